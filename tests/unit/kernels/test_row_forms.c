@@ -6,10 +6,11 @@
 
 enum { MOST = 300, MARGIN = 64, ROOM = MOST + 2 * MARGIN, NO_VALUE = 0xa5 };
 
-/* Numbers of all sizes, noise, or extremes. */
+/* Noise, numbers of all sizes, or those at the ends and in the middle of the range. */
 static uint32_t some_number(struct rng *r, int content, uint32_t range)
 {
-    return content == 0 ? rng_below(r, range) : content == 1 ? rng_below(r, 2) * (range - 1) : rng_width(r, 16) % range;
+    const uint32_t edges[4] = {0, range - 1, range / 2, (range - 1) / 2};
+    return content == 0 ? rng_below(r, range) : content == 1 ? edges[rng_below(r, 4)] : rng_width(r, 16) % range;
 }
 
 static void compare_residuals(const struct tsr_residual_forms *fast)
