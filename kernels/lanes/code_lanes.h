@@ -84,7 +84,10 @@ struct row_coder {
 };
 
 const struct row_coder *tsr_row_coder(enum tsr_isa isa);
-extern const struct row_coder tsr_row_coder_avx2;   /* where the compiler has it */
-extern const struct row_coder tsr_row_coder_avx512; /* where the compiler has it */
+extern const struct row_coder tsr_row_coder_avx2; /* where the compiler has it */
+extern const struct row_coder tsr_row_coder_avx512;
+
+/* The same for AVX2 and AVX-512. */
+void tsr_append_row_avx2(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane);
 
 #endif

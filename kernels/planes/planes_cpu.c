@@ -17,6 +17,12 @@ static struct word_walk walk_component(const struct tsr_image *image, int compon
     return walk;
 }
 
+/* Whether words of 16 bits have the other order of bytes. */
+static bool swaps_words(const struct tsr_image *image)
+{
+    return image->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+}
+
 static void load_words(const struct tsr_image *image, const uint8_t *raster, int component, size_t count,
                        uint16_t *restrict out)
 {
@@ -24,7 +30,9 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
     if (image->bits_allocated == 16) {
         const uint8_t *in = raster + 2 * walk.first;
         const size_t step = 2 * walk.step;
-        if (image->big_endian && step == 2)
+        if (!swaps_words(image) && step == 2)
+            memcpy(out, in, 2 * count);
+        else if (image->big_endian && step == 2)
             for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[2 * i] << 8 | in[2 * i + 1]);
         else if (image->big_endian)
             for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[i * step] << 8 | in[i * step + 1]);
@@ -45,12 +53,6 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
         else
             out[i] = (uint16_t)((unsigned)raster[(at >> 3) ^ (size_t)image->swapped] >> (at & 7) & 1u);
     }
-}
-
-/* Whether words of 16 bits have the other order of bytes. */
-static bool swaps_words(const struct tsr_image *image)
-{
-    return image->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 }
 
 uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster)

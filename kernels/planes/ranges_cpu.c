@@ -5,7 +5,6 @@
 
 #include "entropy/code_cost.h"
 #include "transform/predict/median_edge.h"
-#include "kernels/engine_cpu/wide_cpu.h"
 
 /* Samples that a choice looks at: every step-th row from the second on, without its first column. */
 static uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
@@ -142,7 +141,7 @@ static bool packing_pays(const uint16_t *plane, uint32_t columns, uint32_t rows,
     return saved_bits > description_bits(work, span);
 }
 
-TSR_WIDE void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high)
+void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high)
 {
     int16_t lowest = INT16_MAX, highest = INT16_MIN; /* less 2^15: vectors compare signed numbers */
     for (size_t i = 0; i < count; i++) {
@@ -165,6 +164,18 @@ static void mark_used(const uint16_t *plane, size_t count, uint32_t low, uint8_t
         for (int k = 0; k < 8 && !seen; k++) used[v[k] - low] = 1;
     }
     for (; i < count; i++) used[plane[i] - low] = 1;
+}
+
+/* Values to indices, eight at once. */
+static void pack(uint16_t *plane, size_t count, uint32_t low, const uint16_t *index)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        uint16_t packed[8];
+        for (int k = 0; k < 8; k++) packed[k] = index[plane[i + (size_t)k] - low];
+        memcpy(plane + i, packed, sizeof packed);
+    }
+    for (; i < count; i++) plane[i] = index[plane[i] - low];
 }
 
 void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
@@ -201,7 +212,7 @@ void tsr_apply_range(uint16_t *plane, size_t count, const struct tsr_plane_model
 {
     const uint32_t low = model->minimum;
     if (model->packed)
-        for (size_t i = 0; i < count; i++) plane[i] = work->index[plane[i] - low];
+        pack(plane, count, low, work->index);
     else if (low > 0)
         for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(plane[i] - low);
 }

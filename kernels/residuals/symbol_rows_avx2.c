@@ -1,5 +1,6 @@
 /* Symbols and contexts of rows for AVX2: 32 columns at once; see symbol_rows_cpu.h. Tokens and places are worked out
- * without the definition's steps; residuals_cpu's tests hold them equal. */
+ * without the definition's steps; test_row_forms holds them equal. Effort 2 on a Zen 4, in ns a sample, plain and AVX2:
+ * symbols SYM, contexts CTX. */
 #include "symbol_rows_cpu.h"
 
 #if TSR_HAS_VECTOR_FORMS

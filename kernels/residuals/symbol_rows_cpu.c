@@ -3,15 +3,26 @@
 
 #include <string.h>
 
+/* Sets the bits of columns whose bin is 0; most have another. */
+static void find_quiet(const uint8_t *bin, int32_t width, uint32_t *quiet)
+{
+    static_assert(TSR_ACTIVITY_BINS <= 128, "the highest bit of a bin is 0");
+    memset(quiet, 0, ((size_t)width + 31) / 32 * sizeof *quiet);
+    for (int32_t c = 0; c < width; c += 8) {
+        const int32_t columns = tsr_min(8, width - c);
+        uint64_t eight = UINT64_MAX;
+        memcpy(&eight, bin + c, (size_t)columns);
+        if (columns == 8 && ((eight - 0x0101010101010101u) & 0x8080808080808080u) == 0) continue;
+        for (int32_t k = c; k < c + columns; k++) quiet[k / 32] |= (uint32_t)(bin[k] == 0) << k % 32;
+    }
+}
+
 static void find_symbols(const uint16_t *restrict folded, const int16_t *restrict activity, int32_t width,
                          uint8_t *restrict symbol, uint8_t *restrict bin, uint32_t *restrict quiet)
 {
-    memset(quiet, 0, ((size_t)width + 31) / 32 * sizeof *quiet);
-    for (int32_t c = 0; c < width; c++) {
-        symbol[c] = (uint8_t)tsr_token_symbol(folded[c]);
-        bin[c] = (uint8_t)tsr_activity_bin(activity[c]);
-        quiet[c / 32] |= (uint32_t)(activity[c] == 0) << c % 32;
-    }
+    for (int32_t c = 0; c < width; c++) symbol[c] = (uint8_t)tsr_token_symbol(folded[c]);
+    for (int32_t c = 0; c < width; c++) bin[c] = (uint8_t)tsr_activity_bin(activity[c]);
+    find_quiet(bin, width, quiet); /* an activity of 0 has the bin 0 */
 }
 
 static void find_contexts(const struct tsr_context_map *map, const uint8_t *restrict symbol,
