@@ -102,16 +102,40 @@ static void note_ticks(const uint32_t *code, int32_t width, int refill_bits, uin
     lane->words = words;
 }
 
-/* Appends the codes alone: by twos, which have at most 52 bits. */
+/* Two codes, the first one on top, and their length. */
+struct code_pair {
+    uint64_t bits;
+    uint32_t length;
+};
+
+TSR_HD_INLINE struct code_pair join_codes(uint32_t first, uint32_t second)
+{
+    const uint32_t length = second & ROW_LENGTH_MASK;
+    const uint64_t bits = (uint64_t)(first >> ROW_LENGTH_BITS) << length | second >> ROW_LENGTH_BITS;
+    return (struct code_pair){bits, (first & ROW_LENGTH_MASK) + length};
+}
+
+/* Appends the codes alone: by fours, where these fit, else by twos. */
 static void append_bits(const uint32_t *code, int32_t width, struct lane_string *lane)
 {
     static_assert((int)(2 * ROW_CODE_LIMIT) <= (int)STRING_BITS, "two codes are a string");
-    for (int32_t c = 0; c < width; c += 2) {
-        const uint32_t next = c + 1 < width ? code[c + 1] : 0, next_length = next & ROW_LENGTH_MASK;
-        const uint32_t length = (code[c] & ROW_LENGTH_MASK) + next_length;
-        const uint64_t two = (uint64_t)(code[c] >> ROW_LENGTH_BITS) << next_length | next >> ROW_LENGTH_BITS;
-        append_string(lane, two << 1 << (63 - length), length);
+    struct lane_string own = *lane;
+    int32_t c = 0;
+    for (; c + 4 <= width; c += 4) {
+        const struct code_pair a = join_codes(code[c], code[c + 1]), b = join_codes(code[c + 2], code[c + 3]);
+        const uint32_t length = a.length + b.length;
+        if (length <= STRING_BITS) {
+            append_string(&own, (a.bits << b.length | b.bits) << 1 << (63 - length), length);
+            continue;
+        }
+        append_string(&own, a.bits << 1 << (63 - a.length), a.length);
+        append_string(&own, b.bits << 1 << (63 - b.length), b.length);
     }
+    for (; c < width; c++) {
+        const struct code_pair one = join_codes(0, code[c]);
+        append_string(&own, one.bits << 1 << (63 - one.length), one.length);
+    }
+    *lane = own;
 }
 
 static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)

@@ -48,7 +48,8 @@ void tsr_skip_to_row(struct tsr_residual_rows *r, int32_t y)
     r->y = y;
 }
 
-/* tsr_median_edge in 16 bits: the third case lies between the others, so W + N - NW may wrap on its way. */
+/* tsr_median_edge in 16 bits. With NW between W and N, W + N - NW lies between them, too, and is the median: it may
+ * wrap on its way. */
 static void predict(const uint16_t *restrict samples, const int16_t *restrict up, int32_t width, int16_t *restrict row,
                     int16_t *restrict prediction)
 {
@@ -56,8 +57,8 @@ static void predict(const uint16_t *restrict samples, const int16_t *restrict up
     for (int32_t c = 0; c < width; c++) {
         const int16_t w = row[c - 1], n = up[c], nw = up[c - 1];
         const int16_t low = w < n ? w : n, high = w < n ? n : w;
-        const int16_t gradient = (int16_t)((uint16_t)w + (uint16_t)n - (uint16_t)nw);
-        prediction[c] = nw >= high ? low : nw <= low ? high : gradient;
+        const int16_t raised = nw < low ? low : nw, between = raised > high ? high : raised;
+        prediction[c] = (int16_t)((uint16_t)w + (uint16_t)n - (uint16_t)between);
     }
 }
 

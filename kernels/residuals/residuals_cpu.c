@@ -16,7 +16,7 @@ static size_t quiet_bytes(int32_t tile_width)
 
 size_t tsr_predict_scratch_bytes(int32_t tile_width)
 {
-    return tsr_residual_rows_bytes(tile_width) + quiet_bytes(tile_width);
+    return tsr_residual_rows_bytes(tile_width) + quiet_bytes(tile_width) + TSR_SMALL_VALUES;
 }
 
 /* Puts the runs of a row in place of their first samples' symbols, marks the others, and finds the interruptions. */
@@ -50,6 +50,7 @@ struct symbol_pass {
     struct tsr_residual_rows rows;
     const struct tsr_symbol_rows *forms;
     uint32_t *quiet;
+    uint8_t *small;
     int32_t y, period; /* the next row; see tsr_predict_tile */
 };
 
@@ -59,6 +60,9 @@ static struct symbol_pass begin_pass(const uint16_t *samples, struct tsr_tile ti
     struct symbol_pass pass = {.forms = tsr_symbol_rows(tsr_isa()), .period = period};
     pass.rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
     pass.quiet = (uint32_t *)(void *)((uint8_t *)scratch + tsr_residual_rows_bytes(tile.width));
+    pass.small = (uint8_t *)pass.quiet + quiet_bytes(tile.width);
+    for (uint32_t v = 0; v < TSR_SMALL_VALUES && pass.forms->wants_small; v++)
+        pass.small[v] = (uint8_t)tsr_token_symbol(v);
     return pass;
 }
 
@@ -79,8 +83,8 @@ static bool next_symbols(struct symbol_pass *pass, struct tsr_symbol_planes out,
     }
     *at = tile.first + (size_t)pass->y++ * tile.stride;
     memcpy(out.value + *at, rows->folded, (size_t)tile.width * sizeof *out.value);
-    pass->forms->find_symbols(rows->folded, rows->activity, tile.width, out.symbol + *at, out.context + *at,
-                              pass->quiet);
+    pass->forms->find_symbols(pass->small, rows->folded, rows->activity, tile.width, out.symbol + *at,
+                              out.context + *at, pass->quiet);
     find_runs(rows, pass->quiet, out.value + *at, out.symbol + *at, out.context + *at);
     return true;
 }

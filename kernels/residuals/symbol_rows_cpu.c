@@ -17,11 +17,20 @@ static void find_quiet(const uint8_t *bin, int32_t width, uint32_t *quiet)
     }
 }
 
-static void find_symbols(const uint16_t *restrict folded, const int16_t *restrict activity, int32_t width,
-                         uint8_t *restrict symbol, uint8_t *restrict bin, uint32_t *restrict quiet)
+/* Tokens of most values are looked up: worked out they took three times as long. */
+TSR_HD_INLINE uint8_t token_of(const uint8_t *small, uint32_t value)
 {
-    for (int32_t c = 0; c < width; c++) symbol[c] = (uint8_t)tsr_token_symbol(folded[c]);
-    for (int32_t c = 0; c < width; c++) bin[c] = (uint8_t)tsr_activity_bin(activity[c]);
+    return value < TSR_SMALL_VALUES ? small[value] : (uint8_t)tsr_token_symbol(value);
+}
+
+static void find_symbols(const uint8_t *restrict small, const uint16_t *restrict folded,
+                         const int16_t *restrict activity, int32_t width, uint8_t *restrict symbol,
+                         uint8_t *restrict bin, uint32_t *restrict quiet)
+{
+    for (int32_t c = 0; c < width; c++) {
+        symbol[c] = token_of(small, folded[c]);
+        bin[c] = token_of(small, (uint32_t)activity[c]); /* tsr_activity_bin */
+    }
     find_quiet(bin, width, quiet); /* an activity of 0 has the bin 0 */
 }
 
@@ -38,7 +47,7 @@ static void find_contexts(const struct tsr_context_map *map, const uint8_t *rest
 
 const struct tsr_symbol_rows *tsr_symbol_rows(enum tsr_isa isa)
 {
-    static const struct tsr_symbol_rows plain = {find_symbols, find_contexts};
+    static const struct tsr_symbol_rows plain = {true, find_symbols, find_contexts};
 #if TSR_HAS_VECTOR_FORMS
     if (isa >= TSR_ISA_AVX2) return &tsr_symbol_rows_avx2;
 #endif

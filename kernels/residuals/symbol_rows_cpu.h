@@ -6,8 +6,9 @@
 #include "residuals_cpu.h"
 
 enum {
-    TSR_SYMBOL_MARGIN = 64, /* columns after a row of folded residuals and activities that the forms may read */
-    TSR_COUNT_COLUMNS = 256 /* columns that contexts are found for at once */
+    TSR_SYMBOL_MARGIN = 64,  /* columns after a row of folded residuals and activities that the forms may read */
+    TSR_COUNT_COLUMNS = 256, /* columns that contexts are found for at once */
+    TSR_SMALL_VALUES = 256
 };
 
 /* Where struct tsr_symbol_counts counts a context's symbol 0, as a number of words from its beginning; and where it
@@ -25,9 +26,10 @@ static_assert(TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET + TSR_CELL_LIMIT * TSR
               "a place has 16 bits");
 
 struct tsr_symbol_rows {
+    bool wants_small; /* find_symbols looks up the tokens of values below TSR_SMALL_VALUES in small */
     /* Finds the tokens of the folded residuals, the bins of the activities, and the quiet columns, a bit each. */
-    void (*find_symbols)(const uint16_t *folded, const int16_t *activity, int32_t width, uint8_t *symbol, uint8_t *bin,
-                         uint32_t *quiet);
+    void (*find_symbols)(const uint8_t *small, const uint16_t *folded, const int16_t *activity, int32_t width,
+                         uint8_t *symbol, uint8_t *bin, uint32_t *quiet);
     /* Turns bins to contexts, of at most TSR_COUNT_COLUMNS columns, and finds the place that counts each symbol. */
     void (*find_contexts)(const struct tsr_context_map *map, const uint8_t *symbol, const uint16_t *intensity,
                           int32_t columns, uint8_t *context, uint16_t *place);

@@ -60,8 +60,10 @@ static void compare_symbols(const struct tsr_symbol_rows *fast, bool all)
     static int16_t activity[ROOM];
     static uint8_t symbol[2][ROOM], bin[2][ROOM];
     static uint32_t quiet[2][ROOM / 32];
+    static uint8_t small[TSR_SMALL_VALUES];
     const struct tsr_symbol_rows *forms[2] = {tsr_symbol_rows(TSR_ISA_PLAIN), fast};
     struct rng r = {92};
+    for (uint32_t v = 0; v < TSR_SMALL_VALUES; v++) small[v] = (uint8_t)tsr_token_symbol(v);
     for (int n = 0; n < (all ? 65536 / MOST + 1 : 2000); n++) {
         const int32_t width = all ? MOST : rng_between(&r, 1, MOST);
         for (int i = 0; i < ROOM; i++) {
@@ -71,7 +73,7 @@ static void compare_symbols(const struct tsr_symbol_rows *fast, bool all)
         }
         memset(symbol, NO_VALUE, sizeof symbol);
         memset(bin, NO_VALUE, sizeof bin);
-        for (int f = 0; f < 2; f++) forms[f]->find_symbols(folded, activity, width, symbol[f], bin[f], quiet[f]);
+        for (int f = 0; f < 2; f++) forms[f]->find_symbols(small, folded, activity, width, symbol[f], bin[f], quiet[f]);
         assert_memory_equal(symbol[1], symbol[0], sizeof symbol[0]); /* after the row nothing is written */
         assert_memory_equal(bin[1], bin[0], sizeof bin[0]);
         for (int32_t c = 0; c < width; c++)
