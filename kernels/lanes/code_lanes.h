@@ -76,7 +76,8 @@ struct row_coder {
      * column does not follow from its context and residual alone: its activity is 0, or its residual is large. */
     void (*find_cells)(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *context,
                        uint32_t *special);
-    /* Looks the codes up by context and folded residual. Large residuals get the last code of their table. */
+    /* Looks the codes up by context and folded residual. Large residuals get the last code of their table. The
+     * ROW_MARGIN contexts after the row are those that find_cells put there, or others that the model has. */
     void (*look_up)(const struct tsr_value_codes *codes, const uint8_t *context, const uint16_t *folded, int32_t width,
                     uint32_t *code);
     /* Appends a row. tick: in which its first column is decoded. The places of code after width are written. */

@@ -96,7 +96,7 @@ static void compare_look_ups(enum tsr_isa isa)
         fast->look_up(&codes, other_cell, folded, width, other_code);
         assert_memory_equal(other_code, code, (size_t)width * sizeof code[0]);
         codes.contexts = rng_between(&r, 1, TSR_CONTEXT_PLACES);
-        for (int32_t c = 0; c < width; c++) cell[c] = (uint8_t)rng_below(&r, (uint32_t)codes.contexts);
+        for (int32_t c = 0; c < ROOM; c++) cell[c] = (uint8_t)rng_below(&r, (uint32_t)codes.contexts);
         plain->look_up(&codes, cell, folded, width, code);
         fast->look_up(&codes, cell, folded, width, other_code);
         assert_memory_equal(other_code, code, (size_t)width * sizeof code[0]);
