@@ -6,6 +6,7 @@
 #ifndef TSR_KERNELS_BLOCKS_BLOCKS_CPU_H
 #define TSR_KERNELS_BLOCKS_BLOCKS_CPU_H
 
+#include "kernels/engine_cpu/isa_cpu.h"
 #include "kernels/residuals/residuals_cpu.h"
 #include "entropy/cavlc.h"
 #include "entropy/run_level.h"
@@ -53,5 +54,22 @@ size_t tsr_code_slices(const int32_t *coefficients, struct tsr_tile tile, int32_
 bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile, int32_t slice_side,
                        const struct tsr_run_level_decoder *decoder, const struct tsr_run_level_model *model,
                        const struct tsr_cavlc_reader *cavlc, int32_t *coefficients);
+
+/* The five that have a form for each instruction set; the functions above take that of tsr_isa(). */
+struct tsr_block_form {
+    void (*forward)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding,
+                    int32_t *coefficients);
+    bool (*inverse)(int32_t *coefficients, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile);
+    void (*count)(const int32_t *coefficients, struct tsr_tile tile, int32_t slice_side,
+                  struct tsr_block_counts *counts);
+    size_t (*code)(const int32_t *coefficients, struct tsr_tile tile, int32_t slice_side,
+                   const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model, uint8_t *payload,
+                   size_t capacity);
+    bool (*decode)(const uint8_t *payload, size_t size, struct tsr_tile tile, int32_t slice_side,
+                   const struct tsr_run_level_decoder *decoder, const struct tsr_run_level_model *model,
+                   const struct tsr_cavlc_reader *cavlc, int32_t *coefficients);
+};
+const struct tsr_block_form *tsr_block_form(enum tsr_isa isa);
+extern const struct tsr_block_form tsr_block_form_plain, tsr_block_form_avx2; /* the latter where the compiler has it */
 
 #endif

@@ -3,6 +3,7 @@
 #define TSR_KERNELS_BLOCKS_LAPPED_CPU_H
 
 #include "entropy/frame_model.h"
+#include "kernels/engine_cpu/isa_cpu.h"
 
 /* q of a plane's blocks; those that begin at this sample of the plane or later have one higher by coarser_by. */
 struct tsr_block_steps {
@@ -32,5 +33,19 @@ uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, str
 /* Coefficients (not DC differences; used up) to samples 0 .. range-1. */
 void tsr_lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         uint32_t range, uint16_t *samples, void *scratch);
+
+/* The five that have a form for each instruction set; the functions above take that of tsr_isa(). */
+struct tsr_lapped_form {
+    void (*forward)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                    int32_t *units, void *scratch);
+    void (*choose)(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc, void *scratch);
+    uint64_t (*rough_tile_cost)(const int32_t *units, struct tsr_tile tile);
+    uint64_t (*rough_plain_cost)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
+    void (*inverse)(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                    uint32_t range, uint16_t *samples, void *scratch);
+};
+const struct tsr_lapped_form *tsr_lapped_form(enum tsr_isa isa);
+extern const struct tsr_lapped_form tsr_lapped_form_plain,
+    tsr_lapped_form_avx2; /* the latter where the compiler has it */
 
 #endif

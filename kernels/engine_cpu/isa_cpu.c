@@ -2,15 +2,29 @@
 #include "isa_cpu.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if TSR_HAS_VECTOR_FORMS
+#include <cpuid.h>
+#endif
+
+#if TSR_HAS_VECTOR_FORMS
+/* Clang 14 has no name for it. */
+static bool has_lzcnt(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000001u, &a, &b, &c, &d) && (c >> 5 & 1u);
+}
+#endif
 
 enum tsr_isa tsr_best_isa(void)
 {
 #if TSR_HAS_VECTOR_FORMS
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
-        !__builtin_cpu_supports("popcnt"))
+        !__builtin_cpu_supports("popcnt") || !has_lzcnt())
         return TSR_ISA_PLAIN;
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&

@@ -4,6 +4,7 @@
 #define TSR_KERNELS_SLICES_COEFFICIENTS_CPU_H
 
 #include "entropy/frame_model.h"
+#include "kernels/engine_cpu/isa_cpu.h"
 
 /* How slices are coded: with pairs null by rANS, else by pairs. */
 struct tsr_coefficient_coding {
@@ -40,5 +41,20 @@ size_t tsr_code_coefficients(const int32_t *coefficients, struct tsr_tile tile, 
 bool tsr_decode_coefficients(const uint8_t *payload, size_t size, struct tsr_tile tile,
                              struct tsr_coefficient_coding coding, const struct tsr_coefficient_tables *tables,
                              int32_t *coefficients);
+
+/* The three that have a form for each instruction set; the functions above take that of tsr_isa(). What one form keeps
+ * of a tile no other form takes. */
+struct tsr_coefficient_form {
+    void (*count)(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
+                  union tsr_entry_counts *counts, uint32_t *kept, size_t room, void *scratch);
+    size_t (*code)(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
+                   const struct tsr_coefficient_tables *tables, const uint32_t *kept, uint8_t *payload, size_t capacity,
+                   void *scratch);
+    bool (*decode)(const uint8_t *payload, size_t size, struct tsr_tile tile, struct tsr_coefficient_coding coding,
+                   const struct tsr_coefficient_tables *tables, int32_t *coefficients);
+};
+const struct tsr_coefficient_form *tsr_coefficient_form(enum tsr_isa isa);
+extern const struct tsr_coefficient_form tsr_coefficient_form_plain,
+    tsr_coefficient_form_avx2; /* the latter where the compiler has it */
 
 #endif

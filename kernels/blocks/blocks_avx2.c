@@ -1,0 +1,7 @@
+/* Path T on the CPU for AVX2: the text of the plain form, compiled with -mavx2; see blocks_form.h. */
+#include "kernels/engine_cpu/isa_cpu.h"
+
+#if TSR_HAS_VECTOR_FORMS
+#define TSR_FORM tsr_block_form_avx2
+#include "blocks_form.h"
+#endif

@@ -1,0 +1,444 @@
+/* Path T with lapping on the CPU: the text of both forms, which lapped_cpu.c compiles as plain C and lapped_avx2.c for
+ * AVX2, where the same loops have twice the lanes. TSR_FORM is the form's name. FORMAT.md section 8.7.
+ *
+ * A row of blocks is held as 16 lines, one for each place of the block's raster, so that blocks beside each other lie
+ * beside each other and every step is a loop over them. */
+#include "lapped_cpu.h"
+
+#include "block_lines_cpu.h"
+#include "blocks_cpu.h"
+#include "transform_plan.h"
+
+#include <string.h>
+
+#include "transform/block/core4x4.h"
+#include "entropy/rate_distortion.h"
+#include "transform/block/lapping.h"
+
+enum { ROWS_HELD = 2 };
+
+/* Blocks of a row, rounded up so that lines are aligned. */
+static size_t pitch_of(int32_t tile_width)
+{
+    return ((size_t)(tile_width + 3) / 4 + 15) / 16 * 16;
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------------ */
+
+/* Across the borders between blocks k and k + 1 of a row, in one of its four lines of samples; or, with next the row
+ * below, between rows. Lines a b c d hold the samples at -2, -1, 0, 1 from the border. */
+static void lap_lines_forward(int32_t *restrict a, int32_t *restrict b, int32_t *restrict c, int32_t *restrict d,
+                              size_t count)
+{
+    for (size_t k = 0; k < count; k++) tsr_lap_forward(&a[k], &b[k], &c[k], &d[k]);
+}
+
+static void lap_lines_inverse(int32_t *restrict a, int32_t *restrict b, int32_t *restrict c, int32_t *restrict d,
+                              size_t count)
+{
+    for (size_t k = 0; k < count; k++) tsr_lap_inverse(&a[k], &b[k], &c[k], &d[k]);
+}
+
+/* Lines of four values, in place: one dimension of the core transform. */
+static void core_lines_forward(int32_t *restrict v0, int32_t *restrict v1, int32_t *restrict v2, int32_t *restrict v3,
+                               size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        int32_t v[4] = {v0[k], v1[k], v2[k], v3[k]};
+        tsr_core_forward_1d(v, 1);
+        v0[k] = v[0];
+        v1[k] = v[1];
+        v2[k] = v[2];
+        v3[k] = v[3];
+    }
+}
+
+static void core_lines_inverse(int32_t *restrict v0, int32_t *restrict v1, int32_t *restrict v2, int32_t *restrict v3,
+                               size_t count)
+{
+    for (size_t k = 0; k < count; k++) {
+        int32_t v[4] = {v0[k], v1[k], v2[k], v3[k]};
+        tsr_core_inverse_32_1d(v);
+        v0[k] = v[0];
+        v1[k] = v[1];
+        v2[k] = v[2];
+        v3[k] = v[3];
+    }
+}
+
+/* Values in 1/256 of the step: tsr_quantiser_units with a sum above 0 (below 2^46 in magnitude before), since
+ * AVX2 has no arithmetic shift of 64 bits. */
+static void units_of_line(const int32_t *restrict in, size_t count, int32_t q, int norm_class, int32_t *restrict out)
+{
+    const int shift = tsr_quantiser_units_shift(q);
+    const int32_t factor = tsr_quantiser_factor(q, norm_class);
+    const int64_t above = (int64_t)1 << 50, half = (int64_t)1 << (shift - 1);
+    const uint32_t less = (uint32_t)(above >> shift);
+    for (size_t k = 0; k < count; k++)
+        out[k] = (int32_t)((uint32_t)((uint64_t)((int64_t)in[k] * factor + (above + half)) >> shift) - less);
+}
+
+/* How many of a row's blocks come before those with coarser steps. */
+static size_t finer_blocks(struct tsr_block_steps steps, struct tsr_tile tile, int32_t row, size_t count)
+{
+    const size_t first = tile.first + 4 * (size_t)row * tile.stride;
+    if (steps.coarser_by == 0) return count;
+    if (steps.coarser_from <= first) return 0;
+    const size_t before = (steps.coarser_from - first + 3) / 4;
+    return before < count ? before : count;
+}
+
+/* ---- Forward ---------------------------------------------------------------------------------------------- */
+
+struct block_row {
+    int32_t *line[16];
+};
+
+static struct block_row row_at(void *scratch, size_t pitch, int which)
+{
+    struct block_row row;
+    for (int i = 0; i < 16; i++) row.line[i] = (int32_t *)scratch + ((size_t)which * 16 + (size_t)i) * pitch;
+    return row;
+}
+
+/* The samples with their fraction; columns and rows beyond the tile repeat its last ones. */
+static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row, int32_t blocks, struct block_row out)
+{
+    const int32_t whole = tile.width / 4;
+    for (int i = 0; i < 4; i++) {
+        const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+        tsr_samples_to_lines(line, (size_t)whole, TSR_LAP_BITS, out.line + 4 * i);
+        if (whole == blocks) continue;
+        for (int j = 0; j < 4; j++)
+            out.line[4 * i + j][whole] = line[tsr_min(4 * whole + j, tile.width - 1)] << TSR_LAP_BITS;
+    }
+}
+
+static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                           int32_t *units, void *scratch)
+{
+    const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
+    const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
+    struct block_row now = row_at(scratch, pitch, 0), next = row_at(scratch, pitch, 1);
+    const struct block_row done = row_at(scratch, pitch, 2);
+    const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
+    load_row(samples, tile, 0, blocks, now);
+    for (int32_t row = 0; row < rows; row++) {
+        if (row + 1 < rows) {
+            load_row(samples, tile, row + 1, blocks, next);
+            if (lapped)
+                for (int j = 0; j < 4; j++)
+                    lap_lines_forward(now.line[8 + j], now.line[12 + j], next.line[j], next.line[4 + j], count);
+        }
+        for (int i = 0; i < 4; i++) {
+            int32_t **v = now.line + 4 * i;
+            if (lapped) lap_lines_forward(v[2], v[3], v[0] + 1, v[1] + 1, count - 1);
+            core_lines_forward(v[0], v[1], v[2], v[3], count);
+        }
+        for (int j = 0; j < 4; j++)
+            core_lines_forward(now.line[j], now.line[4 + j], now.line[8 + j], now.line[12 + j], count);
+        const size_t finer = finer_blocks(steps, tile, row, count);
+        for (int i = 0; i < 16; i++) {
+            const int norm_class = tsr_norm_class(i / 4, i % 4);
+            units_of_line(now.line[i], finer, q, norm_class, done.line[i]);
+            units_of_line(now.line[i] + finer, count - finer, q + steps.coarser_by, norm_class, done.line[i] + finer);
+        }
+        tsr_lines_to_blocks(done.line, count, units + (size_t)row * count * TSR_BLOCK_SAMPLES);
+        const struct block_row swap = now;
+        now = next;
+        next = swap;
+    }
+}
+
+/* ---- Units to coefficients -------------------------------------------------------------------------------------- */
+
+enum {
+    ROUGH_BLOCKS = 8, /* this many of them at once */
+    ROUGH_COSTS = 128 /* of magnitudes below 8 steps, which are looked up */
+};
+
+struct rough_costs {
+    uint32_t of[ROUGH_COSTS]; /* by 1/16 of a step */
+};
+
+static struct rough_costs rough_costs(void)
+{
+    struct rough_costs costs;
+    for (uint32_t t = 0; t < ROUGH_COSTS; t++) costs.of[t] = tsr_rough_cost(t << 4);
+    return costs;
+}
+
+TSR_HD_INLINE uint32_t rough_cost(const struct rough_costs *costs, int32_t units)
+{
+    const uint32_t magnitude = (uint32_t)tsr_abs(units);
+    return magnitude >> 4 < ROUGH_COSTS ? costs->of[magnitude >> 4] : tsr_rough_cost(magnitude);
+}
+
+static uint64_t rough_tile_cost(const int32_t *units, struct tsr_tile tile)
+{
+    const struct rough_costs costs = rough_costs();
+    const size_t count = tsr_tile_coefficients(tile.width, tile.height);
+    uint64_t cost = 0;
+    /* The DC's cost is that of its difference, which both have alike. */
+    for (size_t i = 0; i < count; i += TSR_ROUGH_STEP * TSR_BLOCK_SAMPLES)
+        for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += rough_cost(&costs, units[i + p]);
+    return cost;
+}
+
+/* Of count blocks, their samples with the fraction as lines and each one's q. */
+static uint64_t rough_blocks_cost(int32_t at[16][ROUGH_BLOCKS], const int32_t q[ROUGH_BLOCKS], int count,
+                                  const struct rough_costs *costs)
+{
+    uint64_t cost = 0;
+    for (int i = 0; i < 4; i++)
+        core_lines_forward(at[4 * i], at[4 * i + 1], at[4 * i + 2], at[4 * i + 3], ROUGH_BLOCKS);
+    for (int j = 0; j < 4; j++) core_lines_forward(at[j], at[4 + j], at[8 + j], at[12 + j], ROUGH_BLOCKS);
+    const bool equal = q[0] == q[count - 1];
+    for (int i = 1; i < 16; i++) {
+        int32_t units[ROUGH_BLOCKS];
+        const int norm_class = tsr_norm_class(i / 4, i % 4);
+        if (equal)
+            units_of_line(at[i], ROUGH_BLOCKS, q[0], norm_class, units);
+        else
+            for (int k = 0; k < count; k++) units[k] = tsr_quantiser_units(at[i][k], q[k], norm_class);
+        for (int k = 0; k < count; k++) cost += rough_cost(costs, units[k]);
+    }
+    return cost;
+}
+
+static uint64_t rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps)
+{
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+    const struct rough_costs costs = rough_costs();
+    int32_t at[16][ROUGH_BLOCKS] = {{0}}, q[ROUGH_BLOCKS];
+    uint64_t cost = 0;
+    int held = 0;
+    for (int32_t b = 0; b < grid.columns * grid.rows; b += TSR_ROUGH_STEP) {
+        const int32_t row = b / grid.columns, column = b % grid.columns;
+        const size_t first = tile.first + 4 * (size_t)row * tile.stride + 4 * (size_t)column;
+        q[held] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
+        for (int i = 0; i < 4; i++) {
+            const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+            for (int j = 0; j < 4; j++)
+                at[4 * i + j][held] = line[tsr_min(4 * column + j, tile.width - 1)] << TSR_LAP_BITS;
+        }
+        if (++held < ROUGH_BLOCKS) continue;
+        cost += rough_blocks_cost(at, q, held, &costs);
+        held = 0;
+    }
+    return held > 0 ? cost + rough_blocks_cost(at, q, held, &costs) : cost;
+}
+
+/* Magnitudes with a dead zone; those of the DCs are mended by the caller. */
+static void round_row(const int32_t *restrict block, size_t count, uint16_t *restrict out)
+{
+    for (size_t i = 0; i < count * TSR_BLOCK_SAMPLES; i++) {
+        const uint32_t magnitude = (uint32_t)tsr_round_units(block[i], TSR_ROUND_AC);
+        out[i] = (uint16_t)(magnitude < TSR_MAGNITUDE_CAP ? magnitude : TSR_MAGNITUDE_CAP);
+    }
+}
+
+static void round_dead_zone(int32_t *units, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i % TSR_BLOCK_SAMPLES == 0) continue;
+        const int32_t coefficient = tsr_round_units(units[i], TSR_ROUND_AC);
+        units[i] = units[i] < 0 ? -coefficient : coefficient;
+    }
+}
+
+static int total_of(const struct tsr_magnitudes *block)
+{
+    int total = 0;
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) total += block->at[p] != 0;
+    return total;
+}
+
+/* Rates by class and magnitude (15: or more), and of the number of places. */
+struct choice_rates {
+    struct tsr_magnitude_rates of[TSR_ENERGY_CLASSES][TSR_RATE_MAGNITUDES];
+    int32_t places[TSR_ENERGY_CLASSES][TSR_BLOCK_SAMPLES + 1];
+};
+
+static void fill_rates(struct choice_rates *rates, int32_t lambda)
+{
+    for (int l = 0; l < TSR_ENERGY_CLASSES; l++) {
+        for (int m = 0; m < TSR_RATE_MAGNITUDES; m++) rates->of[l][m] = tsr_rates_of_magnitude(l, m, lambda);
+        for (int n = 0; n <= TSR_BLOCK_SAMPLES; n++) rates->places[l][n] = tsr_places_rate(l, n, lambda);
+    }
+}
+
+/* The choice of a block's coefficients by the energies around it. Nothing is done above the highest place that could
+ * be coded. */
+TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
+                                const struct tsr_magnitudes *left, const struct tsr_magnitudes *above, bool lapped,
+                                const struct choice_rates *rates)
+{
+    struct tsr_place_errors errors[TSR_BLOCK_SAMPLES];
+    uint16_t energy[TSR_BLOCK_SAMPLES];
+    int32_t nearest[TSR_BLOCK_SAMPLES];
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
+        errors[p] = tsr_errors_of_place(block[p], tsr_place_weight(p, lapped));
+        nearest[p] = errors[p].nearest;
+    }
+    const int top = tsr_coded_places(nearest) - 1;
+    if (top <= 0) {
+        memset(block + 1, 0, (TSR_BLOCK_SAMPLES - 1) * sizeof *block);
+        return;
+    }
+    tsr_energies_around(left, above, above - 1, above + 1, energy);
+    const int32_t *places = rates->places[tsr_block_energy_class(energy)];
+    tsr_add_energies(seen, energy);
+    struct tsr_block_choice choice = tsr_begin_choice(places[block[0] != 0]);
+    for (int p = 1; p <= top; p++) {
+        const int rate = tsr_min(nearest[p], TSR_RATE_MAGNITUDES - 1);
+        tsr_choose_place(&choice, p, errors[p], rates->of[tsr_energy_class(energy[p])][rate], places[p + 1]);
+    }
+    const uint32_t less_at = tsr_places_of_less(&choice);
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = tsr_chosen_coefficient(block[p], p, choice.last, less_at);
+}
+
+static void choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
+                                void *scratch)
+{
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+    const size_t columns = (size_t)grid.columns, pitch = columns * TSR_BLOCK_SAMPLES;
+    for (size_t b = 0; b < columns * (size_t)grid.rows; b++) {
+        int32_t *dc = units + b * TSR_BLOCK_SAMPLES;
+        const int32_t coefficient = tsr_round_units(*dc, TSR_ROUND_DC);
+        *dc = *dc < 0 ? -coefficient : coefficient;
+    }
+    tsr_difference_dcs(units, grid);
+    if (lambda == 0) {
+        round_dead_zone(units, columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES);
+        return;
+    }
+    struct choice_rates rates;
+    fill_rates(&rates, lambda);
+    struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
+    memset(scratch, 0, tsr_choose_scratch_bytes(tile.width));
+    for (int32_t row = 0; row < grid.rows; row++) {
+        int32_t *block = units + (size_t)row * pitch;
+        round_row(block, columns, here->at);
+        for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just after it would wait */
+            here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(block[c * TSR_BLOCK_SAMPLES]), 0);
+        for (size_t c = 0; c < columns; c++, block += TSR_BLOCK_SAMPLES) {
+            if (cavlc) {
+                const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = row > 0 ? total_of(&above[c]) : -1;
+                tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
+                continue;
+            }
+            choose_block(block, &here[c], here + c - 1, above + c, lapped, &rates);
+        }
+        struct tsr_magnitudes *swap = above;
+        above = here;
+        here = swap;
+    }
+}
+
+/* ---- Inverse ---------------------------------------------------------------------------------------------- */
+
+static void scale_line(int32_t *line, size_t count, int32_t q, int raster)
+{
+    for (size_t k = 0; k < count; k++) line[k] = tsr_dequantise_fine(line[k], q, raster);
+}
+
+/* Likewise where no product leaves 32 bits and none is clamped. */
+static void scale_small_line(int32_t *line, size_t count, int32_t factor, int shift)
+{
+    const int32_t half = shift > 0 ? 1 << (shift - 1) : 0;
+    for (size_t k = 0; k < count; k++) line[k] = (line[k] * factor + half) >> shift;
+}
+
+static void settle_line(int32_t *line, size_t count)
+{
+    for (size_t k = 0; k < count; k++) line[k] = tsr_lap_settle(line[k]);
+}
+
+static int32_t largest_magnitude(const int32_t *coefficients, size_t count)
+{
+    uint32_t all = 0;
+    for (size_t i = 0; i < count; i++) all |= (uint32_t)(coefficients[i] < 0 ? -coefficients[i] : coefficients[i]);
+    return (int32_t)all;
+}
+
+/* Lines 4 i .. 4 i + 3, used up, to samples. */
+static void samples_of_lines(int32_t *const line[4], size_t count, int32_t top, uint16_t *samples)
+{
+    for (int j = 0; j < 4; j++)
+        for (size_t k = 0; k < count; k++) line[j][k] = tsr_lap_sample(line[j][k], top);
+    tsr_lines_to_samples(line, count, samples);
+}
+
+static void store_row(struct block_row row, int from, int to, uint16_t *samples, struct tsr_tile tile, int32_t at,
+                      uint32_t range)
+{
+    const int32_t whole = tile.width / 4, top = (int32_t)range - 1;
+    for (int i = from; i < to && 4 * at + i < tile.height; i++) {
+        uint16_t *line = samples + tile.first + (size_t)(4 * at + i) * tile.stride;
+        int32_t **v = row.line + 4 * i;
+        samples_of_lines(v, (size_t)whole, top, line);
+        for (int32_t j = 0; 4 * whole + j < tile.width; j++)
+            line[4 * whole + j] = (uint16_t)tsr_lap_sample(v[j][whole], top);
+    }
+}
+
+/* Scales the coefficients of blocks from .. end - 1 of a row. */
+static void scale_blocks(struct block_row row, size_t from, size_t end, int32_t most, int32_t q)
+{
+    const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
+    const bool small = shift >= 0 && most < 1 << 15 && ((int64_t)most << 15 >> shift) < TSR_FINE_LIMIT;
+    for (int i = 0; i < 16; i++) {
+        int32_t *line = row.line[i] + from;
+        if (small)
+            scale_small_line(line, end - from, tsr_quantiser_step(q, tsr_norm_class(i / 4, i % 4)), shift);
+        else
+            scale_line(line, end - from, q, i);
+    }
+}
+
+static void invert_row(const int32_t *coefficients, size_t count, size_t finer, int32_t q, int32_t coarser_by,
+                       struct block_row row)
+{
+    const int32_t most = largest_magnitude(coefficients, count * TSR_BLOCK_SAMPLES);
+    tsr_blocks_to_lines(coefficients, count, row.line);
+    scale_blocks(row, 0, finer, most, q);
+    scale_blocks(row, finer, count, most, q + coarser_by);
+    for (int j = 0; j < 4; j++)
+        core_lines_inverse(row.line[j], row.line[4 + j], row.line[8 + j], row.line[12 + j], count);
+    for (int i = 0; i < 4; i++)
+        core_lines_inverse(row.line[4 * i], row.line[4 * i + 1], row.line[4 * i + 2], row.line[4 * i + 3], count);
+    for (int i = 0; i < 16; i++) settle_line(row.line[i], count);
+}
+
+static void lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                           uint32_t range, uint16_t *samples, void *scratch)
+{
+    const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
+    const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
+    struct block_row before = row_at(scratch, pitch, 0), now = row_at(scratch, pitch, 1);
+    const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
+    for (int32_t row = 0; row < rows; row++) {
+        invert_row(coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES, count, finer_blocks(steps, tile, row, count),
+                   q, steps.coarser_by, now);
+        if (lapped)
+            for (int i = 0; i < 4; i++) {
+                int32_t **v = now.line + 4 * i;
+                lap_lines_inverse(v[2], v[3], v[0] + 1, v[1] + 1, count - 1);
+            }
+        if (row > 0) {
+            if (lapped)
+                for (int j = 0; j < 4; j++)
+                    lap_lines_inverse(before.line[8 + j], before.line[12 + j], now.line[j], now.line[4 + j], count);
+            store_row(before, 2, 4, samples, tile, row - 1, range);
+        }
+        store_row(now, 0, 2, samples, tile, row, range);
+        const struct block_row swap = before;
+        before = now;
+        now = swap;
+    }
+    store_row(before, 2, 4, samples, tile, rows - 1, range);
+}
+
+const struct tsr_lapped_form TSR_FORM = {lapped_forward, choose_coefficients, rough_tile_cost, rough_plain_cost,
+                                         lapped_inverse};

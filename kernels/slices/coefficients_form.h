@@ -1,0 +1,270 @@
+/* Coefficients by energy contexts on the CPU: the text of both forms, which coefficients_cpu.c compiles as plain C and
+ * coefficients_avx2.c for AVX2. TSR_FORM is the form's name. FORMAT.md sections 8.5, 8.6, 10.5, 10.7. */
+#include "coefficients_cpu.h"
+
+#include <string.h>
+
+/* Most slices of a tile: 2^20 samples in the thinnest shape, see FORMAT.md 5.2. */
+enum { MAX_SLICES = 1 << 14 };
+
+static size_t entries_limit(int32_t slice_side)
+{
+    const size_t blocks = (size_t)slice_side * (size_t)slice_side;
+    const size_t pair = TSR_PAIR_ENTRIES_LIMIT, one = TSR_COEFFICIENT_ENTRIES_LIMIT;
+    return blocks * (pair > one ? pair : one);
+}
+
+/* ---- Energies along a slice -------------------------------------------------------------------------------- */
+
+/* Magnitudes of the row of blocks above and of the one at work, with a block of zeros before and after. */
+struct slice_rows {
+    struct tsr_magnitudes held[2][TSR_SLICE_BLOCKS_LIMIT + 2];
+    int now;
+};
+
+static void begin_slice(struct slice_rows *rows, int32_t columns)
+{
+    for (int i = 0; i < 2; i++) memset(rows->held[i], 0, ((size_t)columns + 2) * sizeof rows->held[i][0]);
+    rows->now = 0;
+}
+
+static struct tsr_magnitudes *seen_at(struct slice_rows *rows, int32_t column)
+{
+    return &rows->held[rows->now][column + 1];
+}
+
+static void energies_at(struct slice_rows *rows, int32_t column, uint16_t energy[TSR_BLOCK_SAMPLES])
+{
+    const struct tsr_magnitudes *above = &rows->held[!rows->now][column + 1];
+    tsr_energies_around(seen_at(rows, column) - 1, above, above - 1, above + 1, energy);
+}
+
+/* ---- Coefficients to entries ------------------------------------------------------------------------------------- */
+
+static const int32_t *block_at(const int32_t *coefficients, struct tsr_block_grid grid, int32_t column, int32_t row)
+{
+    return coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
+}
+
+/* Zero blocks from this one of the slice on. */
+static uint32_t zero_run(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice, int32_t c,
+                         int32_t r)
+{
+    uint32_t run = 0;
+    for (; r < slice.rows; r++, c = 0)
+        for (; c < slice.columns; c++, run++)
+            if (tsr_coded_places(block_at(coefficients, grid, slice.column + c, slice.row + r)) > 0) return run;
+    return run;
+}
+
+/* Entries of a slice in the decoder's order; returns their number. */
+static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice,
+                            struct tsr_coefficient_coding coding, uint32_t *out)
+{
+    struct slice_rows rows;
+    size_t count = 0;
+    bool in_run =
+        false; /* a run is coded, and these of its blocks are still to come; the block after them is not zero */
+    uint32_t run = 0;
+    begin_slice(&rows, slice.columns);
+    for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {
+        for (int32_t c = 0; c < slice.columns; c++) {
+            const int32_t *block = block_at(coefficients, grid, slice.column + c, slice.row + r);
+            uint16_t energy[TSR_BLOCK_SAMPLES];
+            tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
+            if (run > 0) {
+                run--;
+                continue;
+            }
+            energies_at(&rows, c, energy);
+            if (!coding.pairs) {
+                count += (size_t)tsr_coefficient_entries(block, seen_at(&rows, c), energy, out + count);
+                continue;
+            }
+            const int energy_class = in_run ? 0 : tsr_block_energy_class(energy);
+            if (energy_class == 0 && !in_run) {
+                run = zero_run(coefficients, grid, slice, c, r);
+                count += (size_t)tsr_zero_run_entries(run, out + count);
+                in_run = true;
+                if (run > 0) {
+                    run--;
+                    continue;
+                }
+            }
+            in_run = false;
+            count +=
+                (size_t)tsr_pair_entries(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, energy_class),
+                                         coding.magnitude_shift, out + count);
+        }
+    }
+    return count;
+}
+
+static void count_slice(const uint32_t *entries, size_t count, bool pairs, union tsr_entry_counts *counts)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t entry = entries[i];
+        if (entry & TSR_RAW_ENTRY) continue;
+        if (pairs)
+            counts->pair[entry >> 8][entry & 255u]++;
+        else
+            counts->coefficient[entry >> 8][entry & 255u]++;
+    }
+}
+
+/* What is kept of a tile: 1, and for each slice the number of its entries and these; or 0. */
+static void count_entries(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
+                          union tsr_entry_counts *counts, uint32_t *kept, size_t room, void *scratch)
+{
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
+    uint32_t *entries = scratch;
+    size_t used = 1;
+    kept[0] = 1;
+    for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
+        const bool fits = kept[0] != 0 && room - used > entries_limit(coding.slice_side); /* in any case */
+        uint32_t *out = fits ? kept + used + 1 : entries;
+        const size_t count = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, out);
+        count_slice(out, count, coding.pairs, counts);
+        if (kept[0] == 0 || count >= room - used) {
+            kept[0] = 0;
+            continue;
+        }
+        kept[used] = (uint32_t)count;
+        if (!fits) memcpy(kept + used + 1, entries, count * sizeof *entries);
+        used += 1 + count;
+    }
+}
+
+/* ---- Slices to bytes and back ------------------------------------------------------------------------------ */
+
+/* One slice's string; returns its bytes. */
+static size_t code_slice(const uint32_t *entries, size_t count, bool pairs, const struct tsr_coefficient_tables *tables,
+                         uint8_t *bytes, size_t capacity, bool *overflow)
+{
+    if (pairs) {
+        struct tsr_bit_writer writer = tsr_bit_writer(bytes, capacity);
+        tsr_pair_put(&writer, entries, count, tables->pair, tables->pair_codes);
+        const size_t size = tsr_flush_bits(&writer);
+        *overflow |= writer.overflow;
+        return size;
+    }
+    struct tsr_rans_writer writer = tsr_rans_writer(bytes, capacity);
+    tsr_coefficient_put(&writer, entries, count, tables->coefficient, tables->coefficient_codes);
+    tsr_rans_finish(&writer);
+    *overflow |= writer.overflow;
+    const size_t size = capacity - writer.first;
+    memmove(bytes, bytes + writer.first, size);
+    return size;
+}
+
+static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
+                                const struct tsr_coefficient_tables *tables, const uint32_t *kept, uint8_t *payload,
+                                size_t capacity, void *scratch)
+{
+    uint32_t lengths[MAX_SLICES];
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
+    const int32_t slices = grid.slice_columns * grid.slice_rows;
+    assert(slices <= MAX_SLICES);
+    bool overflow = false;
+    size_t size = 0, used = 1;
+    for (int32_t s = 0; s < slices; s++) {
+        const uint32_t *entries = scratch;
+        size_t count;
+        if (kept[0] != 0) {
+            count = kept[used];
+            entries = kept + used + 1;
+            used += 1 + count;
+        } else {
+            count = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, scratch);
+        }
+        const size_t length =
+            code_slice(entries, count, coding.pairs, tables, payload + size, capacity - size, &overflow);
+        lengths[s] = (uint32_t)length;
+        size += length;
+        if (overflow) return 0;
+    }
+    return tsr_put_lengths_in_front(lengths, slices, payload, size, capacity);
+}
+
+static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
+                              const struct tsr_coefficient_tables *tables, int32_t *coefficients)
+{
+    struct tsr_rans_reader reader = tsr_rans_reader(bytes, size);
+    struct slice_rows rows;
+    begin_slice(&rows, slice.columns);
+    for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {
+        for (int32_t c = 0; c < slice.columns; c++) {
+            int32_t *block =
+                coefficients + (block_at(coefficients, grid, slice.column + c, slice.row + r) - coefficients);
+            uint16_t energy[TSR_BLOCK_SAMPLES];
+            energies_at(&rows, c, energy);
+            if (!tsr_coefficient_get(&reader, block, energy, tables->coefficient_decoder, tables->coefficient,
+                                     seen_at(&rows, c)))
+                return false;
+        }
+    }
+    return tsr_rans_ended(&reader);
+}
+
+static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
+                              struct tsr_coefficient_coding coding, const struct tsr_coefficient_tables *tables,
+                              int32_t *coefficients)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
+    struct slice_rows rows;
+    bool in_run = false;
+    uint32_t run = 0;
+    begin_slice(&rows, slice.columns);
+    for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {
+        for (int32_t c = 0; c < slice.columns; c++) {
+            int32_t *block =
+                coefficients + (block_at(coefficients, grid, slice.column + c, slice.row + r) - coefficients);
+            uint16_t energy[TSR_BLOCK_SAMPLES];
+            int energy_class = 0;
+            if (run == 0) {
+                energies_at(&rows, c, energy);
+                energy_class = in_run ? 0 : tsr_block_energy_class(energy);
+                if (energy_class == 0 && !in_run) {
+                    const uint32_t left = (uint32_t)(slice.rows - r) * (uint32_t)slice.columns - (uint32_t)c;
+                    run = tsr_zero_run_get(&reader, tables->pair_decoder);
+                    if (run > left) return false;
+                    in_run = true;
+                }
+            }
+            if (run > 0) {
+                run--;
+                memset(block, 0, TSR_BLOCK_SAMPLES * sizeof *block);
+                memset(seen_at(&rows, c), 0, sizeof(struct tsr_magnitudes));
+                continue;
+            }
+            in_run = false;
+            if (!tsr_pair_get(&reader, block, energy, energy_class, tables->pair_decoder, tables->pair)) return false;
+            tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
+        }
+    }
+    return tsr_bits_ended(&reader);
+}
+
+static bool decode_coefficients(const uint8_t *payload, size_t size, struct tsr_tile tile,
+                                struct tsr_coefficient_coding coding, const struct tsr_coefficient_tables *tables,
+                                int32_t *coefficients)
+{
+    uint32_t lengths[MAX_SLICES];
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
+    const int32_t slices = grid.slice_columns * grid.slice_rows;
+    if (slices > MAX_SLICES) return false;
+    size_t at = tsr_get_lengths_in_front(payload, size, lengths, slices);
+    if (at == 0) return false;
+    for (int32_t s = 0; s < slices; s++) {
+        if (lengths[s] > size - at) return false;
+        const struct tsr_slice slice = tsr_slice_at(grid, s);
+        const bool good = coding.pairs
+                              ? decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, coefficients)
+                              : decode_rans_slice(payload + at, lengths[s], grid, slice, tables, coefficients);
+        if (!good) return false;
+        at += lengths[s];
+    }
+    return at == size;
+}
+
+const struct tsr_coefficient_form TSR_FORM = {count_entries, code_coefficients, decode_coefficients};
