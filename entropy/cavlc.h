@@ -14,6 +14,10 @@
 #include "cavlc_tables.h"
 #include "transform/block/blocks.h"
 
+#if defined(__SSE2__) && !defined(__CUDACC__)
+#include <emmintrin.h>
+#endif
+
 /* Magnitudes below TSR_COEFFICIENT_LIMIT need prefixes of at most 26, hence codewords of at most 26 + 1 + 23 = 50 bits.
  */
 enum { TSR_CAVLC_PREFIX_LIMIT = 26 };
@@ -86,28 +90,43 @@ TSR_HD_INLINE int tsr_cavlc_next_suffix(int suffix_length, uint32_t magnitude)
     return suffix_length < 6 && magnitude > 3u << (suffix_length - 1) ? suffix_length + 1 : suffix_length;
 }
 
+/* Which of count coefficients are not 0: bit i is place i's. */
+TSR_HD_INLINE uint32_t tsr_cavlc_places(const int32_t *coefficients, int count)
+{
+    uint32_t places = 0;
+#if defined(__SSE2__) && !defined(__CUDACC__)
+    if (count == TSR_BLOCK_SAMPLES) {
+        __m128i v[4];
+        for (int i = 0; i < 4; i++) v[i] = _mm_loadu_si128((const __m128i *)coefficients + i);
+        const __m128i all = _mm_packs_epi16(_mm_packs_epi32(v[0], v[1]), _mm_packs_epi32(v[2], v[3]));
+        return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_setzero_si128())) ^ 0xffffu;
+    }
+#endif
+    for (int i = 0; i < count; i++) places |= (uint32_t)(coefficients[i] != 0) << i;
+    return places;
+}
+
 TSR_HD_INLINE int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_t *coefficients, int count, int context)
 {
-    int32_t coefficient[16]; /* the coefficients that are not zero, last first */
-    int run[16];             /* zeros before each of them */
-    int total = 0, ones = 0, zeros = 0, last = -1;
-    for (int i = count - 1; i >= 0; i--) {
-        if (coefficients[i] == 0) continue;
-        if (total > 0) run[total - 1] = last - i - 1;
-        coefficient[total++] = coefficients[i];
-        if (total == 1) zeros = i + 1;
-        last = i;
-    }
-    if (total > 0) run[total - 1] = last;
-    zeros -= total;
-    while (ones < total && ones < 3 && (coefficient[ones] == 1 || coefficient[ones] == -1)) ones++;
-
-    uint32_t bits;
+    uint32_t bits, places = tsr_cavlc_places(coefficients, count);
     int length;
+    if (places == 0) {
+        tsr_coeff_token(context, 0, 0, &bits, &length);
+        tsr_cavlc_emit(sink, bits, length);
+        return 0;
+    }
+    int32_t coefficient[16]; /* the coefficients that are not zero, last first */
+    int at[16];              /* their places */
+    int total = 0, ones = 0;
+    for (uint32_t left = places; left != 0; total++) {
+        at[total] = tsr_floor_log2(left);
+        coefficient[total] = coefficients[at[total]];
+        left ^= 1u << at[total];
+    }
+    while (ones < total && ones < 3 && (coefficient[ones] == 1 || coefficient[ones] == -1)) ones++;
     tsr_coeff_token(context, total, ones, &bits, &length);
     for (int i = 0; i < ones; i++) bits = bits << 1 | (coefficient[i] < 0);
     tsr_cavlc_emit(sink, bits, length + ones);
-    if (total == 0) return 0;
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
     for (int i = ones; i < total; i++) {
         const uint32_t magnitude = (uint32_t)(coefficient[i] < 0 ? -coefficient[i] : coefficient[i]);
@@ -117,13 +136,20 @@ TSR_HD_INLINE int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_
         suffix_length = tsr_cavlc_next_suffix(suffix_length, magnitude);
     }
     if (total == count) return total;
+    /* Where the zeros are takes at most 9 bits, and 3 for each coefficient but for one of 11: joined, at most 62. */
+    int zeros = at[0] + 1 - total;
     uint16_t entry = TSR_AT(tsr_total_zeros_codewords)[(total - 1) * 16 + zeros];
-    tsr_cavlc_emit(sink, entry & 15u, entry >> 4);
+    uint64_t joined = entry & 15u;
+    int joined_bits = entry >> 4;
     for (int i = 0; i + 1 < total && zeros > 0; i++) {
-        entry = TSR_AT(tsr_run_before_codewords)[((zeros < 7 ? zeros : 7) - 1) * 15 + run[i]];
-        tsr_cavlc_emit(sink, entry & 15u, entry >> 4);
-        zeros -= run[i];
+        const int run = at[i] - at[i + 1] - 1;
+        entry = TSR_AT(tsr_run_before_codewords)[((zeros < 7 ? zeros : 7) - 1) * 15 + run];
+        joined = joined << (entry >> 4) | (entry & 15u);
+        joined_bits += entry >> 4;
+        zeros -= run;
     }
+    if (joined_bits > 32) tsr_cavlc_emit(sink, (uint32_t)(joined >> 32), joined_bits - 32);
+    tsr_cavlc_emit(sink, (uint32_t)joined, tsr_min(joined_bits, 32));
     return total;
 }
 
