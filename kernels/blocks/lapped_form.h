@@ -268,6 +268,9 @@ static void fill_rates(struct choice_rates *rates, int32_t lambda)
     }
 }
 
+#if defined(TSR_CHOOSE_ROW)
+#include TSR_CHOOSE_ROW
+#else
 /* The choice of a block's coefficients by the energies around it. Nothing is done above the highest place that could
  * be coded. */
 TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
@@ -298,6 +301,15 @@ TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct t
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = tsr_chosen_coefficient(block[p], p, choice.last, less_at);
 }
 
+/* Of a row of blocks. */
+static void choose_row(int32_t *row, size_t columns, const struct tsr_magnitudes *here,
+                       const struct tsr_magnitudes *above, bool lapped, const struct choice_rates *rates)
+{
+    for (size_t c = 0; c < columns; c++)
+        choose_block(row + TSR_BLOCK_SAMPLES * c, here + c, here + c - 1, above + c, lapped, rates);
+}
+#endif
+
 static void choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
                                 void *scratch)
 {
@@ -322,14 +334,11 @@ static void choose_coefficients(int32_t *units, struct tsr_tile tile, bool lappe
         round_row(block, columns, here->at);
         for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just after it would wait */
             here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(block[c * TSR_BLOCK_SAMPLES]), 0);
-        for (size_t c = 0; c < columns; c++, block += TSR_BLOCK_SAMPLES) {
-            if (cavlc) {
-                const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = row > 0 ? total_of(&above[c]) : -1;
-                tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
-                continue;
-            }
-            choose_block(block, &here[c], here + c - 1, above + c, lapped, &rates);
+        for (size_t c = 0; c < columns && cavlc; c++, block += TSR_BLOCK_SAMPLES) {
+            const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = row > 0 ? total_of(&above[c]) : -1;
+            tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
         }
+        if (!cavlc) choose_row(block, columns, here, above, lapped, &rates);
         struct tsr_magnitudes *swap = above;
         above = here;
         here = swap;
