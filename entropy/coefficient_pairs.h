@@ -129,53 +129,59 @@ TSR_HD_INLINE int tsr_pair_rest(uint32_t *out, int count, uint32_t value, int lo
     return tsr_add_raw(out, count, value & ((1u << low_bits) - 1u), low_bits);
 }
 
+/* The pair of places p and p - 1, p above 0: its symbol and what follows. An entry of a symbol may have up to two raw
+ * bits with it: their number in bits 16 and 17, themselves in bits 18 and 19. energy: with what all of the block's
+ * magnitudes say. */
+TSR_HD_INLINE int tsr_pair_at(const int32_t coefficients[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
+                              const uint16_t energy[TSR_BLOCK_SAMPLES], int p, int places, int magnitude_shift,
+                              uint32_t *out, int count)
+{
+    const uint32_t top = TSR_PAIR_DIGITS - 1;
+    const bool highest = p > 1 && p + 1 == places;
+    const int group = p == 1 ? TSR_PAIR_DC : highest ? TSR_PAIR_HIGHEST : TSR_PAIR_OTHERS;
+    /* The pair's energy is without what its first magnitude says of the second. */
+    const uint32_t inside = (uint32_t)seen->at[p] * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
+    const uint32_t expected = ((uint32_t)energy[p] + energy[p - 1] - inside) >> 1;
+    const int low_bits = tsr_pair_raw_bits(expected, magnitude_shift);
+    const uint32_t a = (uint32_t)tsr_abs(coefficients[p]) - highest, b = (uint32_t)tsr_abs(coefficients[p - 1]);
+    const uint32_t first = a >> low_bits, second = b >> low_bits;
+    const uint32_t cell_of = (uint32_t)tsr_pair_cell(group, tsr_energy_class(expected)) << 8;
+    const int a_sign = coefficients[p] != 0, b_sign = b != 0;
+    if (first < top && second < top && low_bits == 0) {
+        const uint32_t signs = (uint32_t)(coefficients[p] < 0) << b_sign | (uint32_t)(coefficients[p - 1] < 0);
+        out[count] = signs << 18 | (uint32_t)(a_sign + b_sign) << 16 | cell_of | (first * TSR_PAIR_DIGITS + second);
+        return count + 1;
+    }
+    out[count++] = cell_of | ((first < top ? first : top) * TSR_PAIR_DIGITS + (second < top ? second : top));
+    count = tsr_pair_rest(out, count, a, low_bits);
+    count = tsr_add_raw(out, count, coefficients[p] < 0, a_sign);
+    count = tsr_pair_rest(out, count, b, low_bits);
+    return tsr_add_raw(out, count, coefficients[p - 1] < 0, b_sign);
+}
+
+/* Place 0 alone at the end. */
+TSR_HD_INLINE int tsr_lone_entries(int32_t coefficient, uint32_t energy, int places, uint32_t *out, int count)
+{
+    const uint32_t dc = (uint32_t)tsr_abs(coefficient);
+    const struct tsr_token token = tsr_token(dc - (places == 1));
+    const int group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
+    out[count++] = (uint32_t)tsr_pair_cell(group, tsr_energy_class(energy)) << 8 | token.symbol;
+    count = tsr_add_raw(out, count, token.raw, token.raw_bits);
+    return tsr_add_raw(out, count, coefficient < 0, dc != 0);
+}
+
 /* coefficients (below TSR_COEFFICIENT_LIMIT), seen: their magnitudes; energy: from the neighbours, used up; cell: that
  * of the number of places. */
 TSR_HD_INLINE int tsr_pair_entries(const int32_t coefficients[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
                                    uint16_t energy[TSR_BLOCK_SAMPLES], int cell, int magnitude_shift, uint32_t *out)
 {
-    const uint32_t top = TSR_PAIR_DIGITS - 1;
     const int places = tsr_coded_places(coefficients);
-    int count = 0, group = TSR_PAIR_HIGHEST;
-    uint32_t less = 1;
+    int count = 0;
     out[count++] = (uint32_t)cell << 8 | (uint32_t)places;
     tsr_add_energies(seen, energy);
-    for (int p = places - 1; p > 0; p -= 2) {
-        if (p == 1) {
-            group = TSR_PAIR_DC;
-            less = 0;
-        }
-        /* The pair's energy is without what its first magnitude says of the second. */
-        const uint32_t inside = (uint32_t)seen->at[p] * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
-        const uint32_t expected = ((uint32_t)energy[p] + energy[p - 1] - inside) >> 1;
-        const int low_bits = tsr_pair_raw_bits(expected, magnitude_shift);
-        const uint32_t a = (uint32_t)tsr_abs(coefficients[p]) - less, b = (uint32_t)tsr_abs(coefficients[p - 1]);
-        const uint32_t first = a >> low_bits, second = b >> low_bits;
-        const uint32_t cell_of = (uint32_t)tsr_pair_cell(group, tsr_energy_class(expected)) << 8;
-        const int a_sign = coefficients[p] != 0, b_sign = b != 0;
-        if (first < top && second < top && low_bits == 0) {
-            out[count++] = cell_of | (first * TSR_PAIR_DIGITS + second);
-            const uint32_t signs = (uint32_t)(coefficients[p] < 0) << b_sign | (uint32_t)(coefficients[p - 1] < 0);
-            count = tsr_add_raw(out, count, signs, a_sign + b_sign);
-        } else {
-            out[count++] = cell_of | ((first < top ? first : top) * TSR_PAIR_DIGITS + (second < top ? second : top));
-            count = tsr_pair_rest(out, count, a, low_bits);
-            count = tsr_add_raw(out, count, coefficients[p] < 0, a_sign);
-            count = tsr_pair_rest(out, count, b, low_bits);
-            count = tsr_add_raw(out, count, coefficients[p - 1] < 0, b_sign);
-        }
-        group = TSR_PAIR_OTHERS;
-        less = 0;
-    }
-    if (places & 1) {
-        const uint32_t dc = (uint32_t)tsr_abs(coefficients[0]);
-        const struct tsr_token token = tsr_token(dc - (places == 1));
-        group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
-        out[count++] = (uint32_t)tsr_pair_cell(group, tsr_energy_class(energy[0])) << 8 | token.symbol;
-        count = tsr_add_raw(out, count, token.raw, token.raw_bits);
-        count = tsr_add_raw(out, count, coefficients[0] < 0, dc != 0);
-    }
-    return count;
+    for (int p = places - 1; p > 0; p -= 2)
+        count = tsr_pair_at(coefficients, seen, energy, p, places, magnitude_shift, out, count);
+    return places & 1 ? tsr_lone_entries(coefficients[0], energy[0], places, out, count) : count;
 }
 
 /* ---- Put and get ------------------------------------------------------------------------------------------ */
@@ -190,8 +196,9 @@ TSR_HD_INLINE void tsr_pair_put(struct tsr_bit_writer *w, const uint32_t *entrie
         if (entry & TSR_RAW_ENTRY) {
             tsr_put_bits(w, entry & 0xffffu, (int)(entry >> 16 & 31u));
         } else {
-            const struct tsr_codeword word = codes[tsr_pair_table(model, (int)(entry >> 8))][entry & 255u];
-            tsr_put_bits(w, word.bits, word.length);
+            const struct tsr_codeword word = codes[tsr_pair_table(model, (int)(entry >> 8 & 255u))][entry & 255u];
+            const uint32_t raw_bits = entry >> 16 & 3u;
+            tsr_put_bits(w, (uint32_t)word.bits << raw_bits | entry >> 18, (int)(word.length + raw_bits));
         }
     }
 }

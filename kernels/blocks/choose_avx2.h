@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "entropy/rate_distortion.h"
+#include "kernels/slices/energies_avx2.h"
 
 enum { CHOICE_BLOCKS = 8, CHOICE_COLUMNS = 1024 /* of a row, sorted at once */ };
 
@@ -26,29 +27,6 @@ static inline void transpose_eight(__m256i v[8])
         v[i] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x20);
         v[i + 4] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x31);
     }
-}
-
-/* tsr_energy_class of 16 energies, which is twice the place of the highest bit and the bit after it; 1 of 1, 0 of 0. By
- * bytes, and these by their halves. */
-static inline __m256i energy_classes(__m256i energy)
-{
-    const __m256i of_low = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7));
-    const __m256i of_high =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 8, 10, 11, 12, 12, 13, 13, 14, 14, 14, 14, 15, 15, 15, 15));
-    const __m256i half = _mm256_set1_epi8(15), one = _mm256_set1_epi8(1);
-    const __m256i low = _mm256_and_si256(energy, half), high = _mm256_and_si256(_mm256_srli_epi16(energy, 4), half);
-    const __m256i next =
-        _mm256_and_si256(_mm256_and_si256(_mm256_srli_epi16(low, 3), one), _mm256_cmpeq_epi8(high, one));
-    const __m256i by_byte =
-        _mm256_blendv_epi8(_mm256_add_epi8(_mm256_shuffle_epi8(of_high, high), next), _mm256_shuffle_epi8(of_low, low),
-                           _mm256_cmpeq_epi8(high, _mm256_setzero_si256()));
-    const __m256i upper = _mm256_srli_epi16(energy, 8);
-    const __m256i above = _mm256_blendv_epi8(_mm256_srli_epi16(by_byte, 8),
-                                             _mm256_and_si256(_mm256_srli_epi16(energy, 7), _mm256_set1_epi16(1)),
-                                             _mm256_cmpeq_epi16(upper, _mm256_set1_epi16(1)));
-    return _mm256_blendv_epi8(_mm256_add_epi16(above, _mm256_set1_epi16(16)),
-                              _mm256_and_si256(by_byte, _mm256_set1_epi16(255)),
-                              _mm256_cmpeq_epi16(upper, _mm256_setzero_si256()));
 }
 
 /* Eight blocks: units and rates of the number of places by place; which of the rates of magnitudes, by block. */
@@ -80,7 +58,7 @@ static inline void load_lane(struct choice_lanes *lanes, int k, const int32_t *b
     const __m256i nearest = _mm256_permute4x64_epi64(
         _mm256_packs_epi32(nearest_of(lanes->units[k]), nearest_of(lanes->units[8 + k])), 0xd8);
     const __m256i capped = _mm256_min_epi16(nearest, _mm256_set1_epi16(TSR_RATE_MAGNITUDES - 1));
-    const __m256i classes = energy_classes(_mm256_loadu_si256((const __m256i *)energy));
+    const __m256i classes = tsr_energy_classes(_mm256_loadu_si256((const __m256i *)energy));
     _mm256_storeu_si256((__m256i *)lanes->rate[k], _mm256_add_epi16(_mm256_slli_epi16(classes, 4), capped));
 }
 

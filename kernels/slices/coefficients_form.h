@@ -14,6 +14,10 @@ static size_t entries_limit(int32_t slice_side)
     return blocks * (pair > one ? pair : one);
 }
 
+#if !defined(TSR_PAIR_ENTRIES)
+#define TSR_PAIR_ENTRIES tsr_pair_entries
+#endif
+
 /* ---- Energies along a slice -------------------------------------------------------------------------------- */
 
 /* Magnitudes of the row of blocks above and of the one at work, with a block of zeros before and after. */
@@ -93,7 +97,7 @@ static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid g
             }
             in_run = false;
             count +=
-                (size_t)tsr_pair_entries(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, energy_class),
+                (size_t)TSR_PAIR_ENTRIES(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, energy_class),
                                          coding.magnitude_shift, out + count);
         }
     }
@@ -106,7 +110,7 @@ static void count_slice(const uint32_t *entries, size_t count, bool pairs, union
         const uint32_t entry = entries[i];
         if (entry & TSR_RAW_ENTRY) continue;
         if (pairs)
-            counts->pair[entry >> 8][entry & 255u]++;
+            counts->pair[entry >> 8 & 255u][entry & 255u]++;
         else
             counts->coefficient[entry >> 8][entry & 255u]++;
     }
