@@ -47,6 +47,31 @@ TSR_HD_INLINE void tsr_put_bits(struct tsr_bit_writer *w, uint32_t value, int co
     w->used += 4;
 }
 
+/* Eight bytes, the first of them the highest: written out, so that gcc makes one store of it. */
+TSR_HD_INLINE void tsr_store_word(uint8_t *bytes, uint64_t word)
+{
+    bytes[0] = (uint8_t)(word >> 56);
+    bytes[1] = (uint8_t)(word >> 48);
+    bytes[2] = (uint8_t)(word >> 40);
+    bytes[3] = (uint8_t)(word >> 32);
+    bytes[4] = (uint8_t)(word >> 24);
+    bytes[5] = (uint8_t)(word >> 16);
+    bytes[6] = (uint8_t)(word >> 8);
+    bytes[7] = (uint8_t)word;
+}
+
+/* For writers of many short codes, joined before they are written: appends the low count (0..49) bits of value, of
+ * which no higher one is set. What is held must be less than a byte, and is again; the capacity must leave 8 bytes. */
+TSR_HD_INLINE void tsr_put_joined_bits(struct tsr_bit_writer *w, uint64_t value, int count)
+{
+    const uint64_t held = w->held << count | value;
+    const int bits = w->held_bits + count;
+    tsr_store_word(w->bytes + w->used, held << 1 << (63 - bits));
+    w->used += (size_t)(bits >> 3);
+    w->held = held;
+    w->held_bits = bits & 7;
+}
+
 /* Writes what is held and fills the last byte with zeros; returns the string's length in bytes. */
 TSR_HD size_t tsr_flush_bits(struct tsr_bit_writer *w)
 {

@@ -188,18 +188,43 @@ TSR_HD_INLINE int tsr_pair_entries(const int32_t coefficients[TSR_BLOCK_SAMPLES]
 
 typedef struct tsr_codeword tsr_pair_codes[TSR_PAIR_SYMBOLS]; /* of one table */
 
+/* What an entry becomes. */
+struct tsr_pair_bits {
+    uint32_t value;
+    int count; /* at most 16 */
+};
+
+TSR_HD_INLINE struct tsr_pair_bits tsr_pair_bits(uint32_t entry, const struct tsr_codeword *const *of_cell)
+{
+    struct tsr_pair_bits bits;
+    if (entry & TSR_RAW_ENTRY) {
+        bits.value = entry & 0xffffu;
+        bits.count = (int)(entry >> 16 & 31u);
+    } else {
+        const struct tsr_codeword word = of_cell[entry >> 8 & 255u][entry & 255u];
+        const uint32_t raw_bits = entry >> 16 & 3u;
+        bits.value = (uint32_t)word.bits << raw_bits | entry >> 18;
+        bits.count = (int)(word.length + raw_bits);
+    }
+    return bits;
+}
+
+/* Writes entries of a slice into an empty writer. */
 TSR_HD_INLINE void tsr_pair_put(struct tsr_bit_writer *w, const uint32_t *entries, size_t count,
                                 const struct tsr_pair_model *model, const tsr_pair_codes *codes)
 {
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t entry = entries[i];
-        if (entry & TSR_RAW_ENTRY) {
-            tsr_put_bits(w, entry & 0xffffu, (int)(entry >> 16 & 31u));
-        } else {
-            const struct tsr_codeword word = codes[tsr_pair_table(model, (int)(entry >> 8 & 255u))][entry & 255u];
-            const uint32_t raw_bits = entry >> 16 & 3u;
-            tsr_put_bits(w, (uint32_t)word.bits << raw_bits | entry >> 18, (int)(word.length + raw_bits));
-        }
+    const struct tsr_codeword *of_cell[TSR_PAIR_CELLS];
+    size_t i = 0;
+    for (int c = 0; c < TSR_PAIR_CELLS; c++) of_cell[c] = codes[tsr_pair_table(model, c)];
+    for (; i + 3 <= count && w->capacity - w->used >= 8; i += 3) {
+        const struct tsr_pair_bits a = tsr_pair_bits(entries[i], of_cell), b = tsr_pair_bits(entries[i + 1], of_cell);
+        const struct tsr_pair_bits c = tsr_pair_bits(entries[i + 2], of_cell);
+        const uint64_t joined = ((uint64_t)a.value << b.count | b.value) << c.count | c.value;
+        tsr_put_joined_bits(w, joined, a.count + b.count + c.count);
+    }
+    for (; i < count; i++) {
+        const struct tsr_pair_bits bits = tsr_pair_bits(entries[i], of_cell);
+        tsr_put_bits(w, bits.value, bits.count);
     }
 }
 

@@ -16,6 +16,7 @@ static size_t entries_limit(int32_t slice_side)
 
 #if !defined(TSR_PAIR_ENTRIES)
 #define TSR_PAIR_ENTRIES tsr_pair_entries
+#define TSR_COEFFICIENT_ENTRIES tsr_coefficient_entries
 #endif
 
 /* ---- Energies along a slice -------------------------------------------------------------------------------- */
@@ -82,7 +83,7 @@ static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid g
             }
             energies_at(&rows, c, energy);
             if (!coding.pairs) {
-                count += (size_t)tsr_coefficient_entries(block, seen_at(&rows, c), energy, out + count);
+                count += (size_t)TSR_COEFFICIENT_ENTRIES(block, seen_at(&rows, c), energy, out + count);
                 continue;
             }
             const int energy_class = in_run ? 0 : tsr_block_energy_class(energy);
