@@ -354,6 +354,63 @@ TEST(padding_is_checked)
     expect(lengths_padding == 0, "%d padding bits behind the lengths were not looked at", lengths_padding);
 }
 
+/* The form for this machine's vectors against plain C. */
+TEST(forms)
+{
+    static int32_t others[COEFFICIENTS];
+    static uint16_t other_back[SAMPLES];
+    static uint8_t other_payload[8 * COEFFICIENTS];
+    static struct tsr_block_counts counts, other_counts;
+    const struct tsr_block_form *a = tsr_block_form(TSR_ISA_PLAIN), *b = tsr_block_form(tsr_best_isa());
+    struct rng r = {61};
+    tsr_cavlc_reader_init(&cavlc);
+    for (int n = 0; n < 200; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const size_t count = tsr_tile_coefficients(tile.width, tile.height);
+        const uint32_t range = n % 4 < 2 ? 256 : 65536;
+        struct tsr_block_coding coding = {
+            n % 3 == 0 ? TSR_BLOCKS_REVERSIBLE : TSR_BLOCKS_QUANTISED, 0, 0, 0, range, 16};
+        coding.qp_index = rng_between(&r, 0, 300);
+        coding.coarser_by = rng_between(&r, 0, 50);
+        coding.coarser_from = rng_below(&r, SAMPLES);
+        fill(&r, tile, range, n % CONTENTS);
+        memset(coefficients, 0x5a, sizeof coefficients);
+        memset(others, 0x5a, sizeof others);
+        a->forward(samples, tile, coding, coefficients);
+        b->forward(samples, tile, coding, others);
+        assert_memory_equal(coefficients, others, sizeof others);
+        if (n % 5 == 0) random_coefficients(&r, count);
+        train(tile, 16);
+        memset(&counts, 0, sizeof counts);
+        memset(&other_counts, 0, sizeof other_counts);
+        a->count(coefficients, tile, 16, &counts);
+        b->count(coefficients, tile, 16, &other_counts);
+        assert_memory_equal(&counts, &other_counts, sizeof counts);
+        for (int huffman = 0; huffman < 2; huffman++) {
+            const struct tsr_run_level_codes *c = huffman ? &codes : NULL;
+            const struct tsr_run_level_model *m = huffman ? &model : NULL;
+            const struct tsr_run_level_decoder *d = huffman ? &decoder : NULL;
+            const size_t size = a->code(coefficients, tile, 16, c, m, payload, sizeof payload);
+            memset(other_payload, 0xa5, size + 64);
+            assert_int_equal(b->code(coefficients, tile, 16, c, m, other_payload, size), size);
+            assert_memory_equal(payload, other_payload, size);
+            for (size_t i = size; i < size + 64; i++) assert_int_equal(other_payload[i], 0xa5);
+            for (int damage = 0; damage < 8; damage++) {
+                const bool good = a->decode(payload, size, tile, 16, d, m, &cavlc, coefficients_back);
+                assert_int_equal(good, b->decode(payload, size, tile, 16, d, m, &cavlc, others));
+                if (good) assert_memory_equal(coefficients_back, others, count * sizeof *others);
+                payload[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
+            }
+        }
+        memcpy(others, coefficients, sizeof others);
+        memset(back, 0xa5, sizeof back);
+        memset(other_back, 0xa5, sizeof other_back);
+        const bool good = a->inverse(coefficients, coding, back, tile);
+        assert_int_equal(good, b->inverse(others, coding, other_back, tile));
+        if (good) assert_memory_equal(back, other_back, sizeof back);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(blocks),
@@ -362,6 +419,7 @@ int main(void)
                                        cmocka_unit_test(slices),
                                        cmocka_unit_test(damaged_slices),
                                        cmocka_unit_test(coefficients_beyond_the_limit),
-                                       cmocka_unit_test(padding_is_checked)};
+                                       cmocka_unit_test(padding_is_checked),
+                                       cmocka_unit_test(forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,8 +155,62 @@ TEST(runs)
     }
 }
 
+/* The form for this machine's vectors against plain C: counts, payloads and what they decode to; whether damage is
+ * seen. Magnitudes about those from which on digits, tokens and low bits are raw. */
+TEST(forms)
+{
+    static union tsr_entry_counts other_counts;
+    static int32_t other_back[COEFFICIENTS];
+    const struct tsr_coefficient_form *a = tsr_coefficient_form(TSR_ISA_PLAIN),
+                                      *b = tsr_coefficient_form(tsr_best_isa());
+    const struct tsr_coefficient_tables tables = {&coefficient_back,
+                                                  (const tsr_coefficient_codes *)coefficient_codes,
+                                                  &coefficient_decoder,
+                                                  &pair_back,
+                                                  (const tsr_pair_codes *)pair_codes,
+                                                  &pair_decoder};
+    struct rng r = {102};
+    for (int n = 0; n < 300; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const struct tsr_coefficient_coding coding = {rng_between(&r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT),
+                                                      n % 3 ? 0 : rng_between(&r, 0, 15), n & 1};
+        const size_t count = tsr_tile_coefficients(tile.width, tile.height);
+        void *scratch = must(malloc(tsr_coefficients_scratch_bytes(coding.slice_side)));
+        fill(&r, count, n / 2 % 4);
+        for (size_t i = 0; i < count && n % 4 > 1; i++)
+            if (rng_below(&r, 6) == 0) coefficients[i] = rng_between(&r, -18, 18);
+        if (n % 9 == 0) coefficients[rng_below(&r, (uint32_t)count)] = rng_below(&r, 2) ? -32768 : 32767;
+        memset(&counts, 0, sizeof counts);
+        memset(&other_counts, 0, sizeof other_counts);
+        memset(&pair, 0, sizeof pair);
+        memset(&coefficient, 0, sizeof coefficient);
+        pair.magnitude_shift = coefficient.magnitude_shift = (uint8_t)coding.magnitude_shift;
+        b->count(coefficients, tile, coding, &other_counts, kept, ROOM, scratch);
+        a->count(coefficients, tile, coding, &counts, kept, ROOM, scratch);
+        expect(memcmp(&counts, &other_counts, sizeof counts) == 0, "try %d: other counts", n);
+        train(coding.pairs); /* uses counts up */
+        const size_t size = a->code(coefficients, tile, coding, &tables, kept, payload, sizeof payload, scratch);
+        b->count(coefficients, tile, coding, &other_counts, kept, n % 5 ? ROOM : 40, scratch);
+        memset(again, 0x5a, size + 64); /* exactly the size is enough for pairs, rANS wants 4 bytes more */
+        const size_t capacity = size + (coding.pairs ? 0 : 8);
+        assert_int_equal(size, b->code(coefficients, tile, coding, &tables, kept, again, capacity, scratch));
+        assert_memory_equal(payload, again, size);
+        for (size_t i = capacity; i < size + 64; i++) assert_int_equal(again[i], 0x5a);
+        for (int damage = 0; damage < 10; damage++) {
+            memset(back, 0x55, sizeof back);
+            memset(other_back, 0x55, sizeof other_back);
+            const bool good = a->decode(payload, size, tile, coding, &tables, back);
+            assert_int_equal(good, b->decode(payload, size, tile, coding, &tables, other_back));
+            if (good) assert_memory_equal(back, other_back, sizeof back);
+            payload[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
+        }
+        free(scratch);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(round_trips_and_damage), cmocka_unit_test(runs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(round_trips_and_damage), cmocka_unit_test(runs),
+                                       cmocka_unit_test(forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,9 +266,74 @@ TEST(rough_costs)
     }
 }
 
+/* The form for this machine's vectors against plain C: samples and units of all sizes, guards after what is written. */
+TEST(forms)
+{
+    static int32_t others[COEFFICIENTS];
+    static uint16_t other_back[SAMPLES];
+    const struct tsr_lapped_form *a = tsr_lapped_form(TSR_ISA_PLAIN), *b = tsr_lapped_form(tsr_best_isa());
+    struct rng r = {100};
+    for (int n = 0; n < 600; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        const size_t count = tsr_tile_coefficients(tile.width, tile.height);
+        const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
+        const bool lapped = n & 1;
+        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, rng_below(&r, SAMPLES)};
+        if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
+        for (size_t i = 0; i < SAMPLES; i++)
+            samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
+        void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
+        memset(units, 0x5a, sizeof units);
+        memset(others, 0x5a, sizeof others);
+        a->forward(samples, tile, steps, lapped, units, scratch);
+        b->forward(samples, tile, steps, lapped, others, scratch);
+        assert_memory_equal(units, others, sizeof units);
+        assert_true(a->rough_tile_cost(units, tile) == b->rough_tile_cost(units, tile));
+        assert_true(a->rough_plain_cost(samples, tile, steps) == b->rough_plain_cost(samples, tile, steps));
+        if (n % 2) random_units(&r, grid.columns * grid.rows);
+        memcpy(others, units, sizeof units);
+        const int32_t lambda = n % 5 == 0 ? 0 : n % 5 == 1 ? 1 : TSR_RATE_LAMBDA;
+        a->choose(units, tile, lapped, lambda, n % 7 == 0, choice);
+        b->choose(others, tile, lapped, lambda, n % 7 == 0, choice);
+        assert_memory_equal(units, others, sizeof units);
+        for (size_t i = 0; i < count; i++)
+            if (tsr_abs(units[i]) >= TSR_COEFFICIENT_LIMIT) units[i] = TSR_COEFFICIENT_LIMIT - 1;
+        memcpy(others, units, sizeof units);
+        memset(back, 0xa5, sizeof back);
+        memset(other_back, 0xa5, sizeof other_back);
+        a->inverse(units, tile, steps, lapped, range, back, scratch);
+        b->inverse(others, tile, steps, lapped, range, other_back, scratch);
+        assert_memory_equal(back, other_back, sizeof back);
+        free(choice);
+        free(scratch);
+    }
+}
+
+/* A row of more blocks than are sorted at once. */
+TEST(a_wide_row)
+{
+    enum { COLUMNS = 2500 };
+    static int32_t wide[16 * COLUMNS], wide_too[16 * COLUMNS];
+    const struct tsr_tile tile = {0, 4 * COLUMNS, 4, 4 * COLUMNS};
+    struct rng r = {101};
+    for (size_t i = 0; i < 16 * COLUMNS; i++) {
+        wide[i] = (int32_t)rng_width(&r, rng_between(&r, 1, 11));
+        if (rng_below(&r, 2)) wide[i] = -wide[i];
+    }
+    memcpy(wide_too, wide, sizeof wide);
+    void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
+    tsr_lapped_form(TSR_ISA_PLAIN)->choose(wide, tile, true, TSR_RATE_LAMBDA, false, choice);
+    tsr_lapped_form(tsr_best_isa())->choose(wide_too, tile, true, TSR_RATE_LAMBDA, false, choice);
+    assert_memory_equal(wide, wide_too, sizeof wide);
+    free(choice);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors),
-                                       cmocka_unit_test(choices), cmocka_unit_test(rough_costs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors), cmocka_unit_test(choices),
+        cmocka_unit_test(rough_costs),          cmocka_unit_test(forms),        cmocka_unit_test(a_wide_row)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
