@@ -136,20 +136,19 @@ TSR_HD_INLINE int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_
         suffix_length = tsr_cavlc_next_suffix(suffix_length, magnitude);
     }
     if (total == count) return total;
-    /* Where the zeros are takes at most 9 bits, and 3 for each coefficient but for one of 11: joined, at most 62. */
+    /* Where the zeros are takes at most 30 bits, which are joined. */
     int zeros = at[0] + 1 - total;
     uint16_t entry = TSR_AT(tsr_total_zeros_codewords)[(total - 1) * 16 + zeros];
-    uint64_t joined = entry & 15u;
-    int joined_bits = entry >> 4;
+    bits = entry & 15u;
+    length = entry >> 4;
     for (int i = 0; i + 1 < total && zeros > 0; i++) {
         const int run = at[i] - at[i + 1] - 1;
         entry = TSR_AT(tsr_run_before_codewords)[((zeros < 7 ? zeros : 7) - 1) * 15 + run];
-        joined = joined << (entry >> 4) | (entry & 15u);
-        joined_bits += entry >> 4;
+        bits = bits << (entry >> 4) | (entry & 15u);
+        length += entry >> 4;
         zeros -= run;
     }
-    if (joined_bits > 32) tsr_cavlc_emit(sink, (uint32_t)(joined >> 32), joined_bits - 32);
-    tsr_cavlc_emit(sink, (uint32_t)joined, tsr_min(joined_bits, 32));
+    tsr_cavlc_emit(sink, bits, length);
     return total;
 }
 

@@ -142,24 +142,54 @@ static void count_entries(const int32_t *coefficients, struct tsr_tile tile, str
 
 /* ---- Slices to bytes and back ------------------------------------------------------------------------------ */
 
-/* One slice's string; returns its bytes. */
-static size_t code_slice(const uint32_t *entries, size_t count, bool pairs, const struct tsr_coefficient_tables *tables,
-                         uint8_t *bytes, size_t capacity, bool *overflow)
+/* What slices of a tile are coded by, and where the next one goes. */
+struct slice_coder {
+    const struct tsr_coefficient_tables *tables;
+    uint8_t *payload;
+    size_t size, capacity;
+    bool pairs, overflow;
+    tsr_cell_codes of_cell; /* rANS */
+};
+
+/* Writes what a writer of rANS still holds, and moves its string to the next place. Returns the string's bytes. */
+static size_t end_rans(struct slice_coder *coder, struct tsr_rans_writer *writer, size_t capacity)
 {
-    if (pairs) {
-        struct tsr_bit_writer writer = tsr_bit_writer(bytes, capacity);
-        tsr_pair_put(&writer, entries, count, tables->pair, tables->pair_codes);
+    tsr_rans_finish(writer);
+    coder->overflow |= writer->overflow;
+    const size_t size = capacity - writer->first;
+    memmove(coder->payload + coder->size, writer->bytes + writer->first, size);
+    coder->size += size;
+    return size;
+}
+
+/* One slice's string; returns its bytes. */
+static size_t code_slice(struct slice_coder *coder, const uint32_t *entries, size_t count)
+{
+    const size_t capacity = coder->capacity - coder->size;
+    if (coder->pairs) {
+        struct tsr_bit_writer writer = tsr_bit_writer(coder->payload + coder->size, capacity);
+        tsr_pair_put(&writer, entries, count, coder->tables->pair, coder->tables->pair_codes);
         const size_t size = tsr_flush_bits(&writer);
-        *overflow |= writer.overflow;
+        coder->overflow |= writer.overflow;
+        coder->size += size;
         return size;
     }
-    struct tsr_rans_writer writer = tsr_rans_writer(bytes, capacity);
-    tsr_coefficient_put(&writer, entries, count, tables->coefficient, tables->coefficient_codes);
-    tsr_rans_finish(&writer);
-    *overflow |= writer.overflow;
-    const size_t size = capacity - writer.first;
-    memmove(bytes, bytes + writer.first, size);
-    return size;
+    struct tsr_rans_writer writer = tsr_rans_writer(coder->payload + coder->size, capacity);
+    tsr_coefficient_put(&writer, entries, count, coder->of_cell);
+    return end_rans(coder, &writer, capacity);
+}
+
+/* Two slices by rANS, each in half of the room that is left; where a half is too small, one after the other. */
+static void code_two_slices(struct slice_coder *coder, const uint32_t *const entries[2], const size_t count[2],
+                            uint32_t lengths[2])
+{
+    const size_t half = (coder->capacity - coder->size) / 2;
+    uint8_t *to = coder->payload + coder->size;
+    struct tsr_rans_writer a = tsr_rans_writer(to, half), b = tsr_rans_writer(to + half, half);
+    tsr_coefficient_put_two((struct tsr_rans_writer *[2]){&a, &b}, entries, count, coder->of_cell);
+    const bool fit = a.first >= 4 && b.first >= 4 && !a.overflow && !b.overflow;
+    lengths[0] = (uint32_t)(fit ? end_rans(coder, &a, half) : code_slice(coder, entries[0], count[0]));
+    lengths[1] = (uint32_t)(fit ? end_rans(coder, &b, half) : code_slice(coder, entries[1], count[1]));
 }
 
 static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
@@ -170,25 +200,27 @@ static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile til
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
     const int32_t slices = grid.slice_columns * grid.slice_rows;
     assert(slices <= MAX_SLICES);
-    bool overflow = false;
-    size_t size = 0, used = 1;
-    for (int32_t s = 0; s < slices; s++) {
-        const uint32_t *entries = scratch;
-        size_t count;
-        if (kept[0] != 0) {
-            count = kept[used];
-            entries = kept + used + 1;
-            used += 1 + count;
-        } else {
-            count = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, scratch);
+    struct slice_coder coder = {tables, payload, 0, capacity, coding.pairs, false, {NULL}};
+    if (!coding.pairs) tsr_find_cell_codes(tables->coefficient, tables->coefficient_codes, coder.of_cell);
+    const uint32_t *next = kept + 1;
+    for (int32_t s = 0; s < slices && !coder.overflow; s++) {
+        if (kept[0] == 0) {
+            const size_t count = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, scratch);
+            lengths[s] = (uint32_t)code_slice(&coder, scratch, count);
+            continue;
         }
-        const size_t length =
-            code_slice(entries, count, coding.pairs, tables, payload + size, capacity - size, &overflow);
-        lengths[s] = (uint32_t)length;
-        size += length;
-        if (overflow) return 0;
+        const size_t count[2] = {next[0], s + 1 < slices ? next[1 + next[0]] : 0};
+        const uint32_t *const entries[2] = {next + 1, next + 2 + count[0]};
+        next += 1 + count[0];
+        if (coding.pairs || s + 1 == slices) {
+            lengths[s] = (uint32_t)code_slice(&coder, entries[0], count[0]);
+            continue;
+        }
+        next += 1 + count[1];
+        code_two_slices(&coder, entries, count, lengths + s);
+        s++;
     }
-    return tsr_put_lengths_in_front(lengths, slices, payload, size, capacity);
+    return coder.overflow ? 0 : tsr_put_lengths_in_front(lengths, slices, payload, coder.size, capacity);
 }
 
 static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
