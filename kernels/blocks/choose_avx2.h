@@ -158,8 +158,9 @@ static inline int highest_place(const int32_t *block)
     const __m256i limit = _mm256_set1_epi32(TSR_UNIT / 2 - 1);
     const __m256i low = _mm256_cmpgt_epi32(_mm256_abs_epi32(_mm256_loadu_si256((const __m256i *)block)), limit);
     const __m256i high = _mm256_cmpgt_epi32(_mm256_abs_epi32(_mm256_loadu_si256((const __m256i *)(block + 8))), limit);
-    const uint32_t places = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(low)) |
-                            (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(high)) << 8;
+    const __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
+    const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+    const uint32_t places = (uint32_t)_mm_movemask_epi8(bytes);
     return tsr_floor_log2(places | 1u);
 }
 
