@@ -1,5 +1,5 @@
-/* tsr_coefficient_entries for AVX2: all places of a block at once, unless a magnitude has raw bits.
- * test_coefficients_cpu holds it equal. Part of coefficients_avx2.c. */
+/* tsr_coefficient_entries for AVX2: all places of a block at once, in three quarters of the instructions, unless a
+ * magnitude has raw bits. test_coefficients_cpu holds it equal. Part of coefficients_avx2.c. */
 #ifndef TSR_KERNELS_SLICES_RANS_ENTRIES_AVX2_H
 #define TSR_KERNELS_SLICES_RANS_ENTRIES_AVX2_H
 
