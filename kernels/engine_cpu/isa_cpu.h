@@ -1,5 +1,5 @@
 /* The instruction set that the CPU engine's vector forms are chosen by. Every stage with forms for AVX2 or AVX-512 asks
- * here. Functions of TSR_WIDE (wide_cpu.h) do not: gcc compiles the plain form for them twice. */
+ * here. */
 #ifndef TSR_KERNELS_ENGINE_CPU_ISA_CPU_H
 #define TSR_KERNELS_ENGINE_CPU_ISA_CPU_H
 
