@@ -1,0 +1,5 @@
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(machine_triple aarch64-linux-gnu)
+set(machine_folder aarch64-linux-gnu)
+set(machine_emulator qemu-aarch64)
+include(${CMAKE_CURRENT_LIST_DIR}/machine.cmake)

@@ -1,0 +1,5 @@
+set(CMAKE_SYSTEM_PROCESSOR i686)
+set(machine_triple i686-linux-gnu)
+set(machine_folder i386-linux-gnu)
+set(machine_emulator qemu-i386)
+include(${CMAKE_CURRENT_LIST_DIR}/machine.cmake)

@@ -1,0 +1,5 @@
+set(CMAKE_SYSTEM_PROCESSOR s390x)
+set(machine_triple s390x-linux-gnu)
+set(machine_folder s390x-linux-gnu)
+set(machine_emulator qemu-s390x)
+include(${CMAKE_CURRENT_LIST_DIR}/machine.cmake)
