@@ -213,9 +213,9 @@ static void fill_list(struct element_list *list, const struct dicom *dicom, cons
     add_text(list, 0x00080016, "UI", kind->sop_class);
     add_text(list, 0x00080018, "UI", uid);
     add_text(list, 0x00080060, "CS", kind->modality);
-    add_number(list, 0x0020000e, "UI", "2.25.314159265358979.", dicom->series);
-    add_number(list, 0x00200011, "IS", "", dicom->series);
-    add_number(list, 0x00200013, "IS", "", dicom->instance);
+    add_number(list, 0x0020000e, "UI", "2.25.314159265358979.", (long)dicom->series);
+    add_number(list, 0x00200011, "IS", "", (long)dicom->series);
+    add_number(list, 0x00200013, "IS", "", (long)dicom->instance);
     if (kind->located) {
         add_all(list, located_elements);
         add_number(list, 0x00200032, "DS", "-142.5\\-142.5\\", 5 * (long)dicom->instance);

@@ -26,7 +26,7 @@ static void random_model(struct rng *r, struct tsr_predictor_model *model)
     model->classes = (uint8_t)rng_between(r, 1, TSR_CLASS_LIMIT);
     for (int c = 0; c < model->classes; c++) random_weights(r, model->shape, model->weight[c]);
     int known = 1;
-    for (int c = 1; c < model->classes + 2; c++)
+    for (int c = 1; c < model->classes + 2 && c < TSR_LABEL_CELLS; c++) /* gcc for s390x does not see the latter */
         model->label_table_of[c] =
             (uint8_t)(known < TSR_LABEL_TABLES_LIMIT && rng_below(r, 2) ? known++ : (int)rng_below(r, (uint32_t)known));
     model->label_tables = (uint8_t)known;

@@ -115,6 +115,17 @@ void __wrap_free(void *block)
 
 /* ---- Files -------------------------------------------------------------------------------------------------- */
 
+#if __SIZEOF_POINTER__ == 4 /* the names of calls with a 64-bit off_t */
+#define __real_pread __real_pread64
+#define __real_pwrite __real_pwrite64
+#define __real_open __real_open64
+#define __real_openat __real_openat64
+#define __wrap_pread __wrap_pread64
+#define __wrap_pwrite __wrap_pwrite64
+#define __wrap_open __wrap_open64
+#define __wrap_openat __wrap_openat64
+#endif
+
 ssize_t __real_writev(int file, const struct iovec *pieces, int count);
 ssize_t __real_pread(int file, void *bytes, size_t size, off_t offset);
 ssize_t __real_pwrite(int file, const void *bytes, size_t size, off_t offset);

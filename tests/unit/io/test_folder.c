@@ -41,6 +41,10 @@ DIR *__real_opendir(const char *path);
 DIR *__wrap_opendir(const char *path);
 DIR *__real_fdopendir(int file);
 DIR *__wrap_fdopendir(int file);
+#if __SIZEOF_POINTER__ == 4 /* the name of the call with a 64-bit off_t */
+#define __real_readdir __real_readdir64
+#define __wrap_readdir __wrap_readdir64
+#endif
 struct dirent *__real_readdir(DIR *stream);
 struct dirent *__wrap_readdir(DIR *stream);
 char *__wrap_strndup(const char *text, size_t length);
