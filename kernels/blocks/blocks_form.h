@@ -378,8 +378,10 @@ static bool decode_run_level_slice(const uint8_t *bytes, size_t size, struct tsr
     return tsr_bits_ended(&reader);
 }
 
-static bool decode_cavlc_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
-                               const struct tsr_cavlc_reader *cavlc, int32_t *coefficients)
+/* A function of its own: as part of its caller it is 3 % slower. */
+static __attribute__((noinline)) bool decode_cavlc_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
+                                                         struct tsr_slice slice, const struct tsr_cavlc_reader *cavlc,
+                                                         int32_t *coefficients)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     int8_t above[ENERGY_ROW]; /* total coefficients, -1 above the first row */
