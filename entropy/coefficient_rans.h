@@ -122,15 +122,15 @@ TSR_HD_INLINE int tsr_coefficient_entries(const int32_t coefficients[TSR_BLOCK_S
 
 typedef struct tsr_rans_symbol tsr_coefficient_codes[TSR_COEFFICIENT_SYMBOLS]; /* of one table */
 
-typedef const struct tsr_rans_symbol *tsr_cell_codes[TSR_COEFFICIENT_CELLS];
+typedef const struct tsr_rans_symbol *tsr_cell_symbols[TSR_COEFFICIENT_CELLS];
 
-TSR_HD_INLINE void tsr_find_cell_codes(const struct tsr_coefficient_model *model, const tsr_coefficient_codes *codes,
-                                       tsr_cell_codes of_cell)
+TSR_HD_INLINE void tsr_find_cell_symbols(const struct tsr_coefficient_model *model, const tsr_coefficient_codes *codes,
+                                         tsr_cell_symbols of_cell)
 {
     for (int c = 0; c < TSR_COEFFICIENT_CELLS; c++) of_cell[c] = codes[tsr_coefficient_table(model, c)];
 }
 
-TSR_HD_INLINE void tsr_coefficient_put_entry(struct tsr_rans_writer *w, uint32_t entry, const tsr_cell_codes of_cell)
+TSR_HD_INLINE void tsr_coefficient_put_entry(struct tsr_rans_writer *w, uint32_t entry, const tsr_cell_symbols of_cell)
 {
     if (entry & TSR_RAW_ENTRY)
         tsr_rans_write_raw(w, entry & 0xffffu, (int)(entry >> 16 & 31u));
@@ -140,7 +140,7 @@ TSR_HD_INLINE void tsr_coefficient_put_entry(struct tsr_rans_writer *w, uint32_t
 
 /* Writes entries of a slice, all its blocks', which a writer takes last first. */
 TSR_HD_INLINE void tsr_coefficient_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
-                                       const tsr_cell_codes of_cell)
+                                       const tsr_cell_symbols of_cell)
 {
     struct tsr_rans_writer own = *w;
     for (size_t i = count; i > 0; i--) tsr_coefficient_put_entry(&own, entries[i - 1], of_cell);
@@ -149,7 +149,7 @@ TSR_HD_INLINE void tsr_coefficient_put(struct tsr_rans_writer *w, const uint32_t
 
 /* Those of two slices by turns, since each entry waits for the one before it. */
 TSR_HD_INLINE void tsr_coefficient_put_two(struct tsr_rans_writer *w[2], const uint32_t *const entries[2],
-                                           const size_t count[2], const tsr_cell_codes of_cell)
+                                           const size_t count[2], const tsr_cell_symbols of_cell)
 {
     struct tsr_rans_writer a = *w[0], b = *w[1];
     size_t i = count[0], j = count[1];

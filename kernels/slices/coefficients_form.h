@@ -148,7 +148,7 @@ struct slice_coder {
     uint8_t *payload;
     size_t size, capacity;
     bool pairs, overflow;
-    tsr_cell_codes of_cell; /* rANS */
+    tsr_cell_symbols of_cell; /* rANS */
 };
 
 /* Writes what a writer of rANS still holds, and moves its string to the next place. Returns the string's bytes. */
@@ -201,7 +201,7 @@ static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile til
     const int32_t slices = grid.slice_columns * grid.slice_rows;
     assert(slices <= MAX_SLICES);
     struct slice_coder coder = {tables, payload, 0, capacity, coding.pairs, false, {NULL}};
-    if (!coding.pairs) tsr_find_cell_codes(tables->coefficient, tables->coefficient_codes, coder.of_cell);
+    if (!coding.pairs) tsr_find_cell_symbols(tables->coefficient, tables->coefficient_codes, coder.of_cell);
     const uint32_t *next = kept + 1;
     for (int32_t s = 0; s < slices && !coder.overflow; s++) {
         if (kept[0] == 0) {
