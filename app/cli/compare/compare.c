@@ -36,7 +36,7 @@ static struct {
 /* Seconds that an image takes on one thread, about: all codecs read and write its samples many times. */
 static double estimate_s(uint64_t file_bytes)
 {
-    const double fixed_s = 1.5, s_per_byte = 2.4e-5;
+    const double fixed_s = 0.3, s_per_byte = 1.0e-5;
     return fixed_s + s_per_byte * (double)(file_bytes < (4 << 20) ? file_bytes : 4 << 20);
 }
 
