@@ -1,6 +1,7 @@
 /* Options of tessera-bench: one table for parsing and for --help. */
 #include <getopt.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -18,6 +19,7 @@ enum {
     LONG_POLICIES,
     LONG_REPEAT,
     LONG_QUICK,
+    LONG_ISA,
     LONG_LOG,
     LONG_PLOT,
     LONG_HTML,
@@ -38,6 +40,7 @@ static const struct option_row table[] = {
     {LONG_POLICIES, "policies", NULL, BENCH, "every launch policy of every row; default: the best"},
     {LONG_REPEAT, "repeat", "N", BENCH, "timed runs, of which the median counts; default: 10"},
     {LONG_QUICK, "quick", NULL, BENCH, "tiny inputs: all outputs are checked, no figure counts"},
+    {LONG_ISA, "isa", "NAME", BENCH, "CPU rows: no later instructions than plain, avx2 or avx512"},
     {LONG_LOG, "log", "OUT.json", BENCH, "write the lines of --json to a file, and the tables too"},
     {LONG_PLOT, "plot", "OUT.svg", BENCH, "plot rates over entropy, run length or QP"},
     {LONG_HTML, "html", "OUT.html", BENCH, "the same plots as a page"},
@@ -53,6 +56,14 @@ static void print_help(void)
     printf("usage: tessera-bench [OPTION...] vle|rle|cavlc|engine|limits [--files F...]\n"
            "time the papers' kernels and ours on one family's workloads, and prove every output\n\n");
     print_option_rows(table, ROWS, BENCH);
+}
+
+/* The engine asks for the variable once, when its first stage begins. */
+static enum tsr_status take_isa(const char *name)
+{
+    if (strcmp(name, "plain") != 0 && strcmp(name, "avx2") != 0 && strcmp(name, "avx512") != 0)
+        return usage("--isa wants plain, avx2 or avx512, not '%s'", name);
+    return setenv("TESSERA_ISA", name, 1) == 0 ? TSR_OK : TSR_ERROR_LIMIT;
 }
 
 static enum tsr_status take_option(int code, struct bench_options *o)
@@ -86,6 +97,8 @@ static enum tsr_status take_option(int code, struct bench_options *o)
     case LONG_QUICK:
         o->quick = true;
         return TSR_OK;
+    case LONG_ISA:
+        return take_isa(optarg);
     case LONG_LOG:
         o->log = optarg;
         return TSR_OK;

@@ -80,6 +80,9 @@ if [ "$gpu" != emulated ]; then
     all_right
 fi
 
+# A form of the CPU engine can be demanded, and is right.
+for isa in plain avx2; do run 0 "$BENCH" engine --quick --isa $isa; done
+
 # A plot with many panels has all of them, as an image and as a page.
 run 0 "$BENCH" rle --quick --repeat 1 --sizes 0.01,0.02,0.03 --plot full.svg --html full.html
 well_formed full.svg
@@ -113,6 +116,7 @@ refuses 2 'runs' "$BENCH" rle --runs 0.5
 refuses 2 'repeat' "$BENCH" rle --repeat 0
 refuses 2 'formats' "$BENCH" cavlc --formats qcif,8k
 refuses 2 'qp' "$BENCH" cavlc --qp 52
+refuses 2 'plain, avx2 or avx512' "$BENCH" engine --isa avx
 refuses 20 'missing' "$BENCH" vle --files missing
 refuses 20 'not an image' "$BENCH" rle --files "$DATA/other/text.txt"
 run 40 "$BENCH" vle --quick --plot no/such/folder.svg
