@@ -25,6 +25,10 @@ pc=$(find "$prefix" -name tessera.pc)
 lib=$(dirname "$(dirname "$pc")")
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
+if [ -n "$flags" ]; then # a sanitizer's dlopen does not look where the program says
+    LD_LIBRARY_PATH=$lib/tessera
+    export LD_LIBRARY_PATH
+fi
 grep -rl "$work/first" "$prefix/include" "$(dirname "$pc")" "$lib/cmake" && fail "the prefix stands in a file"
 printf 'P5\n60 40\n255\n' >picture.pgm
 head -c 2400 /dev/zero >>picture.pgm
@@ -79,8 +83,7 @@ if [ "$dicom" = 1 ]; then
     "$build/bin/tessera_testdata" data >/dev/null || fail "no data"
     coded=data/dicom/forms/rle_rgb_frames.dcm module=$lib/tessera/tessera-dicom.so
     for program in by_shared/example by_static/example project_shared/example project_static/example; do
-        # A sanitizer's dlopen does not look where the program says.
-        LD_LIBRARY_PATH=${flags:+$lib/tessera} "./$program" $coded >coded.out 2>&1 || fail "$program: $(cat coded.out)"
+        "./$program" $coded >coded.out 2>&1 || fail "$program: $(cat coded.out)"
     done
     if [ -x "$prefix/bin/tessera" ]; then
         "$prefix/bin/tessera" compress -q $coded -o coded.tsr || fail "tessera does not find the module"
