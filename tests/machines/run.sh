@@ -33,7 +33,8 @@ fetch_root() { # MACHINE FOLDER
     -o "Dir::State::status=$2.apt/status" -o "Dir::Cache=$2.apt/cache" -o "APT::Sandbox::User=$(id -un)" -o Debug::NoLocking=1
   root=$2
   shift 2
-  { apt-get "$@" update && apt-get "$@" -y --no-install-recommends --download-only install libxxhash-dev libzstd-dev zlib1g-dev \
+  # A list that a mirror lacks for the moment matters only if a package is then not found.
+  { apt-get "$@" update || :; apt-get "$@" -y --no-install-recommends --download-only install libxxhash-dev libzstd-dev zlib1g-dev \
     libpng-dev libdcmtk-dev libcjson-dev libssl-dev libjpeg-dev libcmocka-dev; } >"$root.apt/log" 2>&1 || { cat "$root.apt/log" >&2; exit 1; }
   for package in "$root.apt/cache/archives/"*.deb; do dpkg-deb -x "$package" "$root"; done
   [ -e "$root/lib" ] || ln -s usr/lib "$root/lib"
