@@ -196,12 +196,11 @@ TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding
     return sum;
 }
 
-/* Two magnitudes of 16 bits. */
+/* Two magnitudes of 16 bits, the first one below, whatever the machine's byte order: what stands after the end of a row
+ * may overflow, and must not reach the sample before it. */
 TSR_HD_INLINE uint32_t two_at(const uint16_t *from)
 {
-    uint32_t two;
-    memcpy(&two, from, sizeof two);
-    return two;
+    return (uint32_t)from[0] | (uint32_t)from[1] << 16;
 }
 
 /* Computes all that the lane's next four columns need and that does not depend on them. */
@@ -211,7 +210,8 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
     for (int j = 0; j < TSR_LANE_STEP; j += 2) {
         const uint32_t two =
             tsr_activity_above(two_at(up + j), two_at(up + j - 1), two_at(up + j + 1), two_at(up2 + j));
-        memcpy(&lane->activity[j], &two, sizeof two);
+        lane->activity[j] = (int16_t)(two & 0xffffu);
+        lane->activity[j + 1] = (int16_t)(two >> 16);
     }
     if (!choose_weights(t, lane)) return;
     const four_sums sum = sum_taps(t, lane);
