@@ -416,6 +416,6 @@ struct bench_frames *bench_find_frames(struct bench *bench, int *count)
             if (!i) all[i].rasters[2 * k + 1] = (uint8_t)(value >> 8);
         }
     }
-    free(drawn.luma);
+    bench_free_pictures(&drawn);
     return all;
 }
