@@ -164,36 +164,42 @@ TSR_HD_INLINE void tsr_coefficient_put_two(struct tsr_rans_writer *w[2], const u
 }
 
 struct tsr_coefficient_decoder {
-    struct tsr_rans_buckets table[TSR_COEFFICIENT_TABLES];
+    struct tsr_rans_buckets table[TSR_COEFFICIENT_TABLES];         /* of magnitudes that are not 0: less 1 is added */
     const struct tsr_rans_buckets *of_cell[TSR_COEFFICIENT_CELLS]; /* null: a group without tables */
 };
 
 TSR_HD void tsr_coefficient_decoder_init(struct tsr_coefficient_decoder *decoder,
                                          const struct tsr_coefficient_model *model)
 {
-    for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++)
+    for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
+        const bool not_zero = g == TSR_COEFFICIENT_DC_ALONE || g == TSR_COEFFICIENT_HIGHEST;
         for (int t = 0; t < model->tables[g]; t++) {
             const int table = g * TSR_ENERGY_CLASSES + t;
-            tsr_rans_buckets_init(&decoder->table[table], model->weight[table], TSR_COEFFICIENT_SYMBOLS);
+            tsr_rans_buckets_init(&decoder->table[table], model->weight[table], TSR_COEFFICIENT_SYMBOLS, not_zero);
         }
+    }
     for (int c = 0; c < TSR_COEFFICIENT_CELLS; c++)
         decoder->of_cell[c] =
             model->tables[c / TSR_ENERGY_CLASSES] > 0 ? &decoder->table[tsr_coefficient_table(model, c)] : NULL;
 }
 
-/* A magnitude of this group at a place of this energy, less 1 where it cannot be 0; TSR_COEFFICIENT_LIMIT where the
- * group has no tables or the bits are invalid. */
-TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_coefficient_decoder *decoder,
-                                         int group, uint32_t energy)
+/* A magnitude by this table; TSR_COEFFICIENT_LIMIT or more where there is no table or the bits are invalid. */
+TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_rans_buckets *table)
 {
-    const struct tsr_rans_buckets *table = decoder->of_cell[tsr_coefficient_cell(group, tsr_energy_class(energy))];
     if (!table) return TSR_COEFFICIENT_LIMIT;
-    const int symbol = tsr_rans_read(r, table);
-    if (symbol < 16) return (uint32_t)symbol;
+    const int more = (int)table->more, symbol = tsr_rans_read(r, table) - more;
+    if (symbol < 16) return (uint32_t)(symbol + more);
     const int raw_bits = tsr_token_raw_bits(symbol);
     uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(r, raw_bits - 16) << 16 : 0;
     raw |= tsr_rans_read_raw(r, tsr_min(raw_bits, 16));
-    return (uint32_t)tsr_min((int32_t)tsr_token_value(symbol, raw), TSR_COEFFICIENT_LIMIT);
+    return tsr_token_value(symbol, raw) + (uint32_t)more;
+}
+
+/* The table of this group at this energy. */
+TSR_HD_INLINE const struct tsr_rans_buckets *tsr_coefficient_table_at(const struct tsr_coefficient_decoder *decoder,
+                                                                      int group, uint32_t energy)
+{
+    return decoder->of_cell[tsr_coefficient_cell(group, tsr_energy_class(energy))];
 }
 
 /* Reads a block and its magnitudes as its neighbours see them; energy as above. False where the bits are no block. */
@@ -214,8 +220,8 @@ TSR_HD_INLINE bool tsr_coefficient_get(struct tsr_rans_reader *r, int32_t coeffi
     if (places == 0) return true;
     if (places > TSR_BLOCK_SAMPLES) return false;
     int p = places - 1, sign_bits = 1;
-    uint32_t magnitude =
-        tsr_magnitude_get(r, decoder, p == 0 ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_HIGHEST, energy[p]) + 1u;
+    int group = p == 0 ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_HIGHEST;
+    uint32_t magnitude = tsr_magnitude_get(r, tsr_coefficient_table_at(decoder, group, energy[p]));
     for (;;) {
         if (magnitude >= TSR_COEFFICIENT_LIMIT) return false;
         const uint32_t here = tsr_seen_magnitude(magnitude, shift);
@@ -225,8 +231,8 @@ TSR_HD_INLINE bool tsr_coefficient_get(struct tsr_rans_reader *r, int32_t coeffi
         /* What comes next waits for nothing but this sum. */
         const uint32_t below = energy[p - 1] + here * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
         tsr_add_energy(energy, p, here);
-        magnitude = --p > 0 ? tsr_magnitude_get(r, decoder, TSR_COEFFICIENT_OTHERS, below)
-                            : tsr_magnitude_get(r, decoder, TSR_COEFFICIENT_DC, below);
+        group = --p > 0 ? TSR_COEFFICIENT_OTHERS : TSR_COEFFICIENT_DC;
+        magnitude = tsr_magnitude_get(r, tsr_coefficient_table_at(decoder, group, below));
         sign_bits += magnitude != 0;
     }
     memcpy(magnitudes, &seen, sizeof *magnitudes);

@@ -246,46 +246,74 @@ TSR_HD void tsr_rans_decoder_init(struct tsr_rans_decoder *d, const uint16_t *we
     for (int i = 0; i < TSR_RANS_TOTAL; i++) d->symbol[i] = 0;
 }
 
-/* Likewise by buckets of slots, in a tenth of the bytes: for decoders with many tables. A bucket that lies in one
- * symbol tells all of it; in the others, which are few and of rare symbols, the symbol is looked for. */
-enum { TSR_RANS_BUCKET_BITS = 6, TSR_RANS_BUCKETS = TSR_RANS_TOTAL >> TSR_RANS_BUCKET_BITS };
-
-struct tsr_rans_buckets {
-    uint32_t bucket[TSR_RANS_BUCKETS]; /* start << 20 | (frequency - 1) << 8 | symbol; else the bucket's first symbol */
-    uint32_t place[TSR_RANS_ALPHABET]; /* by symbol: frequency << 16 | start */
+/* Likewise by buckets of slots, in a sixth of the bytes: for decoders with many tables. A bucket tells its first two
+ * symbols. Where it has more of them, which are rare symbols, all but the first are looked for. */
+enum {
+    TSR_RANS_BUCKET_BITS = 6,
+    TSR_RANS_BUCKETS = TSR_RANS_TOTAL >> TSR_RANS_BUCKET_BITS,
+    TSR_RANS_LOOK = (1 << 20) - 1 /* the low bits of a half that tells no symbol; its start is not 0 */
 };
 
-TSR_HD void tsr_rans_buckets_init(struct tsr_rans_buckets *d, const uint16_t *weight, int symbols)
+struct tsr_rans_buckets {
+    /* In each half start << 20 | (frequency - 1) << 8 | symbol; the high one is for slots from its start on. */
+    uint64_t bucket[TSR_RANS_BUCKETS];
+    uint32_t place[TSR_RANS_ALPHABET]; /* by symbol: frequency << 16 | start */
+    uint32_t more;                     /* what is added to symbols */
+};
+
+TSR_HD void tsr_rans_buckets_init(struct tsr_rans_buckets *d, const uint16_t *weight, int symbols, uint32_t more)
 {
     uint16_t frequency[TSR_RANS_ALPHABET];
-    uint32_t start = 0;
-    int filled = 0;
+    uint32_t start = 0, filled = 0; /* buckets whose first symbol is known; the last of them may be in use by halves */
+    bool second = false;            /* the last one has two symbols */
+    d->more = more;
     tsr_rans_frequencies(weight, symbols, frequency);
     for (int s = 0; s < symbols; s++) {
         const uint32_t end = start + frequency[s];
+        const uint64_t half = (uint64_t)start << 20 | (uint64_t)(frequency[s] - 1u) << 8 | ((uint32_t)s + more);
         d->place[s] = (uint32_t)frequency[s] << 16 | start;
-        for (; (uint32_t)filled << TSR_RANS_BUCKET_BITS < end; filled++) {
-            const uint32_t first = (uint32_t)filled << TSR_RANS_BUCKET_BITS;
-            const bool whole = first >= start && first + (1u << TSR_RANS_BUCKET_BITS) <= end;
-            d->bucket[filled] = (whole ? start << 20 | (frequency[s] - 1u) << 8 : 0u) | (uint32_t)s;
+        if (frequency[s] == 0) continue;
+        if (filled << TSR_RANS_BUCKET_BITS > start) { /* after another symbol */
+            uint64_t *bucket = &d->bucket[filled - 1];
+            *bucket = second ? *bucket | (uint64_t)TSR_RANS_LOOK << 32 : half << 32 | (uint32_t)*bucket;
+            second = true;
         }
+        for (; filled << TSR_RANS_BUCKET_BITS < end; filled++, second = false) d->bucket[filled] = half << 32 | half;
         start = end;
     }
     if (start != 0) return;
-    for (int i = 0; i < TSR_RANS_BUCKETS; i++) d->bucket[i] = (TSR_RANS_TOTAL - 1u) << 8;
+    const uint64_t only = (TSR_RANS_TOTAL - 1u) << 8 | more;
+    for (int i = 0; i < TSR_RANS_BUCKETS; i++) d->bucket[i] = only << 32 | only;
+}
+
+/* The half of a bucket that a slot wants; its low bits are TSR_RANS_LOOK and its start is not 0 if that tells none. */
+TSR_HD_INLINE uint32_t tsr_rans_half(const struct tsr_rans_buckets *d, uint32_t slot)
+{
+    const uint64_t halves = d->bucket[slot >> TSR_RANS_BUCKET_BITS];
+    return (uint32_t)(slot >= (uint32_t)(halves >> 52) ? halves >> 32 : halves);
+}
+
+/* Likewise where the half tells none. */
+TSR_HD_INLINE uint32_t tsr_rans_look(const struct tsr_rans_buckets *d, uint32_t slot)
+{
+    uint32_t symbol = ((uint32_t)d->bucket[slot >> TSR_RANS_BUCKET_BITS] & 255u) - d->more;
+    while (slot >= (d->place[symbol] >> 16) + (d->place[symbol] & 0xffffu)) symbol++;
+    return (d->place[symbol] & 0xffffu) << 20 | ((d->place[symbol] >> 16) - 1u) << 8 | (symbol + d->more);
+}
+
+/* The state after a half's symbol. */
+TSR_HD_INLINE uint32_t tsr_rans_after(uint32_t state, uint32_t half)
+{
+    return ((half >> 8 & 0xfffu) + 1u) * (state >> TSR_RANS_BITS) + (state & (TSR_RANS_TOTAL - 1)) - (half >> 20);
 }
 
 TSR_HD_INLINE int tsr_rans_get_bucket(uint32_t *state, const struct tsr_rans_buckets *d)
 {
-    const uint32_t x = *state, slot = x & (TSR_RANS_TOTAL - 1), entry = d->bucket[slot >> TSR_RANS_BUCKET_BITS];
-    uint32_t symbol = entry & 255u, less = entry >> 8 & 0xfffu, start = entry >> 20;
-    if (less == 0) {
-        while (slot >= (d->place[symbol] >> 16) + (d->place[symbol] & 0xffffu)) symbol++;
-        less = (d->place[symbol] >> 16) - 1u;
-        start = d->place[symbol] & 0xffffu;
-    }
-    *state = (less + 1u) * (x >> TSR_RANS_BITS) + slot - start;
-    return (int)symbol;
+    const uint32_t slot = *state & (TSR_RANS_TOTAL - 1);
+    uint32_t half = tsr_rans_half(d, slot);
+    if ((half & TSR_RANS_LOOK) == TSR_RANS_LOOK && half >> 20 != 0) half = tsr_rans_look(d, slot);
+    *state = tsr_rans_after(*state, half);
+    return (int)(half & 255u);
 }
 
 /* Takes a symbol from the state, which may then want a word. */

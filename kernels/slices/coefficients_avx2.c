@@ -9,5 +9,6 @@
 #define TSR_FORM tsr_coefficient_form_avx2
 #define TSR_PAIR_ENTRIES pair_entries
 #define TSR_COEFFICIENT_ENTRIES coefficient_entries
+#define TSR_LANES
 #include "coefficients_form.h"
 #endif

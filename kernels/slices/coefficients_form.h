@@ -282,6 +282,10 @@ static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct tsr_bloc
     return tsr_bits_ended(&reader);
 }
 
+#if defined(TSR_LANES)
+#include "rans_lanes_avx2.h"
+#endif
+
 static bool decode_coefficients(const uint8_t *payload, size_t size, struct tsr_tile tile,
                                 struct tsr_coefficient_coding coding, const struct tsr_coefficient_tables *tables,
                                 int32_t *coefficients)
@@ -292,6 +296,10 @@ static bool decode_coefficients(const uint8_t *payload, size_t size, struct tsr_
     if (slices > MAX_SLICES) return false;
     size_t at = tsr_get_lengths_in_front(payload, size, lengths, slices);
     if (at == 0) return false;
+#if defined(TSR_LANES)
+    if (!coding.pairs && slices >= LEAST_LANES)
+        return decode_rans_slices(payload + at, size - at, lengths, grid, tables, coefficients);
+#endif
     for (int32_t s = 0; s < slices; s++) {
         if (lengths[s] > size - at) return false;
         const struct tsr_slice slice = tsr_slice_at(grid, s);

@@ -166,7 +166,7 @@ TEST(buckets)
         else
             tsr_rans_weights(counts, SYMBOLS, weight);
         tsr_rans_decoder_init(&decoder, weight, SYMBOLS);
-        tsr_rans_buckets_init(&buckets, weight, SYMBOLS);
+        tsr_rans_buckets_init(&buckets, weight, SYMBOLS, 0);
         for (uint32_t slot = 0; slot < TSR_RANS_TOTAL; slot++) {
             uint32_t by_slot = rng_below(&rng, 1 << 20) << TSR_RANS_BITS | slot, by_bucket = by_slot;
             expect(tsr_rans_get(&by_slot, &decoder) == tsr_rans_get_bucket(&by_bucket, &buckets), "try %d slot %u", i,
@@ -193,7 +193,7 @@ TEST(strings_come_back)
         tsr_rans_weights(counts, SYMBOLS, weight);
         tsr_rans_symbols(weight, SYMBOLS, symbols);
         tsr_rans_frequencies(weight, SYMBOLS, frequency);
-        tsr_rans_buckets_init(&decoder, weight, SYMBOLS);
+        tsr_rans_buckets_init(&decoder, weight, SYMBOLS, 0);
         random_steps(&rng, counts, steps, length);
         struct tsr_rans_writer writer = tsr_rans_writer(bytes, sizeof bytes);
         for (int k = length - 1; k >= 0; k--) {
@@ -223,7 +223,7 @@ TEST(one_symbol_costs_nothing)
     uint8_t bytes[8];
     tsr_rans_weights(counts, 3, weight);
     tsr_rans_symbols(weight, 3, symbols);
-    tsr_rans_buckets_init(&decoder, weight, 3);
+    tsr_rans_buckets_init(&decoder, weight, 3, 0);
     struct tsr_rans_writer writer = tsr_rans_writer(bytes, sizeof bytes);
     for (int i = 0; i < 1000; i++) tsr_rans_write(&writer, &symbols[1]);
     tsr_rans_finish(&writer);
