@@ -3,5 +3,6 @@
 
 #if TSR_HAS_VECTOR_FORMS
 #define TSR_FORM tsr_block_form_avx2
+#define TSR_EIGHT_BLOCKS
 #include "blocks_form.h"
 #endif

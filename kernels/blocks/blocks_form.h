@@ -164,11 +164,49 @@ static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int3
     return true;
 }
 
+#if defined(TSR_EIGHT_BLOCKS)
+#include "inverse_avx2.h"
+
+/* invert_lines for eight blocks. */
+static inline bool invert_eight(const int32_t *coefficients, int32_t q, uint32_t range, uint16_t *const samples[4],
+                                size_t at, int lines)
+{
+    const int octave = q / TSR_QP_OCTAVE;
+    const int32_t step[3] = {tsr_quantiser_step(q, 0), tsr_quantiser_step(q, 1), tsr_quantiser_step(q, 2)};
+    const uint32_t half = 1u << (TSR_INVERSE_SHIFT - 1);
+    uint32_t dc, ac;
+    __m256i v[8], line[TSR_BLOCK_SAMPLES];
+    if (!load_eight(coefficients, v, &dc, &ac)) return false;
+    if (((uint64_t)(dc + 35 * ac) * (uint32_t)step[0] + (half >> octave)) >> (31 - octave) != 0) return false;
+    scale_eight(v, step, line);
+    const __m128i shift = _mm_cvtsi32_si128(octave);
+    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) line[i] = _mm256_sll_epi32(line[i], shift);
+    line[0] = _mm256_add_epi32(line[0], _mm256_set1_epi32((int32_t)half)); /* every sample has it once */
+    for (int j = 0; j < 4; j++) inverse_eight(line + j, 4);
+    const __m256i top = _mm256_set1_epi16((short)(range - 1));
+    for (int i = 0; i < lines; i++) {
+        inverse_eight(line + 4 * i, 1);
+        for (int j = 0; j < 4; j++) line[4 * i + j] = _mm256_srai_epi32(line[4 * i + j], TSR_INVERSE_SHIFT);
+        store_eight(line + 4 * i, top, samples[i] + 4 * at);
+    }
+    return true;
+}
+#endif
+
 /* The same for count quantised blocks, to this many lines of samples; false, and nothing done, where the sums could
  * leave 32 bits. Each sum is the DC's coefficient and at most 35 times the largest other one, in steps. */
 static bool invert_lines(const int32_t *coefficients, size_t count, int32_t q, uint32_t range,
                          uint16_t *const samples[4], int lines)
 {
+#if defined(TSR_EIGHT_BLOCKS)
+    size_t done = count < EIGHT_BLOCKS ? count : 0;
+    while (done < count) { /* some of the last eight may be done already */
+        done = done + EIGHT_BLOCKS <= count ? done : count - EIGHT_BLOCKS;
+        if (!invert_eight(coefficients + done * TSR_BLOCK_SAMPLES, q, range, samples, done, lines)) break;
+        done += EIGHT_BLOCKS;
+    }
+    if (done == count && count >= EIGHT_BLOCKS) return true;
+#endif
     struct lined_blocks b = {{{0}}};
     int32_t *line[16];
     uint32_t dc = 0, ac = 0; /* at least the largest magnitudes */
