@@ -379,45 +379,64 @@ static void samples_of_lines(int32_t *const line[4], size_t count, int32_t top, 
     tsr_lines_to_samples(line, count, samples);
 }
 
-static void store_row(struct block_row row, int from, int to, uint16_t *samples, struct tsr_tile tile, int32_t at,
-                      uint32_t range)
+/* Blocks from this one on. */
+static void store_row(struct block_row row, size_t first, int from, int to, uint16_t *samples, struct tsr_tile tile,
+                      int32_t at, uint32_t range)
 {
     const int32_t whole = tile.width / 4, top = (int32_t)range - 1;
     for (int i = from; i < to && 4 * at + i < tile.height; i++) {
         uint16_t *line = samples + tile.first + (size_t)(4 * at + i) * tile.stride;
         int32_t **v = row.line + 4 * i;
-        samples_of_lines(v, (size_t)whole, top, line);
+        int32_t *const rest[4] = {v[0] + first, v[1] + first, v[2] + first, v[3] + first};
+        samples_of_lines(rest, (size_t)whole - first, top, line + 4 * first);
         for (int32_t j = 0; 4 * whole + j < tile.width; j++)
             line[4 * whole + j] = (uint16_t)tsr_lap_sample(v[j][whole], top);
     }
 }
 
-/* Scales the coefficients of blocks from .. end - 1 of a row. */
-static void scale_blocks(struct block_row row, size_t from, size_t end, int32_t most, int32_t q)
+#if defined(TSR_EIGHT_BLOCKS)
+#include "lapped_inverse_avx2.h"
+#endif
+
+/* Coefficients of blocks from .. end - 1 of a row, all of one q, to settled lines. */
+static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, int32_t q, struct block_row row)
 {
+    const size_t count = end - from;
     const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
+#if defined(TSR_EIGHT_BLOCKS)
+    if (settle_eights(coefficients, from, end, q, row)) return;
+#endif
+    const int32_t most = largest_magnitude(coefficients + from * TSR_BLOCK_SAMPLES, count * TSR_BLOCK_SAMPLES);
     const bool small = shift >= 0 && most < 1 << 15 && ((int64_t)most << 15 >> shift) < TSR_FINE_LIMIT;
+    int32_t *line[16];
+    for (int i = 0; i < 16; i++) line[i] = row.line[i] + from;
+    tsr_blocks_to_lines(coefficients + from * TSR_BLOCK_SAMPLES, count, line);
     for (int i = 0; i < 16; i++) {
-        int32_t *line = row.line[i] + from;
         if (small)
-            scale_small_line(line, end - from, tsr_quantiser_step(q, tsr_norm_class(i / 4, i % 4)), shift);
+            scale_small_line(line[i], count, tsr_quantiser_step(q, tsr_norm_class(i / 4, i % 4)), shift);
         else
-            scale_line(line, end - from, q, i);
+            scale_line(line[i], count, q, i);
     }
+    for (int j = 0; j < 4; j++) core_lines_inverse(line[j], line[4 + j], line[8 + j], line[12 + j], count);
+    for (int i = 0; i < 4; i++)
+        core_lines_inverse(line[4 * i], line[4 * i + 1], line[4 * i + 2], line[4 * i + 3], count);
+    for (int i = 0; i < 16; i++) settle_line(line[i], count);
 }
 
-static void invert_row(const int32_t *coefficients, size_t count, size_t finer, int32_t q, int32_t coarser_by,
-                       struct block_row row)
+/* The lower half of the row before this one and the upper half of this one to samples; their lines are used up. */
+static void store_between(struct block_row before, struct block_row now, size_t count, bool lapped, uint16_t *samples,
+                          struct tsr_tile tile, int32_t row, uint32_t range)
 {
-    const int32_t most = largest_magnitude(coefficients, count * TSR_BLOCK_SAMPLES);
-    tsr_blocks_to_lines(coefficients, count, row.line);
-    scale_blocks(row, 0, finer, most, q);
-    scale_blocks(row, finer, count, most, q + coarser_by);
-    for (int j = 0; j < 4; j++)
-        core_lines_inverse(row.line[j], row.line[4 + j], row.line[8 + j], row.line[12 + j], count);
-    for (int i = 0; i < 4; i++)
-        core_lines_inverse(row.line[4 * i], row.line[4 * i + 1], row.line[4 * i + 2], row.line[4 * i + 3], count);
-    for (int i = 0; i < 16; i++) settle_line(row.line[i], count);
+    size_t done = 0;
+#if defined(TSR_EIGHT_BLOCKS)
+    done = store_eights(before, now, lapped, samples, tile, row, range);
+#endif
+    if (lapped)
+        for (int j = 0; j < 4; j++)
+            lap_lines_inverse(before.line[8 + j] + done, before.line[12 + j] + done, now.line[j] + done,
+                              now.line[4 + j] + done, count - done);
+    store_row(before, done, 2, 4, samples, tile, row - 1, range);
+    store_row(now, done, 0, 2, samples, tile, row, range);
 }
 
 static void lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
@@ -428,25 +447,24 @@ static void lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, st
     struct block_row before = row_at(scratch, pitch, 0), now = row_at(scratch, pitch, 1);
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     for (int32_t row = 0; row < rows; row++) {
-        invert_row(coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES, count, finer_blocks(steps, tile, row, count),
-                   q, steps.coarser_by, now);
+        const int32_t *of_row = coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES;
+        const size_t finer = finer_blocks(steps, tile, row, count);
+        invert_blocks(of_row, 0, finer, q, now);
+        invert_blocks(of_row, finer, count, q + steps.coarser_by, now);
         if (lapped)
             for (int i = 0; i < 4; i++) {
                 int32_t **v = now.line + 4 * i;
                 lap_lines_inverse(v[2], v[3], v[0] + 1, v[1] + 1, count - 1);
             }
-        if (row > 0) {
-            if (lapped)
-                for (int j = 0; j < 4; j++)
-                    lap_lines_inverse(before.line[8 + j], before.line[12 + j], now.line[j], now.line[4 + j], count);
-            store_row(before, 2, 4, samples, tile, row - 1, range);
-        }
-        store_row(now, 0, 2, samples, tile, row, range);
+        if (row > 0)
+            store_between(before, now, count, lapped, samples, tile, row, range);
+        else
+            store_row(now, 0, 0, 2, samples, tile, row, range);
         const struct block_row swap = before;
         before = now;
         now = swap;
     }
-    store_row(before, 2, 4, samples, tile, rows - 1, range);
+    store_row(before, 0, 2, 4, samples, tile, rows - 1, range);
 }
 
 const struct tsr_lapped_form TSR_FORM = {lapped_forward, choose_coefficients, rough_tile_cost, rough_plain_cost,

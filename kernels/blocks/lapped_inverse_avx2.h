@@ -1,0 +1,86 @@
+/* The inverse of lapped blocks for AVX2: eight blocks beside each other at once, see inverse_avx2.h. test_lapped_cpu
+ * holds it equal. Part of lapped_form.h. */
+
+#include "inverse_avx2.h"
+
+/* invert_blocks for eight blocks; at: the first one's place in its row. */
+static inline bool settle_eight(const int32_t *coefficients, int32_t q, struct block_row row, size_t at)
+{
+    const int shift = TSR_FINE_DROP - q / TSR_QP_OCTAVE;
+    const int32_t step[3] = {tsr_quantiser_step(q, 0), tsr_quantiser_step(q, 1), tsr_quantiser_step(q, 2)};
+    uint32_t dc, ac;
+    __m256i v[8], line[TSR_BLOCK_SAMPLES];
+    if (!load_eight(coefficients, v, &dc, &ac) || shift < 0) return false;
+    /* Each sum is the DC and at most 35 times the largest other one: none is clamped, before and after. */
+    if ((uint64_t)(dc + 35 * ac) * (uint32_t)step[0] >> shift >= TSR_LAP_LIMIT) return false;
+    scale_eight(v, step, line);
+    const __m256i half = _mm256_set1_epi32(1 << shift >> 1);
+    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++)
+        line[i] = _mm256_sra_epi32(_mm256_add_epi32(line[i], half), _mm_cvtsi32_si128(shift));
+    line[0] = _mm256_add_epi32(line[0], _mm256_set1_epi32(4)); /* tsr_lap_settle: every value has it once */
+    for (int j = 0; j < 4; j++) inverse_eight(line + j, 4);
+    for (int i = 0; i < 4; i++) {
+        inverse_eight(line + 4 * i, 1);
+        for (int j = 4 * i; j < 4 * i + 4; j++)
+            _mm256_storeu_si256((__m256i *)(row.line[j] + at), _mm256_srai_epi32(line[j], 3));
+    }
+    return true;
+}
+
+/* invert_blocks; false where it has to be done otherwise. */
+static bool settle_eights(const int32_t *coefficients, size_t from, size_t end, int32_t q, struct block_row row)
+{
+    if (end - from < EIGHT_BLOCKS) return false;
+    for (size_t k = from; k < end; k += EIGHT_BLOCKS) { /* some of the last eight may be done already */
+        const size_t at = k + EIGHT_BLOCKS <= end ? k : end - EIGHT_BLOCKS;
+        if (!settle_eight(coefficients + at * TSR_BLOCK_SAMPLES, q, row, at)) return false;
+    }
+    return true;
+}
+
+/* tsr_lap_inverse */
+static inline void lap_inverse_eight(__m256i *a, __m256i *b, __m256i *c, __m256i *d)
+{
+    const __m256i inner = _mm256_sub_epi32(*c, *b), outer = _mm256_sub_epi32(*d, *a), half = _mm256_set1_epi32(32);
+    const __m256i u =
+        _mm256_srai_epi32(_mm256_sub_epi32(half, _mm256_add_epi32(_mm256_mullo_epi32(inner, _mm256_set1_epi32(9)),
+                                                                  _mm256_mullo_epi32(outer, _mm256_set1_epi32(13)))),
+                          6);
+    const __m256i v = _mm256_srai_epi32(_mm256_sub_epi32(_mm256_add_epi32(half, _mm256_slli_epi32(inner, 2)),
+                                                         _mm256_mullo_epi32(outer, _mm256_set1_epi32(10))),
+                                        6);
+    *b = _mm256_sub_epi32(*b, u);
+    *c = _mm256_add_epi32(*c, u);
+    *a = _mm256_sub_epi32(*a, v);
+    *d = _mm256_add_epi32(*d, v);
+}
+
+/* Four lines of values with their fraction to a line of samples. */
+static inline void sample_eight(__m256i v[4], __m256i top, uint16_t *samples)
+{
+    const __m256i half = _mm256_set1_epi32(1 << (TSR_LAP_BITS - 1));
+    for (int j = 0; j < 4; j++) v[j] = _mm256_srai_epi32(_mm256_add_epi32(v[j], half), TSR_LAP_BITS);
+    store_eight(v, top, samples);
+}
+
+/* store_between for as many whole blocks as go: their number. */
+static size_t store_eights(struct block_row before, struct block_row now, bool lapped, uint16_t *samples,
+                           struct tsr_tile tile, int32_t row, uint32_t range)
+{
+    const size_t whole = (size_t)tile.width / 4;
+    const __m256i top = _mm256_set1_epi16((short)(range - 1));
+    uint16_t *line = samples + tile.first + (size_t)(4 * row - 2) * tile.stride;
+    if (whole < EIGHT_BLOCKS || 4 * row + 2 > tile.height) return 0;
+    for (size_t k = 0; k < whole; k += EIGHT_BLOCKS) { /* as settle_eights */
+        const size_t at = k + EIGHT_BLOCKS <= whole ? k : whole - EIGHT_BLOCKS;
+        __m256i v[16];
+        for (int i = 0; i < 8; i++) {
+            v[i] = _mm256_loadu_si256((const __m256i *)(before.line[8 + i] + at));
+            v[8 + i] = _mm256_loadu_si256((const __m256i *)(now.line[i] + at));
+        }
+        if (lapped)
+            for (int j = 0; j < 4; j++) lap_inverse_eight(&v[j], &v[4 + j], &v[8 + j], &v[12 + j]);
+        for (size_t i = 0; i < 4; i++) sample_eight(v + 4 * i, top, line + i * tile.stride + 4 * at);
+    }
+    return whole;
+}
