@@ -166,6 +166,7 @@ static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int3
 
 #if defined(TSR_EIGHT_BLOCKS)
 #include "inverse_avx2.h"
+#include "kernels/slices/cavlc_read_avx2.h"
 
 /* invert_lines for eight blocks. */
 static inline bool invert_eight(const int32_t *coefficients, int32_t q, uint32_t range, uint16_t *const samples[4],
@@ -428,7 +429,12 @@ static __attribute__((noinline)) bool decode_cavlc_slice(const uint8_t *bytes, s
         int32_t *block = coefficients + (block_at(coefficients, grid, slice.column, slice.row + r) - coefficients);
         int total = -1;
         for (int32_t c = 0; c < slice.columns; c++, block += TSR_BLOCK_SAMPLES) {
-            total = tsr_cavlc_get(&reader, cavlc, block, TSR_BLOCK_SAMPLES, tsr_cavlc_context(total, above[c]));
+            const int context = tsr_cavlc_context(total, above[c]);
+#if defined(TSR_EIGHT_BLOCKS)
+            total = cavlc_get_block(&reader, cavlc, block, context);
+#else
+            total = tsr_cavlc_get(&reader, cavlc, block, TSR_BLOCK_SAMPLES, context);
+#endif
             if (total < 0) return false;
             above[c] = (int8_t)total;
         }

@@ -2,6 +2,7 @@
 #include "tests/unit/support.h"
 
 #include "kernels/blocks/blocks_cpu.h"
+#include "kernels/slices/cavlc_tables_avx2.h"
 #include "transform/block/core4x4.h"
 #include "transform/predict/residual.h"
 #include "transform/block/reversible4x4.h"
@@ -354,6 +355,51 @@ TEST(padding_is_checked)
     expect(lengths_padding == 0, "%d padding bits behind the lengths were not looked at", lengths_padding);
 }
 
+/* Every entry of the tables of AVX2's reader against the reader of the definition. */
+TEST(cavlc_tables)
+{
+    tsr_cavlc_reader_init(&cavlc);
+    for (uint32_t i = 0; i < CAVLC_LEVEL_ROWS * 256; i++) {
+        const uint8_t bytes[8] = {(uint8_t)i, 0xa5, 0xa5, 0xa5, 0xa5, 0xa5, 0xa5, 0xa5};
+        struct tsr_bit_reader reader = tsr_bit_reader(bytes, sizeof bytes);
+        const int row = (int)(i >> 8), entry = cavlc_levels[i];
+        int32_t level = 0;
+        int suffix_length = row < 7 ? row : row - 7;
+        assert_true(tsr_cavlc_get_coefficient(&reader, &suffix_length, row < 7 ? 0 : 2, &level) > 0);
+        const int bits = (int)tsr_bits_read(&reader);
+        if (bits > 8)
+            assert_int_equal(entry, 0);
+        else
+            assert_int_equal(entry, ((uint32_t)level << 8 | (uint32_t)suffix_length << 4 | (uint32_t)bits) & 0xffffu);
+    }
+    for (uint32_t i = 0; i < 64; i++) {
+        struct tsr_bit_reader reader = {NULL, 0, 0, (uint64_t)i << 58, 64, false};
+        int total, ones;
+        const bool good = tsr_cavlc_get_token(&reader, &cavlc, 8, &total, &ones);
+        assert_int_equal(cavlc_fixed_tokens[i], good ? 6 << 8 | total << 2 | ones : 0);
+    }
+    for (uint32_t i = 0; i < 3 * 6 * 64; i++) {
+        const int most = (int)(i / 384) + 1;
+        int zeros = (int)(i / 64 % 6) + 1, used = 0, runs = 0, length = 0;
+        uint32_t pattern = 0;
+        while (runs < most && zeros > 0) {
+            const uint32_t next = (i % 64 << 3 << used & 511u) >> 6, entry = cavlc.run[zeros - 1][next];
+            const int run = (int)(entry & 15u), bits = (int)(entry >> 4);
+            if (used + bits > 6) break;
+            used += bits;
+            zeros -= run;
+            runs++;
+            length += run + 1;
+            pattern = pattern << (run + 1) | 1u;
+        }
+        assert_true(runs > 0);
+        assert_int_equal(cavlc_runs[i], pattern << 16 | (uint32_t)(length << 12 | zeros << 8 | runs << 4 | used));
+    }
+    for (uint32_t places = 0; places < 256; places++)
+        for (uint32_t p = 0, number = 0; p < 8; p++)
+            assert_int_equal(cavlc_spread[places] >> 8 * p & 255u, places >> p & 1u ? number++ : 128u);
+}
+
 /* The form for this machine's vectors against plain C. */
 TEST(forms)
 {
@@ -420,6 +466,7 @@ int main(void)
                                        cmocka_unit_test(damaged_slices),
                                        cmocka_unit_test(coefficients_beyond_the_limit),
                                        cmocka_unit_test(padding_is_checked),
+                                       cmocka_unit_test(cavlc_tables),
                                        cmocka_unit_test(forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
