@@ -14,7 +14,7 @@ const struct tsr_coefficient_form *tsr_coefficient_form(enum tsr_isa isa)
 
 size_t tsr_coefficients_scratch_bytes(int32_t slice_side)
 {
-    return entries_limit(slice_side) * sizeof(uint32_t);
+    return PUT_TABLES_BYTES + entries_limit(slice_side) * sizeof(uint32_t);
 }
 
 /* ---- The form of this machine ---------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Most slices of a tile: 2^20 samples in the thinnest shape, see FORMAT.md 5.2. */
-enum { MAX_SLICES = 1 << 14 };
+enum { MAX_SLICES = 1 << 14, PUT_TABLES_BYTES = 248 << 10 /* of scratch: what rans_put_avx2.h lists */ };
 
 static size_t entries_limit(int32_t slice_side)
 {
@@ -107,6 +107,14 @@ static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid g
 
 static void count_slice(const uint32_t *entries, size_t count, bool pairs, union tsr_entry_counts *counts)
 {
+#if defined(TSR_LANES)
+    if (!pairs) { /* raw bits likewise, to counts that nobody wants */
+        uint32_t *of = &counts->coefficient[0][0];
+        for (size_t i = 0; i < count; i++)
+            of[(entries[i] >> 8 & 255u) * TSR_COEFFICIENT_SYMBOLS + (entries[i] & 255u)]++;
+        return;
+    }
+#endif
     for (size_t i = 0; i < count; i++) {
         const uint32_t entry = entries[i];
         if (entry & TSR_RAW_ENTRY) continue;
@@ -138,6 +146,9 @@ static void count_entries(const int32_t *coefficients, struct tsr_tile tile, str
         if (!fits) memcpy(kept + used + 1, entries, count * sizeof *entries);
         used += 1 + count;
     }
+#if defined(TSR_LANES)
+    if (!coding.pairs) memset(&counts->coefficient[0][0] + RAW_ROW * TSR_COEFFICIENT_SYMBOLS, 0, 17 * sizeof(uint32_t));
+#endif
 }
 
 /* ---- Slices to bytes and back ------------------------------------------------------------------------------ */
@@ -149,6 +160,7 @@ struct slice_coder {
     size_t size, capacity;
     bool pairs, overflow;
     tsr_cell_symbols of_cell; /* rANS */
+    struct put_tables *put;   /* rANS with AVX2 */
 };
 
 /* Writes what a writer of rANS still holds, and moves its string to the next place. Returns the string's bytes. */
@@ -163,33 +175,53 @@ static size_t end_rans(struct slice_coder *coder, struct tsr_rans_writer *writer
 }
 
 /* One slice's string; returns its bytes. */
-static size_t code_slice(struct slice_coder *coder, const uint32_t *entries, size_t count)
+static size_t code_pair_slice(struct slice_coder *coder, const uint32_t *entries, size_t count)
+{
+    struct tsr_bit_writer writer = tsr_bit_writer(coder->payload + coder->size, coder->capacity - coder->size);
+    tsr_pair_put(&writer, entries, count, coder->tables->pair, coder->tables->pair_codes);
+    const size_t size = tsr_flush_bits(&writer);
+    coder->overflow |= writer.overflow;
+    coder->size += size;
+    return size;
+}
+
+#if defined(TSR_LANES)
+#include "rans_put_avx2.h"
+#else
+enum { PUT_LANES = 2 };
+
+static size_t code_rans_slice(struct slice_coder *coder, const uint32_t *entries, size_t count)
 {
     const size_t capacity = coder->capacity - coder->size;
-    if (coder->pairs) {
-        struct tsr_bit_writer writer = tsr_bit_writer(coder->payload + coder->size, capacity);
-        tsr_pair_put(&writer, entries, count, coder->tables->pair, coder->tables->pair_codes);
-        const size_t size = tsr_flush_bits(&writer);
-        coder->overflow |= writer.overflow;
-        coder->size += size;
-        return size;
-    }
     struct tsr_rans_writer writer = tsr_rans_writer(coder->payload + coder->size, capacity);
     tsr_coefficient_put(&writer, entries, count, coder->of_cell);
     return end_rans(coder, &writer, capacity);
 }
 
-/* Two slices by rANS, each in half of the room that is left; where a half is too small, one after the other. */
-static void code_two_slices(struct slice_coder *coder, const uint32_t *const entries[2], const size_t count[2],
-                            uint32_t lengths[2])
+/* One or two slices, two each in half of the room that is left; where a half is too small, one after the other. */
+static void code_rans_slices(struct slice_coder *coder, const uint32_t *const *entries, const size_t *count, int slices,
+                             uint32_t *lengths)
 {
     const size_t half = (coder->capacity - coder->size) / 2;
     uint8_t *to = coder->payload + coder->size;
     struct tsr_rans_writer a = tsr_rans_writer(to, half), b = tsr_rans_writer(to + half, half);
-    tsr_coefficient_put_two((struct tsr_rans_writer *[2]){&a, &b}, entries, count, coder->of_cell);
-    const bool fit = a.first >= 4 && b.first >= 4 && !a.overflow && !b.overflow;
-    lengths[0] = (uint32_t)(fit ? end_rans(coder, &a, half) : code_slice(coder, entries[0], count[0]));
-    lengths[1] = (uint32_t)(fit ? end_rans(coder, &b, half) : code_slice(coder, entries[1], count[1]));
+    if (slices == 2) tsr_coefficient_put_two((struct tsr_rans_writer *[2]){&a, &b}, entries, count, coder->of_cell);
+    const bool fit = slices == 2 && a.first >= 4 && b.first >= 4 && !a.overflow && !b.overflow;
+    lengths[0] = (uint32_t)(fit ? end_rans(coder, &a, half) : code_rans_slice(coder, entries[0], count[0]));
+    if (slices < 2) return;
+    lengths[1] = (uint32_t)(fit ? end_rans(coder, &b, half) : code_rans_slice(coder, entries[1], count[1]));
+}
+#endif
+
+static void list_symbols(struct slice_coder *coder, void *scratch)
+{
+#if defined(TSR_LANES)
+    coder->put = scratch;
+    list_put_symbols(coder->put, coder->tables->coefficient, coder->tables->coefficient_codes);
+#else
+    (void)scratch;
+    tsr_find_cell_symbols(coder->tables->coefficient, coder->tables->coefficient_codes, coder->of_cell);
+#endif
 }
 
 static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
@@ -200,25 +232,28 @@ static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile til
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
     const int32_t slices = grid.slice_columns * grid.slice_rows;
     assert(slices <= MAX_SLICES);
-    struct slice_coder coder = {tables, payload, 0, capacity, coding.pairs, false, {NULL}};
-    if (!coding.pairs) tsr_find_cell_symbols(tables->coefficient, tables->coefficient_codes, coder.of_cell);
+    struct slice_coder coder = {tables, payload, 0, capacity, coding.pairs, false, {NULL}, NULL};
+    uint32_t *own = (uint32_t *)((uint8_t *)scratch + PUT_TABLES_BYTES);
+    if (!coding.pairs) list_symbols(&coder, scratch);
     const uint32_t *next = kept + 1;
-    for (int32_t s = 0; s < slices && !coder.overflow; s++) {
+    for (int32_t s = 0; s < slices && !coder.overflow;) {
+        const uint32_t *entries[PUT_LANES];
+        size_t count[PUT_LANES];
+        int some = 0;
         if (kept[0] == 0) {
-            const size_t count = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, scratch);
-            lengths[s] = (uint32_t)code_slice(&coder, scratch, count);
-            continue;
+            count[0] = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, own);
+            entries[some++] = own;
         }
-        const size_t count[2] = {next[0], s + 1 < slices ? next[1 + next[0]] : 0};
-        const uint32_t *const entries[2] = {next + 1, next + 2 + count[0]};
-        next += 1 + count[0];
-        if (coding.pairs || s + 1 == slices) {
-            lengths[s] = (uint32_t)code_slice(&coder, entries[0], count[0]);
-            continue;
+        for (; kept[0] != 0 && some < (coding.pairs ? 1 : PUT_LANES) && s + some < slices; some++) {
+            count[some] = next[0];
+            entries[some] = next + 1;
+            next += 1 + count[some];
         }
-        next += 1 + count[1];
-        code_two_slices(&coder, entries, count, lengths + s);
-        s++;
+        if (coding.pairs)
+            lengths[s] = (uint32_t)code_pair_slice(&coder, entries[0], count[0]);
+        else
+            code_rans_slices(&coder, entries, count, some, lengths + s);
+        s += some;
     }
     return coder.overflow ? 0 : tsr_put_lengths_in_front(lengths, slices, payload, coder.size, capacity);
 }
