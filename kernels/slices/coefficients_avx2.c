@@ -4,11 +4,9 @@
 
 #if TSR_HAS_VECTOR_FORMS
 #include "pair_entries_avx2.h"
-#include "rans_entries_avx2.h"
 
 #define TSR_FORM tsr_coefficient_form_avx2
 #define TSR_PAIR_ENTRIES pair_entries
-#define TSR_COEFFICIENT_ENTRIES coefficient_entries
 #define TSR_LANES
 #include "coefficients_form.h"
 #endif

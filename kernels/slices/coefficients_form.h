@@ -16,7 +16,6 @@ static size_t entries_limit(int32_t slice_side)
 
 #if !defined(TSR_PAIR_ENTRIES)
 #define TSR_PAIR_ENTRIES tsr_pair_entries
-#define TSR_COEFFICIENT_ENTRIES tsr_coefficient_entries
 #endif
 
 /* ---- Energies along a slice -------------------------------------------------------------------------------- */
@@ -62,10 +61,17 @@ static uint32_t zero_run(const int32_t *coefficients, struct tsr_block_grid grid
     return run;
 }
 
+#if defined(TSR_LANES)
+#include "rans_entries_avx2.h"
+#endif
+
 /* Entries of a slice in the decoder's order; returns their number. */
 static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice,
                             struct tsr_coefficient_coding coding, uint32_t *out)
 {
+#if defined(TSR_LANES)
+    if (!coding.pairs) return rans_slice_entries(coefficients, grid, slice, coding.magnitude_shift, out);
+#endif
     struct slice_rows rows;
     size_t count = 0;
     bool in_run =
@@ -83,7 +89,7 @@ static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid g
             }
             energies_at(&rows, c, energy);
             if (!coding.pairs) {
-                count += (size_t)TSR_COEFFICIENT_ENTRIES(block, seen_at(&rows, c), energy, out + count);
+                count += (size_t)tsr_coefficient_entries(block, seen_at(&rows, c), energy, out + count);
                 continue;
             }
             const int energy_class = in_run ? 0 : tsr_block_energy_class(energy);

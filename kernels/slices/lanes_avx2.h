@@ -55,22 +55,11 @@ static inline void clear_block(int32_t *block)
     _mm256_storeu_si256((__m256i *)(block + 8), _mm256_setzero_si256());
 }
 
-/* tsr_block_energy_class */
-static inline int block_class(__m256i energy)
-{
-    const __m256i pairs =
-        _mm256_add_epi32(_mm256_and_si256(energy, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(energy, 16));
-    __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-    sum = _mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum));
-    sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 1));
-    return tsr_energy_class((uint32_t)tsr_min(_mm_cvtsi128_si32(sum) >> 2, 65535));
-}
-
 /* Energies from the neighbours, and the class of the whole block. */
 static inline int energies_of_walk(const struct block_walk *walk, uint16_t energy[TSR_BLOCK_SAMPLES])
 {
     tsr_energies_around(walk->here - 1, walk->above, walk->above - 1, walk->above + 1, energy);
-    return block_class(_mm256_loadu_si256((const __m256i *)energy));
+    return tsr_vector_class(_mm256_loadu_si256((const __m256i *)energy));
 }
 
 static void list_classes(uint8_t of_energy[LISTED_ENERGIES])
