@@ -165,7 +165,7 @@ static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int3
 }
 
 #if defined(TSR_EIGHT_BLOCKS)
-#include "inverse_avx2.h"
+#include "eight_avx2.h"
 #include "kernels/slices/cavlc_read_avx2.h"
 
 /* invert_lines for eight blocks. */

@@ -4,30 +4,11 @@
 #ifndef TSR_KERNELS_BLOCKS_CHOOSE_AVX2_H
 #define TSR_KERNELS_BLOCKS_CHOOSE_AVX2_H
 
-#include <immintrin.h>
-
+#include "eight_avx2.h"
 #include "entropy/rate_distortion.h"
 #include "kernels/slices/energies_avx2.h"
 
 enum { CHOICE_BLOCKS = 8, CHOICE_COLUMNS = 1024 /* of a row, sorted at once */ };
-
-/* Rows of eight to columns, both ways. */
-static inline void transpose_eight(__m256i v[8])
-{
-    __m256i t[8];
-    for (int i = 0; i < 8; i += 4) {
-        const __m256i a = _mm256_unpacklo_epi32(v[i], v[i + 1]), b = _mm256_unpackhi_epi32(v[i], v[i + 1]);
-        const __m256i c = _mm256_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm256_unpackhi_epi32(v[i + 2], v[i + 3]);
-        t[i] = _mm256_unpacklo_epi64(a, c);
-        t[i + 1] = _mm256_unpackhi_epi64(a, c);
-        t[i + 2] = _mm256_unpacklo_epi64(b, d);
-        t[i + 3] = _mm256_unpackhi_epi64(b, d);
-    }
-    for (int i = 0; i < 4; i++) {
-        v[i] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x20);
-        v[i + 4] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x31);
-    }
-}
 
 /* Eight blocks: units and rates of the number of places by place; which of the rates of magnitudes, by block. */
 struct choice_lanes {

@@ -114,6 +114,33 @@ static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row,
     }
 }
 
+#if defined(TSR_EIGHT_BLOCKS)
+#include "lapped_eight_avx2.h"
+#endif
+
+/* Blocks from .. end - 1 of a row, all of one q: lines, used up, to units. done: lines to work with. */
+static void units_of_blocks(struct block_row row, size_t from, size_t end, int32_t q, struct block_row done,
+                            int32_t *units)
+{
+    const size_t count = end - from;
+    int32_t *line[16], *to[16];
+#if defined(TSR_EIGHT_BLOCKS)
+    if (count >= EIGHT_BLOCKS) {
+        units_of_eights(row, from, end, q, units);
+        return;
+    }
+#endif
+    for (int i = 0; i < 16; i++) {
+        line[i] = row.line[i] + from;
+        to[i] = done.line[i] + from;
+    }
+    for (int i = 0; i < 4; i++)
+        core_lines_forward(line[4 * i], line[4 * i + 1], line[4 * i + 2], line[4 * i + 3], count);
+    for (int j = 0; j < 4; j++) core_lines_forward(line[j], line[4 + j], line[8 + j], line[12 + j], count);
+    for (int i = 0; i < 16; i++) units_of_line(line[i], count, q, tsr_norm_class(i / 4, i % 4), to[i]);
+    tsr_lines_to_blocks(to, count, units + from * TSR_BLOCK_SAMPLES);
+}
+
 static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                            int32_t *units, void *scratch)
 {
@@ -130,20 +157,14 @@ static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct
                 for (int j = 0; j < 4; j++)
                     lap_lines_forward(now.line[8 + j], now.line[12 + j], next.line[j], next.line[4 + j], count);
         }
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 4 && lapped; i++) {
             int32_t **v = now.line + 4 * i;
-            if (lapped) lap_lines_forward(v[2], v[3], v[0] + 1, v[1] + 1, count - 1);
-            core_lines_forward(v[0], v[1], v[2], v[3], count);
+            lap_lines_forward(v[2], v[3], v[0] + 1, v[1] + 1, count - 1);
         }
-        for (int j = 0; j < 4; j++)
-            core_lines_forward(now.line[j], now.line[4 + j], now.line[8 + j], now.line[12 + j], count);
         const size_t finer = finer_blocks(steps, tile, row, count);
-        for (int i = 0; i < 16; i++) {
-            const int norm_class = tsr_norm_class(i / 4, i % 4);
-            units_of_line(now.line[i], finer, q, norm_class, done.line[i]);
-            units_of_line(now.line[i] + finer, count - finer, q + steps.coarser_by, norm_class, done.line[i] + finer);
-        }
-        tsr_lines_to_blocks(done.line, count, units + (size_t)row * count * TSR_BLOCK_SAMPLES);
+        int32_t *of_row = units + (size_t)row * count * TSR_BLOCK_SAMPLES;
+        units_of_blocks(now, 0, finer, q, done, of_row);
+        units_of_blocks(now, finer, count, q + steps.coarser_by, done, of_row);
         const struct block_row swap = now;
         now = next;
         next = swap;
@@ -393,10 +414,6 @@ static void store_row(struct block_row row, size_t first, int from, int to, uint
             line[4 * whole + j] = (uint16_t)tsr_lap_sample(v[j][whole], top);
     }
 }
-
-#if defined(TSR_EIGHT_BLOCKS)
-#include "lapped_inverse_avx2.h"
-#endif
 
 /* Coefficients of blocks from .. end - 1 of a row, all of one q, to settled lines. */
 static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, int32_t q, struct block_row row)

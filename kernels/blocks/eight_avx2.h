@@ -1,8 +1,8 @@
-/* The inverse transform for AVX2: eight blocks beside each other from coefficients to samples, or to settled lines, in
- * registers; in 0.4 of the time of the lines that blocks_form.h and lapped_form.h invert step by step.
- * test_blocks_cpu and test_lapped_cpu hold it equal. Part of blocks_avx2.c and lapped_avx2.c. */
-#ifndef TSR_KERNELS_BLOCKS_INVERSE_AVX2_H
-#define TSR_KERNELS_BLOCKS_INVERSE_AVX2_H
+/* The transform for AVX2: eight blocks beside each other in registers, in less than half of the time of the lines that
+ * blocks_form.h and lapped_form.h transform step by step. test_blocks_cpu and test_lapped_cpu hold it equal. Part of
+ * blocks_avx2.c and lapped_avx2.c. */
+#ifndef TSR_KERNELS_BLOCKS_EIGHT_AVX2_H
+#define TSR_KERNELS_BLOCKS_EIGHT_AVX2_H
 
 #include <immintrin.h>
 
@@ -75,6 +75,35 @@ static inline void inverse_eight(__m256i *v, int step)
     v[step] = _mm256_add_epi32(b, c);
     v[2 * step] = _mm256_sub_epi32(b, c);
     v[3 * step] = _mm256_sub_epi32(a, d);
+}
+
+/* Rows of eight to columns, both ways. */
+static inline void transpose_eight(__m256i v[8])
+{
+    __m256i t[8];
+    for (int i = 0; i < 8; i += 4) {
+        const __m256i a = _mm256_unpacklo_epi32(v[i], v[i + 1]), b = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+        const __m256i c = _mm256_unpacklo_epi32(v[i + 2], v[i + 3]), d = _mm256_unpackhi_epi32(v[i + 2], v[i + 3]);
+        t[i] = _mm256_unpacklo_epi64(a, c);
+        t[i + 1] = _mm256_unpackhi_epi64(a, c);
+        t[i + 2] = _mm256_unpacklo_epi64(b, d);
+        t[i + 3] = _mm256_unpackhi_epi64(b, d);
+    }
+    for (int i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2x128_si256(t[i], t[i + 4], 0x31);
+    }
+}
+
+/* tsr_core_forward_1d of lines a step apart. */
+static inline void forward_eight(__m256i *v, int step)
+{
+    const __m256i a = _mm256_add_epi32(v[0], v[3 * step]), b = _mm256_add_epi32(v[step], v[2 * step]);
+    const __m256i c = _mm256_sub_epi32(v[step], v[2 * step]), d = _mm256_sub_epi32(v[0], v[3 * step]);
+    v[0] = _mm256_add_epi32(a, b);
+    v[step] = _mm256_add_epi32(_mm256_add_epi32(d, d), c);
+    v[2 * step] = _mm256_sub_epi32(a, b);
+    v[3 * step] = _mm256_sub_epi32(d, _mm256_add_epi32(c, c));
 }
 
 /* Four values of each of eight blocks, clamped to 0 .. top, to a line of 32 samples. */

@@ -1,7 +1,43 @@
-/* The inverse of lapped blocks for AVX2: eight blocks beside each other at once, see inverse_avx2.h. test_lapped_cpu
- * holds it equal. Part of lapped_form.h. */
+/* Blocks with fraction bits for AVX2: eight blocks beside each other at once, see eight_avx2.h. test_lapped_cpu holds
+ * it equal. Part of lapped_form.h. */
 
-#include "inverse_avx2.h"
+#include "eight_avx2.h"
+
+/* units_of_line for eight blocks. AVX2 has no arithmetic shift of 64 bits: above, 2^50, keeps sums above 0. */
+static inline __m256i units_of_eight(__m256i v, __m256i factor, __m256i above, __m128i shift, __m256i less)
+{
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(v, factor), above);
+    const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(v, 32), factor), above);
+    const __m256i high = _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32);
+    return _mm256_sub_epi32(_mm256_blend_epi32(_mm256_srl_epi64(even, shift), high, 0xaa), less);
+}
+
+/* units_of_blocks for eight blocks or more. */
+static void units_of_eights(struct block_row row, size_t from, size_t end, int32_t q, int32_t *units)
+{
+    const int shift = tsr_quantiser_units_shift(q);
+    const __m256i less = _mm256_set1_epi32((int32_t)(uint32_t)(((uint64_t)1 << 50) >> shift));
+    const __m256i above = _mm256_set1_epi64x(((int64_t)1 << 50) + ((int64_t)1 << (shift - 1)));
+    const int32_t factor[3] = {tsr_quantiser_factor(q, 0), tsr_quantiser_factor(q, 1), tsr_quantiser_factor(q, 2)};
+    for (size_t k = from; k < end; k += EIGHT_BLOCKS) { /* some of the last eight may be done already */
+        const size_t at = k + EIGHT_BLOCKS <= end ? k : end - EIGHT_BLOCKS;
+        __m256i line[TSR_BLOCK_SAMPLES];
+        for (int i = 0; i < 16; i++) line[i] = _mm256_loadu_si256((const __m256i *)(row.line[i] + at));
+        for (int i = 0; i < 4; i++) forward_eight(line + 4 * i, 1);
+        for (int j = 0; j < 4; j++) forward_eight(line + j, 4);
+        for (int h = 0; h < 2; h++) {
+            __m256i v[8];
+            for (int i = 0; i < 8; i++) {
+                const int place = tsr_zigzag(8 * h + i);
+                v[i] = units_of_eight(line[place], _mm256_set1_epi32(factor[tsr_norm_class(place / 4, place % 4)]),
+                                      above, _mm_cvtsi32_si128(shift), less);
+            }
+            transpose_eight(v);
+            for (size_t i = 0; i < 8; i++)
+                _mm256_storeu_si256((__m256i *)(units + (at + i) * TSR_BLOCK_SAMPLES + 8 * h), v[i]);
+        }
+    }
+}
 
 /* invert_blocks for eight blocks; at: the first one's place in its row. */
 static inline bool settle_eight(const int32_t *coefficients, int32_t q, struct block_row row, size_t at)
