@@ -71,7 +71,7 @@ static void list_classes(uint8_t of_energy[LISTED_ENERGIES])
     }
 }
 
-static inline int class_of(const uint8_t of_energy[LISTED_ENERGIES], uint32_t energy)
+static inline size_t class_of(const uint8_t of_energy[LISTED_ENERGIES], uint32_t energy)
 {
-    return energy < LISTED_ENERGIES ? of_energy[energy] : tsr_energy_class(energy);
+    return energy < LISTED_ENERGIES ? of_energy[energy] : (size_t)tsr_energy_class(energy);
 }

@@ -5,23 +5,25 @@
 
 #include "lanes_avx2.h"
 
-enum { RANS_LANES = 4 };
+enum { RANS_LANES = 6 };
 
 /* Tables by energy, one that tells no symbol for groups without tables. */
 struct lane_tables {
     const struct tsr_coefficient_decoder *decoder;
     const struct tsr_rans_buckets *other[TSR_ENERGY_CLASSES], *dc[TSR_ENERGY_CLASSES];
     uint8_t class_of[LISTED_ENERGIES];
+    const struct tsr_rans_buckets *const *of_next[TSR_BLOCK_SAMPLES]; /* of the place below each place: other or dc */
     struct tsr_rans_buckets none;
 };
 
-/* A slice at work. */
+/* A slice at work. Those at work are a ring. */
 struct rans_lane {
+    struct rans_lane *following;
     const struct tsr_rans_buckets *table; /* of the next magnitude */
     const uint8_t *next, *end;            /* words */
     intptr_t place;                       /* of the next magnitude, -1: signs, and then the next block */
     uint32_t state;
-    uint16_t energy[TSR_BLOCK_SAMPLES];
+    uint16_t energy[2 * TSR_BLOCK_SAMPLES]; /* those in front of a block's mean nothing */
     struct block_walk walk;
 };
 
@@ -34,6 +36,7 @@ static void list_tables(struct lane_tables *tables, const struct tsr_coefficient
         tables->other[c] = other ? other : &tables->none;
         tables->dc[c] = dc ? dc : &tables->none;
     }
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) tables->of_next[p] = p > 1 ? tables->other : tables->dc;
     list_classes(tables->class_of);
     const uint64_t none = 1u << 20 | TSR_RANS_LOOK;
     for (int i = 0; i < TSR_RANS_BUCKETS; i++) tables->none.bucket[i] = none << 32 | none;
@@ -45,11 +48,16 @@ static inline void refill_lane(struct rans_lane *lane, uint32_t state)
     uint16_t word;
     if (lane->next != lane->end) {
         memcpy(&word, lane->next, sizeof word);
-        const uint32_t bits = (uint32_t)(state < TSR_RANS_LOW) << 4;
+        const uint32_t bits = _lzcnt_u32(state | 1) & 16u; /* 16: below TSR_RANS_LOW */
         state = state << bits | _bzhi_u32(word, bits);
         lane->next += bits >> 3;
     }
     lane->state = state;
+}
+
+static inline uint16_t *energy_of(struct rans_lane *lane)
+{
+    return lane->energy + TSR_BLOCK_SAMPLES;
 }
 
 static inline bool lane_ended(const struct rans_lane *lane)
@@ -61,7 +69,7 @@ static inline bool lane_ended(const struct rans_lane *lane)
 static inline enum lane_state begin_block(struct rans_lane *lane, const struct lane_tables *tables)
 {
     do {
-        const int energy_class = energies_of_walk(&lane->walk, lane->energy);
+        const int energy_class = energies_of_walk(&lane->walk, energy_of(lane));
         const struct tsr_rans_buckets *table =
             tables->decoder->of_cell[tsr_coefficient_cell(TSR_COEFFICIENT_PLACES, energy_class)];
         clear_block(lane->walk.block);
@@ -76,7 +84,8 @@ static inline enum lane_state begin_block(struct rans_lane *lane, const struct l
         const int group = places == 1 ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_HIGHEST;
         lane->place = places - 1;
         lane->table =
-            tables->decoder->of_cell[tsr_coefficient_cell(group, class_of(tables->class_of, lane->energy[places - 1]))];
+            tables->decoder
+                ->of_cell[tsr_coefficient_cell(group, (int)class_of(tables->class_of, energy_of(lane)[places - 1]))];
         return lane->table ? LANE_GOES_ON : LANE_BAD;
     } while (step_to_next_block(&lane->walk));
     return lane_ended(lane) ? LANE_ENDED : LANE_BAD;
@@ -122,25 +131,36 @@ static __attribute__((noinline)) uint32_t long_magnitude(struct rans_lane *lane,
     return magnitude;
 }
 
+/* The half of its bucket that the state wants, as tsr_rans_half. */
+static inline uint32_t half_of(const struct tsr_rans_buckets *table, uint32_t slot)
+{
+    const uint64_t *bucket = &table->bucket[slot >> TSR_RANS_BUCKET_BITS];
+    uint32_t low, half;
+    memcpy(&low, bucket, sizeof low);
+    memcpy(&half, (const char *)bucket + 4, sizeof half);
+    return slot >= half >> 20 ? half : low;
+}
+
 static inline enum lane_state step_lane(struct rans_lane *lane, const struct lane_tables *tables, int shift)
 {
     const intptr_t p = lane->place;
     if (p < 0) return end_block(lane, tables, shift);
-    const uint32_t half = tsr_rans_half(lane->table, lane->state & (TSR_RANS_TOTAL - 1));
-    uint32_t magnitude = half & 255u;
+    const uint32_t state = lane->state, slot = state & (TSR_RANS_TOTAL - 1), half = half_of(lane->table, slot);
+    uint32_t magnitude = half & 255u, here = magnitude >> shift;
     if (magnitude < 16) {
-        refill_lane(lane, tsr_rans_after(lane->state, half));
+        const uint32_t quotient = state >> TSR_RANS_BITS; /* tsr_rans_after */
+        refill_lane(lane, _bextr_u32(half, 8, 12) * quotient + quotient + slot - (half >> 20));
     } else {
         magnitude = long_magnitude(lane, tables);
         if (magnitude >= TSR_COEFFICIENT_LIMIT) return LANE_BAD;
+        here = tsr_seen_magnitude(magnitude, shift);
     }
     lane->walk.block[p] = (int32_t)magnitude;
     lane->place = p - 1;
     /* After place 0 likewise, for nothing: a branch costs more. */
-    const uint32_t here = tsr_seen_magnitude(magnitude, shift);
-    const struct tsr_rans_buckets *const *of = p > 1 ? tables->other : tables->dc;
-    tsr_add_energy(lane->energy, (int)p, here);
-    lane->table = of[class_of(tables->class_of, lane->energy[(p - 1) & 15])];
+    uint16_t *energy = energy_of(lane);
+    tsr_add_energy(energy, (int)p, here);
+    lane->table = tables->of_next[p][class_of(tables->class_of, energy[p - 1])];
     return LANE_GOES_ON;
 }
 
@@ -155,50 +175,73 @@ static enum lane_state begin_lane(struct rans_lane *lane, const uint8_t *bytes, 
     return begin_block(lane, tables);
 }
 
-/* Goes on until one of the active lanes ends: its number; -1: the bits are no slices. */
-static inline int run_lanes(struct rans_lane *const *lane, int active, const struct lane_tables *tables, int shift)
+/* Goes on until a lane of the ring ends: that one; NULL: the bits are no slices. */
+static inline struct rans_lane *run_lanes(struct rans_lane *lane, const struct lane_tables *tables, int shift)
 {
-    for (;;)
-        for (int i = 0; i < active; i++) {
-            const enum lane_state state = step_lane(lane[i], tables, shift);
-            if (state != LANE_GOES_ON) return state == LANE_ENDED ? i : -1;
-        }
+    for (;; lane = lane->following) {
+        const enum lane_state state = step_lane(lane, tables, shift);
+        if (state != LANE_GOES_ON) return state == LANE_ENDED ? lane : NULL;
+    }
 }
 
-static __attribute__((noinline)) int run_shifted_lanes(struct rans_lane *const *lane, int active,
-                                                       const struct lane_tables *tables, int shift)
+static __attribute__((noinline)) struct rans_lane *run_shifted_lanes(struct rans_lane *lane,
+                                                                     const struct lane_tables *tables, int shift)
 {
-    return run_lanes(lane, active, tables, shift);
+    return run_lanes(lane, tables, shift);
+}
+
+/* Strings of slices that are still to be decoded. */
+struct lane_strings {
+    const uint8_t *bytes;
+    size_t size;
+    const uint32_t *lengths;
+    int32_t slice, slices;
+    struct tsr_block_grid grid;
+    int32_t *coefficients;
+};
+
+/* Gives the lane the next slice that is not all zeros; LANE_ENDED: there is none. */
+static enum lane_state take_slice(struct lane_strings *s, struct rans_lane *lane, const struct lane_tables *tables)
+{
+    enum lane_state state = LANE_ENDED;
+    while (state == LANE_ENDED && s->slice < s->slices) {
+        const uint32_t length = s->lengths[s->slice];
+        if (length > s->size) return LANE_BAD;
+        state = begin_lane(lane, s->bytes, length, s->grid, tsr_slice_at(s->grid, s->slice), tables, s->coefficients);
+        s->bytes += length;
+        s->size -= length;
+        s->slice++;
+    }
+    return state;
 }
 
 /* Slices whose strings of these lengths are all of size bytes. */
 static bool decode_rans_slices(const uint8_t *bytes, size_t size, const uint32_t *lengths, struct tsr_block_grid grid,
                                const struct tsr_coefficient_tables *tables, int32_t *coefficients)
 {
-    struct rans_lane all[RANS_LANES], *lane[RANS_LANES];
+    struct lane_strings strings = {bytes, size, lengths, 0, grid.slice_columns * grid.slice_rows, grid, coefficients};
+    struct rans_lane all[RANS_LANES], *lane = NULL; /* lane: one of the ring */
     struct lane_tables listed;
-    const int32_t slices = grid.slice_columns * grid.slice_rows;
     const int shift = tables->coefficient->magnitude_shift;
-    size_t at = 0;
-    int active = 0;
     list_tables(&listed, tables->coefficient_decoder);
-    for (int i = 0; i < RANS_LANES; i++) lane[i] = &all[i];
-    for (int32_t s = 0; s < slices || active > 0;) {
-        while (active < RANS_LANES && s < slices) {
-            if (lengths[s] > size - at) return false;
-            const enum lane_state state =
-                begin_lane(lane[active], bytes + at, lengths[s], grid, tsr_slice_at(grid, s), &listed, coefficients);
-            if (state == LANE_BAD) return false;
-            active += state == LANE_GOES_ON;
-            at += lengths[s++];
-        }
-        if (active == 0) continue;
-        const int ended =
-            shift == 0 ? run_lanes(lane, active, &listed, 0) : run_shifted_lanes(lane, active, &listed, shift);
-        if (ended < 0) return false;
-        struct rans_lane *const free_lane = lane[ended];
-        lane[ended] = lane[--active];
-        lane[active] = free_lane;
+    for (int i = 0; i < RANS_LANES; i++) {
+        const enum lane_state state = take_slice(&strings, &all[i], &listed);
+        if (state == LANE_BAD) return false;
+        if (state == LANE_ENDED) break;
+        all[i].following = lane ? lane->following : &all[i];
+        if (lane) lane->following = &all[i];
+        lane = &all[i];
     }
-    return at == size;
+    while (lane) {
+        lane = shift == 0 ? run_lanes(lane, &listed, 0) : run_shifted_lanes(lane, &listed, shift);
+        if (!lane) return false;
+        const enum lane_state state = take_slice(&strings, lane, &listed);
+        if (state == LANE_BAD) return false;
+        if (state == LANE_GOES_ON) continue;
+        struct rans_lane *before = lane;
+        while (before->following != lane) before = before->following;
+        before->following = lane->following;
+        lane = before != lane ? before : NULL;
+    }
+    return strings.size == 0;
 }
