@@ -1,0 +1,283 @@
+/* tsr_pair_get for AVX2: pairs of small digits without branches on what they are, in vectors of a block's places. A
+ * block waits for its neighbour's magnitudes, so these stay in registers up to their end. test_coefficients_cpu holds
+ * it equal. Part of coefficients_form.h. */
+
+enum {
+    PAIR_BITS = 9,        /* codewords of simple pairs have at most so many */
+    PAIR_ENERGIES = 128,  /* pairs are simple below this energy */
+    PAIR_LONG = 0xf00,    /* in place of a pair that is not simple */
+    PAIR_NARROW = 1 << 15 /* magnitudes in a vector are below this */
+};
+
+/* What magnitudes at places p and p - 1 say of places 0 .. 15, by turns; row p. */
+static const uint8_t weights_of_pair[TSR_BLOCK_SAMPLES * 2 * TSR_BLOCK_SAMPLES] = {
+    0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    3, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    6, 3, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    1, 6, 0,  0,  11, 0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    6, 1, 5,  0,  7,  11, 2,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    1, 6, 11, 5,  0,  7,  0,  2,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    0, 1, 11, 11, 0,  0,  0,  0,  0,  0,  14, 0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    6, 0, 3,  11, 4,  0,  0,  0,  10, 0,  5,  14, 3, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    4, 6, 4,  3,  4,  4,  5,  0,  9,  10, 1,  5,  1, 3, 3,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    0, 4, 0,  4,  11, 4,  17, 5,  0,  9,  0,  1,  0, 1, 0,  3,  2, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    5, 0, 2,  0,  4,  11, 6,  17, 7,  0,  1,  0,  0, 0, 2,  0,  9, 2, 9, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    3, 5, 2,  2,  2,  4,  3,  6,  5,  7,  3,  1,  1, 0, 7,  2,  8, 9, 3, 9, 5, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    7, 3, 4,  2,  3,  2,  0,  3,  10, 5,  5,  3,  6, 1, 11, 7,  3, 8, 1, 3, 2, 5, 4, 0, 0,  0,  0,  0, 0,  0, 0, 0,
+    5, 7, 3,  4,  1,  3,  2,  0,  5,  10, 3,  5,  5, 6, 7,  11, 8, 3, 2, 1, 5, 2, 9, 4, 11, 0,  0,  0, 0,  0, 0, 0,
+    2, 5, 1,  3,  2,  1,  2,  2,  5,  5,  2,  3,  1, 5, 5,  7,  8, 8, 7, 2, 9, 5, 9, 9, 6,  11, 7,  0, 0,  0, 0, 0,
+    3, 2, 1,  1,  0,  2,  2,  2,  5,  5,  2,  2,  3, 1, 5,  5,  6, 8, 3, 7, 9, 9, 8, 9, 10, 6,  10, 7, 14, 0, 0, 0};
+
+/* What the magnitudes at places p and p - 1 say of places p - 2 and p - 3 together. */
+static const uint8_t weight_of_first[TSR_BLOCK_SAMPLES] = {0, 0, 0, 1, 12, 0, 0, 15, 2, 0, 11, 11, 3, 14, 15, 20};
+static const uint8_t weight_of_second[TSR_BLOCK_SAMPLES] = {0, 0, 0, 6, 11, 9, 0, 14, 8, 4, 2, 18, 8, 6, 20, 13};
+
+/* Two places are all ones, at TSR_BLOCK_SAMPLES - 1. */
+static const uint16_t two_places[3 * TSR_BLOCK_SAMPLES] = {[TSR_BLOCK_SAMPLES] = 0xffff,
+                                                           [TSR_BLOCK_SAMPLES + 1] = 0xffff};
+
+/* Of HIGHEST, OTHERS and DC: by the next PAIR_BITS bits, first digit << 8 | second digit << 4 | bits of the codeword.
+ */
+struct pair_tables {
+    const struct tsr_pair_decoder *decoder;
+    const struct tsr_pair_model *model;
+    int shift;
+    const uint16_t *of_energy[TSR_PAIR_GROUPS][PAIR_ENERGIES];
+    uint16_t none[1 << PAIR_BITS];
+    uint16_t direct[3 * TSR_ENERGY_CLASSES][1 << PAIR_BITS];
+};
+
+static void list_pairs(const struct tsr_huffman_decoder *table, uint16_t *direct)
+{
+    for (int i = 0; i < 1 << PAIR_BITS; i++) { /* a codeword of 9 bits has a length above PAIR_BITS */
+        const uint32_t entry = table->direct[i << (TSR_DIRECT_BITS - PAIR_BITS)], length = entry & 15u;
+        const uint32_t symbol = entry >> 4, first = symbol * 205u >> 11, second = symbol - first * TSR_PAIR_DIGITS;
+        const bool simple = length <= PAIR_BITS && symbol < TSR_PAIR_SYMBOLS && first < TSR_PAIR_DIGITS - 1 &&
+                            second < TSR_PAIR_DIGITS - 1;
+        direct[i] = (uint16_t)(simple ? first << 8 | second << 4 | length : (uint32_t)PAIR_LONG);
+    }
+}
+
+static void list_pair_tables(struct pair_tables *tables, const struct tsr_pair_decoder *decoder,
+                             const struct tsr_pair_model *model)
+{
+    tables->decoder = decoder;
+    tables->model = model;
+    tables->shift = model->magnitude_shift;
+    const uint32_t least = tables->shift == 0 ? 128 : tables->shift == 1 ? 64 : 0; /* from here on low bits are raw */
+    for (int i = 0; i < 1 << PAIR_BITS; i++) tables->none[i] = PAIR_LONG;
+    for (int g = TSR_PAIR_HIGHEST; g <= TSR_PAIR_DC; g++) {
+        uint16_t(*direct)[1 << PAIR_BITS] = tables->direct + (g - TSR_PAIR_HIGHEST) * TSR_ENERGY_CLASSES;
+        for (int t = 0; t < model->tables[g]; t++) list_pairs(&decoder->table[g * TSR_ENERGY_CLASSES + t], direct[t]);
+        for (uint32_t e = 0; e < PAIR_ENERGIES; e++)
+            tables->of_energy[g][e] = e < least && model->tables[g] > 0
+                                          ? direct[model->table_of[tsr_pair_cell(g, tsr_energy_class(e))]]
+                                          : tables->none;
+    }
+}
+
+/* Two coefficients; wide: one of them is PAIR_NARROW or more, or the bits are invalid. */
+struct long_pair {
+    int32_t first, second;
+    bool wide;
+};
+
+/* A pair that is not simple, as tsr_pair_get reads it. */
+static __attribute__((noinline)) struct long_pair get_long_pair(struct tsr_bit_reader *r,
+                                                                const struct tsr_huffman_decoder *table,
+                                                                uint32_t expected, uint32_t less, int shift)
+{
+    const int low_bits = tsr_pair_raw_bits(expected, shift);
+    const uint32_t entry = tsr_huffman_decode(table, tsr_peek_bits(r, TSR_CODE_LIMIT));
+    const uint32_t symbol = entry >> 4, first = symbol / TSR_PAIR_DIGITS, second = symbol - first * TSR_PAIR_DIGITS;
+    struct long_pair pair = {0, 0, true};
+    if (symbol >= TSR_PAIR_SYMBOLS) return pair;
+    tsr_skip_bits(r, (int)(entry & 15u));
+    const uint32_t a = tsr_pair_value(r, first, low_bits) + less;
+    if (a >= PAIR_NARROW) return pair;
+    pair.first = a && tsr_get_bits(r, 1) ? -(int32_t)a : (int32_t)a;
+    const uint32_t b = tsr_pair_value(r, second, low_bits);
+    if (b >= PAIR_NARROW) return pair;
+    pair.second = b && tsr_get_bits(r, 1) ? -(int32_t)b : (int32_t)b;
+    pair.wide = false;
+    return pair;
+}
+
+/* A block at work: coefficients and energies, 16 bits a place. */
+struct pair_block {
+    __m256i value, energy;
+    uint16_t *energies; /* the same, and one in front of them */
+    uint32_t expected;  /* energy of the next pair */
+};
+
+/* Puts a pair to its places; what it says of those below. */
+static inline __attribute__((always_inline)) void place_pair(struct pair_block *b, int p, int32_t first, int32_t second,
+                                                             uint32_t seen_first, uint32_t seen_second, __m256i said)
+{
+    const int odd = (p - 1) << 4 & 16; /* of a vector of pairs, those at odd places are turned */
+    const uint32_t both = ((uint32_t)second & 0xffffu) << odd | ((uint32_t)first & 0xffffu) << (odd ^ 16);
+    const __m256i at = _mm256_loadu_si256((const __m256i *)(two_places + TSR_BLOCK_SAMPLES - (p - 1)));
+    b->value = _mm256_or_si256(b->value, _mm256_and_si256(at, _mm256_set1_epi32((int32_t)both)));
+    b->energy = _mm256_add_epi16(b->energy, said);
+    /* What comes next waits for nothing but these two. */
+    uint32_t two;
+    memcpy(&two, b->energies + (p > 2 ? p - 3 : 0), sizeof two);
+    b->expected =
+        ((two & 0xffffu) + (two >> 16) + seen_first * weight_of_first[p] + seen_second * weight_of_second[p]) >> 1;
+    _mm256_storeu_si256((__m256i *)b->energies, b->energy);
+}
+
+/* The pair of places p and p - 1. False where the block is to be read otherwise. */
+static inline __attribute__((always_inline)) bool get_pair(struct tsr_bit_reader *r, const struct pair_tables *tables,
+                                                           struct pair_block *b, int p, int group, uint32_t less,
+                                                           int shift)
+{
+    uint32_t entry = PAIR_LONG;
+    if (b->expected < PAIR_ENERGIES) entry = tables->of_energy[group][b->expected][r->window >> (64 - PAIR_BITS)];
+    if (entry >= PAIR_LONG) {
+        const struct tsr_huffman_decoder *table =
+            tables->decoder->of_cell[tsr_pair_cell(group, tsr_energy_class(b->expected))];
+        if (!table) return false;
+        struct tsr_bit_reader own = *r;
+        const struct long_pair pair = get_long_pair(&own, table, b->expected, less, shift);
+        tsr_fill_window(&own);
+        *r = own;
+        if (pair.wide) return false;
+        const uint32_t first = tsr_seen_magnitude((uint32_t)tsr_abs(pair.first), shift);
+        const uint32_t second = tsr_seen_magnitude((uint32_t)tsr_abs(pair.second), shift);
+        const __m256i *weights = (const __m256i *)(tsr_weight_inside_host + TSR_BLOCK_SAMPLES * (p - 1));
+        place_pair(
+            b, p, pair.first, pair.second, first, second,
+            _mm256_add_epi16(_mm256_mullo_epi16(_mm256_loadu_si256(weights + 1), _mm256_set1_epi16((short)first)),
+                             _mm256_mullo_epi16(_mm256_loadu_si256(weights), _mm256_set1_epi16((short)second))));
+        return true;
+    }
+    const uint32_t first = (entry >> 8) + less, second = entry >> 4 & 15u;
+    const int length = (int)(entry & 15u);
+    const uint32_t first_signs = first != 0, second_signs = second != 0;
+    const uint32_t signs = (uint32_t)(r->window << length >> 32);
+    const int32_t first_negative = -(int32_t)(signs >> 31 & first_signs);
+    const int32_t second_negative = -(int32_t)(signs << first_signs >> 31 & second_signs);
+    tsr_drop_bits(r, length + (int)(first_signs + second_signs));
+    const uint32_t seen = first >> shift | second >> shift << 8;
+    const __m256i weights = _mm256_loadu_si256((const __m256i *)(weights_of_pair + 2 * TSR_BLOCK_SAMPLES * p));
+    place_pair(b, p, ((int32_t)first ^ first_negative) - first_negative,
+               ((int32_t)second ^ second_negative) - second_negative, first >> shift, second >> shift,
+               _mm256_maddubs_epi16(weights, _mm256_set1_epi16((short)seen)));
+    return true;
+}
+
+/* Place 0 alone at the end. False as above. */
+static inline __attribute__((always_inline)) bool get_lone(struct tsr_bit_reader *r, const struct pair_tables *tables,
+                                                           struct pair_block *b, int places)
+{
+    const int group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
+    const uint32_t energy = (uint32_t)_mm256_extract_epi16(b->energy, 0) & 0xffffu;
+    const int symbol = tsr_pair_symbol(r, tables->decoder, group, tsr_energy_class(energy));
+    if (symbol >= TSR_TOKENS_24_BITS) return false;
+    const uint32_t raw = tsr_get_bits(r, tsr_token_raw_bits(symbol));
+    const uint32_t dc = tsr_token_value(symbol, raw) + (places == 1);
+    if (dc >= PAIR_NARROW) return false;
+    const int32_t value = dc && tsr_get_bits(r, 1) ? -(int32_t)dc : (int32_t)dc;
+    b->value = _mm256_or_si256(b->value, _mm256_castsi128_si256(_mm_cvtsi32_si128(value & 0xffff)));
+    return true;
+}
+
+/* A block; energies: from the neighbours, in b. False where the block is to be read otherwise. */
+static inline __attribute__((always_inline)) bool get_pairs(struct tsr_bit_reader *r, const struct pair_tables *tables,
+                                                            struct pair_block *b, int energy_class, int shift)
+{
+    const int places = tsr_pair_symbol(r, tables->decoder, TSR_PAIR_PLACES, energy_class);
+    b->value = _mm256_setzero_si256();
+    if (places > TSR_BLOCK_SAMPLES) return false;
+    int group = TSR_PAIR_HIGHEST;
+    uint32_t less = 1;
+    b->expected = places > 1 ? ((uint32_t)b->energies[places - 1] + b->energies[places - 2]) >> 1 : 0;
+    for (int p = places - 1, pairs = 0; p > 0; p -= 2, pairs++) {
+        if ((pairs & 3) == 0) tsr_fill_window(r); /* for four simple pairs of 9 + 2 bits */
+        if (p == 1) {
+            group = TSR_PAIR_DC;
+            less = 0;
+        }
+        if (!get_pair(r, tables, b, p, group, less, shift)) return false;
+        group = TSR_PAIR_OTHERS;
+        less = 0;
+    }
+    if (tsr_dropped_too_much(r)) return false;
+    if (places & 1 && !get_lone(r, tables, b, places)) return false;
+    return !r->overrun;
+}
+
+/* Stores the coefficients and the magnitudes that the neighbours see. */
+static inline void store_pairs(const struct pair_block *b, int32_t *block, struct tsr_magnitudes *seen, int shift)
+{
+    const __m256i shifted = _mm256_srl_epi16(_mm256_abs_epi16(b->value), _mm_cvtsi32_si128(shift));
+    _mm256_storeu_si256((__m256i *)seen, _mm256_min_epu16(shifted, _mm256_set1_epi16(TSR_MAGNITUDE_CAP)));
+    _mm256_storeu_si256((__m256i *)block, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(b->value)));
+    _mm256_storeu_si256((__m256i *)(block + 8), _mm256_cvtepi16_epi32(_mm256_extracti128_si256(b->value, 1)));
+}
+
+static inline __attribute__((always_inline)) bool get_pair_block(struct tsr_bit_reader *r,
+                                                                 const struct pair_tables *tables, int32_t *block,
+                                                                 uint16_t *energies, int energy_class,
+                                                                 struct tsr_magnitudes *seen, int shift)
+{
+    struct tsr_bit_reader own = *r;
+    struct pair_block b;
+    b.energies = energies;
+    b.energy = _mm256_loadu_si256((const __m256i *)energies);
+    uint16_t again[TSR_BLOCK_SAMPLES];
+    _mm256_storeu_si256((__m256i *)again, b.energy);
+    if (get_pairs(&own, tables, &b, energy_class, shift)) {
+        *r = own;
+        store_pairs(&b, block, seen, shift);
+        return true;
+    }
+    if (!tsr_pair_get(r, block, again, energy_class, tables->decoder, tables->model)) return false;
+    tsr_see_magnitudes(block, shift, seen);
+    return true;
+}
+
+/* decode_pair_slice */
+static inline __attribute__((always_inline)) bool decode_pairs(const uint8_t *bytes, size_t size,
+                                                               struct tsr_block_grid grid, struct tsr_slice slice,
+                                                               const struct pair_tables *tables, int32_t *coefficients,
+                                                               int shift)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
+    struct block_walk walk;
+    uint16_t energies[2 + TSR_BLOCK_SAMPLES];
+    bool in_run = false;
+    uint32_t run = 0, left = (uint32_t)(slice.rows * slice.columns);
+    begin_walk(&walk, grid, slice, coefficients);
+    do {
+        int energy_class = 0;
+        if (run == 0) {
+            energy_class = energies_of_walk(&walk, energies + 1);
+            if (in_run) energy_class = 0;
+            if (energy_class == 0 && !in_run) {
+                run = tsr_zero_run_get(&reader, tables->decoder);
+                if (run > left) return false;
+                in_run = true;
+            }
+        }
+        left--;
+        if (run > 0) {
+            run--;
+            clear_block(walk.block);
+            _mm256_storeu_si256((__m256i *)walk.here, _mm256_setzero_si256());
+            continue;
+        }
+        in_run = false;
+        if (!get_pair_block(&reader, tables, walk.block, energies + 1, energy_class, walk.here, shift)) return false;
+    } while (step_to_next_block(&walk));
+    return tsr_bits_ended(&reader);
+}
+
+static __attribute__((noinline)) bool decode_pair_slice_avx2(const uint8_t *bytes, size_t size,
+                                                             struct tsr_block_grid grid, struct tsr_slice slice,
+                                                             const struct pair_tables *tables, int32_t *coefficients)
+{
+    return tables->shift == 0 ? decode_pairs(bytes, size, grid, slice, tables, coefficients, 0)
+                              : decode_pairs(bytes, size, grid, slice, tables, coefficients, tables->shift);
+}
