@@ -5,28 +5,28 @@
 enum {
     PAIR_BITS = 9,        /* codewords of simple pairs have at most so many */
     PAIR_ENERGIES = 128,  /* pairs are simple below this energy */
-    PAIR_LONG = 0xf00,    /* in place of a pair that is not simple */
+    PAIR_LONG = 0x4000,   /* in place of a pair that is not simple */
     PAIR_NARROW = 1 << 15 /* magnitudes in a vector are below this */
 };
 
-/* What magnitudes at places p and p - 1 say of places 0 .. 15, by turns; row p. */
+/* What magnitudes at places p - 1 and p say of places 0 .. 15, by turns; row p. */
 static const uint8_t weights_of_pair[TSR_BLOCK_SAMPLES * 2 * TSR_BLOCK_SAMPLES] = {
-    0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    3, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    6, 3, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    1, 6, 0,  0,  11, 0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    6, 1, 5,  0,  7,  11, 2,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    1, 6, 11, 5,  0,  7,  0,  2,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    0, 1, 11, 11, 0,  0,  0,  0,  0,  0,  14, 0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    6, 0, 3,  11, 4,  0,  0,  0,  10, 0,  5,  14, 3, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    4, 6, 4,  3,  4,  4,  5,  0,  9,  10, 1,  5,  1, 3, 3,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    0, 4, 0,  4,  11, 4,  17, 5,  0,  9,  0,  1,  0, 1, 0,  3,  2, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    5, 0, 2,  0,  4,  11, 6,  17, 7,  0,  1,  0,  0, 0, 2,  0,  9, 2, 9, 0, 0, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    3, 5, 2,  2,  2,  4,  3,  6,  5,  7,  3,  1,  1, 0, 7,  2,  8, 9, 3, 9, 5, 0, 0, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    7, 3, 4,  2,  3,  2,  0,  3,  10, 5,  5,  3,  6, 1, 11, 7,  3, 8, 1, 3, 2, 5, 4, 0, 0,  0,  0,  0, 0,  0, 0, 0,
-    5, 7, 3,  4,  1,  3,  2,  0,  5,  10, 3,  5,  5, 6, 7,  11, 8, 3, 2, 1, 5, 2, 9, 4, 11, 0,  0,  0, 0,  0, 0, 0,
-    2, 5, 1,  3,  2,  1,  2,  2,  5,  5,  2,  3,  1, 5, 5,  7,  8, 8, 7, 2, 9, 5, 9, 9, 6,  11, 7,  0, 0,  0, 0, 0,
-    3, 2, 1,  1,  0,  2,  2,  2,  5,  5,  2,  2,  3, 1, 5,  5,  6, 8, 3, 7, 9, 9, 8, 9, 10, 6,  10, 7, 14, 0, 0, 0};
+    0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    0, 3, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    3, 6, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    6, 1, 0,  0,  0,  11, 0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    1, 6, 0,  5,  11, 7,  0,  2,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    6, 1, 5,  11, 7,  0,  2,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    1, 0, 11, 11, 0,  0,  0,  0,  0,  0,  0,  14, 0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    0, 6, 11, 3,  0,  4,  0,  0,  0,  10, 14, 5,  0, 3, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    6, 4, 3,  4,  4,  4,  0,  5,  10, 9,  5,  1,  3, 1, 0,  3,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    4, 0, 4,  0,  4,  11, 5,  17, 9,  0,  1,  0,  1, 0, 3,  0,  0, 2, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    0, 5, 0,  2,  11, 4,  17, 6,  0,  7,  0,  1,  0, 0, 0,  2,  2, 9, 0, 9, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    5, 3, 2,  2,  4,  2,  6,  3,  7,  5,  1,  3,  0, 1, 2,  7,  9, 8, 9, 3, 0, 5, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
+    3, 7, 2,  4,  2,  3,  3,  0,  5,  10, 3,  5,  1, 6, 7,  11, 8, 3, 3, 1, 5, 2, 0, 4, 0,  0,  0, 0,  0, 0,  0, 0,
+    7, 5, 4,  3,  3,  1,  0,  2,  10, 5,  5,  3,  6, 5, 11, 7,  3, 8, 1, 2, 2, 5, 4, 9, 0,  11, 0, 0,  0, 0,  0, 0,
+    5, 2, 3,  1,  1,  2,  2,  2,  5,  5,  3,  2,  5, 1, 7,  5,  8, 8, 2, 7, 5, 9, 9, 9, 11, 6,  0, 7,  0, 0,  0, 0,
+    2, 3, 1,  1,  2,  0,  2,  2,  5,  5,  2,  2,  1, 3, 5,  5,  8, 6, 7, 3, 9, 9, 9, 8, 6,  10, 7, 10, 0, 14, 0, 0};
 
 /* What the magnitudes at places p and p - 1 say of places p - 2 and p - 3 together. */
 static const uint8_t weight_of_first[TSR_BLOCK_SAMPLES] = {0, 0, 0, 1, 12, 0, 0, 15, 2, 0, 11, 11, 3, 14, 15, 20};
@@ -47,14 +47,17 @@ struct pair_tables {
     uint16_t direct[3 * TSR_ENERGY_CLASSES][1 << PAIR_BITS];
 };
 
-static void list_pairs(const struct tsr_huffman_decoder *table, uint16_t *direct)
+static void list_pairs(const struct tsr_huffman_decoder *table, uint32_t less, uint16_t *direct)
 {
-    for (int i = 0; i < 1 << PAIR_BITS; i++) { /* a codeword of 9 bits has a length above PAIR_BITS */
+    for (int i = 0; i < 1 << PAIR_BITS; i++) {
         const uint32_t entry = table->direct[i << (TSR_DIRECT_BITS - PAIR_BITS)], length = entry & 15u;
-        const uint32_t symbol = entry >> 4, first = symbol * 205u >> 11, second = symbol - first * TSR_PAIR_DIGITS;
-        const bool simple = length <= PAIR_BITS && symbol < TSR_PAIR_SYMBOLS && first < TSR_PAIR_DIGITS - 1 &&
-                            second < TSR_PAIR_DIGITS - 1;
-        direct[i] = (uint16_t)(simple ? first << 8 | second << 4 | length : (uint32_t)PAIR_LONG);
+        const uint32_t symbol = entry >> 4, digit = symbol * 205u >> 11, second = symbol - digit * TSR_PAIR_DIGITS;
+        const uint32_t first = digit + less, first_sign = first != 0, second_sign = second != 0;
+        const bool simple = (length <= PAIR_BITS) & (symbol < TSR_PAIR_SYMBOLS) & (digit < TSR_PAIR_DIGITS - 1) &
+                            (second < TSR_PAIR_DIGITS - 1);
+        const uint32_t pair =
+            second_sign << 13 | first_sign << 12 | first << 8 | second << 4 | (length + first_sign + second_sign);
+        direct[i] = (uint16_t)(simple ? pair : (uint32_t)PAIR_LONG);
     }
 }
 
@@ -68,7 +71,8 @@ static void list_pair_tables(struct pair_tables *tables, const struct tsr_pair_d
     for (int i = 0; i < 1 << PAIR_BITS; i++) tables->none[i] = PAIR_LONG;
     for (int g = TSR_PAIR_HIGHEST; g <= TSR_PAIR_DC; g++) {
         uint16_t(*direct)[1 << PAIR_BITS] = tables->direct + (g - TSR_PAIR_HIGHEST) * TSR_ENERGY_CLASSES;
-        for (int t = 0; t < model->tables[g]; t++) list_pairs(&decoder->table[g * TSR_ENERGY_CLASSES + t], direct[t]);
+        for (int t = 0; t < model->tables[g]; t++)
+            list_pairs(&decoder->table[g * TSR_ENERGY_CLASSES + t], g == TSR_PAIR_HIGHEST, direct[t]);
         for (uint32_t e = 0; e < PAIR_ENERGIES; e++)
             tables->of_energy[g][e] = e < least && model->tables[g] > 0
                                           ? direct[model->table_of[tsr_pair_cell(g, tsr_energy_class(e))]]
@@ -106,22 +110,22 @@ static __attribute__((noinline)) struct long_pair get_long_pair(struct tsr_bit_r
 /* A block at work: coefficients and energies, 16 bits a place. */
 struct pair_block {
     __m256i value, energy;
-    uint16_t *energies; /* the same, and one in front of them */
+    uint16_t *energies; /* the same, and two in front of them */
     uint32_t expected;  /* energy of the next pair */
 };
 
-/* Puts a pair to its places; what it says of those below. */
-static inline __attribute__((always_inline)) void place_pair(struct pair_block *b, int p, int32_t first, int32_t second,
+/* Puts a pair to its places; both: second | first << 16, with 16 bits each; said: what it says of those below. */
+static inline __attribute__((always_inline)) void place_pair(struct pair_block *b, int p, uint32_t both,
                                                              uint32_t seen_first, uint32_t seen_second, __m256i said)
 {
     const int odd = (p - 1) << 4 & 16; /* of a vector of pairs, those at odd places are turned */
-    const uint32_t both = ((uint32_t)second & 0xffffu) << odd | ((uint32_t)first & 0xffffu) << (odd ^ 16);
+    const uint32_t turned = both << odd | both >> (-odd & 31);
     const __m256i at = _mm256_loadu_si256((const __m256i *)(two_places + TSR_BLOCK_SAMPLES - (p - 1)));
-    b->value = _mm256_or_si256(b->value, _mm256_and_si256(at, _mm256_set1_epi32((int32_t)both)));
+    b->value = _mm256_or_si256(b->value, _mm256_and_si256(at, _mm256_set1_epi32((int32_t)turned)));
     b->energy = _mm256_add_epi16(b->energy, said);
     /* What comes next waits for nothing but these two. */
     uint32_t two;
-    memcpy(&two, b->energies + (p > 2 ? p - 3 : 0), sizeof two);
+    memcpy(&two, b->energies + (p - 3), sizeof two);
     b->expected =
         ((two & 0xffffu) + (two >> 16) + seen_first * weight_of_first[p] + seen_second * weight_of_second[p]) >> 1;
     _mm256_storeu_si256((__m256i *)b->energies, b->energy);
@@ -147,22 +151,20 @@ static inline __attribute__((always_inline)) bool get_pair(struct tsr_bit_reader
         const uint32_t second = tsr_seen_magnitude((uint32_t)tsr_abs(pair.second), shift);
         const __m256i *weights = (const __m256i *)(tsr_weight_inside_host + TSR_BLOCK_SAMPLES * (p - 1));
         place_pair(
-            b, p, pair.first, pair.second, first, second,
+            b, p, ((uint32_t)pair.second & 0xffffu) | (uint32_t)pair.first << 16, first, second,
             _mm256_add_epi16(_mm256_mullo_epi16(_mm256_loadu_si256(weights + 1), _mm256_set1_epi16((short)first)),
                              _mm256_mullo_epi16(_mm256_loadu_si256(weights), _mm256_set1_epi16((short)second))));
         return true;
     }
-    const uint32_t first = (entry >> 8) + less, second = entry >> 4 & 15u;
-    const int length = (int)(entry & 15u);
-    const uint32_t first_signs = first != 0, second_signs = second != 0;
-    const uint32_t signs = (uint32_t)(r->window << length >> 32);
-    const int32_t first_negative = -(int32_t)(signs >> 31 & first_signs);
-    const int32_t second_negative = -(int32_t)(signs << first_signs >> 31 & second_signs);
-    tsr_drop_bits(r, length + (int)(first_signs + second_signs));
-    const uint32_t seen = first >> shift | second >> shift << 8;
+    const uint32_t magnitudes = (entry & 0xf00u) | (entry >> 4 & 15u); /* in bytes, the second one first */
+    const uint32_t read = (uint32_t)(r->window >> (-(int)(entry & 15u) & 63)), second_sign = entry >> 13;
+    const uint32_t negative = (read & second_sign) | (read >> second_sign & entry >> 12 & 1u) << 16;
+    const uint32_t both = (magnitudes | magnitudes << 8) & 0xf000fu;
+    const uint32_t first = magnitudes >> 8 >> shift, second = (magnitudes & 15u) >> shift;
+    const uint32_t seen = shift == 0 ? magnitudes : second | first << 8;
     const __m256i weights = _mm256_loadu_si256((const __m256i *)(weights_of_pair + 2 * TSR_BLOCK_SAMPLES * p));
-    place_pair(b, p, ((int32_t)first ^ first_negative) - first_negative,
-               ((int32_t)second ^ second_negative) - second_negative, first >> shift, second >> shift,
+    tsr_drop_bits(r, (int)(entry & 15u));
+    place_pair(b, p, (both ^ negative * 0xffffu) + negative, first, second,
                _mm256_maddubs_epi16(weights, _mm256_set1_epi16((short)seen)));
     return true;
 }
@@ -246,14 +248,14 @@ static inline __attribute__((always_inline)) bool decode_pairs(const uint8_t *by
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct block_walk walk;
-    uint16_t energies[2 + TSR_BLOCK_SAMPLES];
+    uint16_t energies[2 + TSR_BLOCK_SAMPLES] = {0};
     bool in_run = false;
     uint32_t run = 0, left = (uint32_t)(slice.rows * slice.columns);
     begin_walk(&walk, grid, slice, coefficients);
     do {
         int energy_class = 0;
         if (run == 0) {
-            energy_class = energies_of_walk(&walk, energies + 1);
+            energy_class = energies_of_walk(&walk, energies + 2);
             if (in_run) energy_class = 0;
             if (energy_class == 0 && !in_run) {
                 run = tsr_zero_run_get(&reader, tables->decoder);
@@ -269,7 +271,7 @@ static inline __attribute__((always_inline)) bool decode_pairs(const uint8_t *by
             continue;
         }
         in_run = false;
-        if (!get_pair_block(&reader, tables, walk.block, energies + 1, energy_class, walk.here, shift)) return false;
+        if (!get_pair_block(&reader, tables, walk.block, energies + 2, energy_class, walk.here, shift)) return false;
     } while (step_to_next_block(&walk));
     return tsr_bits_ended(&reader);
 }
