@@ -36,15 +36,15 @@ static const uint8_t weight_of_second[TSR_BLOCK_SAMPLES] = {0, 0, 0, 6, 11, 9, 0
 static const uint16_t two_places[3 * TSR_BLOCK_SAMPLES] = {[TSR_BLOCK_SAMPLES] = 0xffff,
                                                            [TSR_BLOCK_SAMPLES + 1] = 0xffff};
 
-/* Of HIGHEST, OTHERS and DC: by the next PAIR_BITS bits, first digit << 8 | second digit << 4 | bits of the codeword.
+/* Of HIGHEST and OTHERS: by the next PAIR_BITS bits, first digit << 8 | second digit << 4 | bits of the codeword.
  */
 struct pair_tables {
     const struct tsr_pair_decoder *decoder;
     const struct tsr_pair_model *model;
     int shift;
-    const uint16_t *of_energy[TSR_PAIR_GROUPS][PAIR_ENERGIES];
+    const uint16_t *of_energy[TSR_PAIR_OTHERS + 1][PAIR_ENERGIES];
     uint16_t none[1 << PAIR_BITS];
-    uint16_t direct[3 * TSR_ENERGY_CLASSES][1 << PAIR_BITS];
+    uint16_t direct[2 * TSR_ENERGY_CLASSES][1 << PAIR_BITS];
 };
 
 static void list_pairs(const struct tsr_huffman_decoder *table, uint32_t less, uint16_t *direct)
@@ -69,7 +69,7 @@ static void list_pair_tables(struct pair_tables *tables, const struct tsr_pair_d
     tables->shift = model->magnitude_shift;
     const uint32_t least = tables->shift == 0 ? 128 : tables->shift == 1 ? 64 : 0; /* from here on low bits are raw */
     for (int i = 0; i < 1 << PAIR_BITS; i++) tables->none[i] = PAIR_LONG;
-    for (int g = TSR_PAIR_HIGHEST; g <= TSR_PAIR_DC; g++) {
+    for (int g = TSR_PAIR_HIGHEST; g <= TSR_PAIR_OTHERS; g++) {
         uint16_t(*direct)[1 << PAIR_BITS] = tables->direct + (g - TSR_PAIR_HIGHEST) * TSR_ENERGY_CLASSES;
         for (int t = 0; t < model->tables[g]; t++)
             list_pairs(&decoder->table[g * TSR_ENERGY_CLASSES + t], g == TSR_PAIR_HIGHEST, direct[t]);
@@ -86,25 +86,55 @@ struct long_pair {
     bool wide;
 };
 
-/* A pair that is not simple, as tsr_pair_get reads it. */
+/* The next count (0 .. 63) bits, which the window has. */
+static inline uint32_t take_bits(struct tsr_bit_reader *r, int count)
+{
+    const uint32_t bits = (uint32_t)(r->window >> 1 >> (63 - count));
+    tsr_drop_bits(r, count);
+    return bits;
+}
+
+/* A codeword from a window that has it: symbol << 4 | bits. */
+static inline uint32_t take_codeword(struct tsr_bit_reader *r, const struct tsr_huffman_decoder *table)
+{
+    const uint32_t entry = tsr_huffman_decode(table, (uint32_t)(r->window >> (64 - TSR_CODE_LIMIT)));
+    tsr_drop_bits(r, (int)(entry & 15u));
+    return entry >> 4;
+}
+
+/* What follows the codeword of a digit, as tsr_pair_value reads it, and the sign: at most 36 bits. *wide: it may be
+ * PAIR_NARROW or more. Whether the digit is 9 and what the sign is cannot be foreseen: no branches. */
+static inline int32_t take_value(struct tsr_bit_reader *r, uint32_t digit, uint32_t less, int low_bits, bool *wide)
+{
+    const int more = digit == TSR_PAIR_DIGITS - 1 ? 5 : 0, width = (int)take_bits(r, more);
+    *wide |= width > 15;
+    digit += take_bits(r, width & 15);
+    const uint32_t magnitude = (digit << low_bits | take_bits(r, low_bits)) + less;
+    *wide |= magnitude >= PAIR_NARROW;
+    const int32_t negative = -(int32_t)take_bits(r, magnitude != 0);
+    return ((int32_t)magnitude ^ negative) - negative;
+}
+
+/* A pair of any kind, as tsr_pair_get reads it. */
+static inline struct long_pair take_long_pair(struct tsr_bit_reader *r, const struct tsr_huffman_decoder *table,
+                                              uint32_t expected, uint32_t less, int shift)
+{
+    const int low_bits = tsr_pair_raw_bits(expected, shift);
+    struct long_pair pair = {0, 0, false};
+    tsr_fill_window(r);
+    const uint32_t symbol = take_codeword(r, table), first = symbol * 205u >> 11;
+    pair.wide = symbol >= TSR_PAIR_SYMBOLS;
+    pair.first = take_value(r, first, less, low_bits, &pair.wide);
+    tsr_fill_window(r);
+    pair.second = take_value(r, symbol - first * TSR_PAIR_DIGITS, 0, low_bits, &pair.wide);
+    return pair;
+}
+
 static __attribute__((noinline)) struct long_pair get_long_pair(struct tsr_bit_reader *r,
                                                                 const struct tsr_huffman_decoder *table,
                                                                 uint32_t expected, uint32_t less, int shift)
 {
-    const int low_bits = tsr_pair_raw_bits(expected, shift);
-    const uint32_t entry = tsr_huffman_decode(table, tsr_peek_bits(r, TSR_CODE_LIMIT));
-    const uint32_t symbol = entry >> 4, first = symbol / TSR_PAIR_DIGITS, second = symbol - first * TSR_PAIR_DIGITS;
-    struct long_pair pair = {0, 0, true};
-    if (symbol >= TSR_PAIR_SYMBOLS) return pair;
-    tsr_skip_bits(r, (int)(entry & 15u));
-    const uint32_t a = tsr_pair_value(r, first, low_bits) + less;
-    if (a >= PAIR_NARROW) return pair;
-    pair.first = a && tsr_get_bits(r, 1) ? -(int32_t)a : (int32_t)a;
-    const uint32_t b = tsr_pair_value(r, second, low_bits);
-    if (b >= PAIR_NARROW) return pair;
-    pair.second = b && tsr_get_bits(r, 1) ? -(int32_t)b : (int32_t)b;
-    pair.wide = false;
-    return pair;
+    return take_long_pair(r, table, expected, less, shift);
 }
 
 /* A block at work: coefficients and energies, 16 bits a place. */
@@ -169,20 +199,35 @@ static inline __attribute__((always_inline)) bool get_pair(struct tsr_bit_reader
     return true;
 }
 
+/* Places 1 and 0 at the end. False as above. */
+static inline __attribute__((always_inline)) bool
+get_dc_pair(struct tsr_bit_reader *r, const struct pair_tables *tables, struct pair_block *b, int shift)
+{
+    const struct tsr_huffman_decoder *table =
+        tables->decoder->of_cell[tsr_pair_cell(TSR_PAIR_DC, tsr_energy_class(b->expected))];
+    if (!table) return false;
+    const struct long_pair pair = take_long_pair(r, table, b->expected, 0, shift);
+    const uint32_t both = ((uint32_t)pair.second & 0xffffu) | (uint32_t)pair.first << 16;
+    b->value = _mm256_or_si256(b->value, _mm256_castsi128_si256(_mm_cvtsi32_si128((int32_t)both)));
+    return !pair.wide;
+}
+
 /* Place 0 alone at the end. False as above. */
 static inline __attribute__((always_inline)) bool get_lone(struct tsr_bit_reader *r, const struct pair_tables *tables,
                                                            struct pair_block *b, int places)
 {
     const int group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
     const uint32_t energy = (uint32_t)_mm256_extract_epi16(b->energy, 0) & 0xffffu;
-    const int symbol = tsr_pair_symbol(r, tables->decoder, group, tsr_energy_class(energy));
+    const struct tsr_huffman_decoder *table = tables->decoder->of_cell[tsr_pair_cell(group, tsr_energy_class(energy))];
+    if (!table) return false;
+    tsr_fill_window(r);
+    const int symbol = (int)take_codeword(r, table);
     if (symbol >= TSR_TOKENS_24_BITS) return false;
-    const uint32_t raw = tsr_get_bits(r, tsr_token_raw_bits(symbol));
+    const uint32_t raw = take_bits(r, tsr_token_raw_bits(symbol));
     const uint32_t dc = tsr_token_value(symbol, raw) + (places == 1);
-    if (dc >= PAIR_NARROW) return false;
-    const int32_t value = dc && tsr_get_bits(r, 1) ? -(int32_t)dc : (int32_t)dc;
+    const int32_t negative = -(int32_t)take_bits(r, dc != 0), value = ((int32_t)dc ^ negative) - negative;
     b->value = _mm256_or_si256(b->value, _mm256_castsi128_si256(_mm_cvtsi32_si128(value & 0xffff)));
-    return true;
+    return dc < PAIR_NARROW;
 }
 
 /* A block; energies: from the neighbours, in b. False where the block is to be read otherwise. */
@@ -192,22 +237,16 @@ static inline __attribute__((always_inline)) bool get_pairs(struct tsr_bit_reade
     const int places = tsr_pair_symbol(r, tables->decoder, TSR_PAIR_PLACES, energy_class);
     b->value = _mm256_setzero_si256();
     if (places > TSR_BLOCK_SAMPLES) return false;
-    int group = TSR_PAIR_HIGHEST;
-    uint32_t less = 1;
-    b->expected = places > 1 ? ((uint32_t)b->energies[places - 1] + b->energies[places - 2]) >> 1 : 0;
-    for (int p = places - 1, pairs = 0; p > 0; p -= 2, pairs++) {
+    int group = TSR_PAIR_HIGHEST, p = places - 1;
+    b->expected = places > 1 ? ((uint32_t)b->energies[p] + b->energies[p - 1]) >> 1 : 0;
+    for (int pairs = 0; p > 1; p -= 2, pairs++) {
         if ((pairs & 3) == 0) tsr_fill_window(r); /* for four simple pairs of 9 + 2 bits */
-        if (p == 1) {
-            group = TSR_PAIR_DC;
-            less = 0;
-        }
-        if (!get_pair(r, tables, b, p, group, less, shift)) return false;
+        if (!get_pair(r, tables, b, p, group, group == TSR_PAIR_HIGHEST, shift)) return false;
         group = TSR_PAIR_OTHERS;
-        less = 0;
     }
-    if (tsr_dropped_too_much(r)) return false;
-    if (places & 1 && !get_lone(r, tables, b, places)) return false;
-    return !r->overrun;
+    if (p == 1 && !get_dc_pair(r, tables, b, shift)) return false;
+    if (p == 0 && !get_lone(r, tables, b, places)) return false;
+    return !tsr_dropped_too_much(r);
 }
 
 /* Stores the coefficients and the magnitudes that the neighbours see. */
