@@ -264,6 +264,10 @@ static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile til
     return coder.overflow ? 0 : tsr_put_lengths_in_front(lengths, slices, payload, coder.size, capacity);
 }
 
+#if defined(TSR_LANES)
+#include "rans_lanes_avx2.h"
+#include "pair_read_avx2.h"
+#else
 static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
                               const struct tsr_coefficient_tables *tables, int32_t *coefficients)
 {
@@ -284,10 +288,6 @@ static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_bloc
     return tsr_rans_ended(&reader);
 }
 
-#if defined(TSR_LANES)
-#include "rans_lanes_avx2.h"
-#include "pair_read_avx2.h"
-#else
 static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
                               struct tsr_coefficient_coding coding, const struct tsr_coefficient_tables *tables,
                               int32_t *coefficients)
@@ -339,23 +339,20 @@ static bool decode_coefficients(const uint8_t *payload, size_t size, struct tsr_
     size_t at = tsr_get_lengths_in_front(payload, size, lengths, slices);
     if (at == 0) return false;
 #if defined(TSR_LANES)
-    struct pair_tables pairs;
-    if (!coding.pairs && slices >= LEAST_LANES)
-        return decode_rans_slices(payload + at, size - at, lengths, grid, tables, coefficients);
-    if (coding.pairs) list_pair_tables(&pairs, tables->pair_decoder, tables->pair);
-#define TSR_DECODE_PAIRS decode_pair_slice_avx2(payload + at, lengths[s], grid, slice, &pairs, coefficients)
+    if (coding.pairs) return decode_pair_slices(payload + at, size - at, lengths, grid, tables, coefficients);
+    return decode_rans_slices(payload + at, size - at, lengths, grid, tables, coefficients);
 #else
-#define TSR_DECODE_PAIRS decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, coefficients)
-#endif
     for (int32_t s = 0; s < slices; s++) {
         if (lengths[s] > size - at) return false;
         const struct tsr_slice slice = tsr_slice_at(grid, s);
-        const bool good = coding.pairs ? TSR_DECODE_PAIRS
-                                       : decode_rans_slice(payload + at, lengths[s], grid, slice, tables, coefficients);
+        const bool good = coding.pairs
+                              ? decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, coefficients)
+                              : decode_rans_slice(payload + at, lengths[s], grid, slice, tables, coefficients);
         if (!good) return false;
         at += lengths[s];
     }
     return at == size;
+#endif
 }
 
 const struct tsr_coefficient_form TSR_FORM = {count_entries, code_coefficients, decode_coefficients};

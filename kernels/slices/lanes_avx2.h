@@ -1,6 +1,6 @@
 /* What slices that are decoded by turns have in common, see rans_lanes_avx2.h. Part of coefficients_form.h. */
 
-enum { LEAST_LANES = 2, LISTED_ENERGIES = 8192 };
+enum { LISTED_ENERGIES = 8192 };
 
 enum lane_state { LANE_BAD, LANE_ENDED, LANE_GOES_ON };
 

@@ -3,6 +3,7 @@
  * it equal. Part of coefficients_form.h. */
 
 enum {
+    PAIR_LANES = 4,
     PAIR_BITS = 9,        /* codewords of simple pairs have at most so many */
     PAIR_ENERGIES = 128,  /* pairs are simple below this energy */
     PAIR_LONG = 0x4000,   /* in place of a pair that is not simple */
@@ -230,25 +231,6 @@ static inline __attribute__((always_inline)) bool get_lone(struct tsr_bit_reader
     return dc < PAIR_NARROW;
 }
 
-/* A block; energies: from the neighbours, in b. False where the block is to be read otherwise. */
-static inline __attribute__((always_inline)) bool get_pairs(struct tsr_bit_reader *r, const struct pair_tables *tables,
-                                                            struct pair_block *b, int energy_class, int shift)
-{
-    const int places = tsr_pair_symbol(r, tables->decoder, TSR_PAIR_PLACES, energy_class);
-    b->value = _mm256_setzero_si256();
-    if (places > TSR_BLOCK_SAMPLES) return false;
-    int group = TSR_PAIR_HIGHEST, p = places - 1;
-    b->expected = places > 1 ? ((uint32_t)b->energies[p] + b->energies[p - 1]) >> 1 : 0;
-    for (int pairs = 0; p > 1; p -= 2, pairs++) {
-        if ((pairs & 3) == 0) tsr_fill_window(r); /* for four simple pairs of 9 + 2 bits */
-        if (!get_pair(r, tables, b, p, group, group == TSR_PAIR_HIGHEST, shift)) return false;
-        group = TSR_PAIR_OTHERS;
-    }
-    if (p == 1 && !get_dc_pair(r, tables, b, shift)) return false;
-    if (p == 0 && !get_lone(r, tables, b, places)) return false;
-    return !tsr_dropped_too_much(r);
-}
-
 /* Stores the coefficients and the magnitudes that the neighbours see. */
 static inline void store_pairs(const struct pair_block *b, int32_t *block, struct tsr_magnitudes *seen, int shift)
 {
@@ -258,67 +240,195 @@ static inline void store_pairs(const struct pair_block *b, int32_t *block, struc
     _mm256_storeu_si256((__m256i *)(block + 8), _mm256_cvtepi16_epi32(_mm256_extracti128_si256(b->value, 1)));
 }
 
-static inline __attribute__((always_inline)) bool get_pair_block(struct tsr_bit_reader *r,
-                                                                 const struct pair_tables *tables, int32_t *block,
-                                                                 uint16_t *energies, int energy_class,
-                                                                 struct tsr_magnitudes *seen, int shift)
+/* A slice at work. Those at work are a ring. */
+struct pair_lane {
+    struct pair_lane *following;
+    struct tsr_bit_reader reader, begin; /* now, and where the block begins */
+    intptr_t p;                          /* the higher place of the next pair; 1 or 0: the end of the block */
+    int places, group, energy_class;
+    uint32_t expected;
+    uint32_t run, left; /* zero blocks of the run at work, blocks that are left */
+    bool in_run;        /* the block after them is not zero */
+    _Alignas(32) int16_t value[TSR_BLOCK_SAMPLES];
+    uint16_t energies[2 + TSR_BLOCK_SAMPLES];
+    struct block_walk walk;
+};
+
+static inline struct pair_block block_of(struct pair_lane *lane)
 {
-    struct tsr_bit_reader own = *r;
     struct pair_block b;
-    b.energies = energies;
-    b.energy = _mm256_loadu_si256((const __m256i *)energies);
-    uint16_t again[TSR_BLOCK_SAMPLES];
-    _mm256_storeu_si256((__m256i *)again, b.energy);
-    if (get_pairs(&own, tables, &b, energy_class, shift)) {
-        *r = own;
-        store_pairs(&b, block, seen, shift);
-        return true;
-    }
-    if (!tsr_pair_get(r, block, again, energy_class, tables->decoder, tables->model)) return false;
-    tsr_see_magnitudes(block, shift, seen);
-    return true;
+    b.value = _mm256_load_si256((const __m256i *)lane->value);
+    b.energies = lane->energies + 2;
+    b.energy = _mm256_loadu_si256((const __m256i *)b.energies);
+    b.expected = lane->expected;
+    return b;
 }
 
-/* decode_pair_slice */
-static inline __attribute__((always_inline)) bool decode_pairs(const uint8_t *bytes, size_t size,
-                                                               struct tsr_block_grid grid, struct tsr_slice slice,
-                                                               const struct pair_tables *tables, int32_t *coefficients,
-                                                               int shift)
+/* Reads numbers of places up to a block that is not zero. */
+static inline __attribute__((always_inline)) enum lane_state begin_pairs(struct pair_lane *lane,
+                                                                         const struct pair_tables *tables)
 {
-    struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
-    struct block_walk walk;
-    uint16_t energies[2 + TSR_BLOCK_SAMPLES] = {0};
-    bool in_run = false;
-    uint32_t run = 0, left = (uint32_t)(slice.rows * slice.columns);
-    begin_walk(&walk, grid, slice, coefficients);
     do {
         int energy_class = 0;
-        if (run == 0) {
-            energy_class = energies_of_walk(&walk, energies + 2);
-            if (in_run) energy_class = 0;
-            if (energy_class == 0 && !in_run) {
-                run = tsr_zero_run_get(&reader, tables->decoder);
-                if (run > left) return false;
-                in_run = true;
+        if (lane->run == 0) {
+            energy_class = energies_of_walk(&lane->walk, lane->energies + 2);
+            if (lane->in_run) energy_class = 0;
+            if (energy_class == 0 && !lane->in_run) {
+                lane->run = tsr_zero_run_get(&lane->reader, tables->decoder);
+                if (lane->run > lane->left) return LANE_BAD;
+                lane->in_run = true;
             }
         }
-        left--;
-        if (run > 0) {
-            run--;
-            clear_block(walk.block);
-            _mm256_storeu_si256((__m256i *)walk.here, _mm256_setzero_si256());
+        lane->left--;
+        int places = 0;
+        if (lane->run > 0) {
+            lane->run--;
+        } else {
+            lane->in_run = false;
+            lane->begin = lane->reader;
+            places = tsr_pair_symbol(&lane->reader, tables->decoder, TSR_PAIR_PLACES, energy_class);
+        }
+        if (places == 0) {
+            clear_block(lane->walk.block);
+            _mm256_storeu_si256((__m256i *)lane->walk.here, _mm256_setzero_si256());
             continue;
         }
-        in_run = false;
-        if (!get_pair_block(&reader, tables, walk.block, energies + 2, energy_class, walk.here, shift)) return false;
-    } while (step_to_next_block(&walk));
-    return tsr_bits_ended(&reader);
+        if (places > TSR_BLOCK_SAMPLES) return LANE_BAD;
+        const uint16_t *energies = lane->energies + 2 + places;
+        lane->expected = ((uint32_t)energies[-1] + energies[-2]) >> 1; /* of one place: any */
+        lane->energy_class = energy_class;
+        lane->places = places;
+        lane->p = places - 1;
+        lane->group = TSR_PAIR_HIGHEST;
+        _mm256_store_si256((__m256i *)lane->value, _mm256_setzero_si256());
+        return LANE_GOES_ON;
+    } while (step_to_next_block(&lane->walk));
+    return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
 }
 
-static __attribute__((noinline)) bool decode_pair_slice_avx2(const uint8_t *bytes, size_t size,
-                                                             struct tsr_block_grid grid, struct tsr_slice slice,
-                                                             const struct pair_tables *tables, int32_t *coefficients)
+/* Reads the block at work once more as tsr_pair_get does: magnitudes are large, or the bits are invalid. */
+static __attribute__((noinline)) enum lane_state read_wide_block(struct pair_lane *lane,
+                                                                 const struct pair_tables *tables)
 {
-    return tables->shift == 0 ? decode_pairs(bytes, size, grid, slice, tables, coefficients, 0)
-                              : decode_pairs(bytes, size, grid, slice, tables, coefficients, tables->shift);
+    lane->reader = lane->begin;
+    (void)energies_of_walk(&lane->walk, lane->energies + 2);
+    if (!tsr_pair_get(&lane->reader, lane->walk.block, lane->energies + 2, lane->energy_class, tables->decoder,
+                      tables->model))
+        return LANE_BAD;
+    tsr_see_magnitudes(lane->walk.block, tables->shift, lane->walk.here);
+    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, tables);
+    return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
+}
+
+/* What is left of a block; then the next one. */
+static inline __attribute__((always_inline)) enum lane_state end_pairs(struct pair_lane *lane,
+                                                                       const struct pair_tables *tables, int shift)
+{
+    struct tsr_bit_reader own = lane->reader;
+    struct pair_block b = block_of(lane);
+    if (!(lane->p == 1 ? get_dc_pair(&own, tables, &b, shift) : get_lone(&own, tables, &b, lane->places)) ||
+        tsr_dropped_too_much(&own))
+        return read_wide_block(lane, tables);
+    lane->reader = own;
+    store_pairs(&b, lane->walk.block, lane->walk.here, shift);
+    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, tables);
+    return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
+}
+
+static inline __attribute__((always_inline)) enum lane_state step_pairs(struct pair_lane *lane,
+                                                                        const struct pair_tables *tables, int shift)
+{
+    if (lane->p <= 1) return end_pairs(lane, tables, shift);
+    struct tsr_bit_reader own = lane->reader;
+    struct pair_block b = block_of(lane);
+    tsr_fill_window(&own);
+    if (!get_pair(&own, tables, &b, (int)lane->p, lane->group, lane->group == TSR_PAIR_HIGHEST, shift))
+        return read_wide_block(lane, tables);
+    lane->reader.window = own.window;
+    lane->reader.window_bits = own.window_bits;
+    lane->reader.next = own.next;
+    lane->reader.overrun = own.overrun | (own.window_bits < 0);
+    _mm256_store_si256((__m256i *)lane->value, b.value);
+    lane->expected = b.expected;
+    lane->group = TSR_PAIR_OTHERS;
+    lane->p -= 2;
+    return LANE_GOES_ON;
+}
+
+static enum lane_state begin_pair_lane(struct pair_lane *lane, const uint8_t *bytes, size_t size,
+                                       struct tsr_block_grid grid, struct tsr_slice slice,
+                                       const struct pair_tables *tables, int32_t *coefficients)
+{
+    lane->reader = tsr_bit_reader(bytes, size);
+    lane->run = 0;
+    lane->left = (uint32_t)(slice.rows * slice.columns);
+    lane->in_run = false;
+    lane->energies[0] = lane->energies[1] = 0;
+    begin_walk(&lane->walk, grid, slice, coefficients);
+    return begin_pairs(lane, tables);
+}
+
+/* As run_lanes. */
+static inline __attribute__((always_inline)) struct pair_lane *
+run_pair_lanes(struct pair_lane *lane, const struct pair_tables *tables, int shift)
+{
+    for (;; lane = lane->following) {
+        const enum lane_state state = step_pairs(lane, tables, shift);
+        if (state != LANE_GOES_ON) return state == LANE_ENDED ? lane : NULL;
+    }
+}
+
+static __attribute__((noinline)) struct pair_lane *run_shifted_pair_lanes(struct pair_lane *lane,
+                                                                          const struct pair_tables *tables, int shift)
+{
+    return run_pair_lanes(lane, tables, shift);
+}
+
+/* As take_slice. */
+static enum lane_state take_pair_slice(struct lane_strings *s, struct pair_lane *lane, const struct pair_tables *tables)
+{
+    enum lane_state state = LANE_ENDED;
+    while (state == LANE_ENDED && s->slice < s->slices) {
+        const uint32_t length = s->lengths[s->slice];
+        if (length > s->size) return LANE_BAD;
+        state =
+            begin_pair_lane(lane, s->bytes, length, s->grid, tsr_slice_at(s->grid, s->slice), tables, s->coefficients);
+        s->bytes += length;
+        s->size -= length;
+        s->slice++;
+    }
+    return state;
+}
+
+/* Slices whose strings of these lengths are all of size bytes. */
+static __attribute__((noinline)) bool decode_pair_slices(const uint8_t *bytes, size_t size, const uint32_t *lengths,
+                                                         struct tsr_block_grid grid,
+                                                         const struct tsr_coefficient_tables *tables,
+                                                         int32_t *coefficients)
+{
+    struct lane_strings strings = {bytes, size, lengths, 0, grid.slice_columns * grid.slice_rows, grid, coefficients};
+    struct pair_lane all[PAIR_LANES], *lane = NULL; /* lane: one of the ring */
+    struct pair_tables listed;
+    list_pair_tables(&listed, tables->pair_decoder, tables->pair);
+    for (int i = 0; i < PAIR_LANES; i++) {
+        const enum lane_state state = take_pair_slice(&strings, &all[i], &listed);
+        if (state == LANE_BAD) return false;
+        if (state == LANE_ENDED) break;
+        all[i].following = lane ? lane->following : &all[i];
+        if (lane) lane->following = &all[i];
+        lane = &all[i];
+    }
+    while (lane) {
+        lane =
+            listed.shift == 0 ? run_pair_lanes(lane, &listed, 0) : run_shifted_pair_lanes(lane, &listed, listed.shift);
+        if (!lane) return false;
+        const enum lane_state state = take_pair_slice(&strings, lane, &listed);
+        if (state == LANE_BAD) return false;
+        if (state == LANE_GOES_ON) continue;
+        struct pair_lane *before = lane;
+        while (before->following != lane) before = before->following;
+        before->following = lane->following;
+        lane = before != lane ? before : NULL;
+    }
+    return strings.size == 0;
 }
