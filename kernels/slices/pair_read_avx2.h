@@ -105,7 +105,8 @@ static inline uint32_t take_codeword(struct tsr_bit_reader *r, const struct tsr_
 
 /* What follows the codeword of a digit, as tsr_pair_value reads it, and the sign: at most 36 bits. *wide: it may be
  * PAIR_NARROW or more. Whether the digit is 9 and what the sign is cannot be foreseen: no branches. */
-static inline int32_t take_value(struct tsr_bit_reader *r, uint32_t digit, uint32_t less, int low_bits, bool *wide)
+static inline __attribute__((always_inline)) int32_t take_value(struct tsr_bit_reader *r, uint32_t digit, uint32_t less,
+                                                                int low_bits, bool *wide)
 {
     const int more = digit == TSR_PAIR_DIGITS - 1 ? 5 : 0, width = (int)take_bits(r, more);
     *wide |= width > 15;
@@ -117,8 +118,10 @@ static inline int32_t take_value(struct tsr_bit_reader *r, uint32_t digit, uint3
 }
 
 /* A pair of any kind, as tsr_pair_get reads it. */
-static inline struct long_pair take_long_pair(struct tsr_bit_reader *r, const struct tsr_huffman_decoder *table,
-                                              uint32_t expected, uint32_t less, int shift)
+static inline __attribute__((always_inline)) struct long_pair take_long_pair(struct tsr_bit_reader *r,
+                                                                             const struct tsr_huffman_decoder *table,
+                                                                             uint32_t expected, uint32_t less,
+                                                                             int shift)
 {
     const int low_bits = tsr_pair_raw_bits(expected, shift);
     struct long_pair pair = {0, 0, false};
