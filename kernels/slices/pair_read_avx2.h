@@ -3,7 +3,7 @@
  * it equal. Part of coefficients_form.h. */
 
 enum {
-    PAIR_LANES = 4,
+    PAIR_LANES = 6,
     PAIR_BITS = 9,        /* codewords of simple pairs have at most so many */
     PAIR_ENERGIES = 128,  /* pairs are simple below this energy */
     PAIR_LONG = 0x4000,   /* in place of a pair that is not simple */
@@ -246,8 +246,11 @@ static inline void store_pairs(const struct pair_block *b, int32_t *block, struc
 /* A slice at work. Those at work are a ring. */
 struct pair_lane {
     struct pair_lane *following;
-    struct tsr_bit_reader reader, begin; /* now, and where the block begins */
-    intptr_t p;                          /* the higher place of the next pair; 1 or 0: the end of the block */
+    struct tsr_bit_reader reader;
+    uint64_t begin_window; /* of the reader where the block begins */
+    int begin_bits;
+    size_t begin_next;
+    intptr_t p; /* the higher place of the next pair; 1 or 0: the end of the block */
     int places, group, energy_class;
     uint32_t expected;
     uint32_t run, left; /* zero blocks of the run at work, blocks that are left */
@@ -265,6 +268,15 @@ static inline struct pair_block block_of(struct pair_lane *lane)
     b.energy = _mm256_loadu_si256((const __m256i *)b.energies);
     b.expected = lane->expected;
     return b;
+}
+
+/* Member by member: what is copied as a whole waits for stores of its members. */
+static inline void keep_reader(struct pair_lane *lane, const struct tsr_bit_reader *reader)
+{
+    lane->reader.window = reader->window;
+    lane->reader.window_bits = reader->window_bits;
+    lane->reader.next = reader->next;
+    lane->reader.overrun = reader->overrun | (reader->window_bits < 0);
 }
 
 /* Reads numbers of places up to a block that is not zero. */
@@ -288,7 +300,9 @@ static inline __attribute__((always_inline)) enum lane_state begin_pairs(struct 
             lane->run--;
         } else {
             lane->in_run = false;
-            lane->begin = lane->reader;
+            lane->begin_window = lane->reader.window;
+            lane->begin_bits = lane->reader.window_bits;
+            lane->begin_next = lane->reader.next;
             places = tsr_pair_symbol(&lane->reader, tables->decoder, TSR_PAIR_PLACES, energy_class);
         }
         if (places == 0) {
@@ -313,7 +327,10 @@ static inline __attribute__((always_inline)) enum lane_state begin_pairs(struct 
 static __attribute__((noinline)) enum lane_state read_wide_block(struct pair_lane *lane,
                                                                  const struct pair_tables *tables)
 {
-    lane->reader = lane->begin;
+    lane->reader.window = lane->begin_window;
+    lane->reader.window_bits = lane->begin_bits;
+    lane->reader.next = lane->begin_next;
+    lane->reader.overrun = false;
     (void)energies_of_walk(&lane->walk, lane->energies + 2);
     if (!tsr_pair_get(&lane->reader, lane->walk.block, lane->energies + 2, lane->energy_class, tables->decoder,
                       tables->model))
@@ -332,7 +349,7 @@ static inline __attribute__((always_inline)) enum lane_state end_pairs(struct pa
     if (!(lane->p == 1 ? get_dc_pair(&own, tables, &b, shift) : get_lone(&own, tables, &b, lane->places)) ||
         tsr_dropped_too_much(&own))
         return read_wide_block(lane, tables);
-    lane->reader = own;
+    keep_reader(lane, &own);
     store_pairs(&b, lane->walk.block, lane->walk.here, shift);
     if (step_to_next_block(&lane->walk)) return begin_pairs(lane, tables);
     return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
@@ -347,10 +364,7 @@ static inline __attribute__((always_inline)) enum lane_state step_pairs(struct p
     tsr_fill_window(&own);
     if (!get_pair(&own, tables, &b, (int)lane->p, lane->group, lane->group == TSR_PAIR_HIGHEST, shift))
         return read_wide_block(lane, tables);
-    lane->reader.window = own.window;
-    lane->reader.window_bits = own.window_bits;
-    lane->reader.next = own.next;
-    lane->reader.overrun = own.overrun | (own.window_bits < 0);
+    keep_reader(lane, &own);
     _mm256_store_si256((__m256i *)lane->value, b.value);
     lane->expected = b.expected;
     lane->group = TSR_PAIR_OTHERS;
