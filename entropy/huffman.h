@@ -128,22 +128,28 @@ enum {
 /* lengths[symbols]: checked, or all 0. */
 TSR_HD void tsr_huffman_decoder_init(struct tsr_huffman_decoder *d, const uint8_t *lengths, int symbols)
 {
+    uint16_t next[TSR_CODE_LIMIT + 1]; /* of each length: how many symbols stand in their places */
     int used = 0, code = 0;
     for (int i = 0; i < 1 << TSR_DIRECT_BITS; i++) d->direct[i] = TSR_LONGER_CODEWORD;
+    for (int n = 0; n <= TSR_CODE_LIMIT; n++) d->count[n] = next[n] = 0;
+    for (int s = 0; s < symbols; s++) d->count[lengths[s]]++;
+    d->count[0] = 0;
     for (int n = 1; n <= TSR_CODE_LIMIT; n++) {
         code <<= 1;
         d->first[n] = (uint16_t)code;
         d->rank[n] = (uint16_t)used;
-        for (int s = 0; s < symbols; s++) {
-            if (lengths[s] != n) continue;
-            if (n <= TSR_DIRECT_BITS) {
-                int spread = 1 << (TSR_DIRECT_BITS - n);
-                for (int i = 0; i < spread; i++) d->direct[code * spread + i] = (uint16_t)(s << 4 | n);
-            }
-            d->symbol[used++] = (uint16_t)s;
-            code++;
-        }
-        d->count[n] = (uint16_t)(code - d->first[n]);
+        code += d->count[n];
+        used += d->count[n];
+    }
+    for (int s = 0; s < symbols; s++) {
+        const int n = lengths[s];
+        if (n == 0) continue;
+        const int place = next[n]++;
+        d->symbol[d->rank[n] + place] = (uint16_t)s;
+        if (n > TSR_DIRECT_BITS) continue;
+        const int spread = 1 << (TSR_DIRECT_BITS - n);
+        uint16_t *direct = d->direct + (d->first[n] + place) * spread;
+        for (int i = 0; i < spread; i++) direct[i] = (uint16_t)(s << 4 | n);
     }
     if (used > 1) return;
     const int only = used == 1 ? d->symbol[0] : TSR_NO_CODE;
