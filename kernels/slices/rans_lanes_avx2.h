@@ -6,6 +6,7 @@
 #include "lanes_avx2.h"
 
 enum { RANS_LANES = 6 };
+#define NO_TABLE UINT32_MAX /* the place of a symbol that no table has */
 
 /* Tables by energy, one that tells no symbol for groups without tables. */
 struct lane_tables {
@@ -39,6 +40,7 @@ static void list_tables(struct lane_tables *tables, const struct tsr_coefficient
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) tables->of_next[p] = p > 1 ? tables->other : tables->dc;
     list_classes(tables->class_of);
     const uint64_t none = 1u << 20 | TSR_RANS_LOOK;
+    tables->none.place[0] = NO_TABLE;
     for (int i = 0; i < TSR_RANS_BUCKETS; i++) tables->none.bucket[i] = none << 32 | none;
 }
 
@@ -120,17 +122,6 @@ static inline enum lane_state end_block(struct rans_lane *lane, const struct lan
     return lane_ended(lane) ? LANE_ENDED : LANE_BAD;
 }
 
-/* A symbol that has raw bits or that its bucket does not tell; TSR_COEFFICIENT_LIMIT where the bits are invalid. */
-static __attribute__((noinline)) uint32_t long_magnitude(struct rans_lane *lane, const struct lane_tables *tables)
-{
-    if (lane->table == &tables->none) return TSR_COEFFICIENT_LIMIT;
-    struct tsr_rans_reader reader = {lane->next, (size_t)(lane->end - lane->next), 0, lane->state};
-    const uint32_t magnitude = tsr_magnitude_get(&reader, lane->table);
-    lane->state = reader.state;
-    lane->next += reader.next;
-    return magnitude;
-}
-
 /* The half of its bucket that the state wants, as tsr_rans_half. */
 static inline uint32_t half_of(const struct tsr_rans_buckets *table, uint32_t slot)
 {
@@ -139,6 +130,30 @@ static inline uint32_t half_of(const struct tsr_rans_buckets *table, uint32_t sl
     memcpy(&low, bucket, sizeof low);
     memcpy(&half, (const char *)bucket + 4, sizeof half);
     return slot >= half >> 20 ? half : low;
+}
+
+/* A symbol that has raw bits or that its bucket does not tell, from this half; TSR_COEFFICIENT_LIMIT where the bits are
+ * invalid. */
+static __attribute__((noinline)) uint32_t long_magnitude(struct rans_lane *lane, uint32_t half)
+{
+    const struct tsr_rans_buckets *table = lane->table;
+    const uint32_t slot = lane->state & (TSR_RANS_TOTAL - 1);
+    if ((half & TSR_RANS_LOOK) == TSR_RANS_LOOK && half >> 20 != 0) {
+        if (table->place[0] == NO_TABLE) return TSR_COEFFICIENT_LIMIT;
+        half = tsr_rans_look(table, slot);
+    }
+    refill_lane(lane, tsr_rans_after(lane->state, half));
+    const int more = (int)table->more, symbol = (int)(half & 255u) - more;
+    if (symbol < 16) return (uint32_t)(symbol + more);
+    const int raw_bits = tsr_token_raw_bits(symbol);
+    uint32_t raw = 0;
+    if (raw_bits > 16) {
+        raw = tsr_rans_get_raw(&lane->state, raw_bits - 16) << 16;
+        refill_lane(lane, lane->state);
+    }
+    raw |= tsr_rans_get_raw(&lane->state, tsr_min(raw_bits, 16));
+    refill_lane(lane, lane->state);
+    return tsr_token_value(symbol, raw) + (uint32_t)more;
 }
 
 static inline enum lane_state step_lane(struct rans_lane *lane, const struct lane_tables *tables, int shift)
@@ -151,7 +166,7 @@ static inline enum lane_state step_lane(struct rans_lane *lane, const struct lan
         const uint32_t quotient = state >> TSR_RANS_BITS; /* tsr_rans_after */
         refill_lane(lane, _bextr_u32(half, 8, 12) * quotient + quotient + slot - (half >> 20));
     } else {
-        magnitude = long_magnitude(lane, tables);
+        magnitude = long_magnitude(lane, half);
         if (magnitude >= TSR_COEFFICIENT_LIMIT) return LANE_BAD;
         here = tsr_seen_magnitude(magnitude, shift);
     }
