@@ -31,13 +31,18 @@ void tsr_difference_dcs(int32_t *coefficients, struct tsr_block_grid grid)
 
 bool tsr_restore_dcs(int32_t *coefficients, struct tsr_block_grid grid)
 {
+    for (int32_t row = 0; row < grid.rows; row++)
+        if (!tsr_restore_dc_row(coefficients, grid, row)) return false;
+    return true;
+}
+
+bool tsr_restore_dc_row(int32_t *coefficients, struct tsr_block_grid grid, int32_t row)
+{
     const size_t pitch = (size_t)grid.columns * TSR_BLOCK_SAMPLES;
-    int32_t *dc = coefficients;
-    for (int32_t row = 0; row < grid.rows; row++) {
-        for (int32_t column = 0; column < grid.columns; column++, dc += TSR_BLOCK_SAMPLES) {
-            *dc += tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
-            if (tsr_abs(*dc) >= TSR_COEFFICIENT_LIMIT) return false;
-        }
+    int32_t *dc = coefficients + (size_t)row * pitch;
+    for (int32_t column = 0; column < grid.columns; column++, dc += TSR_BLOCK_SAMPLES) {
+        *dc += tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
+        if (tsr_abs(*dc) >= TSR_COEFFICIENT_LIMIT) return false;
     }
     return true;
 }

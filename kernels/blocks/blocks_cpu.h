@@ -38,9 +38,11 @@ void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
                         int32_t *coefficients);
 bool tsr_blocks_inverse(int32_t *coefficients, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile);
 
-/* DCs to their differences from their predictions, and back; false where a DC leaves TSR_COEFFICIENT_LIMIT. */
+/* DCs to their differences from their predictions, and back, those of all rows or, after the row above it, of one;
+ * false where a DC leaves TSR_COEFFICIENT_LIMIT. */
 void tsr_difference_dcs(int32_t *coefficients, struct tsr_block_grid grid);
 bool tsr_restore_dcs(int32_t *coefficients, struct tsr_block_grid grid);
+bool tsr_restore_dc_row(int32_t *coefficients, struct tsr_block_grid grid, int32_t row);
 
 /* Run-level Huffman: counts is added to. */
 void tsr_count_blocks(const int32_t *coefficients, struct tsr_tile tile, int32_t slice_side,

@@ -275,8 +275,8 @@ static bool blocks_inverse(int32_t *coefficients, struct tsr_block_coding coding
     if (coding.kind == TSR_BLOCKS_RESIDUAL) return invert_residuals(coefficients, coding, samples, tile);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
     const int32_t *in = coefficients;
-    if (!tsr_restore_dcs(coefficients, grid)) return false;
     for (int32_t row = 0; row < grid.rows; row++) {
+        if (!tsr_restore_dc_row(coefficients, grid, row)) return false;
         for (int32_t column = 0; column < grid.columns; column++, in += TSR_BLOCK_SAMPLES) {
             int32_t block[16];
             const size_t equal = column % LINE_BLOCKS == 0 ? equal_blocks(coding, tile, column, row) : 0;

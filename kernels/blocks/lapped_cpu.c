@@ -46,8 +46,8 @@ uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, str
     return tsr_lapped_form(tsr_isa())->rough_plain_cost(samples, tile, steps);
 }
 
-void tsr_lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+bool tsr_lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         uint32_t range, uint16_t *samples, void *scratch)
 {
-    tsr_lapped_form(tsr_isa())->inverse(coefficients, tile, steps, lapped, range, samples, scratch);
+    return tsr_lapped_form(tsr_isa())->inverse(coefficients, tile, steps, lapped, range, samples, scratch);
 }

@@ -30,8 +30,9 @@ void tsr_choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, 
 uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile);
 uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
 
-/* Coefficients (not DC differences; used up) to samples 0 .. range-1. */
-void tsr_lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+/* Coefficients, the first of a block the DC's difference, to samples 0 .. range-1; false where a DC leaves
+ * TSR_COEFFICIENT_LIMIT. */
+bool tsr_lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         uint32_t range, uint16_t *samples, void *scratch);
 
 /* The five that have a form for each instruction set; the functions above take that of tsr_isa(). */
@@ -41,7 +42,7 @@ struct tsr_lapped_form {
     void (*choose)(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc, void *scratch);
     uint64_t (*rough_tile_cost)(const int32_t *units, struct tsr_tile tile);
     uint64_t (*rough_plain_cost)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
-    void (*inverse)(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+    bool (*inverse)(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                     uint32_t range, uint16_t *samples, void *scratch);
 };
 const struct tsr_lapped_form *tsr_lapped_form(enum tsr_isa isa);

@@ -456,14 +456,16 @@ static void store_between(struct block_row before, struct block_row now, size_t 
     store_row(now, done, 0, 2, samples, tile, row, range);
 }
 
-static void lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                            uint32_t range, uint16_t *samples, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
     const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
     struct block_row before = row_at(scratch, pitch, 0), now = row_at(scratch, pitch, 1);
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     for (int32_t row = 0; row < rows; row++) {
+        if (!tsr_restore_dc_row(coefficients, grid, row)) return false;
         const int32_t *of_row = coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES;
         const size_t finer = finer_blocks(steps, tile, row, count);
         invert_blocks(of_row, 0, finer, q, now);
@@ -482,6 +484,7 @@ static void lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, st
         now = swap;
     }
     store_row(before, 0, 2, 4, samples, tile, rows - 1, range);
+    return true;
 }
 
 const struct tsr_lapped_form TSR_FORM = {lapped_forward, choose_coefficients, rough_tile_cost, rough_plain_cost,

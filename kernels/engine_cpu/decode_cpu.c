@@ -220,11 +220,9 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
             return false;
     }
     if (plane->lapping) {
-        if (!tsr_restore_dcs(coefficients, tsr_block_grid(tile.width, tile.height, 1))) return false;
         const struct tsr_block_steps steps = {plane->qp_index, (int32_t)plane->coarser_by, plane->coarser_from};
-        tsr_lapped_inverse(coefficients, tile, steps, lapped, plane->range, samples,
-                           coefficients + tsr_tile_coefficients(tile.width, tile.height));
-        return true;
+        return tsr_lapped_inverse(coefficients, tile, steps, lapped, plane->range, samples,
+                                  coefficients + tsr_tile_coefficients(tile.width, tile.height));
     }
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
                                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED

@@ -114,7 +114,8 @@ TEST(against_plain_blocks)
             if (tsr_abs(plain[i]) >= TSR_COEFFICIENT_LIMIT) plain[i] = 0;
         }
         for (size_t i = 0; i < SAMPLES; i++) back[i] = 0xa5a5;
-        tsr_lapped_inverse(plain, tile, steps, lapped, range, back, scratch);
+        tsr_difference_dcs(plain, tsr_block_grid(tile.width, tile.height, 1));
+        assert_true(tsr_lapped_inverse(plain, tile, steps, lapped, range, back, scratch)); /* plain has DCs again */
         restore_plainly(tile, steps, low, width, height);
         if (lapped) lap_all(width, height, false);
         size_t touched = 0;
@@ -135,15 +136,13 @@ TEST(small_errors)
     for (int n = 0; n < 60; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const bool lapped = n & 1;
-        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
         const struct tsr_block_steps steps = {0, 0, 0};
         void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
         for (size_t i = 0; i < SAMPLES; i++) samples[i] = (uint16_t)(i * 3 % 200 + rng_below(&r, 30));
         tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
         tsr_choose_coefficients(units, tile, lapped, n % 3 ? 1000 : 0, n % 3 == 2, choice);
-        assert_true(tsr_restore_dcs(units, grid));
-        tsr_lapped_inverse(units, tile, steps, lapped, 256, back, scratch);
+        assert_true(tsr_lapped_inverse(units, tile, steps, lapped, 256, back, scratch));
         for (int32_t y = 0; y < tile.height; y++)
             for (int32_t x = 0; x < tile.width; x++) {
                 const size_t at = tile.first + (size_t)y * tile.stride + (size_t)x;
@@ -300,12 +299,13 @@ TEST(forms)
         assert_memory_equal(units, others, sizeof units);
         for (size_t i = 0; i < count; i++)
             if (tsr_abs(units[i]) >= TSR_COEFFICIENT_LIMIT) units[i] = TSR_COEFFICIENT_LIMIT - 1;
+        if (n % 8) tsr_difference_dcs(units, grid); /* else DCs may leave their limit */
         memcpy(others, units, sizeof units);
         memset(back, 0xa5, sizeof back);
         memset(other_back, 0xa5, sizeof other_back);
-        a->inverse(units, tile, steps, lapped, range, back, scratch);
-        b->inverse(others, tile, steps, lapped, range, other_back, scratch);
-        assert_memory_equal(back, other_back, sizeof back);
+        const bool good = a->inverse(units, tile, steps, lapped, range, back, scratch);
+        assert_int_equal(good, b->inverse(others, tile, steps, lapped, range, other_back, scratch));
+        if (good) assert_memory_equal(back, other_back, sizeof back);
         free(choice);
         free(scratch);
     }
