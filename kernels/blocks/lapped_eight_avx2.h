@@ -17,7 +17,7 @@ static void units_of_eights(struct block_row row, size_t from, size_t end, int32
 {
     const int shift = tsr_quantiser_units_shift(q);
     const __m256i less = _mm256_set1_epi32((int32_t)(uint32_t)(((uint64_t)1 << 50) >> shift));
-    const __m256i above = _mm256_set1_epi64x(((int64_t)1 << 50) + ((int64_t)1 << (shift - 1)));
+    const __m256i above = _mm256_set1_epi64x((1LL << 50) + (1LL << (shift - 1)));
     const int32_t factor[3] = {tsr_quantiser_factor(q, 0), tsr_quantiser_factor(q, 1), tsr_quantiser_factor(q, 2)};
     for (size_t k = from; k < end; k += EIGHT_BLOCKS) { /* some of the last eight may be done already */
         const size_t at = k + EIGHT_BLOCKS <= end ? k : end - EIGHT_BLOCKS;
