@@ -277,7 +277,7 @@ static inline void keep_reader(struct pair_lane *lane, const struct tsr_bit_read
     lane->reader.window = reader->window;
     lane->reader.window_bits = reader->window_bits;
     lane->reader.next = reader->next;
-    lane->reader.overrun = reader->overrun | (reader->window_bits < 0);
+    lane->reader.overrun = reader->overrun;
 }
 
 /* Reads numbers of places up to a block that is not zero. */

@@ -311,6 +311,27 @@ TEST(forms)
     }
 }
 
+/* FORMAT.md 8.4: a DC stays below the limit, in every row. */
+TEST(dc_beyond_the_limit)
+{
+    const struct tsr_tile tile = {0, 40, 24, STRIDE};
+    const struct tsr_block_steps steps = {0, 0, 0};
+    void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+    for (int n = 0; n < 2; n++) {
+        const struct tsr_lapped_form *form = tsr_lapped_form(n ? tsr_best_isa() : TSR_ISA_PLAIN);
+        for (int row = 0; row < 6; row++) {
+            memset(units, 0, sizeof units);
+            units[16 * (10 * row + 3)] = TSR_COEFFICIENT_LIMIT - 1;
+            assert_true(form->inverse(units, tile, steps, false, 256, back, scratch));
+            memset(units, 0, sizeof units);
+            units[16 * (10 * row + 3)] = TSR_COEFFICIENT_LIMIT - 1;
+            units[16 * (10 * row + 4)] = 1;
+            assert_false(form->inverse(units, tile, steps, false, 256, back, scratch));
+        }
+    }
+    free(scratch);
+}
+
 /* A row of more blocks than are sorted at once. */
 TEST(a_wide_row)
 {
@@ -332,8 +353,12 @@ TEST(a_wide_row)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors), cmocka_unit_test(choices),
-        cmocka_unit_test(rough_costs),          cmocka_unit_test(forms),        cmocka_unit_test(a_wide_row)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(against_plain_blocks),
+                                       cmocka_unit_test(small_errors),
+                                       cmocka_unit_test(choices),
+                                       cmocka_unit_test(rough_costs),
+                                       cmocka_unit_test(forms),
+                                       cmocka_unit_test(dc_beyond_the_limit),
+                                       cmocka_unit_test(a_wide_row)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
