@@ -55,11 +55,11 @@ static inline void clear_block(int32_t *block)
     _mm256_storeu_si256((__m256i *)(block + 8), _mm256_setzero_si256());
 }
 
-/* Energies from the neighbours, and the class of the whole block. */
-static inline int energies_of_walk(const struct block_walk *walk, uint16_t energy[TSR_BLOCK_SAMPLES])
+/* Energies from the neighbours, and what the class of the whole block is that of. */
+static inline uint32_t energies_of_walk(const struct block_walk *walk, uint16_t energy[TSR_BLOCK_SAMPLES])
 {
     tsr_energies_around(walk->here - 1, walk->above, walk->above - 1, walk->above + 1, energy);
-    return tsr_vector_class(_mm256_loadu_si256((const __m256i *)energy));
+    return tsr_vector_energy(_mm256_loadu_si256((const __m256i *)energy));
 }
 
 static void list_classes(uint8_t of_energy[LISTED_ENERGIES])
@@ -73,5 +73,5 @@ static void list_classes(uint8_t of_energy[LISTED_ENERGIES])
 
 static inline size_t class_of(const uint8_t of_energy[LISTED_ENERGIES], uint32_t energy)
 {
-    return energy < LISTED_ENERGIES ? of_energy[energy] : (size_t)tsr_energy_class(energy);
+    return energy < LISTED_ENERGIES ? of_energy[energy] : (size_t)tsr_energy_class(energy < 65535 ? energy : 65535);
 }

@@ -287,8 +287,8 @@ static inline __attribute__((always_inline)) enum lane_state begin_pairs(struct 
     do {
         int energy_class = 0;
         if (lane->run == 0) {
-            energy_class = energies_of_walk(&lane->walk, lane->energies + 2);
-            if (lane->in_run) energy_class = 0;
+            const uint32_t energy = energies_of_walk(&lane->walk, lane->energies + 2);
+            energy_class = lane->in_run ? 0 : tsr_energy_class(energy < 65535 ? energy : 65535);
             if (energy_class == 0 && !lane->in_run) {
                 lane->run = tsr_zero_run_get(&lane->reader, tables->decoder);
                 if (lane->run > lane->left) return LANE_BAD;

@@ -67,17 +67,37 @@ static inline bool lane_ended(const struct rans_lane *lane)
     return lane->next == lane->end && lane->state == 1;
 }
 
+/* The half of its bucket that the state wants, as tsr_rans_half. */
+static inline uint32_t half_of(const struct tsr_rans_buckets *table, uint32_t slot)
+{
+    const uint64_t *bucket = &table->bucket[slot >> TSR_RANS_BUCKET_BITS];
+    uint32_t low, half;
+    memcpy(&low, bucket, sizeof low);
+    memcpy(&half, (const char *)bucket + 4, sizeof half);
+    return slot >= half >> 20 ? half : low;
+}
+
+/* tsr_rans_after and the word that it may want. */
+static inline void take_half(struct rans_lane *lane, uint32_t state, uint32_t half)
+{
+    const uint32_t quotient = state >> TSR_RANS_BITS, slot = state & (TSR_RANS_TOTAL - 1);
+    refill_lane(lane, _bextr_u32(half, 8, 12) * quotient + quotient + slot - (half >> 20));
+}
+
 /* Reads numbers of places up to a block that is not zero. */
 static inline enum lane_state begin_block(struct rans_lane *lane, const struct lane_tables *tables)
 {
     do {
-        const int energy_class = energies_of_walk(&lane->walk, energy_of(lane));
+        const int energy_class = (int)class_of(tables->class_of, energies_of_walk(&lane->walk, energy_of(lane)));
         const struct tsr_rans_buckets *table =
             tables->decoder->of_cell[tsr_coefficient_cell(TSR_COEFFICIENT_PLACES, energy_class)];
         clear_block(lane->walk.block);
         if (!table) return LANE_BAD;
-        const int places = tsr_rans_get_bucket(&lane->state, table);
-        refill_lane(lane, lane->state);
+        const uint32_t slot = lane->state & (TSR_RANS_TOTAL - 1);
+        uint32_t half = half_of(table, slot);
+        if ((half & TSR_RANS_LOOK) == TSR_RANS_LOOK && half >> 20 != 0) half = tsr_rans_look(table, slot);
+        take_half(lane, lane->state, half);
+        const int places = (int)(half & 255u);
         if (places == 0) {
             _mm256_storeu_si256((__m256i *)lane->walk.here, _mm256_setzero_si256());
             continue;
@@ -122,16 +142,6 @@ static inline enum lane_state end_block(struct rans_lane *lane, const struct lan
     return lane_ended(lane) ? LANE_ENDED : LANE_BAD;
 }
 
-/* The half of its bucket that the state wants, as tsr_rans_half. */
-static inline uint32_t half_of(const struct tsr_rans_buckets *table, uint32_t slot)
-{
-    const uint64_t *bucket = &table->bucket[slot >> TSR_RANS_BUCKET_BITS];
-    uint32_t low, half;
-    memcpy(&low, bucket, sizeof low);
-    memcpy(&half, (const char *)bucket + 4, sizeof half);
-    return slot >= half >> 20 ? half : low;
-}
-
 /* A symbol that has raw bits or that its bucket does not tell, from this half; TSR_COEFFICIENT_LIMIT where the bits are
  * invalid. */
 static __attribute__((noinline)) uint32_t long_magnitude(struct rans_lane *lane, uint32_t half)
@@ -160,11 +170,10 @@ static inline enum lane_state step_lane(struct rans_lane *lane, const struct lan
 {
     const intptr_t p = lane->place;
     if (p < 0) return end_block(lane, tables, shift);
-    const uint32_t state = lane->state, slot = state & (TSR_RANS_TOTAL - 1), half = half_of(lane->table, slot);
+    const uint32_t state = lane->state, half = half_of(lane->table, state & (TSR_RANS_TOTAL - 1));
     uint32_t magnitude = half & 255u, here = magnitude >> shift;
     if (magnitude < 16) {
-        const uint32_t quotient = state >> TSR_RANS_BITS; /* tsr_rans_after */
-        refill_lane(lane, _bextr_u32(half, 8, 12) * quotient + quotient + slot - (half >> 20));
+        take_half(lane, state, half);
     } else {
         magnitude = long_magnitude(lane, half);
         if (magnitude >= TSR_COEFFICIENT_LIMIT) return LANE_BAD;
