@@ -40,9 +40,18 @@ bool tsr_restore_dc_row(int32_t *coefficients, struct tsr_block_grid grid, int32
 {
     const size_t pitch = (size_t)grid.columns * TSR_BLOCK_SAMPLES;
     int32_t *dc = coefficients + (size_t)row * pitch;
-    for (int32_t column = 0; column < grid.columns; column++, dc += TSR_BLOCK_SAMPLES) {
-        *dc += tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
-        if (tsr_abs(*dc) >= TSR_COEFFICIENT_LIMIT) return false;
+    *dc += tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, true, row == 0);
+    if (tsr_abs(*dc) >= TSR_COEFFICIENT_LIMIT) return false;
+    /* Predictions wait for the DC to their left: it stays in a register. In the first row it alone predicts, as the
+     * median edge does where the upper one is equal to it. */
+    int32_t left = *dc, corner = row > 0 ? *(dc - pitch) : left;
+    for (int32_t column = 1; column < grid.columns; column++) {
+        dc += TSR_BLOCK_SAMPLES;
+        const int32_t up = row > 0 ? *(dc - pitch) : left;
+        left = *dc + tsr_median_edge(left, up, corner);
+        corner = up;
+        if (tsr_abs(left) >= TSR_COEFFICIENT_LIMIT) return false;
+        *dc = left;
     }
     return true;
 }
