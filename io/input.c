@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +22,10 @@ struct tsr_input {
     uint8_t *held;      /* its first bytes */
     size_t held_size;
     struct tsr_hasher hasher;
-    uint64_t hashed; /* bytes from the start that the hasher has seen */
+    uint64_t hashed;        /* bytes from the start that the hasher has seen */
+    const uint8_t *lasting; /* the bytes after these, which tsr_input_hash_read hashes */
+    size_t lasting_size;
+    struct tsr_crew crew;
     struct tsr_memory_account *account;
     uint64_t claimed; /* bytes of the last tsr_input_claim */
 };
@@ -99,6 +104,11 @@ void tsr_input_close(struct tsr_input *input)
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account)
 {
     input->account = account;
+}
+
+void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew)
+{
+    input->crew = crew;
 }
 
 enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error)
@@ -185,22 +195,84 @@ static enum tsr_status fail_end(const struct tsr_input *input, uint64_t offset, 
                        (unsigned long long)(offset + size));
 }
 
+/* Reads bytes that the input has: those that are held, then those outside. */
+static enum tsr_status read_here(struct tsr_input *input, uint64_t offset, uint8_t *out, size_t size,
+                                 struct tsr_error *error)
+{
+    const uint8_t *const held = input->is_memory ? input->bytes : input->held;
+    const uint64_t held_size = input->is_memory ? input->size : input->held_size;
+    const size_t from_held = offset >= held_size ? 0 : size < held_size - offset ? size : (size_t)(held_size - offset);
+    if (from_held > 0) memcpy(out, held + offset, from_held);
+    return size > from_held ? read_outside(input, offset + from_held, out + from_held, size - from_held, error)
+                            : TSR_OK;
+}
+
+/* Parts are as large as what a thread has in its cache. */
+enum { PART_BYTES = 1 << 18, LEAST_PARTS = 4 };
+
+struct parts {
+    struct tsr_input *input;
+    uint64_t offset;
+    uint8_t *out;
+    size_t size;
+    atomic_bool fails;
+};
+
+static void read_part(void *context, unsigned index)
+{
+    struct parts *const parts = context;
+    const size_t at = (size_t)index * PART_BYTES, left = parts->size - at;
+    struct tsr_error ignored;
+    if (read_here(parts->input, parts->offset + at, parts->out + at, left < PART_BYTES ? left : PART_BYTES, &ignored) !=
+        TSR_OK)
+        atomic_store(&parts->fails, true);
+}
+
+/* Reads the parts at once. If one of them fails, one thread reads all, so that the error does not depend on threads. */
+static enum tsr_status read_parts(struct tsr_input *input, uint64_t offset, uint8_t *out, size_t size,
+                                  struct tsr_error *error)
+{
+    struct parts parts = {.input = input, .offset = offset, .out = out, .size = size};
+    const size_t count = (size + PART_BYTES - 1) / PART_BYTES;
+    const bool by_calls = input->file < 0 && !input->is_memory;
+    if (!input->crew.run || by_calls || count < LEAST_PARTS || count > UINT_MAX)
+        return read_here(input, offset, out, size, error);
+    input->crew.run(input->crew.pool, read_part, &parts, (unsigned)count);
+    return atomic_load(&parts.fails) ? read_here(input, offset, out, size, error) : TSR_OK;
+}
+
 enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
                                struct tsr_error *error)
 {
     uint8_t *const out = buffer;
     if (offset > input->size || size > input->size - offset) return fail_end(input, offset, size, error);
-    const uint8_t *const held = input->is_memory ? input->bytes : input->held;
-    const uint64_t held_size = input->is_memory ? input->size : input->held_size;
-    const size_t from_held = offset >= held_size ? 0 : size < held_size - offset ? size : (size_t)(held_size - offset);
-    if (from_held > 0) memcpy(out, held + offset, from_held);
-    if (size > from_held) TSR_TRY(read_outside(input, offset + from_held, out + from_held, size - from_held, error));
-    if (offset <= input->hashed && offset + size > input->hashed) {
+    TSR_TRY(read_parts(input, offset, out, size, error));
+    if (input->lasting_size == 0 && offset <= input->hashed && offset + size > input->hashed) {
         const size_t known = (size_t)(input->hashed - offset);
         tsr_hasher_add(&input->hasher, out + known, size - known);
         input->hashed = offset + size;
     }
     return TSR_OK;
+}
+
+enum tsr_status tsr_input_read_lasting(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
+                                       struct tsr_error *error)
+{
+    const bool follows = input->lasting_size == 0 || input->lasting + input->lasting_size == buffer;
+    if (offset != input->hashed + input->lasting_size || !follows || offset > input->size ||
+        size > input->size - offset)
+        return tsr_input_read(input, offset, buffer, size, error);
+    TSR_TRY(read_parts(input, offset, buffer, size, error));
+    if (input->lasting_size == 0) input->lasting = buffer;
+    input->lasting_size += size;
+    return TSR_OK;
+}
+
+void tsr_input_hash_read(struct tsr_input *input)
+{
+    tsr_hasher_add(&input->hasher, input->lasting, input->lasting_size);
+    input->hashed += input->lasting_size;
+    input->lasting_size = 0;
 }
 
 enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8_t **bytes, struct tsr_error *error)
@@ -284,4 +356,5 @@ void tsr_input_restart_hash(struct tsr_input *input)
 {
     tsr_hasher_init(&input->hasher);
     input->hashed = 0;
+    input->lasting_size = 0;
 }

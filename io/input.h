@@ -51,6 +51,15 @@ struct tsr_memory_account {
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 
+/* Threads that read a large piece of an input in parts at once. run calls work(context, i) once for each i below count,
+ * and returns when all calls have returned. run NULL, as it is at first: one thread reads. Inputs from functions are
+ * always read by one thread. */
+struct tsr_crew {
+    void (*run)(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count);
+    void *pool;
+};
+void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew);
+
 /* Claim memory from the input's account. Without an account, every claim is granted. A header of at most
  * TSR_UNCLAIMED_BYTES is granted without asking the account. */
 enum { TSR_UNCLAIMED_BYTES = 4 << 20 };
@@ -73,6 +82,12 @@ const char *tsr_input_name(const struct tsr_input *input);
 /* Reads exactly size bytes at offset into buffer. Errors: TSR_ERROR_READ, also if the input has fewer bytes. */
 enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
                                struct tsr_error *error);
+
+/* The same for a buffer that stays as it is until tsr_input_hash_read, which any thread may call. Bytes that
+ * tsr_input_read would hash are hashed then. */
+enum tsr_status tsr_input_read_lasting(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
+                                       struct tsr_error *error);
+void tsr_input_hash_read(struct tsr_input *input);
 
 /* Reads the first size bytes of the input and holds them. Later reads of these bytes return the held copy, even if the
  * file has changed. *bytes belongs to the input; the address may change when more bytes are held. Errors:

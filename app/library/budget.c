@@ -141,6 +141,11 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_i
     return tsr_account_claim(a, now, error);
 }
 
+static void run_crew(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+{
+    tsr_pool_run(pool, work, context, count);
+}
+
 void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose)
 {
     *account = (struct tsr_account){.base = {claim_header, claim}, .engine = engine, .may_lose = may_lose};
@@ -149,6 +154,7 @@ void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, st
     account->name = tsr_input_name(input);
     account->input_bytes = tsr_input_size(input);
     tsr_input_set_account(input, &account->base);
+    if (tsr_pool_threads(engine->pool) > 1) tsr_input_set_crew(input, (struct tsr_crew){run_crew, engine->pool});
 }
 
 void tsr_account_close(struct tsr_account *account)

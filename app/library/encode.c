@@ -33,10 +33,20 @@ uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_imag
     return frames == 0 ? 1 : frames < image->frames ? (uint32_t)frames : image->frames;
 }
 
+static struct tsr_hash128 frame_hash(const struct tsr_image *image, const uint8_t *raster)
+{
+    return tsr_hash128_of(raster, tsr_raster_bytes(image));
+}
+
+static void add_hash(struct tsr_hasher *frames, const struct tsr_hash128 *hash)
+{
+    tsr_hasher_add(frames, hash->bytes, sizeof hash->bytes);
+}
+
 void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster)
 {
-    const struct tsr_hash128 hash = tsr_hash128_of(raster, tsr_raster_bytes(image));
-    tsr_hasher_add(frames, hash.bytes, sizeof hash.bytes);
+    const struct tsr_hash128 hash = frame_hash(image, raster);
+    add_hash(frames, &hash);
 }
 
 /* A batch at work. */
@@ -46,6 +56,8 @@ struct encoding {
     struct tsr_container_writer *writer;
     uint32_t batch;
     struct tsr_encode_job *jobs;
+    struct tsr_hash128 *hashes; /* of the batch's rasters */
+    bool hashes_later;          /* while the batch is coded */
     uint8_t *rasters, *decoded; /* decoded: of lossy codings, what the frames have become */
     void *workspace;
     uint32_t stack;        /* frames that may share a model; 0: none may */
@@ -261,34 +273,82 @@ static uint32_t frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t
     return frame < at && at - frame < count ? at - frame : count;
 }
 
-static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
+/* Reads a batch. Hashes are made now, while a raster is in the cache: when it is coded, files that wait for a GPU have
+ * taken its place. Or they are made later by threads that would have nothing to do, if the batch is large. */
+static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
 {
+    enum { LEAST_BYTES = 1 << 20 };
     struct tsr_source *source = e->source;
     const struct tsr_image *image = &source->header.image;
     const size_t raster_bytes = tsr_raster_bytes(image);
+    const bool has_threads = e->engine == e->engine->cpu && tsr_pool_threads(e->engine->pool) > 1;
+    const double start = tsr_seconds();
+    e->hashes_later = has_threads && raster_bytes * count >= LEAST_BYTES;
+    source->rasters_last = e->hashes_later;
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *raster = e->rasters + i * raster_bytes;
+        e->jobs[i].raster = raster;
+        e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
+        TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
+        if (!e->hashes_later && !source->header.coding.lossy) tsr_add_frame_hash(&e->frames, image, raster);
+    }
+    e->encoded.read_s += tsr_seconds() - start;
+    return TSR_OK;
+}
+
+static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    for (uint32_t i = 0, alike; i < count; i += alike) {
+        struct tsr_coding coding = e->source->header.coding;
+        alike = frames_alike(&coding, first + i, count - i);
+        const enum tsr_status status =
+            e->engine->ops->encode(e->engine, &e->source->header.image, &coding, e->jobs + i, alike, e->workspace);
+        if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
+        const uint32_t step = e->stack ? e->stack : 1;
+        for (uint32_t k = i; k < i + alike; k += step)
+            TSR_TRY(e->stack ? put_stack(e, k, i + alike - k < step ? i + alike - k : step, error)
+                             : put_alone(e, &e->jobs[k], error));
+    }
+    return TSR_OK;
+}
+
+/* Coding a batch, and what other threads do meanwhile. */
+struct batch_work {
+    struct encoding *e;
+    uint32_t first, count;
+    enum tsr_status status;
+    struct tsr_error *error;
+};
+
+enum { CODES, HASHES_INPUT, HASHES_FRAMES };
+
+static void do_piece(void *context, unsigned piece)
+{
+    struct batch_work *const work = context;
+    struct encoding *const e = work->e;
+    if (piece == CODES)
+        work->status = code_batch(e, work->first, work->count, work->error);
+    else if (piece == HASHES_INPUT)
+        tsr_input_hash_read(e->source->input);
+    else
+        e->hashes[piece - HASHES_FRAMES] = frame_hash(&e->source->header.image, e->jobs[piece - HASHES_FRAMES].raster);
+}
+
+static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
     for (uint32_t first = 0; first < image->frames; first += e->batch) {
         const uint32_t count = image->frames - first < e->batch ? image->frames - first : e->batch;
-        const double start = tsr_seconds();
-        for (uint32_t i = 0; i < count; i++) {
-            uint8_t *raster = e->rasters + i * raster_bytes;
-            e->jobs[i].raster = raster;
-            e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
-            TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
-            /* Now, while it is in the cache: when it is coded, files that wait for a GPU have taken its place. */
-            if (!source->header.coding.lossy) tsr_add_frame_hash(&e->frames, image, raster);
+        const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
+        struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
+        TSR_TRY(read_batch(e, first, count, error));
+        if (!e->hashes_later) {
+            TSR_TRY(code_batch(e, first, count, error));
+            continue;
         }
-        e->encoded.read_s += tsr_seconds() - start;
-        for (uint32_t i = 0, alike; i < count; i += alike) {
-            struct tsr_coding coding = source->header.coding;
-            alike = frames_alike(&coding, first + i, count - i);
-            const enum tsr_status status =
-                e->engine->ops->encode(e->engine, image, &coding, e->jobs + i, alike, e->workspace);
-            if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
-            const uint32_t step = e->stack ? e->stack : 1;
-            for (uint32_t k = i; k < i + alike; k += step)
-                TSR_TRY(e->stack ? put_stack(e, k, i + alike - k < step ? i + alike - k : step, error)
-                                 : put_alone(e, &e->jobs[k], error));
-        }
+        tsr_pool_run(e->engine->pool, do_piece, &work, HASHES_FRAMES + hashed);
+        TSR_TRY(work.status);
+        for (uint32_t i = 0; i < hashed; i++) add_hash(&e->frames, &e->hashes[i]);
     }
     return TSR_OK;
 }
@@ -354,8 +414,8 @@ uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_ima
     const struct plan plain = plan_encoding(engine, image, 0, most_fixed),
                       stacked = plan_encoding(engine, image, stack_limit(image, &lossless), most_fixed),
                       most = plain.batch > stacked.batch ? plain : stacked;
-    return fixed + most.batch * sizeof(struct tsr_encode_job) + taken(most.batch * tsr_raster_bytes(image)) +
-           taken(most.space) + taken(stacked.stack_space);
+    return fixed + most.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128)) +
+           taken(most.batch * tsr_raster_bytes(image)) + taken(most.space) + taken(stacked.stack_space);
 }
 
 static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
@@ -380,11 +440,13 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->batch = plan.batch;
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
+    e->hashes = calloc(plan.batch, sizeof *e->hashes);
     e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
     e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->rasters || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
+    if (!e->jobs || !e->hashes || !e->rasters || (is_lossy && !e->decoded) || !e->workspace ||
+        (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;
 }
@@ -440,6 +502,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     }
     *encoded = e.encoded;
     free(e.jobs);
+    free(e.hashes);
     engine->ops->give_workspace(engine, e.rasters);
     engine->ops->give_workspace(engine, e.decoded);
     engine->ops->give_workspace(engine, e.workspace);

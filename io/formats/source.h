@@ -31,6 +31,7 @@ struct tsr_source {
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
+    bool rasters_last;           /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 
 /* How an input is opened. */

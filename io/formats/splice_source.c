@@ -31,7 +31,9 @@ static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uin
     const uint64_t bits = tsr_frame_bits(&source->header.image), start = bits * frame;
     const size_t bytes = (size_t)((bits + 7) / 8);
     const int shift = (int)(start % 8), spare = (int)((8 - bits % 8) % 8);
-    if (shift == 0) {
+    if (shift == 0 && spare == 0 && source->rasters_last && s->samples == source->input) {
+        TSR_TRY(tsr_input_read_lasting(s->samples, s->first + start / 8, raster, bytes, error));
+    } else if (shift == 0) {
         TSR_TRY(tsr_input_read(s->samples, s->first + start / 8, raster, bytes, error));
     } else {
         const size_t window_bytes = (size_t)(((uint64_t)shift + bits + 7) / 8);
