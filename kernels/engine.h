@@ -47,9 +47,13 @@ struct tsr_decode_job {
     uint32_t tiles;
     const struct tsr_window *window; /* in: NULL, or what the image is part of; for the CPU engine alone */
     uint8_t *raster;                 /* out: tsr_frame_bits(image) bits; spare bits of the last byte are 0 */
-    uint32_t bad_tile;               /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
-    enum tsr_status status;          /* out */
-    const char *engine;              /* out: as of an encode job */
+    /* in: NULL, or what takes the raster's bytes in their order while later ones are still decoded, in one thread at a
+     * time. An engine may leave out the last bytes, or all, and may have given some when a tile turns out corrupt. */
+    void (*take)(void *taker, const uint8_t *bytes, size_t size);
+    void *taker;
+    uint32_t bad_tile;      /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
+    enum tsr_status status; /* out */
+    const char *engine;     /* out: as of an encode job */
     const char *fallback;
 };
 #define TSR_BAD_MODEL UINT32_MAX

@@ -26,6 +26,10 @@ struct decoding {
     struct tsr_hasher frames;
     struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
     struct tsr_hasher spliced;   /* what such a file must be, besides restore.c: 4.1 */
+    struct tsr_hasher frame;     /* of the frame that is taken */
+    size_t taken;                /* its bytes so far */
+    enum tsr_status take_status; /* of restoring them */
+    struct tsr_error *error;
 };
 
 /* The proof of files that are not the original, lossy or recoded, is of their parts; that the file is these parts shows
@@ -125,6 +129,43 @@ static enum tsr_status blame(const struct tsr_decode_job *jobs, uint32_t first, 
     return tsr_blame_frame(&jobs[bad], first + bad, error);
 }
 
+/* Takes the next bytes of a frame, of which later ones may still be decoded. */
+static void take(void *context, const uint8_t *bytes, size_t size)
+{
+    struct decoding *const d = context;
+    if (d->take_status != TSR_OK) return;
+    tsr_hasher_add(&d->frame, bytes, size);
+    if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, bytes, size);
+    const double start = tsr_seconds();
+    d->take_status = tsr_restore_piece(d->restorer, bytes, size, d->error);
+    d->write_s += tsr_seconds() - start;
+    d->taken += size;
+}
+
+/* A large frame that is alone is taken while it is decoded. */
+static bool takes_pieces(struct decoding *d, uint32_t count, struct tsr_error *error)
+{
+    enum { LEAST_BYTES = 1 << 20 };
+    if (count > 1 || d->engine != d->engine->cpu || tsr_raster_bytes(&d->header->image) < LEAST_BYTES ||
+        !tsr_restores_pieces(d->restorer))
+        return false;
+    tsr_hasher_init(&d->frame);
+    d->taken = 0;
+    d->error = error;
+    d->jobs[0].take = take;
+    d->jobs[0].taker = d;
+    return true;
+}
+
+static enum tsr_status take_rest(struct decoding *d)
+{
+    const size_t whole = tsr_raster_bytes(&d->header->image);
+    if (d->taken < whole) take(d, d->jobs[0].raster + d->taken, whole - d->taken);
+    const struct tsr_hash128 hash = tsr_hasher_result128(&d->frame);
+    tsr_hasher_add(&d->frames, hash.bytes, sizeof hash.bytes);
+    return d->take_status;
+}
+
 static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_image *image = &d->header->image;
@@ -139,12 +180,14 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
         d->workspace_bytes = d->workspace ? space : 0;
         if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     }
+    const bool by_pieces = takes_pieces(d, count, error);
     if (d->engine->ops->decode(d->engine, image, d->jobs, count, d->workspace) != TSR_OK)
         return blame(d->jobs, first, count, error);
     for (uint32_t i = 0; i < count; i++) {
         const struct tsr_decode_job *job = &d->jobs[i];
         d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
         if (job->fallback) d->fallback = job->fallback;
+        if (by_pieces) return take_rest(d);
         tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
         if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
         const double restoring = tsr_seconds();

@@ -200,6 +200,17 @@ enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster,
     return put(r, raster, (size_t)(tsr_frame_bits(image) / 8), error);
 }
 
+bool tsr_restores_pieces(const struct tsr_restorer *r)
+{
+    return r->header.restore != TSR_RESTORE_PNG && r->header.restore != TSR_RESTORE_ENCAPSULATED &&
+           r->header.image.bits_allocated > 1;
+}
+
+enum tsr_status tsr_restore_piece(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
+{
+    return put(r, bytes, size, error);
+}
+
 /* Writes the last byte of rasters of single bits. */
 static enum tsr_status put_waiting(struct tsr_restorer *r, struct tsr_error *error)
 {

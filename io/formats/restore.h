@@ -17,6 +17,11 @@ void tsr_restorer_free(struct tsr_restorer *restorer);
 enum tsr_status tsr_restore_blob(struct tsr_restorer *restorer, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error);
 enum tsr_status tsr_restore_frame(struct tsr_restorer *restorer, const uint8_t *raster, struct tsr_error *error);
+
+/* Whether the raster of a frame may come in pieces: by tsr_restore_piece, in place of tsr_restore_frame. */
+bool tsr_restores_pieces(const struct tsr_restorer *restorer);
+enum tsr_status tsr_restore_piece(struct tsr_restorer *restorer, const uint8_t *bytes, size_t size,
+                                  struct tsr_error *error);
 enum tsr_status tsr_restore_end(struct tsr_restorer *restorer, struct tsr_error *error);
 
 #endif

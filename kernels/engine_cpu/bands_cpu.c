@@ -29,11 +29,9 @@ struct band_work {
     atomic_uint low, high;
 };
 
-static void run_band(void *context, unsigned index)
+/* Does the step for rows first to end - 1. */
+static void run_rows(struct band_work *work, uint32_t first, uint32_t end)
 {
-    struct band_work *const work = context;
-    const uint32_t first = (uint32_t)((uint64_t)index * work->image->rows / work->bands),
-                   end = (uint32_t)((uint64_t)(index + 1) * work->image->rows / work->bands);
     struct tsr_image band = *work->image;
     uint16_t *planes[TSR_PLANES_LIMIT];
     const size_t offset = (size_t)first * band.columns;
@@ -42,14 +40,24 @@ static void run_band(void *context, unsigned index)
     work->step(work, &band, planes, offset);
 }
 
-/* Bands have whole bytes, and all components of their pixels. */
+static void run_band(void *context, unsigned index)
+{
+    struct band_work *const work = context;
+    run_rows(work, (uint32_t)((uint64_t)index * work->image->rows / work->bands),
+             (uint32_t)((uint64_t)(index + 1) * work->image->rows / work->bands));
+}
+
+bool tsr_has_bands(const struct tsr_image *image)
+{
+    return image->bits_allocated >= 8 && !image->swapped && (!image->planar || image->components == 1);
+}
+
 static uint32_t count_bands(const struct tsr_pool *pool, const struct tsr_image *image)
 {
     enum { LEAST_SAMPLES = 1 << 17 };
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
     const uint32_t threads = (uint32_t)tsr_pool_threads(pool);
-    const bool is_whole = image->bits_allocated < 8 || image->swapped || (image->planar && image->components > 1);
-    if (threads == 1 || is_whole || samples < 2 * LEAST_SAMPLES) return 1;
+    if (threads == 1 || !tsr_has_bands(image) || samples < 2 * LEAST_SAMPLES) return 1;
     uint64_t bands = samples / LEAST_SAMPLES;
     if (bands > 4 * threads) bands = 4 * threads;
     return bands < image->rows ? (uint32_t)bands : image->rows;
@@ -148,9 +156,14 @@ static void finish_band(struct band_work *work, const struct tsr_image *band, ui
     tsr_join_raster(band, model, planes, work->joined + raster_offset(band, offset));
 }
 
-void tsr_finish_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_frame_model *model,
-                      uint16_t *const *planes, uint8_t *raster)
+void tsr_finish_rows(const struct tsr_image *image, const struct tsr_frame_model *model, uint16_t *const *planes,
+                     uint8_t *raster, uint32_t first, uint32_t end)
 {
     struct band_work work = {.image = image, .planes = planes, .step = finish_band, .joined = raster, .model = model};
-    run_bands(pool, &work);
+    run_rows(&work, first, end);
+}
+
+size_t tsr_bytes_of_rows(const struct tsr_image *image, uint32_t rows)
+{
+    return raster_offset(image, (size_t)rows * image->columns);
 }

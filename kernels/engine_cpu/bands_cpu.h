@@ -18,8 +18,13 @@ struct tsr_range_work;
 void tsr_choose_plane_range(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes, int p,
                             bool may_pack, struct tsr_plane_model *plane, struct tsr_range_work *range);
 
-/* Decoded planes, which are used up, to a raster: ranges, colours, near-lossless samples, words. */
-void tsr_finish_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_frame_model *model,
-                      uint16_t *const *planes, uint8_t *raster);
+/* Decoded planes, which are used up, to a raster: ranges, colours, near-lossless samples, words. Of rows first to
+ * end - 1, which are all rows if tsr_has_bands is false. */
+void tsr_finish_rows(const struct tsr_image *image, const struct tsr_frame_model *model, uint16_t *const *planes,
+                     uint8_t *raster, uint32_t first, uint32_t end);
+
+/* Whether rows have whole bytes, and all components of their pixels; then, bytes of this many rows. */
+bool tsr_has_bands(const struct tsr_image *image);
+size_t tsr_bytes_of_rows(const struct tsr_image *image, uint32_t rows);
 
 #endif

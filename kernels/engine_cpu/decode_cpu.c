@@ -28,7 +28,8 @@ struct decode_space {
     uint16_t *lists[3];                  /* of packed colours */
     union plane_tables *tables;          /* by plane */
     struct tsr_cavlc_reader *cavlc;
-    uint8_t *scratch; /* by thread: row buffers, or the coefficients of a tile */
+    atomic_uint *left; /* by row of tiles */
+    uint8_t *scratch;  /* by thread: row buffers, or the coefficients of a tile */
     size_t scratch_bytes;
 };
 
@@ -65,6 +66,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
     for (int c = 0; c < 3 && image->components >= 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
+    s->left = tsr_take(base, &used, image->rows * sizeof *s->left); /* tiles may have a row of samples */
     s->scratch = tsr_take(base, &used, threads * scratch_bytes);
     return used;
 }
@@ -150,8 +152,10 @@ struct frame_work {
     const struct tsr_image *image;
     struct decode_space *space;
     struct tsr_decode_job *job;
-    uint32_t tiles;
+    uint32_t tiles, across, rows;    /* across: tiles in a row of them */
     atomic_uint next_tile, bad_tile; /* bad_tile: the first tile that is corrupt; tiles: none so far */
+    atomic_bool is_taking;           /* a thread has job->take's turn */
+    atomic_uint taken;               /* rows of tiles that job->take has */
 };
 
 static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile)
@@ -249,13 +253,56 @@ static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
     return true;
 }
 
+/* ---- Rows of tiles: as soon as all tiles of one are decoded, it becomes a part of the raster, while its samples are
+ * in the cache. */
+
+/* In space->left: a row's tiles that are not yet decoded, and LATER; 0 when the row is in the raster. */
+enum { LATER = 1 };
+
+/* The first row of samples of a row of tiles; of the row after the last one, the number of rows. */
+static uint32_t first_row(const struct frame_work *work, uint32_t row)
+{
+    return row < work->rows ? row * (uint32_t)work->space->model->tile_height : work->image->rows;
+}
+
+/* Gives away the rows that are finished, in their order. A thread that finds another one at it leaves its row to that
+ * one, which looks again after its turn. */
+static void give_rows(struct frame_work *work)
+{
+    atomic_uint *const left = work->space->left;
+    uint32_t row;
+    while ((row = atomic_load(&work->taken)) < work->rows && atomic_load(&left[row]) == 0) {
+        if (atomic_exchange(&work->is_taking, true)) return;
+        for (row = atomic_load(&work->taken); row < work->rows && atomic_load(&left[row]) == 0; row++) {
+            const size_t from = tsr_bytes_of_rows(work->image, first_row(work, row)),
+                         end = tsr_bytes_of_rows(work->image, first_row(work, row + 1));
+            work->job->take(work->job->taker, work->job->raster + from, end - from);
+            atomic_store(&work->taken, row + 1);
+        }
+        atomic_store(&work->is_taking, false);
+    }
+}
+
+static void note_decoded(struct frame_work *work, uint32_t tile)
+{
+    const uint32_t row = tile / work->across;
+    if (!tsr_has_bands(work->image) || atomic_fetch_sub(&work->space->left[row], 1) != LATER + 1) return;
+    tsr_finish_rows(work->image, work->space->model, work->space->planes, work->job->raster, first_row(work, row),
+                    first_row(work, row + 1));
+    atomic_store(&work->space->left[row], 0);
+    if (work->job->take) give_rows(work);
+}
+
 /* Threads take tiles in their order, so that all tiles before a corrupt one are decoded. */
 static void decode_tiles(void *context, unsigned thread)
 {
     struct frame_work *work = context;
     void *scratch = work->space->scratch + thread * work->space->scratch_bytes;
     for (uint32_t tile; (tile = atomic_fetch_add(&work->next_tile, 1)) < atomic_load(&work->bad_tile);) {
-        if (decode_tile(work, tile, scratch)) continue;
+        if (decode_tile(work, tile, scratch)) {
+            note_decoded(work, tile);
+            continue;
+        }
         unsigned bad = atomic_load(&work->bad_tile);
         while (tile < bad && !atomic_compare_exchange_weak(&work->bad_tile, &bad, tile)) continue;
     }
@@ -313,6 +360,11 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     if (work.tiles != job->tiles) return;
     atomic_init(&work.next_tile, 0);
     atomic_init(&work.bad_tile, work.tiles);
+    atomic_init(&work.is_taking, false);
+    atomic_init(&work.taken, 0);
+    work.across = tsr_parts((int32_t)image->columns, model->tile_width);
+    work.rows = work.tiles / work.across;
+    for (uint32_t row = 0; row < work.rows; row++) atomic_init(&space.left[row], work.across + LATER);
     for (int c = 0; c < image->components; c++) {
         uint16_t *const plane = tsr_plane_in_raster(image, c, job->raster);
         if (plane) space.planes[c] = plane;
@@ -323,6 +375,6 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         return;
     }
 
-    tsr_finish_frame(pool, image, model, space.planes, job->raster);
+    if (!tsr_has_bands(image)) tsr_finish_rows(image, model, space.planes, job->raster, 0, image->rows);
     job->status = TSR_OK;
 }
