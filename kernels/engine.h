@@ -30,9 +30,13 @@ struct tsr_encode_job {
     const uint8_t *raster;        /* in: tsr_frame_bits(image) bits */
     bool borrows;                 /* in: whether what is coded may lie in the engine's memory, see give_coded */
     struct tsr_coded_frame coded; /* out */
-    void *lent;                   /* out: what of that memory is lent; NULL: nothing */
-    const char *engine;           /* out: name of the engine that did it */
-    const char *fallback;         /* out: why it was not the one called, or NULL; lives as long as the engine */
+    /* in: NULL, or what takes the frame's tiles in their order while later ones are still coded, in one thread at a
+     * time. The model is complete then. An engine may leave out the last tiles, or all. */
+    void (*take)(void *taker, const struct tsr_coded_frame *coded, uint32_t tile);
+    void *taker;
+    void *lent;           /* out: what of that memory is lent; NULL: nothing */
+    const char *engine;   /* out: name of the engine that did it */
+    const char *fallback; /* out: why it was not the one called, or NULL; lives as long as the engine */
 };
 
 /* Whole tiles of a larger frame, that are decoded as an image of their own: where its first sample stands in that

@@ -329,7 +329,9 @@ static enum tsr_status hash_restored(struct tsr_engine *engine, const struct tsr
     struct sha256 sha;
     struct tsr_data_sink sink = tsr_to_calls(take_and_add, &sha);
     sink.temporary = temporary_folder();
-    enum tsr_status status = sha256_begin(&sha) ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no SHA-256: libcrypto is missing, or there is no memory");
+    enum tsr_status status =
+        sha256_begin(&sha) ? TSR_OK
+                           : refuse(error, TSR_ERROR_LIMIT, "no SHA-256: libcrypto is missing, or there is no memory");
     if (status == TSR_OK)
         status = series ? tsr_restore_member(series, member, &sink, report, error)
                         : tsr_restore(engine, tsr, &sink, report, error);
@@ -349,7 +351,8 @@ static enum tsr_status hash_original(const struct task *task, const struct tsr_d
     enum tsr_status status = TSR_OK;
     if (hashed.file < 0 || fstat(hashed.file, &status_of) != 0)
         status = refuse(&outcome->error, TSR_ERROR_READ, "cannot open %s: %s", task->input, strerror(errno));
-    if (status == TSR_OK && !has_sha) status = refuse(&outcome->error, TSR_ERROR_LIMIT, "no SHA-256: libcrypto is missing, or there is no memory");
+    if (status == TSR_OK && !has_sha)
+        status = refuse(&outcome->error, TSR_ERROR_LIMIT, "no SHA-256: libcrypto is missing, or there is no memory");
     if (status == TSR_OK) {
         const struct tsr_data_source again = tsr_from_calls(read_and_add, &hashed, (uint64_t)status_of.st_size);
         status = tsr_hash(&again, found, &outcome->error);

@@ -67,6 +67,10 @@ struct encoding {
     uint32_t frames_done;
     struct tsr_difference difference;
     struct tsr_encoded encoded;
+    /* Of a frame whose tiles are written while it is coded. */
+    uint32_t tiles_taken;
+    enum tsr_status take_status;
+    struct tsr_error *take_error;
 };
 
 static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)
@@ -128,18 +132,47 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
 }
 
+/* A frame's tile; before the first one, its model. */
+static enum tsr_status put_tile(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded, uint32_t t,
+                                uint32_t distance, struct tsr_error *error)
+{
+    const struct tsr_coded_tile *tile = &coded->tile[t];
+    struct tsr_piece pieces[TSR_PLANES_LIMIT + 1];
+    if (t == 0)
+        TSR_TRY(coded->model.bytes ? tsr_container_put_frame(writer, coded->model.bytes, coded->model.size, error)
+                                   : tsr_container_put_frame_like(writer, distance, error));
+    for (int i = 0; i < tile->segments; i++)
+        pieces[i] = (struct tsr_piece){tile->segment[i].bytes, tile->segment[i].size};
+    return tsr_container_put_tile(writer, pieces, tile->segments, error);
+}
+
 enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
                               uint32_t distance, struct tsr_error *error)
 {
-    TSR_TRY(coded->model.bytes ? tsr_container_put_frame(writer, coded->model.bytes, coded->model.size, error)
-                               : tsr_container_put_frame_like(writer, distance, error));
-    for (uint32_t t = 0; t < coded->tiles; t++) {
-        const struct tsr_coded_tile *tile = &coded->tile[t];
-        struct tsr_piece pieces[TSR_PLANES_LIMIT + 1];
-        for (int i = 0; i < tile->segments; i++)
-            pieces[i] = (struct tsr_piece){tile->segment[i].bytes, tile->segment[i].size};
-        TSR_TRY(tsr_container_put_tile(writer, pieces, tile->segments, error));
-    }
+    for (uint32_t t = 0; t < coded->tiles; t++) TSR_TRY(put_tile(writer, coded, t, distance, error));
+    return TSR_OK;
+}
+
+/* Writes a tile of a frame of which later tiles are still coded. */
+static void take_tile(void *context, const struct tsr_coded_frame *coded, uint32_t tile)
+{
+    struct encoding *const e = context;
+    if (e->take_status != TSR_OK) return;
+    const double start = tsr_seconds();
+    e->take_status = put_tile(e->writer, coded, tile, 0, e->take_error);
+    e->encoded.write_s += tsr_seconds() - start;
+    e->tiles_taken = tile + 1;
+}
+
+/* Writes a coded frame, but for the tiles that were taken. */
+static enum tsr_status put_rest(struct encoding *e, const struct tsr_coded_frame *coded, uint32_t distance,
+                                struct tsr_error *error)
+{
+    const uint32_t taken = e->tiles_taken;
+    e->tiles_taken = 0;
+    if (taken == 0) return tsr_put_coded(e->writer, coded, distance, error);
+    TSR_TRY(e->take_status);
+    for (uint32_t t = taken; t < coded->tiles; t++) TSR_TRY(put_tile(e->writer, coded, t, distance, error));
     return TSR_OK;
 }
 
@@ -170,7 +203,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
     if (job->fallback) e->encoded.fallback = job->fallback;
     const double start = tsr_seconds();
-    const enum tsr_status status = tsr_put_coded(e->writer, &job->coded, distance, error);
+    const enum tsr_status status = put_rest(e, &job->coded, distance, error);
     e->encoded.write_s += tsr_seconds() - start;
     return status == TSR_OK ? check_excess(e, error) : status;
 }
@@ -345,6 +378,11 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
         if (!e->hashes_later) {
             TSR_TRY(code_batch(e, first, count, error));
             continue;
+        }
+        if (count == 1 && !e->stack && hashed > 0) { /* a lossy frame is decoded before it is written */
+            e->take_error = error;
+            e->jobs[0].take = take_tile;
+            e->jobs[0].taker = e;
         }
         tsr_pool_run(e->engine->pool, do_piece, &work, HASHES_FRAMES + hashed);
         TSR_TRY(work.status);

@@ -6,6 +6,7 @@
 
 #include "bands_cpu.h"
 #include "engine_cpu.h"
+#include "in_order_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/slices/coefficients_cpu.h"
 #include "kernels/planes/planes_cpu.h"
@@ -152,10 +153,9 @@ struct frame_work {
     const struct tsr_image *image;
     struct decode_space *space;
     struct tsr_decode_job *job;
-    uint32_t tiles, across, rows;    /* across: tiles in a row of them */
-    atomic_uint next_tile, bad_tile; /* bad_tile: the first tile that is corrupt; tiles: none so far */
-    atomic_bool is_taking;           /* a thread has job->take's turn */
-    atomic_uint taken;               /* rows of tiles that job->take has */
+    uint32_t tiles, across, rows;      /* across: tiles in a row of them */
+    atomic_uint next_tile, bad_tile;   /* bad_tile: the first tile that is corrupt; tiles: none so far */
+    struct tsr_in_order rows_in_order; /* for job->take */
 };
 
 static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile)
@@ -265,22 +265,12 @@ static uint32_t first_row(const struct frame_work *work, uint32_t row)
     return row < work->rows ? row * (uint32_t)work->space->model->tile_height : work->image->rows;
 }
 
-/* Gives away the rows that are finished, in their order. A thread that finds another one at it leaves its row to that
- * one, which looks again after its turn. */
-static void give_rows(struct frame_work *work)
+static void give_row(void *context, uint32_t row)
 {
-    atomic_uint *const left = work->space->left;
-    uint32_t row;
-    while ((row = atomic_load(&work->taken)) < work->rows && atomic_load(&left[row]) == 0) {
-        if (atomic_exchange(&work->is_taking, true)) return;
-        for (row = atomic_load(&work->taken); row < work->rows && atomic_load(&left[row]) == 0; row++) {
-            const size_t from = tsr_bytes_of_rows(work->image, first_row(work, row)),
-                         end = tsr_bytes_of_rows(work->image, first_row(work, row + 1));
-            work->job->take(work->job->taker, work->job->raster + from, end - from);
-            atomic_store(&work->taken, row + 1);
-        }
-        atomic_store(&work->is_taking, false);
-    }
+    const struct frame_work *const work = context;
+    const size_t from = tsr_bytes_of_rows(work->image, first_row(work, row)),
+                 end = tsr_bytes_of_rows(work->image, first_row(work, row + 1));
+    work->job->take(work->job->taker, work->job->raster + from, end - from);
 }
 
 static void note_decoded(struct frame_work *work, uint32_t tile)
@@ -290,7 +280,7 @@ static void note_decoded(struct frame_work *work, uint32_t tile)
     tsr_finish_rows(work->image, work->space->model, work->space->planes, work->job->raster, first_row(work, row),
                     first_row(work, row + 1));
     atomic_store(&work->space->left[row], 0);
-    if (work->job->take) give_rows(work);
+    if (work->job->take) tsr_give_in_order(&work->rows_in_order, give_row, work);
 }
 
 /* Threads take tiles in their order, so that all tiles before a corrupt one are decoded. */
@@ -360,11 +350,9 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     if (work.tiles != job->tiles) return;
     atomic_init(&work.next_tile, 0);
     atomic_init(&work.bad_tile, work.tiles);
-    atomic_init(&work.is_taking, false);
-    atomic_init(&work.taken, 0);
     work.across = tsr_parts((int32_t)image->columns, model->tile_width);
     work.rows = work.tiles / work.across;
-    for (uint32_t row = 0; row < work.rows; row++) atomic_init(&space.left[row], work.across + LATER);
+    tsr_in_order_init(&work.rows_in_order, space.left, work.rows, work.across + LATER);
     for (int c = 0; c < image->components; c++) {
         uint16_t *const plane = tsr_plane_in_raster(image, c, job->raster);
         if (plane) space.planes[c] = plane;

@@ -63,6 +63,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
+    s->left = tsr_take(base, &used, tiles * sizeof *s->left);
     s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
     s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
     s->range = tsr_take(base, &used, sizeof *s->range);
@@ -98,6 +99,48 @@ size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image 
 
 /* ---- One plane ------------------------------------------------------------------------------------------- */
 
+void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes)
+{
+    struct tsr_segment *segment = tile->segment;
+    size_t used = 0;
+    int last = planes;
+    while (last > 0 && segment[last].size == 0) last--;
+    for (int p = 1; p < last; p++) {
+        if (segment[p].size == 0) continue; /* not coded: a coded plane has at least a byte */
+        used += tsr_put_varint(sizes + used, segment[p].size);
+    }
+    segment[0].bytes = sizes;
+    segment[0].size = used;
+    tile->segments = last + 1;
+}
+
+/* Writes the model, of which all is settled, and what a coded frame needs besides its tiles. */
+static void put_model(const struct tsr_image *image, struct tsr_encode_space *space, struct tsr_encode_job *job)
+{
+    struct tsr_bit_writer writer = tsr_bit_writer(space->model_bytes, TSR_FRAME_MODEL_LIMIT);
+    tsr_put_frame_model(&writer, image, space->model);
+    job->coded.model.bytes = space->model_bytes;
+    job->coded.model.size = tsr_flush_bits(&writer);
+    assert(!writer.overflow);
+    job->coded.tiles = tsr_tile_count(image, space->model);
+    job->coded.tile = space->tiles;
+}
+
+static void give_tile(void *context, uint32_t tile)
+{
+    const struct tsr_plane_work *const work = context;
+    work->taken_job->take(work->taken_job->taker, &work->taken_job->coded, tile);
+}
+
+/* A tile of the last plane is coded, and so the tile as a whole. */
+static void note_coded(struct tsr_plane_work *work, uint32_t number)
+{
+    const struct tsr_encode_space *s = work->space;
+    tsr_put_tile_sizes(&s->tiles[number], work->frame->planes, s->tile_sizes + number * TSR_TILE_SIZES_BYTES);
+    atomic_store(&s->left[number], 0);
+    tsr_give_in_order(&work->in_order, give_tile, work);
+}
+
 /* Samples as they are, in as many bits as their range needs. */
 static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size)
 {
@@ -126,6 +169,7 @@ static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t numbe
     if (size == 0) size = put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
     segment->bytes = payload;
     segment->size = size;
+    if (work->taken_job) note_coded(work, number);
 }
 
 static void encode_plane(struct tsr_plane_work *work)
@@ -136,25 +180,11 @@ static void encode_plane(struct tsr_plane_work *work)
     } else {
         tsr_make_coefficients(work);
     }
+    if (work->taken_job) put_model(work->image, work->space, work->taken_job);
     tsr_run_pass(work, code_pass);
 }
 
 /* ---- The frame ------------------------------------------------------------------------------------------- */
-
-void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes)
-{
-    struct tsr_segment *segment = tile->segment;
-    size_t used = 0;
-    int last = planes;
-    while (last > 0 && segment[last].size == 0) last--;
-    for (int p = 1; p < last; p++) {
-        if (segment[p].size == 0) continue; /* not coded: a coded plane has at least a byte */
-        used += tsr_put_varint(sizes + used, segment[p].size);
-    }
-    segment[0].bytes = sizes;
-    segment[0].size = used;
-    tile->segments = last + 1;
-}
 
 /* The raster to planes of values, with the choice of their colours. */
 static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -179,7 +209,7 @@ static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, co
 
 /* Plane p, which is present, to its tiles' payloads. */
 static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          struct tsr_encode_space *space, int p)
+                          struct tsr_encode_space *space, int p, struct tsr_encode_job *taken_job)
 {
     struct tsr_frame_model *model = space->model;
     struct tsr_plane_model *plane = &model->plane[p];
@@ -204,6 +234,8 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
     work.fine = plan.fine;
     work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
     work.cavlc_bits = plan.cavlc_bits;
+    work.taken_job = taken_job;
+    if (taken_job) tsr_in_order_init(&work.in_order, space->left, work.tiles, 1);
     encode_plane(&work);
 }
 
@@ -221,16 +253,11 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
     make_planes(pool, image, coding, job->raster, &space);
+    int last = model->planes - 1;
+    while (last > 0 && !model->plane[last].present) last--;
     for (int p = 0; p < model->planes; p++)
-        if (model->plane[p].present) make_payloads(pool, image, coding, &space, p);
+        if (model->plane[p].present) make_payloads(pool, image, coding, &space, p, job->take && p == last ? job : NULL);
     for (uint32_t t = 0; t < tiles; t++)
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
-
-    struct tsr_bit_writer writer = tsr_bit_writer(space.model_bytes, TSR_FRAME_MODEL_LIMIT);
-    tsr_put_frame_model(&writer, image, model);
-    job->coded.model.bytes = space.model_bytes;
-    job->coded.model.size = tsr_flush_bits(&writer);
-    assert(!writer.overflow);
-    job->coded.tiles = tiles;
-    job->coded.tile = space.tiles;
+    put_model(image, &space, job);
 }

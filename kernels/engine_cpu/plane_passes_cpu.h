@@ -6,6 +6,7 @@
 
 #include "kernels/planes/colours_cpu.h"
 #include "engine_cpu.h"
+#include "in_order_cpu.h"
 #include "kernels/effort.h"
 #include "kernels/slices/coefficients_cpu.h"
 #include "kernels/residuals/residuals_cpu.h"
@@ -34,6 +35,7 @@ struct tsr_encode_space {
     uint8_t *model_bytes;
     struct tsr_coded_tile *tiles;
     uint8_t *tile_sizes;
+    atomic_uint *left;             /* by tile */
     union tsr_part_counts *counts; /* by part */
     uint8_t *scratch;              /* by part, scratch_bytes each */
     size_t tile_coefficients, tile_payload, scratch_bytes;
@@ -84,6 +86,9 @@ struct tsr_plane_work {
     bool fine;       /* with loss: see TSR_FINE_QP */
     struct tsr_context_map map;
     tsr_tile_pass *pass;
+    /* Of the frame's last plane, if its tiles are taken; else NULL. */
+    struct tsr_encode_job *taken_job;
+    struct tsr_in_order in_order;
 };
 
 /* Calls pass for all tiles. The tiles of a part are done one after the other. */
