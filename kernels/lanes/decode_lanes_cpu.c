@@ -228,34 +228,66 @@ TSR_HD_INLINE bool take_rans(const struct tsr_plane_decoder *d, struct decoding_
     return !(entry & ENTRY_NONE);
 }
 
-/* The same with Huffman. */
-TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane_decoder *d, struct decoding_lane *lane,
-                                struct word_stream *stream, int table, uint32_t *value, bool *run)
+/* tsr_lane_refill where the stream has two words at least. */
+TSR_HD_INLINE void refill_surely(struct tsr_lane_reader *reader, int refill_bits, struct word_stream *stream)
 {
+    const uint8_t *const words = stream->words + 2 * (size_t)stream->next;
+    const uint32_t needed = tsr_lane_wants_word(reader->count, refill_bits),
+                   word = ((uint32_t)words[0] | (uint32_t)words[1] << 8) & (0u - needed);
+    reader->bits |= (uint64_t)word << ((48 - reader->count) & 63);
+    reader->count += (int32_t)needed * TSR_LANE_WORD_BITS;
+    stream->next += needed;
+    if (__builtin_expect(tsr_lane_wants_word(reader->count, refill_bits), 0)) {
+        reader->bits |= (uint64_t)((uint32_t)words[2] | (uint32_t)words[3] << 8) << (48 - reader->count);
+        reader->count += TSR_LANE_WORD_BITS;
+        stream->next++;
+    }
+}
+
+/* The same with Huffman. has_words: the stream has two words at least. */
+TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane_decoder *d, struct decoding_lane *lane,
+                                struct word_stream *stream, int table, uint32_t *value, bool *run, const bool has_words)
+{
+    static const uint16_t low_bits[ENTRY_RAW_LIMIT + 1] = {0,   1,   3,    7,    15,   31,   63,    127,
+                                                           255, 511, 1023, 2047, 4095, 8191, 16383, 32767};
     struct tsr_lane_reader reader = lane->reader;
-    tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
+    if (has_words)
+        refill_surely(&reader, t->refill_bits, stream);
+    else
+        tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
     const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
     uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + next / TSR_REST_ENTRIES];
-    if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
-    if (entry & ENTRY_NONE) return false;
-    const uint32_t raw_bits = entry >> ENTRY_RAW & ENTRY_RAW_LIMIT;
-    *value = (entry >> ENTRY_VALUE) + (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & ((1u << raw_bits) - 1u));
+    *run = false;
+    if (entry & (ENTRY_LONGER | ENTRY_NONE | ENTRY_RUN)) { /* one test instead of three */
+        if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
+        if (entry & ENTRY_NONE) return false;
+        *run = (entry & ENTRY_RUN) != 0;
+    }
+    *value = (entry >> ENTRY_VALUE) +
+             (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & low_bits[entry >> ENTRY_RAW & ENTRY_RAW_LIMIT]);
     lane->reader = reader;
-    *run = (entry & ENTRY_RUN) != 0;
     return true;
 }
 
-/* Collects what sample number j of the step needs from the rows above. first: the lane is in the tile's first row. */
+/* What decode_sample knows of a step when it is compiled. */
+struct step_kind {
+    bool first;     /* the lane is in the tile's first row */
+    bool rans;      /* else Huffman */
+    bool linear;    /* linear predictors may be used */
+    bool has_words; /* the stream has two words at least for each sample of the step */
+};
+
+/* Collects what sample number j of the step needs from the rows above. */
 TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const struct decoding_lane *lane, int j,
-                                               const bool first)
+                                               const struct step_kind kind)
 {
     struct tsr_lane_above above;
     memset(&above, 0, sizeof above);
-    above.first_row = first;
-    above.weight = tsr_left_activity(first);
-    if (first) return above;
+    above.first_row = kind.first;
+    above.weight = tsr_left_activity(kind.first);
+    if (kind.first) return above;
     above.activity = lane->activity[j];
-    above.linear = lane->weights != NULL;
+    above.linear = kind.linear && lane->weights != NULL;
     if (above.linear) {
         above.sum = lane->sum[j];
         above.of_w = lane->weights->near[0];
@@ -280,21 +312,21 @@ TSR_HD_INLINE int table_of(const struct decoding *t, const struct tsr_plane_deco
 
 /* Decodes sample number j of the step; see lane_sample.h. False if a symbol or the sample is invalid. */
 TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d,
-                                 struct decoding_lane *lane, struct word_stream *stream, int j, const bool first,
-                                 const bool rans)
+                                 struct decoding_lane *lane, struct word_stream *stream, int j,
+                                 const struct step_kind kind)
 {
     int16_t *row = lane->row + j;
     uint16_t *mag = lane->mag + j;
     struct tsr_lane_left left = {row[-1], row[-2], row[-3], mag[-1], mag[-2], lane->run};
-    const struct tsr_lane_above above = look_above(t, lane, j, first);
+    const struct tsr_lane_above above = look_above(t, lane, j, kind);
     const int32_t prediction = tsr_lane_prediction(&left, &above, t->range);
     int32_t residual = 0;
     if (left.run.left == 0) {
         const int table = table_of(t, d, tsr_lane_activity(&left, &above), prediction, left.run.after);
         uint32_t value;
         bool run;
-        if (!(rans ? take_rans(d, lane, stream, table, &value, &run)
-                   : take_huffman(t, d, lane, stream, table, &value, &run)))
+        if (!(kind.rans ? take_rans(d, lane, stream, table, &value, &run)
+                        : take_huffman(t, d, lane, stream, table, &value, &run, kind.has_words)))
             return false;
         if (run)
             left.run.left = (int32_t)value;
@@ -309,42 +341,87 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
     return (uint32_t)sample < (uint32_t)t->range;
 }
 
-/* The same in the tile's first row. */
+/* Sample number j of the first lane's step in the tile's first row. */
 static bool decode_first_sample(const struct decoding *t, struct decoding_lane *lane, struct word_stream *stream, int j,
                                 bool rans)
 {
-    return decode_sample(t, t->d, lane, stream, j, true, rans);
+    const struct step_kind kind = {true, rans, false, false};
+    return decode_sample(t, t->d, lane, stream, j, kind);
 }
 
-/* Decodes four ticks of the active lanes, those within their rows. False if a symbol or a sample is invalid. */
-TSR_HD_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count, const bool rans)
+/* Four ticks of the active lanes, those within their rows. False if a symbol or a sample is invalid. */
+TSR_HD_INLINE bool decode_any_ticks(struct decoding *t, struct decoding_lane *const *active, int count, const bool rans)
 {
-    struct word_stream stream = t->stream;
-    const struct tsr_plane_decoder *d = t->d;
-    const bool whole = t->width % TSR_LANE_STEP == 0;
-    int from = 0; /* the first lane is active[0] where it is in the first row */
-    for (int i = 0; i < count; i++)
-        if (active[i]->y > 0) prepare_step(t, active[i]);
-    if (active[0]->y == 0) from = 1;
+    const struct step_kind kind = {false, rans, true, false};
+    const int from = active[0]->y == 0; /* the first lane is active[0] where it is in the first row */
     for (int j = 0; j < TSR_LANE_STEP; j++) {
-        if (from && (whole || active[0]->column + j < t->width) && !decode_first_sample(t, active[0], &stream, j, rans))
+        if (from && active[0]->column + j < t->width && !decode_first_sample(t, active[0], &t->stream, j, rans))
             return false;
         for (int i = from; i < count; i++)
-            if ((whole || active[i]->column + j < t->width) && !decode_sample(t, d, active[i], &stream, j, false, rans))
+            if (active[i]->column + j < t->width && !decode_sample(t, t->d, active[i], &t->stream, j, kind))
                 return false;
     }
-    t->stream = stream;
     return true;
 }
 
-static bool decode_step_huffman(struct decoding *t, struct decoding_lane *const *active, int count)
+TSR_HD_INLINE bool decode_tick(const struct decoding *t, struct decoding_lane *const *active, int count,
+                               struct word_stream *stream, const int j, const struct step_kind kind)
 {
-    return decode_step(t, active, count, false);
+    const struct tsr_plane_decoder *const d = t->d;
+    for (int i = 0; i < count; i++)
+        if (!decode_sample(t, d, active[i], stream, j, kind)) return false;
+    return true;
 }
 
-static bool decode_step_rans(struct decoding *t, struct decoding_lane *const *active, int count)
+/* The same if no lane ends its row within the step, none is in the first row, and words are left. */
+TSR_HD_INLINE bool decode_whole_ticks(struct decoding *t, struct decoding_lane *const *active, int count,
+                                      const struct step_kind kind)
 {
-    return decode_step(t, active, count, true);
+    struct word_stream stream = t->stream;
+    const bool good =
+        decode_tick(t, active, count, &stream, 0, kind) && decode_tick(t, active, count, &stream, 1, kind) &&
+        decode_tick(t, active, count, &stream, 2, kind) && decode_tick(t, active, count, &stream, 3, kind);
+    t->stream = stream;
+    return good;
+}
+
+static bool decode_ticks_median(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_whole_ticks(t, active, count, (struct step_kind){false, false, false, true});
+}
+
+static bool decode_ticks_linear(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_whole_ticks(t, active, count, (struct step_kind){false, false, true, true});
+}
+
+static bool decode_ticks_rans(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_whole_ticks(t, active, count, (struct step_kind){false, true, true, true});
+}
+
+static bool decode_any_ticks_huffman(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_any_ticks(t, active, count, false);
+}
+
+static bool decode_any_ticks_rans(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_any_ticks(t, active, count, true);
+}
+
+/* Decodes a step of four ticks of the active lanes. */
+static bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    const bool rans = t->d->rans;
+    const uint32_t words = 2u * TSR_LANE_STEP * (uint32_t)count; /* more are not taken */
+    bool whole = active[0]->y > 0 && t->stream.count >= words && t->stream.next <= t->stream.count - words;
+    for (int i = 0; i < count; i++) {
+        if (active[i]->y > 0) prepare_step(t, active[i]);
+        whole &= active[i]->column + TSR_LANE_STEP <= t->width;
+    }
+    if (!whole) return (rans ? decode_any_ticks_rans : decode_any_ticks_huffman)(t, active, count);
+    return (rans ? decode_ticks_rans : t->label ? decode_ticks_linear : decode_ticks_median)(t, active, count);
 }
 
 /* Decodes all rows of a tile, a step of four ticks at a time. False if a symbol or a sample is invalid. */
@@ -364,7 +441,7 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
             if (me->column == 0) begin_row(t, me);
             active[count++] = me;
         }
-        if (count > 0 && !(t->d->rans ? decode_step_rans : decode_step_huffman)(t, active, count)) return false;
+        if (count > 0 && !decode_step(t, active, count)) return false;
         for (int l = 0; l < lanes; l++) {
             struct decoding_lane *me = &lane[l];
             if (me->y >= t->height) continue;
