@@ -17,8 +17,9 @@
 enum { BIAS = TSR_SAMPLE_BIAS };
 
 /* An entry of a decoding table. Bits 0..4: the number of bits that the symbol takes, codeword and raw bits together.
- * Bits 5..8: the number of raw bits alone. Then flags. From bit 16 on: the value that the raw bits are added to. In an
- * entry for longer codewords (ENTRY_LONGER) it is the place of further entries, by the bits that follow. */
+ * Bits 5..8: the number of raw bits alone. Then flags. From bit 16 on: of rANS, the value that the raw bits are added
+ * to; of Huffman, modulo 2^16, what codeword and raw bits as one number are added to: the value less the codeword. In
+ * an entry for longer codewords (ENTRY_LONGER) it is the place of further entries, by the bits that follow. */
 enum {
     ENTRY_BITS = 31,
     ENTRY_RAW = 5,

@@ -204,7 +204,7 @@ TSR_AVX2_INLINE __m256i look_up_longer(const struct tsr_plane_decoder *d, __m256
                                        _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), rest), longer, 4);
 }
 
-/* Takes a symbol for each lane of coding from its table. Returns the entries; *raw: the raw bits. */
+/* Takes a symbol for each lane of coding from its table. Returns the entries; *raw: what is added to their values. */
 TSR_AVX2_INLINE __m256i take_huffman(const struct decoding *t, struct word_stream *stream, struct eight *s,
                                      __m256i coding, struct look_ups *at, __m256i *raw)
 {
@@ -227,8 +227,7 @@ TSR_AVX2_INLINE __m256i take_huffman(const struct decoding *t, struct word_strea
     static_assert(ENTRY_LONGER == 1 << (31 - 21), "the flag's shift");
     if (__builtin_expect(!_mm256_testz_si256(longer, longer), 0)) entry = look_up_longer(t->d, entry, longer, top);
     const __m256i bits = _mm256_and_si256(_mm256_and_si256(entry, all(ENTRY_BITS)), coding);
-    const __m256i taken = _mm256_srlv_epi32(top, _mm256_sub_epi32(all(32), bits)); /* a shift by 32 gives 0 */
-    *raw = _mm256_andnot_si256(_mm256_sllv_epi32(all(-1), raw_bits_of(entry)), taken);
+    *raw = _mm256_srlv_epi32(top, _mm256_sub_epi32(all(32), bits)); /* a shift by 32 gives 0 */
     s->even = _mm256_sllv_epi64(even, of_even(bits));
     s->odd = _mm256_sllv_epi64(odd, of_odd(bits));
     s->count = _mm256_sub_epi32(count, bits);
@@ -345,7 +344,8 @@ TSR_AVX2_INLINE void decode_eight(const struct decoding *t, struct word_stream *
         place_look_ups(t, &at, activities_of(t, s, in, j, first), prediction, coding, s->after_run);
         const __m256i entry =
             rans ? take_rans(t, stream, s, coding, &at, &raw) : take_huffman(t, stream, s, coding, &at, &raw);
-        const __m256i value = _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw);
+        const __m256i value =
+            _mm256_and_si256(_mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw), all(UINT16_MAX));
 
         /* Runs that begin, and runs that go on. */
         static_assert(ENTRY_RUN == 1 << (31 - 22), "the flag's shift");

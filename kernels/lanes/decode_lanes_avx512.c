@@ -139,7 +139,6 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
     }
     *run = _mm512_mask_test_epi32_mask(coding, entry, all(ENTRY_RUN));
     const __m512i bits = _mm512_maskz_and_epi32(coding, entry, all(ENTRY_BITS));
-    const __m512i raw_bits = _mm512_and_si512(_mm512_srli_epi32(entry, ENTRY_RAW), all(ENTRY_RAW_LIMIT));
     const __m512i bits_even = of_even(bits), bits_odd = of_odd(bits);
     /* A rotation brings the bits that are taken to the low end; in odd lanes to the low end of the high half. */
     const __m512i taken = join(_mm512_rolv_epi64(even, bits_even),
@@ -147,8 +146,7 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
     s->even = _mm512_sllv_epi64(even, bits_even);
     s->odd = _mm512_sllv_epi64(odd, bits_odd);
     s->count = _mm512_sub_epi32(count, bits);
-    return _mm512_add_epi32(_mm512_srli_epi32(entry, ENTRY_VALUE),
-                            _mm512_andnot_si512(_mm512_sllv_epi32(all(-1), raw_bits), taken));
+    return _mm512_and_si512(_mm512_add_epi32(_mm512_srli_epi32(entry, ENTRY_VALUE), taken), all(UINT16_MAX));
 }
 
 /* ---- rANS ------------------------------------------------------------------------------------------------- */

@@ -38,6 +38,15 @@ static void fill_rans_entries(struct tsr_plane_decoder *decoder, int table)
             (struct tsr_rans_entry){code->place[symbol], entry_in_table(decoder, table, symbol) | none};
 }
 
+/* The entry of a codeword: found says its symbol and its length, and it begins the TSR_CODE_LIMIT bits that are read.
+ */
+static uint32_t entry_of_codeword(const struct tsr_plane_decoder *decoder, int table, uint32_t found, uint32_t read)
+{
+    const uint32_t symbol = found >> 4, length = found & 15u, codeword = read >> (TSR_CODE_LIMIT - length);
+    const uint32_t entry = entry_in_table(decoder, table, symbol);
+    return entry + length - (codeword << (entry >> ENTRY_RAW & ENTRY_RAW_LIMIT) << ENTRY_VALUE);
+}
+
 /* Fills in the entries of a Huffman table. next: the first free place for entries of longer codewords. Returns the
  * first place that is free then. */
 static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint32_t next)
@@ -50,13 +59,13 @@ static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint3
         if (decoder->unused >> table & 1u) {
             direct[i] = ENTRY_NONE;
         } else if (found != TSR_LONGER_CODEWORD) {
-            direct[i] = entry_in_table(decoder, table, found >> 4) + (found & 15u);
+            direct[i] = entry_of_codeword(decoder, table, found, i * TSR_REST_ENTRIES);
         } else {
             assert(next + TSR_REST_ENTRIES <= TSR_DECODER_ENTRIES);
             direct[i] = next << ENTRY_VALUE | ENTRY_LONGER;
             for (uint32_t rest = 0; rest < TSR_REST_ENTRIES; rest++) {
-                const uint32_t longer = tsr_huffman_decode(&code, i * TSR_REST_ENTRIES + rest);
-                decoder->entry[next++] = entry_in_table(decoder, table, longer >> 4) + (longer & 15u);
+                const uint32_t read = i * TSR_REST_ENTRIES + rest;
+                decoder->entry[next++] = entry_of_codeword(decoder, table, tsr_huffman_decode(&code, read), read);
             }
         }
     }
@@ -248,8 +257,6 @@ TSR_HD_INLINE void refill_surely(struct tsr_lane_reader *reader, int refill_bits
 TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane_decoder *d, struct decoding_lane *lane,
                                 struct word_stream *stream, int table, uint32_t *value, bool *run, const bool has_words)
 {
-    static const uint16_t low_bits[ENTRY_RAW_LIMIT + 1] = {0,   1,   3,    7,    15,   31,   63,    127,
-                                                           255, 511, 1023, 2047, 4095, 8191, 16383, 32767};
     struct tsr_lane_reader reader = lane->reader;
     if (has_words)
         refill_surely(&reader, t->refill_bits, stream);
@@ -263,8 +270,7 @@ TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane
         if (entry & ENTRY_NONE) return false;
         *run = (entry & ENTRY_RUN) != 0;
     }
-    *value = (entry >> ENTRY_VALUE) +
-             (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & low_bits[entry >> ENTRY_RAW & ENTRY_RAW_LIMIT]);
+    *value = ((entry >> ENTRY_VALUE) + tsr_lane_take(&reader, (int)(entry & ENTRY_BITS))) & UINT16_MAX;
     lane->reader = reader;
     return true;
 }
