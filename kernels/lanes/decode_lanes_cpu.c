@@ -262,11 +262,11 @@ TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane
         refill_surely(&reader, t->refill_bits, stream);
     else
         tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
-    const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
-    uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + next / TSR_REST_ENTRIES];
+    uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + tsr_lane_peek(&reader, TSR_DIRECT_BITS)];
     *run = false;
     if (entry & (ENTRY_LONGER | ENTRY_NONE | ENTRY_RUN)) { /* one test instead of three */
-        if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
+        if (entry & ENTRY_LONGER)
+            entry = d->entry[(entry >> ENTRY_VALUE) + tsr_lane_peek(&reader, TSR_CODE_LIMIT) % TSR_REST_ENTRIES];
         if (entry & ENTRY_NONE) return false;
         *run = (entry & ENTRY_RUN) != 0;
     }
@@ -347,12 +347,16 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
     return (uint32_t)sample < (uint32_t)t->range;
 }
 
-/* Sample number j of the first lane's step in the tile's first row. */
-static bool decode_first_sample(const struct decoding *t, struct decoding_lane *lane, struct word_stream *stream, int j,
-                                bool rans)
+/* Sample number j of the first lane's step in the tile's first row. The number of the next word is a copy of the
+ * caller's, which so stays in a register. */
+static bool decode_first_sample(struct decoding *t, struct decoding_lane *lane, int j, uint32_t *next)
 {
-    const struct step_kind kind = {true, rans, false, false};
-    return decode_sample(t, t->d, lane, stream, j, kind);
+    struct word_stream stream = {t->stream.words, t->stream.count, *next};
+    const bool good = t->d->rans
+                          ? decode_sample(t, t->d, lane, &stream, j, (struct step_kind){true, true, false, false})
+                          : decode_sample(t, t->d, lane, &stream, j, (struct step_kind){true, false, false, false});
+    *next = stream.next;
+    return good;
 }
 
 /* Four ticks of the active lanes, those within their rows. False if a symbol or a sample is invalid. */
@@ -361,7 +365,7 @@ TSR_HD_INLINE bool decode_any_ticks(struct decoding *t, struct decoding_lane *co
     const struct step_kind kind = {false, rans, true, false};
     const int from = active[0]->y == 0; /* the first lane is active[0] where it is in the first row */
     for (int j = 0; j < TSR_LANE_STEP; j++) {
-        if (from && active[0]->column + j < t->width && !decode_first_sample(t, active[0], &t->stream, j, rans))
+        if (from && active[0]->column + j < t->width && !decode_first_sample(t, active[0], j, &t->stream.next))
             return false;
         for (int i = from; i < count; i++)
             if (active[i]->column + j < t->width && !decode_sample(t, t->d, active[i], &t->stream, j, kind))
@@ -370,16 +374,23 @@ TSR_HD_INLINE bool decode_any_ticks(struct decoding *t, struct decoding_lane *co
     return true;
 }
 
-TSR_HD_INLINE bool decode_tick(const struct decoding *t, struct decoding_lane *const *active, int count,
+TSR_HD_INLINE bool decode_tick(struct decoding *t, struct decoding_lane *const *active, int count,
                                struct word_stream *stream, const int j, const struct step_kind kind)
 {
     const struct tsr_plane_decoder *const d = t->d;
-    for (int i = 0; i < count; i++)
+    int i = 0;
+    if (active[0]->y == 0) {
+        uint32_t next = stream->next;
+        if (!decode_first_sample(t, active[0], j, &next)) return false;
+        stream->next = next;
+        i = 1;
+    }
+    for (; i < count; i++)
         if (!decode_sample(t, d, active[i], stream, j, kind)) return false;
     return true;
 }
 
-/* The same if no lane ends its row within the step, none is in the first row, and words are left. */
+/* The same if no lane ends its row within the step, and words are left. */
 TSR_HD_INLINE bool decode_whole_ticks(struct decoding *t, struct decoding_lane *const *active, int count,
                                       const struct step_kind kind)
 {
@@ -421,13 +432,33 @@ static bool decode_step(struct decoding *t, struct decoding_lane *const *active,
 {
     const bool rans = t->d->rans;
     const uint32_t words = 2u * TSR_LANE_STEP * (uint32_t)count; /* more are not taken */
-    bool whole = active[0]->y > 0 && t->stream.count >= words && t->stream.next <= t->stream.count - words;
+    bool whole = t->stream.count >= words && t->stream.next <= t->stream.count - words;
     for (int i = 0; i < count; i++) {
         if (active[i]->y > 0) prepare_step(t, active[i]);
         whole &= active[i]->column + TSR_LANE_STEP <= t->width;
     }
     if (!whole) return (rans ? decode_any_ticks_rans : decode_any_ticks_huffman)(t, active, count);
     return (rans ? decode_ticks_rans : t->label ? decode_ticks_linear : decode_ticks_median)(t, active, count);
+}
+
+/* A lane that is at the end of its period goes on to its next row. Returns whether there is none. */
+static bool end_period(const struct decoding *t, struct decoding_lane *lane, int32_t period)
+{
+    if (lane->column != period) return false;
+    lane->column = 0;
+    lane->y += t->d->model->lanes;
+    return lane->y >= t->height;
+}
+
+/* A lane whose step is decoded goes on to its next one. */
+TSR_HD_INLINE bool end_step(const struct decoding *t, struct decoding_lane *lane, int32_t period)
+{
+    lane->column += TSR_LANE_STEP;
+    lane->row += TSR_LANE_STEP;
+    lane->mag += TSR_LANE_STEP;
+    if (lane->column < t->width) return false;
+    end_row(t, lane);
+    return end_period(t, lane, period);
 }
 
 /* Decodes all rows of a tile, a step of four ticks at a time. False if a symbol or a sample is invalid. */
@@ -441,30 +472,20 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
     for (int working = lanes; working > 0;) {
         struct decoding_lane *active[TSR_LANE_LIMIT];
         int count = 0;
-        for (int l = 0; l < lanes; l++) {
-            struct decoding_lane *me = &lane[l];
-            if (me->y >= t->height || me->column < 0 || me->column >= t->width) continue;
+        for (struct decoding_lane *me = lane; me < lane + lanes; me++) {
+            if (me->y >= t->height) continue;
+            if (me->column < 0 || me->column >= t->width) { /* it waits */
+                me->column += TSR_LANE_STEP;
+                working -= end_period(t, me, period);
+                continue;
+            }
             if (me->column == 0) begin_row(t, me);
             active[count++] = me;
         }
-        if (count > 0 && !decode_step(t, active, count)) return false;
-        for (int l = 0; l < lanes; l++) {
-            struct decoding_lane *me = &lane[l];
-            if (me->y >= t->height) continue;
-            const bool was_active = me->column >= 0 && me->column < t->width;
-            me->column += TSR_LANE_STEP;
-            if (was_active) {
-                if (me->y == 0 && me->column == TSR_LANE_STEP) spread_first_sample(t);
-                me->row += TSR_LANE_STEP;
-                me->mag += TSR_LANE_STEP;
-                if (me->column >= t->width) end_row(t, me);
-            }
-            if (me->column == period) {
-                me->column = 0;
-                me->y += t->d->model->lanes;
-                working -= me->y >= t->height;
-            }
-        }
+        if (count == 0) continue;
+        if (!decode_step(t, active, count)) return false;
+        if (active[0]->y == 0 && active[0]->column == 0) spread_first_sample(t);
+        for (int i = 0; i < count; i++) working -= end_step(t, active[i], period);
     }
     return true;
 }
