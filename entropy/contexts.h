@@ -34,12 +34,6 @@ TSR_HD uint32_t tsr_activity_above(uint32_t n, uint32_t nw, uint32_t ne, uint32_
     return 2 * n + nw + ne + nn;
 }
 
-/* The same of four magnitudes in 16 bits each. */
-TSR_HD uint64_t tsr_four_activities_above(uint64_t n, uint64_t nw, uint64_t ne, uint64_t nn)
-{
-    return 2 * n + nw + ne + nn;
-}
-
 /* The weights of the magnitudes W and WW. In a tile's first row there is nothing above: W stands for N, NW, NE, too,
  * and WW for NN. */
 struct tsr_left_activity {

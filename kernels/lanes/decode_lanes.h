@@ -197,19 +197,23 @@ TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding
     return sum;
 }
 
-/* Four magnitudes of 16 bits, the first one lowest, whatever the machine's byte order: what stands after the end of a
- * row may overflow, and must not reach the sample before it. */
-TSR_HD_INLINE uint64_t four_at(const uint16_t *from)
+/* Two magnitudes of 16 bits, the first one below, whatever the machine's byte order: what stands after the end of a row
+ * may overflow, and must not reach the sample before it. */
+TSR_HD_INLINE uint32_t two_at(const uint16_t *from)
 {
-    return (uint64_t)from[0] | (uint64_t)from[1] << 16 | (uint64_t)from[2] << 32 | (uint64_t)from[3] << 48;
+    return (uint32_t)from[0] | (uint32_t)from[1] << 16;
 }
 
 /* Computes all that the lane's next four columns need and that does not depend on them. */
 TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
-    const uint64_t four = tsr_four_activities_above(four_at(up), four_at(up - 1), four_at(up + 1), four_at(up2));
-    for (int j = 0; j < TSR_LANE_STEP; j++) lane->activity[j] = (int16_t)(four >> 16 * j & 0xffffu);
+    for (int j = 0; j < TSR_LANE_STEP; j += 2) {
+        const uint32_t two =
+            tsr_activity_above(two_at(up + j), two_at(up + j - 1), two_at(up + j + 1), two_at(up2 + j));
+        lane->activity[j] = (int16_t)(two & 0xffffu);
+        lane->activity[j + 1] = (int16_t)(two >> 16);
+    }
     if (!choose_weights(t, lane)) return;
     const four_sums sum = sum_taps(t, lane);
     memcpy(lane->sum, &sum, sizeof lane->sum);
