@@ -294,6 +294,43 @@ TEST(batches)
     free(rasters);
 }
 
+/* What a job has given away while it was worked on. */
+struct taken {
+    uint8_t *bytes;
+    size_t size;
+    uint32_t tiles;
+};
+
+static void append(struct taken *taken, const void *bytes, size_t size)
+{
+    if (size > 0) memcpy(taken->bytes + taken->size, bytes, size);
+    taken->size += size;
+}
+
+static void take_tile(void *taker, const struct tsr_coded_frame *coded, uint32_t tile)
+{
+    struct taken *const taken = taker;
+    if (tile == 0) append(taken, coded->model.bytes, coded->model.size);
+    expect(tile == taken->tiles++, "tile %u comes as number %u", tile, taken->tiles - 1);
+    for (int s = 0; s < coded->tile[tile].segments; s++)
+        append(taken, coded->tile[tile].segment[s].bytes, coded->tile[tile].segment[s].size);
+}
+
+static void take_bytes(void *taker, const uint8_t *bytes, size_t size)
+{
+    append(taker, bytes, size);
+}
+
+/* Checks that what was taken is how the whole begins. *all: adds the cases where it is all of it. */
+static void check_taken(const struct taken *taken, const uint8_t *whole, size_t size, int *all)
+{
+    expect(taken->size <= size, "%zu of %zu bytes", taken->size, size);
+    assert_memory_equal(taken->bytes, whole, taken->size);
+    *all += taken->size == size;
+}
+
+static int all_coded, all_decoded; /* cases where all was taken */
+
 /* Codes and decodes a frame in work space of exactly the size that the engine asks for, filled with one byte. A
  * sanitizer reports use past its end, and its old contents must not matter. Returns the coded frame in one piece; the
  * caller frees it. */
@@ -303,7 +340,8 @@ static uint8_t *code_in_filled_space(struct tsr_engine *engine, const struct tsr
     const size_t space_bytes = engine->ops->encode_workspace(engine, image, 1), bytes = raster_bytes(image);
     void *space = must(malloc(space_bytes));
     memset(space, filling, space_bytes);
-    struct tsr_encode_job job = {.raster = raster};
+    struct taken coded = {must(malloc(tsr_encode_bound(image))), 0, 0}, decoded = {must(malloc(bytes)), 0, 0};
+    struct tsr_encode_job job = {.raster = raster, .take = take_tile, .taker = &coded};
     assert_int_equal(engine->ops->encode(engine, image, coding, &job, 1, space), TSR_OK);
     uint8_t *joined = must(malloc(tsr_encode_bound(image)));
     struct tsr_segment *tiles = must(malloc(job.coded.tiles * sizeof *tiles));
@@ -318,8 +356,13 @@ static uint8_t *code_in_filled_space(struct tsr_engine *engine, const struct tsr
         }
         tiles[t].size = (size_t)(joined + *size - tiles[t].bytes);
     }
-    struct tsr_decode_job back = {
-        .model = {joined, job.coded.model.size}, .tile = tiles, .tiles = job.coded.tiles, .status = TSR_OK};
+    check_taken(&coded, joined, *size, &all_coded);
+    struct tsr_decode_job back = {.model = {joined, job.coded.model.size},
+                                  .tile = tiles,
+                                  .tiles = job.coded.tiles,
+                                  .take = take_bytes,
+                                  .taker = &decoded,
+                                  .status = TSR_OK};
     free(space);
     back.raster = must(malloc(bytes));
     const size_t decode_bytes = engine->ops->decode_workspace(engine, image, &back, 1);
@@ -327,6 +370,9 @@ static uint8_t *code_in_filled_space(struct tsr_engine *engine, const struct tsr
     memset(space, filling, decode_bytes);
     assert_int_equal(engine->ops->decode(engine, image, &back, 1, space), TSR_OK);
     if (!coding->lossy) assert_memory_equal(back.raster, raster, bytes);
+    check_taken(&decoded, back.raster, bytes, &all_decoded);
+    free(coded.bytes);
+    free(decoded.bytes);
     free(space);
     free(back.raster);
     free(tiles);
@@ -357,6 +403,8 @@ TEST(contents_of_work_space_do_not_matter)
         free(clean);
         free(raster);
     }
+    expect(all_coded > 60 && all_decoded > 40, "all is taken of %d coded and %d decoded frames", all_coded,
+           all_decoded);
 }
 
 /* ---- Efforts of path P ------------------------------------------------------------------------------------------- */
