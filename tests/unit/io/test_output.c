@@ -628,6 +628,83 @@ TEST(inputs_hash_what_they_deliver)
     empty_folder();
 }
 
+static unsigned crew_pieces;
+
+static void run_backwards(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+{
+    (void)pool;
+    crew_pieces += count;
+    while (count > 0) work(context, --count);
+}
+
+/* Reads in parts, and buffers that are hashed later: the bytes and the hash are those of reads by one thread. */
+TEST(inputs_that_several_threads_read)
+{
+    enum { SIZE = (3 << 20) + 77 };
+    struct rng r = {64};
+    uint8_t *const bytes = must(malloc(SIZE)), *const got = must(malloc(SIZE));
+    for (size_t i = 0; i < SIZE; i++) bytes[i] = (uint8_t)(rng_next(&r) >> 32);
+    const struct tsr_hash128 wanted = tsr_hash128_of(bytes, SIZE);
+    write_bytes(path_in_folder("in"), (struct bytes){bytes, SIZE});
+    for (int i = 0; i < 40; i++) {
+        struct tsr_input *input = must(tsr_input_from_memory(bytes, SIZE, "memory"));
+        struct tsr_hash128 hash;
+        const uint8_t *held;
+        size_t next = rng_below(&r, 100); /* lasting reads come one after the other */
+        if (i % 4) {
+            tsr_input_close(input);
+            assert_int_equal(tsr_input_open(path_in_folder("in"), &input, NULL), TSR_OK);
+            assert_int_equal(tsr_input_hold(input, i % 3 ? 4096 : 2 << 20, &held, NULL), TSR_OK);
+        }
+        if (i % 5) tsr_input_set_crew(input, (struct tsr_crew){run_backwards, NULL});
+        memset(got, 0xa5, SIZE);
+        assert_int_equal(tsr_input_read(input, 0, got, next, NULL), TSR_OK);
+        while (next < SIZE) {
+            const size_t left = SIZE - next, count = 1 + rng_below(&r, (uint32_t)(left < 2 << 20 ? left : 2 << 20));
+            assert_int_equal(tsr_input_read_lasting(input, next, got + next, count, NULL), TSR_OK);
+            next += count;
+            if (rng_below(&r, 3) == 0) tsr_input_hash_read(input);
+            if (rng_below(&r, 3) == 0) { /* elsewhere */
+                uint8_t other[100];
+                const size_t at = rng_below(&r, SIZE - 100);
+                assert_int_equal(tsr_input_read(input, at, other, sizeof other, NULL), TSR_OK);
+                assert_memory_equal(other, bytes + at, sizeof other);
+            }
+        }
+        tsr_input_hash_read(input);
+        assert_memory_equal(got, bytes, SIZE);
+        assert_int_equal(tsr_input_hash(input, &hash, NULL), TSR_OK);
+        assert_true(tsr_hash128_equal(&hash, &wanted));
+        tsr_input_close(input);
+    }
+    expect(crew_pieces > 100, "%u pieces", crew_pieces);
+    free(bytes);
+    free(got);
+    empty_folder();
+}
+
+/* A file that becomes shorter: the error is the same as without a crew. */
+TEST(parts_that_cannot_be_read)
+{
+    enum { SIZE = 2 << 20 };
+    uint8_t *const bytes = must(calloc(1, SIZE)), *const got = must(malloc(SIZE));
+    struct tsr_error errors[2] = {{0}};
+    for (int crew = 0; crew < 2; crew++) {
+        struct tsr_input *input;
+        write_bytes(path_in_folder("in"), (struct bytes){bytes, SIZE});
+        assert_int_equal(tsr_input_open(path_in_folder("in"), &input, NULL), TSR_OK);
+        if (crew) tsr_input_set_crew(input, (struct tsr_crew){run_backwards, NULL});
+        assert_int_equal(truncate(path_in_folder("in"), SIZE / 3), 0);
+        assert_int_equal(tsr_input_read(input, 0, got, SIZE, &errors[crew]), TSR_ERROR_READ);
+        tsr_input_close(input);
+    }
+    assert_string_equal(errors[0].text, errors[1].text);
+    assert_true(errors[0].offset == errors[1].offset);
+    free(bytes);
+    free(got);
+    empty_folder();
+}
+
 TEST(inputs_that_are_none)
 {
     struct tsr_input *input;
@@ -663,6 +740,8 @@ int main(void)
                                        cmocka_unit_test(reads_that_fail),
                                        cmocka_unit_test(reads_of_a_tsr_that_fail),
                                        cmocka_unit_test(inputs_hash_what_they_deliver),
+                                       cmocka_unit_test(inputs_that_several_threads_read),
+                                       cmocka_unit_test(parts_that_cannot_be_read),
                                        cmocka_unit_test(inputs_that_are_none)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
