@@ -407,6 +407,26 @@ TEST(contents_of_work_space_do_not_matter)
            all_decoded);
 }
 
+/* Tiles and rows of tiles that several threads finish in any order are given away in their own. */
+TEST(many_tiles_are_taken_in_their_order)
+{
+    struct rng r = {77};
+    struct tsr_image image = {.columns = 1500, .rows = 1100, .frames = 1, .components = 1};
+    image.bits_allocated = image.bits_stored = 16;
+    image.high_bit = 15;
+    uint8_t *raster = must(malloc(raster_bytes(&image)));
+    for (int n = 0; n < 2 * CODINGS; n++) {
+        const struct tsr_coding coding = lossless(n);
+        const int coded_before = all_coded, decoded_before = all_decoded;
+        size_t size;
+        fill_raster(&r, &image, n % CONTENTS, raster);
+        free(code_in_filled_space(engines[(size_t)n % COUNT_OF(engines)], &image, &coding, raster, 0xa5, &size));
+        assert_int_equal(all_decoded, decoded_before + 1);
+        assert_in_range(all_coded, coded_before, coded_before + 1); /* not if the plane has one value */
+    }
+    free(raster);
+}
+
 /* ---- Efforts of path P ------------------------------------------------------------------------------------------- */
 
 static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_RANS, TSR_CODER_CAVLC};
@@ -791,6 +811,7 @@ int main(void)
                                        cmocka_unit_test(threads_change_nothing),
                                        cmocka_unit_test(batches),
                                        cmocka_unit_test(contents_of_work_space_do_not_matter),
+                                       cmocka_unit_test(many_tiles_are_taken_in_their_order),
                                        cmocka_unit_test(efforts_of_small_images),
                                        cmocka_unit_test(efforts_of_tiled_images),
                                        cmocka_unit_test(efforts_are_worth_it),
