@@ -1,0 +1,44 @@
+/* Bytes that grow, and the table of streams. See stream.h. */
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/container/section.h"
+
+enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct tsr_error *error)
+{
+    if (size > bytes->limit - bytes->size)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %zu bytes are to be made", bytes->limit);
+    if (size <= bytes->capacity - bytes->size) return TSR_OK;
+    size_t capacity = bytes->capacity ? bytes->capacity : 256;
+    while (capacity - bytes->size < size) capacity = capacity > bytes->limit / 2 ? bytes->limit : 2 * capacity;
+    uint8_t *grown = realloc(bytes->bytes, capacity);
+    if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", capacity);
+    bytes->bytes = grown;
+    bytes->capacity = capacity;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_bytes_put(struct tsr_bytes *bytes, const void *more, size_t size, struct tsr_error *error)
+{
+    TSR_TRY(tsr_bytes_reserve(bytes, size, error));
+    if (size > 0) memcpy(bytes->bytes + bytes->size, more, size);
+    bytes->size += size;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, struct tsr_error *error)
+{
+    uint8_t varint[TSR_VARINT_LIMIT];
+    return tsr_bytes_put(bytes, varint, tsr_put_varint(varint, value), error);
+}
+
+void tsr_bytes_free(struct tsr_bytes *bytes)
+{
+    free(bytes->bytes);
+    *bytes = (struct tsr_bytes){.limit = bytes->limit};
+}
+
+const struct tsr_stream_kind *const tsr_stream_kinds[] = {NULL}; /* no kind yet */
+const int tsr_stream_kind_count = 0;

@@ -1,0 +1,47 @@
+/* Streams inside files, and how their bytes are made again. A stream is a coded image in a file of another format. It
+ * becomes samples and a residue: what the samples do not say of the stream. Both give the same stream again, whatever
+ * libraries are installed. FORMAT.md 4.5. */
+#ifndef TSR_IO_FORMATS_STREAMS_STREAM_H
+#define TSR_IO_FORMATS_STREAMS_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transform/status.h"
+#include "app/tessera.h"
+
+/* Bytes that grow up to a limit. All zero but the limit: empty. */
+struct tsr_bytes {
+    uint8_t *bytes; /* allocated */
+    size_t size, capacity, limit;
+};
+
+/* Makes room for size more bytes. Errors: TSR_ERROR_CORRUPT (over the limit), TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct tsr_error *error);
+enum tsr_status tsr_bytes_put(struct tsr_bytes *bytes, const void *more, size_t size, struct tsr_error *error);
+enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, struct tsr_error *error);
+void tsr_bytes_free(struct tsr_bytes *bytes);
+
+/* A kind of stream that holds one frame. The raster is as FORMAT.md 3.2 has it: rows of image->columns pixels, each
+ * with image->components samples of image->bits_allocated bits (8, 16 or 32), little endian. If image->planar is set,
+ * one plane of a component follows the other. */
+struct tsr_stream_kind {
+    const char *name;
+    /* Decodes a stream: writes the whole raster, and appends the residue. All bytes of the stream count, also those
+     * after its last marker. Work and memory are bounded by the size of the stream and of the raster. Errors:
+     * TSR_ERROR_CORRUPT (it is no such stream of this image, or no stream that can be made again; the text says why, as
+     * half a sentence about "its stream"), TSR_ERROR_LIMIT (memory). */
+    enum tsr_status (*read)(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
+                            struct tsr_bytes *residue, struct tsr_error *error);
+    /* Makes the stream again, and appends it. Any residue and any raster are taken: what is not valid is
+     * TSR_ERROR_CORRUPT. */
+    enum tsr_status (*write)(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue, size_t size,
+                             struct tsr_bytes *stream, struct tsr_error *error);
+};
+
+/* By number in files: FORMAT.md 4.5. */
+extern const struct tsr_stream_kind *const tsr_stream_kinds[];
+extern const int tsr_stream_kind_count;
+
+#endif
