@@ -6,9 +6,9 @@
 
 #include "io/formats/png/png_file.h"
 #include "io/container/section.h"
+#include "io/formats/streams/stream.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/deflate_stream.h"
-#include "io/formats/dicom/dicom_file.h"
 #endif
 
 enum { CHUNK = 1 << 14 };
@@ -26,13 +26,12 @@ struct tsr_restorer {
     uint64_t plain_left; /* bytes before the deflate stream that are still to come */
     uint8_t tail[TSR_PARAMETERS_LIMIT];
     size_t tail_size;
-    /* Encapsulated frames: the bytes between their streams, and how many of these bytes are used. */
+    /* Encapsulated frames: their records, and how many bytes of these are used. */
     uint8_t *residues;
     size_t residues_size, residues_at;
+    struct tsr_bytes stream; /* of a frame */
     uint32_t frames_done;
 };
-
-enum { ENCAPSULATIONS = 3 }; /* FORMAT.md 4.4 */
 
 /* Reads the parameters of the deflate stream, if there is one, and then the spare bits. FORMAT.md 4.1 and 4.2. */
 static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error *error)
@@ -67,16 +66,12 @@ static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error 
 static enum tsr_status check_encapsulated(const struct tsr_header *header, struct tsr_error *error)
 {
     const struct tsr_image *image = &header->image;
-    if (header->parameter_count != 1 || header->parameters[0] >= ENCAPSULATIONS || image->big_endian ||
-        image->swapped || (image->bits_allocated != 8 && image->bits_allocated != 16) ||
-        (image->components != 1 && image->components != 3))
+    if (header->parameter_count != 1 || image->big_endian || image->swapped || image->bits_allocated == 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
-#if TSR_WITH_DCMTK
+    if (header->parameters[0] >= tsr_stream_kind_count || !tsr_stream_kinds[header->parameters[0]])
+        return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %u, which this version does not know",
+                        header->parameters[0]);
     return TSR_OK;
-#else
-    return tsr_fail(error, TSR_ERROR_VERSION,
-                    "restoring encapsulated DICOM needs DCMTK, which this build does not have");
-#endif
 }
 
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
@@ -105,6 +100,7 @@ void tsr_restorer_free(struct tsr_restorer *restorer)
 #if TSR_WITH_DCMTK
     tsr_deflater_free(restorer->deflater);
 #endif
+    tsr_bytes_free(&restorer->stream);
     free(restorer->residues);
     free(restorer);
 }
@@ -137,30 +133,43 @@ static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, 
     return TSR_OK;
 }
 
-/* FORMAT.md 4.4 */
+/* Writes an item: tag and length, and its value. PS3.5 A.4. */
+static enum tsr_status put_item(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
+{
+    uint8_t head[8] = {0xfe, 0xff, 0x00, 0xe0};
+    if (size > UINT32_MAX) return tsr_fail(error, TSR_ERROR_CORRUPT, "a fragment has %zu bytes", size);
+    tsr_put_u32(head + 4, (uint32_t)size);
+    TSR_TRY(put(r, head, sizeof head, error));
+    return put(r, bytes, size, error);
+}
+
+/* Reads a frame's record, makes the stream, and writes the stream in its fragments. FORMAT.md 4.4. */
 static enum tsr_status put_encapsulated(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
 {
-#if TSR_WITH_DCMTK
-    uint8_t *stream = NULL;
-    size_t stream_size = 0;
-    if (r->frames_done++ > 0) {
-        struct tsr_cursor c = {r->residues, r->residues_size, r->residues_at, false};
-        const uint64_t size = tsr_get_varint(&c);
-        if (c.bad || size > c.size - c.at)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no valid residue", r->frames_done);
-        TSR_TRY(put(r, r->residues + c.at, (size_t)size, error));
-        r->residues_at = c.at + (size_t)size;
+    struct tsr_cursor c = {r->residues, r->residues_size, r->residues_at, false};
+    const uint64_t fragments = tsr_get_varint(&c);
+    const size_t sizes_at = c.at;
+    r->frames_done++;
+    for (uint64_t i = 1; i < fragments && !c.bad; i++) tsr_get_varint(&c);
+    const uint64_t size = tsr_get_varint(&c);
+    if (c.bad || fragments == 0 || size > c.size - c.at)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no valid residue", r->frames_done);
+    r->residues_at = c.at + (size_t)size;
+    const uint64_t limit = tsr_output_limit_of(r->output);
+    r->stream.size = 0;
+    r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+    TSR_TRY(tsr_stream_kinds[r->header.parameters[0]]->write(&r->header.image, raster, r->residues + c.at, (size_t)size,
+                                                             &r->stream, error));
+    size_t at = 0;
+    c.at = sizes_at;
+    for (uint64_t i = 1; i < fragments; i++) {
+        const uint64_t part = tsr_get_varint(&c);
+        if (part > r->stream.size - at)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the fragments of frame %u exceed its stream", r->frames_done);
+        TSR_TRY(put_item(r, r->stream.bytes + at, (size_t)part, error));
+        at += (size_t)part;
     }
-    enum tsr_status status =
-        tsr_dicom_encode_frame(&r->header.image, (enum tsr_dicom_syntax)(TSR_DICOM_RLE + r->header.parameters[0]),
-                               raster, &stream, &stream_size, error);
-    if (status == TSR_OK) status = put(r, stream, stream_size, error);
-    free(stream);
-    return status;
-#else
-    (void)raster;
-    return tsr_fail(error, TSR_ERROR_VERSION, "frame %u needs DCMTK, which this build does not have", r->frames_done);
-#endif
+    return put_item(r, r->stream.bytes + at, r->stream.size - at, error);
 }
 
 /* Frames of single bits follow each other without padding: two of them may share a byte. */

@@ -18,14 +18,8 @@
 #include <dcmtk/dcmdata/dcistrmb.h>
 #include <dcmtk/dcmdata/dcostrmb.h>
 #include <dcmtk/dcmdata/dcwcache.h>
-#include <dcmtk/dcmdata/dcpixel.h>
-#include <dcmtk/dcmdata/dcpixseq.h>
-#include <dcmtk/dcmdata/dcpxitem.h>
 #include <dcmtk/dcmdata/dcrledrg.h>
-#include <dcmtk/dcmdata/dcrleerg.h>
 #include <dcmtk/dcmjpeg/djdecode.h>
-#include <dcmtk/dcmjpeg/djencode.h>
-#include <dcmtk/dcmjpeg/djrplol.h>
 #include <dcmtk/oflog/appender.h>
 #include <dcmtk/oflog/logger.h>
 #include <dcmtk/oflog/oflog.h>
@@ -437,15 +431,11 @@ struct codecs {
     {
         count_warnings();
         DcmRLEDecoderRegistration::registerCodecs();
-        DcmRLEEncoderRegistration::registerCodecs();
         DJDecoderRegistration::registerCodecs(EDC_never);
-        DJEncoderRegistration::registerCodecs();
     }
     ~codecs()
     {
-        DJEncoderRegistration::cleanup();
         DJDecoderRegistration::cleanup();
-        DcmRLEEncoderRegistration::cleanup();
         DcmRLEDecoderRegistration::cleanup();
     }
 };
@@ -464,31 +454,6 @@ struct decode_job {
     tsr_error *error;
 };
 
-/* The fragments; nullptr unless there is one for each frame. */
-tsr_fragment *list_fragments(DcmDataset &dataset, const tsr_dicom &dicom)
-{
-    DcmElement *element = nullptr;
-    if (dataset.findAndGetElement(DCM_PixelData, element).bad()) return nullptr;
-    DcmPixelData *pixels = OFdynamic_cast(DcmPixelData *, element);
-    DcmPixelSequence *sequence = nullptr;
-    if (!pixels || pixels->getEncapsulatedRepresentation(dataset.getOriginalXfer(), nullptr, sequence).bad())
-        return nullptr;
-    const unsigned long frames = dicom.frames > 0 ? static_cast<unsigned long>(dicom.frames) : 1,
-                        items = sequence->card();
-    if (items != frames + 1) return nullptr;
-    tsr_fragment *fragments = static_cast<tsr_fragment *>(std::calloc(frames, sizeof *fragments));
-    if (!fragments) throw std::bad_alloc();
-    uint64_t at = dicom.value_offset;
-    for (unsigned long i = 0; i < items; i++) {
-        DcmPixelItem *item = nullptr;
-        if (sequence->getItem(item, i).bad()) break;
-        const uint64_t size = item->getLength();
-        if (i > 0) fragments[i - 1] = {at + 8, size};
-        at += 8 + size;
-    }
-    return fragments;
-}
-
 tsr_status decode_file(void *context)
 {
     decode_job &job = *static_cast<decode_job *>(context);
@@ -501,7 +466,6 @@ tsr_status decode_file(void *context)
     file.transferEnd();
     if (stream.was_deep()) return too_deep(job.error);
     DcmDataset &dataset = *file.getDataset();
-    if (result.good()) job.decoded->fragments = list_fragments(dataset, *job.dicom);
     const unsigned warnings = warning_counter::count;
     if (result.good()) result = dataset.chooseRepresentation(EXS_LittleEndianExplicit, nullptr);
     if (result.good() && warning_counter::count != warnings)
@@ -524,87 +488,6 @@ tsr_status decode_file(void *context)
     if (!job.decoded->bytes) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for %zu bytes", out.size());
     std::memcpy(job.decoded->bytes, out.data(), out.size());
     job.decoded->size = out.size();
-    return TSR_OK;
-}
-
-struct encode_job {
-    const tsr_image *image;
-    tsr_dicom_syntax syntax;
-    const uint8_t *raster;
-    uint8_t **stream;
-    size_t *size;
-    tsr_error *error;
-};
-
-OFCondition put_pixels(DcmDataset &dataset, const tsr_image &image, const uint8_t *raster)
-{
-    const unsigned long samples = static_cast<unsigned long>(tsr_frame_bits(&image) / image.bits_allocated);
-    if (image.bits_allocated == 8) return dataset.putAndInsertUint8Array(DCM_PixelData, raster, samples);
-    std::vector<Uint16> words(samples);
-    for (unsigned long i = 0; i < samples; i++) words[i] = static_cast<Uint16>(raster[2 * i] | raster[2 * i + 1] << 8);
-    return dataset.putAndInsertUint16Array(DCM_PixelData, words.data(), samples);
-}
-
-/* Fills a data set with one frame and the elements that the codecs need. */
-OFCondition put_frame(DcmDataset &dataset, const tsr_image &image, const uint8_t *raster)
-{
-    const struct {
-        DcmTagKey tag;
-        unsigned value;
-    } numbers[] = {{DCM_SamplesPerPixel, image.components},
-                   {DCM_PlanarConfiguration, image.planar},
-                   {DCM_Rows, image.rows},
-                   {DCM_Columns, image.columns},
-                   {DCM_BitsAllocated, image.bits_allocated},
-                   {DCM_BitsStored, image.bits_stored},
-                   {DCM_HighBit, image.high_bit},
-                   {DCM_PixelRepresentation, image.is_signed}};
-    OFCondition result =
-        dataset.putAndInsertString(DCM_PhotometricInterpretation, image.components == 3 ? "RGB" : "MONOCHROME2");
-    for (const auto &number : numbers)
-        if (result.good()) result = dataset.putAndInsertUint16(number.tag, static_cast<Uint16>(number.value));
-    if (result.good()) result = put_pixels(dataset, image, raster);
-    return result;
-}
-
-/* Bytes of a stream up to its last marker, the end of image of JPEG. An RLE stream has no marker. */
-size_t stream_size(tsr_dicom_syntax syntax, const uint8_t *bytes, size_t size)
-{
-    if (syntax == TSR_DICOM_RLE) return size;
-    while (size >= 2 && !(bytes[size - 2] == 0xff && bytes[size - 1] == 0xd9)) size--;
-    return size;
-}
-
-tsr_status encode_frame(void *context)
-{
-    encode_job &job = *static_cast<encode_job *>(context);
-    register_codecs();
-    DcmDataset dataset;
-    const DJ_RPLossless jpeg;
-    E_TransferSyntax syntax = EXS_RLELossless;
-    const DcmRepresentationParameter *parameter = nullptr;
-    if (job.syntax == TSR_DICOM_JPEG_LOSSLESS || job.syntax == TSR_DICOM_JPEG_SV1) {
-        syntax = job.syntax == TSR_DICOM_JPEG_SV1 ? EXS_JPEGProcess14SV1 : EXS_JPEGProcess14;
-        parameter = &jpeg;
-    }
-    OFCondition result = put_frame(dataset, *job.image, job.raster);
-    if (result.good()) result = dataset.chooseRepresentation(syntax, parameter);
-    DcmElement *element = nullptr;
-    if (result.good()) result = dataset.findAndGetElement(DCM_PixelData, element);
-    DcmPixelData *pixels = OFdynamic_cast(DcmPixelData *, element);
-    DcmPixelSequence *sequence = nullptr;
-    DcmPixelItem *item = nullptr;
-    Uint8 *bytes = nullptr;
-    if (result.good() && !pixels) result = EC_CorruptedData;
-    if (result.good()) result = pixels->getEncapsulatedRepresentation(syntax, parameter, sequence);
-    if (result.good()) result = sequence->getItem(item, 1);
-    if (result.good()) result = item->getUint8Array(bytes);
-    if (result.bad() || !bytes || sequence->card() != 2)
-        return fail_condition(result, "DCMTK cannot encode a frame", job.error);
-    *job.size = stream_size(job.syntax, bytes, item->getLength());
-    *job.stream = static_cast<uint8_t *>(std::malloc(*job.size + 1));
-    if (!*job.stream) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for %zu bytes", *job.size);
-    std::memcpy(*job.stream, bytes, *job.size);
     return TSR_OK;
 }
 
@@ -643,17 +526,10 @@ tsr_status decode(const uint8_t *file, size_t size, const tsr_dicom *dicom, tsr_
     return guarded(error, decode_file, &job);
 }
 
-tsr_status encode_frame(const tsr_image *image, tsr_dicom_syntax syntax, const uint8_t *raster, uint8_t **stream,
-                        size_t *size, tsr_error *error)
-{
-    encode_job job = {image, syntax, raster, stream, size, error};
-    return guarded(error, encode_frame, &job);
-}
-
 } // namespace
 
 extern "C" {
 __attribute__((visibility("default"))) extern const tsr_dicom_module TSR_DICOM_MODULE;
 const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare, describe,    describe_dataset,
-                                           compare_headers,    decode,  encode_frame};
+                                           compare_headers,    decode};
 }

@@ -17,10 +17,11 @@ enum { TSR_DICOM_UID_BYTES = 65 };
 enum tsr_dicom_syntax {
     TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
     TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
-    TSR_DICOM_RLE,           /* encapsulated; this build decodes these without loss: */
+    TSR_DICOM_RLE,           /* encapsulated, and made again by io/formats/streams; DCMTK decodes all but JPEG-LS: */
     TSR_DICOM_JPEG_LOSSLESS, /* process 14 */
     TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
-    TSR_DICOM_OTHER          /* all others; also JPEG-LS, since DCMTK's codec aborts on samples above bits stored */
+    TSR_DICOM_JPEG_LS,       /* lossless, or near-lossless: the stream says */
+    TSR_DICOM_OTHER
 };
 
 /* The one of this UID; empty: there is no meta header. */
@@ -67,27 +68,15 @@ struct tsr_dicom_bytes {
 enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
                                           struct tsr_error *error);
 
-/* Where a frame's stream stands in an encapsulated file: the content of its only fragment. */
-struct tsr_fragment {
-    uint64_t offset, size;
-};
-
-/* An encapsulated file, decoded: a native file in explicit little endian, and the places of the streams in the
- * original. */
+/* An encapsulated file, decoded: a native file in explicit little endian. */
 struct tsr_dicom_decoded {
     uint8_t *bytes;
     size_t size;
     uint64_t dataset_offset;
-    struct tsr_fragment *fragments; /* one a frame; NULL: fragments and frames do not match */
 };
 enum tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
                                  struct tsr_dicom_decoded *decoded, struct tsr_error *error);
 void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded);
-
-/* Encodes a frame's raster (little endian, 8 or 16 bits allocated) by DCMTK, up to the last marker of the stream.
- * *stream is allocated. Errors: TSR_ERROR_CORRUPT (the codec cannot encode such a frame), TSR_ERROR_LIMIT. */
-enum tsr_status tsr_dicom_encode_frame(const struct tsr_image *image, enum tsr_dicom_syntax syntax,
-                                       const uint8_t *raster, uint8_t **stream, size_t *size, struct tsr_error *error);
 
 #ifdef __cplusplus
 }

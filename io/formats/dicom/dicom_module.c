@@ -148,16 +148,5 @@ enum tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const struct 
 void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded)
 {
     free(decoded->bytes);
-    free(decoded->fragments);
     memset(decoded, 0, sizeof *decoded);
-}
-
-enum tsr_status tsr_dicom_encode_frame(const struct tsr_image *image, enum tsr_dicom_syntax syntax,
-                                       const uint8_t *raster, uint8_t **stream, size_t *size, struct tsr_error *error)
-{
-    const struct tsr_dicom_module *module;
-    *stream = NULL;
-    *size = 0;
-    TSR_TRY(need_module(&module, error));
-    return module->encode_frame(image, syntax, raster, stream, size, error);
 }

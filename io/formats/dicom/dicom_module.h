@@ -17,8 +17,6 @@ struct tsr_dicom_module {
                                        const uint32_t *tags, int tag_count, struct tsr_error *error);
     enum tsr_status (*decode)(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
                               struct tsr_dicom_decoded *decoded, struct tsr_error *error);
-    enum tsr_status (*encode_frame)(const struct tsr_image *image, enum tsr_dicom_syntax syntax, const uint8_t *raster,
-                                    uint8_t **stream, size_t *size, struct tsr_error *error);
 };
 
 #endif

@@ -5,8 +5,10 @@
 
 #include "deflate_stream.h"
 #include "dicom_derive.h"
+#include "encapsulated_source.h"
 #include "io/formats/format.h"
 #include "io/container/section.h"
+#include "io/formats/streams/stream.h"
 #include "transform/coder.h"
 
 /* True if the file has a preamble and DICM, or, without a preamble, a first tag of group 2 or 8. */
@@ -42,9 +44,6 @@ struct dicom_source {
     uint8_t *inflated;         /* of a deflated file: the bytes that splice reads; else NULL */
     struct tsr_dicom_scan scan;
     uint8_t *derived; /* the prefix of a lossy copy; NULL: not derived yet */
-    /* Of an encapsulated file that is restored byte for byte: where its last stream ends, and the residues. */
-    uint64_t streams_end;
-    uint8_t *residues;
 };
 
 /* Checks that the element of the pixel data can hold native samples. */
@@ -131,14 +130,6 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
                                  size_t size, struct tsr_error *error)
 {
     struct dicom_source *s = (struct dicom_source *)source;
-    if (s->residues) {
-        if (blob == TSR_BLOB_RESIDUES) {
-            memcpy(buffer, s->residues + offset, size);
-            return TSR_OK;
-        }
-        return tsr_input_read(source->input, offset + (blob == TSR_BLOB_SUFFIX ? s->streams_end : 0), buffer, size,
-                              error);
-    }
     if (blob != TSR_BLOB_PREFIX || !s->derived)
         return s->splice->ops->read_blob(s->splice, blob, offset, buffer, size, error);
     memcpy(buffer, s->derived + offset, size);
@@ -236,7 +227,6 @@ static void close_dicom(struct tsr_source *source)
     tsr_source_close(s->splice);
     free(s->inflated);
     free(s->derived);
-    free(s->residues);
     free(s);
 }
 
@@ -410,77 +400,6 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */
 
-/* Encodes the samples of a frame again and compares the result with the frame's stream. *used: the bytes of the
- * fragment that are equal. */
-static enum tsr_status reproduce(struct dicom_source *s, enum tsr_dicom_syntax syntax,
-                                 const struct tsr_fragment *fragment, uint32_t frame, uint8_t *raster, uint64_t *used,
-                                 struct tsr_error *error)
-{
-    uint8_t *stream = NULL, *original = NULL;
-    size_t size = 0;
-    TSR_TRY(read_frame(&s->base, frame, raster, error));
-    enum tsr_status status = tsr_dicom_encode_frame(&s->base.header.image, syntax, raster, &stream, &size, error);
-    if (status == TSR_OK && size > fragment->size)
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "encoding frame %u again gives another stream", frame);
-    if (status == TSR_OK) {
-        original = malloc(size + 1);
-        status = original ? tsr_input_read(s->base.input, fragment->offset, original, size, error)
-                          : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a stream of %zu bytes", size);
-    }
-    if (status == TSR_OK && memcmp(original, stream, size) != 0)
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "encoding frame %u again gives another stream", frame);
-    *used = size;
-    free(stream);
-    free(original);
-    return status;
-}
-
-/* Turns a source of decoded samples into one that restores the streams. FORMAT.md 4.4. */
-static enum tsr_status keep_streams(struct dicom_source *s, enum tsr_dicom_syntax syntax,
-                                    const struct tsr_fragment *fragments, struct tsr_error *error)
-{
-    const struct tsr_image *image = &s->base.header.image;
-    if (!fragments) return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames are not one fragment each");
-    if ((image->bits_allocated != 8 && image->bits_allocated != 16) ||
-        (image->components != 1 && image->components != 3))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %u samples of %u bits", image->components,
-                        image->bits_allocated);
-    const uint64_t between = fragments[image->frames - 1].offset - fragments[0].offset;
-    uint8_t *raster = malloc((size_t)(tsr_frame_bits(image) / 8));
-    uint64_t end = 0;
-    size_t used = 0;
-    /* At most all bytes from the first stream to the last one, and the length of each gap. */
-    s->residues = malloc((size_t)between + (size_t)image->frames * TSR_VARINT_LIMIT);
-    enum tsr_status status =
-        raster && s->residues ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", image->frames);
-    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
-        uint64_t stream = 0;
-        const uint64_t gap = fragments[f].offset - end;
-        if (f > 0) {
-            used += tsr_put_varint(s->residues + used, gap);
-            status = tsr_input_read(s->base.input, end, s->residues + used, (size_t)gap, error);
-            used += (size_t)gap;
-        }
-        if (status == TSR_OK) status = reproduce(s, syntax, &fragments[f], f, raster, &stream, error);
-        end = fragments[f].offset + stream;
-    }
-    free(raster);
-    if (status != TSR_OK) {
-        free(s->residues);
-        s->residues = NULL;
-        return status;
-    }
-    s->streams_end = end;
-    s->base.header.restore = TSR_RESTORE_ENCAPSULATED;
-    s->base.header.exact = true;
-    s->base.header.parameters[0] = (uint8_t)(syntax - TSR_DICOM_RLE);
-    s->base.header.parameter_count = 1;
-    s->base.blob_size[TSR_BLOB_PREFIX] = fragments[0].offset;
-    s->base.blob_size[TSR_BLOB_RESIDUES] = used;
-    s->base.blob_size[TSR_BLOB_SUFFIX] = tsr_input_size(s->base.input) - end;
-    return TSR_OK;
-}
-
 /* Decodes the file to a native one, and reads its header. */
 static enum tsr_status decode_file(struct tsr_input *input, const struct header *coded,
                                    struct tsr_dicom_decoded *decoded, struct header *native, struct tsr_error *error)
@@ -495,8 +414,7 @@ static enum tsr_status decode_file(struct tsr_input *input, const struct header 
     if (native_bits / 8 > unfold_limit(size) || size > UNFOLD_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes",
                         (unsigned long long)(native_bits / 8));
-    /* DCMTK holds the file, the decoded frames, and the native file that it writes. Encoding a frame again takes part
-     * of this memory. */
+    /* DCMTK holds the file, the decoded frames, and the native file that it writes. */
     const uint64_t before = coded->scan.elements, most = (uint64_t)image.frames + size / 64 + 4096,
                    claimed = 2 * size + 5 * (native_bits / 8) + tsr_frame_bits(&image) +
                              2 * tsr_dicom_memory(coded->scan.pixels.value, before + most);
@@ -518,8 +436,9 @@ static enum tsr_status decode_file(struct tsr_input *input, const struct header 
     return status;
 }
 
-static enum tsr_status open_encapsulated(struct tsr_input *input, const struct header *coded, bool recode,
-                                         struct tsr_source **source, struct tsr_error *error)
+/* Opens the samples of an encapsulated file as those of a native one, which is what comes back. */
+static enum tsr_status open_samples(struct tsr_input *input, const struct header *coded, struct tsr_source **source,
+                                    struct tsr_error *error)
 {
     struct tsr_dicom_decoded decoded = {0};
     struct header native;
@@ -540,18 +459,25 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct h
         (*source)->only_lossless = "samples of encapsulated files";
         (*source)->input = input;
     }
-    if (status == TSR_OK && !recode) {
-        struct dicom_source *s = (struct dicom_source *)*source;
-        const long frames = coded->dicom.frames;
-        const bool agree = s->base.header.image.frames == (frames > 0 ? (uint32_t)frames : 1);
-        status = keep_streams(s, coded->dicom.syntax, agree ? decoded.fragments : NULL, error);
-        if (status != TSR_OK) {
-            tsr_source_close(*source);
-            *source = NULL;
-        }
-    }
     tsr_dicom_decoded_free(&decoded);
     return status;
+}
+
+/* Opens the streams of an encapsulated file, which come back as they are. */
+static enum tsr_status open_streams(struct tsr_input *input, const struct header *found, int kind,
+                                    struct tsr_source **source, struct tsr_error *error)
+{
+    const struct tsr_dicom_element *const pixels = &found->scan.pixels;
+    struct tsr_image image;
+    if (pixels->length != TSR_UNDEFINED_LENGTH)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
+    TSR_TRY(describe(&found->dicom, &image, error));
+    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    if (image.bits_allocated == 1 || image.big_endian)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit, or of the other byte order");
+    TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
+    object_to_loss(&found->dicom, *source);
+    return TSR_OK;
 }
 
 /* ---- Opening ---------------------------------------------------------------------------------------------- */
@@ -564,6 +490,13 @@ static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struc
     if (found->scan.is_deflated) return TSR_OK;
     TSR_TRY(tsr_input_hold(input, found->scan.pixels.value, &found->bytes, error));
     return describe_header(input, found, false, may_lose, error);
+}
+
+static int stream_kind_of(enum tsr_dicom_syntax syntax)
+{
+    return syntax == TSR_DICOM_RLE       ? TSR_STREAM_RLE
+           : syntax == TSR_DICOM_JPEG_LS ? TSR_STREAM_JPEG_LS
+                                         : TSR_STREAM_JPEG_LOSSLESS;
 }
 
 static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
@@ -585,9 +518,11 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     case TSR_DICOM_RLE:
     case TSR_DICOM_JPEG_LOSSLESS:
     case TSR_DICOM_JPEG_SV1:
-        status = open_encapsulated(input, &found, false, source, error);
-        return status == TSR_ERROR_CORRUPT && options->recode ? open_encapsulated(input, &found, true, source, error)
-                                                              : status;
+    case TSR_DICOM_JPEG_LS:
+        status = open_streams(input, &found, stream_kind_of(found.dicom.syntax), source, error);
+        return status == TSR_ERROR_CORRUPT && options->recode && found.dicom.syntax != TSR_DICOM_JPEG_LS
+                   ? open_samples(input, &found, source, error)
+                   : status;
     default:
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found.dicom.syntax_uid);
     }

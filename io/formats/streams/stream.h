@@ -40,7 +40,8 @@ struct tsr_stream_kind {
                              struct tsr_bytes *stream, struct tsr_error *error);
 };
 
-/* By number in files: FORMAT.md 4.5. */
+/* By number in files: FORMAT.md 4.5. NULL: no kind has the number. */
+enum { TSR_STREAM_RLE = 0, TSR_STREAM_JPEG_LOSSLESS = 1, TSR_STREAM_JPEG_LS = 2 };
 extern const struct tsr_stream_kind *const tsr_stream_kinds[];
 extern const int tsr_stream_kind_count;
 

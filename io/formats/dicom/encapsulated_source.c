@@ -1,0 +1,277 @@
+/* Encapsulated DICOM: the streams of the frames become rasters and residues. FORMAT.md 4.4, PS3.5 A.4. */
+#include "encapsulated_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/container/section.h"
+#include "io/formats/streams/stream.h"
+
+/* Rasters of at most this size are kept from the check of the streams until they are coded. */
+#define KEPT_BYTES ((uint64_t)64 << 20)
+
+/* What a stream may unfold to, beside 64 MiB, in bytes for each byte of the file. */
+enum { UNFOLD_RATIO = 1024 };
+
+enum { ITEM_HEAD = 8 };
+
+/* The value of an item of the pixel data, as offsets in the file. */
+struct fragment {
+    size_t start, size;
+};
+
+struct encapsulated_source {
+    struct tsr_source base;
+    const struct tsr_stream_kind *kind;
+    const uint8_t *file; /* the whole file, held by the input */
+    struct fragment *fragment;
+    uint32_t *first; /* of each frame, its first fragment; then the number of all fragments */
+    struct tsr_bytes residues, joined;
+    size_t prefix_size, suffix_start;
+    uint8_t *rasters; /* of all frames; NULL: frames are decoded again when they are read */
+};
+
+/* ---- Fragments --------------------------------------------------------------------------------------------- */
+
+/* Whether a whole item stands at a byte. Items are little endian. */
+static bool item_at(const uint8_t *file, size_t size, size_t at, struct fragment *fragment)
+{
+    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
+    if (at > size || size - at < ITEM_HEAD || memcmp(file + at, tag, sizeof tag) != 0) return false;
+    fragment->start = at + ITEM_HEAD;
+    fragment->size = tsr_read_u32(file + at + 4);
+    return fragment->size <= size - fragment->start;
+}
+
+static enum tsr_status list_fragments(struct encapsulated_source *s, size_t size, size_t at, struct fragment *table,
+                                      uint32_t *count, struct tsr_error *error)
+{
+    struct fragment fragment;
+    size_t end = at;
+    if (!item_at(s->file, size, at, table)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no offset table");
+    end = at = table->start + table->size;
+    *count = 0;
+    while (item_at(s->file, size, end, &fragment)) {
+        ++*count;
+        end = fragment.start + fragment.size;
+    }
+    s->fragment = malloc((*count + 1) * sizeof *s->fragment);
+    if (!s->fragment) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u fragments", *count);
+    for (uint32_t i = 0; i < *count; i++) {
+        item_at(s->file, size, at, &s->fragment[i]);
+        at = s->fragment[i].start + s->fragment[i].size;
+    }
+    return TSR_OK;
+}
+
+/* Whether the basic offset table says where each frame begins: offsets of items, from the first fragment's item. */
+static bool follow_table(struct encapsulated_source *s, const struct fragment *table, uint32_t count)
+{
+    const uint32_t frames = s->base.header.image.frames;
+    uint32_t frame = 0;
+    if (table->size != 4 * (uint64_t)frames) return false;
+    for (uint32_t i = 0; i < count && frame < frames; i++)
+        if (s->fragment[i].start - s->fragment[0].start == tsr_read_u32(s->file + table->start + 4 * (size_t)frame))
+            s->first[frame++] = i;
+    return frame == frames && s->first[0] == 0;
+}
+
+/* Whether each frame begins with the marker FF D8, and no other fragment does. */
+static bool follow_markers(struct encapsulated_source *s, uint32_t count)
+{
+    const uint32_t frames = s->base.header.image.frames;
+    uint32_t frame = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *const bytes = s->file + s->fragment[i].start;
+        if (s->fragment[i].size < 2 || bytes[0] != 0xff || bytes[1] != 0xd8) continue;
+        if (frame < frames) s->first[frame] = i;
+        frame++;
+    }
+    return frame == frames && s->first[0] == 0;
+}
+
+/* Says which fragments are a frame's. */
+static enum tsr_status assign_fragments(struct encapsulated_source *s, const struct fragment *table, uint32_t count,
+                                        struct tsr_error *error)
+{
+    const uint32_t frames = s->base.header.image.frames;
+    if (count < frames) return tsr_fail(error, TSR_ERROR_CORRUPT, "its %u frames are in %u fragments", frames, count);
+    s->first = calloc((size_t)frames + 1, sizeof *s->first);
+    if (!s->first) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", frames);
+    if (count == frames) {
+        for (uint32_t f = 0; f < frames; f++) s->first[f] = f;
+    } else if (frames > 1 && !follow_table(s, table, count) && !follow_markers(s, count)) {
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "nothing says which of its %u fragments are a frame's", count);
+    }
+    s->first[frames] = count;
+    return TSR_OK;
+}
+
+/* ---- Streams ----------------------------------------------------------------------------------------------- */
+
+/* A frame's stream: a fragment, or several that are joined. */
+static enum tsr_status find_stream(struct encapsulated_source *s, uint32_t frame, const uint8_t **stream, size_t *size,
+                                   struct tsr_error *error)
+{
+    const struct fragment *const fragment = s->fragment + s->first[frame];
+    const uint32_t count = s->first[frame + 1] - s->first[frame];
+    *stream = s->file + fragment->start;
+    *size = fragment->size;
+    if (count == 1) return TSR_OK;
+    s->joined.size = 0;
+    for (uint32_t i = 0; i < count; i++)
+        TSR_TRY(tsr_bytes_put(&s->joined, s->file + fragment[i].start, fragment[i].size, error));
+    *stream = s->joined.bytes;
+    *size = s->joined.size;
+    return *stream ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no stream", frame + 1);
+}
+
+/* Writes the record of a frame: its fragments, and its stream's residue. FORMAT.md 4.4. */
+static enum tsr_status put_record(struct encapsulated_source *s, uint32_t frame, const struct tsr_bytes *residue,
+                                  struct tsr_error *error)
+{
+    const struct fragment *const fragment = s->fragment + s->first[frame];
+    const uint32_t count = s->first[frame + 1] - s->first[frame];
+    TSR_TRY(tsr_bytes_put_varint(&s->residues, count, error));
+    for (uint32_t i = 0; i + 1 < count; i++) TSR_TRY(tsr_bytes_put_varint(&s->residues, fragment[i].size, error));
+    TSR_TRY(tsr_bytes_put_varint(&s->residues, residue->size, error));
+    return tsr_bytes_put(&s->residues, residue->bytes, residue->size, error);
+}
+
+/* Decodes a frame, makes its stream again, and compares. */
+static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame, uint8_t *raster,
+                                  struct tsr_bytes *residue, struct tsr_bytes *again, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &s->base.header.image;
+    const uint8_t *stream;
+    size_t size;
+    TSR_TRY(find_stream(s, frame, &stream, &size, error));
+    residue->size = again->size = 0;
+    residue->limit = size + 4096; /* a residue above its stream is of no use */
+    again->limit = size;
+    TSR_TRY(s->kind->read(image, stream, size, raster, residue, error));
+    const enum tsr_status status = s->kind->write(image, raster, residue->bytes, residue->size, again, error);
+    if (status == TSR_ERROR_LIMIT) return status;
+    if (status != TSR_OK || again->size != size || memcmp(again->bytes, stream, size) != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frame %u does not come back as the same stream", frame + 1);
+    return put_record(s, frame, residue, error);
+}
+
+static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *rasters, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &s->base.header.image;
+    const size_t raster_bytes = (size_t)(tsr_frame_bits(image) / 8);
+    struct tsr_bytes residue = {0}, again = {0};
+    enum tsr_status status = TSR_OK;
+    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++)
+        status = take_frame(s, f, rasters + (s->rasters ? f * raster_bytes : 0), &residue, &again, error);
+    tsr_bytes_free(&residue);
+    tsr_bytes_free(&again);
+    return status;
+}
+
+/* ---- The source -------------------------------------------------------------------------------------------- */
+
+static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
+                                 size_t size, struct tsr_error *error)
+{
+    struct encapsulated_source *s = (struct encapsulated_source *)source;
+    const uint8_t *const bytes = blob == TSR_BLOB_RESIDUES ? s->residues.bytes
+                                 : blob == TSR_BLOB_SUFFIX ? s->file + s->suffix_start
+                                                           : s->file;
+    (void)error;
+    memcpy(buffer, bytes + offset, size);
+    return TSR_OK;
+}
+
+static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    struct encapsulated_source *s = (struct encapsulated_source *)source;
+    const size_t raster_bytes = (size_t)(tsr_frame_bits(&source->header.image) / 8);
+    const uint8_t *stream;
+    size_t size;
+    if (s->rasters) {
+        memcpy(raster, s->rasters + frame * raster_bytes, raster_bytes);
+        return TSR_OK;
+    }
+    struct tsr_bytes residue = {.limit = SIZE_MAX};
+    enum tsr_status status = find_stream(s, frame, &stream, &size, error);
+    if (status == TSR_OK) status = s->kind->read(&source->header.image, stream, size, raster, &residue, error);
+    tsr_bytes_free(&residue);
+    return status;
+}
+
+static void close_encapsulated(struct tsr_source *source)
+{
+    struct encapsulated_source *s = (struct encapsulated_source *)source;
+    tsr_bytes_free(&s->residues);
+    tsr_bytes_free(&s->joined);
+    free(s->fragment);
+    free(s->first);
+    free(s->rasters);
+    free(s);
+}
+
+static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated};
+
+/* What reading takes: the file, a stream joined and made again, residues, and the rasters that are kept, or one. */
+static uint64_t memory_of(const struct tsr_image *image, uint64_t file_size)
+{
+    const uint64_t raster = tsr_frame_bits(image) / 8, all = raster * image->frames;
+    return 4 * file_size + (all <= KEPT_BYTES ? all : raster);
+}
+
+static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &s->base.header.image;
+    const uint64_t raster = tsr_frame_bits(image) / 8, all = raster * image->frames;
+    struct fragment table = {0};
+    uint32_t count = 0;
+    if (raster > ((uint64_t)64 << 20) + UNFOLD_RATIO * (uint64_t)size)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes", (unsigned long long)raster);
+    TSR_TRY(list_fragments(s, size, value, &table, &count, error));
+    TSR_TRY(assign_fragments(s, &table, count, error));
+    uint8_t *const rasters = malloc((size_t)(all <= KEPT_BYTES ? all : raster));
+    if (!rasters)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for frames of %llu bytes", (unsigned long long)raster);
+    s->rasters = all <= KEPT_BYTES ? rasters : NULL;
+    s->residues.limit = s->joined.limit = 2 * size;
+    const enum tsr_status status = take_frames(s, rasters, error);
+    if (!s->rasters) free(rasters);
+    s->prefix_size = s->fragment[0].start - ITEM_HEAD;
+    s->suffix_start = s->fragment[count - 1].start + s->fragment[count - 1].size;
+    return status;
+}
+
+enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value, int kind,
+                                      struct tsr_source **source, struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(input);
+    *source = NULL;
+    if (size > SIZE_MAX / 4)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes of streams", (unsigned long long)size);
+    TSR_TRY(tsr_input_claim(input, image, memory_of(image, size), error));
+    struct encapsulated_source *s = calloc(1, sizeof *s);
+    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    s->base.ops = &encapsulated_ops;
+    s->base.input = input;
+    s->base.only_lossless = "samples of encapsulated files";
+    s->base.header = (struct tsr_header){.kind = TSR_KIND_DICOM,
+                                         .restore = TSR_RESTORE_ENCAPSULATED,
+                                         .exact = true,
+                                         .image = *image,
+                                         .parameters = {(uint8_t)kind},
+                                         .parameter_count = 1};
+    s->kind = tsr_stream_kinds[kind];
+    enum tsr_status status = tsr_input_hold(input, (size_t)size, &s->file, error);
+    if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
+    if (status != TSR_OK) {
+        close_encapsulated(&s->base);
+        return status;
+    }
+    s->base.blob_size[TSR_BLOB_PREFIX] = s->prefix_size;
+    s->base.blob_size[TSR_BLOB_RESIDUES] = s->residues.size;
+    s->base.blob_size[TSR_BLOB_SUFFIX] = size - s->suffix_start;
+    *source = &s->base;
+    return TSR_OK;
+}
