@@ -40,5 +40,9 @@ void tsr_bytes_free(struct tsr_bytes *bytes)
     *bytes = (struct tsr_bytes){.limit = bytes->limit};
 }
 
-const struct tsr_stream_kind *const tsr_stream_kinds[] = {NULL}; /* no kind yet */
-const int tsr_stream_kind_count = 0;
+const struct tsr_stream_kind *const tsr_stream_kinds[] = {
+    [TSR_STREAM_RLE] = &tsr_stream_rle,
+    [TSR_STREAM_JPEG_LOSSLESS] = &tsr_stream_jpeg_lossless,
+    [TSR_STREAM_JPEG_LS] = &tsr_stream_jpeg_ls,
+};
+const int tsr_stream_kind_count = sizeof tsr_stream_kinds / sizeof tsr_stream_kinds[0];

@@ -40,6 +40,10 @@ struct tsr_stream_kind {
                              struct tsr_bytes *stream, struct tsr_error *error);
 };
 
+extern const struct tsr_stream_kind tsr_stream_rle;           /* DICOM's RLE: FORMAT.md 4.6 */
+extern const struct tsr_stream_kind tsr_stream_jpeg_lossless; /* T.81 process 14: FORMAT.md 4.7 */
+extern const struct tsr_stream_kind tsr_stream_jpeg_ls;       /* T.87, lossless: FORMAT.md 4.8 */
+
 /* By number in files: FORMAT.md 4.5. NULL: no kind has the number. */
 enum { TSR_STREAM_RLE = 0, TSR_STREAM_JPEG_LOSSLESS = 1, TSR_STREAM_JPEG_LS = 2 };
 extern const struct tsr_stream_kind *const tsr_stream_kinds[];
