@@ -142,9 +142,7 @@ static enum tsr_status read_interval(struct reader *r, uint32_t number, uint32_t
     interval.size = find_end(interval.bytes, r->size - r->at);
     take_stuffing(&interval, r->bits);
     const size_t used = tsr_jpeg_ls_decode(r->coder, r->bits, r->raster, first, rows);
-    if (used > interval.bits)
-        return tsr_fail(error, TSR_ERROR_CORRUPT,
-                        used == SIZE_MAX ? "has a code that is not valid" : "ends before its last sample");
+    if (used > interval.bits) return tsr_fail(error, TSR_ERROR_CORRUPT, "ends early or has a code that is not valid");
     const size_t used_bits = find_whole(&interval, used);
     const uint8_t *const rest = interval.bytes + interval.whole;
     bool is_usual = has_usual_end(&interval, used_bits);

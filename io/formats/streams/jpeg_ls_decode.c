@@ -68,7 +68,7 @@ JPEG_LS_INLINE int32_t read_regular(struct tsr_jpeg_ls_coder *coder, struct bits
     const int32_t sign = jpeg_ls_sign(number);
     struct jpeg_ls_context *const context = &coder->contexts[(number ^ sign) - sign];
     const uint32_t coded = read_code(bits, context->k, coder->brief, coder->longest, coder->bits);
-    if (JPEG_LS_RARE(coded > (uint32_t)coder->maximum)) return -1;
+    if (JPEG_LS_RARE(coded > (uint32_t)coder->range)) return -1;
     const int32_t error = (int32_t)(coded >> 1) ^ -(int32_t)((coded & 1) ^ context->flip);
     const int32_t predicted =
         jpeg_ls_clamp(jpeg_ls_predict(left, above, corner) + ((context->c ^ sign) - sign), 0, coder->maximum);
