@@ -1,6 +1,9 @@
 /* Whether our JPEG-LS and CharLS agree in both directions, over random parameters: jpeg_ls_agreement CASES [SEED]. And
  * speed beside CharLS, of one thread: jpeg_ls_agreement FILE.pgm... (binary PGM and PPM; a line a file).
  *
+ * And streams of parameters that CharLS does not have, for other decoders: jpeg_ls_agreement --write FOLDER CASES SEED
+ * writes FOLDER/N.jls and FOLDER/N.raw, interleaved. streams_jpeg_ls.py decodes them.
+ *
  * CharLS encodes: our reader must give the samples, and our writer the same stream. Then our writer encodes with
  * restart intervals as well, which CharLS cannot write: CharLS must decode the samples. */
 #include <charls/charls.h>
@@ -218,6 +221,96 @@ static int check(struct trial *t)
     return result;
 }
 
+/* ---- Streams for other decoders -------------------------------------------------------------------------- */
+
+static void save(const char *folder, int number, const char *ending, const uint8_t *bytes, size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%d.%s", folder, number, ending);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) exit(1);
+}
+
+/* The residue of a stream of one scan with any MAXVAL, thresholds and RESET. */
+static void make_residue(const struct trial *t, uint32_t lines, struct tsr_bytes *residue)
+{
+    const uint8_t n = (uint8_t)t->info.component_count;
+    const int32_t numbers[5] = {t->preset.maximum_sample_value, t->preset.threshold1, t->preset.threshold2,
+                                t->preset.threshold3, t->preset.reset_value};
+    uint8_t out[128] = {0, 0xff, 0xd8, 0xff, 0xf8, 0, 13, 1};
+    size_t used = 8;
+    for (int i = 0; i < 5; i++) {
+        out[used++] = (uint8_t)(numbers[i] >> 8);
+        out[used++] = (uint8_t)numbers[i];
+    }
+    const uint8_t frame[] = {0xff,
+                             0xdd,
+                             0,
+                             4,
+                             (uint8_t)(lines >> 8),
+                             (uint8_t)lines,
+                             0xff,
+                             0xf7,
+                             0,
+                             (uint8_t)(8 + 3 * n),
+                             (uint8_t)t->info.bits_per_sample,
+                             (uint8_t)(t->info.height >> 8),
+                             (uint8_t)t->info.height,
+                             (uint8_t)(t->info.width >> 8),
+                             (uint8_t)t->info.width,
+                             n};
+    /* Without restarts there is no DRI: some decoders do not take a 0. */
+    const size_t first = lines > 0 ? 0 : 6;
+    memcpy(out + used, frame + first, sizeof frame - first);
+    used += sizeof frame - first;
+    for (uint8_t i = 0; i < n; i++, used += 3) memcpy(out + used, (uint8_t[3]){(uint8_t)(i + 1), 0x11, 0}, 3);
+    memcpy(out + used, (uint8_t[5]){0xff, 0xda, 0, (uint8_t)(6 + 2 * n), n}, 5);
+    used += 5;
+    for (uint8_t i = 0; i < n; i++, used += 2) memcpy(out + used, (uint8_t[2]){(uint8_t)(i + 1), 0}, 2);
+    memcpy(out + used, (uint8_t[3]){0, (uint8_t)t->interleave, 0}, 3);
+    used += 3;
+    out[0] = (uint8_t)(used - 1);
+    const uint32_t step = lines > 0 ? lines : t->info.height;
+    struct tsr_error error;
+    if (tsr_bytes_put(residue, out, used, &error)) exit(1);
+    for (uint32_t i = 0; i <= (t->info.height + step - 1) / step; i++)
+        if (tsr_bytes_put(residue, (uint8_t[1]){0}, 1, &error)) exit(1);
+}
+
+static int write_streams(const char *folder, int cases)
+{
+    for (int i = 0; i < cases; i++) {
+        struct trial t = {0};
+        struct tsr_bytes residue = {.limit = 1 << 20}, stream = {.limit = 1 << 28};
+        struct tsr_error error = {0};
+        choose(&t);
+        t.has_preset = true;
+        if (t.info.component_count > 1) t.interleave = (charls_interleave_mode)(1 + below(2));
+        const uint32_t top = (1u << t.info.bits_per_sample) - 1, maximum = below(3) ? 1 + below(top) : top;
+        t.preset = (charls_jpegls_pc_parameters){.maximum_sample_value = (int32_t)maximum};
+        if (below(2)) {
+            t.preset.threshold1 = (int32_t)(1 + below(maximum));
+            t.preset.threshold2 = t.preset.threshold1 + (int32_t)below(maximum - (uint32_t)t.preset.threshold1 + 1);
+            t.preset.threshold3 = t.preset.threshold2 + (int32_t)below(maximum - (uint32_t)t.preset.threshold2 + 1);
+        }
+        if (below(2)) t.preset.reset_value = (int32_t)(3 + below((maximum > 255 ? maximum : 255) - 2));
+        t.raster = malloc(t.raster_size + 1);
+        draw(&t);
+        make_residue(&t, below(2) ? 0 : 1 + below(t.info.height), &residue);
+        const struct tsr_image image = image_of(&t);
+        if (tsr_stream_kinds[2]->write(&image, t.raster, residue.bytes, residue.size, &stream, &error)) {
+            tell(&t, "not written", error.text);
+            return 1;
+        }
+        save(folder, i, "jls", stream.bytes, stream.size);
+        save(folder, i, "raw", t.raster, t.raster_size);
+        free(t.raster);
+        tsr_bytes_free(&residue);
+        tsr_bytes_free(&stream);
+    }
+    return 0;
+}
+
 /* ---- Speed ----------------------------------------------------------------------------------------------- */
 
 static double seconds(void)
@@ -310,6 +403,10 @@ static int check_apart(struct trial *t)
 int main(int count, char **arguments)
 {
     if (count < 2) return 2;
+    if (count == 5 && strcmp(arguments[1], "--write") == 0) {
+        state = strtoull(arguments[4], NULL, 10);
+        return write_streams(arguments[2], atoi(arguments[3]));
+    }
     if (arguments[1][0] < '0' || arguments[1][0] > '9') {
         int failed = 0;
         for (int i = 1; i < count; i++) failed |= time_file(arguments[i]);

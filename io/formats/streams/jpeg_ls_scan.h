@@ -1,4 +1,4 @@
-/* The model of a JPEG-LS scan: contexts, and how samples change them. T.87 annex A. FORMAT.md 4.8.2. */
+/* The model of a JPEG-LS scan: contexts, and how samples change them. T.87 annex A. FORMAT.md 4.8.4. */
 #ifndef TSR_IO_FORMATS_STREAMS_JPEG_LS_SCAN_H
 #define TSR_IO_FORMATS_STREAMS_JPEG_LS_SCAN_H
 
