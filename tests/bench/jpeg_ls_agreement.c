@@ -287,13 +287,14 @@ static int write_streams(const char *folder, int cases)
         t.has_preset = true;
         if (t.info.component_count > 1) t.interleave = (charls_interleave_mode)(1 + below(2));
         const uint32_t top = (1u << t.info.bits_per_sample) - 1, maximum = below(3) ? 1 + below(top) : top;
-        t.preset = (charls_jpegls_pc_parameters){.maximum_sample_value = (int32_t)maximum};
-        if (below(2)) {
-            t.preset.threshold1 = (int32_t)(1 + below(maximum));
-            t.preset.threshold2 = t.preset.threshold1 + (int32_t)below(maximum - (uint32_t)t.preset.threshold1 + 1);
-            t.preset.threshold3 = t.preset.threshold2 + (int32_t)below(maximum - (uint32_t)t.preset.threshold2 + 1);
-        }
-        if (below(2)) t.preset.reset_value = (int32_t)(3 + below((maximum > 255 ? maximum : 255) - 2));
+        /* No zeros, which stand for defaults: libjpeg takes them as they are. */
+        const uint32_t t1 = 1 + below(maximum), t2 = t1 + below(maximum - t1 + 1), t3 = t2 + below(maximum - t2 + 1);
+        t.preset =
+            (charls_jpegls_pc_parameters){.maximum_sample_value = (int32_t)maximum,
+                                          .threshold1 = (int32_t)t1,
+                                          .threshold2 = (int32_t)t2,
+                                          .threshold3 = (int32_t)t3,
+                                          .reset_value = (int32_t)(3 + below((maximum > 255 ? maximum : 255) - 2))};
         t.raster = malloc(t.raster_size + 1);
         draw(&t);
         make_residue(&t, below(2) ? 0 : 1 + below(t.info.height), &residue);
