@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "testdata_deflate.h"
+#include "testdata_jpeg.h"
 #include "testdata_noise.h"
 
 enum { ELEMENT_LIMIT = 96, UID_LIMIT = 65, TEXT_LIMIT = 128 };
@@ -350,27 +351,42 @@ static void put_garbage(struct bytes *out, uint64_t seed)
     bytes_put_u16(out, true, 0xffd9);
 }
 
+static void put_stream(struct bytes *out, const struct dicom *dicom, const struct canvas *planes, int frame)
+{
+    if (dicom->oddities & ODD_GARBAGE)
+        put_garbage(out, (uint64_t)frame);
+    else if (dicom->syntax == DICOM_RLE)
+        put_rle_frame(out, dicom, planes);
+    else if (dicom->syntax == DICOM_JPEG_LS)
+        jpeg_put_ls_example(out);
+    else
+        jpeg_put_lossless(out, planes, dicom->kind->components, dicom->kind->bits_stored);
+    if (out->size % 2) bytes_put_u8(out, 0);
+}
+
+static void put_item(struct writer *w, const void *data, size_t size)
+{
+    put_tag(w, TAG_ITEM);
+    bytes_put_u32(w->out, false, (uint32_t)size);
+    bytes_put(w->out, data, size);
+}
+
 static void put_encapsulated(struct writer *w, const struct dicom *dicom, const struct canvas *planes)
 {
     struct bytes frames = {0}, offsets = {0};
     struct writer inner = *w;
     inner.out = &frames;
     for (int f = 0; f < dicom->frames; f++) {
-        bytes_put_u32(&offsets, false, (uint32_t)frames.size);
         struct bytes frame = {0};
-        if (dicom->syntax == DICOM_RLE)
-            put_rle_frame(&frame, dicom, planes + f * dicom->kind->components);
-        else
-            put_garbage(&frame, (uint64_t)f);
-        put_tag(&inner, TAG_ITEM);
-        bytes_put_u32(&frames, false, (uint32_t)frame.size);
-        bytes_put(&frames, frame.data, frame.size);
+        put_stream(&frame, dicom, planes + f * dicom->kind->components, f);
+        if (!(dicom->oddities & ODD_FRAGMENTS)) bytes_put_u32(&offsets, false, (uint32_t)frames.size);
+        const size_t part = dicom->oddities & ODD_FRAGMENTS ? frame.size / 6 * 2 : 0;
+        for (size_t i = 0; part > 0 && i < 2; i++) put_item(&inner, frame.data + i * part, part);
+        put_item(&inner, frame.data + 2 * part, frame.size - 2 * part);
         bytes_free(&frame);
     }
     put_head(w, 0x7fe00010, "OB", UNDEFINED);
-    put_tag(w, TAG_ITEM);
-    bytes_put_u32(w->out, false, (uint32_t)offsets.size);
-    bytes_put(w->out, offsets.data, offsets.size);
+    put_item(w, offsets.data, offsets.size);
     bytes_put(w->out, frames.data, frames.size);
     put_tag(w, TAG_SEQUENCE_END);
     bytes_put_u32(w->out, false, 0);

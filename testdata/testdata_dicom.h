@@ -11,7 +11,6 @@ enum dicom_syntax {
     DICOM_BIG_ENDIAN,
     DICOM_DEFLATED,
     DICOM_RLE,
-    /* The fragments of these are garbage: */
     DICOM_JPEG,
     DICOM_JPEG_LOSSLESS,
     DICOM_JPEG_LS,
@@ -20,20 +19,22 @@ enum dicom_syntax {
 
 /* Oddities of a file. */
 enum {
-    ODD_BYTES = 1 << 0,          /* the pixel data has the VR OB, not OW, for samples of at most 8 bits */
-    ODD_NO_META = 1 << 1,        /* neither preamble nor meta header */
-    ODD_PREAMBLE = 1 << 2,       /* a preamble that is not zero, and private meta elements */
-    ODD_GROUP_LENGTHS = 1 << 3,  /* the retired elements (gggg,0000) */
-    ODD_UNDEFINED = 1 << 4,      /* sequences and items end with delimiters */
-    ODD_PADDING = 1 << 5,        /* data set trailing padding after the pixels */
-    ODD_BEHIND = 1 << 6,         /* private elements after the pixels */
-    ODD_ZEROS = 1 << 7,          /* zeros after the data set, as tapes leave them */
-    ODD_SURPLUS = 1 << 8,        /* the pixel data is longer than necessary */
-    ODD_SHORT = 1 << 9,          /* the pixel data is too short */
-    ODD_TRUNCATED = 1 << 10,     /* the file ends within the pixel data */
-    ODD_NO_PIXELS = 1 << 11,     /* no pixel data */
-    ODD_STORED = 1 << 12,        /* deflated files: the stream has stored blocks only */
-    ODD_UNKNOWN_LENGTH = 1 << 13 /* native pixel data of undefined length, which the standard forbids */
+    ODD_BYTES = 1 << 0,           /* the pixel data has the VR OB, not OW, for samples of at most 8 bits */
+    ODD_NO_META = 1 << 1,         /* neither preamble nor meta header */
+    ODD_PREAMBLE = 1 << 2,        /* a preamble that is not zero, and private meta elements */
+    ODD_GROUP_LENGTHS = 1 << 3,   /* the retired elements (gggg,0000) */
+    ODD_UNDEFINED = 1 << 4,       /* sequences and items end with delimiters */
+    ODD_PADDING = 1 << 5,         /* data set trailing padding after the pixels */
+    ODD_BEHIND = 1 << 6,          /* private elements after the pixels */
+    ODD_ZEROS = 1 << 7,           /* zeros after the data set, as tapes leave them */
+    ODD_SURPLUS = 1 << 8,         /* the pixel data is longer than necessary */
+    ODD_SHORT = 1 << 9,           /* the pixel data is too short */
+    ODD_TRUNCATED = 1 << 10,      /* the file ends within the pixel data */
+    ODD_NO_PIXELS = 1 << 11,      /* no pixel data */
+    ODD_STORED = 1 << 12,         /* deflated files: the stream has stored blocks only */
+    ODD_UNKNOWN_LENGTH = 1 << 13, /* native pixel data of undefined length, which the standard forbids */
+    ODD_GARBAGE = 1 << 14,        /* what is in the items of JPEG is no stream */
+    ODD_FRAGMENTS = 1 << 15       /* a frame has three items, and the table of offsets is empty */
 };
 
 /* An element with its value as text, whatever its VR. Numbers are decimal, with backslashes between them. A sequence

@@ -88,8 +88,8 @@ struct tsr_output *tsr_output_to_test(const struct tsr_header *header)
 }
 
 /* What restoring takes besides decoding: of a PNG, which is read again, the file, which is in memory or gets there, and
- * its pixels twice; of streams that are made again the residues and the toolkit's work; of any other output in memory
- * the output. */
+ * its pixels twice; of streams that are made again the records, a raster, a stream and what its coder holds; of any
+ * other output in memory the output. */
 static uint64_t restore_memory(const struct tsr_header *header, const struct tsr_proof *proof, bool to_memory)
 {
     const uint64_t raster = tsr_raster_bytes(&header->image), bytes = restored_limit(header, proof);

@@ -17,11 +17,11 @@ enum tsr_restore {
     TSR_RESTORE_SPLICE = 1,       /* prefix, rasters, suffix */
     TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks encoded from the raster, suffix */
     TSR_RESTORE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
-    TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's raster encoded, residues between them, suffix */
+    TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
     TSR_RESTORE_SERIES = 5        /* several files, each restored in its own way: FORMAT.md 3.7 */
 };
 
-/* Residues are the bytes between the streams of encapsulated frames. */
+/* Residues: of encapsulated frames, fragments and what their samples do not say of their streams. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };

@@ -66,12 +66,6 @@ static struct bytes other(struct bytes file, bool is_dicom)
     return file;
 }
 
-static void put_u32(struct bytes *b, uint32_t value)
-{
-    const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)};
-    append(b, bytes, 4);
-}
-
 /* A file of explicit VR whose data set is deflated with zlib's level 6. */
 static struct bytes as_deflated(struct bytes native)
 {
@@ -101,67 +95,9 @@ static struct bytes as_deflated(struct bytes native)
     return made;
 }
 
-/* A row in PackBits: runs of three and more equal bytes if with_runs, else literals alone. */
-static void pack_row(struct bytes *out, const uint8_t *row, size_t count, bool with_runs)
-{
-    for (size_t i = 0; i < count;) {
-        size_t run = 1, literal = 0;
-        while (with_runs && i + run < count && run < 128 && row[i + run] == row[i]) run++;
-        if (run >= 3) {
-            const uint8_t packed[2] = {(uint8_t)(257 - run), row[i]};
-            append(out, packed, 2);
-            i += run;
-            continue;
-        }
-        while (i + literal < count && literal < 128 &&
-               !(with_runs && i + literal + 2 < count && row[i + literal] == row[i + literal + 1] &&
-                 row[i + literal] == row[i + literal + 2]))
-            literal++;
-        const uint8_t head = (uint8_t)(literal - 1);
-        append(out, &head, 1);
-        append(out, row + i, literal);
-        i += literal;
-    }
-}
-
-/* A file of explicit VR that ends with 128 x 128 samples of 16 bits, with its frame in RLE (PS3.5 annex G). */
-static struct bytes as_rle(struct bytes native, bool with_runs)
-{
-    enum { SIDE = 128, PIXELS = SIDE * SIDE * 2, HEAD = 12 };
-    static const char syntax[] = "1.2.840.10008.1.2.1", rle[] = "1.2.840.10008.1.2.5";
-    static const uint8_t pixel_data[HEAD] = {0xe0, 0x7f, 0x10, 0, 'O', 'B', 0, 0, 0xff, 0xff, 0xff, 0xff};
-    static const uint8_t item[4] = {0xfe, 0xff, 0, 0xe0}, end[8] = {0xfe, 0xff, 0xdd, 0xe0};
-    struct bytes stream = {NULL, 0}, made = copy_bytes(native.data, native.size - PIXELS - HEAD);
-    uint32_t start[2];
-    uint8_t row[SIDE];
-    for (int i = 0; i < 16; i++) put_u32(&stream, 0);
-    for (size_t s = 0; s < 2; s++) { /* the most significant bytes first */
-        start[s] = (uint32_t)stream.size;
-        for (size_t y = 0; y < SIDE; y++) {
-            for (size_t x = 0; x < SIDE; x++) row[x] = native.data[native.size - PIXELS + 2 * (y * SIDE + x) + 1 - s];
-            pack_row(&stream, row, SIDE, with_runs);
-        }
-        if (stream.size % 2) append(&stream, "", 1);
-    }
-    stream.data[0] = 2;
-    memcpy(stream.data + 4, start, sizeof start);
-    for (size_t i = 0; i + sizeof syntax < made.size && i < 1024; i++)
-        if (memcmp(made.data + i, syntax, sizeof syntax) == 0) memcpy(made.data + i, rle, sizeof rle);
-    append(&made, pixel_data, HEAD);
-    append(&made, item, 4);
-    put_u32(&made, 0);
-    append(&made, item, 4);
-    put_u32(&made, (uint32_t)stream.size);
-    append(&made, stream.data, stream.size);
-    append(&made, end, 8);
-    free(stream.data);
-    free(native.data);
-    return made;
-}
-
 /* ---- Kinds ------------------------------------------------------------------------------------------------ */
 
-enum form { AS_IT_IS, DEFLATED, RLE_WITH_RUNS, RLE_LITERAL, SERIES };
+enum form { AS_IT_IS, DEFLATED, SERIES };
 
 struct kind {
     const char *name, *original[2];
@@ -174,8 +110,8 @@ static const struct kind kinds[] = {
     {"frames", {"dicom/samples/rgb_frames.dcm", NULL}, AS_IT_IS, true},
     {"one_bit", {"dicom/seg/lesions.dcm", NULL}, AS_IT_IS, false},
     {"deflated", {"dicom/forms/explicit_little.dcm", NULL}, DEFLATED, false},
-    {"streams", {"dicom/forms/explicit_little.dcm", NULL}, RLE_WITH_RUNS, false},
-    {"recoded", {"dicom/forms/explicit_little.dcm", NULL}, RLE_LITERAL, true},
+    {"rle", {"dicom/forms/rle_16bit.dcm", "dicom/forms/rle_fragments.dcm"}, AS_IT_IS, true},
+    {"jpeg_lossless", {"dicom/forms/jpeg_lossless.dcm", "dicom/forms/jpeg_lossless_rgb.dcm"}, AS_IT_IS, true},
     {"png", {"png/formats/rgb8.png", "png/interlaced/rgb8.png"}, AS_IT_IS, true},
     {"palette", {"png/formats/palette8.png", "png/interlaced/palette8.png"}, AS_IT_IS, false},
     {"pnm", {"pnm/texture_200.pgm", NULL}, AS_IT_IS, true},
@@ -202,7 +138,7 @@ static struct bytes make_original(const struct kind *kind, int which, const char
     struct bytes file = original(data, kind->original[is_alone ? 0 : which]);
     if (is_alone && which == 1) file = other(file, strstr(kind->original[0], "dicom") != NULL);
     if (kind->form == DEFLATED) return as_deflated(file);
-    return kind->form == AS_IT_IS ? file : as_rle(file, kind->form == RLE_WITH_RUNS);
+    return file;
 }
 
 /* ---- Coding ----------------------------------------------------------------------------------------------- */

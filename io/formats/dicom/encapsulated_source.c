@@ -98,11 +98,10 @@ static enum tsr_status assign_fragments(struct encapsulated_source *s, const str
     if (count < frames) return tsr_fail(error, TSR_ERROR_CORRUPT, "its %u frames are in %u fragments", frames, count);
     s->first = calloc((size_t)frames + 1, sizeof *s->first);
     if (!s->first) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", frames);
-    if (count == frames) {
-        for (uint32_t f = 0; f < frames; f++) s->first[f] = f;
-    } else if (frames > 1 && !follow_table(s, table, count) && !follow_markers(s, count)) {
+    const bool is_told = count != frames && (follow_table(s, table, count) || follow_markers(s, count));
+    if (!is_told && count % frames != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "nothing says which of its %u fragments are a frame's", count);
-    }
+    for (uint32_t f = 0; f < frames && !is_told; f++) s->first[f] = f * (count / frames); /* each has as many */
     s->first[frames] = count;
     return TSR_OK;
 }
@@ -149,8 +148,11 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     residue->size = again->size = 0;
     residue->limit = size + 4096; /* a residue above its stream is of no use */
     again->limit = size;
-    TSR_TRY(s->kind->read(image, stream, size, raster, residue, error));
-    const enum tsr_status status = s->kind->write(image, raster, residue->bytes, residue->size, again, error);
+    struct tsr_error why = {0};
+    enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);
+    if (status != TSR_OK)
+        return tsr_fail(error, status, "the stream of frame %u cannot be made again: %s", frame + 1, why.text);
+    status = s->kind->write(image, raster, residue->bytes, residue->size, again, error);
     if (status == TSR_ERROR_LIMIT) return status;
     if (status != TSR_OK || again->size != size || memcmp(again->bytes, stream, size) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frame %u does not come back as the same stream", frame + 1);
