@@ -255,7 +255,7 @@ static void write_proof(struct bytes *out, const struct ref_part *part, const st
     struct ref_bytes old = part->proof;
     const uint64_t original = ref_varint(&old);
     const uint8_t *const hash = ref_take(&old, 16);
-    const bool whole = part->header.exact && part->header.restore != REF_ENCAPSULATED;
+    const bool whole = part->header.exact;
     append(out, number, put_number(number, whole ? made->original.size : original));
     append(out, whole || !hash ? made->original.hash : hash, 16);
     if (part->header.restore == REF_VERBATIM) return;
@@ -272,7 +272,7 @@ static void prove_part(struct sections *s, const struct ref_part *part)
     const int at = (int)part->end + 1; /* the reference decoder numbers sections from the one after the header */
     struct ref_proof made = {.original = {.size = 0}};
     if (!part->proof.data || !is_small(&part->header) || at >= s->count) return;
-    if (!ref_decode_part(part, NULL, part->header.restore == REF_ENCAPSULATED, &made)) return;
+    if (!ref_decode_part(part, NULL, false, &made)) return;
     struct bytes body = {NULL, 0};
     if (s->section[at].type == 'M') append(&body, s->section[at].body.data, member_proof(s->section[at].body));
     write_proof(&body, part, &made);

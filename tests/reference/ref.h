@@ -149,10 +149,21 @@ struct ref_output;
 /* If path is null, nothing is written, but size and hash are made. */
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only);
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
+/* 4.4: blob 2, before the first frame. The bytes must stay. */
+void ref_output_records(struct ref_output *out, const uint8_t *records, size_t size);
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
 bool ref_output_samples_end(struct ref_output *out); /* after the last frame */
 /* Closes the output and gives the restored file's size and hash. After an error it is called with restored null. */
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored);
+
+/* ---- 4.4. Streams (ref_streams.c) ---- */
+
+/* Takes bytes of the restored file. */
+typedef bool ref_sink(void *to, const void *data, size_t size);
+bool ref_check_encapsulated(const struct ref_header *header);
+/* Makes the items of the frame whose record is the next of records. */
+bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, struct ref_bytes *records, ref_sink *put,
+                     void *to);
 
 /* ---- All of a file, or of a member (ref_file.c) ---- */
 

@@ -12,34 +12,6 @@ static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint3
     return ref_output_frame(out, raster);
 }
 
-/* 4.4: residues are read as their bytes come: a size, then that many bytes. */
-struct residues {
-    uint64_t count, left; /* left: bytes of the current residue */
-    uint8_t size[10];     /* the bytes of a varint that has not ended */
-    size_t size_count;
-};
-
-static bool read_residues(struct residues *r, const uint8_t *data, size_t size)
-{
-    for (size_t i = 0; i < size;) {
-        if (r->left > 0) {
-            size_t skipped = size - i < r->left ? size - i : (size_t)r->left;
-            r->left -= skipped;
-            i += skipped;
-            continue;
-        }
-        r->size[r->size_count++] = data[i++];
-        struct ref_bytes b = {.data = r->size, .size = r->size_count};
-        uint64_t left = ref_varint(&b);
-        if (b.bad && r->size_count == sizeof r->size) return ref_fail("a residue's size is corrupt");
-        if (b.bad) continue;
-        r->left = left;
-        r->count++;
-        r->size_count = 0;
-    }
-    return true;
-}
-
 /* 3.3: the blobs that a restore may have. */
 static bool check_blob(const struct ref_header *h, unsigned blob)
 {
@@ -51,7 +23,6 @@ static bool check_blob(const struct ref_header *h, unsigned blob)
 /* 3.3: writes all blobs of one kind, wherever they stand. */
 static bool output_blobs(const struct ref_part *part, struct ref_output *out, unsigned wanted, struct ref_piece *piece)
 {
-    struct residues residues = {.count = 0};
     struct ref_hash *hash = ref_hash_begin();
     bool good = true;
     piece->size = 0;
@@ -63,16 +34,39 @@ static bool output_blobs(const struct ref_part *part, struct ref_output *out, un
         void *mark = ref_mark();
         good = ref_read_blob(part, i, &blob, &content, &size) && check_blob(&part->header, blob);
         if (good && blob == wanted) {
-            good = wanted == 2 ? read_residues(&residues, content, size) : ref_output_blob(out, content, size);
+            good = ref_output_blob(out, content, size);
             ref_hash_add(hash, content, size);
             piece->size += size;
         }
         ref_release(mark);
     }
     ref_hash_end(hash, piece->hash);
-    if (!good || wanted != 2) return good;
-    return (residues.count == part->header.frames - 1 && residues.left == 0 && residues.size_count == 0) ||
-           ref_fail("the residues are not those of the frames");
+    return good;
+}
+
+/* 3.3, 4.4: puts all sections of blob 2 together, wherever they stand. */
+static bool read_records(const struct ref_part *part, struct ref_output *out)
+{
+    uint8_t *records = NULL;
+    size_t size = 0, whole = 0;
+    for (int round = 0; round < 2; round++) { /* the first one finds the size */
+        if (round == 1) records = ref_alloc(whole, 1);
+        for (size_t i = part->first; i < part->end; i++) {
+            if (part->file->sections[i].type != 'B') continue;
+            unsigned blob;
+            const uint8_t *content;
+            void *mark = ref_mark();
+            if (!ref_read_blob(part, i, &blob, &content, &size)) return false;
+            if (blob == 2 && round == 0) whole += size;
+            if (blob == 2 && round == 1) {
+                memcpy(records, content, size);
+                records += size;
+            }
+            ref_release(mark);
+        }
+    }
+    ref_output_records(out, records - whole, whole);
+    return true;
 }
 
 /* Makes b the model of a frame whose number was just read from it. In a section G it is that of another frame (5.4). */
@@ -172,13 +166,13 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     if (at.of_frames != (has_image ? h->frames : 0)) return ref_fail("the number of frames is wrong");
     at.hashes = ref_alloc(at.of_frames, 16);
     at.raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
-    struct ref_piece prefix, suffix, residues;
+    struct ref_piece prefix, suffix;
+    if (h->restore == REF_ENCAPSULATED && !read_records(part, out)) return false;
     if (!output_blobs(part, out, 0, &prefix)) return false;
     for (size_t i = part->first; i < part->end; i++)
         if (!decode_section(part, i, out, &at)) return false;
     if (!leave_frame(part, out, &at)) return false;
     if (!output_blobs(part, out, 1, &suffix)) return false;
-    if (h->restore == REF_ENCAPSULATED && !output_blobs(part, out, 2, &residues)) return false;
     ref_hash128(at.hashes, (size_t)at.of_frames * 16, made->samples);
     if (has_image) hash_parts(h, &prefix, &suffix, made);
     return true;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* 3.4 */
-static bool check_proof(const struct ref_part *part, const struct ref_proof *made, bool is_whole)
+static bool check_proof(const struct ref_part *part, const struct ref_proof *made, bool rasters_only)
 {
     const struct ref_header *h = &part->header;
     struct ref_proof proof = {.original = {.size = 0}};
@@ -12,7 +12,7 @@ static bool check_proof(const struct ref_part *part, const struct ref_proof *mad
     if (h->restore != REF_VERBATIM && memcmp(made->samples, proof.samples, 16) != 0)
         return ref_fail("the samples are not those of the proof");
     if (h->exact)
-        return !is_whole || ref_is_piece(&made->original, &proof.original) ||
+        return rasters_only || ref_is_piece(&made->original, &proof.original) ||
                ref_fail("the restored file is not the original");
     return ref_is_piece(&made->restored, &proof.restored) || ref_fail("the restored file is not that of the proof");
 }
@@ -27,23 +27,16 @@ struct task {
 static bool decode_part(const struct ref_part *part, const struct task *task, char *line, size_t line_size)
 {
     const struct ref_header *h = &part->header;
-    bool encapsulated = h->restore == REF_ENCAPSULATED; /* 4.4: this program does not have DCMTK's encoders */
-    if (encapsulated && task->to && !task->rasters_only)
-        return ref_fail("its streams are only made by DCMTK; --rasters gives the samples");
-    bool rasters_only = task->rasters_only || encapsulated;
     struct ref_proof made = {.original = {.size = 0}};
-    if (!ref_decode_part(part, task->to, rasters_only, &made) || !check_proof(part, &made, !rasters_only)) return false;
+    if (!ref_decode_part(part, task->to, task->rasters_only, &made) || !check_proof(part, &made, task->rasters_only))
+        return false;
     unsigned long long size = made.original.size;
     if (h->restore == REF_VERBATIM) {
         (void)snprintf(line, line_size, "verbatim, the same %llu bytes", size);
     } else {
         (void)snprintf(line, line_size, "%lu x %lu x %lu samples of %u bits, %lu frames%s, %s %llu bytes",
                        (unsigned long)h->columns, (unsigned long)h->rows, (unsigned long)h->components, h->stored,
-                       (unsigned long)h->frames, h->lossy ? ", with loss" : "",
-                       encapsulated ? "samples alone"
-                       : h->exact   ? "the same"
-                                    : "other",
-                       size);
+                       (unsigned long)h->frames, h->lossy ? ", with loss" : "", h->exact ? "the same" : "other", size);
     }
     return true;
 }

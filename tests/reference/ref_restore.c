@@ -21,6 +21,7 @@ struct ref_output {
     uint64_t plain_left;
     const uint8_t *tail;
     size_t tail_size;
+    struct ref_bytes records; /* 4.4 */
 #ifdef REF_WITH_ZLIB
     bool deflating;
     z_stream stream;
@@ -198,22 +199,12 @@ static bool check_png(const struct ref_header *h)
 
 /* ---- The parts of a file, in order ---- */
 
-/* 4.4 */
-static bool check_encapsulated(const struct ref_header *h)
-{
-    if (h->parameter_count != 1) return ref_fail("the parameters of the encapsulation are corrupt");
-    if (h->parameters[0] > 2) return ref_fail("encapsulation %u is unknown", h->parameters[0]);
-    if ((h->allocated != 8 && h->allocated != 16) || (h->components != 1 && h->components != 3) || h->big_endian)
-        return ref_fail("the layout is not one of encapsulated frames");
-    return true;
-}
-
 static bool begin(struct ref_output *out)
 {
     const struct ref_header *h = out->header;
-    if (h->restore == REF_ENCAPSULATED && !check_encapsulated(h)) return false;
+    if (h->restore == REF_ENCAPSULATED && !ref_check_encapsulated(h)) return false;
     if (out->rasters_only) return h->restore != REF_VERBATIM || ref_fail("a verbatim file has no samples");
-    if (h->restore == REF_VERBATIM) return true;
+    if (h->restore == REF_VERBATIM || h->restore == REF_ENCAPSULATED) return true;
     if (h->restore == REF_PNG) return check_png(h);
     struct ref_bytes b = {.data = h->parameters, .size = h->parameter_count};
     if (h->restore == REF_DEFLATED) {
@@ -256,6 +247,16 @@ bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size
     return out->rasters_only || put_inner(out, content, size);
 }
 
+void ref_output_records(struct ref_output *out, const uint8_t *records, size_t size)
+{
+    out->records = (struct ref_bytes){.data = records, .size = size};
+}
+
+static bool put_item(void *to, const void *data, size_t size)
+{
+    return put(to, data, size);
+}
+
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
 {
     const struct ref_header *h = out->header;
@@ -264,6 +265,7 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
 #ifdef REF_WITH_ZLIB
     if (h->restore == REF_PNG) return put_idat(out, raster);
 #endif
+    if (h->restore == REF_ENCAPSULATED) return ref_encapsulate(h, raster, &out->records, put_item, out);
     if (h->allocated > 1) return put_inner(out, raster, size);
     /* 3.2: frames of one bit follow each other without padding. */
     uint64_t bits = ref_frame_bits(h);
@@ -280,7 +282,9 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
 
 bool ref_output_samples_end(struct ref_output *out)
 {
-    if (out->rasters_only || out->bit_count == 0) return true;
+    if (out->rasters_only) return true;
+    if (ref_left(&out->records) > 0) return ref_fail("records go on after the last frame"); /* 4.4 */
+    if (out->bit_count == 0) return true;
     out->bit_byte |= (uint8_t)(out->last_bits << out->bit_count); /* 4.1 */
     return put_inner(out, &out->bit_byte, 1);
 }
