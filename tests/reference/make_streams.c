@@ -1,6 +1,7 @@
-/* tsr_streams FOLDER COUNT SEED: writes COUNT encapsulated DICOM files, FOLDER/N.dcm, and their samples, FOLDER/N.raw.
- * The streams are what the reference decoder makes of random samples and random residues (FORMAT.md 4.4 to 4.8), so
- * they are of all rules and parameters that the page has, and of deviations. Another reader must find the same samples.
+/* tsr_streams FOLDER COUNT SEED: writes COUNT encapsulated DICOM files, FOLDER/N.KIND.dcm, and their samples,
+ * FOLDER/N.KIND.raw. KIND is rle, jpeg or jpeg_ls. The streams are what the reference decoder makes of random samples
+ * and random residues (FORMAT.md 4.4 to 4.8), so they are of all rules and parameters that the page has, and of
+ * deviations. Another reader must find the same samples.
  */
 #include "ref_streams.h"
 
@@ -333,10 +334,12 @@ static bool put_items(struct ref_stream *b, const struct image *m, const uint8_t
     return false;
 }
 
-static bool save(const char *folder, unsigned number, const char *suffix, const struct ref_stream *b)
+static bool save(const char *folder, unsigned number, const struct image *m, const char *suffix,
+                 const struct ref_stream *b)
 {
+    static const char *const kinds[] = {"rle", "jpeg", "jpeg_ls"};
     char path[4096];
-    (void)snprintf(path, sizeof path, "%s/%u.%s", folder, number, suffix);
+    (void)snprintf(path, sizeof path, "%s/%u.%s.%s", folder, number, kinds[m->kind], suffix);
     FILE *file = fopen(path, "wb");
     if (!file) return false;
     bool good = fwrite(b->data, 1, b->size, file) == b->size;
@@ -357,7 +360,8 @@ static bool make_file(const char *folder, unsigned number)
     }
     put_big(&b, 0xfeffdde0, 4);
     put_number(&b, 0, 4);
-    return (save(folder, number, "dcm", &b) && save(folder, number, "raw", &samples)) || ref_fail("cannot write");
+    return (save(folder, number, &m, "dcm", &b) && save(folder, number, &m, "raw", &samples)) ||
+           ref_fail("cannot write");
 }
 
 int main(int argc, char **argv)

@@ -63,6 +63,7 @@ bool ref_read_segment(const uint8_t *data, size_t size, size_t *at, struct ref_s
     while (i < size && data[i] == 0xff) i++;
     if (i == *at || i == size) return ref_fail("a stream's header has no marker");
     *segment = (struct ref_segment){.marker = data[i++]};
+    if (segment->marker == SOI && i - *at != 2) return ref_fail("fill bytes stand before SOI");
     if (segment->marker != SOI) {
         if (size - i < 2) return ref_fail("a stream's header is too short");
         size_t length = (size_t)data[i] << 8 | data[i + 1];

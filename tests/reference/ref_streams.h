@@ -32,7 +32,8 @@ bool ref_rle(struct ref_stream *s);     /* 4.6 */
 bool ref_jpeg(struct ref_stream *s);    /* 4.7 */
 bool ref_jpeg_ls(struct ref_stream *s); /* 4.8 */
 
-/* Headers of JPEG and JPEG-LS: the marker segment that begins at byte *at. *at becomes the byte after it. */
+/* Headers of JPEG and JPEG-LS: the marker segment that begins at byte *at. *at becomes the byte after it. SOI has no
+ * fill bytes. */
 struct ref_segment {
     unsigned marker;
     const uint8_t *data; /* after the two bytes of length; SOI has none */

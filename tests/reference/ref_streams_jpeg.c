@@ -6,6 +6,7 @@
 enum { SOF3 = 0xc3, DHT = 0xc4, SOI = 0xd8, SOS = 0xda, DRI = 0xdd };
 
 struct table { /* of Huffman codes; by category */
+    bool good;
     uint32_t code[17];
     unsigned length[17]; /* 0: no code */
 };
@@ -24,19 +25,19 @@ struct jpeg {
 
 /* ---- 4.7.1 Headers ---- */
 
-static bool read_codes(struct table *table, const uint8_t *counts, const uint8_t *symbols)
+static void read_codes(struct table *table, const uint8_t *counts, const uint8_t *symbols)
 {
     uint32_t code = 0;
     memset(table, 0, sizeof *table);
     for (unsigned length = 1; length <= 16; length++, code <<= 1) {
         for (unsigned i = 0; i < counts[length - 1]; i++, symbols++, code++) {
-            if (code >> length != 0) return ref_fail("a Huffman table has too many codes");
+            if (code >> length != 0) return;
             if (*symbols > 16 || table->length[*symbols] > 0) continue;
             table->code[*symbols] = code;
             table->length[*symbols] = length;
         }
     }
-    return true;
+    table->good = true;
 }
 
 static bool read_tables(struct jpeg *j, const struct ref_segment *segment)
@@ -47,10 +48,9 @@ static bool read_tables(struct jpeg *j, const struct ref_segment *segment)
         const uint8_t *counts = ref_take(&b, 16);
         for (unsigned i = 0; counts && i < 16; i++) symbols += counts[i];
         const uint8_t *symbol = ref_take(&b, symbols);
-        if (!counts || !symbol || name >> 4 > 1 || (name & 15) > 3) return ref_fail("a Huffman table is corrupt");
-        struct table table;
-        if (!read_codes(&table, counts, symbol)) return false;
-        if (name >> 4 == 0) j->table[name & 15] = table;
+        if (!counts || !symbol || symbols > 256 || name >> 4 > 1 || (name & 15) > 3)
+            return ref_fail("a Huffman table is corrupt");
+        if (name >> 4 == 0) read_codes(&j->table[name & 15], counts, symbol);
     }
     return true;
 }
@@ -64,7 +64,7 @@ static bool read_frame(const struct ref_stream *s, struct jpeg *j, const struct 
     return true;
 }
 
-static bool read_scan(struct jpeg *j, const struct ref_segment *segment)
+static bool read_scan(const struct ref_stream *s, struct jpeg *j, const struct ref_segment *segment)
 {
     uint8_t second[4];
     const uint8_t *rest;
@@ -76,16 +76,16 @@ static bool read_scan(struct jpeg *j, const struct ref_segment *segment)
         return ref_fail("a scan's parameters are wrong");
     for (unsigned i = 0; i < j->count; i++) {
         j->used[i] = second[i] >> 4;
-        if (j->used[i] > 3) return ref_fail("a scan has a wrong table");
+        if (j->used[i] > 3 || !j->table[j->used[i]].good) return ref_fail("a scan has a wrong table");
     }
-    return true;
+    return j->restart % s->header->columns == 0 || ref_fail("a restart interval is not rows");
 }
 
-static bool read_restart(const struct ref_stream *s, struct jpeg *j, const struct ref_segment *segment)
+static bool read_restart(struct jpeg *j, const struct ref_segment *segment)
 {
     if (segment->size != 2) return ref_fail("a restart interval is corrupt");
     j->restart = (uint32_t)segment->data[0] << 8 | segment->data[1];
-    return j->restart % s->header->columns == 0 || ref_fail("a restart interval is not rows");
+    return true;
 }
 
 static bool read_header(const struct ref_stream *s, struct jpeg *j, const struct ref_segment *segment)
@@ -94,8 +94,8 @@ static bool read_header(const struct ref_stream *s, struct jpeg *j, const struct
     if (!j->begun && m != SOI) return ref_fail("a stream does not begin with SOI");
     if (m == DHT) return read_tables(j, segment);
     if (m == SOF3) return read_frame(s, j, segment);
-    if (m == SOS) return read_scan(j, segment);
-    if (m == DRI) return read_restart(s, j, segment);
+    if (m == SOS) return read_scan(s, j, segment);
+    if (m == DRI) return read_restart(j, segment);
     if (m == SOI) {
         if (j->begun) return ref_fail("a stream has a second SOI");
         j->begun = true;

@@ -106,7 +106,7 @@ static bool read_transform(struct jpeg_ls *j, const struct ref_segment *segment)
 {
     if (segment->size != 5 || memcmp(segment->data, "mrfx", 4) != 0) return true;
     j->transform = segment->data[4];
-    return (j->transform <= 3 && (j->transform == 0 || !j->scanned)) || ref_fail("a colour transform is wrong");
+    return (j->transform <= 3 && !j->scanned) || ref_fail("a colour transform is wrong");
 }
 
 static bool read_header(const struct ref_stream *s, struct jpeg_ls *j, const struct ref_segment *segment)

@@ -1,0 +1,28 @@
+# Encapsulated DICOM files with streams of RLE, lossless JPEG and JPEG-LS, of random parameters and with deviations: both
+# decoders restore each file, from the samples that were encoded.
+. "${0%/*}/steps.sh"
+
+mkdir made
+run 0 "$BIN/tsr_streams" made 240 1
+run 0 "$TESSERA" compress -r --json --include '*.dcm' --exclude '*' made -o coded
+fields file status reason >statuses
+[ "$(wc -l <statuses)" -eq 240 ] || bad "only $(wc -l <statuses) files were compressed"
+# A file of noise may be larger coded than verbatim.
+awk -F "$tab" '$2 != "ok" && $3 != "coded it would be larger" { print; bad = 1 } END { exit bad }' statuses ||
+    bad "streams are not coded"
+for kind in rle jpeg jpeg_ls; do
+    count=$(grep -c "\.$kind\.dcm${tab}ok" statuses)
+    [ "$count" -ge 45 ] || bad "only $count files of $kind are coded"
+done
+
+run 0 "$TESSERA" decompress -r coded -o restored
+find coded -type f -exec "$BIN/tsr_reference" --check {} + >"$out" 2>"$err" || bad "the reference decoder: $(cat "$err")"
+[ "$(wc -l <"$out")" -eq 240 ] || bad "the reference decoder saw $(wc -l <"$out") files"
+while IFS=$tab read -r file status _; do
+    name=${file#made/}
+    cmp "$file" "restored/$name" || bad "$name does not come back"
+    "$BIN/tsr_reference" "coded/$name.tsr" theirs && cmp "$file" theirs || bad "the reference decoder restores another $name"
+    [ "$status" = ok ] || continue
+    "$BIN/tsr_reference" --rasters "coded/$name.tsr" theirs && cmp "${file%.dcm}.raw" theirs || bad "$name has other samples"
+done <statuses
+finish
