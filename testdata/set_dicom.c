@@ -199,8 +199,8 @@ static const struct row {
     {"forms/jpeg_lossless", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_JPEG_LOSSLESS, 0, CODED},
     {"forms/jpeg_lossless_16bit", &ot16, paint_extremes, 61, 47, 2, 0, DICOM_JPEG_LOSSLESS, 0, CODED},
     {"forms/jpeg_lossless_rgb", &us, paint_landscape, 60, 40, 3, 0, DICOM_JPEG_LOSSLESS, ODD_FRAGMENTS, CODED},
-    {"forms/jpeg_ls", &ot8, paint_black, 4, 4, 3, 0, DICOM_JPEG_LS, 0, VERBATIM},
-    {"forms/jpeg_ls_fragments", &ot8, paint_black, 4, 4, 2, 0, DICOM_JPEG_LS, ODD_FRAGMENTS | ODD_ZEROS, VERBATIM},
+    {"forms/jpeg_ls", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_JPEG_LS, 0, CODED},
+    {"forms/jpeg_ls_fragments", &ot8, paint_texture, 61, 47, 3, 0, DICOM_JPEG_LS, ODD_FRAGMENTS | ODD_ZEROS, CODED},
     {"forms/rle_garbage", &ot8, paint_black, 64, 64, 2, 0, DICOM_RLE, ODD_GARBAGE, VERBATIM},
     {"forms/jpeg_garbage", &ot8, paint_black, 64, 64, 2, 0, DICOM_JPEG, ODD_GARBAGE, VERBATIM},
     {"forms/jpeg_lossless_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LOSSLESS, ODD_GARBAGE, VERBATIM},
@@ -261,6 +261,9 @@ static const struct row {
     {"odd/unknown_length", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_UNKNOWN_LENGTH, VERBATIM},
     {"odd/no_pixels", &report, paint_black, 1, 1, 1, 0, DICOM_EXPLICIT, ODD_NO_PIXELS, VERBATIM},
     {"odd/no_pixels_behind", &report, paint_black, 1, 1, 1, 0, DICOM_EXPLICIT, ODD_NO_PIXELS | ODD_BEHIND, VERBATIM},
+    /* rows that came later; the seed of a picture is its row, so that rows above keep their places */
+    {"forms/jpeg_ls_rgb", &us, paint_screen, 100, 80, 2, 0, DICOM_JPEG_LS, 0, CODED},
+    {"forms/jpeg_ls_16bit", &ot16, paint_noise, 61, 47, 1, 0, DICOM_JPEG_LS, 0, CODED},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

@@ -358,7 +358,7 @@ static void put_stream(struct bytes *out, const struct dicom *dicom, const struc
     else if (dicom->syntax == DICOM_RLE)
         put_rle_frame(out, dicom, planes);
     else if (dicom->syntax == DICOM_JPEG_LS)
-        jpeg_put_ls_example(out);
+        jpeg_put_ls(out, planes, dicom->kind->components, dicom->kind->bits_stored);
     else
         jpeg_put_lossless(out, planes, dicom->kind->components, dicom->kind->bits_stored);
     if (out->size % 2) bytes_put_u8(out, 0);

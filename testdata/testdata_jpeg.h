@@ -9,7 +9,8 @@
  * number of bits. All codes are of 5 bits. */
 void jpeg_put_lossless(struct bytes *out, const struct canvas *planes, int components, int bits);
 
-/* Writes the example of ITU-T T.87, H.3: 4 x 4 samples of 8 bits. */
-void jpeg_put_ls_example(struct bytes *out);
+/* Writes planes of one image as a stream of JPEG-LS without loss (ITU-T T.87). Samples have 8 to 16 bits. The lines of
+ * several components, four at most, are interleaved. */
+void jpeg_put_ls(struct bytes *out, const struct canvas *planes, int components, int bits);
 
 #endif

@@ -80,6 +80,7 @@ static const struct scenario scenarios[] = {
     {"deflated", {"a.dcm=dicom/forms/deflated.dcm"}, {NULL}, {"compress", "-q", "a.dcm"}, NULL},
     {"rle", {"a.dcm=" RLE}, {NULL}, {"compress", "-q", "a.dcm"}, NULL},
     {"jpeg_lossless", {"a.dcm=dicom/forms/jpeg_lossless_16bit.dcm"}, {NULL}, {"compress", "-q", "a.dcm"}, NULL},
+    {"jpeg_ls", {"a.dcm=dicom/forms/jpeg_ls_fragments.dcm"}, {NULL}, {"compress", "-q", "a.dcm"}, NULL},
     {"png", {"a.png=" PNG, "@other=png/interlaced/rgb8.png"}, {NULL}, {"compress", "-q", "a.png"}, "a.png"},
     {"png_lossy", {"a.png=" PNG}, {NULL}, {"compress", "-q", "--psnr", "40", "a.png"}, NULL},
     {"pnm", {"a.pgm=" PGM, "@other=" PGM2}, {NULL}, {"compress", "-q", "-T", "2", "a.pgm"}, "a.pgm"},
