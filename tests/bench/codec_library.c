@@ -6,6 +6,7 @@
 
 #include "tessera.h"
 
+#include "io/formats/streams/deflate.h"
 #include "tests/plain_image.h"
 
 static double cpu_seconds(void)
@@ -86,4 +87,28 @@ double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
     const double start = cpu_seconds();
     const enum tsr_status status = tsr_decode_frame(engine, &image, payload, size, raster, &error);
     return status == TSR_OK ? cpu_seconds() - start : -1;
+}
+
+/* For deflate_streams.py: the functions of deflate.h, without errors. */
+int bench_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
+                       struct tsr_bytes *residue);
+int bench_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
+                        struct tsr_bytes *stream);
+void bench_bytes_free(struct tsr_bytes *bytes);
+
+int bench_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
+                       struct tsr_bytes *residue)
+{
+    return tsr_deflate_read(stream, size, used, plain, residue, NULL);
+}
+
+int bench_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
+                        struct tsr_bytes *stream)
+{
+    return tsr_deflate_write(plain, plain_size, residue, size, stream, NULL);
+}
+
+void bench_bytes_free(struct tsr_bytes *bytes)
+{
+    tsr_bytes_free(bytes);
 }

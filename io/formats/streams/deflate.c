@@ -1,0 +1,163 @@
+/* A deflate stream becomes plain bytes and a residue, and back. FORMAT.md 4.9. */
+#include "deflate_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/container/section.h"
+
+static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_tokens *tokens, size_t bytes,
+                              struct tsr_error *error)
+{
+    TSR_TRY(tsr_bytes_reserve(plain, bytes, error));
+    uint8_t *to = plain->bytes;
+    size_t at = plain->size;
+    for (size_t i = 0; i < tokens->count; i++) {
+        const uint32_t token = tokens->tokens[i], distance = token & 65535, length = deflate_length(token);
+        if (length == 0) {
+            to[at++] = (uint8_t)token;
+            continue;
+        }
+        if (distance > at) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream copies from before its begin");
+        if (distance >= length)
+            memcpy(to + at, to + at - distance, length);
+        else
+            for (uint32_t k = 0; k < length; k++) to[at + k] = to[at + k - distance];
+        at += length;
+    }
+    plain->size = at;
+    return TSR_OK;
+}
+
+/* Inflates all blocks, and notes where empty ones stand before the end. */
+static enum tsr_status inflate_all(struct deflate_source *source, struct deflate_block *block, struct tsr_bytes *plain,
+                                   struct deflate_tokens *empty, struct tsr_error *error)
+{
+    const size_t limit = plain->limit < DEFLATE_PLAIN_LIMIT ? plain->limit : DEFLATE_PLAIN_LIMIT;
+    do {
+        size_t bytes = 0;
+        const uint8_t *stored = NULL;
+        TSR_TRY(tsr_deflate_block(source, block, limit - plain->size, &bytes, &stored, error));
+        if (bytes == 0) TSR_TRY(tsr_deflate_push(empty, (uint32_t)plain->size, error));
+        if (block->type == DEFLATE_STORED)
+            TSR_TRY(tsr_bytes_put(plain, stored, bytes, error));
+        else
+            TSR_TRY(expand(plain, &block->tokens, bytes, error));
+    } while (!block->final);
+    while (empty->count > 0 && empty->tokens[empty->count - 1] == plain->size) empty->count--;
+    return TSR_OK;
+}
+
+static enum tsr_status put_parameters(struct tsr_bytes *residue, const struct deflate_parameters *p, uint32_t padding,
+                                      struct tsr_error *error)
+{
+    const uint8_t head[2] = {(uint8_t)(p->level | p->strategy << 4 | (p->flags & DEFLATE_FORGETS ? 128 : 0)),
+                             (uint8_t)((p->memory & 15) | (p->window - 8) << 4 | (padding ? 128 : 0))};
+    const uint32_t fields[] = {p->finder, p->flags, p->hash_bits, p->reach, p->good,
+                               p->lazy,   p->nice,  p->chain,     p->far,   p->symbols};
+    TSR_TRY(tsr_bytes_put(residue, head, 2, error));
+    if (padding) TSR_TRY(tsr_bytes_put_varint(residue, padding, error));
+    if (p->level != DEFLATE_OTHER) return TSR_OK;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        TSR_TRY(tsr_bytes_put_varint(residue, fields[i], error));
+    return TSR_OK;
+}
+
+static bool get_parameters(struct tsr_cursor *in, struct deflate_parameters *p, uint32_t *padding)
+{
+    uint32_t fields[10] = {0};
+    memset(p, 0, sizeof *p);
+    const uint8_t first = tsr_get_u8(in), second = tsr_get_u8(in);
+    p->level = first & 15;
+    p->strategy = first >> 4 & 7;
+    p->flags = first & 128 ? DEFLATE_FORGETS : 0;
+    p->memory = second & 15;
+    p->window = (uint8_t)(8 + (second >> 4 & 7));
+    *padding = second & 128 ? (uint32_t)(tsr_get_varint(in) & 127) : 0;
+    if (p->level == DEFLATE_OTHER) {
+        for (size_t i = 0; i < 10; i++) {
+            const uint64_t value = tsr_get_varint(in);
+            if (value > INT32_MAX || (i < 3 && value > 255)) in->bad = true;
+            fields[i] = (uint32_t)value;
+        }
+        p->finder = (uint8_t)fields[0];
+        p->flags = (uint8_t)fields[1];
+        p->hash_bits = (uint8_t)fields[2];
+        p->reach = fields[3];
+        p->good = fields[4];
+        p->lazy = fields[5];
+        p->nice = fields[6];
+        p->chain = fields[7];
+        p->far = fields[8];
+        p->symbols = fields[9];
+    }
+    return !in->bad && tsr_deflate_derive(p);
+}
+
+static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_source *source, struct tsr_bytes *plain,
+                                   struct deflate_tokens *empty, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct deflate_source begin = *source;
+    struct deflate_parameters parameters;
+    TSR_TRY(inflate_all(source, &c->block, plain, empty, error));
+    struct deflate_source again = begin;
+    c->segments = empty->tokens;
+    c->segment_count = empty->count;
+    TSR_TRY(tsr_deflate_choose(c, &begin, plain, &parameters, error));
+    TSR_TRY(put_parameters(residue, &parameters, (uint32_t)(source->bits & ((1u << (source->count & 7)) - 1)), error));
+    c->source = &again;
+    c->stop = SIZE_MAX;
+    tsr_deflate_begin(&c->model, &parameters, plain->bytes, plain->size);
+    tsr_deflate_range_write(&c->range, residue);
+    TSR_TRY(tsr_deflate_code(c));
+    tsr_deflate_range_end(&c->range);
+    return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")
+                           : TSR_OK;
+}
+
+enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
+                                 struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct deflate_source source = {.stream = stream, .size = size};
+    struct deflate_tokens empty = {0};
+    struct deflate_coder *coder = calloc(1, sizeof *coder);
+    if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
+    coder->error = error;
+    const enum tsr_status status = read_stream(coder, &source, plain, &empty, residue, error);
+    *used = source.at - source.count / 8;
+    free(empty.tokens);
+    free(coder->block.tokens.tokens);
+    free(coder);
+    return status;
+}
+
+static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *in, const uint8_t *plain, size_t size,
+                                    struct tsr_bytes *stream, struct tsr_error *error)
+{
+    struct deflate_parameters parameters;
+    struct deflate_sink sink = {.stream = stream};
+    uint32_t padding = 0;
+    if (size > DEFLATE_PLAIN_LIMIT || !get_parameters(in, &parameters, &padding))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is damaged");
+    c->sink = &sink;
+    c->stop = SIZE_MAX;
+    tsr_deflate_begin(&c->model, &parameters, plain, size);
+    tsr_deflate_range_read(&c->range, in->bytes + in->at, in->size - in->at);
+    TSR_TRY(tsr_deflate_code(c));
+    if (padding >> (-sink.count & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
+    const uint8_t last = (uint8_t)(sink.bits | padding << sink.count);
+    return sink.count > 0 ? tsr_bytes_put(stream, &last, 1, error) : TSR_OK;
+}
+
+enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
+                                  struct tsr_bytes *stream, struct tsr_error *error)
+{
+    struct tsr_cursor in = {residue, size, 0, false};
+    struct deflate_coder *coder = calloc(1, sizeof *coder);
+    if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
+    coder->error = error;
+    const enum tsr_status status = write_stream(coder, &in, plain, plain_size, stream, error);
+    free(coder->block.tokens.tokens);
+    free(coder);
+    return status;
+}

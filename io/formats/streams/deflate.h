@@ -1,0 +1,24 @@
+/* Deflate streams (RFC 1951, raw) and how their bytes are made again. A stream becomes its plain bytes and a residue:
+ * parameters of a model of zlib's encoder, and where the stream deviates from what the model does. FORMAT.md 4.9. */
+#ifndef TSR_IO_FORMATS_STREAMS_DEFLATE_H
+#define TSR_IO_FORMATS_STREAMS_DEFLATE_H
+
+#include "stream.h"
+
+/* Memory at work beside the arguments: this, and a few bytes for each token of the longest block, which has no more
+ * tokens than plain bytes. */
+#define TSR_DEFLATE_MEMORY ((size_t)3 << 20)
+#define TSR_DEFLATE_MEMORY_PER_TOKEN ((size_t)8) /* while the array grows; then 4 */
+
+/* Inflates; appends the plain bytes, and the residue. *used: bytes of the stream up to its end (the rest is the
+ * caller's). The plain bytes start empty. Errors: TSR_ERROR_CORRUPT (not a whole deflate stream, or over a limit of
+ * plain or residue), TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
+                                 struct tsr_bytes *residue, struct tsr_error *error);
+
+/* Makes the stream again, and appends it. Any plain bytes and any residue are taken: what is not valid is
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
+                                  struct tsr_bytes *stream, struct tsr_error *error);
+
+#endif

@@ -1,0 +1,180 @@
+/* Chooses the parameters of the model: those with the smallest residue of the stream's beginning. */
+#include "deflate_parts.h"
+
+#include <string.h>
+
+enum { TRIAL = 65536 };
+
+struct trial {
+    struct deflate_coder *coder;
+    const struct deflate_source *begin;
+    const struct tsr_bytes *plain;
+    struct deflate_parameters best;
+    size_t best_size, stop;
+    struct tsr_bytes scratch;
+};
+
+/* The size of the residue up to the trial's stop; SIZE_MAX if it is not below most. */
+static size_t measure(struct trial *t, const struct deflate_parameters *parameters, size_t most)
+{
+    struct deflate_coder *c = t->coder;
+    struct deflate_source source = *t->begin;
+    t->scratch.size = 0;
+    t->scratch.limit = most;
+    c->source = &source;
+    c->stop = t->stop;
+    c->block.most = t->stop;
+    tsr_deflate_begin(&c->model, parameters, t->plain->bytes, t->plain->size);
+    tsr_deflate_range_write(&c->range, &t->scratch);
+    const enum tsr_status status = tsr_deflate_code(c);
+    c->block.most = 0;
+    return status != TSR_OK || c->range.failed ? SIZE_MAX : t->scratch.size;
+}
+
+static void attempt(struct trial *t, struct deflate_parameters parameters)
+{
+    if (!tsr_deflate_derive(&parameters)) return;
+    const size_t size = measure(t, &parameters, t->best_size);
+    if (size >= t->best_size) return;
+    t->best = parameters;
+    t->best_size = size;
+}
+
+struct facts {
+    bool matches, runs_only, stored_only;
+    uint32_t farthest, longest_block, first_block;
+    uint32_t blocks;
+};
+
+static void look(const struct deflate_source *begin, size_t plain, struct deflate_block *block, struct facts *f)
+{
+    struct deflate_source source = *begin;
+    size_t made = 0;
+    *f = (struct facts){.runs_only = true, .stored_only = true};
+    do {
+        size_t bytes = 0;
+        const uint8_t *stored;
+        block->most = 4 * TRIAL;
+        if (tsr_deflate_block(&source, block, plain - made, &bytes, &stored, NULL) != TSR_OK) break;
+        made += bytes;
+        f->stored_only &= block->type == DEFLATE_STORED;
+        for (size_t i = 0; i < block->tokens.count; i++) {
+            const uint32_t token = block->tokens.tokens[i];
+            if (token < 256) continue;
+            f->matches = true;
+            if ((token & 65535) != 1) f->runs_only = false;
+            if ((token & 65535) > f->farthest) f->farthest = token & 65535;
+        }
+        if (f->blocks++ == 0) f->first_block = (uint32_t)block->tokens.count;
+        if (block->tokens.count > f->longest_block) f->longest_block = (uint32_t)block->tokens.count;
+        if (block->tokens.count == block->most) break;
+    } while (!block->final && made < 8 * (size_t)TRIAL);
+    block->most = 0;
+}
+
+static uint8_t memory_of(const struct facts *f)
+{
+    for (uint8_t m = 1; m <= 9; m++)
+        if (f->longest_block == (1u << (m + 6)) - 1) return m;
+    return f->longest_block > 16383 ? 9 : 8;
+}
+
+static void levels(struct trial *t, struct deflate_parameters p)
+{
+    static const uint8_t order[] = {6, 9, 1, 2, 3, 4, 5, 7, 8};
+    for (size_t i = 0; i < sizeof order; i++) {
+        p.level = order[i];
+        attempt(t, p);
+    }
+}
+
+/* zlib's levels, then what else differs, from the best. */
+static void zlib_like(struct trial *t, const struct facts *f)
+{
+    struct deflate_parameters p = {.level = 6, .memory = memory_of(f), .window = 15};
+    if (f->stored_only) p.level = 0;
+    if (f->stored_only) attempt(t, p);
+    if (!f->matches) p.strategy = STRATEGY_LITERALS;
+    if (!f->matches) attempt(t, p);
+    if (f->matches && f->runs_only) p.strategy = STRATEGY_RUNS;
+    if (f->matches && f->runs_only) attempt(t, p);
+    p.strategy = STRATEGY_DEFAULT;
+    levels(t, p);
+    for (uint8_t memory = 9; memory >= 1; memory--) {
+        p = t->best;
+        if (memory == p.memory || (f->blocks > 2 && memory != 9 && memory != 8)) continue;
+        if (memory < 6 && f->longest_block > 8191) continue;
+        p.memory = memory;
+        attempt(t, p);
+    }
+    p = t->best;
+    p.strategy = STRATEGY_FILTERED;
+    levels(t, p);
+    p = t->best;
+    p.strategy = STRATEGY_FIXED;
+    attempt(t, p);
+    for (uint8_t window = 14; window >= 9 && f->farthest <= (1u << window) - 262; window--) {
+        p = t->best;
+        p.window = window;
+        attempt(t, p);
+    }
+}
+
+static void vary(struct trial *t, uint32_t *field, struct deflate_parameters *p, const uint32_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        *p = t->best;
+        *field = values[i];
+        attempt(t, *p);
+    }
+}
+
+/* Other encoders: each field in turn. */
+static void others(struct trial *t)
+{
+    static const uint32_t chains[] = {1, 2, 16, 64, 256, 4096}, lazies[] = {1, 4, 16, 32, 64, 258};
+    static const uint32_t nices[] = {16, 32, 64, 128, 258}, fars[] = {32768, 4096, 8192, 1024};
+    struct deflate_parameters p = t->best;
+    p.level = DEFLATE_OTHER;
+    p.finder = DEFLATE_LAZY;
+    p.flags = (uint8_t)((p.flags & DEFLATE_FORGETS) | DEFLATE_FROM_FIRST);
+    p.reach = DEFLATE_WINDOW;
+    p.good = 258;
+    p.lazy = 258;
+    p.nice = 258;
+    p.chain = 256;
+    p.far = 8192;
+    p.hash_bits = 16;
+    p.symbols = 0;
+    attempt(t, p);
+    p.finder = DEFLATE_GREEDY;
+    attempt(t, p);
+    if (t->best.level != DEFLATE_OTHER) return;
+    vary(t, &p.chain, &p, chains, sizeof chains / sizeof *chains);
+    vary(t, &p.lazy, &p, lazies, sizeof lazies / sizeof *lazies);
+    vary(t, &p.nice, &p, nices, sizeof nices / sizeof *nices);
+    vary(t, &p.far, &p, fars, sizeof fars / sizeof *fars);
+}
+
+enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_source *begin,
+                                   const struct tsr_bytes *plain, struct deflate_parameters *chosen,
+                                   struct tsr_error *error)
+{
+    struct trial t = {.coder = coder, .begin = begin, .plain = plain, .best_size = SIZE_MAX, .stop = TRIAL};
+    struct facts f;
+    struct tsr_error *asked = coder->error;
+    coder->error = NULL;
+    look(begin, plain->size, &coder->block, &f);
+    zlib_like(&t, &f);
+    if (t.best_size > 32) others(&t);
+    if (coder->segment_count > 0) {
+        struct deflate_parameters p = t.best;
+        p.flags |= DEFLATE_FORGETS;
+        attempt(&t, p);
+    }
+    tsr_bytes_free(&t.scratch);
+    coder->error = asked;
+    if (t.best_size == SIZE_MAX) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
+    *chosen = t.best;
+    return TSR_OK;
+}

@@ -1,0 +1,246 @@
+/* Reads the blocks of a deflate stream as tokens. RFC 1951. See deflate_parts.h. */
+#include "deflate_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAST_BITS = 10, CODE_BITS = 15, CODES = 288 };
+
+/* A code, canonical. fast: symbol << 4 | length by the next bits; 0: longer. */
+struct code {
+    uint16_t fast[1 << FAST_BITS];
+    uint16_t count[CODE_BITS + 1], sorted[CODES];
+};
+
+enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
+{
+    if (tokens->count == tokens->capacity) {
+        const size_t capacity = tokens->capacity ? 2 * tokens->capacity : 4096;
+        if (capacity > SIZE_MAX / sizeof *tokens->tokens) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory");
+        uint32_t *grown = realloc(tokens->tokens, capacity * sizeof *grown);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu tokens", capacity);
+        tokens->tokens = grown;
+        tokens->capacity = capacity;
+    }
+    tokens->tokens[tokens->count++] = token;
+    return TSR_OK;
+}
+
+static uint32_t reverse(uint32_t code, uint32_t length)
+{
+    uint32_t reversed = 0;
+    for (; length > 0; length--, code >>= 1) reversed = reversed << 1 | (code & 1);
+    return reversed;
+}
+
+/* False if there are more codes than bits allow. */
+static bool make_code(struct code *code, const uint8_t *lengths, uint32_t symbols)
+{
+    uint16_t offset[CODE_BITS + 2] = {0};
+    uint32_t first[CODE_BITS + 2] = {0};
+    memset(code, 0, sizeof *code);
+    for (uint32_t s = 0; s < symbols; s++) code->count[lengths[s]]++;
+    code->count[0] = 0;
+    int32_t left = 1;
+    for (uint32_t n = 1; n <= CODE_BITS; n++) {
+        left = 2 * left - code->count[n];
+        if (left < 0) return false;
+        first[n + 1] = (first[n] + code->count[n]) << 1;
+        offset[n + 1] = (uint16_t)(offset[n] + code->count[n]);
+    }
+    for (uint32_t s = 0; s < symbols; s++) {
+        const uint32_t length = lengths[s];
+        if (length == 0) continue;
+        code->sorted[offset[length]++] = (uint16_t)s;
+        const uint32_t bits = reverse(first[length]++, length);
+        if (length <= FAST_BITS)
+            for (uint32_t k = bits; k < 1 << FAST_BITS; k += 1u << length) code->fast[k] = (uint16_t)(s << 4 | length);
+    }
+    return true;
+}
+
+static void refill(struct deflate_source *source)
+{
+    while (source->count <= 56 && source->at < source->size) {
+        source->bits |= (uint64_t)source->stream[source->at++] << source->count;
+        source->count += 8;
+    }
+}
+
+/* At most 32 bits. False if the stream ends before. */
+static bool get_bits(struct deflate_source *source, uint32_t bits, uint32_t *value)
+{
+    if (source->count < bits) refill(source);
+    if (source->count < bits) return false;
+    *value = (uint32_t)(source->bits & (((uint64_t)1 << bits) - 1));
+    source->bits >>= bits;
+    source->count -= bits;
+    return true;
+}
+
+/* The next symbol; 65535: no such code, or the end. There is room for 48 bits if the stream does not end. */
+static uint32_t get_symbol(struct deflate_source *source, const struct code *code)
+{
+    const uint32_t found = code->fast[source->bits & ((1 << FAST_BITS) - 1)];
+    if (found) {
+        const uint32_t length = found & 15;
+        if (length > source->count) return 65535;
+        source->bits >>= length;
+        source->count -= length;
+        return found >> 4;
+    }
+    uint32_t value = 0, first = 0, index = 0;
+    for (uint32_t n = 1; n <= CODE_BITS && n <= source->count; n++) {
+        value |= (uint32_t)(source->bits >> (n - 1)) & 1;
+        if (value - first < code->count[n]) {
+            source->bits >>= n;
+            source->count -= n;
+            return code->sorted[index + value - first];
+        }
+        index += code->count[n];
+        first = (first + code->count[n]) << 1;
+        value <<= 1;
+    }
+    return 65535;
+}
+
+static enum tsr_status ends(struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream ends too early, or has an unknown code");
+}
+
+static enum tsr_status get_lengths(struct deflate_source *source, struct deflate_head *head, struct tsr_error *error)
+{
+    static const uint8_t extra[] = {2, 3, 7}, least[] = {3, 3, 11};
+    struct code kinds;
+    if (!make_code(&kinds, head->kind_lengths, DEFLATE_KINDS)) return ends(error);
+    const uint32_t all = head->literals + head->distances;
+    head->op_count = 0;
+    for (uint32_t i = 0; i < all;) {
+        refill(source);
+        const uint32_t symbol = get_symbol(source, &kinds);
+        if (symbol > 18 || (symbol == 16 && i == 0)) return ends(error);
+        uint32_t value = 0, run = 1;
+        if (symbol >= 16) {
+            if (!get_bits(source, extra[symbol - 16], &value)) return ends(error);
+            run = value + least[symbol - 16];
+            if (run > all - i) return ends(error);
+        }
+        head->ops[head->op_count++] = (struct deflate_op){(uint8_t)symbol, (uint8_t)value};
+        memset(head->lengths + i, symbol < 16 ? (int)symbol : symbol == 16 ? head->lengths[i - 1] : 0, run);
+        i += run;
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status get_head(struct deflate_source *source, struct deflate_head *head, struct tsr_error *error)
+{
+    uint32_t sizes = 0;
+    if (!get_bits(source, 14, &sizes)) return ends(error);
+    head->literals = 257 + (sizes & 31);
+    head->distances = 1 + (sizes >> 5 & 31);
+    head->kinds = 4 + (sizes >> 10);
+    if (head->literals > DEFLATE_LITERALS || head->distances > DEFLATE_DISTANCES)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block has too many codes");
+    memset(head->lengths, 0, sizeof head->lengths);
+    memset(head->kind_lengths, 0, sizeof head->kind_lengths);
+    for (uint32_t i = 0; i < head->kinds; i++) {
+        uint32_t length = 0;
+        if (!get_bits(source, 3, &length)) return ends(error);
+        head->kind_lengths[tsr_deflate_kind_order[i]] = (uint8_t)length;
+    }
+    return get_lengths(source, head, error);
+}
+
+/* The length or distance that a symbol begins. */
+static bool get_value(struct deflate_source *source, uint32_t v, uint32_t per, uint32_t *value)
+{
+    if (v < 2 * per) {
+        *value = v;
+        return true;
+    }
+    const uint32_t bits = v / per - 1;
+    uint32_t extra = 0;
+    if (!get_bits(source, bits, &extra)) return false;
+    *value = ((per + v % per) << bits) + extra;
+    return true;
+}
+
+static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_block *block,
+                                  const struct code *literals, const struct code *distances, size_t limit,
+                                  size_t *bytes, struct tsr_error *error)
+{
+    for (size_t made = 0;;) {
+        refill(source);
+        const uint32_t symbol = get_symbol(source, literals);
+        uint32_t token = symbol, length = 1;
+        if (symbol == 256 || (block->most > 0 && block->tokens.count == block->most)) {
+            *bytes = made;
+            return TSR_OK;
+        }
+        if (symbol > 256) {
+            uint32_t distance = 0;
+            if (symbol > 285) return ends(error);
+            if (symbol == 285)
+                length = DEFLATE_MOST - DEFLATE_LEAST;
+            else if (!get_value(source, symbol - 257, 4, &length))
+                return ends(error);
+            else if (length == DEFLATE_MOST - DEFLATE_LEAST)
+                return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a length of 258 in the longer form");
+            length += DEFLATE_LEAST;
+            const uint32_t far = get_symbol(source, distances);
+            if (far >= DEFLATE_DISTANCES || !get_value(source, far, 2, &distance)) return ends(error);
+            token = deflate_match(length, distance + 1);
+        }
+        made += length;
+        if (made > limit) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has too many bytes");
+        TSR_TRY(tsr_deflate_push(&block->tokens, token, error));
+    }
+}
+
+static enum tsr_status get_stored(struct deflate_source *source, struct deflate_block *block, size_t limit,
+                                  size_t *bytes, const uint8_t **stored, struct tsr_error *error)
+{
+    uint32_t sizes = 0;
+    refill(source);
+    if (!get_bits(source, source->count & 7, &block->padding) || !get_bits(source, 32, &sizes)) return ends(error);
+    const uint32_t size = sizes & 65535;
+    if (size != (sizes >> 16 ^ 65535)) return tsr_fail(error, TSR_ERROR_CORRUPT, "a stored block's size is damaged");
+    source->at -= source->count / 8;
+    source->bits = 0;
+    source->count = 0;
+    if (size > source->size - source->at || size > limit) return ends(error);
+    *stored = source->stream + source->at;
+    source->at += size;
+    block->stored = *bytes = size;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
+                                  size_t *bytes, const uint8_t **stored, struct tsr_error *error)
+{
+    struct code literals, distances;
+    uint8_t fixed[288 + 32];
+    uint32_t bits = 0;
+    block->tokens.count = 0;
+    block->padding = 0;
+    if (!get_bits(source, 3, &bits)) return ends(error);
+    block->final = bits & 1;
+    if (bits >> 1 == 3) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block of an unknown type");
+    block->type = (enum deflate_type)(bits >> 1);
+    if (block->type == DEFLATE_STORED) return get_stored(source, block, limit, bytes, stored, error);
+    const uint8_t *lengths = fixed, *far = fixed + 288;
+    uint32_t literal_count = 288, distance_count = 32;
+    if (block->type == DEFLATE_DYNAMIC) {
+        TSR_TRY(get_head(source, &block->head, error));
+        lengths = block->head.lengths;
+        literal_count = block->head.literals;
+        far = lengths + literal_count;
+        distance_count = block->head.distances;
+    } else {
+        tsr_deflate_fixed(fixed, fixed + 288);
+    }
+    if (!make_code(&literals, lengths, literal_count) || !make_code(&distances, far, distance_count))
+        return ends(error);
+    return get_tokens(source, block, &literals, &distances, limit, bytes, error);
+}

@@ -1,0 +1,222 @@
+/* What the files of the deflate coder share. FORMAT.md 4.9. */
+#ifndef TSR_IO_FORMATS_STREAMS_DEFLATE_PARTS_H
+#define TSR_IO_FORMATS_STREAMS_DEFLATE_PARTS_H
+
+#include "deflate.h"
+#include "transform/status.h"
+
+enum {
+    DEFLATE_LEAST = 3,  /* bytes of a match */
+    DEFLATE_MOST = 258, /* bytes of a match */
+    DEFLATE_WINDOW = 32768,
+    DEFLATE_LITERALS = 286,
+    DEFLATE_DISTANCES = 30,
+    DEFLATE_LENGTHS = DEFLATE_LITERALS + DEFLATE_DISTANCES,
+    DEFLATE_KINDS = 19, /* of code lengths */
+    DEFLATE_RING = 65536,
+    DEFLATE_PIECE = 16384 /* tokens */
+};
+#define DEFLATE_PLAIN_LIMIT ((size_t)1 << 31)
+
+/* A token is 0 .. 255 for a literal, or length << 16 | distance. */
+static inline uint32_t deflate_match(uint32_t length, uint32_t distance)
+{
+    return length << 16 | distance;
+}
+
+static inline uint32_t deflate_length(uint32_t token)
+{
+    return token >> 16;
+}
+
+struct deflate_tokens {
+    uint32_t *tokens; /* allocated */
+    size_t count, capacity;
+};
+enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error);
+
+/* Plain bits of 0 .. 30: log2, floored. The value is not 0. */
+static inline uint32_t deflate_log2(uint32_t value)
+{
+    uint32_t n = 0;
+    while (value >>= 1) n++;
+    return n;
+}
+
+/* Symbols of lengths (from 257) and distances, with the number of bits that follow them. */
+static inline uint32_t deflate_length_symbol(uint32_t length, uint32_t *extra)
+{
+    const uint32_t v = length - DEFLATE_LEAST;
+    *extra = 0;
+    if (length == DEFLATE_MOST) return 285;
+    if (v < 8) return 257 + v;
+    const uint32_t b = deflate_log2(v);
+    *extra = b - 2;
+    return 257 + ((b - 1) << 2) + ((v >> (b - 2)) & 3);
+}
+
+static inline uint32_t deflate_distance_symbol(uint32_t distance, uint32_t *extra)
+{
+    const uint32_t v = distance - 1;
+    *extra = 0;
+    if (v < 4) return v;
+    const uint32_t b = deflate_log2(v);
+    *extra = b - 1;
+    return 2 * b + ((v >> (b - 1)) & 1);
+}
+
+enum deflate_type { DEFLATE_STORED, DEFLATE_FIXED, DEFLATE_DYNAMIC };
+
+/* The head of a dynamic block. An op is a symbol of the code of code lengths, with what follows it. */
+struct deflate_op {
+    uint8_t symbol, extra;
+};
+struct deflate_head {
+    uint32_t literals, distances, kinds; /* numbers of lengths that are sent */
+    uint8_t lengths[DEFLATE_LENGTHS];    /* literals, then distances, without a gap */
+    uint8_t kind_lengths[DEFLATE_KINDS]; /* by symbol */
+    struct deflate_op ops[DEFLATE_LENGTHS];
+    uint32_t op_count;
+};
+
+/* One block. Its bytes are the tokens', or stored. */
+struct deflate_block {
+    enum deflate_type type;
+    bool final;
+    uint32_t padding; /* bits before a stored block's size */
+    size_t stored;    /* bytes of a stored block */
+    size_t most;      /* reading stops after so many tokens; 0: does not */
+    struct deflate_tokens tokens;
+    struct deflate_head head;
+};
+
+/* Reading: bits from the lowest of each byte. */
+struct deflate_source {
+    const uint8_t *stream;
+    size_t size, at;
+    uint64_t bits;
+    uint32_t count;
+};
+/* Reads a block: of tokens, or where its stored bytes stand. At most limit bytes are made. *bytes: those made. */
+enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
+                                  size_t *bytes, const uint8_t **stored, struct tsr_error *error);
+
+/* The model of zlib's encoder. */
+enum deflate_finder { DEFLATE_NONE, DEFLATE_GREEDY, DEFLATE_LAZY, DEFLATE_RUNS, DEFLATE_COPY };
+enum { DEFLATE_FILTERED = 1, DEFLATE_ONLY_FIXED = 2, DEFLATE_FORGETS = 4, DEFLATE_FROM_FIRST = 8 };
+struct deflate_parameters {
+    uint8_t level, strategy, memory, window; /* as zlib's; level DEFLATE_OTHER: what follows is free */
+    uint8_t finder, flags, hash_bits;
+    uint32_t reach, good, lazy, nice, chain, far, symbols;
+};
+enum { DEFLATE_OTHER = 15 };
+enum { STRATEGY_DEFAULT, STRATEGY_FILTERED, STRATEGY_LITERALS, STRATEGY_RUNS, STRATEGY_FIXED };
+/* Fills in what follows from level, strategy, memory and window. False if one is not valid. */
+bool tsr_deflate_derive(struct deflate_parameters *parameters);
+
+struct deflate_model {
+    struct deflate_parameters p;
+    const uint8_t *plain;
+    uint32_t at, end; /* of the next token; of the segment */
+    uint32_t size;
+    uint32_t inserted; /* the next position to insert */
+    uint32_t base;     /* of zlib's window */
+    uint32_t carried;  /* the match at `at`, found while its predecessor was looked at; 0: none */
+    uint64_t work;     /* that is left */
+    uint32_t hash_shift, hash_mask;
+    uint32_t head[1 << 16], chain[DEFLATE_RING]; /* positions + 1 */
+};
+void tsr_deflate_begin(struct deflate_model *model, const struct deflate_parameters *parameters, const uint8_t *plain,
+                       size_t size);
+void tsr_deflate_segment(struct deflate_model *model, uint32_t end);
+/* The token at model->at: 0 is a literal. Then advance by the token that stands there. */
+uint32_t tsr_deflate_predict(struct deflate_model *model);
+void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
+void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
+/* The place of the match among those of at least its length, the nearest first; DEFLATE_NO_HOP: not found. And back:
+ * the distance, or 0. */
+#define DEFLATE_NO_HOP UINT32_MAX
+uint32_t tsr_deflate_hop(struct deflate_model *model, uint32_t token);
+uint32_t tsr_deflate_unhop(struct deflate_model *model, uint32_t length, uint32_t hop);
+
+/* Code tables. counts: of literals and lengths (with the end), of distances. */
+struct deflate_counts {
+    uint32_t literals[DEFLATE_LITERALS + 2], distances[DEFLATE_DISTANCES + 2];
+};
+void tsr_deflate_count(struct deflate_counts *counts, const struct deflate_tokens *tokens);
+/* The head that zlib makes, and what its type of a block of so many stored bytes would be. */
+enum deflate_type tsr_deflate_head(const struct deflate_counts *counts, size_t stored, bool may_store, bool only_fixed,
+                                   struct deflate_head *head);
+struct deflate_op tsr_deflate_op(const struct deflate_head *head, uint32_t at);
+/* Lengths of kinds from the ops; returns the number sent. */
+uint32_t tsr_deflate_kinds(const struct deflate_head *head, uint8_t *lengths);
+void tsr_deflate_fixed(uint8_t *literals, uint8_t *distances); /* 288 and 32 lengths */
+extern const uint8_t tsr_deflate_kind_order[DEFLATE_KINDS];
+
+/* Writing. */
+struct deflate_sink {
+    struct tsr_bytes *stream;
+    uint64_t bits;
+    uint32_t count;
+};
+enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct deflate_block *block,
+                                      const uint8_t *stored, struct tsr_error *error);
+
+/* The range coder: one coder for both directions. */
+struct deflate_chance {
+    uint16_t zero; /* of 65536 */
+    uint8_t seen;
+};
+struct deflate_range {
+    struct tsr_bytes *out; /* encodes, if not NULL */
+    uint64_t low;
+    uint32_t range, code, held;
+    uint8_t cache;
+    bool started, failed;
+    const uint8_t *in;
+    size_t size, at;
+};
+void tsr_deflate_range_write(struct deflate_range *range, struct tsr_bytes *out);
+void tsr_deflate_range_read(struct deflate_range *range, const uint8_t *in, size_t size);
+void tsr_deflate_range_end(struct deflate_range *range); /* of writing */
+/* Codes the bit, and returns it. */
+uint32_t tsr_deflate_bit(struct deflate_range *range, struct deflate_chance *chance, uint32_t bit);
+uint32_t tsr_deflate_even(struct deflate_range *range, uint32_t value, uint32_t bits);
+uint32_t tsr_deflate_tree(struct deflate_range *range, struct deflate_chance *tree, uint32_t value, uint32_t bits);
+uint32_t tsr_deflate_number(struct deflate_range *range, struct deflate_chance *chances, uint32_t value);
+enum { DEFLATE_NUMBER = 32 + 32 * 4 }; /* chances of a number */
+
+struct deflate_chances {
+    struct deflate_chance end, stored, stored_same, type[4], type_other[4], final[2], head, marker[2], padding;
+    struct deflate_chance piece, hit[12][16], literal[12], longer[12], same[12], escape[2];
+    struct deflate_chance length[256], delta[2][DEFLATE_NUMBER], hop[3][DEFLATE_NUMBER], count[DEFLATE_NUMBER];
+    struct deflate_chance head_sizes[3], same_length[16], code_length[16][16], op[4], op_symbol[4], op_extra[3][128];
+    struct deflate_chance same_kind, kind[8], segment_rest, segment_same, segment[DEFLATE_NUMBER], tail;
+};
+void tsr_deflate_chances(struct deflate_chances *chances);
+
+/* Codes the blocks. In writing the residue, the blocks come from source; in reading it, they go to sink. */
+struct deflate_coder {
+    struct deflate_range range;
+    struct deflate_chances chances;
+    struct deflate_model model;
+    struct deflate_block block;
+    struct deflate_source *source; /* NULL: reads a residue */
+    struct deflate_sink *sink;
+    const uint32_t *segments; /* ends of segments that the source has */
+    size_t segment_count, segment_at;
+    uint32_t segment_last;
+    uint32_t stored_last;
+    uint32_t history;
+    size_t stop; /* ends where this position is reached; SIZE_MAX: goes on to the end */
+    struct tsr_error *error;
+    uint32_t predicted[DEFLATE_PIECE], hops[DEFLATE_PIECE];
+};
+enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
+
+/* Chooses parameters for the stream. coder is for use. */
+enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_source *begin,
+                                   const struct tsr_bytes *plain, struct deflate_parameters *chosen,
+                                   struct tsr_error *error);
+
+#endif

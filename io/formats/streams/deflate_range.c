@@ -1,0 +1,134 @@
+/* The range coder of deviations. FORMAT.md 4.9.2. */
+#include "deflate_parts.h"
+
+enum { SPARE = 4 }; /* zeros after the end that a reader may take */
+
+void tsr_deflate_range_write(struct deflate_range *r, struct tsr_bytes *out)
+{
+    *r = (struct deflate_range){.out = out, .range = UINT32_MAX};
+}
+
+static uint32_t next_byte(struct deflate_range *r)
+{
+    if (r->at < r->size) return r->in[r->at++];
+    if (r->at++ - r->size >= SPARE) r->failed = true;
+    return 0;
+}
+
+void tsr_deflate_range_read(struct deflate_range *r, const uint8_t *in, size_t size)
+{
+    *r = (struct deflate_range){.range = UINT32_MAX, .in = in, .size = size};
+    for (int i = 0; i < 4; i++) r->code = r->code << 8 | next_byte(r);
+}
+
+static void put(struct deflate_range *r, uint32_t byte)
+{
+    const uint8_t value = (uint8_t)byte;
+    if (tsr_bytes_put(r->out, &value, 1, NULL) != TSR_OK) r->failed = true;
+}
+
+/* Moves the upper byte of low out; a byte waits while a carry may still come. */
+static void shift(struct deflate_range *r)
+{
+    if (r->low < 0xff000000u || r->low > UINT32_MAX) {
+        const uint32_t carry = (uint32_t)(r->low >> 32);
+        if (r->started) put(r, r->cache + carry);
+        for (; r->held > 0; r->held--) put(r, 0xff + carry);
+        r->started = true;
+        r->cache = (uint8_t)(r->low >> 24);
+    } else {
+        r->held++;
+    }
+    r->low = (r->low & 0x00ffffff) << 8;
+}
+
+/* The number of low .. low + range - 1 with the most zeros at its end; these zeros are not written. */
+void tsr_deflate_range_end(struct deflate_range *r)
+{
+    for (int bits = 32; bits >= 0; bits--) {
+        const uint64_t step = (uint64_t)1 << bits, value = (r->low + step - 1) / step * step;
+        if (value - r->low >= r->range) continue;
+        r->low = value;
+        break;
+    }
+    const size_t begin = r->out->size;
+    for (int i = 0; i < 5; i++) shift(r);
+    for (int i = 0; i < SPARE && r->out->size > begin && r->out->bytes[r->out->size - 1] == 0; i++) r->out->size--;
+}
+
+static void narrow(struct deflate_range *r)
+{
+    for (; r->range < 1u << 24; r->range <<= 8) {
+        if (r->out)
+            shift(r);
+        else
+            r->code = r->code << 8 | next_byte(r);
+    }
+}
+
+uint32_t tsr_deflate_bit(struct deflate_range *r, struct deflate_chance *chance, uint32_t bit)
+{
+    static const uint8_t rates[] = {1, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 6};
+    const uint32_t bound = (r->range >> 16) * chance->zero;
+    if (!r->out) bit = r->code >= bound;
+    if (bit == 0) {
+        r->range = bound;
+    } else {
+        r->range -= bound;
+        if (r->out)
+            r->low += bound;
+        else
+            r->code -= bound;
+    }
+    const uint32_t rate = rates[chance->seen];
+    if (chance->seen < sizeof rates - 1) chance->seen++;
+    if (bit == 0)
+        chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> rate));
+    else
+        chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> rate));
+    narrow(r);
+    return bit;
+}
+
+uint32_t tsr_deflate_even(struct deflate_range *r, uint32_t value, uint32_t bits)
+{
+    uint32_t result = 0;
+    while (bits-- > 0) {
+        uint32_t bit = value >> bits & 1;
+        r->range >>= 1;
+        if (!r->out) {
+            bit = r->code >= r->range;
+            if (bit) r->code -= r->range;
+        } else if (bit) {
+            r->low += r->range;
+        }
+        result = result << 1 | bit;
+        narrow(r);
+    }
+    return result;
+}
+
+uint32_t tsr_deflate_tree(struct deflate_range *r, struct deflate_chance *tree, uint32_t value, uint32_t bits)
+{
+    uint32_t node = 1;
+    for (uint32_t i = bits; i-- > 0;) node = node << 1 | tsr_deflate_bit(r, tree + node, value >> i & 1);
+    return node - (1u << bits);
+}
+
+/* value + 1 has n more bits after its first: n ones and a zero, then these; the first two of them have chances. */
+uint32_t tsr_deflate_number(struct deflate_range *r, struct deflate_chance *chances, uint32_t value)
+{
+    const uint32_t bits = deflate_log2(value + 1);
+    uint32_t n = 0;
+    while (n < 31 && tsr_deflate_bit(r, chances + n, n < bits)) n++;
+    const uint32_t first = n < 2 ? n : 2, rest = n - first;
+    const uint32_t top = tsr_deflate_tree(r, chances + 32 + 4 * n, (value + 1) >> rest & ((1u << first) - 1), first);
+    const uint32_t low = tsr_deflate_even(r, (value + 1) & ((1u << rest) - 1), rest);
+    return ((1u << first | top) << rest | low) - 1;
+}
+
+void tsr_deflate_chances(struct deflate_chances *chances)
+{
+    struct deflate_chance *chance = (struct deflate_chance *)chances;
+    for (size_t i = 0; i < sizeof *chances / sizeof *chance; i++) chance[i] = (struct deflate_chance){32768, 0};
+}

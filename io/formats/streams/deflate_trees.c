@@ -1,0 +1,325 @@
+/* Code tables as zlib makes them, and blocks as bits. FORMAT.md 4.9.4. RFC 1951. */
+#include "deflate_parts.h"
+
+#include <string.h>
+
+const uint8_t tsr_deflate_kind_order[DEFLATE_KINDS] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                                       11, 4,  12, 3, 13, 2, 14, 1, 15};
+
+enum { NODES = 2 * DEFLATE_LITERALS + 1 };
+
+struct tree {
+    uint32_t weight[NODES];
+    uint16_t parent[NODES], heap[NODES + 1];
+    uint8_t depth[NODES], length[NODES];
+    uint32_t count; /* in the heap */
+    uint32_t taken; /* heap[taken ..]: nodes that left it, the lightest last */
+};
+
+static bool lighter(const struct tree *t, uint32_t a, uint32_t b)
+{
+    return t->weight[a] < t->weight[b] || (t->weight[a] == t->weight[b] && t->depth[a] <= t->depth[b]);
+}
+
+static void sink_down(struct tree *t, uint32_t k)
+{
+    const uint16_t node = t->heap[k];
+    for (uint32_t j = 2 * k; j <= t->count; j *= 2) {
+        if (j < t->count && lighter(t, t->heap[j + 1], t->heap[j])) j++;
+        if (lighter(t, node, t->heap[j])) break;
+        t->heap[k] = t->heap[j];
+        k = j;
+    }
+    t->heap[k] = node;
+}
+
+static uint16_t take(struct tree *t)
+{
+    const uint16_t node = t->heap[1];
+    t->heap[1] = t->heap[t->count--];
+    sink_down(t, 1);
+    t->heap[--t->taken] = node;
+    return node;
+}
+
+/* Joins the two lightest nodes until one is left. */
+static void join(struct tree *t, uint32_t node)
+{
+    for (; t->count > 1; node++) {
+        const uint16_t a = take(t), b = t->heap[1];
+        t->heap[--t->taken] = b;
+        t->weight[node] = t->weight[a] + t->weight[b];
+        t->depth[node] = (uint8_t)((t->depth[a] > t->depth[b] ? t->depth[a] : t->depth[b]) + 1);
+        t->parent[a] = t->parent[b] = (uint16_t)node;
+        t->heap[1] = (uint16_t)node;
+        sink_down(t, 1);
+    }
+    t->heap[--t->taken] = t->heap[1];
+}
+
+/* Lengths from parents, none above most. */
+static void limit_lengths(struct tree *t, uint32_t symbols, uint32_t most)
+{
+    uint32_t count[17] = {0};
+    int over = 0;
+    t->length[t->heap[t->taken]] = 0;
+    for (uint32_t h = t->taken + 1; h < NODES; h++) {
+        const uint32_t node = t->heap[h];
+        uint32_t length = t->length[t->parent[node]] + 1u;
+        if (length > most) {
+            length = most;
+            over++;
+        }
+        t->length[node] = (uint8_t)length;
+        if (node < symbols) count[length]++;
+    }
+    if (over == 0) return;
+    for (; over > 0; over -= 2) {
+        uint32_t n = most - 1;
+        while (count[n] == 0) n--;
+        count[n]--;
+        count[n + 1] += 2;
+        count[most]--;
+    }
+    uint32_t h = NODES;
+    for (uint32_t n = most; n > 0; n--)
+        while (count[n] > 0) {
+            const uint32_t node = t->heap[--h];
+            if (node >= symbols) continue;
+            t->length[node] = (uint8_t)n;
+            count[n]--;
+        }
+}
+
+/* Returns the number of symbols up to the last that has a code. */
+static uint32_t build(const uint32_t *counts, uint32_t symbols, uint32_t most, uint8_t *lengths)
+{
+    struct tree t;
+    uint32_t last = 0, used = 0;
+    memset(&t, 0, sizeof t);
+    t.taken = NODES;
+    for (uint32_t s = 0; s < symbols; s++) {
+        t.weight[s] = counts[s];
+        if (counts[s] == 0) continue;
+        t.heap[++t.count] = (uint16_t)s;
+        last = s;
+        used++;
+    }
+    for (; used < 2; used++) { /* two codes at least */
+        const uint32_t s = used == 0 ? 0 : last < 2 ? ++last : 0;
+        t.heap[++t.count] = (uint16_t)s;
+        t.weight[s] = 1;
+    }
+    for (uint32_t k = t.count / 2; k > 0; k--) sink_down(&t, k);
+    join(&t, symbols);
+    limit_lengths(&t, symbols, most);
+    for (uint32_t s = 0; s < symbols; s++) lengths[s] = t.weight[s] ? t.length[s] : 0;
+    return last + 1;
+}
+
+void tsr_deflate_count(struct deflate_counts *counts, const struct deflate_tokens *tokens)
+{
+    uint32_t lengths[DEFLATE_MOST + 1] = {0}, extra;
+    memset(counts, 0, sizeof *counts);
+    counts->literals[256] = 1;
+    for (size_t i = 0; i < tokens->count; i++) {
+        const uint32_t token = tokens->tokens[i];
+        if (token < 256) {
+            counts->literals[token]++;
+        } else {
+            lengths[deflate_length(token)]++;
+            counts->distances[deflate_distance_symbol(token & 65535, &extra)]++;
+        }
+    }
+    for (uint32_t n = DEFLATE_LEAST; n <= DEFLATE_MOST; n++)
+        counts->literals[deflate_length_symbol(n, &extra)] += lengths[n];
+}
+
+void tsr_deflate_fixed(uint8_t *literals, uint8_t *distances)
+{
+    for (uint32_t s = 0; s < 288; s++) literals[s] = s < 144 ? 8 : s < 256 ? 9 : s < 280 ? 7 : 8;
+    memset(distances, 5, 32);
+}
+
+/* zlib's choice at lengths[at]: runs do not go from literals to distances. */
+struct deflate_op tsr_deflate_op(const struct deflate_head *head, uint32_t at)
+{
+    const uint32_t part = at < head->literals ? 0 : head->literals;
+    const uint32_t end = part ? head->literals + head->distances : head->literals;
+    const uint8_t length = head->lengths[at];
+    const bool repeats = at > part && head->lengths[at - 1] == length;
+    const uint32_t most = length == 0 ? 138 : 6;
+    uint32_t run = 1;
+    while (run < most && at + run < end && head->lengths[at + run] == length) run++;
+    if (length == 0 && run >= 11) return (struct deflate_op){18, (uint8_t)(run - 11)};
+    if (length == 0 && run >= 3) return (struct deflate_op){17, (uint8_t)(run - 3)};
+    if (length != 0 && run >= 3 && repeats) return (struct deflate_op){16, (uint8_t)(run - 3)};
+    return (struct deflate_op){length, 0};
+}
+
+uint32_t tsr_deflate_kinds(const struct deflate_head *head, uint8_t *lengths)
+{
+    uint32_t counts[DEFLATE_KINDS] = {0}, kinds = DEFLATE_KINDS;
+    for (uint32_t i = 0; i < head->op_count; i++) counts[head->ops[i].symbol]++;
+    build(counts, DEFLATE_KINDS, 7, lengths);
+    while (kinds > 4 && lengths[tsr_deflate_kind_order[kinds - 1]] == 0) kinds--;
+    return kinds;
+}
+
+static uint32_t op_run(struct deflate_op op)
+{
+    return op.symbol < 16 ? 1 : op.symbol == 18 ? op.extra + 11u : op.extra + 3u;
+}
+
+static uint32_t literal_extra(uint32_t symbol)
+{
+    return symbol < 265 || symbol == 285 ? 0 : (symbol - 261) / 4;
+}
+
+static uint32_t distance_extra(uint32_t symbol)
+{
+    return symbol < 4 ? 0 : symbol / 2 - 1;
+}
+
+static uint64_t body_bits(const struct deflate_counts *counts, const uint8_t *literals, const uint8_t *distances,
+                          uint32_t literal_count, uint32_t distance_count)
+{
+    uint64_t bits = 0;
+    for (uint32_t s = 0; s < literal_count; s++)
+        bits += (uint64_t)counts->literals[s] * (literals[s] + literal_extra(s));
+    for (uint32_t s = 0; s < distance_count; s++)
+        bits += (uint64_t)counts->distances[s] * (distances[s] + distance_extra(s));
+    return bits;
+}
+
+static uint64_t head_bits(const struct deflate_head *head)
+{
+    uint64_t bits = 14 + 3 * head->kinds;
+    for (uint32_t i = 0; i < head->op_count; i++) {
+        const uint32_t symbol = head->ops[i].symbol;
+        bits += head->kind_lengths[symbol] + (symbol == 16 ? 2u : symbol == 17 ? 3u : symbol == 18 ? 7u : 0u);
+    }
+    return bits;
+}
+
+enum deflate_type tsr_deflate_head(const struct deflate_counts *counts, size_t stored, bool may_store, bool only_fixed,
+                                   struct deflate_head *head)
+{
+    uint8_t literals[288], distances[32];
+    head->literals = build(counts->literals, DEFLATE_LITERALS, 15, literals);
+    head->distances = build(counts->distances, DEFLATE_DISTANCES, 15, distances);
+    memset(head->lengths, 0, sizeof head->lengths);
+    memcpy(head->lengths, literals, head->literals);
+    memcpy(head->lengths + head->literals, distances, head->distances);
+    head->op_count = 0;
+    for (uint32_t at = 0; at < head->literals + head->distances;) {
+        const struct deflate_op op = tsr_deflate_op(head, at);
+        /* The rest of a run that is too short to repeat is sent length by length. */
+        head->ops[head->op_count++] = op;
+        at += op_run(op);
+    }
+    head->kinds = tsr_deflate_kinds(head, head->kind_lengths);
+    uint64_t best =
+        (head_bits(head) + body_bits(counts, literals, distances, DEFLATE_LITERALS, DEFLATE_DISTANCES) + 10) / 8;
+    tsr_deflate_fixed(literals, distances);
+    const uint64_t fixed = (body_bits(counts, literals, distances, DEFLATE_LITERALS, DEFLATE_DISTANCES) + 10) / 8;
+    if (fixed <= best || only_fixed) best = fixed;
+    if (may_store && stored + 4 <= best) return DEFLATE_STORED;
+    return fixed == best ? DEFLATE_FIXED : DEFLATE_DYNAMIC;
+}
+
+static void put_bits(struct deflate_sink *sink, uint32_t value, uint32_t bits)
+{
+    sink->bits |= (uint64_t)value << sink->count;
+    sink->count += bits;
+    while (sink->count >= 8) {
+        sink->stream->bytes[sink->stream->size++] = (uint8_t)sink->bits;
+        sink->bits >>= 8;
+        sink->count -= 8;
+    }
+}
+
+/* Codes with their first bit lowest. */
+static void make_codes(const uint8_t *lengths, uint32_t symbols, uint16_t *codes)
+{
+    uint32_t count[17] = {0}, next[17] = {0};
+    for (uint32_t s = 0; s < symbols; s++) count[lengths[s]]++;
+    count[0] = 0;
+    for (uint32_t n = 1; n < 16; n++) next[n + 1] = (next[n] + count[n]) << 1;
+    for (uint32_t s = 0; s < symbols; s++) {
+        uint32_t code = lengths[s] ? next[lengths[s]]++ : 0, reversed = 0;
+        for (uint32_t n = 0; n < lengths[s]; n++, code >>= 1) reversed = reversed << 1 | (code & 1);
+        codes[s] = (uint16_t)reversed;
+    }
+}
+
+static void put_head(struct deflate_sink *sink, const struct deflate_head *head)
+{
+    uint16_t codes[DEFLATE_KINDS];
+    make_codes(head->kind_lengths, DEFLATE_KINDS, codes);
+    put_bits(sink, (head->literals - 257) | (head->distances - 1) << 5 | (head->kinds - 4) << 10, 14);
+    for (uint32_t i = 0; i < head->kinds; i++) put_bits(sink, head->kind_lengths[tsr_deflate_kind_order[i]], 3);
+    for (uint32_t i = 0; i < head->op_count; i++) {
+        const struct deflate_op op = head->ops[i];
+        put_bits(sink, codes[op.symbol], head->kind_lengths[op.symbol]);
+        if (op.symbol >= 16) put_bits(sink, op.extra, op.symbol == 16 ? 2 : op.symbol == 17 ? 3 : 7);
+    }
+}
+
+static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *tokens, const uint8_t *literals,
+                       const uint8_t *distances)
+{
+    uint16_t literal_codes[288], distance_codes[32];
+    make_codes(literals, 288, literal_codes);
+    make_codes(distances, 32, distance_codes);
+    for (size_t i = 0; i < tokens->count; i++) {
+        const uint32_t token = tokens->tokens[i];
+        if (token < 256) {
+            if (literals[token] == 0) return false;
+            put_bits(sink, literal_codes[token], literals[token]);
+            continue;
+        }
+        uint32_t extra, far_extra;
+        const uint32_t length = deflate_length(token), symbol = deflate_length_symbol(length, &extra);
+        const uint32_t distance = token & 65535, far = deflate_distance_symbol(distance, &far_extra);
+        if (literals[symbol] == 0 || distances[far] == 0) return false;
+        put_bits(sink, literal_codes[symbol], literals[symbol]);
+        put_bits(sink, (length - DEFLATE_LEAST) & ((1u << extra) - 1), extra);
+        put_bits(sink, distance_codes[far], distances[far]);
+        put_bits(sink, (distance - 1) & ((1u << far_extra) - 1), far_extra);
+    }
+    put_bits(sink, literal_codes[256], literals[256]);
+    return literals[256] > 0;
+}
+
+enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct deflate_block *block,
+                                      const uint8_t *stored, struct tsr_error *error)
+{
+    uint8_t literals[288] = {0}, distances[32] = {0};
+    if (block->type == DEFLATE_STORED) {
+        TSR_TRY(tsr_bytes_reserve(sink->stream, block->stored + 8, error));
+        put_bits(sink, block->final, 3);
+        put_bits(sink, block->padding, -sink->count & 7);
+        put_bits(sink, (uint32_t)block->stored, 16);
+        put_bits(sink, (uint32_t)block->stored ^ 65535, 16);
+        return tsr_bytes_put(sink->stream, stored, block->stored, error);
+    }
+    uint64_t bits = 3 + 64;
+    struct deflate_counts counts;
+    if (block->type == DEFLATE_DYNAMIC) {
+        memcpy(literals, block->head.lengths, block->head.literals);
+        memcpy(distances, block->head.lengths + block->head.literals, block->head.distances);
+        bits += head_bits(&block->head);
+    } else {
+        tsr_deflate_fixed(literals, distances);
+    }
+    tsr_deflate_count(&counts, &block->tokens);
+    bits += body_bits(&counts, literals, distances, DEFLATE_LITERALS, DEFLATE_DISTANCES);
+    if (bits / 8 > SIZE_MAX - 16) return tsr_fail(error, TSR_ERROR_LIMIT, "a block is too large");
+    TSR_TRY(tsr_bytes_reserve(sink->stream, (size_t)(bits / 8) + 8, error));
+    put_bits(sink, (block->final ? 1u : 0u) | (uint32_t)block->type << 1, 3);
+    if (block->type == DEFLATE_DYNAMIC) put_head(sink, &block->head);
+    if (!put_tokens(sink, &block->tokens, literals, distances))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block has a token without a code");
+    return TSR_OK;
+}
