@@ -6,6 +6,8 @@
 
 #include "io/container/section.h"
 
+enum { TRIAL = 65536, LONG_TRIAL = 1 << 20 }; /* plain bytes by which parameters are chosen */
+
 static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_tokens *tokens, size_t bytes,
                               struct tsr_error *error)
 {
@@ -94,18 +96,15 @@ static bool get_parameters(struct tsr_cursor *in, struct deflate_parameters *p, 
     return !in->bad && tsr_deflate_derive(p);
 }
 
-static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_source *source, struct tsr_bytes *plain,
-                                   struct deflate_tokens *empty, struct tsr_bytes *residue, struct tsr_error *error)
+/* Appends the residue of the whole stream. */
+static enum tsr_status code_all(struct deflate_coder *c, struct deflate_source source, const struct tsr_bytes *plain,
+                                size_t stop, uint32_t padding, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct deflate_source begin = *source;
+    const struct deflate_source begin = source;
     struct deflate_parameters parameters;
-    TSR_TRY(inflate_all(source, &c->block, plain, empty, error));
-    struct deflate_source again = begin;
-    c->segments = empty->tokens;
-    c->segment_count = empty->count;
-    TSR_TRY(tsr_deflate_choose(c, &begin, plain, &parameters, error));
-    TSR_TRY(put_parameters(residue, &parameters, (uint32_t)(source->bits & ((1u << (source->count & 7)) - 1)), error));
-    c->source = &again;
+    TSR_TRY(tsr_deflate_choose(c, &begin, plain, stop, &parameters, error));
+    TSR_TRY(put_parameters(residue, &parameters, padding, error));
+    c->source = &source;
     c->stop = SIZE_MAX;
     tsr_deflate_begin(&c->model, &parameters, plain->bytes, plain->size);
     tsr_deflate_range_write(&c->range, residue);
@@ -113,6 +112,29 @@ static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_sourc
     tsr_deflate_range_end(&c->range);
     return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")
                            : TSR_OK;
+}
+
+static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_source *source, struct tsr_bytes *plain,
+                                   struct deflate_tokens *empty, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct deflate_source begin = *source;
+    struct tsr_bytes again = {.limit = residue->limit};
+    const size_t before = residue->size;
+    TSR_TRY(inflate_all(source, &c->block, plain, empty, error));
+    const uint32_t padding = (uint32_t)source->bits & ((1u << (source->count & 7)) - 1);
+    c->segments = empty->tokens;
+    c->segment_count = empty->count;
+    TSR_TRY(code_all(c, begin, plain, TRIAL, padding, residue, error));
+    const size_t size = residue->size - before;
+    if (plain->size <= TRIAL || size < 64 || size > (source->at >> 6)) return TSR_OK;
+    /* Parameters that seemed right may be wrong later. */
+    again.limit = size;
+    if (code_all(c, begin, plain, LONG_TRIAL, padding, &again, NULL) == TSR_OK && again.size < size) {
+        residue->size = before;
+        tsr_bytes_put(residue, again.bytes, again.size, NULL);
+    }
+    tsr_bytes_free(&again);
+    return TSR_OK;
 }
 
 enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
@@ -123,6 +145,7 @@ enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *use
     struct deflate_coder *coder = calloc(1, sizeof *coder);
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
     coder->error = error;
+    coder->piece = DEFLATE_PIECE;
     const enum tsr_status status = read_stream(coder, &source, plain, &empty, residue, error);
     *used = source.at - source.count / 8;
     free(empty.tokens);
@@ -156,6 +179,7 @@ enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const
     struct deflate_coder *coder = calloc(1, sizeof *coder);
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
     coder->error = error;
+    coder->piece = DEFLATE_PIECE;
     const enum tsr_status status = write_stream(coder, &in, plain, plain_size, stream, error);
     free(coder->block.tokens.tokens);
     free(coder);

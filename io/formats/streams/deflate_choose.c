@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TRIAL = 65536 };
+enum { TRIAL = 65536, TRIAL_PIECE = 512, EXACT = 12 };
 
 struct trial {
     struct deflate_coder *coder;
@@ -24,20 +24,26 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
     c->source = &source;
     c->stop = t->stop;
     c->block.most = t->stop;
+    c->piece = TRIAL_PIECE;
     tsr_deflate_begin(&c->model, parameters, t->plain->bytes, t->plain->size);
     tsr_deflate_range_write(&c->range, &t->scratch);
     const enum tsr_status status = tsr_deflate_code(c);
     c->block.most = 0;
+    c->piece = DEFLATE_PIECE;
     return status != TSR_OK || c->range.failed ? SIZE_MAX : t->scratch.size;
 }
 
-static void attempt(struct trial *t, struct deflate_parameters parameters)
+/* Returns whether nothing better is to be looked for. */
+static bool attempt(struct trial *t, struct deflate_parameters parameters)
 {
-    if (!tsr_deflate_derive(&parameters)) return;
+    if (t->best_size <= EXACT) return true;
+    if (!tsr_deflate_derive(&parameters)) return false;
     const size_t size = measure(t, &parameters, t->best_size);
-    if (size >= t->best_size) return;
-    t->best = parameters;
-    t->best_size = size;
+    if (size < t->best_size) {
+        t->best = parameters;
+        t->best_size = size;
+    }
+    return t->best_size <= EXACT;
 }
 
 struct facts {
@@ -54,7 +60,7 @@ static void look(const struct deflate_source *begin, size_t plain, struct deflat
     do {
         size_t bytes = 0;
         const uint8_t *stored;
-        block->most = 4 * TRIAL;
+        block->most = 4 * (size_t)TRIAL;
         if (tsr_deflate_block(&source, block, plain - made, &bytes, &stored, NULL) != TSR_OK) break;
         made += bytes;
         f->stored_only &= block->type == DEFLATE_STORED;
@@ -79,45 +85,49 @@ static uint8_t memory_of(const struct facts *f)
     return f->longest_block > 16383 ? 9 : 8;
 }
 
-static void levels(struct trial *t, struct deflate_parameters p)
+static bool levels(struct trial *t, struct deflate_parameters p)
 {
-    static const uint8_t order[] = {6, 9, 1, 2, 3, 4, 5, 7, 8};
+    static const uint8_t order[] = {6, 9, 1, 3, 2, 4, 5, 8, 7};
     for (size_t i = 0; i < sizeof order; i++) {
         p.level = order[i];
-        attempt(t, p);
+        if (attempt(t, p)) return true;
     }
+    return false;
+}
+
+/* What needs no search of levels. */
+static bool simple(struct trial *t, const struct facts *f, struct deflate_parameters p)
+{
+    if (f->stored_only) p.level = 0;
+    if (f->stored_only && attempt(t, p)) return true;
+    p.strategy = STRATEGY_LITERALS;
+    if (!f->matches && attempt(t, p)) return true;
+    p.strategy = STRATEGY_RUNS;
+    return f->runs_only && attempt(t, p);
 }
 
 /* zlib's levels, then what else differs, from the best. */
 static void zlib_like(struct trial *t, const struct facts *f)
 {
-    struct deflate_parameters p = {.level = 6, .memory = memory_of(f), .window = 15};
-    if (f->stored_only) p.level = 0;
-    if (f->stored_only) attempt(t, p);
-    if (!f->matches) p.strategy = STRATEGY_LITERALS;
-    if (!f->matches) attempt(t, p);
-    if (f->matches && f->runs_only) p.strategy = STRATEGY_RUNS;
-    if (f->matches && f->runs_only) attempt(t, p);
-    p.strategy = STRATEGY_DEFAULT;
-    levels(t, p);
+    struct deflate_parameters p = {.level = 6, .memory = memory_of(f), .window = 9};
+    while (p.window < 15 && f->farthest + 262 > 1u << p.window) p.window++;
+    if (simple(t, f, p) || levels(t, p)) return;
+    for (uint8_t window = 15; window > p.window; window = window == 15 ? (uint8_t)(p.window + 1) : 0) {
+        p.window = window;
+        if (levels(t, p)) return;
+    }
     for (uint8_t memory = 9; memory >= 1; memory--) {
         p = t->best;
-        if (memory == p.memory || (f->blocks > 2 && memory != 9 && memory != 8)) continue;
-        if (memory < 6 && f->longest_block > 8191) continue;
+        if (memory == p.memory || f->longest_block > 1u << (memory + 6)) continue;
         p.memory = memory;
-        attempt(t, p);
+        if (attempt(t, p)) return;
     }
     p = t->best;
     p.strategy = STRATEGY_FILTERED;
-    levels(t, p);
+    if (levels(t, p)) return;
     p = t->best;
     p.strategy = STRATEGY_FIXED;
     attempt(t, p);
-    for (uint8_t window = 14; window >= 9 && f->farthest <= (1u << window) - 262; window--) {
-        p = t->best;
-        p.window = window;
-        attempt(t, p);
-    }
 }
 
 static void vary(struct trial *t, uint32_t *field, struct deflate_parameters *p, const uint32_t *values, size_t count)
@@ -157,16 +167,16 @@ static void others(struct trial *t)
 }
 
 enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_source *begin,
-                                   const struct tsr_bytes *plain, struct deflate_parameters *chosen,
+                                   const struct tsr_bytes *plain, size_t stop, struct deflate_parameters *chosen,
                                    struct tsr_error *error)
 {
-    struct trial t = {.coder = coder, .begin = begin, .plain = plain, .best_size = SIZE_MAX, .stop = TRIAL};
+    struct trial t = {.coder = coder, .begin = begin, .plain = plain, .best_size = SIZE_MAX, .stop = stop};
     struct facts f;
     struct tsr_error *asked = coder->error;
     coder->error = NULL;
     look(begin, plain->size, &coder->block, &f);
     zlib_like(&t, &f);
-    if (t.best_size > 32) others(&t);
+    if (t.best_size > 32 + t.stop / 4096) others(&t);
     if (coder->segment_count > 0) {
         struct deflate_parameters p = t.best;
         p.flags |= DEFLATE_FORGETS;

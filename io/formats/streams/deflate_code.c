@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { PIECE = DEFLATE_PIECE };
-
 static enum tsr_status damaged(const struct deflate_coder *c)
 {
     return tsr_fail(c->error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is damaged");
@@ -109,7 +107,7 @@ static enum tsr_status get_tokens(struct deflate_coder *c, bool as_model, size_t
     tokens->count = 0;
     while (as_model ? m->at < m->end && !is_full(c, tokens->count) : tokens->count < count) {
         if (m->at >= m->end) return damaged(c);
-        if (tokens->count % PIECE == 0) deviates = tsr_deflate_bit(&c->range, &c->chances.piece, 0);
+        if (tokens->count % c->piece == 0) deviates = tsr_deflate_bit(&c->range, &c->chances.piece, 0);
         const uint32_t predicted = tsr_deflate_predict(m);
         uint32_t token = predicted;
         if (deviates && !code_token(c, predicted, &token, 0)) return damaged(c);
@@ -297,7 +295,7 @@ static enum tsr_status put_stored(struct deflate_coder *c, uint32_t bytes, bool 
     TSR_TRY(pass_stored(c, begin + bytes, &as_model));
     tsr_deflate_bit(&c->range, &c->chances.end, !as_model);
     if (as_model) {
-        for (size_t i = 0; i < c->block.tokens.count; i += PIECE) tsr_deflate_bit(&c->range, &c->chances.piece, 0);
+        for (size_t i = 0; i < c->block.tokens.count; i += c->piece) tsr_deflate_bit(&c->range, &c->chances.piece, 0);
     } else {
         tsr_deflate_bit(&c->range, &c->chances.stored, 1);
         code_stored_size(c, bytes);
@@ -324,8 +322,8 @@ static enum tsr_status put_block(struct deflate_coder *c, bool marker)
         tsr_deflate_bit(&c->range, &c->chances.stored, 0);
         tsr_deflate_number(&c->range, c->chances.count, (uint32_t)count);
     }
-    for (size_t i = 0; i < count; i += PIECE) {
-        TSR_TRY(put_piece(c, b->tokens.tokens + i, count - i < PIECE ? count - i : PIECE));
+    for (size_t i = 0; i < count; i += c->piece) {
+        TSR_TRY(put_piece(c, b->tokens.tokens + i, count - i < c->piece ? count - i : c->piece));
         if (c->range.failed || m->at >= c->stop) return TSR_OK;
     }
     return code_rest(c, false, begin, marker);
@@ -394,5 +392,5 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
         TSR_TRY(reads_stream(c) ? put_block(c, marker) : get_block(c, marker));
         if (c->range.failed) return damaged(c);
     } while (m->at < c->stop && !c->block.final);
-    return m->at < m->size && c->block.final ? damaged(c) : TSR_OK;
+    return m->at < m->size && m->at < c->stop ? damaged(c) : TSR_OK;
 }

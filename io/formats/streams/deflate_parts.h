@@ -208,15 +208,16 @@ struct deflate_coder {
     uint32_t segment_last;
     uint32_t stored_last;
     uint32_t history;
-    size_t stop; /* ends where this position is reached; SIZE_MAX: goes on to the end */
+    size_t stop;  /* ends where this position is reached; SIZE_MAX: goes on to the end */
+    size_t piece; /* tokens */
     struct tsr_error *error;
     uint32_t predicted[DEFLATE_PIECE], hops[DEFLATE_PIECE];
 };
 enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
 
-/* Chooses parameters for the stream. coder is for use. */
+/* Chooses parameters by the bytes before stop. The coder is used for that. */
 enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_source *begin,
-                                   const struct tsr_bytes *plain, struct deflate_parameters *chosen,
+                                   const struct tsr_bytes *plain, size_t stop, struct deflate_parameters *chosen,
                                    struct tsr_error *error);
 
 #endif
