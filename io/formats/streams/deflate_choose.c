@@ -146,6 +146,8 @@ static void others(struct trial *t)
     static const uint32_t nices[] = {16, 32, 64, 128, 258}, fars[] = {32768, 4096, 8192, 1024};
     struct deflate_parameters p = t->best;
     p.level = DEFLATE_OTHER;
+    p.far = DEFLATE_WINDOW; /* pngcrush's zlib */
+    if (attempt(t, p)) return;
     p.finder = DEFLATE_LAZY;
     p.flags = (uint8_t)((p.flags & DEFLATE_FORGETS) | DEFLATE_FROM_FIRST);
     p.reach = DEFLATE_WINDOW;
