@@ -6,7 +6,7 @@
 
 #include "io/container/section.h"
 
-enum { TRIAL = 65536, LONG_TRIAL = 1 << 20 }; /* plain bytes by which parameters are chosen */
+enum { TRIAL = 32768, LONG_TRIAL = 1 << 20 }; /* plain bytes by which parameters are chosen */
 
 static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_tokens *tokens, size_t bytes,
                               struct tsr_error *error)
@@ -126,7 +126,7 @@ static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_sourc
     c->segment_count = empty->count;
     TSR_TRY(code_all(c, begin, plain, TRIAL, padding, residue, error));
     const size_t size = residue->size - before;
-    if (plain->size <= TRIAL || size < 64 || size > (source->at >> 6)) return TSR_OK;
+    if (plain->size <= TRIAL || size < 64 || !c->seems_exact) return TSR_OK;
     /* Parameters that seemed right may be wrong later. */
     again.limit = size;
     if (code_all(c, begin, plain, LONG_TRIAL, padding, &again, NULL) == TSR_OK && again.size < size) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TRIAL = 65536, TRIAL_PIECE = 512, EXACT = 12 };
+enum { LOOK = 65536, TRIAL_PIECE = 512, EXACT = 12 };
 
 struct trial {
     struct deflate_coder *coder;
@@ -26,6 +26,8 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
     c->block.most = t->stop;
     c->piece = TRIAL_PIECE;
     tsr_deflate_begin(&c->model, parameters, t->plain->bytes, t->plain->size);
+    const uint64_t work = (uint64_t)DEFLATE_WORK * (t->stop + 4096);
+    if (c->model.work > work) c->model.work = work;
     tsr_deflate_range_write(&c->range, &t->scratch);
     const enum tsr_status status = tsr_deflate_code(c);
     c->block.most = 0;
@@ -60,7 +62,7 @@ static void look(const struct deflate_source *begin, size_t plain, struct deflat
     do {
         size_t bytes = 0;
         const uint8_t *stored;
-        block->most = 4 * (size_t)TRIAL;
+        block->most = 4 * (size_t)LOOK;
         if (tsr_deflate_block(&source, block, plain - made, &bytes, &stored, NULL) != TSR_OK) break;
         made += bytes;
         f->stored_only &= block->type == DEFLATE_STORED;
@@ -74,7 +76,7 @@ static void look(const struct deflate_source *begin, size_t plain, struct deflat
         if (f->blocks++ == 0) f->first_block = (uint32_t)block->tokens.count;
         if (block->tokens.count > f->longest_block) f->longest_block = (uint32_t)block->tokens.count;
         if (block->tokens.count == block->most) break;
-    } while (!block->final && made < 8 * (size_t)TRIAL);
+    } while (!block->final && made < 8 * (size_t)LOOK);
     block->most = 0;
 }
 
@@ -188,5 +190,6 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
     coder->error = asked;
     if (t.best_size == SIZE_MAX) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
     *chosen = t.best;
+    coder->seems_exact = t.best_size <= EXACT;
     return TSR_OK;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MARGIN = 262, HOP_STEPS = 4096, WORK_PER_BYTE = 2048 };
+enum { MARGIN = 262, HOP_STEPS = 4096 };
 
 static const struct {
     uint8_t finder;
@@ -45,7 +45,7 @@ void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters 
     m->plain = plain;
     m->size = (uint32_t)size;
     m->at = m->end = m->inserted = m->base = m->carried = 0;
-    m->work = (uint64_t)WORK_PER_BYTE * (size + 1024);
+    m->work = (uint64_t)DEFLATE_WORK * (size + 4096);
     m->hash_shift = (m->p.hash_bits + 2u) / 3;
     m->hash_mask = (1u << m->p.hash_bits) - 1;
     memset(m->head, 0, sizeof m->head);

@@ -14,6 +14,7 @@ enum {
     DEFLATE_LENGTHS = DEFLATE_LITERALS + DEFLATE_DISTANCES,
     DEFLATE_KINDS = 19, /* of code lengths */
     DEFLATE_RING = 65536,
+    DEFLATE_WORK = 256,   /* units of searching a plain byte */
     DEFLATE_PIECE = 16384 /* tokens */
 };
 #define DEFLATE_PLAIN_LIMIT ((size_t)1 << 31)
@@ -208,8 +209,9 @@ struct deflate_coder {
     uint32_t segment_last;
     uint32_t stored_last;
     uint32_t history;
-    size_t stop;  /* ends where this position is reached; SIZE_MAX: goes on to the end */
-    size_t piece; /* tokens */
+    size_t stop;      /* ends where this position is reached; SIZE_MAX: goes on to the end */
+    size_t piece;     /* tokens */
+    bool seems_exact; /* the parameters chosen repeated what they were chosen by */
     struct tsr_error *error;
     uint32_t predicted[DEFLATE_PIECE], hops[DEFLATE_PIECE];
 };
