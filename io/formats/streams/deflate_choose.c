@@ -51,7 +51,7 @@ static bool attempt(struct trial *t, struct deflate_parameters parameters)
 struct facts {
     bool matches, runs_only, stored_only;
     uint32_t farthest, longest_block, first_block;
-    uint32_t blocks;
+    uint32_t blocks, stored; /* stored: bytes of the first stored block */
 };
 
 static void look(const struct deflate_source *begin, size_t plain, struct deflate_block *block, struct facts *f)
@@ -66,6 +66,7 @@ static void look(const struct deflate_source *begin, size_t plain, struct deflat
         if (tsr_deflate_block(&source, block, plain - made, &bytes, &stored, NULL) != TSR_OK) break;
         made += bytes;
         f->stored_only &= block->type == DEFLATE_STORED;
+        if (block->type == DEFLATE_STORED && f->stored == 0) f->stored = (uint32_t)bytes;
         for (size_t i = 0; i < block->tokens.count; i++) {
             const uint32_t token = block->tokens.tokens[i];
             if (token < 256) continue;
@@ -80,10 +81,14 @@ static void look(const struct deflate_source *begin, size_t plain, struct deflat
     block->most = 0;
 }
 
+/* zlib's block ends after 2^(memory + 6) - 1 symbols. A stored one has few more bytes than symbols. */
 static uint8_t memory_of(const struct facts *f)
 {
-    for (uint8_t m = 1; m <= 9; m++)
-        if (f->longest_block == (1u << (m + 6)) - 1) return m;
+    for (uint8_t m = 1; m <= 9; m++) {
+        const uint32_t symbols = (1u << (m + 6)) - 1;
+        if (f->longest_block == symbols) return m;
+        if (f->longest_block == 0 && f->stored >= symbols && f->stored < symbols + symbols / 4) return m;
+    }
     return f->longest_block > 16383 ? 9 : 8;
 }
 

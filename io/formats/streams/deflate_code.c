@@ -47,9 +47,8 @@ static bool code_other(struct deflate_coder *c, uint32_t predicted, uint32_t *to
         return true;
     }
     const uint32_t length = code_length(c, from, deflate_length(*token));
-    if (length < DEFLATE_LEAST || length > DEFLATE_MOST ||
-        length > c->model.end - c->model.at + (reads_stream(c) ? DEFLATE_RING * 258u : 0))
-        return false;
+    if (length < DEFLATE_LEAST || length > DEFLATE_MOST) return false;
+    if (!reads_stream(c) && length > c->model.end - c->model.at) return false;
     const uint32_t state = from == 0 ? 0 : length == from ? 1 : 2;
     uint32_t distance = *token & 65535;
     if (tsr_deflate_bit(r, &x->escape[state > 0], hop == DEFLATE_NO_HOP)) {

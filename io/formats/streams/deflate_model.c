@@ -156,7 +156,8 @@ uint32_t tsr_deflate_predict(struct deflate_model *m)
 void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
 {
     const uint32_t length = deflate_length(token), window = 1u << (m->p.window == 8 ? 9 : m->p.window);
-    while (m->at - m->base > 2 * window - MARGIN && m->size - m->base > 2 * window) m->base += window;
+    const uint32_t seen = m->at + (m->p.finder == DEFLATE_LAZY); /* zlib's position when it writes the token */
+    while (seen - m->base > 2 * window - MARGIN && m->size - m->base > 2 * window) m->base += window;
     if (length == 0) {
         m->at++;
         return;

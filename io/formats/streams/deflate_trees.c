@@ -297,14 +297,14 @@ enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct de
 {
     uint8_t literals[288] = {0}, distances[32] = {0};
     if (block->type == DEFLATE_STORED) {
-        TSR_TRY(tsr_bytes_reserve(sink->stream, block->stored + 8, error));
+        TSR_TRY(tsr_bytes_reserve(sink->stream, (sink->count + 3 + 7) / 8 + 4 + block->stored, error));
         put_bits(sink, block->final, 3);
         put_bits(sink, block->padding, -sink->count & 7);
         put_bits(sink, (uint32_t)block->stored, 16);
         put_bits(sink, (uint32_t)block->stored ^ 65535, 16);
         return tsr_bytes_put(sink->stream, stored, block->stored, error);
     }
-    uint64_t bits = 3 + 64;
+    uint64_t bits = sink->count + 3;
     struct deflate_counts counts;
     if (block->type == DEFLATE_DYNAMIC) {
         memcpy(literals, block->head.lengths, block->head.literals);
@@ -316,7 +316,7 @@ enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct de
     tsr_deflate_count(&counts, &block->tokens);
     bits += body_bits(&counts, literals, distances, DEFLATE_LITERALS, DEFLATE_DISTANCES);
     if (bits / 8 > SIZE_MAX - 16) return tsr_fail(error, TSR_ERROR_LIMIT, "a block is too large");
-    TSR_TRY(tsr_bytes_reserve(sink->stream, (size_t)(bits / 8) + 8, error));
+    TSR_TRY(tsr_bytes_reserve(sink->stream, (size_t)(bits / 8), error));
     put_bits(sink, (block->final ? 1u : 0u) | (uint32_t)block->type << 1, 3);
     if (block->type == DEFLATE_DYNAMIC) put_head(sink, &block->head);
     if (!put_tokens(sink, &block->tokens, literals, distances))

@@ -1,0 +1,347 @@
+/* Deflate streams come back exactly, and zlib's cost nearly nothing. FORMAT.md 4.9. */
+#include <zlib.h>
+
+#include "io/formats/streams/deflate_parts.h"
+#include "../support.h"
+
+enum { LIMIT = 1 << 22 };
+
+struct made {
+    uint8_t bytes[LIMIT];
+    size_t size;
+};
+
+/* Text-like, image-like, random, constant, mixed. */
+static void fill(uint8_t *plain, size_t size, uint32_t kind, struct rng *r)
+{
+    for (size_t i = 0; i < size; i++) {
+        switch (kind) {
+        case 0:
+            plain[i] =
+                i >= 100 && rng_below(r, 12) ? plain[i - 1 - rng_below(r, 4) * 24] : (uint8_t)(97 + rng_below(r, 20));
+            break;
+        case 1:
+            plain[i] = (uint8_t)((i > 0 ? plain[i - 1] : 0) + rng_below(r, 8) * rng_below(r, 2) / 6);
+            break;
+        case 2:
+            plain[i] = (uint8_t)rng_next(r);
+            break;
+        case 3:
+            plain[i] = 7;
+            break;
+        default:
+            plain[i] = i / 9000 % 2               ? (uint8_t)rng_next(r)
+                       : i > 5000 && i % 700 > 40 ? plain[i - 5000]
+                                                  : (uint8_t)rng_below(r, 9);
+        }
+    }
+}
+
+/* size bytes by zlib; every flush_at bytes (if not 0) a flush. */
+static void deflate_by_zlib(const uint8_t *plain, size_t size, int level, int strategy, int memory, int window,
+                            size_t flush_at, int flush, struct made *made)
+{
+    z_stream z = {0};
+    assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, -window, memory, strategy), Z_OK);
+    z.next_out = made->bytes;
+    z.avail_out = LIMIT;
+    for (size_t at = 0; at < size && flush_at > 0; at += flush_at) {
+        z.next_in = (Bytef *)(uintptr_t)(plain + at);
+        z.avail_in = (uInt)(size - at < flush_at ? size - at : flush_at);
+        assert_int_equal(deflate(&z, flush), Z_OK);
+    }
+    z.next_in = flush_at ? Z_NULL : (Bytef *)(uintptr_t)plain;
+    z.avail_in = flush_at ? 0 : (uInt)size;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    made->size = z.total_out;
+    deflateEnd(&z);
+}
+
+/* Returns the residue's size. The stream is followed by other bytes. */
+static size_t comes_back(const uint8_t *plain, size_t size, struct made *made, const char *what)
+{
+    struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT}, again = {.limit = made->size};
+    struct tsr_error error = {0};
+    size_t used = 0;
+    memset(made->bytes + made->size, 0x5a, 9);
+    expect(tsr_deflate_read(made->bytes, made->size + 9, &used, &found, &residue, &error) == TSR_OK, "%s: %s", what,
+           error.text);
+    expect(used == made->size, "%s: %zu bytes of %zu", what, used, made->size);
+    expect(found.size == size && (size == 0 || memcmp(found.bytes, plain, size) == 0), "%s: other bytes", what);
+    expect(tsr_deflate_write(plain, size, residue.bytes, residue.size, &again, &error) == TSR_OK, "%s: %s", what,
+           error.text);
+    expect(again.size == made->size && memcmp(again.bytes, made->bytes, made->size) == 0, "%s: another stream", what);
+    const size_t result = residue.size;
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    tsr_bytes_free(&again);
+    return result;
+}
+
+static struct made made;
+static uint8_t plain[LIMIT];
+
+TEST(all_parameters_of_zlib)
+{
+    struct rng r = {1};
+    for (int level = 0; level <= 9; level++)
+        for (int strategy = 0; strategy <= 4; strategy++)
+            for (int memory = 1; memory <= 9; memory += level % 2 + 1)
+                for (int window = 9; window <= 15; window += 3) {
+                    const size_t size = 1 + rng_below(&r, 60000);
+                    const uint32_t kind = rng_below(&r, 5);
+                    char what[120];
+                    snprintf(what, sizeof what, "level %d strategy %d memory %d window %d kind %u size %zu", level,
+                             strategy, memory, window, kind, size);
+                    fill(plain, size, kind, &r);
+                    deflate_by_zlib(plain, size, level, strategy, memory, window, 0, 0, &made);
+                    const size_t residue = comes_back(plain, size, &made, what);
+                    expect(residue <= 300, "%s: a residue of %zu bytes", what, residue);
+                }
+}
+
+TEST(small_and_flushed)
+{
+    struct rng r = {2};
+    static const int flushes[] = {Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_PARTIAL_FLUSH, Z_BLOCK};
+    for (size_t size = 0; size < 40; size++) {
+        fill(plain, size, (uint32_t)(size % 5), &r);
+        deflate_by_zlib(plain, size, (int)(size % 10), 0, 8, 15, 0, 0, &made);
+        const size_t residue = comes_back(plain, size, &made, "small");
+        expect(residue <= 6, "%zu bytes: a residue of %zu", size, residue);
+    }
+    for (int i = 0; i < 60; i++) {
+        const size_t size = 1 + rng_below(&r, 50000);
+        const int flush = flushes[i % 4];
+        fill(plain, size, rng_below(&r, 5), &r);
+        deflate_by_zlib(plain, size, 1 + i % 9, 0, 8, 15, 1000 + rng_below(&r, 20000), flush, &made);
+        const size_t residue = comes_back(plain, size, &made, "flushed");
+        expect(residue <= 300, "flush %d: a residue of %zu bytes", flush, residue);
+    }
+}
+
+TEST(long_streams)
+{
+    struct rng r = {3};
+    for (uint32_t kind = 0; kind < 5; kind++) {
+        const size_t size = 1500000;
+        fill(plain, size, kind, &r);
+        deflate_by_zlib(plain, size, kind == 2 ? 6 : 9 - (int)kind, 0, 9, 15, 0, 0, &made);
+        const size_t residue = comes_back(plain, size, &made, "long");
+        expect(residue <= 64, "kind %u: a residue of %zu bytes", kind, residue);
+    }
+}
+
+struct bits {
+    struct made *made;
+    uint32_t count;
+};
+
+static void put(struct bits *b, uint32_t value, uint32_t bits)
+{
+    for (uint32_t i = 0; i < bits; i++, b->count++) {
+        if (b->count % 8 == 0) b->made->bytes[b->count / 8] = 0;
+        b->made->bytes[b->count / 8] |= (uint8_t)((value >> i & 1) << b->count % 8);
+    }
+    b->made->size = (b->count + 7) / 8;
+}
+
+/* Padding that is not zero, empty blocks, sizes of stored blocks that zlib does not choose. */
+TEST(padding_and_empty_blocks)
+{
+    struct bits b = {&made, 0};
+    put(&b, 2, 3); /* fixed, empty: before the first byte */
+    put(&b, 0, 7);
+    for (uint32_t i = 0; i < 3; i++) {
+        put(&b, 0, 3);
+        put(&b, 0x15, -b.count & 7);
+        put(&b, i, 16);
+        put(&b, ~i & 65535, 16);
+        for (uint32_t k = 0; k < i; k++) put(&b, 65 + k, 8);
+    }
+    put(&b, 0, 3);
+    put(&b, 0, -b.count & 7);
+    put(&b, 0xffff0000, 32);
+    put(&b, 3, 3);
+    put(&b, 0x8e, 8); /* the literal A, its bits reversed */
+    put(&b, 0, 7);
+    put(&b, 0x2b, -b.count & 7);
+    comes_back((const uint8_t *)"AABA", 4, &made, "padding");
+}
+
+/* The tokens of some plain bytes from *at on: matches and literals at random. */
+static void any_tokens(size_t *at, size_t end, uint32_t often, struct deflate_tokens *tokens, struct rng *r)
+{
+    static uint32_t last[4096];
+    if (*at == 0) memset(last, 0, sizeof last);
+    while (*at < end) {
+        uint32_t length = 0, from = 0;
+        if (*at + 3 <= end) {
+            uint32_t *slot = &last[(plain[*at] * 7u + plain[*at + 1] * 61u + plain[*at + 2] * 523u) % 4096];
+            from = *slot;
+            if (rng_below(r, 4)) *slot = (uint32_t)*at;
+            if (from < *at && *at - from <= 32768)
+                while (length < 258 && *at + length < end && plain[from + length] == plain[*at + length]) length++;
+        }
+        if (length >= 3 && rng_below(r, often)) {
+            if (rng_below(r, 8) == 0) length = 3 + rng_below(r, length - 2);
+            assert_int_equal(tsr_deflate_push(tokens, deflate_match(length, (uint32_t)*at - from), NULL), TSR_OK);
+            *at += length;
+        } else {
+            assert_int_equal(tsr_deflate_push(tokens, plain[(*at)++], NULL), TSR_OK);
+        }
+    }
+}
+
+/* Heads that zlib does not write: runs sent one by one, all kinds sent, codes without use. */
+static void vary_head(struct deflate_head *head, struct rng *r)
+{
+    struct deflate_head other = *head;
+    other.op_count = 0;
+    for (uint32_t at = 0; at < head->literals + head->distances;) {
+        struct deflate_op op = tsr_deflate_op(head, at);
+        if (rng_below(r, 3) == 0) op = (struct deflate_op){head->lengths[at], 0};
+        other.ops[other.op_count++] = op;
+        at += op.symbol < 16 ? 1u : op.extra + (op.symbol == 18 ? 11u : 3u);
+    }
+    other.kinds = tsr_deflate_kinds(&other, other.kind_lengths);
+    if (rng_below(r, 2)) other.kinds = DEFLATE_KINDS;
+    *head = other;
+}
+
+TEST(streams_of_other_encoders)
+{
+    struct rng r = {4};
+    for (int i = 0; i < 300; i++) {
+        const size_t size = 1 + rng_below(&r, 40000);
+        struct tsr_bytes stream = {.limit = LIMIT};
+        struct deflate_sink sink = {.stream = &stream};
+        struct deflate_block block = {0};
+        struct deflate_counts counts;
+        fill(plain, size, rng_below(&r, 5), &r);
+        for (size_t at = 0; !block.final;) {
+            const size_t begin = at, end = at + rng_below(&r, 9000) > size ? size : at + rng_below(&r, 9000);
+            block.tokens.count = 0;
+            any_tokens(&at, end < at ? at : end > size ? size : end, 2 + (uint32_t)i % 30, &block.tokens, &r);
+            block.type = (enum deflate_type)rng_below(&r, 3);
+            block.stored = at - begin;
+            block.final = at == size && rng_below(&r, 2);
+            tsr_deflate_count(&counts, &block.tokens);
+            tsr_deflate_head(&counts, 0, false, false, &block.head);
+            if (i % 2) vary_head(&block.head, &r);
+            assert_int_equal(tsr_deflate_put_block(&sink, &block, plain + begin, NULL), TSR_OK);
+        }
+        const uint8_t last = (uint8_t)sink.bits;
+        if (sink.count > 0) assert_int_equal(tsr_bytes_put(&stream, &last, 1, NULL), TSR_OK);
+        memcpy(made.bytes, stream.bytes, stream.size);
+        made.size = stream.size;
+        comes_back(plain, size, &made, "another encoder's");
+        free(block.tokens.tokens);
+        tsr_bytes_free(&stream);
+    }
+}
+
+/* Any residue does no harm; a stream that comes of it is read again, or is refused. */
+TEST(damaged_residues)
+{
+    struct rng r = {7};
+    for (int i = 0; i < 600; i++) {
+        const size_t size = 1 + rng_below(&r, 6000);
+        struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT}, other = {.limit = LIMIT};
+        struct tsr_bytes whole = {.limit = size}, second = {.limit = LIMIT};
+        size_t used;
+        fill(plain, size, rng_below(&r, 5), &r);
+        deflate_by_zlib(plain, size, 1 + i % 9, 0, 8, 15, 0, 0, &made);
+        assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &found, &residue, NULL), TSR_OK);
+        if (i % 3 == 0) residue.bytes[0] |= 15;
+        uint8_t more[60];
+        for (size_t k = 0; k < sizeof more; k++) more[k] = (uint8_t)rng_next(&r) & (i % 2 ? 255 : 15);
+        assert_int_equal(tsr_bytes_put(&residue, more, rng_below(&r, sizeof more), NULL), TSR_OK);
+        residue.bytes[rng_below(&r, (uint32_t)residue.size)] ^= (uint8_t)(1 << rng_below(&r, 8));
+        if (tsr_deflate_write(plain, size, residue.bytes, residue.size, &other, NULL) == TSR_OK &&
+            tsr_deflate_read(other.bytes, other.size, &used, &whole, &second, NULL) == TSR_OK) {
+            expect(used == other.size, "%zu bytes of %zu", used, other.size);
+            memcpy(made.bytes, other.bytes, other.size);
+            made.size = other.size;
+            comes_back(whole.bytes, whole.size, &made, "of a damaged residue");
+        }
+        tsr_bytes_free(&found);
+        tsr_bytes_free(&residue);
+        tsr_bytes_free(&other);
+        tsr_bytes_free(&whole);
+        tsr_bytes_free(&second);
+    }
+}
+
+static void read_any(const uint8_t *bytes, size_t size)
+{
+    uint8_t *exact = malloc(size + 1);
+    struct tsr_bytes found = {.limit = 100000}, residue = {.limit = LIMIT}, again = {.limit = LIMIT};
+    size_t used;
+    assert_non_null(exact);
+    memcpy(exact, bytes, size);
+    if (tsr_deflate_read(exact, size, &used, &found, &residue, NULL) == TSR_OK) {
+        assert_int_equal(tsr_deflate_write(found.bytes, found.size, residue.bytes, residue.size, &again, NULL), TSR_OK);
+        assert_true(again.size == used && memcmp(again.bytes, exact, used) == 0);
+    }
+    free(exact);
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    tsr_bytes_free(&again);
+}
+
+TEST(hostile_streams)
+{
+    struct rng r = {5};
+    fill(plain, 3000, 4, &r);
+    deflate_by_zlib(plain, 3000, 6, 0, 1, 15, 0, 0, &made);
+    struct tsr_bytes found = {.limit = LIMIT}, residue = {.limit = LIMIT};
+    size_t used;
+    for (size_t cut = 0; cut < made.size; cut++)
+        expect(tsr_deflate_read(made.bytes, cut, &used, &found, &residue, NULL) == TSR_ERROR_CORRUPT, "cut at %zu",
+               cut),
+            found.size = residue.size = 0;
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    static uint8_t other[8192];
+    for (int i = 0; i < 1500; i++) {
+        memcpy(other, made.bytes, made.size);
+        for (int k = rng_between(&r, 1, 3); k > 0; k--)
+            other[rng_below(&r, (uint32_t)(i % 2 ? made.size : 100))] ^= (uint8_t)(1 << rng_below(&r, 8));
+        read_any(other, made.size);
+    }
+}
+
+TEST(limits)
+{
+    struct tsr_bytes found = {.limit = 99999}, residue = {.limit = LIMIT}, again = {.limit = 50};
+    struct rng r = {6};
+    size_t used;
+    fill(plain, 100000, 0, &r);
+    deflate_by_zlib(plain, 100000, 6, 0, 8, 15, 0, 0, &made);
+    assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &found, &residue, NULL), TSR_ERROR_CORRUPT);
+    found.limit++;
+    found.size = residue.size = 0;
+    assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &found, &residue, NULL), TSR_OK);
+    assert_int_equal(tsr_deflate_write(plain, 100000, residue.bytes, residue.size, &again, NULL), TSR_ERROR_CORRUPT);
+    for (size_t cut = 0; cut < 2; cut++)
+        assert_int_equal(tsr_deflate_write(plain, 100000, residue.bytes, cut, &again, NULL), TSR_ERROR_CORRUPT);
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    tsr_bytes_free(&again);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_parameters_of_zlib),
+        cmocka_unit_test(small_and_flushed),
+        cmocka_unit_test(long_streams),
+        cmocka_unit_test(padding_and_empty_blocks),
+        cmocka_unit_test(streams_of_other_encoders),
+        cmocka_unit_test(damaged_residues),
+        cmocka_unit_test(hostile_streams),
+        cmocka_unit_test(limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
