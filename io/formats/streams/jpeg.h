@@ -1,0 +1,20 @@
+/* Lossy JPEG streams (T.81: baseline, extended and progressive DCT, Huffman codes), made smaller and made again.
+ * FORMAT.md 4.10. */
+#ifndef TSR_IO_FORMATS_STREAMS_JPEG_H
+#define TSR_IO_FORMATS_STREAMS_JPEG_H
+
+#include "stream.h"
+
+/* Packs a stream: appends the packed bytes, which are smaller if the stream is a usual one. Nothing is checked
+ * afterwards: the caller unpacks, and compares. Errors: TSR_ERROR_CORRUPT (it cannot be packed; the text says why, as
+ * half a sentence about "its stream"), TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error);
+
+/* Makes the stream again, and appends it. Any bytes are taken: what is not valid is TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_bytes *stream, struct tsr_error *error);
+
+/* The memory that packing a stream takes, and unpacking what it becomes, besides both strings of bytes. Looks at the
+ * stream's markers alone. 0: tsr_jpeg_pack refuses the stream before it takes any. */
+uint64_t tsr_jpeg_memory(const uint8_t *stream, size_t size);
+
+#endif

@@ -1,0 +1,325 @@
+/* Writes the entropy-coded bytes of a scan. T.81 annexes F and G; FORMAT.md 4.10.2. */
+#include "jpeg_scan.h"
+
+#include <string.h>
+
+#include "io/container/section.h"
+#include "transform/status.h"
+
+enum {
+    BUFFER_BYTES = 1 << 14,
+    MARGIN = 1024 /* bytes that a block takes at most, its escapes included */
+};
+
+struct codes {
+    uint32_t code[256];
+    uint8_t length[256]; /* 0: the symbol has no code */
+};
+
+struct scan_writer {
+    const struct tsr_jpeg *jpeg;
+    const int16_t *coefficients;
+    struct tsr_jpeg_oddities *oddities;
+    struct codes codes[2][TSR_JPEG_COMPONENTS];
+    int32_t dc[TSR_JPEG_COMPONENTS];
+    uint64_t buffer; /* bits that are not yet bytes, in the low bits */
+    int bits;
+    bool bad; /* a symbol had no code */
+    uint32_t run_blocks, run_corrections;
+    size_t run_mcu; /* of the run's first block */
+    int run_from;   /* where the first block's corrections begin */
+    uint64_t block; /* number of this block in all scans */
+    size_t used;
+    uint8_t bytes[BUFFER_BYTES];
+    struct tsr_bytes *stream;
+    struct tsr_error *error;
+};
+
+/* ---- Codes and bits --------------------------------------------------------------------------------------- */
+
+static void make_codes(struct codes *codes, const uint8_t *counts)
+{
+    uint32_t code = 0;
+    const uint8_t *symbol = counts + 16;
+    memset(codes->length, 0, sizeof codes->length);
+    for (int length = 1; length <= 16; length++, code <<= 1)
+        for (int i = 0; i < counts[length - 1]; i++, code++, symbol++) {
+            codes->code[*symbol] = code & 0xffff;
+            codes->length[*symbol] = (uint8_t)length;
+        }
+}
+
+static inline void put_byte(struct scan_writer *s, uint8_t byte)
+{
+    s->bytes[s->used++] = byte;
+    if (byte == 0xff) s->bytes[s->used++] = 0;
+}
+
+/* At most 32 bits. */
+static inline void put(struct scan_writer *s, uint32_t value, int bits)
+{
+    s->buffer = s->buffer << bits | value;
+    s->bits += bits;
+    if (s->bits < 32) return;
+    const uint32_t word = (uint32_t)(s->buffer >> (s->bits - 32));
+    s->bits -= 32;
+    if (((~word - 0x01010101u) & word & 0x80808080u) == 0) { /* no byte is ff */
+        for (int i = 0; i < 4; i++) s->bytes[s->used + (size_t)i] = (uint8_t)(word >> (24 - 8 * i));
+        s->used += 4;
+        return;
+    }
+    for (int i = 0; i < 4; i++) put_byte(s, (uint8_t)(word >> (24 - 8 * i)));
+}
+
+static enum tsr_status flush(struct scan_writer *s)
+{
+    const size_t used = s->used;
+    s->used = 0;
+    return tsr_bytes_put(s->stream, s->bytes, used, s->error);
+}
+
+static inline enum tsr_status make_room(struct scan_writer *s)
+{
+    return s->used > BUFFER_BYTES - MARGIN ? flush(s) : TSR_OK;
+}
+
+static inline void put_symbol(struct scan_writer *s, const struct codes *codes, int symbol)
+{
+    s->bad |= codes->length[symbol] == 0;
+    put(s, codes->code[symbol], codes->length[symbol]);
+}
+
+static inline int bit_length(uint32_t value)
+{
+#if defined(__GNUC__)
+    return value ? 32 - __builtin_clz(value) : 0;
+#else
+    int length = 0;
+    for (; value; value >>= 1) length++;
+    return length;
+#endif
+}
+
+/* A symbol of a run and a size, and the value: T.81 F.1.2.1, F.1.2.2. At most 32 bits. */
+static inline void put_value(struct scan_writer *s, const struct codes *codes, int run, int32_t value)
+{
+    const int32_t sign = value >> 31;
+    const int size = bit_length((uint32_t)((value ^ sign) - sign));
+    const int symbol = run << 4 | (size & 15);
+    s->bad |= codes->length[symbol] == 0 || size > 15;
+    const uint32_t bits = (uint32_t)(value + sign) & ((1u << size) - 1);
+    put(s, codes->code[symbol] << (size & 15) | (bits & 0x7fff), codes->length[symbol] + (size & 15));
+}
+
+/* ---- Blocks ----------------------------------------------------------------------------------------------- */
+
+static inline void write_dc(struct scan_writer *s, int i, const int16_t *block)
+{
+    const int32_t value = block[0] >> s->jpeg->scan.low; /* arithmetic */
+    put_value(s, &s->codes[0][i], 0, value - s->dc[i]);
+    s->dc[i] = value;
+}
+
+static void write_sequential(struct scan_writer *s, int i, const int16_t *block)
+{
+    const struct codes *codes = &s->codes[1][i];
+    int last = 0;
+    write_dc(s, i, block);
+    for (int k = 1; k < 64; k++) {
+        if (block[k] == 0) continue;
+        int run = k - last - 1;
+        for (; run > 15; run -= 16) put_symbol(s, codes, 0xf0);
+        put_value(s, codes, run, block[k]);
+        last = k;
+    }
+    if (last < 63) put_symbol(s, codes, 0);
+}
+
+static inline uint32_t magnitude_of(int16_t coefficient)
+{
+    return (uint32_t)(coefficient < 0 ? -coefficient : coefficient);
+}
+
+/* The correction bits of a block from a coefficient up to another: T.81 G.1.2.3. */
+static void put_corrections(struct scan_writer *s, const int16_t *block, int from, int to)
+{
+    for (int k = from; k < to; k++) {
+        const uint32_t magnitude = magnitude_of(block[k]) >> s->jpeg->scan.low;
+        if (magnitude > 1) put(s, magnitude & 1, 1);
+    }
+}
+
+/* Writes a run of blocks, and their correction bits. */
+static enum tsr_status end_run(struct scan_writer *s)
+{
+    if (s->run_blocks == 0) return TSR_OK;
+    const int size = bit_length(s->run_blocks) - 1;
+    put_symbol(s, &s->codes[1][0], size << 4);
+    put(s, s->run_blocks & ((1u << size) - 1), size);
+    for (uint32_t n = 0; s->jpeg->scan.high > 0 && n < s->run_blocks; n++) {
+        const size_t mcu = s->run_mcu + n, across = s->jpeg->scan.across;
+        const int16_t *block = s->coefficients + tsr_jpeg_block(s->jpeg, 0, mcu % across, mcu / across, 0);
+        TSR_TRY(make_room(s));
+        put_corrections(s, block, n > 0 ? s->jpeg->scan.first : s->run_from, s->jpeg->scan.last + 1);
+    }
+    s->run_blocks = 0;
+    s->run_corrections = 0;
+    return TSR_OK;
+}
+
+/* A block is part of a run from coefficient k on. */
+static enum tsr_status count_run(struct scan_writer *s, size_t mcu, int k, uint32_t corrections)
+{
+    if (s->run_blocks++ == 0) {
+        s->run_mcu = mcu;
+        s->run_from = k;
+    }
+    s->run_corrections += corrections;
+    const bool odd = tsr_jpeg_list_has(&s->oddities->runs, s->block);
+    const bool full = tsr_jpeg_run_is_full(s->run_blocks, s->run_corrections);
+    return full != odd || s->run_blocks >= 0x7fff ? end_run(s) : TSR_OK;
+}
+
+static enum tsr_status write_ac_first(struct scan_writer *s, size_t mcu, const int16_t *block)
+{
+    const struct tsr_jpeg_scan *scan = &s->jpeg->scan;
+    const struct codes *codes = &s->codes[1][0];
+    int last = scan->first - 1;
+    for (int k = scan->first; k <= scan->last; k++) {
+        const int32_t magnitude = (int32_t)(magnitude_of(block[k]) >> scan->low);
+        if (magnitude == 0) continue;
+        TSR_TRY(end_run(s));
+        int run = k - last - 1;
+        for (; run > 15; run -= 16) put_symbol(s, codes, 0xf0);
+        put_value(s, codes, run, block[k] < 0 ? -magnitude : magnitude);
+        last = k;
+    }
+    return last < scan->last ? count_run(s, mcu, last + 1, 0) : TSR_OK;
+}
+
+static enum tsr_status write_ac_again(struct scan_writer *s, size_t mcu, const int16_t *block)
+{
+    const struct tsr_jpeg_scan *scan = &s->jpeg->scan;
+    const struct codes *codes = &s->codes[1][0];
+    int last = scan->last; /* the last new one */
+    while (last >= scan->first && magnitude_of(block[last]) >> scan->low != 1) last--;
+    int from = scan->first, zeros = 0;
+    for (int k = scan->first; k <= last; k++) {
+        const uint32_t magnitude = magnitude_of(block[k]) >> scan->low;
+        if (magnitude > 1) continue;
+        if (magnitude == 0 && ++zeros < 16) continue;
+        TSR_TRY(end_run(s));
+        put_symbol(s, codes, magnitude ? zeros << 4 | 1 : 0xf0);
+        if (magnitude) put(s, block[k] > 0, 1);
+        put_corrections(s, block, from, k);
+        from = k + 1;
+        zeros = 0;
+    }
+    if (last == scan->last) return TSR_OK;
+    uint32_t corrections = 0;
+    for (int k = from; k <= scan->last; k++) corrections += magnitude_of(block[k]) >> scan->low > 1;
+    return count_run(s, mcu, from, corrections);
+}
+
+static inline enum tsr_status write_block(struct scan_writer *s, int i, size_t mcu, const int16_t *block)
+{
+    const struct tsr_jpeg_scan *scan = &s->jpeg->scan;
+    s->block++;
+    TSR_TRY(make_room(s));
+    if (!s->jpeg->progressive)
+        write_sequential(s, i, block);
+    else if (scan->first > 0)
+        return scan->high == 0 ? write_ac_first(s, mcu, block) : write_ac_again(s, mcu, block);
+    else if (scan->high == 0)
+        write_dc(s, i, block);
+    else
+        put(s, (uint32_t)(block[0] >> scan->low) & 1, 1);
+    return TSR_OK;
+}
+
+/* ---- A scan ----------------------------------------------------------------------------------------------- */
+
+static bool next_padding(struct tsr_jpeg_oddities *o)
+{
+    if (o->padding_kind < 2) return o->padding_kind;
+    const uint64_t at = o->padding_bits++;
+    return at / 8 < o->padding.size && (o->padding.bytes[at / 8] >> (7 - at % 8) & 1);
+}
+
+static enum tsr_status end_interval(struct scan_writer *s)
+{
+    TSR_TRY(end_run(s));
+    while (s->bits % 8 > 0) put(s, next_padding(s->oddities), 1);
+    for (; s->bits > 0; s->bits -= 8) put_byte(s, (uint8_t)(s->buffer >> (s->bits - 8)));
+    memset(s->dc, 0, sizeof s->dc);
+    return flush(s);
+}
+
+static enum tsr_status write_blocks(struct scan_writer *s)
+{
+    const struct tsr_jpeg *jpeg = s->jpeg;
+    const struct tsr_jpeg_scan *scan = &jpeg->scan;
+    size_t mcu = 0;
+    uint32_t left = jpeg->interval;
+    for (size_t y = 0; y < scan->down; y++)
+        for (size_t x = 0; x < scan->across; x++, mcu++) {
+            if (jpeg->interval && left-- == 0) {
+                TSR_TRY(end_interval(s));
+                const uint8_t marker[2] = {0xff, (uint8_t)(0xd0 + ((mcu / jpeg->interval - 1) & 7))};
+                TSR_TRY(tsr_bytes_put(s->stream, marker, sizeof marker, s->error));
+                left = jpeg->interval - 1;
+            }
+            for (int i = 0; i < scan->components; i++)
+                for (size_t b = 0; b < tsr_jpeg_mcu_blocks(jpeg, i); b++)
+                    TSR_TRY(write_block(s, i, mcu, s->coefficients + tsr_jpeg_block(jpeg, i, x, y, b)));
+            if (s->bad) return tsr_fail(s->error, TSR_ERROR_CORRUPT, "a coefficient has no code");
+        }
+    return end_interval(s);
+}
+
+enum tsr_status tsr_jpeg_write_scan(const struct tsr_jpeg *jpeg, const int16_t *coefficients,
+                                    struct tsr_jpeg_oddities *oddities, struct tsr_bytes *stream,
+                                    struct tsr_error *error)
+{
+    struct scan_writer s;
+    memset(&s, 0, offsetof(struct scan_writer, bytes));
+    s.jpeg = jpeg;
+    s.coefficients = coefficients;
+    s.oddities = oddities;
+    s.stream = stream;
+    s.error = error;
+    s.block = oddities->visited;
+    for (int i = 0; i < jpeg->scan.components; i++)
+        for (int kind = 0; kind < 2; kind++)
+            if (jpeg->scan.codes[kind][i]) make_codes(&s.codes[kind][i], jpeg->scan.codes[kind][i]);
+    TSR_TRY(write_blocks(&s));
+    oddities->visited = s.block;
+    return TSR_OK;
+}
+
+/* ---- Lists ------------------------------------------------------------------------------------------------ */
+
+enum tsr_status tsr_jpeg_list_put(struct tsr_jpeg_list *list, uint64_t number, struct tsr_error *error)
+{
+    const uint64_t last = list->last;
+    list->last = number;
+    return tsr_bytes_put_varint(&list->bytes, number - last, error);
+}
+
+static void advance(struct tsr_jpeg_list *list)
+{
+    uint64_t step = 0;
+    size_t at = 0;
+    list->started = true;
+    list->ended = !tsr_read_varint(list->at, (size_t)(list->end - list->at), &at, TSR_VARINT_LIMIT, &step);
+    list->at += at;
+    list->last += step;
+}
+
+bool tsr_jpeg_list_has(struct tsr_jpeg_list *list, uint64_t number)
+{
+    if (!list->started) advance(list);
+    if (list->ended || list->last != number) return false;
+    advance(list);
+    return true;
+}
