@@ -7,8 +7,8 @@
 
 enum {
     TSR_JPEG_MIXED = 3,         /* contexts of a bit */
-    TSR_JPEG_SLOWEST = 255,     /* a context has learned as slowly as it may after so many bits */
-    TSR_JPEG_WEIGHT = 26214,    /* of a context at first; 65536 is 1 */
+    TSR_JPEG_SLOWEST = 100,     /* a context has learned as slowly as it may after so many bits */
+    TSR_JPEG_WEIGHT = 23000,    /* of a context at first; 65536 is 1 */
     TSR_JPEG_LEAST_CHANCE = 32, /* of 65536 */
     TSR_JPEG_BLOCK_BYTES = 8192 /* more than a block may take */
 };
@@ -99,7 +99,7 @@ TSR_HD_INLINE unsigned tsr_jpeg_code_mixed(struct tsr_jpeg_coder *c, bool decode
     const int32_t error = ((int32_t)bit * 65535 - p) >> 2;
     for (int i = 0; i < TSR_JPEG_MIXED; i++) {
         tsr_jpeg_learn(tables, chance[i], bit);
-        const int32_t next = weight[i] + (stretched[i] * error >> 15);
+        const int32_t next = weight[i] + (stretched[i] * error >> 13);
         weight[i] = next < -(1 << 19) ? -(1 << 19) : next > 1 << 19 ? 1 << 19 : next;
     }
     return bit;

@@ -255,7 +255,7 @@ TSR_HD_INLINE void code_dc(struct slice *s, bool decode, struct block *b)
                         : b->has_left               ? 2 * across
                         : b->has_above              ? 2 * down
                                                     : 0;
-    int64_t guess = (magnitude(0) + (sum < 0 ? -sum : sum) + scale) / (2 * scale);
+    int64_t guess = ((sum < 0 ? -sum : sum) + scale) / (2 * scale);
     guess = guess > 32767 ? 32767 : guess;
     if (sum < 0) guess = -guess;
     int64_t apart = (across < down ? down - across : across - down) * 2 / scale;
