@@ -34,7 +34,8 @@ void tsr_jpeg_start_decoder(struct tsr_jpeg_coder *coder, const uint8_t *bytes, 
     coder->range = ((uint64_t)1 << 48) - 1;
     coder->at = bytes;
     coder->end = bytes + size;
-    for (int i = 0; i < 6; i++) coder->low = coder->low << 8 | (coder->at < coder->end ? *coder->at++ : 0);
+    coder->past = 0;
+    for (int i = 0; i < TSR_JPEG_CODE_BYTES; i++) coder->low = coder->low << 8 | tsr_jpeg_next_byte(coder);
 }
 
 void tsr_jpeg_carry(struct tsr_jpeg_coder *coder)
@@ -44,12 +45,15 @@ void tsr_jpeg_carry(struct tsr_jpeg_coder *coder)
     coder->low &= ((uint64_t)1 << 48) - 1;
 }
 
-/* The interval's number with the fewest bytes. Bytes after the last one count as zeros, so zeros at the end go. */
+/* The interval's number with the fewest bytes. Bytes after the last one count as zeros. */
 void tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder)
 {
     int spare = 48;
     while (spare > 0 && ((coder->low + coder->range - 1) >> spare << spare) < coder->low) spare--;
     coder->low = (coder->low + coder->range - 1) >> spare << spare;
     if (coder->low >> 48) tsr_jpeg_carry(coder);
-    for (int i = 5; i >= 0; i--) coder->out->bytes[coder->out->size++] = (uint8_t)(coder->low >> 8 * i);
+    for (int i = TSR_JPEG_CODE_BYTES - 1; i >= 0 && coder->low > 0; i--) {
+        coder->out->bytes[coder->out->size++] = (uint8_t)(coder->low >> 8 * i);
+        coder->low &= ((uint64_t)1 << 8 * i) - 1;
+    }
 }

@@ -10,6 +10,7 @@ enum {
     TSR_JPEG_SLOWEST = 100,     /* a context has learned as slowly as it may after so many bits */
     TSR_JPEG_WEIGHT = 23000,    /* of a context at first; 65536 is 1 */
     TSR_JPEG_LEAST_CHANCE = 32, /* of 65536 */
+    TSR_JPEG_CODE_BYTES = 6,    /* of the interval that a coder holds */
     TSR_JPEG_BLOCK_BYTES = 8192 /* more than a block may take */
 };
 
@@ -25,6 +26,7 @@ struct tsr_jpeg_tables {
 struct tsr_jpeg_coder {
     uint64_t low, range; /* the decoder's low is the code's value less the interval's beginning */
     const uint8_t *at, *end;
+    unsigned past; /* bytes that the decoder took after the end, as zeros */
     struct tsr_bytes *out;
     const struct tsr_jpeg_tables *tables;
 };
@@ -35,6 +37,18 @@ void tsr_jpeg_start_decoder(struct tsr_jpeg_coder *coder, const uint8_t *bytes, 
 /* The coder's output has TSR_JPEG_BLOCK_BYTES to spare whenever it is called. */
 void tsr_jpeg_carry(struct tsr_jpeg_coder *coder);
 void tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder);
+/* Whether more bytes were taken than any encoder leaves out. */
+TSR_HD bool tsr_jpeg_is_past(const struct tsr_jpeg_coder *coder)
+{
+    return coder->past > TSR_JPEG_CODE_BYTES;
+}
+
+TSR_HD_INLINE unsigned tsr_jpeg_next_byte(struct tsr_jpeg_coder *c)
+{
+    if (c->at < c->end) return *c->at++;
+    c->past++;
+    return 0;
+}
 
 /* Codes a bit whose chance to be 1 is chance / 65536. Returns the bit. */
 TSR_HD_INLINE unsigned tsr_jpeg_code(struct tsr_jpeg_coder *c, bool decode, unsigned bit, uint32_t chance)
@@ -50,8 +64,8 @@ TSR_HD_INLINE unsigned tsr_jpeg_code(struct tsr_jpeg_coder *c, bool decode, unsi
     if (c->range >> 32) return bit;
     c->range <<= 16;
     if (decode) {
-        const unsigned high = c->at < c->end ? *c->at++ : 0, low = c->at < c->end ? *c->at++ : 0;
-        c->low = c->low << 16 | high << 8 | low;
+        c->low = c->low << 16 | (uint64_t)tsr_jpeg_next_byte(c) << 8;
+        c->low |= tsr_jpeg_next_byte(c);
         return bit;
     }
     if (c->low >> 48) tsr_jpeg_carry(c);

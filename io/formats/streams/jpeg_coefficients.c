@@ -104,6 +104,17 @@ static inline int magnitude(int value)
     return value < 0 ? -value : value;
 }
 
+static inline int between(int least, int value, int most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* 0, 1 or 2 for zero, negative and positive numbers. */
+static inline int side_of(int value)
+{
+    return value < 0 ? 1 : value > 0 ? 2 : 0;
+}
+
 static inline int bit_length(uint32_t value)
 {
 #if defined(__GNUC__)
@@ -123,6 +134,12 @@ static inline int bin(uint32_t value, int limit)
     return b < limit ? b : limit - 1;
 }
 
+/* Two magnitudes up to 4. */
+static inline int pair_of(int one, int other)
+{
+    return 5 * between(0, magnitude(one), 4) + between(0, magnitude(other), 4);
+}
+
 /* ---- Numbers ---------------------------------------------------------------------------------------------- */
 
 /* The bits of a magnitude below its first one. */
@@ -137,7 +154,7 @@ TSR_HD_INLINE int code_rest(struct tsr_jpeg_coder *c, bool decode, int length, i
     return result;
 }
 
-/* A magnitude's length, in unary from `length` on. */
+/* A magnitude's length, in unary; it is at least `known`. */
 TSR_HD_INLINE int code_length(struct tsr_jpeg_coder *c, bool decode, int length, int known, chance *a, chance *b,
                               chance *d, struct weights *weights)
 {
@@ -169,7 +186,7 @@ static inline void add_to_borders(struct block *b, int k, int value)
 {
     const int u = column[k], v = row[k];
     int64_t wide = (int64_t)value * b->quant[k];
-    wide = wide < -131072 ? -131072 : wide > 131071 ? 131071 : wide;
+    wide = wide < -131072 ? -131072 : wide > 131071 ? 131071 : wide; /* so that sums fit */
     const int32_t across = (int32_t)wide * border_weight[u], down = (int32_t)wide * border_weight[v];
     if (u > 0) b->begin[0][v] += across;
     if (v > 0) b->begin[1][u] += down;
@@ -187,8 +204,7 @@ TSR_HD_INLINE void code_interior(struct slice *s, bool decode, struct block *b)
         const int near = bin(b->near[k], BINS);
         const int u = column[k], v = row[k];
         const int inner = bin((uint32_t)b->seen[place[v - 1][u]] + b->seen[place[v][u - 1]], 8);
-        const int other = magnitude(b->other[k]), third = magnitude(b->above[k]);
-        const int pair = 5 * (other > 4 ? 4 : other) + (third > 4 ? 4 : third);
+        const int pair = pair_of(b->other[k], b->above[k]);
         const int length = decode ? 0 : bit_length((uint32_t)magnitude(b->own[k]));
         chance *const mixed[TSR_JPEG_MIXED] = {&set->interior.a[i][lefts][near], &set->interior.b[left][near][inner],
                                                &set->interior.c[i][pair]};
@@ -224,8 +240,7 @@ TSR_HD_INLINE int code_edge(struct slice *s, bool decode, struct block *b, int a
         const uint32_t size = (uint32_t)(guess < 0 ? -(int64_t)guess : guess) / (64u * b->quant[k]);
         const int guesses = known ? bin(size, GUESS_BINS - 1) : GUESS_BINS - 1;
         const int near = bin(b->near[k], BINS);
-        const int other = magnitude(b->other[k]), third = magnitude(axis ? b->left[k] : b->above[k]);
-        const int pair = 5 * (other > 4 ? 4 : other) + (third > 4 ? 4 : third);
+        const int pair = pair_of(b->other[k], axis ? b->left[k] : b->above[k]);
         const int length = decode ? 0 : bit_length((uint32_t)magnitude(b->own[k]));
         chance *const mixed[TSR_JPEG_MIXED] = {&b->set->edge[axis].a[i - 1][guesses][left],
                                                &b->set->edge[axis].b[near][left][counts],
@@ -235,7 +250,7 @@ TSR_HD_INLINE int code_edge(struct slice *s, bool decode, struct block *b, int a
                                   b->set->edge[axis].longer_b[i - 1][near], b->set->edge[axis].longer_c[i - 1][left],
                                   b->set->edge[axis].longer_weights);
         left--;
-        const int side = size == 0 ? 0 : guess < 0 ? 1 : 2;
+        const int side = size == 0 ? 0 : side_of(guess);
         const bool negative = tsr_jpeg_code_one(c, decode, b->own[k] < 0, &b->set->edge[axis].sign[guesses][side]);
         const int value = code_rest(c, decode, n, magnitude(b->own[k]), b->set->edge[axis].rest[guesses][n]);
         if (decode) b->own[k] = (int16_t)(negative ? -value : value);
@@ -268,23 +283,13 @@ TSR_HD_INLINE void code_dc(struct slice *s, bool decode, struct block *b)
                               b->set->dc.c[bin((uint32_t)before, BINS)], b->set->dc.weights);
     int value = 0;
     if (n > 0) {
-        const int l = b->from_left->residual, a = b->from_above->residual;
-        const bool negative = tsr_jpeg_code_one(c, decode, residual < 0,
-                                                &b->set->dc.sign[l < 0   ? 1
-                                                                 : l > 0 ? 2
-                                                                         : 0][a < 0   ? 1
-                                                                              : a > 0 ? 2
-                                                                                      : 0]);
+        chance *sign = &b->set->dc.sign[side_of(b->from_left->residual)][side_of(b->from_above->residual)];
+        const bool negative = tsr_jpeg_code_one(c, decode, residual < 0, sign);
         value = code_rest(c, decode, n, magnitude(residual), b->set->dc.rest[n]);
         if (negative) value = -value;
     }
-    if (decode) {
-        const int dc = (int)guess + value;
-        b->own[0] = (int16_t)(dc < -32768 ? -32768 : dc > 32767 ? 32767 : dc);
-    }
-    b->from_left->residual = b->from_above->residual = (int16_t)(value < -32768  ? -32768
-                                                                 : value > 32767 ? 32767
-                                                                                 : value);
+    if (decode) b->own[0] = (int16_t)between(-32768, (int)guess + value, 32767);
+    b->from_left->residual = b->from_above->residual = (int16_t)between(-32768, value, 32767);
     add_to_borders(b, 0, b->own[0]);
 }
 
@@ -364,6 +369,8 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
             code_block(s, decode, &b);
             counts[at] = (uint8_t)b.count;
         }
+        if (decode && tsr_jpeg_is_past(&s->coder))
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the packed bytes of a JPEG stream are damaged");
     }
     return TSR_OK;
 }
@@ -425,7 +432,6 @@ enum tsr_status tsr_jpeg_put_slice(const struct tsr_jpeg *jpeg, const int16_t *c
     }
     if (status == TSR_OK) status = tsr_bytes_reserve(slice, TSR_JPEG_BLOCK_BYTES, error);
     if (status == TSR_OK) tsr_jpeg_finish_encoder(&s->coder);
-    while (status == TSR_OK && slice->size > 0 && slice->bytes[slice->size - 1] == 0) slice->size--;
     free(s);
     return status;
 }

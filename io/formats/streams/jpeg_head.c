@@ -60,6 +60,7 @@ static enum tsr_status lay_out(struct tsr_jpeg *jpeg, size_t width, size_t heigh
         own->first = jpeg->blocks;
         jpeg->blocks += own->stride * own->height; /* at most 4 * 2^15 * 2^15 */
         memset(own->low, -1, sizeof own->low);
+        for (int k = 0; k < TSR_JPEG_BLOCK; k++) own->quant[k] = 1; /* until it has a scan */
         if (jpeg->blocks > TSR_JPEG_BLOCKS ||
             jpeg->blocks > TSR_JPEG_BLOCKS_PER_BYTE * jpeg->stream_size + TSR_JPEG_BLOCKS_FREE)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "claims %zu x %zu pixels", width, height);

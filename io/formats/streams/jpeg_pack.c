@@ -11,6 +11,7 @@
 
 enum {
     SLICE_BLOCKS = 1 << 15, /* at least, if there are several slices */
+    SIZE_BITS = 40,         /* of a stream's size */
     HAS_RUNS = 4            /* flag; below it the kind of padding */
 };
 
@@ -196,7 +197,8 @@ static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct
                               struct tsr_bytes *stream, struct tsr_error *error)
 {
     const uint64_t size = tsr_get_varint(packed);
-    if (packed->bad || size > stream->limit - stream->size || !get_oddities(packed, &parts->oddities))
+    if (packed->bad || size >> SIZE_BITS || size > stream->limit - stream->size ||
+        !get_oddities(packed, &parts->oddities))
         return damaged(error);
     const uint64_t head_size = tsr_get_varint(packed);
     if (packed->bad || head_size > size) return damaged(error);

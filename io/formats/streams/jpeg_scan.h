@@ -33,7 +33,7 @@ enum tsr_status tsr_jpeg_write_scan(const struct tsr_jpeg *jpeg, const int16_t *
                                     struct tsr_error *error);
 
 enum tsr_status tsr_jpeg_list_put(struct tsr_jpeg_list *list, uint64_t number, struct tsr_error *error);
-/* Whether the number is the list's next one, which is then passed. */
+/* Whether the list has the number. It is asked about rising numbers. */
 bool tsr_jpeg_list_has(struct tsr_jpeg_list *list, uint64_t number);
 
 /* The first coefficient of a scan's block: MCU m, of component i of the scan, its block b. */

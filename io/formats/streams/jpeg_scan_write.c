@@ -318,8 +318,8 @@ static void advance(struct tsr_jpeg_list *list)
 
 bool tsr_jpeg_list_has(struct tsr_jpeg_list *list, uint64_t number)
 {
+    if (!list->at) return false;
     if (!list->started) advance(list);
-    if (list->ended || list->last != number) return false;
-    advance(list);
-    return true;
+    while (!list->ended && list->last < number) advance(list);
+    return !list->ended && list->last == number;
 }
