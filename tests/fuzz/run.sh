@@ -12,7 +12,7 @@ seconds=$2
 shift 2
 bin=$build/bin
 if [ $# -eq 0 ]; then # all targets that are built
-    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm png dicom; do
+    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm png dicom stream_jpeg; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done
 fi

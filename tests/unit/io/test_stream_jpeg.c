@@ -304,6 +304,8 @@ TEST(refused)
     frame[5] = frame[7] = 0xff;
     expect_refused(stream, "claims");
     assert_int_equal(tsr_jpeg_memory(stream.bytes, stream.size), 0);
+    frame[5] = frame[7] = 0x1f; /* 10^6 blocks, of few bytes */
+    expect_refused(stream, "claims");
     frame[5] = frame[6] = 0;
     expect_refused(stream, "pixels");
     stream.bytes[0] = 0;
@@ -335,6 +337,20 @@ TEST(heads)
     }
 }
 
+TEST(copies_from_ahead)
+{
+    static uint8_t head[TSR_JPEG_KNOWN + 4];
+    struct tsr_bytes packed = {.limit = LIMIT};
+    for (uint64_t from = TSR_JPEG_KNOWN - 1; from <= TSR_JPEG_KNOWN; from++) {
+        packed.size = 0;
+        put_u8(&packed, 1);
+        assert_int_equal(tsr_bytes_put_varint(&packed, from, NULL), TSR_OK);
+        struct tsr_cursor cursor = {packed.bytes, packed.size, 0, false};
+        assert_int_equal(tsr_jpeg_get_head(&cursor, head + TSR_JPEG_KNOWN, 4), from < TSR_JPEG_KNOWN);
+    }
+    tsr_bytes_free(&packed);
+}
+
 /* The coder at its extremes: long runs of likely bits, and unlikely ones, so that carries run far. */
 TEST(range_coder)
 {
@@ -364,10 +380,10 @@ TEST(range_coder)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_shapes),      cmocka_unit_test(runs_against_the_rule),
-        cmocka_unit_test(damaged_streams), cmocka_unit_test(damaged_packed_bytes),
-        cmocka_unit_test(refused),         cmocka_unit_test(heads),
-        cmocka_unit_test(range_coder),
+        cmocka_unit_test(all_shapes),        cmocka_unit_test(runs_against_the_rule),
+        cmocka_unit_test(damaged_streams),   cmocka_unit_test(damaged_packed_bytes),
+        cmocka_unit_test(refused),           cmocka_unit_test(heads),
+        cmocka_unit_test(copies_from_ahead), cmocka_unit_test(range_coder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
