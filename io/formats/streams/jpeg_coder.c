@@ -1,59 +1,91 @@
-/* The range coder's ends and its tables. FORMAT.md 4.10.4. */
+/* The range coder's ends. FORMAT.md 4.10.4. */
 #include "jpeg_coder.h"
 
-/* 65536 / (1 + e^(-i / 2)), i = -16 .. 16. */
-static const uint16_t logistic[33] = {22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
-                                      4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
-                                      62428, 63615, 64357, 64816, 65097, 65269, 65374, 65438, 65476, 65500, 65514};
+#include "transform/status.h"
 
-void tsr_jpeg_make_tables(struct tsr_jpeg_tables *tables)
+void tsr_jpeg_make_rates(struct tsr_jpeg_coder *coder)
 {
-    int p = 0;
-    for (int x = 0; x < 4096; x++) { /* x / 256 - 8 */
-        const int i = x >> 7, between = x & 127;
-        const int value = (logistic[i] * (128 - between) + logistic[i + 1] * between + 64) >> 7;
-        tables->squash[x] = (uint16_t)(value < TSR_JPEG_LEAST_CHANCE           ? TSR_JPEG_LEAST_CHANCE
-                                       : value > 65536 - TSR_JPEG_LEAST_CHANCE ? 65536 - TSR_JPEG_LEAST_CHANCE
-                                                                               : value);
-        for (; p <= value >> 4; p++) tables->stretch[p] = (int16_t)(x - 2048);
-    }
-    for (; p < 4096; p++) tables->stretch[p] = 2047;
-    for (int n = 0; n <= TSR_JPEG_SLOWEST; n++) tables->rate[n] = (uint16_t)(16384 / (2 * n + 3));
+    for (int n = 0; n <= TSR_JPEG_SLOWEST; n++) coder->rate[n] = (uint16_t)(131072 / (2 * n + 3));
 }
 
-void tsr_jpeg_start_encoder(struct tsr_jpeg_coder *coder, struct tsr_bytes *out)
+void tsr_jpeg_start_encoder(struct tsr_jpeg_coder *coder, struct tsr_bytes *out, struct tsr_bytes *raw)
 {
-    coder->low = 0;
-    coder->range = ((uint64_t)1 << 48) - 1;
+    coder->window = coder->raw = 0;
+    coder->range = 65535;
+    coder->bits = coder->raw_bits = 0;
     coder->out = out;
+    coder->raw_out = raw;
+    tsr_jpeg_make_rates(coder);
 }
 
 void tsr_jpeg_start_decoder(struct tsr_jpeg_coder *coder, const uint8_t *bytes, size_t size)
 {
-    coder->low = 0;
-    coder->range = ((uint64_t)1 << 48) - 1;
-    coder->at = bytes;
-    coder->end = bytes + size;
+    coder->window = coder->raw = 0;
+    coder->range = 65535;
+    coder->bits = coder->raw_bits = 0;
+    coder->at = coder->begin = bytes;
+    coder->end = coder->raw_at = bytes + size;
     coder->past = 0;
-    for (int i = 0; i < TSR_JPEG_CODE_BYTES; i++) coder->low = coder->low << 8 | tsr_jpeg_next_byte(coder);
+    tsr_jpeg_make_rates(coder);
+    tsr_jpeg_take_slowly(coder);
 }
 
-void tsr_jpeg_carry(struct tsr_jpeg_coder *coder)
+/* Adds 1 to the string that is written. The code is below 1: the first byte never overflows. */
+static void carry(struct tsr_jpeg_coder *coder)
 {
     uint8_t *at = coder->out->bytes + coder->out->size;
-    while (++*--at == 0) continue; /* the code is below 1: the first byte never overflows */
-    coder->low &= ((uint64_t)1 << 48) - 1;
+    while (++*--at == 0) continue;
 }
 
-/* The interval's number with the fewest bytes. Bytes after the last one count as zeros. */
-void tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder)
+void tsr_jpeg_put_word(struct tsr_jpeg_coder *coder)
 {
-    int spare = 48;
-    while (spare > 0 && ((coder->low + coder->range - 1) >> spare << spare) < coder->low) spare--;
-    coder->low = (coder->low + coder->range - 1) >> spare << spare;
-    if (coder->low >> 48) tsr_jpeg_carry(coder);
-    for (int i = TSR_JPEG_CODE_BYTES - 1; i >= 0 && coder->low > 0; i--) {
-        coder->out->bytes[coder->out->size++] = (uint8_t)(coder->low >> 8 * i);
-        coder->low &= ((uint64_t)1 << 8 * i) - 1;
+    if (coder->window >> (coder->bits + 16)) carry(coder);
+    uint8_t *out = coder->out->bytes + coder->out->size;
+    const uint32_t top = (uint32_t)(coder->window >> (coder->bits - 16));
+    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(top >> (24 - 8 * i));
+    coder->out->size += 4;
+    coder->bits -= 32;
+    coder->window &= ((uint64_t)1 << (coder->bits + 16)) - 1;
+}
+
+/* Fills the window up. */
+void tsr_jpeg_take_slowly(struct tsr_jpeg_coder *coder)
+{
+    while (coder->bits <= 56) {
+        if (coder->at < coder->end)
+            coder->window |= (uint64_t)*coder->at++ << (56 - coder->bits);
+        else
+            coder->past++;
+        coder->bits += 8;
     }
+}
+
+void tsr_jpeg_take_raw_slowly(struct tsr_jpeg_coder *coder)
+{
+    while (coder->raw_bits < 32) {
+        if (coder->raw_at > coder->begin)
+            coder->raw |= (uint64_t)*--coder->raw_at << coder->raw_bits;
+        else
+            coder->past++;
+        coder->raw_bits += 8;
+    }
+}
+
+/* The bytes that tell the interval, whatever follows them. */
+enum tsr_status tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder, struct tsr_error *error)
+{
+    TSR_TRY(tsr_bytes_reserve(coder->out, TSR_JPEG_BLOCK_BYTES + coder->raw_out->size, error));
+    const uint64_t low = coder->window;
+    int spare = 15;
+    while (((low + (1u << spare) - 1) >> spare << spare) + (1u << spare) > low + coder->range) spare--;
+    coder->window = (low + (1u << spare) - 1) >> spare << spare;
+    if (coder->window >> (coder->bits + 16)) carry(coder);
+    uint8_t *out = coder->out->bytes + coder->out->size;
+    const uint64_t value = coder->window << (48 - coder->bits); /* the carry leaves */
+    for (int i = 0; 8 * i < coder->bits + 16 - spare; i++, coder->out->size++) *out++ = (uint8_t)(value >> (56 - 8 * i));
+    for (; coder->raw_bits > 0; coder->raw_bits -= 8, coder->raw >>= 8)
+        coder->raw_out->bytes[coder->raw_out->size++] = (uint8_t)coder->raw;
+    for (size_t i = coder->raw_out->size; i > 0; i--) *out++ = coder->raw_out->bytes[i - 1];
+    coder->out->size += coder->raw_out->size;
+    return TSR_OK;
 }

@@ -1,122 +1,257 @@
-/* An adaptive binary range coder whose probabilities are mixed from those of several contexts. FORMAT.md 4.10.4. */
+/* An adaptive range coder of symbols 0 .. 7, whose chances are the mean of those in several contexts.
+ * FORMAT.md 4.10.4. */
 #ifndef TSR_IO_FORMATS_STREAMS_JPEG_CODER_H
 #define TSR_IO_FORMATS_STREAMS_JPEG_CODER_H
+
+#include <string.h>
 
 #include "stream.h"
 #include "transform/hd.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 enum {
-    TSR_JPEG_MIXED = 3,         /* contexts of a bit */
-    TSR_JPEG_SLOWEST = 100,     /* a context has learned as slowly as it may after so many bits */
-    TSR_JPEG_WEIGHT = 23000,    /* of a context at first; 65536 is 1 */
-    TSR_JPEG_LEAST_CHANCE = 32, /* of 65536 */
-    TSR_JPEG_CODE_BYTES = 6,    /* of the interval that a coder holds */
-    TSR_JPEG_BLOCK_BYTES = 8192 /* more than a block may take */
+    TSR_JPEG_SYMBOLS = 8,
+    TSR_JPEG_SLOWEST = 63,      /* a context has learned as slowly as it may after so many symbols */
+    TSR_JPEG_CODE_BYTES = 8,    /* that a decoder takes ahead at most */
+    TSR_JPEG_BLOCK_BYTES = 2048 /* more than a block may take, of symbols or of raw bits */
 };
 
-/* What is known of a bit in a context: the chance of a 1 as a part of 2^22, and below it the number of bits seen. */
-typedef uint32_t tsr_jpeg_chance;
+/* What is known of a symbol in a context: over[i] / 65536 is the chance that it is above i; over[7] is the number of
+ * symbols seen. */
+struct tsr_jpeg_context {
+    uint16_t over[TSR_JPEG_SYMBOLS];
+};
 
-struct tsr_jpeg_tables {
-    int16_t stretch[4096];
-    uint16_t squash[4096];
+/* Strings of bytes. Symbols come from the string's beginning, raw bits from its end. */
+struct tsr_jpeg_coder {
+    uint64_t window; /* encoder: the interval's beginning, `bits` + 16 bits and a carry; decoder: the code less it, from
+                        the left */
+    uint32_t range;  /* 2^15 .. 2^16 - 1 */
+    int bits;        /* encoder: that are to be written; decoder: in the window */
+    const uint8_t *at, *raw_at, *begin, *end; /* the decoder's: where it goes on, and all bytes */
+    uint64_t raw; /* encoder: the latest bits; decoder: the next ones, from bit 0 on */
+    int raw_bits;
+    size_t past; /* bytes that the decoder took from beyond the ends, as zeros */
+    struct tsr_bytes *out, *raw_out;
     uint16_t rate[TSR_JPEG_SLOWEST + 1];
 };
 
-struct tsr_jpeg_coder {
-    uint64_t low, range; /* the decoder's low is the code's value less the interval's beginning */
-    const uint8_t *at, *end;
-    unsigned past; /* bytes that the decoder took after the end, as zeros */
-    struct tsr_bytes *out;
-    const struct tsr_jpeg_tables *tables;
-};
-
-void tsr_jpeg_make_tables(struct tsr_jpeg_tables *tables);
-void tsr_jpeg_start_encoder(struct tsr_jpeg_coder *coder, struct tsr_bytes *out);
+void tsr_jpeg_make_rates(struct tsr_jpeg_coder *coder);
+void tsr_jpeg_start_encoder(struct tsr_jpeg_coder *coder, struct tsr_bytes *out, struct tsr_bytes *raw);
 void tsr_jpeg_start_decoder(struct tsr_jpeg_coder *coder, const uint8_t *bytes, size_t size);
-/* The coder's output has TSR_JPEG_BLOCK_BYTES to spare whenever it is called. */
-void tsr_jpeg_carry(struct tsr_jpeg_coder *coder);
-void tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder);
+/* Both strings of the coder's output have TSR_JPEG_BLOCK_BYTES to spare whenever it is called. */
+void tsr_jpeg_put_word(struct tsr_jpeg_coder *coder);
+void tsr_jpeg_take_slowly(struct tsr_jpeg_coder *coder);
+void tsr_jpeg_take_raw_slowly(struct tsr_jpeg_coder *coder);
+/* Ends the string of symbols, and appends that of raw bits to it, backwards. */
+enum tsr_status tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder, struct tsr_error *error);
+
 /* Whether more bytes were taken than any encoder leaves out. */
 TSR_HD bool tsr_jpeg_is_past(const struct tsr_jpeg_coder *coder)
 {
-    return coder->past > TSR_JPEG_CODE_BYTES;
+    return coder->past > 2 * TSR_JPEG_CODE_BYTES;
 }
 
-TSR_HD_INLINE unsigned tsr_jpeg_next_byte(struct tsr_jpeg_coder *c)
+TSR_HD_INLINE int tsr_jpeg_lowest(uint32_t value)
 {
-    if (c->at < c->end) return *c->at++;
-    c->past++;
-    return 0;
+#if defined(__GNUC__)
+    return __builtin_ctz(value);
+#else
+    int n = 0;
+    while (!(value >> n & 1)) n++;
+    return n;
+#endif
 }
 
-/* Codes a bit whose chance to be 1 is chance / 65536. Returns the bit. */
-TSR_HD_INLINE unsigned tsr_jpeg_code(struct tsr_jpeg_coder *c, bool decode, unsigned bit, uint32_t chance)
+TSR_HD_INLINE int tsr_jpeg_length(uint32_t value)
 {
-    const uint64_t bound = (c->range >> 16) * chance;
-    if (decode) bit = c->low < bound;
-    const uint64_t keep = (uint64_t)bit - 1; /* all ones for a 0 */
-    if (decode)
-        c->low -= bound & keep;
-    else
-        c->low += bound & keep;
-    c->range = bit ? bound : c->range - bound;
-    if (c->range >> 32) return bit;
-    c->range <<= 16;
+#if defined(__GNUC__)
+    return value ? 32 - __builtin_clz(value) : 0;
+#else
+    int length = 0;
+    for (; value; value >>= 1) length++;
+    return length;
+#endif
+}
+
+/* ---- Raw bits --------------------------------------------------------------------------------------------- */
+
+/* After this, at least 32 bits are there. */
+TSR_HD_INLINE void tsr_jpeg_take_raw(struct tsr_jpeg_coder *c)
+{
+    if (c->raw_bits >= 32) return;
+    if (c->raw_at - c->begin < 4) {
+        tsr_jpeg_take_raw_slowly(c);
+        return;
+    }
+    const uint8_t *at = c->raw_at -= 4;
+    const uint32_t word = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
+    c->raw |= (uint64_t)word << c->raw_bits;
+    c->raw_bits += 32;
+}
+
+/* Codes a number of at most 16 bits. */
+TSR_HD_INLINE uint32_t tsr_jpeg_code_raw(struct tsr_jpeg_coder *c, bool decode, uint32_t value, int bits)
+{
     if (decode) {
-        c->low = c->low << 16 | (uint64_t)tsr_jpeg_next_byte(c) << 8;
-        c->low |= tsr_jpeg_next_byte(c);
-        return bit;
+        tsr_jpeg_take_raw(c);
+        value = (uint32_t)c->raw & ((1u << bits) - 1);
+        c->raw >>= bits;
+        c->raw_bits -= bits;
+        return value;
     }
-    if (c->low >> 48) tsr_jpeg_carry(c);
-    uint8_t *out = c->out->bytes + c->out->size;
-    out[0] = (uint8_t)(c->low >> 40);
-    out[1] = (uint8_t)(c->low >> 32);
-    c->out->size += 2;
-    c->low = (c->low & 0xffffffffu) << 16;
-    return bit;
+    c->raw |= (uint64_t)value << c->raw_bits;
+    c->raw_bits += bits;
+    if (c->raw_bits < 32) return value;
+    uint8_t *out = c->raw_out->bytes + c->raw_out->size;
+    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(c->raw >> 8 * i);
+    c->raw_out->size += 4;
+    c->raw >>= 32;
+    c->raw_bits -= 32;
+    return value;
 }
 
-TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_tables *tables, tsr_jpeg_chance *chance, unsigned bit)
+/* ---- Symbols ---------------------------------------------------------------------------------------------- */
+
+/* After this, at least 32 bits are there. */
+TSR_HD_INLINE void tsr_jpeg_take(struct tsr_jpeg_coder *c)
 {
-    const uint32_t now = *chance, seen = now & 1023;
-    const int32_t away = (int32_t)((0u - bit) & 0x3fffff) - (int32_t)(now >> 10);
-    const int32_t step = (away >> 4) * tables->rate[seen] >> 9; /* arithmetic */
-    *chance = now + (uint32_t)step * 1024u + (seen < TSR_JPEG_SLOWEST);
+    if (c->end - c->at < 4) {
+        tsr_jpeg_take_slowly(c);
+        return;
+    }
+    const uint8_t *at = c->at;
+    const uint32_t word = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
+    c->window |= (uint64_t)word << (32 - c->bits);
+    c->at += 4;
+    c->bits += 32;
 }
 
-/* Codes a bit in one context. */
-TSR_HD_INLINE unsigned tsr_jpeg_code_one(struct tsr_jpeg_coder *c, bool decode, unsigned bit, tsr_jpeg_chance *chance)
+/* Narrows the interval to lower .. upper - 1 of its range. */
+TSR_HD_INLINE void tsr_jpeg_narrow(struct tsr_jpeg_coder *c, bool decode, uint32_t lower, uint32_t upper)
 {
-    uint32_t p = *chance >> 16;
-    p = p < TSR_JPEG_LEAST_CHANCE           ? TSR_JPEG_LEAST_CHANCE
-        : p > 65536 - TSR_JPEG_LEAST_CHANCE ? 65536 - TSR_JPEG_LEAST_CHANCE
-                                            : p;
-    bit = tsr_jpeg_code(c, decode, bit, p);
-    tsr_jpeg_learn(c->tables, chance, bit);
-    return bit;
+    const int shift = 16 - tsr_jpeg_length(upper - lower);
+    c->range = (upper - lower) << shift;
+    if (decode) {
+        c->window = (c->window - ((uint64_t)lower << 48)) << shift;
+        c->bits -= shift;
+        if (c->bits < 32) tsr_jpeg_take(c);
+    } else {
+        c->window = (c->window + lower) << shift;
+        c->bits += shift;
+        if (c->bits >= 32) tsr_jpeg_put_word(c);
+    }
 }
 
-/* Codes a bit in three contexts, whose chances are mixed by weights, which learn, too. */
-TSR_HD_INLINE unsigned tsr_jpeg_code_mixed(struct tsr_jpeg_coder *c, bool decode, unsigned bit,
-                                           tsr_jpeg_chance *const chance[TSR_JPEG_MIXED], int32_t *weight)
+#if defined(__SSE2__)
+
+TSR_HD_INLINE __m128i tsr_jpeg_load(const struct tsr_jpeg_context *context)
 {
-    const struct tsr_jpeg_tables *tables = c->tables;
-    int32_t stretched[TSR_JPEG_MIXED], sum = 0;
-    for (int i = 0; i < TSR_JPEG_MIXED; i++) {
-        stretched[i] = tables->stretch[*chance[i] >> 20];
-        sum += stretched[i] * (weight[i] >> 2) >> 14; /* arithmetic */
-    }
-    sum = sum < -2047 ? -2047 : sum > 2047 ? 2047 : sum;
-    const int32_t p = tables->squash[sum + 2048];
-    bit = tsr_jpeg_code(c, decode, bit, (uint32_t)p);
-    const int32_t error = ((int32_t)bit * 65535 - p) >> 2;
-    for (int i = 0; i < TSR_JPEG_MIXED; i++) {
-        tsr_jpeg_learn(tables, chance[i], bit);
-        const int32_t next = weight[i] + (stretched[i] * error >> 13);
-        weight[i] = next < -(1 << 19) ? -(1 << 19) : next > 1 << 19 ? 1 << 19 : next;
-    }
-    return bit;
+    return _mm_loadu_si128((const __m128i *)(const void *)context);
 }
+
+/* value's bits up to `symbol` - 1: all ones where over[] is to rise. */
+TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpeg_context *context, __m128i rises)
+{
+    const unsigned seen = context->over[7];
+    const __m128i away = _mm_xor_si128(tsr_jpeg_load(context), rises);
+    const __m128i rate = _mm_set1_epi16((short)c->rate[seen]);
+    const __m128i next = _mm_xor_si128(_mm_sub_epi16(away, _mm_mulhi_epu16(away, rate)), rises);
+    _mm_storeu_si128((__m128i *)(void *)context, next);
+    context->over[7] = (uint16_t)(seen + (seen < TSR_JPEG_SLOWEST));
+}
+
+/* The lower ends of symbols' intervals; and their upper ends, one place further. */
+TSR_HD_INLINE int tsr_jpeg_code_mean(struct tsr_jpeg_coder *c, bool decode, int symbol, __m128i mean, __m128i *rises)
+{
+    static const uint16_t masks[16] = {65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535};
+    uint16_t ends[9];
+    const __m128i known = _mm_and_si128(mean, _mm_setr_epi16(-1, -1, -1, -1, -1, -1, -1, 0));
+    const __m128i lower = _mm_add_epi16(_mm_mulhi_epu16(known, _mm_set1_epi16((short)(c->range - 8))),
+                                        _mm_setr_epi16(7, 6, 5, 4, 3, 2, 1, 0));
+    ends[0] = (uint16_t)c->range;
+    _mm_storeu_si128((__m128i *)(void *)(ends + 1), lower);
+    if (decode) {
+        const __m128i at = _mm_set1_epi16((short)(c->window >> 48));
+        const __m128i not_above = _mm_cmpeq_epi16(_mm_subs_epu16(lower, at), _mm_setzero_si128());
+        symbol = tsr_jpeg_lowest((uint32_t)_mm_movemask_epi8(not_above)) >> 1;
+        *rises = _mm_andnot_si128(not_above, _mm_set1_epi16(-1));
+    } else {
+        *rises = _mm_loadu_si128((const __m128i *)(const void *)(masks + 8 - symbol));
+    }
+    tsr_jpeg_narrow(c, decode, ends[symbol + 1], ends[symbol]);
+    return symbol;
+}
+
+TSR_HD_INLINE int tsr_jpeg_code_one(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a)
+{
+    __m128i rises;
+    symbol = tsr_jpeg_code_mean(c, decode, symbol, tsr_jpeg_load(a), &rises);
+    tsr_jpeg_learn(c, a, rises);
+    return symbol;
+}
+
+TSR_HD_INLINE int tsr_jpeg_code_three(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a,
+                                      struct tsr_jpeg_context *b, struct tsr_jpeg_context *d)
+{
+    __m128i rises;
+    const __m128i mean = _mm_avg_epu16(_mm_avg_epu16(tsr_jpeg_load(a), tsr_jpeg_load(b)), tsr_jpeg_load(d));
+    symbol = tsr_jpeg_code_mean(c, decode, symbol, mean, &rises);
+    tsr_jpeg_learn(c, a, rises);
+    tsr_jpeg_learn(c, b, rises);
+    tsr_jpeg_learn(c, d, rises);
+    return symbol;
+}
+
+#else
+
+TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpeg_context *context, int symbol)
+{
+    const unsigned seen = context->over[7];
+    for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) {
+        const uint32_t away = i < symbol ? 65535u - context->over[i] : context->over[i];
+        const uint32_t next = away - (away * c->rate[seen] >> 16);
+        context->over[i] = (uint16_t)(i < symbol ? 65535u - next : next);
+    }
+    context->over[7] = (uint16_t)(seen + (seen < TSR_JPEG_SLOWEST));
+}
+
+TSR_HD_INLINE int tsr_jpeg_code_mean(struct tsr_jpeg_coder *c, bool decode, int symbol, const uint16_t *mean)
+{
+    uint32_t ends[TSR_JPEG_SYMBOLS + 1] = {c->range};
+    for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++)
+        ends[i + 1] = (mean[i] * (c->range - TSR_JPEG_SYMBOLS) >> 16) + (uint32_t)(TSR_JPEG_SYMBOLS - 1 - i);
+    if (decode)
+        for (symbol = 0; ends[symbol + 1] > c->window >> 48;) symbol++;
+    tsr_jpeg_narrow(c, decode, ends[symbol + 1], ends[symbol]);
+    return symbol;
+}
+
+TSR_HD_INLINE int tsr_jpeg_code_one(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a)
+{
+    symbol = tsr_jpeg_code_mean(c, decode, symbol, a->over);
+    tsr_jpeg_learn(c, a, symbol);
+    return symbol;
+}
+
+TSR_HD_INLINE int tsr_jpeg_code_three(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a,
+                                      struct tsr_jpeg_context *b, struct tsr_jpeg_context *d)
+{
+    uint16_t mean[TSR_JPEG_SYMBOLS - 1];
+    for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) {
+        const uint32_t two = ((uint32_t)a->over[i] + b->over[i] + 1) >> 1;
+        mean[i] = (uint16_t)((two + d->over[i] + 1) >> 1);
+    }
+    symbol = tsr_jpeg_code_mean(c, decode, symbol, mean);
+    tsr_jpeg_learn(c, a, symbol);
+    tsr_jpeg_learn(c, b, symbol);
+    tsr_jpeg_learn(c, d, symbol);
+    return symbol;
+}
+
+#endif
 
 #endif

@@ -9,59 +9,45 @@
 
 enum {
     SETS = 2,        /* of contexts: the first component, the others */
-    LENGTHS = 18,    /* of magnitudes, in bits: 0 .. 17 */
     INTERIOR = 49,   /* coefficients of neither the first row nor the first column */
     BINS = 12,       /* of magnitudes */
     LEFT_BINS = 10,  /* of coefficients that are to come */
     GUESS_BINS = 14, /* of guesses from borders */
-    EDGE = 7
+    EDGE = 7,
+    ESCAPE = 7
 };
 
-typedef tsr_jpeg_chance chance;
+typedef struct tsr_jpeg_context context;
 
-struct weights {
-    int32_t of[TSR_JPEG_MIXED];
-};
-
-/* Three contexts for each kind of bit: a, b, c. */
+/* Three contexts for each kind of symbol: a, b, c. */
 struct set {
     struct {
-        chance a[LEFT_BINS][64], b[100][64], c[100][64];
-        struct weights weights[6];
+        context a[LEFT_BINS][8], b[100][8], c[100][8];
     } count;
     struct {
-        chance a[INTERIOR][LEFT_BINS][BINS], b[50][BINS][8], c[INTERIOR][25];
-        struct weights weights[LEFT_BINS];
-        chance longer_a[INTERIOR][BINS][LENGTHS], longer_b[LEFT_BINS][BINS][LENGTHS], longer_c[BINS][8][LENGTHS];
-        struct weights longer_weights[LENGTHS];
-        chance rest[LENGTHS][LENGTHS];
+        context a[INTERIOR][LEFT_BINS][BINS], b[50][BINS][8], c[INTERIOR][25], escape[BINS][2];
     } interior;
     struct {
-        chance count_a[LEFT_BINS][8], count_b[8][8], count_c[8][LEFT_BINS][8];
-        struct weights count_weights[3];
-        chance a[EDGE][GUESS_BINS][8], b[BINS][8][LEFT_BINS], c[EDGE][8][25];
-        struct weights weights[8];
-        chance longer_a[GUESS_BINS][LENGTHS], longer_b[EDGE][BINS][LENGTHS], longer_c[EDGE][8][LENGTHS];
-        struct weights longer_weights[LENGTHS];
-        chance sign[GUESS_BINS][3], rest[GUESS_BINS][LENGTHS][LENGTHS];
+        context count_a[LEFT_BINS], count_b[8], count_c[8][LEFT_BINS];
+        context a[EDGE][GUESS_BINS][8], b[BINS][8][LEFT_BINS], c[EDGE][8][25], escape[BINS][2];
+        context sign[GUESS_BINS][3];
     } edge[2];
     struct {
-        chance a[BINS + 4][LENGTHS], b[LEFT_BINS][LENGTHS], c[BINS][LENGTHS];
-        struct weights weights[LENGTHS];
-        chance sign[3][3], rest[LENGTHS][LENGTHS];
+        context a[BINS + 4], b[LEFT_BINS], c[BINS], escape[BINS][2];
+        context sign[3][3];
     } dc;
 };
 
 /* What a block leaves to its neighbours to the right and below. */
 struct border {
-    int32_t profile[8]; /* its last column or row by the frequency along it, 256 times */
+    int32_t profile[8]; /* its last column or row by the frequency along it */
     int16_t residual;   /* of the DC */
     uint8_t edges;      /* coefficients in the first column or row */
 };
 
 struct slice {
     struct tsr_jpeg_coder coder;
-    struct tsr_jpeg_tables tables;
+    struct tsr_bytes raw;
     struct set set[SETS];
     struct border *above; /* a row of blocks */
 };
@@ -72,11 +58,12 @@ struct block {
     const int16_t *left, *above, *corner, *other; /* neighbours; other: the same place of another component */
     struct border *from_left, *from_above;
     const uint16_t *quant;
+    const uint16_t *inverse; /* 65536 / quant */
     bool has_left, has_above;
     int count_left, count_above, count_other;
     int count;
-    uint16_t near[TSR_JPEG_BLOCK];  /* magnitudes of the neighbours, 4 times */
-    uint16_t seen[TSR_JPEG_BLOCK];  /* magnitudes of the block's interior, as far as it is coded */
+    uint16_t near[TSR_JPEG_BLOCK]; /* magnitudes of the neighbours, 4 times */
+    uint16_t seen[TSR_JPEG_BLOCK]; /* magnitudes of the block's interior, as far as it is coded */
     int32_t begin[2][8], end[2][8]; /* profiles of the first and last column, of the first and last row */
 };
 
@@ -115,22 +102,11 @@ static inline int side_of(int value)
     return value < 0 ? 1 : value > 0 ? 2 : 0;
 }
 
-static inline int bit_length(uint32_t value)
-{
-#if defined(__GNUC__)
-    return value ? 32 - __builtin_clz(value) : 0;
-#else
-    int length = 0;
-    for (; value; value >>= 1) length++;
-    return length;
-#endif
-}
-
 /* Two bins an octave: 0, 1, 2, 3, 4..5, 6..7, 8..11, ... */
 static inline int bin(uint32_t value, int limit)
 {
     if (value < 2) return (int)value;
-    const int length = bit_length(value), b = 2 * (length - 1) + (int)(value >> (length - 2) & 1);
+    const int length = tsr_jpeg_length(value), b = 2 * (length - 1) + (int)(value >> (length - 2) & 1);
     return b < limit ? b : limit - 1;
 }
 
@@ -142,41 +118,36 @@ static inline int pair_of(int one, int other)
 
 /* ---- Numbers ---------------------------------------------------------------------------------------------- */
 
-/* The bits of a magnitude below its first one. */
-TSR_HD_INLINE int code_rest(struct tsr_jpeg_coder *c, bool decode, int length, int value, chance *rest)
+/* The bits below a symbol of magnitudes near `expected`. */
+static inline int shift_of(uint32_t expected)
 {
-    int result = 1;
-    for (int i = length - 2; i >= 0; i--) {
-        const unsigned bit = (unsigned)value >> i & 1;
-        result = 2 * result + (int)(i >= length - 3 ? tsr_jpeg_code_one(c, decode, bit, &rest[i])
-                                                    : tsr_jpeg_code(c, decode, bit, 32768));
-    }
-    return result;
+    return expected < SH0 ? 0 : tsr_jpeg_length(expected) - SH1;
 }
 
-/* A magnitude's length, in unary; it is at least `known`. */
-TSR_HD_INLINE int code_length(struct tsr_jpeg_coder *c, bool decode, int length, int known, chance *a, chance *b,
-                              chance *d, struct weights *weights)
+/* The part of a magnitude that goes beyond its symbol. */
+TSR_HD_INLINE uint32_t code_escape(struct tsr_jpeg_coder *c, bool decode, uint32_t value, context *escape)
 {
-    int n = known;
-    while (n < LENGTHS - 1) {
-        chance *const mixed[TSR_JPEG_MIXED] = {&a[n], &b[n], &d[n]};
-        if (!tsr_jpeg_code_mixed(c, decode, length > n, mixed, weights[n].of)) break;
-        n++;
-    }
-    return n;
+    int length = decode ? 0 : tsr_jpeg_length(value) - 1;
+    const int first = tsr_jpeg_code_one(c, decode, length < ESCAPE ? length : ESCAPE, &escape[0]);
+    int whole = first;
+    if (first == ESCAPE) whole += tsr_jpeg_code_one(c, decode, length - ESCAPE, &escape[1]);
+    return 1u << whole | tsr_jpeg_code_raw(c, decode, value & ((1u << whole) - 1), whole);
 }
 
-/* A number below 2^bits, its highest bit first. */
-TSR_HD_INLINE int code_tree(struct tsr_jpeg_coder *c, bool decode, int value, int bits, chance *a, chance *b, chance *d,
-                            struct weights *weights)
+/* The rest of a magnitude that is not 0, whose symbol is known. */
+TSR_HD_INLINE uint32_t code_rest(struct tsr_jpeg_coder *c, bool decode, int symbol, uint32_t value, int shift,
+                                 context *escape)
 {
-    int node = 1;
-    for (int i = bits - 1; i >= 0; i--) {
-        chance *const mixed[TSR_JPEG_MIXED] = {&a[node], &b[node], &d[node]};
-        node = 2 * node + (int)tsr_jpeg_code_mixed(c, decode, (unsigned)value >> i & 1, mixed, weights[i].of);
-    }
-    return node - (1 << bits);
+    uint32_t above = (uint32_t)symbol;
+    if (symbol == ESCAPE) above = ESCAPE - 1 + code_escape(c, decode, ((value - 1) >> shift) - (ESCAPE - 2), escape);
+    return ((above - 1) << shift | tsr_jpeg_code_raw(c, decode, (value - 1) & ((1u << shift) - 1), shift)) + 1;
+}
+
+static inline int symbol_of(uint32_t value, int shift)
+{
+    if (value == 0) return 0;
+    const uint32_t symbol = ((value - 1) >> shift) + 1;
+    return symbol < ESCAPE ? (int)symbol : ESCAPE;
 }
 
 /* ---- A block's parts -------------------------------------------------------------------------------------- */
@@ -205,18 +176,17 @@ TSR_HD_INLINE void code_interior(struct slice *s, bool decode, struct block *b)
         const int u = column[k], v = row[k];
         const int inner = bin((uint32_t)b->seen[place[v - 1][u]] + b->seen[place[v][u - 1]], 8);
         const int pair = pair_of(b->other[k], b->above[k]);
-        const int length = decode ? 0 : bit_length((uint32_t)magnitude(b->own[k]));
-        chance *const mixed[TSR_JPEG_MIXED] = {&set->interior.a[i][lefts][near], &set->interior.b[left][near][inner],
-                                               &set->interior.c[i][pair]};
-        if (!tsr_jpeg_code_mixed(c, decode, length > 0, mixed, set->interior.weights[lefts].of)) continue;
+        const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
+        const int shift = shift_of(b->near[k] >> 2);
+        const int symbol =
+            tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->interior.a[i][lefts][near],
+                                &set->interior.c[i][pair], &set->interior.b[left][near][inner]);
+        if (symbol == 0) continue;
         left--;
-        const int n =
-            code_length(c, decode, length, 1, set->interior.longer_a[i][near], set->interior.longer_b[lefts][near],
-                        set->interior.longer_c[near][inner], set->interior.longer_weights);
-        const bool negative = tsr_jpeg_code(c, decode, b->own[k] < 0, 32768);
-        const int value = code_rest(c, decode, n, magnitude(b->own[k]), set->interior.rest[n]);
-        if (decode) b->own[k] = (int16_t)(negative ? -value : value);
-        b->seen[k] = (uint16_t)value;
+        const int whole = (int)code_rest(c, decode, symbol, value, shift, set->interior.escape[near]);
+        const bool negative = tsr_jpeg_code_raw(c, decode, b->own[k] < 0, 1);
+        if (decode) b->own[k] = (int16_t)(negative ? -whole : whole);
+        b->seen[k] = (uint16_t)whole;
         add_to_borders(b, k, b->own[k]);
     }
 }
@@ -230,9 +200,9 @@ TSR_HD_INLINE int code_edge(struct slice *s, bool decode, struct block *b, int a
     int left = 0;
     for (int i = 1; i < 8 && !decode; i++) left += b->own[axis ? place[0][i] : place[i][0]] != 0;
     const int counts = left_bin[b->count], guessed = (b->from_left->edges & 15) + (b->from_above->edges >> 4);
-    left = code_tree(c, decode, left, 3, b->set->edge[axis].count_a[counts],
-                     b->set->edge[axis].count_b[(axis ? b->from_above->edges : b->from_left->edges) >> 4 * axis & 7],
-                     b->set->edge[axis].count_c[guessed >> 1][counts], b->set->edge[axis].count_weights);
+    left = tsr_jpeg_code_three(c, decode, left, &b->set->edge[axis].count_a[counts],
+                     &b->set->edge[axis].count_b[(axis ? b->from_above->edges : b->from_left->edges) >> 4 * axis & 7],
+                     &b->set->edge[axis].count_c[guessed >> 1][counts]);
     const int edges = left;
     for (int i = 1; i < 8 && left > 0; i++) {
         const int k = axis ? place[0][i] : place[i][0];
@@ -241,19 +211,17 @@ TSR_HD_INLINE int code_edge(struct slice *s, bool decode, struct block *b, int a
         const int guesses = known ? bin(size, GUESS_BINS - 1) : GUESS_BINS - 1;
         const int near = bin(b->near[k], BINS);
         const int pair = pair_of(b->other[k], axis ? b->left[k] : b->above[k]);
-        const int length = decode ? 0 : bit_length((uint32_t)magnitude(b->own[k]));
-        chance *const mixed[TSR_JPEG_MIXED] = {&b->set->edge[axis].a[i - 1][guesses][left],
+        const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
+        const int shift = shift_of(((uint32_t)b->near[k] + size) >> 3);
+        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &b->set->edge[axis].c[i - 1][left][pair],
                                                &b->set->edge[axis].b[near][left][counts],
-                                               &b->set->edge[axis].c[i - 1][left][pair]};
-        if (!tsr_jpeg_code_mixed(c, decode, length > 0, mixed, b->set->edge[axis].weights[left].of)) continue;
-        const int n = code_length(c, decode, length, 1, b->set->edge[axis].longer_a[guesses],
-                                  b->set->edge[axis].longer_b[i - 1][near], b->set->edge[axis].longer_c[i - 1][left],
-                                  b->set->edge[axis].longer_weights);
+                                               &b->set->edge[axis].a[i - 1][guesses][left]);
+        if (symbol == 0) continue;
         left--;
+        const int whole = (int)code_rest(c, decode, symbol, value, shift, b->set->edge[axis].escape[near]);
         const int side = size == 0 ? 0 : side_of(guess);
         const bool negative = tsr_jpeg_code_one(c, decode, b->own[k] < 0, &b->set->edge[axis].sign[guesses][side]);
-        const int value = code_rest(c, decode, n, magnitude(b->own[k]), b->set->edge[axis].rest[guesses][n]);
-        if (decode) b->own[k] = (int16_t)(negative ? -value : value);
+        if (decode) b->own[k] = (int16_t)(negative ? -whole : whole);
         add_to_borders(b, k, b->own[k]);
     }
     return edges;
@@ -276,20 +244,21 @@ TSR_HD_INLINE void code_dc(struct slice *s, bool decode, struct block *b)
     int64_t apart = (across < down ? down - across : across - down) * 2 / scale;
     apart = apart > 65535 ? 65535 : apart;
     const int unsure = b->has_left && b->has_above ? bin((uint32_t)apart, BINS + 3) : BINS + 3;
-    const int residual = b->own[0] - (int)guess;
+    const int residual = (int16_t)(b->own[0] - (int)guess);
     const int before = magnitude(b->from_left->residual) + magnitude(b->from_above->residual);
-    const int length = decode ? 0 : bit_length((uint32_t)magnitude(residual));
-    const int n = code_length(c, decode, length, 0, b->set->dc.a[unsure], b->set->dc.b[left_bin[b->count]],
-                              b->set->dc.c[bin((uint32_t)before, BINS)], b->set->dc.weights);
+    const uint32_t size = decode ? 0 : (uint32_t)magnitude(residual);
+    const int shift = shift_of((uint32_t)before >> 1);
+    const int befores = bin((uint32_t)before, BINS);
+    const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(size, shift), &b->set->dc.a[unsure],
+                                           &b->set->dc.b[left_bin[b->count]], &b->set->dc.c[befores]);
     int value = 0;
-    if (n > 0) {
-        chance *sign = &b->set->dc.sign[side_of(b->from_left->residual)][side_of(b->from_above->residual)];
-        const bool negative = tsr_jpeg_code_one(c, decode, residual < 0, sign);
-        value = code_rest(c, decode, n, magnitude(residual), b->set->dc.rest[n]);
-        if (negative) value = -value;
+    if (symbol > 0) {
+        value = (int)code_rest(c, decode, symbol, size, shift, b->set->dc.escape[befores]);
+        context *sign = &b->set->dc.sign[side_of(b->from_left->residual)][side_of(b->from_above->residual)];
+        if (tsr_jpeg_code_one(c, decode, residual < 0, sign)) value = -value;
     }
-    if (decode) b->own[0] = (int16_t)between(-32768, (int)guess + value, 32767);
-    b->from_left->residual = b->from_above->residual = (int16_t)between(-32768, value, 32767);
+    if (decode) b->own[0] = (int16_t)((int)guess + value);
+    b->from_left->residual = b->from_above->residual = (int16_t)value;
     add_to_borders(b, 0, b->own[0]);
 }
 
@@ -314,9 +283,11 @@ TSR_HD_INLINE void code_count(struct slice *s, bool decode, struct block *b)
     const int l = b->count_left, a = b->count_above, o = b->count_other;
     const int around = b->has_left && b->has_above ? (l + a + 1) / 2 : b->has_left ? l : a;
     const int wide = left_bin[around];
-    b->count = code_tree(&s->coder, decode, b->count, 6, b->set->count.a[wide],
-                         b->set->count.b[10 * left_bin[l] + left_bin[a]], b->set->count.c[10 * left_bin[o] + wide],
-                         b->set->count.weights);
+    const int high = tsr_jpeg_code_three(&s->coder, decode, b->count >> 3, &b->set->count.a[wide][7],
+                         &b->set->count.b[10 * left_bin[l] + left_bin[a]][7], &b->set->count.c[10 * left_bin[o] + wide][7]);
+    const int low = tsr_jpeg_code_three(&s->coder, decode, b->count & 7, &b->set->count.a[wide][high],
+                         &b->set->count.b[10 * left_bin[l] + left_bin[a]][high], &b->set->count.c[10 * left_bin[o] + wide][high]);
+    b->count = 8 * high + low;
     if (b->count > INTERIOR) b->count = INTERIOR; /* of bytes that no encoder made */
 }
 
@@ -365,7 +336,10 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
             b.count_other = component > 0 ? counts[there] : b.has_above ? counts[at - stride + (x + 1 < stride)] : 0;
             b.from_left = &from_left;
             b.from_above = &s->above[x];
-            if (!decode) TSR_TRY(tsr_bytes_reserve(s->coder.out, TSR_JPEG_BLOCK_BYTES, error));
+            if (!decode) {
+                TSR_TRY(tsr_bytes_reserve(s->coder.out, TSR_JPEG_BLOCK_BYTES, error));
+                TSR_TRY(tsr_bytes_reserve(s->coder.raw_out, TSR_JPEG_BLOCK_BYTES, error));
+            }
             code_block(s, decode, &b);
             counts[at] = (uint8_t)b.count;
         }
@@ -388,33 +362,15 @@ size_t tsr_jpeg_slice_memory(const struct tsr_jpeg *jpeg)
     return sizeof(struct slice) + widest(jpeg) * sizeof(struct border);
 }
 
-static void set_weights(struct weights *weights, size_t size)
-{
-    for (size_t i = 0; i < size / sizeof *weights; i++)
-        for (int k = 0; k < TSR_JPEG_MIXED; k++) weights[i].of[k] = TSR_JPEG_WEIGHT;
-}
-
 static struct slice *start_slice(const struct tsr_jpeg *jpeg)
 {
     struct slice *s = malloc(tsr_jpeg_slice_memory(jpeg));
     if (!s) return NULL;
     s->above = (struct border *)(s + 1);
-    s->coder.tables = &s->tables;
-    tsr_jpeg_make_tables(&s->tables);
-    uint32_t *chances = (uint32_t *)s->set;
-    for (size_t i = 0; i < sizeof s->set / (sizeof *chances); i++) chances[i] = 1u << 31;
-    for (int i = 0; i < SETS; i++) {
-        struct set *set = &s->set[i];
-        set_weights(set->count.weights, sizeof set->count.weights);
-        set_weights(set->interior.weights, sizeof set->interior.weights);
-        set_weights(set->interior.longer_weights, sizeof set->interior.longer_weights);
-        set_weights(set->dc.weights, sizeof set->dc.weights);
-        for (int axis = 0; axis < 2; axis++) {
-            set_weights(set->edge[axis].weights, sizeof set->edge[axis].weights);
-            set_weights(set->edge[axis].count_weights, sizeof set->edge[axis].count_weights);
-            set_weights(set->edge[axis].longer_weights, sizeof set->edge[axis].longer_weights);
-        }
-    }
+    s->raw = (struct tsr_bytes){.limit = SIZE_MAX / 4};
+    context *contexts = (context *)s->set;
+    for (size_t i = 0; i < sizeof s->set / sizeof *contexts; i++)
+        contexts[i] = (context){{32768, 16384, 8192, 4096, 2048, 1024, 512, 0}};
     return s;
 }
 
@@ -424,14 +380,14 @@ enum tsr_status tsr_jpeg_put_slice(const struct tsr_jpeg *jpeg, const int16_t *c
     struct slice *s = start_slice(jpeg);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a coder of JPEG streams");
     enum tsr_status status = TSR_OK;
-    tsr_jpeg_start_encoder(&s->coder, slice);
+    tsr_jpeg_start_encoder(&s->coder, slice, &s->raw);
     for (int c = 0; c < jpeg->components && status == TSR_OK; c++) {
         const size_t rows = jpeg->component[c].down;
         /* the encoder writes no coefficient */
         status = code_rows(s, false, jpeg, c, (int16_t *)coefficients, counts, from * rows, to * rows, error);
     }
-    if (status == TSR_OK) status = tsr_bytes_reserve(slice, TSR_JPEG_BLOCK_BYTES, error);
-    if (status == TSR_OK) tsr_jpeg_finish_encoder(&s->coder);
+    if (status == TSR_OK) status = tsr_jpeg_finish_encoder(&s->coder, error);
+    tsr_bytes_free(&s->raw);
     free(s);
     return status;
 }
