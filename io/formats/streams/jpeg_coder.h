@@ -15,7 +15,7 @@
 enum {
     TSR_JPEG_SYMBOLS = 8,
     TSR_JPEG_SLOWEST = 63,      /* a context has learned as slowly as it may after so many symbols */
-    TSR_JPEG_CODE_BYTES = 8,    /* that a decoder takes ahead at most */
+    TSR_JPEG_AHEAD = 16,        /* bytes that a decoder takes ahead at most */
     TSR_JPEG_BLOCK_BYTES = 2048 /* more than a block may take, of symbols or of raw bits */
 };
 
@@ -25,34 +25,39 @@ struct tsr_jpeg_context {
     uint16_t over[TSR_JPEG_SYMBOLS];
 };
 
-/* Strings of bytes. Symbols come from the string's beginning, raw bits from its end. */
-struct tsr_jpeg_coder {
-    uint64_t window; /* encoder: the interval's beginning, `bits` + 16 bits and a carry; decoder: the code less it, from
-                        the left */
-    uint32_t range;  /* 2^15 .. 2^16 - 1 */
-    int bits;        /* encoder: that are to be written; decoder: in the window */
-    const uint8_t *at, *raw_at, *begin, *end; /* the decoder's: where it goes on, and all bytes */
-    uint64_t raw; /* encoder: the latest bits; decoder: the next ones, from bit 0 on */
-    int raw_bits;
-    size_t past; /* bytes that the decoder took from beyond the ends, as zeros */
-    struct tsr_bytes *out, *raw_out;
-    uint16_t rate[TSR_JPEG_SLOWEST + 1];
+/* rate[n]: of a context that has seen n symbols, for each place of over[]. */
+struct tsr_jpeg_rates {
+    uint16_t rate[TSR_JPEG_SLOWEST + 1][TSR_JPEG_SYMBOLS];
 };
 
-void tsr_jpeg_make_rates(struct tsr_jpeg_coder *coder);
-void tsr_jpeg_start_encoder(struct tsr_jpeg_coder *coder, struct tsr_bytes *out, struct tsr_bytes *raw);
+/* A string of bytes: symbols come from its beginning, raw bits from its end. Its address is given to no function that
+ * is not inline, so that it can stay in registers. */
+struct tsr_jpeg_coder {
+    uint64_t window; /* encoder: the interval's beginning, of 16 + bits bits and a carry; decoder: the code less it, its
+                        first bit in bit 63 */
+    uint32_t range;  /* 2^15 .. 2^16 - 1 */
+    int bits;        /* encoder: that wait before the range; decoder: in the window */
+    uint64_t raw;    /* encoder: the latest bits; decoder: the next ones, from bit 0 on */
+    int raw_bits;
+    uint32_t past;   /* bytes that the decoder took from beyond the ends, as zeros */
+    uint8_t *out, *raw_out;
+    const uint8_t *at, *raw_at, *begin, *end; /* the decoder's: where it goes on; all bytes */
+    const struct tsr_jpeg_rates *rates;
+};
+
+void tsr_jpeg_make_rates(struct tsr_jpeg_rates *rates);
+/* The encoder writes symbols to out, and raw bits to raw_out. The caller sees to it that there is room. */
+void tsr_jpeg_start_encoder(struct tsr_jpeg_coder *coder);
 void tsr_jpeg_start_decoder(struct tsr_jpeg_coder *coder, const uint8_t *bytes, size_t size);
-/* Both strings of the coder's output have TSR_JPEG_BLOCK_BYTES to spare whenever it is called. */
-void tsr_jpeg_put_word(struct tsr_jpeg_coder *coder);
-void tsr_jpeg_take_slowly(struct tsr_jpeg_coder *coder);
-void tsr_jpeg_take_raw_slowly(struct tsr_jpeg_coder *coder);
-/* Ends the string of symbols, and appends that of raw bits to it, backwards. */
-enum tsr_status tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder, struct tsr_error *error);
+/* Writes at most 8 bytes to each of both. */
+void tsr_jpeg_finish_encoder(struct tsr_jpeg_coder *coder);
+/* Adds 1 to the number whose last byte is at[-1]. */
+void tsr_jpeg_carry(uint8_t *at);
 
 /* Whether more bytes were taken than any encoder leaves out. */
 TSR_HD bool tsr_jpeg_is_past(const struct tsr_jpeg_coder *coder)
 {
-    return coder->past > 2 * TSR_JPEG_CODE_BYTES;
+    return coder->past > TSR_JPEG_AHEAD;
 }
 
 TSR_HD_INLINE int tsr_jpeg_lowest(uint32_t value)
@@ -82,13 +87,19 @@ TSR_HD_INLINE int tsr_jpeg_length(uint32_t value)
 /* After this, at least 32 bits are there. */
 TSR_HD_INLINE void tsr_jpeg_take_raw(struct tsr_jpeg_coder *c)
 {
+    uint32_t word = 0;
     if (c->raw_bits >= 32) return;
-    if (c->raw_at - c->begin < 4) {
-        tsr_jpeg_take_raw_slowly(c);
-        return;
+    if (c->raw_at - c->begin >= 4) {
+        const uint8_t *at = c->raw_at -= 4;
+        word = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
+    } else {
+        for (int i = 0; i < 4; i++) {
+            if (c->raw_at > c->begin)
+                word |= (uint32_t)*--c->raw_at << 8 * i;
+            else
+                c->past++;
+        }
     }
-    const uint8_t *at = c->raw_at -= 4;
-    const uint32_t word = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
     c->raw |= (uint64_t)word << c->raw_bits;
     c->raw_bits += 32;
 }
@@ -106,9 +117,8 @@ TSR_HD_INLINE uint32_t tsr_jpeg_code_raw(struct tsr_jpeg_coder *c, bool decode, 
     c->raw |= (uint64_t)value << c->raw_bits;
     c->raw_bits += bits;
     if (c->raw_bits < 32) return value;
-    uint8_t *out = c->raw_out->bytes + c->raw_out->size;
-    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(c->raw >> 8 * i);
-    c->raw_out->size += 4;
+    for (int i = 0; i < 4; i++) c->raw_out[i] = (uint8_t)(c->raw >> 8 * i);
+    c->raw_out += 4;
     c->raw >>= 32;
     c->raw_bits -= 32;
     return value;
@@ -119,15 +129,33 @@ TSR_HD_INLINE uint32_t tsr_jpeg_code_raw(struct tsr_jpeg_coder *c, bool decode, 
 /* After this, at least 32 bits are there. */
 TSR_HD_INLINE void tsr_jpeg_take(struct tsr_jpeg_coder *c)
 {
-    if (c->end - c->at < 4) {
-        tsr_jpeg_take_slowly(c);
-        return;
+    uint32_t word = 0;
+    if (c->bits >= 32) return;
+    if (c->end - c->at >= 4) {
+        const uint8_t *at = c->at;
+        word = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
+        c->at += 4;
+    } else {
+        for (int i = 3; i >= 0; i--) {
+            if (c->at < c->end)
+                word |= (uint32_t)*c->at++ << 8 * i;
+            else
+                c->past++;
+        }
     }
-    const uint8_t *at = c->at;
-    const uint32_t word = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
     c->window |= (uint64_t)word << (32 - c->bits);
-    c->at += 4;
     c->bits += 32;
+}
+
+/* Writes 32 bits. */
+TSR_HD_INLINE void tsr_jpeg_put_word(struct tsr_jpeg_coder *c)
+{
+    if (c->window >> (c->bits + 16)) tsr_jpeg_carry(c->out);
+    const uint32_t word = (uint32_t)(c->window >> (c->bits - 16));
+    for (int i = 0; i < 4; i++) c->out[i] = (uint8_t)(word >> (24 - 8 * i));
+    c->out += 4;
+    c->bits -= 32;
+    c->window &= ((uint64_t)1 << (c->bits + 16)) - 1;
 }
 
 /* Narrows the interval to lower .. upper - 1 of its range. */
@@ -138,7 +166,7 @@ TSR_HD_INLINE void tsr_jpeg_narrow(struct tsr_jpeg_coder *c, bool decode, uint32
     if (decode) {
         c->window = (c->window - ((uint64_t)lower << 48)) << shift;
         c->bits -= shift;
-        if (c->bits < 32) tsr_jpeg_take(c);
+        tsr_jpeg_take(c);
     } else {
         c->window = (c->window + lower) << shift;
         c->bits += shift;
@@ -158,10 +186,9 @@ TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpe
 {
     const unsigned seen = context->over[7];
     const __m128i away = _mm_xor_si128(tsr_jpeg_load(context), rises);
-    const __m128i rate = _mm_set1_epi16((short)c->rate[seen]);
+    const __m128i rate = _mm_loadu_si128((const __m128i *)(const void *)c->rates->rate[seen]);
     const __m128i next = _mm_xor_si128(_mm_sub_epi16(away, _mm_mulhi_epu16(away, rate)), rises);
-    _mm_storeu_si128((__m128i *)(void *)context, next);
-    context->over[7] = (uint16_t)(seen + (seen < TSR_JPEG_SLOWEST));
+    _mm_storeu_si128((__m128i *)(void *)context, _mm_insert_epi16(next, (int)(seen + (seen < TSR_JPEG_SLOWEST)), 7));
 }
 
 /* The lower ends of symbols' intervals; and their upper ends, one place further. */
@@ -213,7 +240,7 @@ TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpe
     const unsigned seen = context->over[7];
     for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) {
         const uint32_t away = i < symbol ? 65535u - context->over[i] : context->over[i];
-        const uint32_t next = away - (away * c->rate[seen] >> 16);
+        const uint32_t next = away - (away * c->rates->rate[seen][i] >> 16);
         context->over[i] = (uint16_t)(i < symbol ? 65535u - next : next);
     }
     context->over[7] = (uint16_t)(seen + (seen < TSR_JPEG_SLOWEST));

@@ -8,33 +8,34 @@
 #include "transform/status.h"
 
 enum {
-    SETS = 2,        /* of contexts: the first component, the others */
-    INTERIOR = 49,   /* coefficients of neither the first row nor the first column */
-    BINS = 12,       /* of magnitudes */
-    LEFT_BINS = 10,  /* of coefficients that are to come */
-    GUESS_BINS = 14, /* of guesses from borders */
-    EDGE = 7,
+    SETS = 2,      /* of contexts: the first component, the others */
+    INTERIOR = 49, /* coefficients of neither the first row nor the first column */
+    BINS = 16,     /* of magnitudes */
+    FEW = 10,      /* of numbers of coefficients */
+    GUESSES = 14,  /* of guesses from borders */
+    SHARES = 20,   /* of coefficients that are not 0 among those to come */
+    NEXT = 5,      /* places that a coefficient tells of */
+    NOWHERE = 64,
+    NEAR_LIMIT = 255,
     ESCAPE = 7
 };
 
 typedef struct tsr_jpeg_context context;
 
-/* Three contexts for each kind of symbol: a, b, c. */
+/* Three contexts for each kind of symbol. */
 struct set {
     struct {
-        context a[LEFT_BINS][8], b[100][8], c[100][8];
+        context a[FEW][8], b[FEW * FEW][8], c[FEW * FEW][8];
     } count;
     struct {
-        context a[INTERIOR][LEFT_BINS][BINS], b[50][BINS][8], c[INTERIOR][25], escape[BINS][2];
+        context a[INTERIOR][FEW][BINS], b[INTERIOR][BINS], c[SHARES][BINS], escape[BINS][2];
     } interior;
     struct {
-        context count_a[LEFT_BINS], count_b[8], count_c[8][LEFT_BINS];
-        context a[EDGE][GUESS_BINS][8], b[BINS][8][LEFT_BINS], c[EDGE][8][25], escape[BINS][2];
-        context sign[GUESS_BINS][3];
+        context count_a[FEW], count_b[8], count_c[8][FEW];
+        context a[8][8][GUESSES], b[8][FEW][BINS], c[8][8][BINS], escape[BINS][2], sign[GUESSES][3];
     } edge[2];
     struct {
-        context a[BINS + 4], b[LEFT_BINS], c[BINS], escape[BINS][2];
-        context sign[3][3];
+        context a[BINS], b[FEW], c[BINS], escape[BINS][2], sign[3][3];
     } dc;
 };
 
@@ -47,7 +48,10 @@ struct border {
 
 struct slice {
     struct tsr_jpeg_coder coder;
-    struct tsr_bytes raw;
+    struct tsr_jpeg_rates rates;
+    uint8_t next[TSR_JPEG_BLOCK][NEXT];   /* NOWHERE: none */
+    uint8_t share[INTERIOR + 1][INTERIOR]; /* by coefficients left, and place */
+    uint16_t inverse[TSR_JPEG_BLOCK];     /* of the component's quantisers */
     struct set set[SETS];
     struct border *above; /* a row of blocks */
 };
@@ -58,13 +62,12 @@ struct block {
     const int16_t *left, *above, *corner, *other; /* neighbours; other: the same place of another component */
     struct border *from_left, *from_above;
     const uint16_t *quant;
-    const uint16_t *inverse; /* 65536 / quant */
     bool has_left, has_above;
     int count_left, count_above, count_other;
     int count;
-    uint16_t near[TSR_JPEG_BLOCK]; /* magnitudes of the neighbours, 4 times */
-    uint16_t seen[TSR_JPEG_BLOCK]; /* magnitudes of the block's interior, as far as it is coded */
-    int32_t begin[2][8], end[2][8]; /* profiles of the first and last column, of the first and last row */
+    uint16_t near[TSR_JPEG_BLOCK + 1]; /* expected magnitudes; after them NOWHERE */
+    int16_t scaled[2][TSR_JPEG_BLOCK]; /* coefficients times quantisers, by columns and by rows */
+    int32_t sum[2][2][8];              /* of the interior's along each axis: of even and of odd frequencies */
 };
 
 /* Places in zigzag order: the column u and row v of coefficient k; and the opposite. */
@@ -81,19 +84,18 @@ static const uint8_t place[8][8] = {{0, 1, 5, 6, 14, 15, 27, 28},     {2, 4, 7, 
 static const uint8_t interior[INTERIOR] = {4,  7,  8,  11, 12, 13, 16, 17, 18, 19, 22, 23, 24, 25, 26, 29, 30,
                                            31, 32, 33, 34, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48,
                                            49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-static const uint8_t left_bin[50] = {0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8,
+static const uint8_t few[50] = {0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8,
                                      9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
 /* 256 sqrt 2 (3 cos(u pi / 16) - cos(3 u pi / 16)) / 2: a cosine, carried on to the block's border. */
-static const int32_t border_weight[8] = {256, 382, 432, 487, 512, 479, 375, 207};
+static const int16_t border_weight[8] = {256, 382, 432, 487, 512, 479, 375, 207};
+
+static const uint8_t is_interior[64] = {0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0,
+                                        1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1,
+                                        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 static inline int magnitude(int value)
 {
     return value < 0 ? -value : value;
-}
-
-static inline int between(int least, int value, int most)
-{
-    return value < least ? least : value > most ? most : value;
 }
 
 /* 0, 1 or 2 for zero, negative and positive numbers. */
@@ -110,37 +112,12 @@ static inline int bin(uint32_t value, int limit)
     return b < limit ? b : limit - 1;
 }
 
-/* Two magnitudes up to 4. */
-static inline int pair_of(int one, int other)
-{
-    return 5 * between(0, magnitude(one), 4) + between(0, magnitude(other), 4);
-}
-
 /* ---- Numbers ---------------------------------------------------------------------------------------------- */
 
 /* The bits below a symbol of magnitudes near `expected`. */
 static inline int shift_of(uint32_t expected)
 {
-    return expected < SH0 ? 0 : tsr_jpeg_length(expected) - SH1;
-}
-
-/* The part of a magnitude that goes beyond its symbol. */
-TSR_HD_INLINE uint32_t code_escape(struct tsr_jpeg_coder *c, bool decode, uint32_t value, context *escape)
-{
-    int length = decode ? 0 : tsr_jpeg_length(value) - 1;
-    const int first = tsr_jpeg_code_one(c, decode, length < ESCAPE ? length : ESCAPE, &escape[0]);
-    int whole = first;
-    if (first == ESCAPE) whole += tsr_jpeg_code_one(c, decode, length - ESCAPE, &escape[1]);
-    return 1u << whole | tsr_jpeg_code_raw(c, decode, value & ((1u << whole) - 1), whole);
-}
-
-/* The rest of a magnitude that is not 0, whose symbol is known. */
-TSR_HD_INLINE uint32_t code_rest(struct tsr_jpeg_coder *c, bool decode, int symbol, uint32_t value, int shift,
-                                 context *escape)
-{
-    uint32_t above = (uint32_t)symbol;
-    if (symbol == ESCAPE) above = ESCAPE - 1 + code_escape(c, decode, ((value - 1) >> shift) - (ESCAPE - 2), escape);
-    return ((above - 1) << shift | tsr_jpeg_code_raw(c, decode, (value - 1) & ((1u << shift) - 1), shift)) + 1;
+    return expected < 9 ? 0 : tsr_jpeg_length(expected) - 3;
 }
 
 static inline int symbol_of(uint32_t value, int shift)
@@ -150,165 +127,228 @@ static inline int symbol_of(uint32_t value, int shift)
     return symbol < ESCAPE ? (int)symbol : ESCAPE;
 }
 
-/* ---- A block's parts -------------------------------------------------------------------------------------- */
-
-/* Adds a coefficient to the profiles of the block's borders. */
-static inline void add_to_borders(struct block *b, int k, int value)
+/* What a magnitude has above its symbol, at least 1. */
+TSR_HD_INLINE uint32_t code_escape(struct tsr_jpeg_coder *c, bool decode, uint32_t value, context *escape)
 {
-    const int u = column[k], v = row[k];
-    int64_t wide = (int64_t)value * b->quant[k];
-    wide = wide < -131072 ? -131072 : wide > 131071 ? 131071 : wide; /* so that sums fit */
-    const int32_t across = (int32_t)wide * border_weight[u], down = (int32_t)wide * border_weight[v];
-    if (u > 0) b->begin[0][v] += across;
-    if (v > 0) b->begin[1][u] += down;
-    b->end[0][v] += u & 1 ? -across : across;
-    b->end[1][u] += v & 1 ? -down : down;
+    int length = decode ? 0 : tsr_jpeg_length(value) - 1;
+    const int first = tsr_jpeg_code_one(c, decode, length < ESCAPE ? length : ESCAPE, &escape[0]);
+    length = first < ESCAPE ? first : ESCAPE + tsr_jpeg_code_one(c, decode, length - ESCAPE, &escape[1]);
+    return 1u << length | tsr_jpeg_code_raw(c, decode, value & ((1u << length) - 1), length);
 }
 
-TSR_HD_INLINE void code_interior(struct slice *s, bool decode, struct block *b)
+/* The rest of a magnitude that is not 0, whose symbol is known. */
+TSR_HD_INLINE int code_rest(struct tsr_jpeg_coder *c, bool decode, int symbol, uint32_t value, int shift,
+                            context *escape)
 {
-    struct tsr_jpeg_coder *c = &s->coder;
+    uint32_t above = (uint32_t)symbol;
+    if (symbol == ESCAPE) above = ESCAPE - 1 + code_escape(c, decode, ((value - 1) >> shift) - (ESCAPE - 2), escape);
+    if (shift == 0) return (int)above;
+    return (int)((above - 1) << shift | tsr_jpeg_code_raw(c, decode, (value - 1) & ((1u << shift) - 1), shift)) + 1;
+}
+
+/* ---- A block's parts -------------------------------------------------------------------------------------- */
+
+static inline void keep(struct block *b, int k, int value)
+{
+    const int16_t scaled = (int16_t)(value * b->quant[k]); /* modulo 2^16 */
+    b->scaled[0][8 * column[k] + row[k]] = scaled;
+    b->scaled[1][8 * row[k] + column[k]] = scaled;
+}
+
+static inline uint32_t near_of(const struct block *b, int k)
+{
+    return b->near[k] < NEAR_LIMIT ? b->near[k] : NEAR_LIMIT;
+}
+
+TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b)
+{
     struct set *set = b->set;
     int left = b->count;
-    for (int i = 0; i < INTERIOR && left > 0; i++) {
-        const int k = interior[i], lefts = left_bin[left];
-        const int near = bin(b->near[k], BINS);
-        const int u = column[k], v = row[k];
-        const int inner = bin((uint32_t)b->seen[place[v - 1][u]] + b->seen[place[v][u - 1]], 8);
-        const int pair = pair_of(b->other[k], b->above[k]);
+    for (int i = 0; left > 0 && i < INTERIOR; i++) {
+        const int k = interior[i];
+        const uint32_t near = near_of(b, k);
+        const int bins = bin(near, BINS), shift = shift_of(near >> 4);
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int shift = shift_of(b->near[k] >> 2);
-        const int symbol =
-            tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->interior.a[i][lefts][near],
-                                &set->interior.c[i][pair], &set->interior.b[left][near][inner]);
+        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->interior.a[i][few[left]][bins],
+                                               &set->interior.b[i][bins], &set->interior.c[s->share[left][i]][bins]);
         if (symbol == 0) continue;
         left--;
-        const int whole = (int)code_rest(c, decode, symbol, value, shift, set->interior.escape[near]);
+        const int whole = code_rest(c, decode, symbol, value, shift, set->interior.escape[bins]);
         const bool negative = tsr_jpeg_code_raw(c, decode, b->own[k] < 0, 1);
         if (decode) b->own[k] = (int16_t)(negative ? -whole : whole);
-        b->seen[k] = (uint16_t)whole;
-        add_to_borders(b, k, b->own[k]);
+        const unsigned tells = whole < NEAR_LIMIT ? (unsigned)whole : NEAR_LIMIT;
+        const uint8_t *next = s->next[k];
+        b->near[next[0]] = (uint16_t)(b->near[next[0]] + 3 * tells);
+        b->near[next[1]] = (uint16_t)(b->near[next[1]] + 3 * tells);
+        b->near[next[2]] = (uint16_t)(b->near[next[2]] + 2 * tells);
+        b->near[next[3]] = (uint16_t)(b->near[next[3]] + tells);
+        b->near[next[4]] = (uint16_t)(b->near[next[4]] + tells);
+        keep(b, k, b->own[k]);
     }
 }
 
-/* The first row (axis 1, guessed from above) or the first column (axis 0, guessed from the left). */
-TSR_HD_INLINE int code_edge(struct slice *s, bool decode, struct block *b, int axis)
+/* The sums of the interior along an axis. */
+static inline void sum_up(struct block *b, int axis)
 {
-    struct tsr_jpeg_coder *c = &s->coder;
+    memset(b->sum[axis], 0, sizeof b->sum[axis]);
+    for (int n = 0; n < 8; n++)
+        for (int i = 0; i < 8; i++) b->sum[axis][n & 1][i] += b->scaled[axis][8 * n + i] * border_weight[n];
+}
+
+/* The first row (axis 1, guessed from above) or the first column (axis 0, guessed from the left). */
+TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b, int axis)
+{
     const bool known = axis ? b->has_above : b->has_left;
     const struct border *from = axis ? b->from_above : b->from_left;
-    int left = 0;
-    for (int i = 1; i < 8 && !decode; i++) left += b->own[axis ? place[0][i] : place[i][0]] != 0;
-    const int counts = left_bin[b->count], guessed = (b->from_left->edges & 15) + (b->from_above->edges >> 4);
-    left = tsr_jpeg_code_three(c, decode, left, &b->set->edge[axis].count_a[counts],
-                     &b->set->edge[axis].count_b[(axis ? b->from_above->edges : b->from_left->edges) >> 4 * axis & 7],
-                     &b->set->edge[axis].count_c[guessed >> 1][counts]);
-    const int edges = left;
-    for (int i = 1; i < 8 && left > 0; i++) {
+    int edges = 0;
+    for (int i = 1; i < 8 && !decode; i++) edges += b->own[axis ? place[0][i] : place[i][0]] != 0;
+    const int counts = few[b->count], around = (b->from_left->edges & 15) + (b->from_above->edges >> 4);
+    edges = tsr_jpeg_code_three(c, decode, edges, &b->set->edge[axis].count_a[counts],
+                                &b->set->edge[axis].count_b[from->edges >> 4 * axis & 7],
+                                &b->set->edge[axis].count_c[around >> 1][counts]);
+    for (int i = 1, left = edges; left > 0 && i < 8; i++) {
         const int k = axis ? place[0][i] : place[i][0];
-        const int32_t guess = known ? from->profile[i] - b->begin[axis][i] : 0;
-        const uint32_t size = (uint32_t)(guess < 0 ? -(int64_t)guess : guess) / (64u * b->quant[k]);
-        const int guesses = known ? bin(size, GUESS_BINS - 1) : GUESS_BINS - 1;
-        const int near = bin(b->near[k], BINS);
-        const int pair = pair_of(b->other[k], axis ? b->left[k] : b->above[k]);
+        const int32_t guess = known ? from->profile[i] - b->sum[axis][0][i] - b->sum[axis][1][i] : 0;
+        const uint32_t away = (uint32_t)magnitude(guess) >> 6;
+        const uint32_t size = (away < 65535 ? away : 65535) * s->inverse[k] >> 15;
+        const int guesses = known ? bin(size, GUESSES - 1) : GUESSES - 1;
+        const uint32_t near = near_of(b, k);
+        const int bins = bin(near, BINS), shift = shift_of((near + 4 * size) >> 4);
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int shift = shift_of(((uint32_t)b->near[k] + size) >> 3);
-        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &b->set->edge[axis].c[i - 1][left][pair],
-                                               &b->set->edge[axis].b[near][left][counts],
-                                               &b->set->edge[axis].a[i - 1][guesses][left]);
+        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &b->set->edge[axis].c[i][left][bins],
+                                               &b->set->edge[axis].b[left][counts][bins],
+                                               &b->set->edge[axis].a[i][left][guesses]);
         if (symbol == 0) continue;
         left--;
-        const int whole = (int)code_rest(c, decode, symbol, value, shift, b->set->edge[axis].escape[near]);
+        const int whole = code_rest(c, decode, symbol, value, shift, b->set->edge[axis].escape[bins]);
         const int side = size == 0 ? 0 : side_of(guess);
         const bool negative = tsr_jpeg_code_one(c, decode, b->own[k] < 0, &b->set->edge[axis].sign[guesses][side]);
         if (decode) b->own[k] = (int16_t)(negative ? -whole : whole);
-        add_to_borders(b, k, b->own[k]);
+        keep(b, k, b->own[k]);
     }
     return edges;
 }
 
 /* The DC less what the borders of the neighbours make likely. */
-TSR_HD_INLINE void code_dc(struct slice *s, bool decode, struct block *b)
+TSR_HD_INLINE int code_dc(struct tsr_jpeg_coder *c, bool decode, struct block *b, int32_t across, int32_t down)
 {
-    struct tsr_jpeg_coder *c = &s->coder;
-    const int64_t scale = 256 * (int64_t)b->quant[0];
-    const int64_t across = (int64_t)b->from_left->profile[0] - b->begin[0][0];
-    const int64_t down = (int64_t)b->from_above->profile[0] - b->begin[1][0];
-    const int64_t sum = b->has_left && b->has_above ? across + down
-                        : b->has_left               ? 2 * across
-                        : b->has_above              ? 2 * down
-                                                    : 0;
-    int64_t guess = ((sum < 0 ? -sum : sum) + scale) / (2 * scale);
+    const uint32_t scale = 256 * (uint32_t)b->quant[0];
+    const int32_t sum = b->has_left && b->has_above ? across / 2 + down / 2 : b->has_left ? across : b->has_above ? down : 0;
+    int guess = (int)(((uint32_t)magnitude(sum) + scale / 2) / scale);
     guess = guess > 32767 ? 32767 : guess;
     if (sum < 0) guess = -guess;
-    int64_t apart = (across < down ? down - across : across - down) * 2 / scale;
-    apart = apart > 65535 ? 65535 : apart;
-    const int unsure = b->has_left && b->has_above ? bin((uint32_t)apart, BINS + 3) : BINS + 3;
-    const int residual = (int16_t)(b->own[0] - (int)guess);
-    const int before = magnitude(b->from_left->residual) + magnitude(b->from_above->residual);
+    const uint32_t apart = (uint32_t)magnitude(across / 2 - down / 2) * 4 / scale;
+    const int unsure = b->has_left && b->has_above ? bin(apart, BINS - 1) : BINS - 1;
+    const int residual = (int16_t)(b->own[0] - guess);
+    const uint32_t before = (uint32_t)(magnitude(b->from_left->residual) + magnitude(b->from_above->residual));
     const uint32_t size = decode ? 0 : (uint32_t)magnitude(residual);
-    const int shift = shift_of((uint32_t)before >> 1);
-    const int befores = bin((uint32_t)before, BINS);
+    const int shift = shift_of(before >> 1), befores = bin(before, BINS);
     const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(size, shift), &b->set->dc.a[unsure],
-                                           &b->set->dc.b[left_bin[b->count]], &b->set->dc.c[befores]);
+                                           &b->set->dc.b[few[b->count]], &b->set->dc.c[befores]);
     int value = 0;
     if (symbol > 0) {
-        value = (int)code_rest(c, decode, symbol, size, shift, b->set->dc.escape[befores]);
+        value = code_rest(c, decode, symbol, size, shift, b->set->dc.escape[befores]);
         context *sign = &b->set->dc.sign[side_of(b->from_left->residual)][side_of(b->from_above->residual)];
         if (tsr_jpeg_code_one(c, decode, residual < 0, sign)) value = -value;
     }
-    if (decode) b->own[0] = (int16_t)((int)guess + value);
-    b->from_left->residual = b->from_above->residual = (int16_t)value;
-    add_to_borders(b, 0, b->own[0]);
+    if (decode) b->own[0] = (int16_t)(guess + value);
+    return value;
 }
 
-/* ---- Blocks and slices ------------------------------------------------------------------------------------ */
-
-/* The magnitudes of the neighbours, and the empty borders. */
-static void look_around(struct block *b)
+TSR_HD_INLINE void code_count(struct tsr_jpeg_coder *c, bool decode, struct block *b)
 {
-    for (int k = 0; k < TSR_JPEG_BLOCK; k++) {
-        const int near = 13 * (abs(b->left[k]) + abs(b->above[k])) + 6 * abs(b->corner[k]);
-        b->near[k] = (uint16_t)((near > 65535 ? 65535 : near) >> 3);
-    }
-    memset(b->seen, 0, sizeof b->seen);
-    memset(b->begin, 0, sizeof b->begin);
-    memset(b->end, 0, sizeof b->end);
-}
-
-TSR_HD_INLINE void code_count(struct slice *s, bool decode, struct block *b)
-{
-    b->count = 0;
-    for (int i = 0; i < INTERIOR && !decode; i++) b->count += b->own[interior[i]] != 0;
+    unsigned count = 0;
+    for (int k = 0; k < TSR_JPEG_BLOCK && !decode; k++) count += (unsigned)(b->own[k] != 0) & is_interior[k];
     const int l = b->count_left, a = b->count_above, o = b->count_other;
-    const int around = b->has_left && b->has_above ? (l + a + 1) / 2 : b->has_left ? l : a;
-    const int wide = left_bin[around];
-    const int high = tsr_jpeg_code_three(&s->coder, decode, b->count >> 3, &b->set->count.a[wide][7],
-                         &b->set->count.b[10 * left_bin[l] + left_bin[a]][7], &b->set->count.c[10 * left_bin[o] + wide][7]);
-    const int low = tsr_jpeg_code_three(&s->coder, decode, b->count & 7, &b->set->count.a[wide][high],
-                         &b->set->count.b[10 * left_bin[l] + left_bin[a]][high], &b->set->count.c[10 * left_bin[o] + wide][high]);
+    const int around = few[b->has_left && b->has_above ? (l + a + 1) / 2 : b->has_left ? l : a];
+    context *one = b->set->count.a[around], *two = b->set->count.b[FEW * few[l] + few[a]];
+    context *three = b->set->count.c[FEW * few[o] + around];
+    const int high = tsr_jpeg_code_three(c, decode, (int)count >> 3, &one[7], &two[7], &three[7]);
+    const int low = tsr_jpeg_code_three(c, decode, (int)count & 7, &one[high], &two[high], &three[high]);
     b->count = 8 * high + low;
     if (b->count > INTERIOR) b->count = INTERIOR; /* of bytes that no encoder made */
 }
 
+/* ---- Blocks and slices ------------------------------------------------------------------------------------ */
+
+static inline uint16_t known_magnitude(int16_t value)
+{
+    const int size = magnitude(value);
+    return (uint16_t)(size < NEAR_LIMIT ? size : NEAR_LIMIT);
+}
+
+static void look_around(struct block *b)
+{
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++) {
+        const unsigned beside = known_magnitude(b->left[k]), over = known_magnitude(b->above[k]);
+        const unsigned across = known_magnitude(b->corner[k]), other = known_magnitude(b->other[k]);
+        b->near[k] = (uint16_t)((26 * (beside + over) + 12 * across + 8 * other) >> 3);
+    }
+    memset(b->scaled, 0, sizeof b->scaled);
+}
+
+/* The profiles that the neighbours will see. */
+static void make_borders(struct block *b, int axis, struct border *border)
+{
+    const int16_t *along = b->scaled[1 - axis], *edge = b->scaled[axis];
+    for (int i = 0; i < 8; i++) border->profile[i] = 256 * edge[i] + b->sum[axis][0][i] - b->sum[axis][1][i];
+    border->profile[0] = 0;
+    for (int n = 0; n < 8; n++) border->profile[0] += n & 1 ? -along[n] * border_weight[n] : along[n] * border_weight[n];
+}
+
+static int32_t begin_of(const struct block *b, int axis)
+{
+    int32_t sum = 0;
+    for (int n = 1; n < 8; n++) sum += b->scaled[1 - axis][n] * border_weight[n];
+    return sum;
+}
+
 TSR_HD_INLINE void code_block(struct slice *s, bool decode, struct block *b)
 {
+    struct tsr_jpeg_coder c = s->coder;
     look_around(b);
-    code_count(s, decode, b);
-    code_interior(s, decode, b);
-    const int down = code_edge(s, decode, b, 0), across = code_edge(s, decode, b, 1);
-    code_dc(s, decode, b);
+    code_count(&c, decode, b);
+    code_interior(s, &c, decode, b);
+    sum_up(b, 0);
+    sum_up(b, 1);
+    const int down = code_edge(s, &c, decode, b, 0), across = code_edge(s, &c, decode, b, 1);
+    const int residual = code_dc(&c, decode, b, b->from_left->profile[0] - begin_of(b, 0),
+                                 b->from_above->profile[0] - begin_of(b, 1));
+    s->coder = c;
+    keep(b, 0, b->own[0]);
+    make_borders(b, 0, b->from_left);
+    make_borders(b, 1, b->from_above);
+    b->from_left->residual = b->from_above->residual = (int16_t)residual;
     b->from_left->edges = b->from_above->edges = (uint8_t)(across << 4 | down);
-    memcpy(b->from_left->profile, b->end[0], sizeof b->end[0]);
-    memcpy(b->from_above->profile, b->end[1], sizeof b->end[1]);
 }
 
 static const int16_t no_block[TSR_JPEG_BLOCK];
 
+/* The two strings of an encoder. */
+struct output {
+    struct tsr_bytes *symbols, raw;
+};
+
+static enum tsr_status make_room_in(struct tsr_bytes *bytes, uint8_t **at, struct tsr_error *error)
+{
+    bytes->size = *at ? (size_t)(*at - bytes->bytes) : 0;
+    if (*at && bytes->capacity - bytes->size >= TSR_JPEG_BLOCK_BYTES) return TSR_OK;
+    TSR_TRY(tsr_bytes_reserve(bytes, TSR_JPEG_BLOCK_BYTES, error));
+    *at = bytes->bytes + bytes->size;
+    return TSR_OK;
+}
+
+/* For one more block. */
+static enum tsr_status make_room(struct slice *s, struct output *output, struct tsr_error *error)
+{
+    TSR_TRY(make_room_in(output->symbols, &s->coder.out, error));
+    return make_room_in(&output->raw, &s->coder.raw_out, error);
+}
+
 /* Codes the rows of blocks from .. to - 1 of a component. */
 TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const struct tsr_jpeg *jpeg, int component,
                                         int16_t *coefficients, uint8_t *counts, size_t from, size_t to,
-                                        struct tsr_error *error)
+                                        struct output *output, struct tsr_error *error)
 {
     const struct tsr_jpeg_component *own = &jpeg->component[component], *first = &jpeg->component[0];
     const struct tsr_jpeg_component *other = &jpeg->component[component > 0 ? component - 1 : 0];
@@ -316,6 +356,7 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
     b.set = &s->set[component > 0];
     b.quant = own->quant;
     const size_t stride = own->stride;
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++) s->inverse[k] = (uint16_t)(32768 / own->quant[k]);
     const bool same = component > 0 && other->across == own->across && other->down == own->down;
     memset(s->above, 0, stride * sizeof *s->above);
     for (size_t y = from; y < to; y++) {
@@ -328,7 +369,7 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
             b.left = b.has_left ? b.own - TSR_JPEG_BLOCK : no_block;
             b.above = b.has_above ? b.own - TSR_JPEG_BLOCK * stride : no_block;
             b.corner = b.has_left && b.has_above ? b.above - TSR_JPEG_BLOCK : no_block;
-            b.other = same ? coefficients + TSR_JPEG_BLOCK * (other->first + y * stride + x) : b.left;
+            b.other = same ? coefficients + TSR_JPEG_BLOCK * (other->first + y * stride + x) : no_block;
             b.count_left = b.has_left ? counts[at - 1] : 0;
             b.count_above = b.has_above ? counts[at - stride] : 0;
             const size_t there =
@@ -336,10 +377,7 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
             b.count_other = component > 0 ? counts[there] : b.has_above ? counts[at - stride + (x + 1 < stride)] : 0;
             b.from_left = &from_left;
             b.from_above = &s->above[x];
-            if (!decode) {
-                TSR_TRY(tsr_bytes_reserve(s->coder.out, TSR_JPEG_BLOCK_BYTES, error));
-                TSR_TRY(tsr_bytes_reserve(s->coder.raw_out, TSR_JPEG_BLOCK_BYTES, error));
-            }
+            if (!decode) TSR_TRY(make_room(s, output, error));
             code_block(s, decode, &b);
             counts[at] = (uint8_t)b.count;
         }
@@ -362,16 +400,54 @@ size_t tsr_jpeg_slice_memory(const struct tsr_jpeg *jpeg)
     return sizeof(struct slice) + widest(jpeg) * sizeof(struct border);
 }
 
+static void make_places(struct slice *s)
+{
+    static const uint8_t steps[NEXT][2] = {{1, 0}, {0, 1}, {1, 1}, {2, 0}, {0, 2}};
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++)
+        for (int n = 0; n < NEXT; n++) {
+            const int u = column[k] + steps[n][0], v = row[k] + steps[n][1];
+            s->next[k][n] = u > 7 || v > 7 ? NOWHERE : place[v][u];
+        }
+    for (int left = 1; left <= INTERIOR; left++)
+        for (int i = 0; i < INTERIOR; i++) s->share[left][i] = (uint8_t)bin((uint32_t)(left << 8) / (uint32_t)(INTERIOR - i), SHARES);
+}
+
+static void set_contexts(void *contexts, size_t size, struct tsr_jpeg_context to)
+{
+    for (size_t i = 0; i < size / sizeof to; i++) ((struct tsr_jpeg_context *)contexts)[i] = to;
+}
+
 static struct slice *start_slice(const struct tsr_jpeg *jpeg)
 {
-    struct slice *s = malloc(tsr_jpeg_slice_memory(jpeg));
+    static const context magnitudes = {{32768, 16384, 8192, 4096, 2048, 1024, 512, 0}}, signs = {{32768}};
+    struct slice *s = calloc(1, tsr_jpeg_slice_memory(jpeg));
     if (!s) return NULL;
     s->above = (struct border *)(s + 1);
-    s->raw = (struct tsr_bytes){.limit = SIZE_MAX / 4};
-    context *contexts = (context *)s->set;
-    for (size_t i = 0; i < sizeof s->set / sizeof *contexts; i++)
-        contexts[i] = (context){{32768, 16384, 8192, 4096, 2048, 1024, 512, 0}};
+    tsr_jpeg_make_rates(&s->rates);
+    s->coder.rates = &s->rates;
+    make_places(s);
+    for (int i = 0; i < SETS; i++) {
+        set_contexts(&s->set[i], sizeof s->set[i], magnitudes);
+        for (int axis = 0; axis < 2; axis++)
+            set_contexts(s->set[i].edge[axis].sign, sizeof s->set[i].edge[axis].sign, signs);
+        set_contexts(s->set[i].dc.sign, sizeof s->set[i].dc.sign, signs);
+    }
     return s;
+}
+
+/* Ends the slice: the raw bits follow backwards. */
+static enum tsr_status finish(struct slice *s, struct output *output, struct tsr_error *error)
+{
+    TSR_TRY(make_room(s, output, error));
+    tsr_jpeg_finish_encoder(&s->coder);
+    output->symbols->size = (size_t)(s->coder.out - output->symbols->bytes);
+    output->raw.size = (size_t)(s->coder.raw_out - output->raw.bytes);
+    for (size_t i = 0, j = output->raw.size; i + 1 < j; i++) {
+        const uint8_t swapped = output->raw.bytes[i];
+        output->raw.bytes[i] = output->raw.bytes[--j];
+        output->raw.bytes[j] = swapped;
+    }
+    return tsr_bytes_put(output->symbols, output->raw.bytes, output->raw.size, error);
 }
 
 enum tsr_status tsr_jpeg_put_slice(const struct tsr_jpeg *jpeg, const int16_t *coefficients, uint8_t *counts,
@@ -379,15 +455,16 @@ enum tsr_status tsr_jpeg_put_slice(const struct tsr_jpeg *jpeg, const int16_t *c
 {
     struct slice *s = start_slice(jpeg);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a coder of JPEG streams");
+    struct output output = {slice, {.limit = SIZE_MAX / 4}};
     enum tsr_status status = TSR_OK;
-    tsr_jpeg_start_encoder(&s->coder, slice, &s->raw);
+    tsr_jpeg_start_encoder(&s->coder);
     for (int c = 0; c < jpeg->components && status == TSR_OK; c++) {
         const size_t rows = jpeg->component[c].down;
         /* the encoder writes no coefficient */
-        status = code_rows(s, false, jpeg, c, (int16_t *)coefficients, counts, from * rows, to * rows, error);
+        status = code_rows(s, false, jpeg, c, (int16_t *)coefficients, counts, from * rows, to * rows, &output, error);
     }
-    if (status == TSR_OK) status = tsr_jpeg_finish_encoder(&s->coder, error);
-    tsr_bytes_free(&s->raw);
+    if (status == TSR_OK) status = finish(s, &output, error);
+    tsr_bytes_free(&output.raw);
     free(s);
     return status;
 }
@@ -401,7 +478,7 @@ enum tsr_status tsr_jpeg_get_slice(const struct tsr_jpeg *jpeg, int16_t *coeffic
     tsr_jpeg_start_decoder(&s->coder, slice, size);
     for (int c = 0; c < jpeg->components && status == TSR_OK; c++) {
         const size_t rows = jpeg->component[c].down;
-        status = code_rows(s, true, jpeg, c, coefficients, counts, from * rows, to * rows, error);
+        status = code_rows(s, true, jpeg, c, coefficients, counts, from * rows, to * rows, NULL, error);
     }
     free(s);
     return status;
