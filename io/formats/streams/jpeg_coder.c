@@ -3,8 +3,11 @@
 
 void tsr_jpeg_make_rates(struct tsr_jpeg_rates *rates)
 {
-    for (int n = 0; n <= TSR_JPEG_SLOWEST; n++)
-        for (int i = 0; i < TSR_JPEG_SYMBOLS; i++) rates->rate[n][i] = (uint16_t)(131072 / (2 * n + 3));
+    memset(rates, 0, sizeof *rates);
+    for (int n = 0; n <= TSR_JPEG_SLOWEST; n++) {
+        for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) rates->step[n][0][i] = (uint16_t)(131072 / (2 * n + 3));
+        rates->step[n][1][7] = n < TSR_JPEG_SLOWEST;
+    }
 }
 
 void tsr_jpeg_start_encoder(struct tsr_jpeg_coder *coder)

@@ -25,9 +25,9 @@ struct tsr_jpeg_context {
     uint16_t over[TSR_JPEG_SYMBOLS];
 };
 
-/* rate[n]: of a context that has seen n symbols, for each place of over[]. */
+/* By the number of symbols that a context has seen: its rate, for each place of over[]; what is added to it then. */
 struct tsr_jpeg_rates {
-    uint16_t rate[TSR_JPEG_SLOWEST + 1][TSR_JPEG_SYMBOLS];
+    uint16_t step[TSR_JPEG_SLOWEST + 1][2][TSR_JPEG_SYMBOLS];
 };
 
 /* A string of bytes: symbols come from its beginning, raw bits from its end. Its address is given to no function that
@@ -184,11 +184,10 @@ TSR_HD_INLINE __m128i tsr_jpeg_load(const struct tsr_jpeg_context *context)
 /* value's bits up to `symbol` - 1: all ones where over[] is to rise. */
 TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpeg_context *context, __m128i rises)
 {
-    const unsigned seen = context->over[7];
+    const __m128i *step = (const __m128i *)(const void *)c->rates->step[context->over[7]];
     const __m128i away = _mm_xor_si128(tsr_jpeg_load(context), rises);
-    const __m128i rate = _mm_loadu_si128((const __m128i *)(const void *)c->rates->rate[seen]);
-    const __m128i next = _mm_xor_si128(_mm_sub_epi16(away, _mm_mulhi_epu16(away, rate)), rises);
-    _mm_storeu_si128((__m128i *)(void *)context, _mm_insert_epi16(next, (int)(seen + (seen < TSR_JPEG_SLOWEST)), 7));
+    const __m128i next = _mm_sub_epi16(away, _mm_mulhi_epu16(away, _mm_loadu_si128(step)));
+    _mm_storeu_si128((__m128i *)(void *)context, _mm_add_epi16(_mm_xor_si128(next, rises), _mm_loadu_si128(step + 1)));
 }
 
 /* The lower ends of symbols' intervals; and their upper ends, one place further. */
@@ -240,7 +239,7 @@ TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpe
     const unsigned seen = context->over[7];
     for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) {
         const uint32_t away = i < symbol ? 65535u - context->over[i] : context->over[i];
-        const uint32_t next = away - (away * c->rates->rate[seen][i] >> 16);
+        const uint32_t next = away - (away * c->rates->step[seen][0][i] >> 16);
         context->over[i] = (uint16_t)(i < symbol ? 65535u - next : next);
     }
     context->over[7] = (uint16_t)(seen + (seen < TSR_JPEG_SLOWEST));

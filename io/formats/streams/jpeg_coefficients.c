@@ -51,7 +51,10 @@ struct slice {
     struct tsr_jpeg_rates rates;
     uint8_t next[TSR_JPEG_BLOCK][NEXT];   /* NOWHERE: none */
     uint8_t share[INTERIOR + 1][INTERIOR]; /* by coefficients left, and place */
-    uint16_t inverse[TSR_JPEG_BLOCK];     /* of the component's quantisers */
+    struct level {
+        uint8_t bin, shift;
+    } level[NEAR_LIMIT + 1];          /* by what is expected */
+    uint16_t inverse[TSR_JPEG_BLOCK]; /* of the component's quantisers */
     struct set set[SETS];
     struct border *above; /* a row of blocks */
 };
@@ -167,7 +170,7 @@ TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c
     for (int i = 0; left > 0 && i < INTERIOR; i++) {
         const int k = interior[i];
         const uint32_t near = near_of(b, k);
-        const int bins = bin(near, BINS), shift = shift_of(near >> 4);
+        const int bins = s->level[near].bin, shift = s->level[near].shift;
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
         const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->interior.a[i][few[left]][bins],
                                                &set->interior.b[i][bins], &set->interior.c[s->share[left][i]][bins]);
@@ -190,9 +193,13 @@ TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c
 /* The sums of the interior along an axis. */
 static inline void sum_up(struct block *b, int axis)
 {
-    memset(b->sum[axis], 0, sizeof b->sum[axis]);
-    for (int n = 0; n < 8; n++)
-        for (int i = 0; i < 8; i++) b->sum[axis][n & 1][i] += b->scaled[axis][8 * n + i] * border_weight[n];
+    int32_t sum[2][8] = {{0}};
+    for (int n = 0; n < 8; n += 2)
+        for (int i = 0; i < 8; i++) {
+            sum[0][i] += b->scaled[axis][8 * n + i] * border_weight[n];
+            sum[1][i] += b->scaled[axis][8 * n + 8 + i] * border_weight[n + 1];
+        }
+    memcpy(b->sum[axis], sum, sizeof sum);
 }
 
 /* The first row (axis 1, guessed from above) or the first column (axis 0, guessed from the left). */
@@ -213,7 +220,7 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
         const uint32_t size = (away < 65535 ? away : 65535) * s->inverse[k] >> 15;
         const int guesses = known ? bin(size, GUESSES - 1) : GUESSES - 1;
         const uint32_t near = near_of(b, k);
-        const int bins = bin(near, BINS), shift = shift_of((near + 4 * size) >> 4);
+        const int bins = s->level[near].bin, shift = shift_of((near + 4 * size) >> 4);
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
         const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &b->set->edge[axis].c[i][left][bins],
                                                &b->set->edge[axis].b[left][counts][bins],
@@ -271,21 +278,43 @@ TSR_HD_INLINE void code_count(struct tsr_jpeg_coder *c, bool decode, struct bloc
 
 /* ---- Blocks and slices ------------------------------------------------------------------------------------ */
 
-static inline uint16_t known_magnitude(int16_t value)
+#if defined(__SSE2__)
+
+static inline __m128i known_magnitudes(const int16_t *values)
 {
-    const int size = magnitude(value);
-    return (uint16_t)(size < NEAR_LIMIT ? size : NEAR_LIMIT);
+    const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)values);
+    return _mm_min_epi16(_mm_max_epi16(v, _mm_subs_epi16(_mm_setzero_si128(), v)), _mm_set1_epi16(NEAR_LIMIT));
 }
 
-static void look_around(struct block *b)
+static inline void look_around(struct block *b)
+{
+    for (int k = 0; k < TSR_JPEG_BLOCK; k += 8) {
+        const __m128i beside = _mm_add_epi16(known_magnitudes(b->left + k), known_magnitudes(b->above + k));
+        const __m128i across = known_magnitudes(b->corner + k), other = known_magnitudes(b->other + k);
+        const __m128i sum = _mm_add_epi16(_mm_mullo_epi16(beside, _mm_set1_epi16(13)),
+                                          _mm_add_epi16(_mm_mullo_epi16(across, _mm_set1_epi16(6)), _mm_slli_epi16(other, 2)));
+        _mm_storeu_si128((__m128i *)(void *)(b->near + k), _mm_srli_epi16(sum, 2));
+    }
+}
+
+#else
+
+static inline unsigned known_magnitude(int16_t value)
+{
+    const int size = magnitude(value);
+    return (unsigned)(size < NEAR_LIMIT ? size : NEAR_LIMIT);
+}
+
+static inline void look_around(struct block *b)
 {
     for (int k = 0; k < TSR_JPEG_BLOCK; k++) {
-        const unsigned beside = known_magnitude(b->left[k]), over = known_magnitude(b->above[k]);
+        const unsigned beside = known_magnitude(b->left[k]) + known_magnitude(b->above[k]);
         const unsigned across = known_magnitude(b->corner[k]), other = known_magnitude(b->other[k]);
-        b->near[k] = (uint16_t)((26 * (beside + over) + 12 * across + 8 * other) >> 3);
+        b->near[k] = (uint16_t)((13 * beside + 6 * across + 4 * other) >> 2);
     }
-    memset(b->scaled, 0, sizeof b->scaled);
 }
+
+#endif
 
 /* The profiles that the neighbours will see. */
 static void make_borders(struct block *b, int axis, struct border *border)
@@ -307,6 +336,7 @@ TSR_HD_INLINE void code_block(struct slice *s, bool decode, struct block *b)
 {
     struct tsr_jpeg_coder c = s->coder;
     look_around(b);
+    memset(b->scaled, 0, sizeof b->scaled);
     code_count(&c, decode, b);
     code_interior(s, &c, decode, b);
     sum_up(b, 0);
@@ -408,6 +438,8 @@ static void make_places(struct slice *s)
             const int u = column[k] + steps[n][0], v = row[k] + steps[n][1];
             s->next[k][n] = u > 7 || v > 7 ? NOWHERE : place[v][u];
         }
+    for (uint32_t near = 0; near <= NEAR_LIMIT; near++)
+        s->level[near] = (struct level){(uint8_t)bin(near, BINS), (uint8_t)shift_of(near >> 4)};
     for (int left = 1; left <= INTERIOR; left++)
         for (int i = 0; i < INTERIOR; i++) s->share[left][i] = (uint8_t)bin((uint32_t)(left << 8) / (uint32_t)(INTERIOR - i), SHARES);
 }
