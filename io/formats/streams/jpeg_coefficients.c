@@ -10,13 +10,13 @@
 enum {
     SETS = 2,      /* of contexts: the first component, the others */
     INTERIOR = 49, /* coefficients of neither the first row nor the first column */
-    BINS = 16,     /* of magnitudes */
+    BINS = 20,     /* of magnitudes */
     FEW = 10,      /* of numbers of coefficients */
-    GUESSES = 14,  /* of guesses from borders */
     SHARES = 20,   /* of coefficients that are not 0 among those to come */
     NEXT = 5,      /* places that a coefficient tells of */
     NOWHERE = 64,
-    NEAR_LIMIT = 255,
+    KNOWN_LIMIT = 255, /* of a magnitude that is known */
+    NEAR_LIMIT = 1023, /* of what is expected, 18 times */
     ESCAPE = 7
 };
 
@@ -30,9 +30,9 @@ struct set {
     struct {
         context a[INTERIOR][FEW][BINS], b[INTERIOR][BINS], c[SHARES][BINS], escape[BINS][2];
     } interior;
-    struct {
+    struct edge {
         context count_a[FEW], count_b[8], count_c[8][FEW];
-        context a[8][8][GUESSES], b[8][FEW][BINS], c[8][8][BINS], escape[BINS][2], sign[GUESSES][3];
+        context a[8][8][BINS + 1], b[8][FEW][BINS], c[8][8][BINS], escape[BINS][2], sign[BINS];
     } edge[2];
     struct {
         context a[BINS], b[FEW], c[BINS], escape[BINS][2], sign[3][3];
@@ -54,7 +54,7 @@ struct slice {
     struct level {
         uint8_t bin, shift;
     } level[NEAR_LIMIT + 1];          /* by what is expected */
-    uint16_t inverse[TSR_JPEG_BLOCK]; /* of the component's quantisers */
+    uint16_t inverse[2][8];           /* of the component's quantisers */
     struct set set[SETS];
     struct border *above; /* a row of blocks */
 };
@@ -69,8 +69,9 @@ struct block {
     int count_left, count_above, count_other;
     int count;
     uint16_t near[TSR_JPEG_BLOCK + 1]; /* expected magnitudes; after them NOWHERE */
-    int16_t scaled[2][TSR_JPEG_BLOCK]; /* coefficients times quantisers, by columns and by rows */
-    int32_t sum[2][2][8];              /* of the interior's along each axis: of even and of odd frequencies */
+    /* Coefficients times quantisers: of the first column and row; sums of the interior's along rows and columns, of even
+     * and of odd frequencies. */
+    int32_t edge[2][8], sum[2][2][8];
 };
 
 /* Places in zigzag order: the column u and row v of coefficient k; and the opposite. */
@@ -151,16 +152,16 @@ TSR_HD_INLINE int code_rest(struct tsr_jpeg_coder *c, bool decode, int symbol, u
 
 /* ---- A block's parts -------------------------------------------------------------------------------------- */
 
-static inline void keep(struct block *b, int k, int value)
-{
-    const int16_t scaled = (int16_t)(value * b->quant[k]); /* modulo 2^16 */
-    b->scaled[0][8 * column[k] + row[k]] = scaled;
-    b->scaled[1][8 * row[k] + column[k]] = scaled;
-}
-
 static inline uint32_t near_of(const struct block *b, int k)
 {
     return b->near[k] < NEAR_LIMIT ? b->near[k] : NEAR_LIMIT;
+}
+
+static inline void add_up(struct block *b, int k, int value)
+{
+    const int u = column[k], v = row[k], scaled = (int16_t)(value * b->quant[k]); /* modulo 2^16 */
+    b->sum[0][u & 1][v] += scaled * border_weight[u];
+    b->sum[1][v & 1][u] += scaled * border_weight[v];
 }
 
 TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b)
@@ -179,59 +180,67 @@ TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c
         const int whole = code_rest(c, decode, symbol, value, shift, set->interior.escape[bins]);
         const bool negative = tsr_jpeg_code_raw(c, decode, b->own[k] < 0, 1);
         if (decode) b->own[k] = (int16_t)(negative ? -whole : whole);
-        const unsigned tells = whole < NEAR_LIMIT ? (unsigned)whole : NEAR_LIMIT;
+        const unsigned tells = whole < KNOWN_LIMIT ? (unsigned)whole : KNOWN_LIMIT;
         const uint8_t *next = s->next[k];
         b->near[next[0]] = (uint16_t)(b->near[next[0]] + 3 * tells);
         b->near[next[1]] = (uint16_t)(b->near[next[1]] + 3 * tells);
         b->near[next[2]] = (uint16_t)(b->near[next[2]] + 2 * tells);
         b->near[next[3]] = (uint16_t)(b->near[next[3]] + tells);
         b->near[next[4]] = (uint16_t)(b->near[next[4]] + tells);
-        keep(b, k, b->own[k]);
+        add_up(b, k, b->own[k]);
     }
 }
 
-/* The sums of the interior along an axis. */
-static inline void sum_up(struct block *b, int axis)
+/* What a neighbour's border makes likely: of the first row (axis 1, of the block above) or the first column (axis 0, of
+ * the block to the left). side: as of side_of; 0 where it is likely to be 0. */
+struct guesses {
+    uint16_t size[8];
+    uint8_t side[8];
+};
+
+static inline void guess_edge(const struct slice *s, const struct block *b, int axis, struct guesses *guesses)
 {
-    int32_t sum[2][8] = {{0}};
-    for (int n = 0; n < 8; n += 2)
-        for (int i = 0; i < 8; i++) {
-            sum[0][i] += b->scaled[axis][8 * n + i] * border_weight[n];
-            sum[1][i] += b->scaled[axis][8 * n + 8 + i] * border_weight[n + 1];
-        }
-    memcpy(b->sum[axis], sum, sizeof sum);
+    const struct border *from = axis ? b->from_above : b->from_left;
+    for (int i = 0; i < 8; i++) {
+        const int32_t guess = from->profile[i] - b->sum[axis][0][i] - b->sum[axis][1][i];
+        const int32_t away = (guess < 0 ? -guess : guess) >> 5;
+        const uint32_t size = (uint32_t)(away < 65535 ? away : 65535) * s->inverse[axis][i] >> 16;
+        guesses->size[i] = (uint16_t)(size < NEAR_LIMIT ? size : NEAR_LIMIT);
+        guesses->side[i] = (uint8_t)(guess < 0);
+    }
 }
 
-/* The first row (axis 1, guessed from above) or the first column (axis 0, guessed from the left). */
 TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b, int axis)
 {
     const bool known = axis ? b->has_above : b->has_left;
-    const struct border *from = axis ? b->from_above : b->from_left;
+    struct edge *set = &b->set->edge[axis];
     int edges = 0;
     for (int i = 1; i < 8 && !decode; i++) edges += b->own[axis ? place[0][i] : place[i][0]] != 0;
     const int counts = few[b->count], around = (b->from_left->edges & 15) + (b->from_above->edges >> 4);
-    edges = tsr_jpeg_code_three(c, decode, edges, &b->set->edge[axis].count_a[counts],
-                                &b->set->edge[axis].count_b[from->edges >> 4 * axis & 7],
-                                &b->set->edge[axis].count_c[around >> 1][counts]);
+    const int before = axis ? b->from_above->edges >> 4 : b->from_left->edges & 15;
+    edges = tsr_jpeg_code_three(c, decode, edges, &set->count_a[counts], &set->count_b[before],
+                                &set->count_c[around >> 1][counts]);
+    struct guesses guesses;
+    if (edges > 0) guess_edge(s, b, axis, &guesses);
     for (int i = 1, left = edges; left > 0 && i < 8; i++) {
         const int k = axis ? place[0][i] : place[i][0];
-        const int32_t guess = known ? from->profile[i] - b->sum[axis][0][i] - b->sum[axis][1][i] : 0;
-        const uint32_t away = (uint32_t)magnitude(guess) >> 6;
-        const uint32_t size = (away < 65535 ? away : 65535) * s->inverse[k] >> 15;
-        const int guesses = known ? bin(size, GUESSES - 1) : GUESSES - 1;
-        const uint32_t near = near_of(b, k);
-        const int bins = s->level[near].bin, shift = shift_of((near + 4 * size) >> 4);
+        const uint32_t near = near_of(b, k), size = known ? guesses.size[i] : 0, both = near + 4 * size;
+        const int bins = s->level[near].bin, sizes = known ? s->level[size].bin : BINS;
+        const int shift = s->level[both < NEAR_LIMIT ? both : NEAR_LIMIT].shift;
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &b->set->edge[axis].c[i][left][bins],
-                                               &b->set->edge[axis].b[left][counts][bins],
-                                               &b->set->edge[axis].a[i][left][guesses]);
+        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->c[i][left][bins],
+                                               &set->b[left][counts][bins], &set->a[i][left][sizes]);
         if (symbol == 0) continue;
         left--;
-        const int whole = code_rest(c, decode, symbol, value, shift, b->set->edge[axis].escape[bins]);
-        const int side = size == 0 ? 0 : side_of(guess);
-        const bool negative = tsr_jpeg_code_one(c, decode, b->own[k] < 0, &b->set->edge[axis].sign[guesses][side]);
-        if (decode) b->own[k] = (int16_t)(negative ? -whole : whole);
-        keep(b, k, b->own[k]);
+        int whole = code_rest(c, decode, symbol, value, shift, set->escape[bins]);
+        bool negative = b->own[k] < 0;
+        if (size == 0)
+            negative = tsr_jpeg_code_raw(c, decode, negative, 1);
+        else
+            negative = tsr_jpeg_code_one(c, decode, negative != guesses.side[i], &set->sign[sizes]) != guesses.side[i];
+        if (negative) whole = -whole;
+        if (decode) b->own[k] = (int16_t)whole;
+        b->edge[axis][i] = (int16_t)(whole * b->quant[k]);
     }
     return edges;
 }
@@ -283,7 +292,7 @@ TSR_HD_INLINE void code_count(struct tsr_jpeg_coder *c, bool decode, struct bloc
 static inline __m128i known_magnitudes(const int16_t *values)
 {
     const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)values);
-    return _mm_min_epi16(_mm_max_epi16(v, _mm_subs_epi16(_mm_setzero_si128(), v)), _mm_set1_epi16(NEAR_LIMIT));
+    return _mm_min_epi16(_mm_max_epi16(v, _mm_subs_epi16(_mm_setzero_si128(), v)), _mm_set1_epi16(KNOWN_LIMIT));
 }
 
 static inline void look_around(struct block *b)
@@ -302,7 +311,7 @@ static inline void look_around(struct block *b)
 static inline unsigned known_magnitude(int16_t value)
 {
     const int size = magnitude(value);
-    return (unsigned)(size < NEAR_LIMIT ? size : NEAR_LIMIT);
+    return (unsigned)(size < KNOWN_LIMIT ? size : KNOWN_LIMIT);
 }
 
 static inline void look_around(struct block *b)
@@ -317,18 +326,20 @@ static inline void look_around(struct block *b)
 #endif
 
 /* The profiles that the neighbours will see. */
-static void make_borders(struct block *b, int axis, struct border *border)
+static void make_border(const struct block *b, int axis, struct border *border)
 {
-    const int16_t *along = b->scaled[1 - axis], *edge = b->scaled[axis];
-    for (int i = 0; i < 8; i++) border->profile[i] = 256 * edge[i] + b->sum[axis][0][i] - b->sum[axis][1][i];
-    border->profile[0] = 0;
-    for (int n = 0; n < 8; n++) border->profile[0] += n & 1 ? -along[n] * border_weight[n] : along[n] * border_weight[n];
+    const int32_t *along = b->edge[1 - axis];
+    int32_t first = 0;
+    for (int i = 0; i < 8; i++) border->profile[i] = 256 * b->edge[axis][i] + b->sum[axis][0][i] - b->sum[axis][1][i];
+    for (int n = 0; n < 8; n += 2) first += along[n] * border_weight[n] - along[n + 1] * border_weight[n + 1];
+    border->profile[0] = first;
 }
 
+/* The DC's part of the profile: all but the DC. */
 static int32_t begin_of(const struct block *b, int axis)
 {
     int32_t sum = 0;
-    for (int n = 1; n < 8; n++) sum += b->scaled[1 - axis][n] * border_weight[n];
+    for (int n = 1; n < 8; n++) sum += b->edge[1 - axis][n] * border_weight[n];
     return sum;
 }
 
@@ -336,18 +347,17 @@ TSR_HD_INLINE void code_block(struct slice *s, bool decode, struct block *b)
 {
     struct tsr_jpeg_coder c = s->coder;
     look_around(b);
-    memset(b->scaled, 0, sizeof b->scaled);
+    memset(b->edge, 0, sizeof b->edge);
+    memset(b->sum, 0, sizeof b->sum);
     code_count(&c, decode, b);
     code_interior(s, &c, decode, b);
-    sum_up(b, 0);
-    sum_up(b, 1);
     const int down = code_edge(s, &c, decode, b, 0), across = code_edge(s, &c, decode, b, 1);
     const int residual = code_dc(&c, decode, b, b->from_left->profile[0] - begin_of(b, 0),
                                  b->from_above->profile[0] - begin_of(b, 1));
     s->coder = c;
-    keep(b, 0, b->own[0]);
-    make_borders(b, 0, b->from_left);
-    make_borders(b, 1, b->from_above);
+    b->edge[0][0] = b->edge[1][0] = (int16_t)(b->own[0] * b->quant[0]);
+    make_border(b, 0, b->from_left);
+    make_border(b, 1, b->from_above);
     b->from_left->residual = b->from_above->residual = (int16_t)residual;
     b->from_left->edges = b->from_above->edges = (uint8_t)(across << 4 | down);
 }
@@ -386,7 +396,10 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
     b.set = &s->set[component > 0];
     b.quant = own->quant;
     const size_t stride = own->stride;
-    for (int k = 0; k < TSR_JPEG_BLOCK; k++) s->inverse[k] = (uint16_t)(32768 / own->quant[k]);
+    for (int i = 0; i < 8; i++) {
+        s->inverse[0][i] = (uint16_t)(32768 / own->quant[place[i][0]]);
+        s->inverse[1][i] = (uint16_t)(32768 / own->quant[place[0][i]]);
+    }
     const bool same = component > 0 && other->across == own->across && other->down == own->down;
     memset(s->above, 0, stride * sizeof *s->above);
     for (size_t y = from; y < to; y++) {
