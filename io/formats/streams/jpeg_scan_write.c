@@ -4,7 +4,12 @@
 #include <string.h>
 
 #include "io/container/section.h"
+#include "transform/hd.h"
 #include "transform/status.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 enum {
     BUFFER_BYTES = 1 << 14,
@@ -12,8 +17,13 @@ enum {
 };
 
 struct codes {
-    uint32_t code[256];
-    uint8_t length[256]; /* 0: the symbol has no code */
+    uint32_t code[256]; /* code << 8 | length; 0: the symbol has none */
+};
+
+struct bits {
+    uint64_t buffer; /* bits that are not yet bytes, in the low bits */
+    int bits;
+    uint8_t *at;
 };
 
 struct scan_writer {
@@ -22,14 +32,12 @@ struct scan_writer {
     struct tsr_jpeg_oddities *oddities;
     struct codes codes[2][TSR_JPEG_COMPONENTS];
     int32_t dc[TSR_JPEG_COMPONENTS];
-    uint64_t buffer; /* bits that are not yet bytes, in the low bits */
-    int bits;
+    struct bits out;
     bool bad; /* a symbol had no code */
     uint32_t run_blocks, run_corrections;
     size_t run_mcu; /* of the run's first block */
     int run_from;   /* where the first block's corrections begin */
     uint64_t block; /* number of this block in all scans */
-    size_t used;
     uint8_t bytes[BUFFER_BYTES];
     struct tsr_bytes *stream;
     struct tsr_error *error;
@@ -41,52 +49,51 @@ static void make_codes(struct codes *codes, const uint8_t *counts)
 {
     uint32_t code = 0;
     const uint8_t *symbol = counts + 16;
-    memset(codes->length, 0, sizeof codes->length);
+    memset(codes, 0, sizeof *codes);
     for (int length = 1; length <= 16; length++, code <<= 1)
-        for (int i = 0; i < counts[length - 1]; i++, code++, symbol++) {
-            codes->code[*symbol] = code & 0xffff;
-            codes->length[*symbol] = (uint8_t)length;
-        }
+        for (int i = 0; i < counts[length - 1]; i++, code++, symbol++)
+            codes->code[*symbol] = (code & 0xffff) << 8 | (uint32_t)length;
 }
 
-static inline void put_byte(struct scan_writer *s, uint8_t byte)
+static inline void put_byte(struct bits *out, uint8_t byte)
 {
-    s->bytes[s->used++] = byte;
-    if (byte == 0xff) s->bytes[s->used++] = 0;
+    *out->at++ = byte;
+    if (byte == 0xff) *out->at++ = 0;
 }
 
 /* At most 32 bits. */
-static inline void put(struct scan_writer *s, uint32_t value, int bits)
+TSR_HD_INLINE void put(struct bits *out, uint32_t value, int bits)
 {
-    s->buffer = s->buffer << bits | value;
-    s->bits += bits;
-    if (s->bits < 32) return;
-    const uint32_t word = (uint32_t)(s->buffer >> (s->bits - 32));
-    s->bits -= 32;
+    out->buffer = out->buffer << bits | value;
+    out->bits += bits;
+    if (out->bits < 32) return;
+    const uint32_t word = (uint32_t)(out->buffer >> (out->bits - 32));
+    out->bits -= 32;
     if (((~word - 0x01010101u) & word & 0x80808080u) == 0) { /* no byte is ff */
-        for (int i = 0; i < 4; i++) s->bytes[s->used + (size_t)i] = (uint8_t)(word >> (24 - 8 * i));
-        s->used += 4;
+        for (int i = 0; i < 4; i++) out->at[i] = (uint8_t)(word >> (24 - 8 * i));
+        out->at += 4;
         return;
     }
-    for (int i = 0; i < 4; i++) put_byte(s, (uint8_t)(word >> (24 - 8 * i)));
+    for (int i = 0; i < 4; i++) put_byte(out, (uint8_t)(word >> (24 - 8 * i)));
 }
 
 static enum tsr_status flush(struct scan_writer *s)
 {
-    const size_t used = s->used;
-    s->used = 0;
+    const size_t used = (size_t)(s->out.at - s->bytes);
+    s->out.at = s->bytes;
     return tsr_bytes_put(s->stream, s->bytes, used, s->error);
 }
 
 static inline enum tsr_status make_room(struct scan_writer *s)
 {
-    return s->used > BUFFER_BYTES - MARGIN ? flush(s) : TSR_OK;
+    return s->out.at - s->bytes > BUFFER_BYTES - MARGIN ? flush(s) : TSR_OK;
 }
 
-static inline void put_symbol(struct scan_writer *s, const struct codes *codes, int symbol)
+TSR_HD_INLINE void put_symbol(struct bits *out, bool *bad, const struct codes *codes, int symbol)
 {
-    s->bad |= codes->length[symbol] == 0;
-    put(s, codes->code[symbol], codes->length[symbol]);
+    const uint32_t code = codes->code[symbol];
+    *bad |= code == 0;
+    put(out, code >> 8, (int)(code & 255));
 }
 
 static inline int bit_length(uint32_t value)
@@ -100,15 +107,26 @@ static inline int bit_length(uint32_t value)
 #endif
 }
 
+static inline int lowest(uint64_t value)
+{
+#if defined(__GNUC__)
+    return __builtin_ctzll(value);
+#else
+    int n = 0;
+    while (!(value >> n & 1)) n++;
+    return n;
+#endif
+}
+
 /* A symbol of a run and a size, and the value: T.81 F.1.2.1, F.1.2.2. At most 32 bits. */
-static inline void put_value(struct scan_writer *s, const struct codes *codes, int run, int32_t value)
+TSR_HD_INLINE void put_value(struct bits *out, bool *bad, const struct codes *codes, int run, int32_t value)
 {
     const int32_t sign = value >> 31;
-    const int size = bit_length((uint32_t)((value ^ sign) - sign));
-    const int symbol = run << 4 | (size & 15);
-    s->bad |= codes->length[symbol] == 0 || size > 15;
-    const uint32_t bits = (uint32_t)(value + sign) & ((1u << size) - 1);
-    put(s, codes->code[symbol] << (size & 15) | (bits & 0x7fff), codes->length[symbol] + (size & 15));
+    const int size = bit_length((uint32_t)((value ^ sign) - sign)), kept = size & 15;
+    const uint32_t code = codes->code[run << 4 | kept];
+    *bad |= (code == 0) | (size > 15);
+    const uint32_t bits = (uint32_t)(value + sign) & ((1u << kept) - 1);
+    put(out, code >> 8 << kept | bits, (int)(code & 255) + kept);
 }
 
 /* ---- Blocks ----------------------------------------------------------------------------------------------- */
@@ -116,8 +134,26 @@ static inline void put_value(struct scan_writer *s, const struct codes *codes, i
 static inline void write_dc(struct scan_writer *s, int i, const int16_t *block)
 {
     const int32_t value = block[0] >> s->jpeg->scan.low; /* arithmetic */
-    put_value(s, &s->codes[0][i], 0, value - s->dc[i]);
+    put_value(&s->out, &s->bad, &s->codes[0][i], 0, value - s->dc[i]);
     s->dc[i] = value;
+}
+
+/* Bit k: coefficient k is not 0. */
+static inline uint64_t find_coefficients(const int16_t *block)
+{
+    uint64_t found = 0;
+#if defined(__SSE2__)
+    const __m128i *at = (const __m128i *)(const void *)block, zero = _mm_setzero_si128();
+    for (int i = 0; i < 4; i++) {
+        const __m128i low = _mm_cmpeq_epi16(_mm_loadu_si128(at + 2 * i), zero);
+        const __m128i high = _mm_cmpeq_epi16(_mm_loadu_si128(at + 2 * i + 1), zero);
+        found |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high)) << 16 * i;
+    }
+    return ~found;
+#else
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++) found |= (uint64_t)(block[k] != 0) << k;
+    return found;
+#endif
 }
 
 static void write_sequential(struct scan_writer *s, int i, const int16_t *block)
@@ -125,14 +161,18 @@ static void write_sequential(struct scan_writer *s, int i, const int16_t *block)
     const struct codes *codes = &s->codes[1][i];
     int last = 0;
     write_dc(s, i, block);
-    for (int k = 1; k < 64; k++) {
-        if (block[k] == 0) continue;
+    struct bits out = s->out; /* in registers */
+    bool bad = false;
+    for (uint64_t found = find_coefficients(block) & ~(uint64_t)1; found; found &= found - 1) {
+        const int k = lowest(found);
         int run = k - last - 1;
-        for (; run > 15; run -= 16) put_symbol(s, codes, 0xf0);
-        put_value(s, codes, run, block[k]);
+        for (; run > 15; run -= 16) put_symbol(&out, &bad, codes, 0xf0);
+        put_value(&out, &bad, codes, run, block[k]);
         last = k;
     }
-    if (last < 63) put_symbol(s, codes, 0);
+    if (last < 63) put_symbol(&out, &bad, codes, 0);
+    s->out = out;
+    s->bad |= bad;
 }
 
 static inline uint32_t magnitude_of(int16_t coefficient)
@@ -145,7 +185,7 @@ static void put_corrections(struct scan_writer *s, const int16_t *block, int fro
 {
     for (int k = from; k < to; k++) {
         const uint32_t magnitude = magnitude_of(block[k]) >> s->jpeg->scan.low;
-        if (magnitude > 1) put(s, magnitude & 1, 1);
+        if (magnitude > 1) put(&s->out, magnitude & 1, 1);
     }
 }
 
@@ -154,8 +194,8 @@ static enum tsr_status end_run(struct scan_writer *s)
 {
     if (s->run_blocks == 0) return TSR_OK;
     const int size = bit_length(s->run_blocks) - 1;
-    put_symbol(s, &s->codes[1][0], size << 4);
-    put(s, s->run_blocks & ((1u << size) - 1), size);
+    put_symbol(&s->out, &s->bad, &s->codes[1][0], size << 4);
+    put(&s->out, s->run_blocks & ((1u << size) - 1), size);
     for (uint32_t n = 0; s->jpeg->scan.high > 0 && n < s->run_blocks; n++) {
         const size_t mcu = s->run_mcu + n, across = s->jpeg->scan.across;
         const int16_t *block = s->coefficients + tsr_jpeg_block(s->jpeg, 0, mcu % across, mcu / across, 0);
@@ -190,8 +230,8 @@ static enum tsr_status write_ac_first(struct scan_writer *s, size_t mcu, const i
         if (magnitude == 0) continue;
         TSR_TRY(end_run(s));
         int run = k - last - 1;
-        for (; run > 15; run -= 16) put_symbol(s, codes, 0xf0);
-        put_value(s, codes, run, block[k] < 0 ? -magnitude : magnitude);
+        for (; run > 15; run -= 16) put_symbol(&s->out, &s->bad, codes, 0xf0);
+        put_value(&s->out, &s->bad, codes, run, block[k] < 0 ? -magnitude : magnitude);
         last = k;
     }
     return last < scan->last ? count_run(s, mcu, last + 1, 0) : TSR_OK;
@@ -209,8 +249,8 @@ static enum tsr_status write_ac_again(struct scan_writer *s, size_t mcu, const i
         if (magnitude > 1) continue;
         if (magnitude == 0 && ++zeros < 16) continue;
         TSR_TRY(end_run(s));
-        put_symbol(s, codes, magnitude ? zeros << 4 | 1 : 0xf0);
-        if (magnitude) put(s, block[k] > 0, 1);
+        put_symbol(&s->out, &s->bad, codes, magnitude ? zeros << 4 | 1 : 0xf0);
+        if (magnitude) put(&s->out, block[k] > 0, 1);
         put_corrections(s, block, from, k);
         from = k + 1;
         zeros = 0;
@@ -233,7 +273,7 @@ static inline enum tsr_status write_block(struct scan_writer *s, int i, size_t m
     else if (scan->high == 0)
         write_dc(s, i, block);
     else
-        put(s, (uint32_t)(block[0] >> scan->low) & 1, 1);
+        put(&s->out, (uint32_t)(block[0] >> scan->low) & 1, 1);
     return TSR_OK;
 }
 
@@ -249,8 +289,8 @@ static bool next_padding(struct tsr_jpeg_oddities *o)
 static enum tsr_status end_interval(struct scan_writer *s)
 {
     TSR_TRY(end_run(s));
-    while (s->bits % 8 > 0) put(s, next_padding(s->oddities), 1);
-    for (; s->bits > 0; s->bits -= 8) put_byte(s, (uint8_t)(s->buffer >> (s->bits - 8)));
+    while (s->out.bits % 8 > 0) put(&s->out, next_padding(s->oddities), 1);
+    for (; s->out.bits > 0; s->out.bits -= 8) put_byte(&s->out, (uint8_t)(s->out.buffer >> (s->out.bits - 8)));
     memset(s->dc, 0, sizeof s->dc);
     return flush(s);
 }
@@ -289,6 +329,7 @@ enum tsr_status tsr_jpeg_write_scan(const struct tsr_jpeg *jpeg, const int16_t *
     s.stream = stream;
     s.error = error;
     s.block = oddities->visited;
+    s.out.at = s.bytes;
     for (int i = 0; i < jpeg->scan.components; i++)
         for (int kind = 0; kind < 2; kind++)
             if (jpeg->scan.codes[kind][i]) make_codes(&s.codes[kind][i], jpeg->scan.codes[kind][i]);
