@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "transform/hd.h"
 #include "transform/status.h"
 
 enum { FAST_BITS = 10 };
@@ -69,7 +70,7 @@ static inline uint64_t load_u64(const uint8_t *at)
 }
 
 /* After this, the buffer has at least 57 bits. Past the end of the bytes they are zeros, and missing. */
-static inline void refill(struct reader *r)
+TSR_HD_INLINE void refill(struct reader *r)
 {
     if (r->end - r->at >= 8) {
         const uint64_t word = load_u64(r->at), inverse = ~word;
@@ -94,20 +95,20 @@ static inline void refill(struct reader *r)
     }
 }
 
-static inline void drop(struct reader *r, int bits)
+TSR_HD_INLINE void drop(struct reader *r, int bits)
 {
     r->buffer <<= bits;
     r->bits -= bits;
 }
 
-static inline uint32_t take(struct reader *r, int bits)
+TSR_HD_INLINE uint32_t take(struct reader *r, int bits)
 {
     const uint32_t value = (uint32_t)(r->buffer >> 1 >> (63 - bits));
     drop(r, bits);
     return value;
 }
 
-static int slow_symbol(struct reader *r, const struct codes *codes)
+TSR_HD_INLINE int slow_symbol(struct reader *r, const struct codes *codes)
 {
     const uint32_t peek = (uint32_t)(r->buffer >> 48);
     int length = FAST_BITS + 1;
@@ -118,7 +119,7 @@ static int slow_symbol(struct reader *r, const struct codes *codes)
 }
 
 /* Returns a symbol; -1: the bits are no code. */
-static inline int get_symbol(struct reader *r, const struct codes *codes)
+TSR_HD_INLINE int get_symbol(struct reader *r, const struct codes *codes)
 {
     const unsigned entry = codes->fast[r->buffer >> (64 - FAST_BITS)];
     if (entry == 0) return slow_symbol(r, codes);
@@ -127,7 +128,7 @@ static inline int get_symbol(struct reader *r, const struct codes *codes)
 }
 
 /* T.81 F.2.2.1: RECEIVE and EXTEND. */
-static inline int32_t take_value(struct reader *r, int size)
+TSR_HD_INLINE int32_t take_value(struct reader *r, int size)
 {
     const uint32_t bits = take(r, size);
     return (int32_t)bits - (bits >> (size - 1) ? 0 : (int32_t)((1u << size) - 1));
@@ -156,22 +157,33 @@ static inline bool read_dc(struct scan_reader *s, int i, int16_t *block)
 
 static bool read_sequential(struct scan_reader *s, int i, int16_t *block)
 {
-    struct reader *r = &s->reader;
     const struct codes *codes = &s->codes[1][i];
     if (!read_dc(s, i, block)) return false;
+    struct reader r = s->reader; /* in registers */
+    const char *fault = NULL;
     bool zeros = false;
-    for (int k = 1; k < 64;) {
-        refill(r);
-        const int symbol = get_symbol(r, codes), size = symbol & 15;
-        if (symbol == 0 && !zeros) return true;
-        if (symbol < 0) return fail(s, "has bits that are no code");
+    int k = 1;
+    while (k < 64) {
+        if (r.bits < 32) refill(&r);
+        const int symbol = get_symbol(&r, codes), size = symbol & 15;
+        if (size == 0 || symbol < 0) {
+            if (symbol == 0 && !zeros) break;
+            fault = symbol < 0 ? "has bits that are no code" : symbol != 0xf0 ? "ends a block in an unusual way" : NULL;
+            zeros = true;
+            k += 16;
+            if (fault) break;
+            continue;
+        }
         k += symbol >> 4;
-        zeros = size == 0;
-        if (zeros && symbol != 0xf0) return fail(s, "ends a block in an unusual way");
-        if (k > 63) return fail(s, "has more coefficients than a block");
-        if (!zeros) block[k] = (int16_t)take_value(r, size);
-        k++;
+        if (k > 63) {
+            fault = "has more coefficients than a block";
+            break;
+        }
+        block[k++] = (int16_t)take_value(&r, size);
+        zeros = false;
     }
+    s->reader = r;
+    if (fault) return fail(s, fault);
     return !zeros || fail(s, "has zeros after a block's last coefficient");
 }
 
