@@ -180,13 +180,45 @@ static inline uint32_t magnitude_of(int16_t coefficient)
     return (uint32_t)(coefficient < 0 ? -coefficient : coefficient);
 }
 
-/* The correction bits of a block from a coefficient up to another: T.81 G.1.2.3. */
-static void put_corrections(struct scan_writer *s, const int16_t *block, int from, int to)
+/* The coefficients of the scan's band that are not 0. */
+static inline uint64_t find_in_band(const struct tsr_jpeg_scan *scan, const int16_t *block)
 {
-    for (int k = from; k < to; k++) {
-        const uint32_t magnitude = magnitude_of(block[k]) >> s->jpeg->scan.low;
-        if (magnitude > 1) put(&s->out, magnitude & 1, 1);
+    return find_coefficients(block) & (~(uint64_t)0 >> (63 - scan->last)) & (~(uint64_t)0 << scan->first);
+}
+
+/* What a later scan does with a block's coefficients. */
+struct again {
+    uint64_t fresh, corrected; /* bit k: coefficient k is new, or has a correction bit */
+};
+
+static struct again look_again(const struct tsr_jpeg_scan *scan, const int16_t *block)
+{
+    struct again again = {0, 0};
+    for (uint64_t found = find_in_band(scan, block); found; found &= found - 1) {
+        const int k = lowest(found);
+        const uint32_t magnitude = magnitude_of(block[k]) >> scan->low;
+        again.fresh |= (uint64_t)(magnitude == 1) << k;
+        again.corrected |= (uint64_t)(magnitude > 1) << k;
     }
+    return again;
+}
+
+/* The correction bits of some of a block's coefficients: T.81 G.1.2.3. */
+static void put_corrections(struct scan_writer *s, const int16_t *block, uint64_t corrected)
+{
+    while (corrected) {
+        uint32_t bits = 0;
+        int count = 0;
+        for (; corrected && count < 32; corrected &= corrected - 1, count++)
+            bits = bits << 1 | (magnitude_of(block[lowest(corrected)]) >> s->jpeg->scan.low & 1);
+        put(&s->out, bits, count);
+    }
+}
+
+/* Bits from .. to - 1, from <= to <= 64. */
+static inline uint64_t bits_between(int from, int to)
+{
+    return from < to ? ~(uint64_t)0 >> (64 - (to - from)) << from : 0;
 }
 
 /* Writes a run of blocks, and their correction bits. */
@@ -200,7 +232,9 @@ static enum tsr_status end_run(struct scan_writer *s)
         const size_t mcu = s->run_mcu + n, across = s->jpeg->scan.across;
         const int16_t *block = s->coefficients + tsr_jpeg_block(s->jpeg, 0, mcu % across, mcu / across, 0);
         TSR_TRY(make_room(s));
-        put_corrections(s, block, n > 0 ? s->jpeg->scan.first : s->run_from, s->jpeg->scan.last + 1);
+        put_corrections(s, block,
+                        look_again(&s->jpeg->scan, block).corrected &
+                            bits_between(n > 0 ? s->jpeg->scan.first : s->run_from, 64));
     }
     s->run_blocks = 0;
     s->run_corrections = 0;
@@ -225,7 +259,8 @@ static enum tsr_status write_ac_first(struct scan_writer *s, size_t mcu, const i
     const struct tsr_jpeg_scan *scan = &s->jpeg->scan;
     const struct codes *codes = &s->codes[1][0];
     int last = scan->first - 1;
-    for (int k = scan->first; k <= scan->last; k++) {
+    for (uint64_t found = find_in_band(scan, block); found; found &= found - 1) {
+        const int k = lowest(found);
         const int32_t magnitude = (int32_t)(magnitude_of(block[k]) >> scan->low);
         if (magnitude == 0) continue;
         TSR_TRY(end_run(s));
@@ -241,23 +276,22 @@ static enum tsr_status write_ac_again(struct scan_writer *s, size_t mcu, const i
 {
     const struct tsr_jpeg_scan *scan = &s->jpeg->scan;
     const struct codes *codes = &s->codes[1][0];
-    int last = scan->last; /* the last new one */
-    while (last >= scan->first && magnitude_of(block[last]) >> scan->low != 1) last--;
+    const struct again again = look_again(scan, block);
     int from = scan->first, zeros = 0;
-    for (int k = scan->first; k <= last; k++) {
-        const uint32_t magnitude = magnitude_of(block[k]) >> scan->low;
-        if (magnitude > 1) continue;
-        if (magnitude == 0 && ++zeros < 16) continue;
+    for (int k = scan->first; k < 64 && again.fresh >> k; k++) {
+        const bool fresh = again.fresh >> k & 1;
+        if (again.corrected >> k & 1) continue;
+        if (!fresh && ++zeros < 16) continue;
         TSR_TRY(end_run(s));
-        put_symbol(&s->out, &s->bad, codes, magnitude ? zeros << 4 | 1 : 0xf0);
-        if (magnitude) put(&s->out, block[k] > 0, 1);
-        put_corrections(s, block, from, k);
+        put_symbol(&s->out, &s->bad, codes, fresh ? zeros << 4 | 1 : 0xf0);
+        if (fresh) put(&s->out, block[k] > 0, 1);
+        put_corrections(s, block, again.corrected & bits_between(from, k));
         from = k + 1;
         zeros = 0;
     }
-    if (last == scan->last) return TSR_OK;
+    if (again.fresh >> scan->last & 1) return TSR_OK;
     uint32_t corrections = 0;
-    for (int k = from; k <= scan->last; k++) corrections += magnitude_of(block[k]) >> scan->low > 1;
+    for (uint64_t rest = again.corrected & bits_between(from, 64); rest; rest &= rest - 1) corrections++;
     return count_run(s, mcu, from, corrections);
 }
 
