@@ -28,11 +28,11 @@ struct set {
         context a[FEW][8], b[FEW * FEW][8], c[FEW * FEW][8];
     } count;
     struct {
-        context a[INTERIOR][FEW][BINS], b[INTERIOR][BINS], c[SHARES][BINS], escape[BINS][2];
+        context a[INTERIOR * FEW * BINS], b[INTERIOR * BINS], c[SHARES * BINS], escape[BINS][2];
     } interior;
     struct edge {
         context count_a[FEW], count_b[8], count_c[8][FEW];
-        context a[8][8][BINS + 1], b[8][FEW][BINS], c[8][8][BINS], escape[BINS][2], sign[BINS];
+        context a[8 * 8 * (BINS + 1)], b[8 * FEW * BINS], c[8 * 8 * BINS], escape[BINS][2], sign[BINS];
     } edge[2];
     struct {
         context a[BINS], b[FEW], c[BINS], escape[BINS][2], sign[3][3];
@@ -50,10 +50,9 @@ struct slice {
     struct tsr_jpeg_coder coder;
     struct tsr_jpeg_rates rates;
     uint8_t next[TSR_JPEG_BLOCK][NEXT];   /* NOWHERE: none */
-    uint8_t share[INTERIOR + 1][INTERIOR]; /* by coefficients left, and place */
-    struct level {
-        uint8_t bin, shift;
-    } level[NEAR_LIMIT + 1];          /* by what is expected */
+    uint16_t few[INTERIOR + 1];             /* BINS times, by coefficients left */
+    uint16_t share[INTERIOR + 1][INTERIOR]; /* BINS times, by coefficients left, and place */
+    uint8_t bin[NEAR_LIMIT + 1], shift[NEAR_LIMIT + 1]; /* by what is expected */
     uint16_t inverse[2][8];           /* of the component's quantisers */
     struct set set[SETS];
     struct border *above; /* a row of blocks */
@@ -171,10 +170,10 @@ TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c
     for (int i = 0; left > 0 && i < INTERIOR; i++) {
         const int k = interior[i];
         const uint32_t near = near_of(b, k);
-        const int bins = s->level[near].bin, shift = s->level[near].shift;
+        const int bins = s->bin[near], shift = s->shift[near];
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->interior.a[i][few[left]][bins],
-                                               &set->interior.b[i][bins], &set->interior.c[s->share[left][i]][bins]);
+        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->interior.a[i * (FEW * BINS) + s->few[left] + bins],
+                                               &set->interior.b[i * BINS + bins], &set->interior.c[s->share[left][i] + bins]);
         if (symbol == 0) continue;
         left--;
         const int whole = code_rest(c, decode, symbol, value, shift, set->interior.escape[bins]);
@@ -220,16 +219,18 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
     const int before = axis ? b->from_above->edges >> 4 : b->from_left->edges & 15;
     edges = tsr_jpeg_code_three(c, decode, edges, &set->count_a[counts], &set->count_b[before],
                                 &set->count_c[around >> 1][counts]);
+    const int counted = s->few[b->count];
     struct guesses guesses;
     if (edges > 0) guess_edge(s, b, axis, &guesses);
     for (int i = 1, left = edges; left > 0 && i < 8; i++) {
         const int k = axis ? place[0][i] : place[i][0];
         const uint32_t near = near_of(b, k), size = known ? guesses.size[i] : 0, both = near + 4 * size;
-        const int bins = s->level[near].bin, sizes = known ? s->level[size].bin : BINS;
-        const int shift = s->level[both < NEAR_LIMIT ? both : NEAR_LIMIT].shift;
+        const int bins = s->bin[near], sizes = known ? s->bin[size] : BINS;
+        const int shift = s->shift[both < NEAR_LIMIT ? both : NEAR_LIMIT];
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->c[i][left][bins],
-                                               &set->b[left][counts][bins], &set->a[i][left][sizes]);
+        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->c[(8 * i + left) * BINS + bins],
+                                               &set->b[left * (FEW * BINS) + counted + bins],
+                                               &set->a[(8 * i + left) * (BINS + 1) + sizes]);
         if (symbol == 0) continue;
         left--;
         int whole = code_rest(c, decode, symbol, value, shift, set->escape[bins]);
@@ -451,10 +452,15 @@ static void make_places(struct slice *s)
             const int u = column[k] + steps[n][0], v = row[k] + steps[n][1];
             s->next[k][n] = u > 7 || v > 7 ? NOWHERE : place[v][u];
         }
-    for (uint32_t near = 0; near <= NEAR_LIMIT; near++)
-        s->level[near] = (struct level){(uint8_t)bin(near, BINS), (uint8_t)shift_of(near >> 4)};
-    for (int left = 1; left <= INTERIOR; left++)
-        for (int i = 0; i < INTERIOR; i++) s->share[left][i] = (uint8_t)bin((uint32_t)(left << 8) / (uint32_t)(INTERIOR - i), SHARES);
+    for (uint32_t near = 0; near <= NEAR_LIMIT; near++) {
+        s->bin[near] = (uint8_t)bin(near, BINS);
+        s->shift[near] = (uint8_t)shift_of(near >> 4);
+    }
+    for (int left = 0; left <= INTERIOR; left++) {
+        s->few[left] = (uint16_t)(few[left] * BINS);
+        for (int i = 0; i < INTERIOR; i++)
+            s->share[left][i] = (uint16_t)(BINS * bin((uint32_t)(left << 8) / (uint32_t)(INTERIOR - i), SHARES));
+    }
 }
 
 static void set_contexts(void *contexts, size_t size, struct tsr_jpeg_context to)
