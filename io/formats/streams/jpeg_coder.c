@@ -5,7 +5,7 @@ void tsr_jpeg_make_rates(struct tsr_jpeg_rates *rates)
 {
     memset(rates, 0, sizeof *rates);
     for (int n = 0; n <= TSR_JPEG_SLOWEST; n++) {
-        for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) rates->step[n][0][i] = (uint16_t)(131072 / (2 * n + 3));
+        for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) rates->step[n][0][i] = (uint16_t)(65536 / (n + 2));
         rates->step[n][1][7] = n < TSR_JPEG_SLOWEST;
     }
 }

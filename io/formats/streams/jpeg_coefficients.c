@@ -470,7 +470,7 @@ static void set_contexts(void *contexts, size_t size, struct tsr_jpeg_context to
 
 static struct slice *start_slice(const struct tsr_jpeg *jpeg)
 {
-    static const context magnitudes = {{32768, 16384, 8192, 4096, 2048, 1024, 512, 0}}, signs = {{32768}};
+    static const context magnitudes = {{44000, 30000, 20000, 14000, 9000, 6000, 3500, 0}}, signs = {{32768}};
     struct slice *s = calloc(1, tsr_jpeg_slice_memory(jpeg));
     if (!s) return NULL;
     s->above = (struct border *)(s + 1);
