@@ -39,7 +39,7 @@ struct tsr_jpeg_coder {
     int bits;        /* encoder: that wait before the range; decoder: in the window */
     uint64_t raw;    /* encoder: the latest bits; decoder: the next ones, from bit 0 on */
     int raw_bits;
-    uint32_t past;   /* bytes that the decoder took from beyond the ends, as zeros */
+    uint32_t past; /* bytes that the decoder took from beyond the ends, as zeros */
     uint8_t *out, *raw_out;
     const uint8_t *at, *raw_at, *begin, *end; /* the decoder's: where it goes on; all bytes */
     const struct tsr_jpeg_rates *rates;
@@ -95,7 +95,7 @@ TSR_HD_INLINE void tsr_jpeg_take_raw(struct tsr_jpeg_coder *c)
     } else {
         for (int i = 0; i < 4; i++) {
             if (c->raw_at > c->begin)
-                word |= (uint32_t)*--c->raw_at << 8 * i;
+                word |= (uint32_t) * --c->raw_at << 8 * i;
             else
                 c->past++;
         }

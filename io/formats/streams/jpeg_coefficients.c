@@ -28,12 +28,12 @@ struct set {
         context a[FEW][8], b[FEW * FEW][8], c[FEW * FEW][8];
     } count;
     struct {
-        context a[INTERIOR * FEW * BINS], b[INTERIOR * BINS], c[SHARES * BINS], escape[BINS][2];
+        context a[(INTERIOR + 3) / 4 * FEW * BINS], b[INTERIOR * BINS], c[SHARES * BINS], escape[BINS][2];
     } interior;
-    struct edge {
+    struct edge_set {
         context count_a[FEW], count_b[8], count_c[8][FEW];
         context a[8 * 8 * (BINS + 1)], b[8 * FEW * BINS], c[8 * 8 * BINS], escape[BINS][2], sign[BINS];
-    } edge[2];
+    } edge;
     struct {
         context a[BINS], b[FEW], c[BINS], escape[BINS][2], sign[3][3];
     } dc;
@@ -49,11 +49,11 @@ struct border {
 struct slice {
     struct tsr_jpeg_coder coder;
     struct tsr_jpeg_rates rates;
-    uint8_t next[TSR_JPEG_BLOCK][NEXT];   /* NOWHERE: none */
-    uint16_t few[INTERIOR + 1];             /* BINS times, by coefficients left */
-    uint16_t share[INTERIOR + 1][INTERIOR]; /* BINS times, by coefficients left, and place */
+    uint8_t next[TSR_JPEG_BLOCK][NEXT];                 /* NOWHERE: none */
+    uint16_t few[INTERIOR + 1];                         /* BINS times, by coefficients left */
+    uint16_t share[INTERIOR + 1][INTERIOR];             /* BINS times, by coefficients left, and place */
     uint8_t bin[NEAR_LIMIT + 1], shift[NEAR_LIMIT + 1]; /* by what is expected */
-    uint16_t inverse[2][8];           /* of the component's quantisers */
+    uint16_t inverse[2][8];                             /* of the component's quantisers */
     struct set set[SETS];
     struct border *above; /* a row of blocks */
 };
@@ -68,8 +68,8 @@ struct block {
     int count_left, count_above, count_other;
     int count;
     uint16_t near[TSR_JPEG_BLOCK + 1]; /* expected magnitudes; after them NOWHERE */
-    /* Coefficients times quantisers: of the first column and row; sums of the interior's along rows and columns, of even
-     * and of odd frequencies. */
+    /* Coefficients times quantisers: of the first column and row; sums of the interior's along rows and columns, of
+     * even and of odd frequencies. */
     int32_t edge[2][8], sum[2][2][8];
 };
 
@@ -88,7 +88,7 @@ static const uint8_t interior[INTERIOR] = {4,  7,  8,  11, 12, 13, 16, 17, 18, 1
                                            31, 32, 33, 34, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48,
                                            49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
 static const uint8_t few[50] = {0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8,
-                                     9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
+                                9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
 /* 256 sqrt 2 (3 cos(u pi / 16) - cos(3 u pi / 16)) / 2: a cosine, carried on to the block's border. */
 static const int16_t border_weight[8] = {256, 382, 432, 487, 512, 479, 375, 207};
 
@@ -172,8 +172,9 @@ TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c
         const uint32_t near = near_of(b, k);
         const int bins = s->bin[near], shift = s->shift[near];
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->interior.a[i * (FEW * BINS) + s->few[left] + bins],
-                                               &set->interior.b[i * BINS + bins], &set->interior.c[s->share[left][i] + bins]);
+        const int symbol = tsr_jpeg_code_three(
+            c, decode, symbol_of(value, shift), &set->interior.a[i / 4 * (FEW * BINS) + s->few[left] + bins],
+            &set->interior.b[i * BINS + bins], &set->interior.c[s->share[left][i] + bins]);
         if (symbol == 0) continue;
         left--;
         const int whole = code_rest(c, decode, symbol, value, shift, set->interior.escape[bins]);
@@ -212,7 +213,7 @@ static inline void guess_edge(const struct slice *s, const struct block *b, int 
 TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b, int axis)
 {
     const bool known = axis ? b->has_above : b->has_left;
-    struct edge *set = &b->set->edge[axis];
+    struct edge_set *set = &b->set->edge;
     int edges = 0;
     for (int i = 1; i < 8 && !decode; i++) edges += b->own[axis ? place[0][i] : place[i][0]] != 0;
     const int counts = few[b->count], around = (b->from_left->edges & 15) + (b->from_above->edges >> 4);
@@ -228,9 +229,9 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
         const int bins = s->bin[near], sizes = known ? s->bin[size] : BINS;
         const int shift = s->shift[both < NEAR_LIMIT ? both : NEAR_LIMIT];
         const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(value, shift), &set->c[(8 * i + left) * BINS + bins],
-                                               &set->b[left * (FEW * BINS) + counted + bins],
-                                               &set->a[(8 * i + left) * (BINS + 1) + sizes]);
+        const int symbol = tsr_jpeg_code_three(
+            c, decode, symbol_of(value, shift), &set->c[(8 * i + left) * BINS + bins],
+            &set->b[left * (FEW * BINS) + counted + bins], &set->a[(8 * i + left) * (BINS + 1) + sizes]);
         if (symbol == 0) continue;
         left--;
         int whole = code_rest(c, decode, symbol, value, shift, set->escape[bins]);
@@ -250,7 +251,10 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
 TSR_HD_INLINE int code_dc(struct tsr_jpeg_coder *c, bool decode, struct block *b, int32_t across, int32_t down)
 {
     const uint32_t scale = 256 * (uint32_t)b->quant[0];
-    const int32_t sum = b->has_left && b->has_above ? across / 2 + down / 2 : b->has_left ? across : b->has_above ? down : 0;
+    const int32_t sum = b->has_left && b->has_above ? across / 2 + down / 2
+                        : b->has_left               ? across
+                        : b->has_above              ? down
+                                                    : 0;
     int guess = (int)(((uint32_t)magnitude(sum) + scale / 2) / scale);
     guess = guess > 32767 ? 32767 : guess;
     if (sum < 0) guess = -guess;
@@ -301,8 +305,9 @@ static inline void look_around(struct block *b)
     for (int k = 0; k < TSR_JPEG_BLOCK; k += 8) {
         const __m128i beside = _mm_add_epi16(known_magnitudes(b->left + k), known_magnitudes(b->above + k));
         const __m128i across = known_magnitudes(b->corner + k), other = known_magnitudes(b->other + k);
-        const __m128i sum = _mm_add_epi16(_mm_mullo_epi16(beside, _mm_set1_epi16(13)),
-                                          _mm_add_epi16(_mm_mullo_epi16(across, _mm_set1_epi16(6)), _mm_slli_epi16(other, 2)));
+        const __m128i sum =
+            _mm_add_epi16(_mm_mullo_epi16(beside, _mm_set1_epi16(13)),
+                          _mm_add_epi16(_mm_mullo_epi16(across, _mm_set1_epi16(6)), _mm_slli_epi16(other, 2)));
         _mm_storeu_si128((__m128i *)(void *)(b->near + k), _mm_srli_epi16(sum, 2));
     }
 }
@@ -348,13 +353,15 @@ TSR_HD_INLINE void code_block(struct slice *s, bool decode, struct block *b)
 {
     struct tsr_jpeg_coder c = s->coder;
     look_around(b);
-    memset(b->edge, 0, sizeof b->edge);
-    memset(b->sum, 0, sizeof b->sum);
+    for (int i = 0; i < 8; i++) {
+        b->edge[0][i] = b->edge[1][i] = 0;
+        b->sum[0][0][i] = b->sum[0][1][i] = b->sum[1][0][i] = b->sum[1][1][i] = 0;
+    }
     code_count(&c, decode, b);
     code_interior(s, &c, decode, b);
     const int down = code_edge(s, &c, decode, b, 0), across = code_edge(s, &c, decode, b, 1);
-    const int residual = code_dc(&c, decode, b, b->from_left->profile[0] - begin_of(b, 0),
-                                 b->from_above->profile[0] - begin_of(b, 1));
+    const int residual =
+        code_dc(&c, decode, b, b->from_left->profile[0] - begin_of(b, 0), b->from_above->profile[0] - begin_of(b, 1));
     s->coder = c;
     b->edge[0][0] = b->edge[1][0] = (int16_t)(b->own[0] * b->quant[0]);
     make_border(b, 0, b->from_left);
@@ -471,16 +478,15 @@ static void set_contexts(void *contexts, size_t size, struct tsr_jpeg_context to
 static struct slice *start_slice(const struct tsr_jpeg *jpeg)
 {
     static const context magnitudes = {{44000, 30000, 20000, 14000, 9000, 6000, 3500, 0}}, signs = {{32768}};
-    struct slice *s = calloc(1, tsr_jpeg_slice_memory(jpeg));
+    struct slice *s = malloc(tsr_jpeg_slice_memory(jpeg));
     if (!s) return NULL;
     s->above = (struct border *)(s + 1);
     tsr_jpeg_make_rates(&s->rates);
-    s->coder.rates = &s->rates;
+    s->coder = (struct tsr_jpeg_coder){.rates = &s->rates};
     make_places(s);
-    for (int i = 0; i < SETS; i++) {
+    for (int i = 0; i < (jpeg->components > 1 ? SETS : 1); i++) {
         set_contexts(&s->set[i], sizeof s->set[i], magnitudes);
-        for (int axis = 0; axis < 2; axis++)
-            set_contexts(s->set[i].edge[axis].sign, sizeof s->set[i].edge[axis].sign, signs);
+        set_contexts(s->set[i].edge.sign, sizeof s->set[i].edge.sign, signs);
         set_contexts(s->set[i].dc.sign, sizeof s->set[i].dc.sign, signs);
     }
     return s;
