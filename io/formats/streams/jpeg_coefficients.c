@@ -242,7 +242,7 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
             negative = tsr_jpeg_code_one(c, decode, negative != guesses.side[i], &set->sign[sizes]) != guesses.side[i];
         if (negative) whole = -whole;
         if (decode) b->own[k] = (int16_t)whole;
-        b->edge[axis][i] = (int16_t)(whole * b->quant[k]);
+        b->edge[axis][i] = (int16_t)(b->own[k] * b->quant[k]);
     }
     return edges;
 }
@@ -353,6 +353,7 @@ TSR_HD_INLINE void code_block(struct slice *s, bool decode, struct block *b)
 {
     struct tsr_jpeg_coder c = s->coder;
     look_around(b);
+    b->near[NOWHERE] = 0;
     for (int i = 0; i < 8; i++) {
         b->edge[0][i] = b->edge[1][i] = 0;
         b->sum[0][0][i] = b->sum[0][1][i] = b->sum[1][0][i] = b->sum[1][1][i] = 0;

@@ -351,29 +351,41 @@ TEST(copies_from_ahead)
     tsr_bytes_free(&packed);
 }
 
-/* The coder at its extremes: long runs of likely bits, and unlikely ones, so that carries run far. */
+/* Symbols with contexts of their own, now and then unlikely ones, so that carries run far; raw bits between them. */
+static void code_symbols(struct tsr_jpeg_coder *coder, bool decode, struct rng *r, int symbols, uint32_t skew)
+{
+    struct tsr_jpeg_context contexts[3] = {{{0}}, {{40000, 20000, 300, 200, 100, 0, 0, 0}}, {{65535, 65535, 9, 9}}};
+    for (int k = 0; k < symbols; k++) {
+        const int symbol = rng_below(r, 65536) < skew ? 0 : (int)rng_below(r, 8), bits = (int)rng_below(r, 17);
+        const uint32_t raw = rng_below(r, 65536) & ((1u << bits) - 1);
+        const int got = k % 3 ? tsr_jpeg_code_three(coder, decode, symbol, contexts, contexts + 1, contexts + 2)
+                              : tsr_jpeg_code_one(coder, decode, symbol, contexts + k % 2);
+        assert_int_equal(got, symbol);
+        assert_int_equal(tsr_jpeg_code_raw(coder, decode, raw, bits), raw);
+    }
+}
+
 TEST(range_coder)
 {
-    static struct tsr_jpeg_tables tables;
-    tsr_jpeg_make_tables(&tables);
+    static struct tsr_jpeg_rates rates;
+    static uint8_t out[1 << 15], raw[1 << 15];
+    tsr_jpeg_make_rates(&rates);
     struct rng r = {7};
     for (int i = 0; i < 300; i++) {
-        struct tsr_bytes out = {.limit = LIMIT};
-        struct tsr_jpeg_coder coder = {.tables = &tables};
-        const uint32_t chance = i % 3 == 0 ? 32 : i % 3 == 1 ? 65504 : 32768, skew = i % 7 < 3 ? 65536 : chance;
         const struct rng seed = r;
-        const int bits = (int)rng_below(&r, 5000);
-        assert_int_equal(tsr_bytes_reserve(&out, 1 << 16, NULL), TSR_OK);
-        tsr_jpeg_start_encoder(&coder, &out);
-        for (int k = 0; k < bits; k++) tsr_jpeg_code(&coder, false, rng_below(&r, 65536) < skew, chance);
+        const int symbols = (int)rng_below(&r, 5000);
+        const uint32_t skew = i % 3 == 0 ? 65530 : i % 3 == 1 ? 65536 : 30000;
+        struct tsr_jpeg_coder coder = {.out = out, .raw_out = raw, .rates = &rates};
+        tsr_jpeg_start_encoder(&coder);
+        code_symbols(&coder, false, &r, symbols, skew);
         tsr_jpeg_finish_encoder(&coder);
+        size_t size = (size_t)(coder.out - out);
+        while (coder.raw_out > raw) out[size++] = *--coder.raw_out;
         r = seed;
-        tsr_jpeg_start_decoder(&coder, out.bytes, out.size);
-        assert_int_equal(rng_below(&r, 5000), bits);
-        for (int k = 0; k < bits; k++)
-            assert_int_equal(tsr_jpeg_code(&coder, true, 0, chance), rng_below(&r, 65536) < skew);
+        tsr_jpeg_start_decoder(&coder, out, size);
+        assert_int_equal(rng_below(&r, 5000), symbols);
+        code_symbols(&coder, true, &r, symbols, skew);
         assert_false(tsr_jpeg_is_past(&coder));
-        tsr_bytes_free(&out);
     }
 }
 
