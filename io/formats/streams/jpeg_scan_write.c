@@ -138,22 +138,23 @@ static inline void write_dc(struct scan_writer *s, int i, const int16_t *block)
     s->dc[i] = value;
 }
 
-/* Bit k: coefficient k is not 0. */
-static inline uint64_t find_coefficients(const int16_t *block)
+/* Bit k: the magnitude of coefficient k is at least 2^low. low: at most 14. */
+TSR_HD_INLINE uint64_t find_coefficients(const int16_t *block, int low)
 {
     uint64_t found = 0;
 #if defined(__SSE2__)
-    const __m128i *at = (const __m128i *)(const void *)block, zero = _mm_setzero_si128();
+    const __m128i *at = (const __m128i *)(const void *)block, less = _mm_set1_epi16((short)((1 << low) - 1));
     for (int i = 0; i < 4; i++) {
-        const __m128i low = _mm_cmpeq_epi16(_mm_loadu_si128(at + 2 * i), zero);
-        const __m128i high = _mm_cmpeq_epi16(_mm_loadu_si128(at + 2 * i + 1), zero);
-        found |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high)) << 16 * i;
+        const __m128i one = _mm_loadu_si128(at + 2 * i), two = _mm_loadu_si128(at + 2 * i + 1);
+        const __m128i size = _mm_max_epi16(one, _mm_subs_epi16(_mm_setzero_si128(), one));
+        const __m128i next = _mm_max_epi16(two, _mm_subs_epi16(_mm_setzero_si128(), two));
+        const __m128i both = _mm_packs_epi16(_mm_cmpgt_epi16(size, less), _mm_cmpgt_epi16(next, less));
+        found |= (uint64_t)(uint32_t)_mm_movemask_epi8(both) << 16 * i;
     }
-    return ~found;
 #else
-    for (int k = 0; k < TSR_JPEG_BLOCK; k++) found |= (uint64_t)(block[k] != 0) << k;
-    return found;
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++) found |= (uint64_t)((block[k] < 0 ? -block[k] : block[k]) >> low > 0) << k;
 #endif
+    return found;
 }
 
 static void write_sequential(struct scan_writer *s, int i, const int16_t *block)
@@ -163,7 +164,7 @@ static void write_sequential(struct scan_writer *s, int i, const int16_t *block)
     write_dc(s, i, block);
     struct bits out = s->out; /* in registers */
     bool bad = false;
-    for (uint64_t found = find_coefficients(block) & ~(uint64_t)1; found; found &= found - 1) {
+    for (uint64_t found = find_coefficients(block, 0) & ~(uint64_t)1; found; found &= found - 1) {
         const int k = lowest(found);
         int run = k - last - 1;
         for (; run > 15; run -= 16) put_symbol(&out, &bad, codes, 0xf0);
@@ -180,27 +181,10 @@ static inline uint32_t magnitude_of(int16_t coefficient)
     return (uint32_t)(coefficient < 0 ? -coefficient : coefficient);
 }
 
-/* The coefficients of the scan's band that are not 0. */
-static inline uint64_t find_in_band(const struct tsr_jpeg_scan *scan, const int16_t *block)
+/* The coefficients of the scan's band with bits from `low` on. */
+static inline uint64_t find_in_band(const struct tsr_jpeg_scan *scan, const int16_t *block, int low)
 {
-    return find_coefficients(block) & (~(uint64_t)0 >> (63 - scan->last)) & (~(uint64_t)0 << scan->first);
-}
-
-/* What a later scan does with a block's coefficients. */
-struct again {
-    uint64_t fresh, corrected; /* bit k: coefficient k is new, or has a correction bit */
-};
-
-static struct again look_again(const struct tsr_jpeg_scan *scan, const int16_t *block)
-{
-    struct again again = {0, 0};
-    for (uint64_t found = find_in_band(scan, block); found; found &= found - 1) {
-        const int k = lowest(found);
-        const uint32_t magnitude = magnitude_of(block[k]) >> scan->low;
-        again.fresh |= (uint64_t)(magnitude == 1) << k;
-        again.corrected |= (uint64_t)(magnitude > 1) << k;
-    }
-    return again;
+    return find_coefficients(block, low) & (~(uint64_t)0 >> (63 - scan->last)) & (~(uint64_t)0 << scan->first);
 }
 
 /* The correction bits of some of a block's coefficients: T.81 G.1.2.3. */
@@ -233,7 +217,7 @@ static enum tsr_status end_run(struct scan_writer *s)
         const int16_t *block = s->coefficients + tsr_jpeg_block(s->jpeg, 0, mcu % across, mcu / across, 0);
         TSR_TRY(make_room(s));
         put_corrections(s, block,
-                        look_again(&s->jpeg->scan, block).corrected &
+                        find_in_band(&s->jpeg->scan, block, s->jpeg->scan.low + 1) &
                             bits_between(n > 0 ? s->jpeg->scan.first : s->run_from, 64));
     }
     s->run_blocks = 0;
@@ -259,11 +243,11 @@ static enum tsr_status write_ac_first(struct scan_writer *s, size_t mcu, const i
     const struct tsr_jpeg_scan *scan = &s->jpeg->scan;
     const struct codes *codes = &s->codes[1][0];
     int last = scan->first - 1;
-    for (uint64_t found = find_in_band(scan, block); found; found &= found - 1) {
+    uint64_t found = find_in_band(scan, block, scan->low);
+    if (found) TSR_TRY(end_run(s));
+    for (; found; found &= found - 1) {
         const int k = lowest(found);
         const int32_t magnitude = (int32_t)(magnitude_of(block[k]) >> scan->low);
-        if (magnitude == 0) continue;
-        TSR_TRY(end_run(s));
         int run = k - last - 1;
         for (; run > 15; run -= 16) put_symbol(&s->out, &s->bad, codes, 0xf0);
         put_value(&s->out, &s->bad, codes, run, block[k] < 0 ? -magnitude : magnitude);
@@ -272,27 +256,38 @@ static enum tsr_status write_ac_first(struct scan_writer *s, size_t mcu, const i
     return last < scan->last ? count_run(s, mcu, last + 1, 0) : TSR_OK;
 }
 
+static inline int count_bits(uint64_t value)
+{
+    int count = 0;
+    for (; value; value &= value - 1) count++;
+    return count;
+}
+
 static enum tsr_status write_ac_again(struct scan_writer *s, size_t mcu, const int16_t *block)
 {
     const struct tsr_jpeg_scan *scan = &s->jpeg->scan;
     const struct codes *codes = &s->codes[1][0];
-    const struct again again = look_again(scan, block);
-    int from = scan->first, zeros = 0;
-    for (int k = scan->first; k < 64 && again.fresh >> k; k++) {
-        const bool fresh = again.fresh >> k & 1;
-        if (again.corrected >> k & 1) continue;
-        if (!fresh && ++zeros < 16) continue;
-        TSR_TRY(end_run(s));
-        put_symbol(&s->out, &s->bad, codes, fresh ? zeros << 4 | 1 : 0xf0);
-        if (fresh) put(&s->out, block[k] > 0, 1);
-        put_corrections(s, block, again.corrected & bits_between(from, k));
+    const uint64_t corrected = find_in_band(scan, block, scan->low + 1);
+    uint64_t fresh = find_in_band(scan, block, scan->low) & ~corrected;
+    int from = scan->first;
+    if (fresh) TSR_TRY(end_run(s));
+    for (; fresh; fresh &= fresh - 1) {
+        const int k = lowest(fresh);
+        int zeros = count_bits(~corrected & bits_between(from, k));
+        for (; zeros > 15; zeros -= 16) {
+            uint64_t rest = ~corrected & bits_between(from, k);
+            for (int n = 0; n < 15; n++) rest &= rest - 1;
+            put_symbol(&s->out, &s->bad, codes, 0xf0);
+            put_corrections(s, block, corrected & bits_between(from, lowest(rest)));
+            from = lowest(rest) + 1;
+        }
+        put_symbol(&s->out, &s->bad, codes, zeros << 4 | 1);
+        put(&s->out, block[k] > 0, 1);
+        put_corrections(s, block, corrected & bits_between(from, k));
         from = k + 1;
-        zeros = 0;
     }
-    if (again.fresh >> scan->last & 1) return TSR_OK;
-    uint32_t corrections = 0;
-    for (uint64_t rest = again.corrected & bits_between(from, 64); rest; rest &= rest - 1) corrections++;
-    return count_run(s, mcu, from, corrections);
+    const uint64_t rest = corrected & bits_between(from, 64);
+    return from <= scan->last ? count_run(s, mcu, from, (uint32_t)count_bits(rest)) : TSR_OK;
 }
 
 static inline enum tsr_status write_block(struct scan_writer *s, int i, size_t mcu, const int16_t *block)
