@@ -181,7 +181,7 @@ TSR_HD_INLINE __m128i tsr_jpeg_load(const struct tsr_jpeg_context *context)
     return _mm_loadu_si128((const __m128i *)(const void *)context);
 }
 
-/* value's bits up to `symbol` - 1: all ones where over[] is to rise. */
+/* rises: all ones where over[] is to rise, which is below the symbol. */
 TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpeg_context *context, __m128i rises)
 {
     const __m128i *step = (const __m128i *)(const void *)c->rates->step[context->over[7]];
@@ -190,7 +190,8 @@ TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpe
     _mm_storeu_si128((__m128i *)(void *)context, _mm_add_epi16(_mm_xor_si128(next, rises), _mm_loadu_si128(step + 1)));
 }
 
-/* The lower ends of symbols' intervals; and their upper ends, one place further. */
+/* Codes a symbol by its mean chances. ends: the upper end of each symbol's interval, its lower end one place further.
+ */
 TSR_HD_INLINE int tsr_jpeg_code_mean(struct tsr_jpeg_coder *c, bool decode, int symbol, __m128i mean, __m128i *rises)
 {
     static const uint16_t masks[16] = {65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535};

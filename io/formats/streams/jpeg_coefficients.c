@@ -46,16 +46,17 @@ struct border {
     uint8_t edges;      /* coefficients in the first column or row */
 };
 
+/* Vectors first: they are then aligned. */
 struct slice {
-    struct tsr_jpeg_coder coder;
+    struct set set[SETS];
     struct tsr_jpeg_rates rates;
+    struct tsr_jpeg_coder coder;
     uint8_t next[TSR_JPEG_BLOCK][NEXT];                 /* NOWHERE: none */
     uint16_t few[INTERIOR + 1];                         /* BINS times, by coefficients left */
     uint16_t share[INTERIOR + 1][INTERIOR];             /* BINS times, by coefficients left, and place */
     uint8_t bin[NEAR_LIMIT + 1], shift[NEAR_LIMIT + 1]; /* by what is expected */
     uint16_t inverse[2][8];                             /* of the component's quantisers */
-    struct set set[SETS];
-    struct border *above; /* a row of blocks */
+    struct border *above;                               /* a row of blocks */
 };
 
 struct block {
@@ -192,7 +193,7 @@ TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c
 }
 
 /* What a neighbour's border makes likely: of the first row (axis 1, of the block above) or the first column (axis 0, of
- * the block to the left). side: as of side_of; 0 where it is likely to be 0. */
+ * the block to the left). size: 4 times the magnitude; side: whether it is negative. */
 struct guesses {
     uint16_t size[8];
     uint8_t side[8];
@@ -210,6 +211,7 @@ static inline void guess_edge(const struct slice *s, const struct block *b, int 
     }
 }
 
+/* Returns the number of coefficients of the edge that are not 0. */
 TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b, int axis)
 {
     const bool known = axis ? b->has_above : b->has_left;
