@@ -6,7 +6,7 @@
 
 #include "tessera.h"
 
-#include "io/formats/streams/deflate.h"
+#include "io/formats/streams/deflate/deflate.h"
 #include "tests/plain_image.h"
 
 static double cpu_seconds(void)

@@ -20,7 +20,7 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "io/formats/streams/jpeg.h"
+#include "io/formats/streams/jpeg/jpeg.h"
 static double now(void) { return (double)clock() / CLOCKS_PER_SEC; }
 int main(int count, char **name)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/streams/deflate.h"
+#include "io/formats/streams/deflate/deflate.h"
 
 enum { LIMIT = 1 << 20 };
 

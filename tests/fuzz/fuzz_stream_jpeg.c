@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz_support.h"
-#include "io/formats/streams/jpeg.h"
+#include "io/formats/streams/jpeg/jpeg.h"
 
 enum { LIMIT = 1 << 20 };
 

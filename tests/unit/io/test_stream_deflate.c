@@ -1,7 +1,7 @@
 /* Deflate streams come back exactly, and zlib's cost nearly nothing. FORMAT.md 4.9. */
 #include <zlib.h>
 
-#include "io/formats/streams/deflate_parts.h"
+#include "io/formats/streams/deflate/deflate_parts.h"
 #include "../support.h"
 
 enum { LIMIT = 1 << 22 };

@@ -2,11 +2,11 @@
  * random coefficients; tests/bench/jpeg_streams.py takes libjpeg's. */
 #include "tests/unit/support.h"
 
-#include "io/formats/streams/jpeg.h"
-#include "io/formats/streams/jpeg_coder.h"
-#include "io/formats/streams/jpeg_coefficients.h"
-#include "io/formats/streams/jpeg_pack.h"
-#include "io/formats/streams/jpeg_scan.h"
+#include "io/formats/streams/jpeg/jpeg.h"
+#include "io/formats/streams/jpeg/jpeg_coder.h"
+#include "io/formats/streams/jpeg/jpeg_coefficients.h"
+#include "io/formats/streams/jpeg/jpeg_pack.h"
+#include "io/formats/streams/jpeg/jpeg_scan.h"
 
 enum { LIMIT = 1 << 24 };
 

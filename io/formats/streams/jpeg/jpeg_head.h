@@ -2,7 +2,7 @@
 #ifndef TSR_IO_FORMATS_STREAMS_JPEG_HEAD_H
 #define TSR_IO_FORMATS_STREAMS_JPEG_HEAD_H
 
-#include "stream.h"
+#include "io/formats/streams/stream.h"
 
 enum {
     TSR_JPEG_COMPONENTS = 4,

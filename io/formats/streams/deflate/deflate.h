@@ -3,7 +3,7 @@
 #ifndef TSR_IO_FORMATS_STREAMS_DEFLATE_H
 #define TSR_IO_FORMATS_STREAMS_DEFLATE_H
 
-#include "stream.h"
+#include "io/formats/streams/stream.h"
 
 /* Memory at work beside the arguments: this, and a few bytes for each token of the longest block, which has no more
  * tokens than plain bytes. */

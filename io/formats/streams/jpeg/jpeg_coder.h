@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "stream.h"
+#include "io/formats/streams/stream.h"
 #include "transform/hd.h"
 
 #if defined(__SSE2__)

@@ -2,7 +2,7 @@
 #ifndef TSR_IO_FORMATS_STREAMS_JPEG_PACK_H
 #define TSR_IO_FORMATS_STREAMS_JPEG_PACK_H
 
-#include "stream.h"
+#include "io/formats/streams/stream.h"
 
 #include "io/container/section.h"
 
