@@ -519,7 +519,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     tsr_input_restart_hash(source->input); /* what is coded now is what counts */
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
-    if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
+    if (status == TSR_OK && source->header.exact) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
     if (status == TSR_OK && e.jobs) status = keep_raster(&e, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);

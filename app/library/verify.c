@@ -10,12 +10,13 @@ bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
     return tsr_alike_images(a, b) && a->frames == b->frames;
 }
 
-/* ---- PNG: the restored file's IDAT is libpng's, so it is read again --------------------------------------- */
+/* ---- PNG with loss: the restored file's IDAT is libpng's, so it is read again ---------------------------------------
+ */
 
 static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_hash *parts, uint8_t *chunk,
                                   struct tsr_error *error)
 {
-    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) {
+    for (int blob = TSR_BLOB_PREFIX; blob <= TSR_BLOB_SUFFIX; blob++) {
         const uint64_t size = source->blob_size[blob];
         for (uint64_t at = 0; at < size; at += TSR_BLOB_CHUNK) {
             const size_t now = size - at < TSR_BLOB_CHUNK ? (size_t)(size - at) : TSR_BLOB_CHUNK;
@@ -62,7 +63,7 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
 static enum tsr_status check_png(struct tsr_output *restored, const struct tsr_header *header,
                                  const struct tsr_proof *proof, struct tsr_error *error)
 {
-    const struct tsr_source_options options = {0};
+    const struct tsr_source_options options = {.may_lose = true};
     struct tsr_input *input = NULL;
     struct tsr_source *source = NULL;
     enum tsr_status status = tsr_output_reopen(restored, &input, error);
@@ -73,31 +74,43 @@ static enum tsr_status check_png(struct tsr_output *restored, const struct tsr_h
     return status;
 }
 
+static bool is_lossy_png(const struct tsr_header *header)
+{
+    return header->restore == TSR_RESTORE_PNG && !header->exact;
+}
+
 /* Most bytes of the restored file. A PNG's IDAT has a byte for each row, of each of its passes, and is not much longer
  * than what it compresses. */
 static uint64_t restored_limit(const struct tsr_header *header, const struct tsr_proof *proof)
 {
     if (header->exact) return proof->original_size;
-    if (header->restore != TSR_RESTORE_PNG) return proof->restored_size;
+    if (!is_lossy_png(header)) return proof->restored_size;
     return proof->restored_size + proof->restored_size / 64 + 4 * (uint64_t)header->image.rows + (1 << 16);
 }
 
 struct tsr_output *tsr_output_to_test(const struct tsr_header *header)
 {
-    return header->restore == TSR_RESTORE_PNG ? tsr_output_to_memory() : tsr_output_to_null();
+    return is_lossy_png(header) ? tsr_output_to_memory() : tsr_output_to_null();
 }
 
 /* What restoring takes besides decoding: of a PNG, which is read again, the file, which is in memory or gets there, and
- * its pixels twice; of streams that are made again the records, a raster, a stream and what its coder holds; of any
- * other output in memory the output. */
+ * its pixels twice; of streams that are made again their residues, a raster, a stream and what its coder holds; of
+ * any other output in memory the output. */
 static uint64_t restore_memory(const struct tsr_header *header, const struct tsr_proof *proof, bool to_memory)
 {
     const uint64_t raster = tsr_raster_bytes(&header->image), bytes = restored_limit(header, proof);
-    if (header->restore == TSR_RESTORE_PNG)
+    if (is_lossy_png(header))
         return bytes + 2 * raster + 64 * (uint64_t)header->image.columns + 16 * (uint64_t)header->image.rows;
     const uint64_t output = to_memory ? bytes : 0;
     if (output > UINT64_MAX / 4) return UINT64_MAX / 2; /* which no memory has */
-    return output + (header->restore == TSR_RESTORE_ENCAPSULATED ? 2 * bytes + 8 * raster : 0);
+    switch (header->restore) {
+    case TSR_RESTORE_ENCAPSULATED:
+        return output + 2 * bytes + 8 * raster;
+    case TSR_RESTORE_PNG: /* the residue, the rows with their filters, tokens, a zlib stream and chunks */
+        return output + 4 * bytes + 16 * raster + (4 << 20);
+    default:
+        return output;
+    }
 }
 
 enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
@@ -117,7 +130,7 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
         TSR_TRY(tsr_output_make_room(restored, (size_t)restored_limit(header, proof), error));
     TSR_TRY(tsr_decode(engine, reader, restored, decoded, error));
     TSR_TRY(tsr_check_proof(header, proof, restored, decoded, identical, error));
-    return header->restore == TSR_RESTORE_PNG ? check_png(restored, header, proof, error) : TSR_OK;
+    return is_lossy_png(header) ? check_png(restored, header, proof, error) : TSR_OK;
 }
 
 enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,

@@ -15,13 +15,13 @@ enum { TSR_FORMAT_VERSION = 3 };
 enum tsr_restore {
     TSR_RESTORE_VERBATIM = 0,     /* the blob is the file */
     TSR_RESTORE_SPLICE = 1,       /* prefix, rasters, suffix */
-    TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks encoded from the raster, suffix */
+    TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks made from the raster, suffix */
     TSR_RESTORE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
     TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
     TSR_RESTORE_SERIES = 5        /* several files, each restored in its own way: FORMAT.md 3.7 */
 };
 
-/* Residues: of encapsulated frames, fragments and what their samples do not say of their streams. */
+/* Residues: what samples do not say of the streams of encapsulated frames, or of the IDAT chunks of a PNG. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };

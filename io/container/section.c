@@ -241,10 +241,9 @@ static bool has_its_flags(enum tsr_restore restore, unsigned flags)
     case TSR_RESTORE_DEFLATED:
     case TSR_RESTORE_ENCAPSULATED:
         return (flags & (EXACT | LOSSY)) == EXACT;
-    case TSR_RESTORE_PNG:
-        return (flags & EXACT) == 0;
     case TSR_RESTORE_SERIES:
         return (flags & (EXACT | LOSSY)) == 0;
+    case TSR_RESTORE_PNG:
     case TSR_RESTORE_SPLICE:
         break;
     }

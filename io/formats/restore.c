@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/formats/png/png_file.h"
+#include "io/formats/png/png_idat.h"
 #include "io/container/section.h"
 #include "io/formats/streams/stream.h"
 #if TSR_WITH_DCMTK
@@ -26,10 +27,10 @@ struct tsr_restorer {
     uint64_t plain_left; /* bytes before the deflate stream that are still to come */
     uint8_t tail[TSR_PARAMETERS_LIMIT];
     size_t tail_size;
-    /* Encapsulated frames: their records, and how many bytes of these are used. */
+    /* Of encapsulated frames and PNG: residues, and how many of their bytes are used. */
     uint8_t *residues;
     size_t residues_size, residues_at;
-    struct tsr_bytes stream; /* of a frame */
+    struct tsr_bytes stream; /* of a frame, or IDAT chunks */
     uint32_t frames_done;
 };
 
@@ -86,6 +87,8 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
     if (header->restore == TSR_RESTORE_SPLICE || header->restore == TSR_RESTORE_DEFLATED)
         status = read_parameters(r, error);
     if (header->restore == TSR_RESTORE_ENCAPSULATED) status = check_encapsulated(header, error);
+    if (header->restore == TSR_RESTORE_PNG && !tsr_png_is_valid(header))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG");
     if (status != TSR_OK) {
         tsr_restorer_free(r);
         return status;
@@ -121,8 +124,8 @@ static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t 
 
 static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
 {
-    if (r->header.restore != TSR_RESTORE_ENCAPSULATED)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has residues, which only encapsulated files have");
+    if (!r->header.exact || (r->header.restore != TSR_RESTORE_ENCAPSULATED && r->header.restore != TSR_RESTORE_PNG))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has residues, which it cannot have");
     if (r->residues_size + size > tsr_output_limit_of(r->output))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
     uint8_t *grown = realloc(r->residues, r->residues_size + size);
@@ -172,6 +175,17 @@ static enum tsr_status put_encapsulated(struct tsr_restorer *r, const uint8_t *r
     return put_item(r, r->stream.bytes + at, r->stream.size - at, error);
 }
 
+/* Writes the IDAT chunks of a PNG: the same as in the original, or libpng's if samples were lost. FORMAT.md 4.3. */
+static enum tsr_status put_idat(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
+{
+    if (!r->header.exact) return tsr_png_put_raster(&r->header, raster, r->output, error);
+    const uint64_t limit = tsr_output_limit_of(r->output);
+    r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+    TSR_TRY(tsr_png_write_idat(&r->header, raster, r->residues, r->residues_size, &r->stream, error));
+    r->residues_at = r->residues_size;
+    return put(r, r->stream.bytes, r->stream.size, error);
+}
+
 /* Frames of single bits follow each other without padding: two of them may share a byte. */
 static enum tsr_status put_bits(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
 {
@@ -203,7 +217,7 @@ static enum tsr_status put_bits(struct tsr_restorer *r, const uint8_t *raster, s
 enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_image *image = &r->header.image;
-    if (r->header.restore == TSR_RESTORE_PNG) return tsr_png_put_raster(&r->header, raster, r->output, error);
+    if (r->header.restore == TSR_RESTORE_PNG) return put_idat(r, raster, error);
     if (r->header.restore == TSR_RESTORE_ENCAPSULATED) return put_encapsulated(r, raster, error);
     if (image->bits_allocated == 1) return put_bits(r, raster, error);
     return put(r, raster, (size_t)(tsr_frame_bits(image) / 8), error);

@@ -10,8 +10,11 @@ enum { TSR_PNG_COLOUR_TYPE = 0, TSR_PNG_INTERLACE = 1, TSR_PNG_PARAMETERS = 2 };
 /* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
 enum tsr_status tsr_png_status(const char *message);
 
+/* Whether the header describes a PNG's image, with its parameters. */
+bool tsr_png_is_valid(const struct tsr_header *header);
+
 /* Writes a raster as the IDAT chunks of a PNG file, and no other chunk. Errors: TSR_ERROR_LIMIT (memory),
- * TSR_ERROR_CORRUPT (the header does not describe a PNG), TSR_ERROR_VERSION (built without libpng), those of the
+ * TSR_ERROR_CORRUPT (libpng refuses), TSR_ERROR_VERSION (built without libpng), those of the
  * output. */
 enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_t *raster, struct tsr_output *output,
                                    struct tsr_error *error);

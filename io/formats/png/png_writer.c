@@ -1,4 +1,4 @@
-/* Writing PNG: the IDAT chunks of a restored file. FORMAT.md 4.3. */
+/* Writing PNG: the IDAT chunks of a file with loss. FORMAT.md 4.3. */
 #include "png_file.h"
 
 #if TSR_WITH_PNG
@@ -107,7 +107,6 @@ static enum tsr_status encode(const struct tsr_image *image, int colour_type, bo
     }
     png_write_info(png, info);
     if (image->bits_stored < 8) png_set_packing(png);
-    if (image->bits_allocated == 16 && !image->big_endian) png_set_swap(png);
     png_set_interlace_handling(png);
     const size_t pitch = (size_t)(tsr_frame_bits(image) / 8 / image->rows);
     for (size_t y = 0; y < image->rows; y++) e->rows[y] = (png_bytep)(uintptr_t)(raster + y * pitch);
@@ -131,23 +130,11 @@ static enum tsr_status put_image(const struct tsr_image *image, int colour_type,
     return status;
 }
 
-static int channels_of(int colour_type)
-{
-    return (colour_type == PNG_COLOR_TYPE_PALETTE || !(colour_type & PNG_COLOR_MASK_COLOR) ? 1 : 3) +
-           (colour_type & PNG_COLOR_MASK_ALPHA ? 1 : 0);
-}
-
 enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_t *raster, struct tsr_output *output,
                                    struct tsr_error *error)
 {
-    const struct tsr_image *image = &header->image;
-    const int colour_type = header->parameters[TSR_PNG_COLOUR_TYPE], interlace = header->parameters[TSR_PNG_INTERLACE];
-    if (header->parameter_count != TSR_PNG_PARAMETERS || interlace > 1 || colour_type > PNG_COLOR_TYPE_RGB_ALPHA ||
-        channels_of(colour_type) != image->components || image->frames != 1 || image->bits_allocated < 8 ||
-        image->bits_allocated > 16 || image->planar || image->swapped)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG: colour type %d, interlace %d",
-                        colour_type, interlace);
-    return put_image(image, colour_type, interlace != 0, raster, output, error);
+    return put_image(&header->image, header->parameters[TSR_PNG_COLOUR_TYPE],
+                     header->parameters[TSR_PNG_INTERLACE] != 0, raster, output, error);
 }
 
 #else
@@ -158,7 +145,7 @@ enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_
     (void)header;
     (void)raster;
     (void)output;
-    return tsr_fail(error, TSR_ERROR_VERSION, "restoring a PNG needs libpng, which this build does not have");
+    return tsr_fail(error, TSR_ERROR_VERSION, "restoring a PNG with loss needs libpng, which this build does not have");
 }
 
 #endif

@@ -1,0 +1,307 @@
+/* The IDAT chunks of a PNG as pixels and a residue, and the same chunks again. */
+#include "png_idat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/container/section.h"
+#include "io/formats/streams/deflate/deflate.h"
+#include "png_file.h"
+#include "png_rows.h"
+
+enum {
+    CHUNK_OVERHEAD = 12,
+    LENGTH_BYTES = 4,
+    ZLIB_HEAD = 2,
+    ZLIB_CHECK = 4,
+    LISTED = 255 /* instead of a filter type: each row's type is listed */
+};
+
+/* ---- Checks ------------------------------------------------------------------------------------------------- */
+
+/* The CRC of a chunk's type and data (PNG specification, annex D). */
+static uint32_t crc_of(const uint8_t *bytes, size_t size)
+{
+    static const uint32_t nibble[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    uint32_t table[256], crc = 0xffffffff;
+    for (unsigned i = 0; i < 256; i++) {
+        const uint32_t half = nibble[i & 15] ^ i >> 4;
+        table[i] = nibble[half & 15] ^ half >> 4;
+    }
+    for (size_t i = 0; i < size; i++) crc = table[(crc ^ bytes[i]) & 255] ^ crc >> 8;
+    return ~crc;
+}
+
+static uint32_t adler_of(const uint8_t *bytes, size_t size)
+{
+    uint32_t a = 1, b = 0;
+    for (size_t at = 0; at < size;) {
+        const size_t end = size - at < 5552 ? size : at + 5552; /* before b could overflow */
+        for (; at < end; at++) {
+            a += bytes[at];
+            b += a;
+        }
+        a %= 65521;
+        b %= 65521;
+    }
+    return b << 16 | a;
+}
+
+static uint32_t read_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static void write_u32(uint8_t *bytes, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) bytes[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+/* ---- Rows --------------------------------------------------------------------------------------------------- */
+
+struct rows {
+    const struct tsr_image *image;
+    struct tsr_png_pass pass[TSR_PNG_PASSES];
+    int passes;
+    size_t pixel_bytes, plain_bytes, all, longest; /* all: rows of all passes */
+};
+
+static struct rows rows_of(const struct tsr_header *header)
+{
+    struct rows r = {.image = &header->image};
+    const size_t bits = (size_t)header->image.components * header->image.bits_stored;
+    r.passes = tsr_png_passes(r.image, header->parameters[TSR_PNG_INTERLACE] != 0, r.pass);
+    r.pixel_bytes = bits < 8 ? 1 : bits / 8;
+    for (int i = 0; i < r.passes; i++) {
+        if (r.pass[i].columns == 0) continue;
+        r.all += r.pass[i].rows;
+        r.plain_bytes += r.pass[i].rows * (r.pass[i].row_bytes + 1);
+        if (r.pass[i].row_bytes > r.longest) r.longest = r.pass[i].row_bytes;
+    }
+    return r;
+}
+
+uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
+{
+    const struct rows r = rows_of(header);
+    return 2 * size + r.all + 2 * (uint64_t)r.longest + TSR_DEFLATE_MEMORY +
+           (2 + TSR_DEFLATE_MEMORY_PER_TOKEN) * (uint64_t)r.plain_bytes;
+}
+
+/* Undoes the filters in place, and fills the raster. types: a byte for each row. */
+static enum tsr_status take_plain(const struct rows *r, uint8_t *plain, uint8_t *types, uint8_t *raster,
+                                  struct tsr_error *error)
+{
+    uint8_t *const zeros = calloc(1, r->longest + 1);
+    if (!zeros) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a row");
+    bool good = true;
+    for (int i = 0; i < r->passes && good; i++) {
+        const struct tsr_png_pass *const pass = &r->pass[i];
+        const uint8_t *above = zeros;
+        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows && good; y++) {
+            *types = *plain++;
+            tsr_png_unfilter(*types, plain, above, pass->row_bytes, r->pixel_bytes);
+            good = *types++ < TSR_PNG_FILTERS && tsr_png_put_row(r->image, pass, y, plain, raster);
+            above = plain;
+            plain += pass->row_bytes;
+        }
+    }
+    free(zeros);
+    return good ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "it has a row with an unknown filter or spare bits");
+}
+
+static enum tsr_status make_plain(const struct rows *r, const uint8_t *raster, int type, const uint8_t *types,
+                                  uint8_t *plain, struct tsr_error *error)
+{
+    uint8_t *const rows = calloc(2, r->longest + 1);
+    if (!rows) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for two rows");
+    for (int i = 0; i < r->passes; i++) {
+        const struct tsr_png_pass *const pass = &r->pass[i];
+        uint8_t *row = rows, *above = rows + r->longest + 1;
+        memset(above, 0, pass->row_bytes);
+        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows; y++) {
+            *plain = types ? *types++ : (uint8_t)type;
+            tsr_png_take_row(r->image, pass, y, raster, row);
+            tsr_png_filter(*plain, row, above, pass->row_bytes, r->pixel_bytes, plain + 1);
+            plain += 1 + pass->row_bytes;
+            uint8_t *const next = above;
+            above = row;
+            row = next;
+        }
+    }
+    free(rows);
+    return TSR_OK;
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------------ */
+
+/* Joins the data of chunks, and puts their sizes: their number, the size of the first, whether all but the last have
+ * it, and if not, their sizes but that of the last. */
+static enum tsr_status join_chunks(const uint8_t *chunks, size_t size, struct tsr_bytes *stream,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
+{
+    uint64_t count = 0;
+    const uint32_t first = read_u32(chunks);
+    bool equal = true;
+    for (size_t at = 0; at < size; count++) {
+        const uint32_t length = read_u32(chunks + at); /* which fits: the caller has seen it */
+        const uint8_t *const type = chunks + at + LENGTH_BYTES;
+        if (crc_of(type, length + 4) != read_u32(type + 4 + length))
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "an IDAT chunk has a wrong CRC");
+        TSR_TRY(tsr_bytes_put(stream, type + 4, length, error));
+        at += CHUNK_OVERHEAD + (size_t)length;
+        if (at < size && length != first) equal = false;
+    }
+    TSR_TRY(tsr_bytes_put_varint(residue, count, error));
+    TSR_TRY(tsr_bytes_put_varint(residue, count > 1 ? first : 0, error));
+    TSR_TRY(tsr_bytes_put_varint(residue, equal ? 0 : 1, error));
+    if (equal) return TSR_OK;
+    for (size_t at = 0; count-- > 1; at += CHUNK_OVERHEAD + (size_t)read_u32(chunks + at))
+        TSR_TRY(tsr_bytes_put_varint(residue, read_u32(chunks + at), error));
+    return TSR_OK;
+}
+
+static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const uint8_t listed = LISTED;
+    bool equal = true;
+    for (size_t i = 1; i < count; i++) equal = equal && types[i] == types[0];
+    if (equal) return tsr_bytes_put(residue, types, 1, error);
+    TSR_TRY(tsr_bytes_put(residue, &listed, 1, error));
+    return tsr_bytes_put(residue, types, count, error);
+}
+
+/* Inflates a zlib stream, and reads its rows. */
+static enum tsr_status read_stream(const struct rows *r, const struct tsr_bytes *stream, struct tsr_bytes *plain,
+                                   struct tsr_bytes *deflated, uint8_t *types, uint8_t *raster,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const uint8_t *const z = stream->bytes;
+    size_t used = 0;
+    if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
+    TSR_TRY(tsr_deflate_read(z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
+    const size_t check = ZLIB_HEAD + used;
+    if (plain->size != r->plain_bytes || stream->size - check < ZLIB_CHECK)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
+    if (adler_of(plain->bytes, plain->size) != read_u32(z + check))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its zlib stream has a wrong check");
+    TSR_TRY(take_plain(r, plain->bytes, types, raster, error));
+    const size_t tail = stream->size - check - ZLIB_CHECK;
+    TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
+    TSR_TRY(tsr_bytes_put_varint(residue, tail, error));
+    TSR_TRY(tsr_bytes_put(residue, z + check + ZLIB_CHECK, tail, error));
+    TSR_TRY(put_types(types, r->all, residue, error));
+    return tsr_bytes_put(residue, deflated->bytes, deflated->size, error);
+}
+
+enum tsr_status tsr_png_read_idat(const struct tsr_header *header, const uint8_t *chunks, size_t size, uint8_t *raster,
+                                  struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct rows r = rows_of(header);
+    struct tsr_bytes stream = {.limit = size}, plain = {.limit = r.plain_bytes}, deflated = {.limit = size + 64};
+    uint8_t *const types = malloc(r.all);
+    enum tsr_status status = types ? join_chunks(chunks, size, &stream, residue, error)
+                                   : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
+    if (status == TSR_OK) status = read_stream(&r, &stream, &plain, &deflated, types, raster, residue, error);
+    free(types);
+    tsr_bytes_free(&stream);
+    tsr_bytes_free(&plain);
+    tsr_bytes_free(&deflated);
+    return status;
+}
+
+/* ---- Writing ------------------------------------------------------------------------------------------------ */
+
+/* A residue that was read, but for the sizes of chunks and what deflate needs. */
+struct parts {
+    struct tsr_cursor sizes; /* of all chunks but the last, if they are listed */
+    uint64_t chunks, size;
+    bool listed;
+    const uint8_t *head, *tail, *types; /* types: of all rows, or NULL: each has type */
+    size_t tail_size;
+    int type;
+    const uint8_t *deflated;
+    size_t deflated_size;
+};
+
+static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, size_t size, struct parts *p,
+                                  struct tsr_error *error)
+{
+    struct tsr_cursor c = {residue, size, 0, false};
+    memset(p, 0, sizeof *p);
+    p->chunks = tsr_get_varint(&c);
+    p->size = tsr_get_varint(&c);
+    const uint64_t listed = tsr_get_varint(&c);
+    p->listed = listed == 1;
+    p->sizes = c;
+    for (uint64_t i = 1; p->listed && i < p->chunks && !c.bad; i++) tsr_get_varint(&c);
+    p->head = tsr_get_bytes(&c, ZLIB_HEAD);
+    const uint64_t tail = tsr_get_varint(&c);
+    if (tail > size) c.bad = true;
+    p->tail_size = c.bad ? 0 : (size_t)tail;
+    p->tail = tsr_get_bytes(&c, p->tail_size);
+    p->type = tsr_get_u8(&c);
+    if (p->type == LISTED) p->types = tsr_get_bytes(&c, r->all);
+    if (c.bad || p->chunks == 0 || listed > 1 || (p->type != LISTED && p->type >= TSR_PNG_FILTERS))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a PNG is damaged");
+    for (size_t i = 0; p->types && i < r->all; i++)
+        if (p->types[i] >= TSR_PNG_FILTERS)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a PNG has an unknown filter");
+    p->deflated = residue + c.at;
+    p->deflated_size = size - c.at;
+    return TSR_OK;
+}
+
+/* Splits a zlib stream into chunks. */
+static enum tsr_status put_chunks(struct parts *p, const struct tsr_bytes *stream, struct tsr_bytes *chunks,
+                                  struct tsr_error *error)
+{
+    size_t at = 0;
+    for (uint64_t i = 1; i <= p->chunks; i++) {
+        const uint64_t left = stream->size - at;
+        const uint64_t wanted = i == p->chunks ? left : p->listed ? tsr_get_varint(&p->sizes) : p->size;
+        if (wanted > left || wanted > INT32_MAX)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
+        const size_t size = (size_t)wanted, start = chunks->size;
+        TSR_TRY(tsr_bytes_reserve(chunks, CHUNK_OVERHEAD + size, error));
+        uint8_t *const chunk = chunks->bytes + start;
+        write_u32(chunk, (uint32_t)size);
+        memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
+        memcpy(chunk + LENGTH_BYTES + 4, stream->bytes + at, size);
+        write_u32(chunk + LENGTH_BYTES + 4 + size, crc_of(chunk + LENGTH_BYTES, size + 4));
+        chunks->size += CHUNK_OVERHEAD + size;
+        at += size;
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status make_stream(const struct rows *r, const uint8_t *raster, const struct parts *p, uint8_t *plain,
+                                   struct tsr_bytes *stream, struct tsr_error *error)
+{
+    uint8_t check[ZLIB_CHECK];
+    TSR_TRY(make_plain(r, raster, p->type, p->types, plain, error));
+    TSR_TRY(tsr_bytes_put(stream, p->head, ZLIB_HEAD, error));
+    TSR_TRY(tsr_deflate_write(plain, r->plain_bytes, p->deflated, p->deflated_size, stream, error));
+    write_u32(check, adler_of(plain, r->plain_bytes));
+    TSR_TRY(tsr_bytes_put(stream, check, sizeof check, error));
+    return tsr_bytes_put(stream, p->tail, p->tail_size, error);
+}
+
+enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,
+                                   size_t size, struct tsr_bytes *chunks, struct tsr_error *error)
+{
+    const struct rows r = rows_of(header);
+    struct parts parts;
+    TSR_TRY(read_parts(&r, residue, size, &parts, error));
+    struct tsr_bytes stream = {.limit = chunks->limit};
+    uint8_t *const plain = malloc(r.plain_bytes + 1);
+    enum tsr_status status = plain ? make_stream(&r, raster, &parts, plain, &stream, error)
+                                   : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", r.plain_bytes);
+    free(plain);
+    if (status == TSR_OK) status = put_chunks(&parts, &stream, chunks, error);
+    tsr_bytes_free(&stream);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* The IDAT chunks of a PNG as pixels and a residue, and the same chunks again. FORMAT.md 4.3. */
+#ifndef TSR_IO_FORMATS_PNG_PNG_IDAT_H
+#define TSR_IO_FORMATS_PNG_PNG_IDAT_H
+
+#include "io/container/container.h"
+#include "io/formats/streams/stream.h"
+
+/* The memory that reading or writing chunks takes besides the arguments. size: bytes of the chunks. */
+uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size);
+
+/* Writes the raster of IDAT chunks, which follow each other, and appends the residue. Errors: TSR_ERROR_CORRUPT (they
+ * are not whole, or cannot be made again; the text says why, as half a sentence about the file), TSR_ERROR_LIMIT
+ * (memory). */
+enum tsr_status tsr_png_read_idat(const struct tsr_header *header, const uint8_t *chunks, size_t size, uint8_t *raster,
+                                  struct tsr_bytes *residue, struct tsr_error *error);
+
+/* Makes the chunks again, and appends them. Any raster and any residue are taken: what is not valid is
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,
+                                   size_t size, struct tsr_bytes *chunks, struct tsr_error *error);
+
+#endif
