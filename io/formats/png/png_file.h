@@ -10,6 +10,11 @@ enum { TSR_PNG_COLOUR_TYPE = 0, TSR_PNG_INTERLACE = 1, TSR_PNG_PARAMETERS = 2 };
 /* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
 enum tsr_status tsr_png_status(const char *message);
 
+enum { TSR_PNG_PALETTE = 3 }; /* colour type */
+
+/* The channels of a colour type; 0: there is no such type. */
+uint8_t tsr_png_channels(unsigned colour_type);
+
 /* Whether the header describes a PNG's image, with its parameters. */
 bool tsr_png_is_valid(const struct tsr_header *header);
 

@@ -5,14 +5,19 @@
 
 #include <string.h>
 
+uint8_t tsr_png_channels(unsigned colour_type)
+{
+    static const uint8_t channels[7] = {[0] = 1, [2] = 3, [TSR_PNG_PALETTE] = 1, [4] = 2, [6] = 4};
+    return colour_type < sizeof channels ? channels[colour_type] : 0;
+}
+
 bool tsr_png_is_valid(const struct tsr_header *header)
 {
-    static const uint8_t channels[7] = {[0] = 1, [2] = 3, [3] = 1, [4] = 2, [6] = 4}; /* by colour type */
     const struct tsr_image *const i = &header->image;
     const unsigned type = header->parameters[TSR_PNG_COLOUR_TYPE], depth = i->bits_stored;
-    const bool is_small = depth == 1 || depth == 2 || depth == 4, is_index = type == 3;
+    const bool is_small = depth == 1 || depth == 2 || depth == 4, is_index = type == TSR_PNG_PALETTE;
     if (header->parameter_count != TSR_PNG_PARAMETERS || header->parameters[TSR_PNG_INTERLACE] > 1 ||
-        type >= sizeof channels || channels[type] == 0 || channels[type] != i->components || i->frames != 1)
+        i->components == 0 || i->components != tsr_png_channels(type) || i->frames != 1)
         return false;
     const bool has_depth = (is_small && i->components == 1) || depth == 8 || (depth == 16 && !is_index);
     return has_depth && i->bits_allocated == (depth == 16 ? 16 : 8) && i->high_bit + 1u == depth && !i->is_signed &&

@@ -13,7 +13,6 @@ static bool is_png(const uint8_t *head, size_t size)
 }
 
 enum { SIGNATURE_BYTES = 8, CHUNK_OVERHEAD = 12, IHDR_BYTES = 13, HEAD_BYTES = SIGNATURE_BYTES + CHUNK_OVERHEAD + 13 };
-enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGB_ALPHA = 6 };
 #define FILE_LIMIT ((uint64_t)1 << 31)
 
 struct png_source {
@@ -94,18 +93,17 @@ static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr
 /* Describes the image of an IHDR chunk (PNG specification, 11.2.2). */
 static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, struct tsr_error *error)
 {
-    static const uint8_t channels[7] = {[GREY] = 1, [RGB] = 3, [PALETTE] = 1, [GREY_ALPHA] = 2, [RGB_ALPHA] = 4};
     const uint8_t depth = ihdr[8], type = ihdr[9];
     struct tsr_image *image = &header->image;
     image->columns = read_u32(ihdr);
     image->rows = read_u32(ihdr + 4);
     image->frames = 1;
-    image->components = type < sizeof channels ? channels[type] : 0;
+    image->components = tsr_png_channels(type);
     image->bits_allocated = depth == 16 ? 16 : 8;
     image->bits_stored = depth;
     image->high_bit = (uint8_t)(depth - 1);
     image->big_endian = depth == 16;
-    image->exact_only = type == PALETTE || depth == 1;
+    image->exact_only = type == TSR_PNG_PALETTE || depth == 1;
     header->kind = TSR_KIND_PNG;
     header->restore = TSR_RESTORE_PNG;
     header->exact = true;
