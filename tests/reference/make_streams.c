@@ -70,8 +70,9 @@ static uint8_t *paint(const struct image *m)
     for (size_t i = 0; i < count; i++) {
         uint32_t *now = &v[i % m->header.components];
         if (left-- == 0) {
-            left = below(below(3) ? 12 : 300);
             style = below(8);
+            left = below(below(3) ? 12 : 300);
+            if (style == 3 && below(8) == 0) left = 6000; /* contexts of JPEG-LS come to their limits */
         }
         if (style == 2) *now = (*now + below(5)) & m->max;
         if (style == 3) *now = below(2) ? m->max : below(UINT32_MAX) & m->max;
