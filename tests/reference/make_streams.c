@@ -1,7 +1,7 @@
-/* tsr_streams FOLDER COUNT SEED: writes COUNT encapsulated DICOM files, FOLDER/N.KIND.dcm, and their samples,
- * FOLDER/N.KIND.raw. KIND is rle, jpeg or jpeg_ls. The streams are what the reference decoder makes of random samples
- * and random residues (FORMAT.md 4.4 to 4.8), so they are of all rules and parameters that the page has, and of
- * deviations. Another reader must find the same samples.
+/* tsr_streams FOLDER COUNT SEED: writes COUNT encapsulated DICOM files, FOLDER/N.KIND.dcm. KIND is rle, jpeg or
+ * jpeg_ls. The streams are what the reference decoder makes of random samples and random residues (FORMAT.md 4.4
+ * to 4.8), so they are of all rules and parameters that the page has, and of deviations. The samples are N.KIND.raw:
+ * another reader must find the same. N.KIND.records is what blob 2 may be: another writer must make the same streams.
  */
 #include "ref_streams.h"
 
@@ -70,8 +70,9 @@ static uint8_t *paint(const struct image *m)
     for (size_t i = 0; i < count; i++) {
         uint32_t *now = &v[i % m->header.components];
         if (left-- == 0) {
-            left = below(below(3) ? 12 : 300);
             style = below(8);
+            left = below(below(3) ? 12 : 300);
+            if (style == 3 && below(8) == 0) left = 6000; /* contexts of JPEG-LS come to their limits */
         }
         if (style == 2) *now = (*now + below(5)) & m->max;
         if (style == 3) *now = below(2) ? m->max : below(UINT32_MAX) & m->max;
@@ -305,30 +306,37 @@ static void put_data_set(struct ref_stream *b, const struct image *m)
     put_number(b, 0, 4);
 }
 
-static bool put_to(void *to, const void *data, size_t size)
+/* A frame's items: the stream in 1 .. 3 fragments, and its record. */
+static void put_items(struct ref_stream *b, struct ref_stream *records, const struct image *m,
+                      const struct ref_stream *stream, const struct ref_stream *residue)
 {
-    ref_put(to, data, size);
-    return true;
+    size_t at = 0, fragments = m->header.frames == 1 ? 1 + below(3) : 1;
+    put_varint(records, fragments);
+    while (fragments-- > 0) {
+        size_t left = stream->size - at, size = fragments == 0 ? left : below((uint32_t)left / 2 + 1) * 2;
+        if (fragments > 0) put_varint(records, size);
+        put_big(b, 0xfeff00e0, 4);
+        put_number(b, (uint32_t)size, 4);
+        if (size > 0) ref_put(b, stream->data + at, size);
+        at += size;
+    }
+    put_varint(records, residue->size);
+    ref_put(records, residue->data, residue->size);
 }
 
-/* The items of a frame. Random deviations may be none that fit; then there are none. */
-static bool put_items(struct ref_stream *b, const struct image *m, const uint8_t *raster)
+/* Random deviations may not fit; then there are none. */
+static bool put_stream(struct ref_stream *b, struct ref_stream *records, const struct image *m, const uint8_t *raster)
 {
     for (int tries = 0; tries < 6; tries++) {
-        struct ref_stream residue = {.size = 0}, record = {.size = 0}, items = {.size = 0};
+        struct ref_stream residue = {.size = 0}, stream = {.header = &m->header, .raster = raster};
         bool deviates = tries < 5 && below(2);
         if (m->kind == 0) put_rle_residue(&residue, m, deviates);
         if (m->kind == 1) put_jpeg_residue(&residue, m, deviates);
         if (m->kind == 2) put_jpeg_ls_residue(&residue, m, deviates);
-        unsigned fragments = m->header.frames == 1 && below(3) == 0 ? 3 : 1;
-        put_varint(&record, fragments);
-        for (unsigned i = 1; i < fragments; i++) put_varint(&record, 2 * (size_t)below(12));
-        put_varint(&record, residue.size);
-        ref_put(&record, residue.data, residue.size);
-        struct ref_bytes records = {.data = record.data, .size = record.size};
+        stream.residue = (struct ref_bytes){.data = residue.data, .size = residue.size};
         ref_clear();
-        if (!ref_encapsulate(&m->header, raster, &records, put_to, &items)) continue;
-        ref_put(b, items.data, items.size);
+        if (!ref_make_stream(&stream, m->kind)) continue;
+        put_items(b, records, m, &stream, &residue);
         return true;
     }
     return false;
@@ -349,19 +357,18 @@ static bool save(const char *folder, unsigned number, const struct image *m, con
 static bool make_file(const char *folder, unsigned number)
 {
     struct image m = choose_image();
-    struct ref_stream b = {.size = 0}, samples = {.size = 0};
-    m.header.parameter_count = 1;
-    m.header.parameters[0] = (uint8_t)m.kind;
+    struct ref_stream b = {.size = 0}, samples = {.size = 0}, records = {.size = 0};
     put_data_set(&b, &m);
     for (uint32_t f = 0; f < m.header.frames; f++) {
         const uint8_t *raster = paint(&m);
-        if (!put_items(&b, &m, raster)) return false;
+        if (!put_stream(&b, &records, &m, raster)) return false;
         ref_put(&samples, raster, ref_raster_size(&m.header));
     }
     put_big(&b, 0xfeffdde0, 4);
     put_number(&b, 0, 4);
-    return (save(folder, number, &m, "dcm", &b) && save(folder, number, &m, "raw", &samples)) ||
-           ref_fail("cannot write");
+    bool good = save(folder, number, &m, "dcm", &b) && save(folder, number, &m, "raw", &samples) &&
+                save(folder, number, &m, "records", &records);
+    return good || ref_fail("cannot write");
 }
 
 int main(int argc, char **argv)

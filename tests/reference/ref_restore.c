@@ -292,6 +292,8 @@ bool ref_output_samples_end(struct ref_output *out)
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
 {
     bool good = true;
+    if (restored && !out->rasters_only && out->records.size > out->size)
+        good = ref_fail("the records are longer than the restored file"); /* 4.4 */
 #ifdef REF_WITH_ZLIB
     if (out->deflating) {
         if (restored && out->plain_left > 0) good = ref_fail("the deflated part begins behind the end");

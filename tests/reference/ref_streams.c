@@ -140,16 +140,12 @@ static bool read_record(struct ref_bytes *b, uint64_t *fragments, uint64_t **siz
     return !b->bad || ref_fail("the record of a frame is too short");
 }
 
-static bool make_stream(struct ref_stream *s, unsigned kind)
+bool ref_make_stream(struct ref_stream *s, unsigned kind)
 {
-    switch (kind) {
-    case 0:
-        return ref_rle(s);
-    case 1:
-        return ref_jpeg(s);
-    default:
-        return ref_jpeg_ls(s);
-    }
+    bool good = kind == 0 ? ref_rle(s) : kind == 1 ? ref_jpeg(s) : ref_jpeg_ls(s);
+    if (good && (s->residue.bad || ref_left(&s->residue) > 0))
+        return ref_fail("a residue does not end with its stream");
+    return good;
 }
 
 bool ref_check_encapsulated(const struct ref_header *h)
@@ -167,8 +163,7 @@ bool ref_encapsulate(const struct ref_header *h, const uint8_t *raster, struct r
 {
     uint64_t fragments, *sizes = NULL;
     struct ref_stream s = {.header = h, .raster = raster};
-    if (!read_record(records, &fragments, &sizes, &s.residue) || !make_stream(&s, h->parameters[0])) return false;
-    if (s.residue.bad || ref_left(&s.residue) > 0) return ref_fail("a residue does not end with its stream");
+    if (!read_record(records, &fragments, &sizes, &s.residue) || !ref_make_stream(&s, h->parameters[0])) return false;
     size_t at = 0;
     for (uint64_t i = 0; i < fragments; i++) {
         uint64_t size = i + 1 < fragments ? sizes[i] : s.size - at;

@@ -28,6 +28,8 @@ bool ref_first_deviation(struct ref_stream *s, struct ref_deviations *d);
  */
 bool ref_deviates(struct ref_deviations *d);
 
+/* 4.5: makes the stream of a kind, and of all of its residue. */
+bool ref_make_stream(struct ref_stream *s, unsigned kind);
 bool ref_rle(struct ref_stream *s);     /* 4.6 */
 bool ref_jpeg(struct ref_stream *s);    /* 4.7 */
 bool ref_jpeg_ls(struct ref_stream *s); /* 4.8 */

@@ -7,6 +7,8 @@ cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$build/bin/tessera_testdata" "$work/set" >/dev/null
+mkdir "$work/set/streams"
+"$build/bin/tsr_streams" "$work/set/streams" 240 1 # encapsulated DICOM files
 while IFS='|' read -r name source options _; do
   # shellcheck disable=SC2086 # options are words
   "$build/bin/tessera" compress -q -f $options -o "$name.tsr" "$work/set/$source"

@@ -390,6 +390,7 @@ static enum tsr_status write_packets(struct output *o, const uint8_t *plane, siz
     struct tsr_rle_planner planner = tsr_rle_planner(&o->rule, plane, o->planes.size, o->planes.columns);
     uint64_t distance = tsr_get_varint(&o->residue); /* to the next deviation, 0: there is none */
     uint8_t first = TSR_RLE_NO_OPERATION;
+    if (o->residue.bad) return is_damaged(error);
     for (size_t made = 0; made < covered;) {
         if (distance > 0 && --distance == 0) {
             first = tsr_get_u8(&o->residue);
