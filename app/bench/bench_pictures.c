@@ -177,7 +177,7 @@ static struct image_file open_image(const char *path)
     if (status == TSR_OK) status = tsr_source_open(file.input, &options, &file.source, &error);
     if (status != TSR_OK) bench_stop(status, "%s", error.text);
     file.image = &file.source->header.image;
-    if (file.source->header.restore == TSR_RESTORE_VERBATIM || file.image->bits_allocated > 16)
+    if (!tsr_has_frames(&file.source->header) || file.image->bits_allocated > 16)
         bench_stop(TSR_ERROR_READ, "%s is not an image of at most 16 bits", path);
     file.raster = allocate(tsr_raster_bytes(file.image));
     status = file.source->ops->read_frame(file.source, 0, file.raster, &error);

@@ -21,7 +21,7 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     const struct tsr_image *image = &source->header.image;
     *coding = wanted->coding;
     TSR_TRY(tsr_resolve_coding(coding, error));
-    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    if (!tsr_has_frames(&source->header)) return TSR_OK;
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "recoded: the same samples come back in a native file");
     if (!coding->lossy) return TSR_OK;
@@ -50,7 +50,8 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     struct tsr_coding coding;
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
-    if ((*source)->header.restore == TSR_RESTORE_VERBATIM) return tsr_input_claim(input, NULL, 0, error);
+    if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
+    if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, 0, error);
     if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
         tsr_source_close(*source);
@@ -101,7 +102,7 @@ static enum tsr_status check_gain(struct tsr_engine *engine, struct tsr_input *i
     const uint64_t whole = tsr_input_size(input);
     const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
     uint64_t verbatim = 0;
-    if (header->restore == TSR_RESTORE_VERBATIM || size <= (was_native ? whole / 4 * 3 : whole / 16 * 15))
+    if (!tsr_has_frames(header) || size <= (was_native ? whole / 4 * 3 : whole / 16 * 15))
         return TSR_OK;
     TSR_TRY(measure_verbatim(engine, input, &verbatim, error));
     return size <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
@@ -111,7 +112,7 @@ static enum tsr_status check_gain(struct tsr_engine *engine, struct tsr_input *i
 static enum tsr_status check_frames(const struct tsr_source *source, uint64_t size, struct tsr_error *error)
 {
     uint64_t rest = tsr_input_size(source->input);
-    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    if (!tsr_has_frames(&source->header)) return TSR_OK;
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
         rest -= source->blob_size[blob] < rest ? source->blob_size[blob] : rest;
     return size <= rest ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
@@ -144,7 +145,7 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
                                        struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_source_options source_options = {
-        .recode = wanted->recode, .may_lose = wanted->coding.lossy, .raster = wanted->raster};
+        .packs = true, .recode = wanted->recode, .may_lose = wanted->coding.lossy, .raster = wanted->raster};
     const struct tsr_output_mark start = tsr_output_mark(output);
     char reason[sizeof report->reason];
     for (;;) {

@@ -200,7 +200,7 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
 static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error)
 {
     const struct tsr_image *image = &d->header->image;
-    if (d->header->restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    if (!tsr_has_frames(d->header)) return TSR_OK;
     d->batch = tsr_batch_frames(d->engine, image, tsr_container_memory(d->reader));
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
@@ -230,7 +230,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     const struct tsr_header *const header = tsr_container_header(reader);
     const struct tsr_image *const image = &header->image;
     const uint64_t own = tsr_container_memory(reader);
-    if (header->restore == TSR_RESTORE_VERBATIM) return own;
+    if (!tsr_has_frames(header)) return own;
     const uint32_t batch = tsr_batch_frames(engine, image, own);
     const uint64_t engines = batch * (uint64_t)tsr_raster_bytes(image) + batch_sections(reader, image->frames, batch) +
                              engine->ops->decode_bound(engine, image, batch);
@@ -296,7 +296,7 @@ enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct ts
     const struct tsr_hash128 hash = tsr_output_hash(restored);
     const struct tsr_proof *const found = &decoded->found;
     *identical = tsr_output_size(restored) == proof->original_size && tsr_hash128_equal(&hash, &proof->original);
-    if (header->restore != TSR_RESTORE_VERBATIM && !tsr_hash128_equal(&found->samples, &proof->samples))
+    if (tsr_has_frames(header) && !tsr_hash128_equal(&found->samples, &proof->samples))
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "the decoded samples are not those that were encoded: their hash differs");
     if (header->exact && !*identical)

@@ -6,7 +6,7 @@
 
 static const char *restore_name(enum tsr_restore restore)
 {
-    static const char *const names[] = {"verbatim", "splice", "png", "deflated", "encapsulated", "series"};
+    static const char *const names[] = {"verbatim", "splice", "png", "deflated", "encapsulated", "series", "packed"};
     return names[restore];
 }
 
@@ -19,7 +19,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->size = sizeof *info;
     TSR_TRY(tsr_container_get_proof(reader, &proof, error));
     info->kind = header->kind;
-    info->verbatim = header->restore == TSR_RESTORE_VERBATIM;
+    info->verbatim = !tsr_has_frames(header);
     memcpy(info->reason, header->reason, sizeof info->reason);
     info->restore = restore_name(header->restore);
     info->identical = header->exact;

@@ -471,7 +471,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     const struct tsr_image *image = &e->source->header.image;
     const struct tsr_engine_ops *ops = e->engine->ops;
     const bool is_lossy = e->source->header.coding.lossy;
-    if (e->source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    if (!tsr_has_frames(&e->source->header)) return TSR_OK;
     const struct tsr_input *const input = e->source->input;
     const uint64_t held = tsr_input_claimed(input) + fixed_memory(e->engine, image, true, tsr_input_size(input));
     const struct plan plan = plan_encoding(e->engine, image, stack_limit(image, &e->source->header.coding), held);

@@ -17,7 +17,7 @@ void tsr_clear_report(struct tsr_report *report)
 /* What a header says. */
 static void report_header(const struct tsr_header *header, struct tsr_report *report)
 {
-    const bool verbatim = header->restore == TSR_RESTORE_VERBATIM;
+    const bool verbatim = !tsr_has_frames(header);
     report->kind = header->kind;
     report->verbatim = verbatim;
     report->lossless = verbatim || !header->coding.lossy;

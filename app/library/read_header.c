@@ -126,12 +126,26 @@ static enum tsr_status take_dicom_file(struct tsr_input *input, struct tsr_dicom
     return tsr_input_read(input, 0, header->bytes, header->base.byte_count, error);
 }
 
+/* Of a packed file, the bytes of its first piece, which has its header. */
+static enum tsr_status keep_first_piece(struct header *header, struct tsr_error *error)
+{
+    struct tsr_piece_head head;
+    size_t used = 0;
+    TSR_TRY(tsr_get_piece_head(header->bytes, header->base.byte_count, &head, &used, error));
+    if (head.kind != TSR_PIECE_BYTES || used == 0) return tsr_fail(error, TSR_ERROR_USAGE, "its header is packed");
+    const size_t there = header->base.byte_count - used, size = head.size < there ? (size_t)head.size : there;
+    memmove(header->bytes, header->bytes + used, size);
+    header->base.byte_count = size;
+    return TSR_OK;
+}
+
 /* The header at the start of the prefix, which of a file that is stored as it is, is the file. */
 static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_listing *listing,
                                          struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
 {
     const bool is_inflated = tsr_reader_header(r)->restore == TSR_RESTORE_DEFLATED;
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
+    if (tsr_reader_header(r)->restore == TSR_RESTORE_PACKED) TSR_TRY(keep_first_piece(header, error));
     struct tsr_input *const input =
         tsr_input_from_memory(header->bytes, header->base.byte_count, tsr_source_name(&r->source));
     if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
@@ -179,7 +193,7 @@ static enum tsr_status take_header(struct tsr_reader *r, struct header *header, 
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s",
                         tsr_source_name(&r->source), why.text);
     }
-    if (what->restore == TSR_RESTORE_VERBATIM)
+    if (!tsr_has_frames(what))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", tsr_source_name(&r->source),
                         what->reason);
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));

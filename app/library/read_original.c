@@ -113,7 +113,7 @@ static enum tsr_status read_parts(struct tsr_reader *r, uint64_t offset, uint8_t
                                   struct tsr_error *error)
 {
     const struct tsr_header *const header = tsr_reader_header(r);
-    const uint64_t frames = header->restore == TSR_RESTORE_VERBATIM ? 0 : tsr_all_rasters(&header->image);
+    const uint64_t frames = tsr_has_frames(header) ? tsr_all_rasters(&header->image) : 0;
     size_t now;
     TSR_TRY(tsr_reader_blob(r, TSR_BLOB_PREFIX, offset, bytes, count, got, error));
     if (*got == count) return TSR_OK;

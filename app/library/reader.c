@@ -195,7 +195,7 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
     info->kind = header->kind;
-    info->verbatim = header->restore == TSR_RESTORE_VERBATIM;
+    info->verbatim = !tsr_has_frames(header);
     memcpy(info->reason, header->reason, sizeof info->reason);
     info->restore = "";
     info->identical = header->exact;
@@ -233,7 +233,7 @@ static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct 
 {
     TSR_TRY(tsr_reader_choose(r, member, error));
     const struct tsr_header *const header = tsr_reader_header(r);
-    if (header->restore == TSR_RESTORE_VERBATIM)
+    if (!tsr_has_frames(header))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", tsr_source_name(&r->source),
                         header->reason);
     *image = header->image;

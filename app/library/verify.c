@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "io/formats/packed.h"
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 {
@@ -102,6 +103,7 @@ static uint64_t restore_memory(const struct tsr_header *header, const struct tsr
     if (is_lossy_png(header))
         return bytes + 2 * raster + 64 * (uint64_t)header->image.columns + 16 * (uint64_t)header->image.rows;
     const uint64_t output = to_memory ? bytes : 0;
+    if (header->restore == TSR_RESTORE_PACKED) return tsr_unpacking_memory(header->room, bytes) + output;
     if (output > UINT64_MAX / 4) return UINT64_MAX / 2; /* which no memory has */
     switch (header->restore) {
     case TSR_RESTORE_ENCAPSULATED:

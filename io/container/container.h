@@ -18,7 +18,8 @@ enum tsr_restore {
     TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks made from the raster, suffix */
     TSR_RESTORE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
     TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
-    TSR_RESTORE_SERIES = 5        /* several files, each restored in its own way: FORMAT.md 3.7 */
+    TSR_RESTORE_SERIES = 5,       /* several files, each restored in its own way: FORMAT.md 3.7 */
+    TSR_RESTORE_PACKED = 6        /* the blob has pieces of the file, streams of which are unpacked */
 };
 
 /* Residues: what samples do not say of the streams of encapsulated frames, or of the IDAT chunks of a PNG. */
@@ -31,14 +32,18 @@ struct tsr_header {
     enum tsr_kind kind;
     enum tsr_restore restore;
     bool exact;                        /* the restored file is the original, byte for byte */
-    char reason[TSR_REASON_LIMIT + 1]; /* verbatim only: why */
-    struct tsr_image image;            /* image, coding and parameters: not if verbatim */
+    char reason[TSR_REASON_LIMIT + 1]; /* verbatim and packed only: why */
+    uint64_t room;                     /* packed only: what unpacking a piece takes */
+    struct tsr_image image;            /* image, coding and parameters: not if verbatim or packed */
     struct tsr_coding coding;
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
     struct tsr_origin origin; /* of the original, where it is stored */
     uint32_t members;         /* files in a series, whose header has only this, id and restore */
 };
+
+/* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
+bool tsr_has_frames(const struct tsr_header *header);
 
 /* What the file promises of its content. FORMAT.md 3.4. */
 struct tsr_proof {

@@ -308,7 +308,7 @@ static bool may_stand(const struct tsr_container_reader *r, size_t at, bool in_f
  * begin. */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
 {
-    const uint32_t frames = r->chosen.header.restore == TSR_RESTORE_VERBATIM ? 0 : r->chosen.header.image.frames;
+    const uint32_t frames = tsr_has_frames(&r->chosen.header) ? r->chosen.header.image.frames : 0;
     const size_t sections = r->end - r->first;
     const bool is_walked = r->sections.is_walked;
     TSR_TRY(check_types(r, r->first, r->end, error));
@@ -928,7 +928,7 @@ enum tsr_status tsr_container_check_series(struct tsr_container_reader *r, struc
 /* Marks the sections of other members that the chosen member needs. */
 static enum tsr_status mark_needed(struct tsr_container_reader *r, bool *is_needed, struct tsr_error *error)
 {
-    for (uint32_t f = 0; f < r->chosen.header.image.frames && r->chosen.header.restore != TSR_RESTORE_VERBATIM; f++)
+    for (uint32_t f = 0; f < r->chosen.header.image.frames && tsr_has_frames(&r->chosen.header); f++)
         if (r->model_place[f] != NOWHERE && r->model_place[f] < r->first) is_needed[r->model_place[f]] = true;
     for (size_t i = r->first; i < r->end; i++) {
         struct stored_blob b;

@@ -146,7 +146,7 @@ enum {
 #if TSR_WITH_ZSTD
 static int zstd_level(const struct tsr_header *header, size_t size)
 {
-    const bool is_image = header->restore != TSR_RESTORE_VERBATIM && header->restore != TSR_RESTORE_SERIES;
+    const bool is_image = tsr_has_frames(header);
     const bool is_large = is_image && header->coding.effort < THOROUGH_CODING &&
                           tsr_frame_bits(&header->image) / 8 * header->image.frames >= LARGE_IMAGE_BYTES;
     return size <= SMALL_BLOB && !is_large ? SMALL_LEVEL : LARGE_LEVEL;

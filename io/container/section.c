@@ -101,9 +101,15 @@ static size_t put_image(uint8_t *out, const struct tsr_header *header)
     return used + header->parameter_count;
 }
 
+bool tsr_has_frames(const struct tsr_header *header)
+{
+    return header->restore != TSR_RESTORE_VERBATIM && header->restore != TSR_RESTORE_PACKED &&
+           header->restore != TSR_RESTORE_SERIES;
+}
+
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 {
-    const bool lossy = header->restore != TSR_RESTORE_VERBATIM && header->coding.lossy;
+    const bool lossy = tsr_has_frames(header) && header->coding.lossy;
     const bool series = header->restore == TSR_RESTORE_SERIES;
     const int flags = series ? 0 : (header->exact ? EXACT : 0) | (lossy ? LOSSY : 0);
     size_t used = 0;
@@ -115,11 +121,12 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     used += TSR_ID_BYTES;
     if (series) {
         used += tsr_put_varint(out + used, header->members);
-    } else if (header->restore == TSR_RESTORE_VERBATIM) {
+    } else if (!tsr_has_frames(header)) {
         const size_t length = strlen(header->reason);
         out[used++] = (uint8_t)length;
         memcpy(out + used, header->reason, length);
         used += length;
+        if (header->restore == TSR_RESTORE_PACKED) used += tsr_put_varint(out + used, header->room);
     } else {
         used += put_image(out + used, header);
     }
@@ -238,6 +245,7 @@ static bool has_its_flags(enum tsr_restore restore, unsigned flags)
 {
     switch (restore) {
     case TSR_RESTORE_VERBATIM:
+    case TSR_RESTORE_PACKED:
     case TSR_RESTORE_DEFLATED:
     case TSR_RESTORE_ENCAPSULATED:
         return (flags & (EXACT | LOSSY)) == EXACT;
@@ -262,7 +270,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     const uint8_t *id = tsr_get_bytes(&c, TSR_ID_BYTES);
     if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", size);
     header->id = tsr_read_u64(id);
-    if (kind >= TSR_KIND_COUNT || restore > TSR_RESTORE_SERIES || flags > (EXACT | LOSSY | ITEMS) ||
+    if (kind >= TSR_KIND_COUNT || restore > TSR_RESTORE_PACKED || flags > (EXACT | LOSSY | ITEMS) ||
         !has_its_flags((enum tsr_restore)restore, flags) || (restore == TSR_RESTORE_SERIES && kind != TSR_KIND_OTHER))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u or flags %u are unknown to this program", kind,
                         restore, flags);
@@ -278,10 +286,11 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
         header->members = (uint32_t)members;
         return TSR_OK;
     }
-    if (header->restore != TSR_RESTORE_VERBATIM) return get_coded_header(&c, header, flags & ITEMS, error);
+    if (tsr_has_frames(header)) return get_coded_header(&c, header, flags & ITEMS, error);
     const uint8_t length = tsr_get_u8(&c);
     const uint8_t *reason = tsr_get_bytes(&c, length);
     if (reason) memcpy(header->reason, reason, length);
+    if (header->restore == TSR_RESTORE_PACKED) header->room = tsr_get_varint(&c);
     return end_header(&c, flags & ITEMS, &header->origin, error);
 }
 
@@ -292,7 +301,7 @@ size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct t
     size_t used = tsr_put_varint(out, proof->original_size);
     memcpy(out + used, proof->original.bytes, sizeof proof->original.bytes);
     used += sizeof proof->original.bytes;
-    if (header->restore == TSR_RESTORE_VERBATIM) return used;
+    if (!tsr_has_frames(header)) return used;
     memcpy(out + used, proof->samples.bytes, sizeof proof->samples.bytes);
     used += sizeof proof->samples.bytes;
     if (header->coding.lossy) {
@@ -317,7 +326,7 @@ bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *he
     memset(proof, 0, sizeof *proof);
     proof->original_size = tsr_get_varint(&c);
     get_hash(&c, &proof->original);
-    if (header->restore != TSR_RESTORE_VERBATIM) {
+    if (tsr_has_frames(header)) {
         get_hash(&c, &proof->samples);
         if (header->coding.lossy) {
             const uint64_t max_error = tsr_get_varint(&c);

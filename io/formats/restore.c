@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packed.h"
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
 #include "io/container/section.h"
@@ -32,6 +33,7 @@ struct tsr_restorer {
     size_t residues_size, residues_at;
     struct tsr_bytes stream; /* of a frame, or IDAT chunks */
     uint32_t frames_done;
+    struct tsr_unpacker *unpacker; /* of a packed file; else NULL */
 };
 
 /* Reads the parameters of the deflate stream, if there is one, and then the spare bits. FORMAT.md 4.1 and 4.2. */
@@ -89,6 +91,10 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
     if (header->restore == TSR_RESTORE_ENCAPSULATED) status = check_encapsulated(header, error);
     if (header->restore == TSR_RESTORE_PNG && !tsr_png_is_valid(header))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG");
+    if (header->restore == TSR_RESTORE_PACKED) {
+        r->unpacker = tsr_unpacker_create(header->room, output);
+        if (!r->unpacker) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to restore");
+    }
     if (status != TSR_OK) {
         tsr_restorer_free(r);
         return status;
@@ -104,6 +110,7 @@ void tsr_restorer_free(struct tsr_restorer *restorer)
     tsr_deflater_free(restorer->deflater);
 #endif
     tsr_bytes_free(&restorer->stream);
+    tsr_unpacker_free(restorer->unpacker);
     free(restorer->residues);
     free(restorer);
 }
@@ -246,8 +253,9 @@ static enum tsr_status put_waiting(struct tsr_restorer *r, struct tsr_error *err
 enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error)
 {
-    if (blob != TSR_BLOB_PREFIX && r->header.restore == TSR_RESTORE_VERBATIM)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a verbatim file has a suffix or residues, which it cannot have");
+    if (blob != TSR_BLOB_PREFIX && !tsr_has_frames(&r->header))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a file without frames has a suffix or residues");
+    if (r->unpacker) return tsr_unpacker_put(r->unpacker, bytes, size, error);
     if (blob == TSR_BLOB_RESIDUES) return keep_residues(r, bytes, size, error);
     if (blob == TSR_BLOB_SUFFIX) TSR_TRY(put_waiting(r, error));
     return put(r, bytes, size, error);
@@ -256,6 +264,7 @@ enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, con
 enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 {
     TSR_TRY(put_waiting(r, error));
+    if (r->unpacker) TSR_TRY(tsr_unpacker_end(r->unpacker, error));
     if (r->residues_at != r->residues_size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues belong to no frame",
                         r->residues_size - r->residues_at);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format.h"
+#include "packed.h"
 
 static enum tsr_status read_verbatim(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
                                      size_t size, struct tsr_error *error)
@@ -41,6 +42,18 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     snprintf(s->header.reason, sizeof s->header.reason, "%.*s", TSR_REASON_LIMIT, reason);
     s->blob_size[TSR_BLOB_PREFIX] = tsr_input_size(input);
     return TSR_OK;
+}
+
+/* Packs an input. What takes too much memory is TSR_ERROR_CORRUPT, too: stored verbatim it takes little. Other errors are
+ * put in the place of the reason. */
+static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind, struct tsr_error *reason,
+                                   struct tsr_source **source)
+{
+    struct tsr_error error = {0};
+    const enum tsr_status status = tsr_packed_open(input, kind, reason->text, source, &error);
+    if (status == TSR_ERROR_CORRUPT || status == TSR_ERROR_LIMIT) return TSR_ERROR_CORRUPT;
+    if (status != TSR_OK) *reason = error;
+    return status;
 }
 
 /* Samples without a file around them: rasters without prefix and suffix. FORMAT.md 4.1. */
@@ -81,6 +94,8 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
         snprintf(why.text, sizeof why.text, "%s", options->reason);
     else if (format)
         status = format->open(input, options, source, &why);
+    if (status == TSR_ERROR_CORRUPT && options->packs && !options->verbatim)
+        status = open_packed(input, kind, &why, source);
     if (status == TSR_ERROR_CORRUPT)
         status = open_verbatim(input, kind, why.text, source, error);
     else if (status != TSR_OK && error)

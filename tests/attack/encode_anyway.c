@@ -20,7 +20,7 @@ static enum tsr_status encode(struct tsr_engine *engine, const char *in, const c
     struct tsr_encoded encoded = {0};
     enum tsr_status status = tsr_input_open(in, &input, error);
     if (status == TSR_OK) status = tsr_source_open(input, &source_options, &source, error);
-    if (status == TSR_OK && source->header.restore != TSR_RESTORE_VERBATIM) {
+    if (status == TSR_OK && tsr_has_frames(&source->header)) {
         const struct tsr_header pristine = source->header;
         status = tsr_check_coding(&pristine.image, coding, error);
         if (status == TSR_OK) tsr_set_coding(source, &pristine, coding);

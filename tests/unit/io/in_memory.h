@@ -61,7 +61,7 @@ static inline struct bytes compress_bytes(struct tsr_engine *engine, struct byte
     struct tsr_encoded encoded = {0};
     enum tsr_status status = tsr_source_open(input, &options, &source, &error);
     expect(status == TSR_OK, "%s", error.text);
-    if (source->header.restore != TSR_RESTORE_VERBATIM) {
+    if (tsr_has_frames(&source->header)) {
         source->header.coding = *coding;
         assert_int_equal(tsr_resolve_coding(&source->header.coding, NULL), TSR_OK);
     }

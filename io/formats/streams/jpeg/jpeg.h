@@ -13,6 +13,9 @@ enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_byt
 /* Makes the stream again, and appends it. Any bytes are taken: what is not valid is TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_bytes *stream, struct tsr_error *error);
 
+/* The blocks of coefficients that unpacking takes. limit: most bytes of the stream. 0: the packed bytes are damaged. */
+uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit);
+
 /* The memory that packing a stream takes, and unpacking what it becomes, besides both strings of bytes. Looks at the
  * stream's markers alone. 0: tsr_jpeg_pack refuses the stream before it takes any. */
 uint64_t tsr_jpeg_memory(const uint8_t *stream, size_t size);

@@ -193,20 +193,27 @@ static enum tsr_status write_stream(struct tsr_jpeg *jpeg, struct parts *parts, 
     return TSR_OK;
 }
 
-static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_cursor *packed,
-                              struct tsr_bytes *stream, struct tsr_error *error)
+/* Reads all up to the slices, and makes the head. */
+static enum tsr_status get_head(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_cursor *packed, uint64_t limit,
+                                struct tsr_error *error)
 {
     const uint64_t size = tsr_get_varint(packed);
-    if (packed->bad || size >> SIZE_BITS || size > stream->limit - stream->size ||
-        !get_oddities(packed, &parts->oddities))
+    if (packed->bad || size >> SIZE_BITS || size > limit || !get_oddities(packed, &parts->oddities))
         return damaged(error);
     const uint64_t head_size = tsr_get_varint(packed);
     if (packed->bad || head_size > size) return damaged(error);
     TSR_TRY(make_head(parts, (size_t)head_size, error));
     if (!tsr_jpeg_get_head(packed, parts->head + TSR_JPEG_KNOWN, (size_t)head_size)) return damaged(error);
-    const struct tsr_jpeg start = {
+    *jpeg = (struct tsr_jpeg){
         .bytes = parts->head + TSR_JPEG_KNOWN, .size = (size_t)head_size, .stream_size = size};
-    *jpeg = start;
+    return TSR_OK;
+}
+
+static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_cursor *packed,
+                              struct tsr_bytes *stream, struct tsr_error *error)
+{
+    TSR_TRY(get_head(jpeg, parts, packed, stream->limit - stream->size, error));
+    const struct tsr_jpeg start = *jpeg;
     for (bool found = true; found;) TSR_TRY(tsr_jpeg_next_scan(jpeg, &found, error));
     if (jpeg->scans == 0) return damaged(error);
     TSR_TRY(make_blocks(parts, jpeg->blocks, error));
@@ -226,6 +233,22 @@ enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_b
     free_parts(&parts);
     free(jpeg);
     return status;
+}
+
+uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit)
+{
+    struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
+    if (!jpeg) return 0;
+    struct parts parts = {.head = NULL};
+    struct tsr_cursor cursor = {packed, size, 0, false};
+    bool found = false;
+    const bool known = get_head(jpeg, &parts, &cursor, limit, NULL) == TSR_OK &&
+                       tsr_jpeg_next_scan(jpeg, &found, NULL) == TSR_OK && found;
+    const uint64_t blocks = known ? jpeg->blocks : 0;
+    parts.oddities.padding.bytes = NULL; /* of the packed bytes */
+    free_parts(&parts);
+    free(jpeg);
+    return blocks;
 }
 
 uint64_t tsr_jpeg_memory(const uint8_t *stream, size_t size)

@@ -1,0 +1,46 @@
+/* Packed files: files that are not coded as samples, but whose JPEG and deflate streams are made smaller and come back as
+ * they were. FORMAT.md 4.11. */
+#ifndef TSR_IO_FORMATS_PACKED_H
+#define TSR_IO_FORMATS_PACKED_H
+
+#include "source.h"
+
+enum tsr_piece_kind { TSR_PIECE_BYTES = 0, TSR_PIECE_JPEG = 1, TSR_PIECE_DEFLATE = 2, TSR_PIECE_KINDS = 3 };
+
+/* A piece's kind and sizes, which stand before its content. */
+enum { TSR_PIECE_HEAD_LIMIT = 1 + 2 * 10 };
+struct tsr_piece_head {
+    enum tsr_piece_kind kind;
+    uint64_t size;    /* of bytes, of a packed JPEG stream, of plain bytes */
+    uint64_t residue; /* of a deflate stream */
+};
+size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head);
+
+/* The same from the bytes of a blob. *used: bytes of the head. *used 0: more bytes are needed. Errors:
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr_piece_head *head, size_t *used,
+                                   struct tsr_error *error);
+
+/* What a piece takes to be unpacked, as the header's room has it. blocks: of a JPEG stream. */
+uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks);
+
+/* All that restoring a file of this many bytes takes. */
+uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored);
+
+/* Opens a source of an input with streams that become smaller and are proven to come back. reason: why the input is not
+ * coded as samples. Errors: TSR_ERROR_CORRUPT (there are none: it must be stored verbatim), TSR_ERROR_LIMIT (memory),
+ * TSR_ERROR_READ. */
+enum tsr_status tsr_packed_open(struct tsr_input *input, enum tsr_kind kind, const char *reason,
+                                struct tsr_source **source, struct tsr_error *error);
+
+/* Unpacks the pieces of a blob. */
+struct tsr_unpacker;
+struct tsr_unpacker *tsr_unpacker_create(uint64_t room, struct tsr_output *output); /* NULL: no memory */
+void tsr_unpacker_free(struct tsr_unpacker *unpacker);
+/* Takes bytes of the blob in their order, and writes those of the file. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those
+ * of the output. */
+enum tsr_status tsr_unpacker_put(struct tsr_unpacker *unpacker, const uint8_t *bytes, size_t size,
+                                 struct tsr_error *error);
+enum tsr_status tsr_unpacker_end(const struct tsr_unpacker *unpacker, struct tsr_error *error);
+
+#endif

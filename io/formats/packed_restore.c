@@ -1,0 +1,154 @@
+/* The pieces of packed files, and how they become the file again. FORMAT.md 4.11. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "packed.h"
+#include "io/container/section.h"
+#include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/streams/jpeg/jpeg.h"
+
+struct tsr_unpacker {
+    struct tsr_output *output;
+    uint64_t room;
+    uint8_t head_bytes[TSR_PIECE_HEAD_LIMIT];
+    size_t head_size;           /* bytes of a head that is not complete */
+    struct tsr_piece_head head; /* of the piece whose content comes */
+    uint64_t left;              /* bytes of its content that are to come */
+    struct tsr_bytes content, stream;
+};
+
+/* ---- Heads ------------------------------------------------------------------------------------------------- */
+
+size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head)
+{
+    size_t used = 0;
+    out[used++] = (uint8_t)head->kind;
+    used += tsr_put_varint(out + used, head->size);
+    if (head->kind == TSR_PIECE_DEFLATE) used += tsr_put_varint(out + used, head->residue);
+    return used;
+}
+
+enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr_piece_head *head, size_t *used,
+                                   struct tsr_error *error)
+{
+    static const uint64_t most = (uint64_t)1 << 60;
+    struct tsr_cursor c = {bytes, size, 0, false};
+    const uint8_t kind = tsr_get_u8(&c);
+    *head = (struct tsr_piece_head){.kind = (enum tsr_piece_kind)kind};
+    head->size = tsr_get_varint(&c);
+    if (kind == TSR_PIECE_DEFLATE) head->residue = tsr_get_varint(&c);
+    *used = c.bad ? 0 : c.at;
+    if (kind < TSR_PIECE_KINDS && (!c.bad || size < TSR_PIECE_HEAD_LIMIT) &&
+        (c.bad || (head->size < most && head->residue < most && (head->size > 0 || kind == TSR_PIECE_DEFLATE))))
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the head of a piece of the file is not valid");
+}
+
+uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks)
+{
+    return head->kind == TSR_PIECE_BYTES  ? 0
+           : head->kind == TSR_PIECE_JPEG ? 2 * head->size + 132 * blocks
+                                          : 10 * head->size + 2 * head->residue;
+}
+
+/* Besides the room of a piece: its stream while it grows, what is known of the stream's head, and the coders. */
+uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored)
+{
+    static const uint64_t most = UINT64_MAX / 16, coders = (uint64_t)8 << 20;
+    return room > most || restored > most ? UINT64_MAX / 2 : room + 4 * restored + coders;
+}
+
+/* ---- Content ----------------------------------------------------------------------------------------------- */
+
+struct tsr_unpacker *tsr_unpacker_create(uint64_t room, struct tsr_output *output)
+{
+    struct tsr_unpacker *const u = calloc(1, sizeof *u);
+    if (!u) return NULL;
+    u->output = output;
+    u->room = room;
+    return u;
+}
+
+void tsr_unpacker_free(struct tsr_unpacker *unpacker)
+{
+    if (!unpacker) return;
+    tsr_bytes_free(&unpacker->content);
+    tsr_bytes_free(&unpacker->stream);
+    free(unpacker);
+}
+
+static enum tsr_status fail_room(struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "a piece of the file takes more memory than its header says");
+}
+
+/* Writes the file's bytes of a piece whose content is complete. */
+static enum tsr_status write_stream(struct tsr_unpacker *u, struct tsr_error *error)
+{
+    const uint64_t limit = tsr_output_limit_of(u->output), done = tsr_output_size(u->output),
+                   left = limit > done ? limit - done : 0;
+    const uint8_t *const content = u->content.bytes ? u->content.bytes : (const uint8_t *)"";
+    u->stream.size = 0;
+    u->stream.limit = left < SIZE_MAX / 4 ? (size_t)left : SIZE_MAX / 4;
+    if (u->head.kind == TSR_PIECE_JPEG) {
+        if (tsr_piece_room(&u->head, tsr_jpeg_blocks(content, u->content.size, u->stream.limit)) > u->room)
+            return fail_room(error);
+        TSR_TRY(tsr_jpeg_unpack(content, u->content.size, &u->stream, error));
+    } else {
+        TSR_TRY(tsr_deflate_write(content, (size_t)u->head.size, content + u->head.size, (size_t)u->head.residue,
+                                  &u->stream, error));
+    }
+    return tsr_output_write(u->output, u->stream.bytes, u->stream.size, error);
+}
+
+/* Begins the content of a piece. */
+static enum tsr_status begin_piece(struct tsr_unpacker *u, struct tsr_error *error)
+{
+    u->left = u->head.size + u->head.residue;
+    u->head_size = 0;
+    if (u->head.kind == TSR_PIECE_BYTES) return TSR_OK;
+    if (tsr_piece_room(&u->head, 0) > u->room || u->left > SIZE_MAX / 4) return fail_room(error);
+    tsr_bytes_free(&u->content);
+    u->content.limit = (size_t)u->left;
+    return u->left == 0 ? write_stream(u, error) : TSR_OK;
+}
+
+/* Takes bytes of a head. *used: those of them that are taken. */
+static enum tsr_status take_head(struct tsr_unpacker *u, const uint8_t *bytes, size_t size, size_t *used,
+                                 struct tsr_error *error)
+{
+    const size_t had = u->head_size, room = sizeof u->head_bytes - had, now = size < room ? size : room;
+    size_t whole = 0;
+    memcpy(u->head_bytes + had, bytes, now);
+    TSR_TRY(tsr_get_piece_head(u->head_bytes, had + now, &u->head, &whole, error));
+    *used = whole > 0 ? whole - had : now;
+    u->head_size = had + now;
+    return whole > 0 ? begin_piece(u, error) : TSR_OK;
+}
+
+enum tsr_status tsr_unpacker_put(struct tsr_unpacker *u, const uint8_t *bytes, size_t size, struct tsr_error *error)
+{
+    while (size > 0) {
+        size_t now = u->left < size ? (size_t)u->left : size;
+        if (u->left == 0) {
+            TSR_TRY(take_head(u, bytes, size, &now, error));
+        } else if (u->head.kind == TSR_PIECE_BYTES) {
+            TSR_TRY(tsr_output_write(u->output, bytes, now, error));
+            u->left -= now;
+        } else {
+            TSR_TRY(tsr_bytes_put(&u->content, bytes, now, error));
+            u->left -= now;
+            if (u->left == 0) TSR_TRY(write_stream(u, error));
+        }
+        bytes += now;
+        size -= now;
+    }
+    return TSR_OK;
+}
+
+enum tsr_status tsr_unpacker_end(const struct tsr_unpacker *u, struct tsr_error *error)
+{
+    return u->left == 0 && u->head_size == 0
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "the file ends within a piece");
+}
