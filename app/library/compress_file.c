@@ -102,8 +102,7 @@ static enum tsr_status check_gain(struct tsr_engine *engine, struct tsr_input *i
     const uint64_t whole = tsr_input_size(input);
     const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
     uint64_t verbatim = 0;
-    if (!tsr_has_frames(header) || size <= (was_native ? whole / 4 * 3 : whole / 16 * 15))
-        return TSR_OK;
+    if (!tsr_has_frames(header) || size <= (was_native ? whole / 4 * 3 : whole / 16 * 15)) return TSR_OK;
     TSR_TRY(measure_verbatim(engine, input, &verbatim, error));
     return size <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
 }

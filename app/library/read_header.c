@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "reader.h"
+#include "io/formats/packed.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/dicom_elements.h"
 #endif

@@ -1,5 +1,5 @@
-/* Packed files: files that are not coded as samples, but whose JPEG and deflate streams are made smaller and come back as
- * they were. FORMAT.md 4.11. */
+/* Packed files: files that are not coded as samples, but whose JPEG and deflate streams are made smaller and come back
+ * as they were. FORMAT.md 4.11. */
 #ifndef TSR_IO_FORMATS_PACKED_H
 #define TSR_IO_FORMATS_PACKED_H
 
@@ -37,8 +37,8 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, enum tsr_kind kind, con
 struct tsr_unpacker;
 struct tsr_unpacker *tsr_unpacker_create(uint64_t room, struct tsr_output *output); /* NULL: no memory */
 void tsr_unpacker_free(struct tsr_unpacker *unpacker);
-/* Takes bytes of the blob in their order, and writes those of the file. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those
- * of the output. */
+/* Takes bytes of the blob in their order, and writes those of the file. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT,
+ * those of the output. */
 enum tsr_status tsr_unpacker_put(struct tsr_unpacker *unpacker, const uint8_t *bytes, size_t size,
                                  struct tsr_error *error);
 enum tsr_status tsr_unpacker_end(const struct tsr_unpacker *unpacker, struct tsr_error *error);

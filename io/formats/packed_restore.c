@@ -148,7 +148,6 @@ enum tsr_status tsr_unpacker_put(struct tsr_unpacker *u, const uint8_t *bytes, s
 
 enum tsr_status tsr_unpacker_end(const struct tsr_unpacker *u, struct tsr_error *error)
 {
-    return u->left == 0 && u->head_size == 0
-               ? TSR_OK
-               : tsr_fail(error, TSR_ERROR_CORRUPT, "the file ends within a piece");
+    return u->left == 0 && u->head_size == 0 ? TSR_OK
+                                             : tsr_fail(error, TSR_ERROR_CORRUPT, "the file ends within a piece");
 }

@@ -44,8 +44,8 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     return TSR_OK;
 }
 
-/* Packs an input. What takes too much memory is TSR_ERROR_CORRUPT, too: stored verbatim it takes little. Other errors are
- * put in the place of the reason. */
+/* Packs an input. What takes too much memory is TSR_ERROR_CORRUPT, too: stored verbatim it takes little. Other errors
+ * are put in the place of the reason. */
 static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind, struct tsr_error *reason,
                                    struct tsr_source **source)
 {

@@ -204,8 +204,7 @@ static enum tsr_status get_head(struct tsr_jpeg *jpeg, struct parts *parts, stru
     if (packed->bad || head_size > size) return damaged(error);
     TSR_TRY(make_head(parts, (size_t)head_size, error));
     if (!tsr_jpeg_get_head(packed, parts->head + TSR_JPEG_KNOWN, (size_t)head_size)) return damaged(error);
-    *jpeg = (struct tsr_jpeg){
-        .bytes = parts->head + TSR_JPEG_KNOWN, .size = (size_t)head_size, .stream_size = size};
+    *jpeg = (struct tsr_jpeg){.bytes = parts->head + TSR_JPEG_KNOWN, .size = (size_t)head_size, .stream_size = size};
     return TSR_OK;
 }
 

@@ -1,0 +1,380 @@
+/* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
+ * FORMAT.md 4.11. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "packed.h"
+#include "io/container/section.h"
+#include "io/container/zstd_contexts.h"
+#include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/streams/jpeg/jpeg.h"
+
+enum {
+    LEAST_STREAM = 256, /* bytes of a stream that is looked at: smaller ones do not pay */
+    LEAST_GAIN = 64,    /* bytes that a file becomes smaller by at least */
+    ITEM_HEAD = 8,      /* of DICOM */
+    GZIP_HEAD = 10,
+    GZIP_TAIL = 8
+};
+
+/* What a gzip file may unfold to. */
+#define PLAIN_FREE ((uint64_t)64 << 20)
+#define PLAIN_RATIO ((uint64_t)64)
+#define PLAIN_LIMIT ((uint64_t)1 << 30)
+
+struct piece {
+    struct tsr_piece_head head;
+    uint8_t head_bytes[TSR_PIECE_HEAD_LIMIT];
+    size_t head_size;
+    size_t start;                    /* of bytes: in the file */
+    struct tsr_bytes first, residue; /* of a stream: packed or plain bytes, and the residue */
+    uint64_t at;                     /* of its head in the blob */
+};
+
+struct packed_source {
+    struct tsr_source base;
+    const uint8_t *file; /* the whole file, held by the input */
+    size_t size, done;   /* bytes of the file, and those that pieces have */
+    struct piece *pieces;
+    size_t count, capacity;
+    uint64_t room, blob_size;
+};
+
+/* ---- Pieces ------------------------------------------------------------------------------------------------ */
+
+static struct piece *add_piece(struct packed_source *s, struct tsr_error *error)
+{
+    if (s->count == s->capacity) {
+        const size_t capacity = s->capacity ? 2 * s->capacity : 16;
+        struct piece *grown = realloc(s->pieces, capacity * sizeof *grown);
+        if (!grown) {
+            tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu pieces", capacity);
+            return NULL;
+        }
+        s->pieces = grown;
+        s->capacity = capacity;
+    }
+    struct piece *const piece = &s->pieces[s->count++];
+    *piece = (struct piece){.at = s->blob_size};
+    return piece;
+}
+
+static void finish_piece(struct packed_source *s, struct piece *piece)
+{
+    piece->head_size = tsr_put_piece_head(piece->head_bytes, &piece->head);
+    s->blob_size += piece->head_size + piece->head.size + piece->head.residue;
+}
+
+/* The bytes of the file up to this one, which no piece has yet, become a piece. */
+static enum tsr_status put_bytes(struct packed_source *s, size_t end, struct tsr_error *error)
+{
+    if (end == s->done) return TSR_OK;
+    struct piece *const piece = add_piece(s, error);
+    if (!piece) return TSR_ERROR_LIMIT;
+    piece->head = (struct tsr_piece_head){.kind = TSR_PIECE_BYTES, .size = end - s->done};
+    piece->start = s->done;
+    s->done = end;
+    finish_piece(s, piece);
+    return TSR_OK;
+}
+
+/* The stream from one byte of the file to another becomes a piece, which takes over first and residue, also after an
+ * error. */
+static enum tsr_status put_stream(struct packed_source *s, size_t start, size_t end, enum tsr_piece_kind kind,
+                                  uint64_t blocks, struct tsr_bytes *first, struct tsr_bytes *residue,
+                                  struct tsr_error *error)
+{
+    enum tsr_status status = put_bytes(s, start, error);
+    struct piece *const piece = status == TSR_OK ? add_piece(s, error) : NULL;
+    if (!piece) {
+        tsr_bytes_free(first);
+        tsr_bytes_free(residue);
+        return TSR_ERROR_LIMIT;
+    }
+    piece->first = *first;
+    piece->residue = *residue;
+    piece->head = (struct tsr_piece_head){.kind = kind, .size = first->size, .residue = residue->size};
+    const uint64_t room = tsr_piece_room(&piece->head, blocks);
+    if (room > s->room) s->room = room;
+    s->done = end;
+    finish_piece(s, piece);
+    return TSR_OK;
+}
+
+/* ---- JPEG -------------------------------------------------------------------------------------------------- */
+
+static bool is_jpeg(const uint8_t *bytes, size_t size)
+{
+    return size >= LEAST_STREAM && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
+}
+
+/* Packs a stream, unpacks it, and compares. TSR_ERROR_CORRUPT: it stays bytes. */
+static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_bytes *packed, uint64_t *blocks,
+                                 struct tsr_error *error)
+{
+    struct tsr_bytes again = {.limit = size};
+    packed->limit = size - LEAST_GAIN;
+    TSR_TRY(tsr_jpeg_pack(stream, size, packed, error));
+    enum tsr_status status = tsr_jpeg_unpack(packed->bytes, packed->size, &again, error);
+    if (status == TSR_OK && (again.size != size || memcmp(again.bytes, stream, size) != 0))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its JPEG stream does not come back");
+    tsr_bytes_free(&again);
+    *blocks = tsr_jpeg_blocks(packed->bytes, packed->size, size);
+    return status;
+}
+
+static enum tsr_status put_jpeg(struct packed_source *s, size_t start, size_t size, struct tsr_error *error)
+{
+    struct tsr_bytes packed = {0}, none = {0};
+    uint64_t blocks = 0;
+    const enum tsr_status status = pack_jpeg(s->file + start, size, &packed, &blocks, error);
+    if (status == TSR_OK) return put_stream(s, start, start + size, TSR_PIECE_JPEG, blocks, &packed, &none, error);
+    tsr_bytes_free(&packed);
+    return status == TSR_ERROR_CORRUPT ? TSR_OK : status;
+}
+
+/* The next item of DICOM from a byte on that begins as JPEG does. Where items are is not read from the file's header,
+ * which may be one that cannot be read: whatever looks like an item is tried, and proven. */
+static bool next_item(const struct packed_source *s, size_t at, size_t *start, size_t *size)
+{
+    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
+    while (s->size - at > ITEM_HEAD) {
+        const uint8_t *const found = memchr(s->file + at, tag[0], s->size - at - ITEM_HEAD);
+        if (!found) return false;
+        *start = (size_t)(found - s->file) + ITEM_HEAD;
+        *size = tsr_read_u32(found + 4);
+        if (memcmp(found, tag, sizeof tag) == 0 && *size <= s->size - *start && is_jpeg(found + ITEM_HEAD, *size))
+            return true;
+        at = *start - ITEM_HEAD + 1;
+    }
+    return false;
+}
+
+static enum tsr_status put_items(struct packed_source *s, struct tsr_error *error)
+{
+    for (size_t at = 0, start, size; next_item(s, at, &start, &size); at = start + size)
+        TSR_TRY(put_jpeg(s, start, size, error));
+    return TSR_OK;
+}
+
+/* The most that packing one of the streams takes; 0: none can be packed. */
+static uint64_t items_memory(const struct packed_source *s)
+{
+    uint64_t most = 0;
+    for (size_t at = 0, start, size; next_item(s, at, &start, &size); at = start + size) {
+        const uint64_t memory = tsr_jpeg_memory(s->file + start, size);
+        if (memory > most) most = memory;
+    }
+    return most;
+}
+
+/* ---- gzip -------------------------------------------------------------------------------------------------- */
+
+static bool is_gzip(const uint8_t *bytes, size_t size)
+{
+    return size >= GZIP_HEAD + GZIP_TAIL && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
+}
+
+/* Passes a string that ends with 0. */
+static bool pass_string(const struct packed_source *s, size_t *at)
+{
+    const uint8_t *const end = *at < s->size ? memchr(s->file + *at, 0, s->size - *at) : NULL;
+    if (end) *at = (size_t)(end - s->file) + 1;
+    return end != NULL;
+}
+
+/* Where the deflate stream of a member begins. RFC 1952, 2.3. False: no member is there. */
+static bool gzip_stream(const struct packed_source *s, size_t *at)
+{
+    enum { CRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16 };
+    if (*at > s->size || !is_gzip(s->file + *at, s->size - *at)) return false;
+    const uint8_t flags = s->file[*at + 3];
+    *at += GZIP_HEAD;
+    if (flags & EXTRA) *at += 2 + (size_t)(s->file[*at] | s->file[*at + 1] << 8);
+    if ((flags & NAME && !pass_string(s, at)) || (flags & COMMENT && !pass_string(s, at))) return false;
+    if (flags & CRC) *at += 2;
+    return *at < s->size && s->size - *at > GZIP_TAIL;
+}
+
+/* Inflates a stream, makes it again, and compares. *used: its bytes. */
+static enum tsr_status unfold(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
+                              struct tsr_bytes *residue, struct tsr_error *error)
+{
+    residue->limit = size;
+    TSR_TRY(tsr_deflate_read(stream, size, used, plain, residue, error));
+    struct tsr_bytes again = {.limit = *used};
+    enum tsr_status status = tsr_deflate_write(plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
+    if (status == TSR_OK && (again.size != *used || memcmp(again.bytes, stream, *used) != 0))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream does not come back");
+    tsr_bytes_free(&again);
+    return status;
+}
+
+/* Members become pieces, until one cannot; it and what follows stays bytes. limit: of all plain bytes. */
+static enum tsr_status put_members(struct packed_source *s, uint64_t limit, struct tsr_error *error)
+{
+    for (size_t at = 0; gzip_stream(s, &at);) {
+        struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
+        size_t used = 0;
+        const enum tsr_status status = unfold(s->file + at, s->size - at - GZIP_TAIL, &used, &plain, &residue, error);
+        limit -= plain.size;
+        if (status == TSR_OK) {
+            TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error));
+        } else {
+            tsr_bytes_free(&plain);
+            tsr_bytes_free(&residue);
+            return status == TSR_ERROR_CORRUPT ? TSR_OK : status;
+        }
+        at += used + GZIP_TAIL;
+    }
+    return TSR_OK;
+}
+
+/* The most plain bytes that are made of a file. Of one member, its last four bytes say how many they are. */
+static uint64_t plain_limit(const struct packed_source *s)
+{
+    const uint64_t size = s->size, said = tsr_read_u32(s->file + s->size - 4), least = 4 * size + (1 << 16),
+                   wanted = said > least ? said : least, most = PLAIN_FREE + PLAIN_RATIO * size;
+    const uint64_t limit = wanted < most ? wanted : most;
+    return limit < PLAIN_LIMIT ? limit : PLAIN_LIMIT;
+}
+
+/* ---- The source -------------------------------------------------------------------------------------------- */
+
+/* Copies of a string of bytes that stands in the blob from byte start on: those that are wanted, from byte offset on.
+ */
+static void copy_part(const uint8_t *bytes, uint64_t size, uint64_t start, uint64_t offset, uint8_t *buffer,
+                      size_t wanted)
+{
+    const uint64_t from = offset > start ? offset - start : 0, to = offset + wanted;
+    if (from >= size || to <= start) return;
+    const uint64_t end = to - start < size ? to - start : size;
+    memcpy(buffer + (start + from - offset), bytes + from, (size_t)(end - from));
+}
+
+static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
+                                 size_t size, struct tsr_error *error)
+{
+    const struct packed_source *s = (const struct packed_source *)source;
+    (void)blob;
+    (void)error;
+    size_t first = 0;
+    for (size_t after = s->count; after - first > 1;) { /* the last piece that begins at the offset or before it */
+        const size_t middle = first + (after - first) / 2;
+        if (s->pieces[middle].at <= offset)
+            first = middle;
+        else
+            after = middle;
+    }
+    for (size_t i = first; i < s->count && s->pieces[i].at < offset + size; i++) {
+        const struct piece *const p = &s->pieces[i];
+        const uint64_t content = p->at + p->head_size;
+        const uint8_t *const bytes = p->head.kind == TSR_PIECE_BYTES ? s->file + p->start : p->first.bytes;
+        copy_part(p->head_bytes, p->head_size, p->at, offset, buffer, size);
+        copy_part(bytes, p->head.size, content, offset, buffer, size);
+        copy_part(p->residue.bytes, p->head.residue, content + p->head.size, offset, buffer, size);
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status no_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    (void)source;
+    (void)raster;
+    return tsr_fail(error, TSR_ERROR_INTERNAL, "a packed source has no frame %u", frame);
+}
+
+static void close_packed(struct tsr_source *source)
+{
+    struct packed_source *s = (struct packed_source *)source;
+    for (size_t i = 0; i < s->count; i++) {
+        tsr_bytes_free(&s->pieces[i].first);
+        tsr_bytes_free(&s->pieces[i].residue);
+    }
+    free(s->pieces);
+    free(s);
+}
+
+static const struct tsr_source_ops packed_ops = {read_blob, no_frame, NULL, close_packed};
+
+#if TSR_WITH_ZSTD
+/* Whether the blob, compressed as the container does it, is smaller than the file, which is compressed already. */
+static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)
+{
+    enum { CHUNK = 1 << 20, LEVEL = 6 };
+    const size_t bound = ZSTD_compressBound(CHUNK);
+    uint8_t *const chunk = malloc(CHUNK + bound);
+    ZSTD_CCtx *const context = tsr_take_compressor();
+    uint64_t size = LEAST_GAIN;
+    enum tsr_status status = chunk && context ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
+    for (uint64_t at = 0; status == TSR_OK && at < s->blob_size && size <= s->size; at += CHUNK) {
+        const size_t now = s->blob_size - at < CHUNK ? (size_t)(s->blob_size - at) : CHUNK;
+        status = read_blob(&s->base, TSR_BLOB_PREFIX, at, chunk, now, error);
+        const size_t made = ZSTD_compressCCtx(context, chunk + CHUNK, bound, chunk, now, LEVEL);
+        size += ZSTD_isError(made) || made > now ? now : made;
+    }
+    tsr_give_compressor(context);
+    free(chunk);
+    if (status != TSR_OK || size <= s->size) return status;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is larger");
+}
+#else
+static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)
+{
+    if (s->blob_size + LEAST_GAIN <= s->size) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is larger");
+}
+#endif
+
+/* Claims what packing takes, and packs: the file, and what becomes of it while it grows, a stream that is made again,
+ * and what its coder holds. Verifying takes no more than what is claimed. */
+static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct tsr_error *error)
+{
+    struct tsr_input *const input = s->base.input;
+    const uint64_t size = s->size;
+    if (is_jpeg(s->file, s->size) || kind == TSR_KIND_DICOM) {
+        const bool is_whole = is_jpeg(s->file, s->size);
+        const uint64_t memory = is_whole ? tsr_jpeg_memory(s->file, s->size) : items_memory(s);
+        if (memory == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no JPEG stream");
+        TSR_TRY(tsr_input_claim(input, NULL, 5 * size + 2 * memory, error));
+        TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
+    } else if (is_gzip(s->file, s->size)) {
+        const uint64_t plain = plain_limit(s);
+        TSR_TRY(tsr_input_claim(input, NULL, 5 * size + tsr_unpacking_memory(10 * plain, size), error));
+        TSR_TRY(put_members(s, plain, error));
+    }
+    if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be packed");
+    TSR_TRY(put_bytes(s, s->size, error));
+    return check_gain(s, error);
+}
+
+enum tsr_status tsr_packed_open(struct tsr_input *input, enum tsr_kind kind, const char *reason,
+                                struct tsr_source **source, struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(input);
+    uint8_t head[3];
+    *source = NULL;
+    if (size < LEAST_STREAM || size > PLAIN_LIMIT || size > SIZE_MAX / 16)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes", (unsigned long long)size);
+    TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
+    if (kind != TSR_KIND_DICOM && (head[0] != 0xff || head[1] != 0xd8) && (head[0] != 0x1f || head[1] != 0x8b))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no stream that is known");
+    TSR_TRY(tsr_input_claim_header(input, size, error));
+    struct packed_source *s = calloc(1, sizeof *s);
+    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    s->base.ops = &packed_ops;
+    s->base.input = input;
+    s->size = (size_t)size;
+    enum tsr_status status = tsr_input_hold(input, s->size, &s->file, error);
+    if (status == TSR_OK) status = pack(s, kind, error);
+    if (status != TSR_OK) {
+        close_packed(&s->base);
+        return status;
+    }
+    s->base.header = (struct tsr_header){.kind = kind, .restore = TSR_RESTORE_PACKED, .exact = true, .room = s->room};
+    snprintf(s->base.header.reason, sizeof s->base.header.reason, "%.*s", TSR_REASON_LIMIT, reason);
+    s->base.blob_size[TSR_BLOB_PREFIX] = s->blob_size;
+    *source = &s->base;
+    return TSR_OK;
+}
