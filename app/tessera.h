@@ -442,7 +442,7 @@ TSR_API void tsr_end_process(int status);
 struct tsr_report {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim;    /* stored as it is: reason says why */
+    bool verbatim;    /* stored as it is, without an image: reason says why */
     char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
     uint64_t bytes_in, bytes_out;
     uint64_t pixel_bytes;   /* samples as stored in the original; 0 if verbatim */
@@ -464,6 +464,7 @@ struct tsr_report {
     int64_t max_error;
     int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
+    bool packed; /* verbatim is set, but streams in the file, JPEG or deflate, are stored smaller than they are */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
@@ -561,7 +562,7 @@ struct tsr_info {
     bool verbatim; /* no image: reason says why */
     char reason[256];
     const char
-        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "series"; "" of an original */
+        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "packed"; "" of an original */
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
     bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;

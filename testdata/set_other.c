@@ -1,7 +1,9 @@
-/* Files that are not images, or only look like images: all are stored as they are. */
+/* Files that are not images, or only look like images, and files that are packed: none is coded as samples. */
 #include <string.h>
 
 #include "testdata_bytes.h"
+#include "testdata_deflate.h"
+#include "testdata_jpeg.h"
 #include "testdata_noise.h"
 #include "testdata_sets.h"
 
@@ -25,8 +27,34 @@ static const struct {
     {"other/.hidden", "A name that begins with a dot.\n"},
 };
 
+static void put_member(struct bytes *b, const struct bytes *content, const char *name)
+{
+    static const uint8_t head[10] = {0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3};
+    bytes_put(b, head, sizeof head);
+    bytes_put(b, name, strlen(name) + 1);
+    deflate_fixed(b, content);
+    bytes_put_u32(b, false, bytes_crc32(content->data, content->size));
+    bytes_put_u32(b, false, (uint32_t)content->size);
+}
+
+/* Streams of JPEG and deflate, which become smaller: a JPEG with bytes after its end, and gzip of two members. */
+static void make_packed(void)
+{
+    struct bytes b = {0}, digits = {0};
+    struct random random = {4711};
+    jpeg_put_lossy(&b, 24, 16, 815);
+    bytes_put_text(&b, "bytes after the end");
+    bytes_save(&b, VERBATIM, "packed/photo.jpg");
+    for (int i = 0; i < 9000; i++) bytes_put_u8(&digits, '0' + random_below(&random, 10));
+    put_member(&b, &digits, "digits");
+    put_member(&b, &digits, "digits again");
+    bytes_free(&digits);
+    bytes_save(&b, VERBATIM, "packed/digits.gz");
+}
+
 void make_other(void)
 {
+    make_packed();
     struct bytes b = {0};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bytes_put_text(&b, texts[i].content);

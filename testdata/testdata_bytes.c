@@ -78,6 +78,16 @@ void bytes_patch_u32(struct bytes *b, size_t at, bool big_endian, uint32_t value
     for (size_t i = 0; i < 4; i++) b->data[at + (big_endian ? 3 - i : i)] = (uint8_t)(value >> (8 * i));
 }
 
+uint32_t bytes_crc32(const uint8_t *data, size_t size)
+{
+    uint32_t crc = 0xffffffff;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= data[i];
+        for (int k = 0; k < 8; k++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
+    }
+    return ~crc;
+}
+
 void bytes_free(struct bytes *b)
 {
     free(b->data);

@@ -33,6 +33,9 @@ void bytes_put_text(struct bytes *b, const char *text);
 /* Overwrites four bytes that were put before. */
 void bytes_patch_u32(struct bytes *b, size_t at, bool big_endian, uint32_t value);
 
+/* The checksum of PNG and gzip. */
+uint32_t bytes_crc32(const uint8_t *data, size_t size);
+
 void bytes_free(struct bytes *b);
 
 /* Writes the bytes to a file below the current folder, creates missing folders, and frees the bytes. */

@@ -1,5 +1,7 @@
 #include "testdata_jpeg.h"
 
+#include "testdata_noise.h"
+
 enum { CODE_BITS = 5, CATEGORIES = 17 };
 
 /* Bits of a scan. */
@@ -76,6 +78,57 @@ void jpeg_put_lossless(struct bytes *out, const struct canvas *planes, int compo
                 const int32_t predicted = x > 0 ? at[-1] & mask : y > 0 ? at[-columns] & mask : 1 << (bits - 1);
                 put_difference(&scan, (*at & mask) - predicted);
             }
+    if (scan.count > 0) put_bits(&scan, (1u << (8 - scan.count)) - 1, 8 - scan.count);
+    bytes_put_u16(out, true, 0xffd9);
+}
+
+/* Codes of 5 bits: of the categories of DC differences, and of EOB and 0 to 3 zeros before AC coefficients below 16. */
+static void put_lossy_headers(struct bytes *out, int across, int down)
+{
+    bytes_put_u16(out, true, 0xffd8);
+    bytes_put_u16(out, true, 0xffdb);
+    bytes_put_u16(out, true, 2 + 1 + 64);
+    bytes_fill(out, 0, 1);
+    bytes_fill(out, 16, 64);
+    bytes_put_u16(out, true, 0xffc0);
+    bytes_put_u16(out, true, 11);
+    bytes_put_u8(out, 8);
+    bytes_put_u16(out, true, (unsigned)(8 * down));
+    bytes_put_u16(out, true, (unsigned)(8 * across));
+    bytes_put_u8(out, 1);
+    bytes_put_u8(out, 1);
+    bytes_put_u16(out, true, 0x1100);
+    for (unsigned table = 0; table < 2; table++) {
+        const unsigned symbols = table == 0 ? 12 : 17;
+        bytes_put_u16(out, true, 0xffc4);
+        bytes_put_u16(out, true, 2 + 1 + 16 + symbols);
+        bytes_put_u8(out, table << 4);
+        for (int length = 1; length <= 16; length++) bytes_put_u8(out, length == CODE_BITS ? symbols : 0);
+        for (unsigned i = 0; i < symbols; i++)
+            bytes_put_u8(out, table == 0 || i == 0 ? i : (i - 1) / 4 << 4 | ((i - 1) % 4 + 1));
+    }
+    bytes_put_u16(out, true, 0xffda);
+    bytes_put_u16(out, true, 8);
+    bytes_put_u8(out, 1);
+    bytes_put_u8(out, 1);
+    bytes_put_u16(out, true, 0);
+    bytes_put_u16(out, true, 0x3f00);
+}
+
+void jpeg_put_lossy(struct bytes *out, int across, int down, uint64_t seed)
+{
+    struct scan scan = {out, 0, 0};
+    struct random random = {seed};
+    put_lossy_headers(out, across, down);
+    for (int block = 0; block < across * down; block++) {
+        put_difference(&scan, (int32_t)random_below(&random, 17) - 8);
+        for (uint32_t left = random_below(&random, 5); left > 0; left--) {
+            const uint32_t zeros = random_below(&random, 4), size = 1 + random_below(&random, 4);
+            put_bits(&scan, 1 + 4 * zeros + size - 1, CODE_BITS);
+            put_bits(&scan, random_below(&random, 1u << size), (int)size);
+        }
+        put_bits(&scan, 0, CODE_BITS);
+    }
     if (scan.count > 0) put_bits(&scan, (1u << (8 - scan.count)) - 1, 8 - scan.count);
     bytes_put_u16(out, true, 0xffd9);
 }

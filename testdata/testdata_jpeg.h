@@ -1,4 +1,4 @@
-/* Streams of lossless JPEG and JPEG-LS for DICOM files. */
+/* Streams of JPEG and JPEG-LS. */
 #ifndef TESTDATA_JPEG_H
 #define TESTDATA_JPEG_H
 
@@ -12,5 +12,9 @@ void jpeg_put_lossless(struct bytes *out, const struct canvas *planes, int compo
 /* Writes planes of one image as a stream of JPEG-LS without loss (ITU-T T.87). Samples have 8 to 16 bits. The lines of
  * several components, four at most, are interleaved. */
 void jpeg_put_ls(struct bytes *out, const struct canvas *planes, int components, int bits);
+
+/* Writes a baseline image of this many blocks of 8 x 8 samples (T.81, annex F): a few coefficients in each, by chance.
+ * All codes are of 5 bits. */
+void jpeg_put_lossy(struct bytes *out, int across, int down, uint64_t seed);
 
 #endif

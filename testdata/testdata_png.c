@@ -22,23 +22,13 @@ int png_components(int colour_type)
     return components[colour_type];
 }
 
-static uint32_t crc32(const uint8_t *data, size_t size)
-{
-    uint32_t crc = 0xffffffff;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= data[i];
-        for (int k = 0; k < 8; k++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
-    }
-    return ~crc;
-}
-
 void png_put_chunk(struct bytes *out, const char *type, const void *data, size_t size)
 {
     bytes_put_u32(out, true, (uint32_t)size);
     const size_t start = out->size;
     bytes_put(out, type, 4);
     bytes_put(out, data, size);
-    bytes_put_u32(out, true, crc32(out->data + start, size + 4));
+    bytes_put_u32(out, true, bytes_crc32(out->data + start, size + 4));
 }
 
 /* Packs the samples of a row of a pass, from the most significant bit on. */

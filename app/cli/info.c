@@ -21,6 +21,12 @@ static const char *promise(const struct tsr_info *info)
     return info->coding.lossy ? "a lossy image" : "pixels identical, file may differ";
 }
 
+/* Stored without samples, but smaller than it is. */
+static bool is_packed(const struct tsr_info *info)
+{
+    return strcmp(info->restore, "packed") == 0;
+}
+
 static void print_text(const char *name, const struct tsr_info *info)
 {
     const struct tsr_image *i = &info->image;
@@ -34,7 +40,7 @@ static void print_text(const char *name, const struct tsr_info *info)
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
     printf("  restores   %s (%s)\n", promise(info), info->restore);
     if (info->verbatim) {
-        printf("  verbatim   %s\n", shown(info->reason));
+        printf("  %-9s  %s\n", is_packed(info) ? "packed" : "verbatim", shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
         printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
@@ -142,7 +148,7 @@ static void print_member_text(const char *name, const char *member, const struct
     printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, (unsigned long long)info->file_bytes);
     if (info->verbatim)
-        printf(", as it is\n");
+        printf(", %s\n", is_packed(info) ? "packed" : "as it is");
     else
         printf(", %u x %u, %u frame%s%s\n", info->image.columns, info->image.rows, info->image.frames,
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");

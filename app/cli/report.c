@@ -133,7 +133,7 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (options->verb == VERB_DECOMPRESS && !r->identical)
         talk("  %s", r->lossless ? "same samples, new file" : "lossy");
     if (r->verbatim)
-        talk("  stored as it is: %s", shown(r->reason));
+        talk("  %s: %s", r->packed ? "packed, not coded as samples" : "stored as it is", shown(r->reason));
     else if (r->reason[0])
         talk("  %s", shown(r->reason));
     if (r->fallback[0]) talk("  by the CPU engine: %s", r->fallback);

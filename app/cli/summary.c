@@ -17,7 +17,7 @@ struct loss {
 struct note {
     char *file;
     const char *reason; /* one string for all that have it */
-    enum note_kind { NOTE_VERBATIM, NOTE_EXCEPTION, NOTE_FALLBACK, NOTE_KEPT, NOTE_KINDS } kind;
+    enum note_kind { NOTE_VERBATIM, NOTE_PACKED, NOTE_EXCEPTION, NOTE_FALLBACK, NOTE_KEPT, NOTE_KINDS } kind;
 };
 
 enum { DEPTHS = 33, REASONS_LIMIT = 4096 };
@@ -127,7 +127,8 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     }
     totals.done++;
     add_report(r);
-    if (r->reason[0]) add_note(task->input, r->reason, r->verbatim ? NOTE_VERBATIM : NOTE_EXCEPTION);
+    if (r->reason[0])
+        add_note(task->input, r->reason, r->packed ? NOTE_PACKED : r->verbatim ? NOTE_VERBATIM : NOTE_EXCEPTION);
     if (r->fallback[0]) add_note(task->input, r->fallback, NOTE_FALLBACK);
 }
 
@@ -391,6 +392,7 @@ static void print_compress(const struct options *options, const struct task_list
     }
     print_current(options);
     print_notes(options, NOTE_VERBATIM, "stored unchanged");
+    print_notes(options, NOTE_PACKED, "packed, not coded as samples");
     print_notes(options, NOTE_EXCEPTION, "coded otherwise");
     if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
     print_notes(options, NOTE_KEPT, "kept original");
