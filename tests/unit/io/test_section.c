@@ -53,13 +53,14 @@ static struct tsr_header any_header(struct rng *r)
     struct tsr_header h;
     memset(&h, 0, sizeof h);
     h.kind = (enum tsr_kind)rng_below(r, 4);
-    h.restore = (enum tsr_restore)rng_below(r, 5);
+    h.restore = rng_below(r, 6) ? (enum tsr_restore)rng_below(r, 5) : TSR_RESTORE_PACKED;
     h.id = rng_next(r);
     /* Only a spliced file may be either. */
     h.exact = h.restore == TSR_RESTORE_SPLICE ? rng_below(r, 2) : h.restore != TSR_RESTORE_PNG;
-    if (h.restore == TSR_RESTORE_VERBATIM) {
+    if (!tsr_has_frames(&h)) {
         const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
         memset(h.reason, 'a' + (int)rng_below(r, 26), length);
+        if (h.restore == TSR_RESTORE_PACKED) h.room = rng_next(r) >> rng_below(r, 64);
         return h;
     }
     struct tsr_image *i = &h.image;
@@ -93,8 +94,8 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
 {
     const struct tsr_image *i = &a->image, *k = &b->image;
     return a->id == b->id && a->kind == b->kind && a->restore == b->restore && a->exact == b->exact &&
-           !strcmp(a->reason, b->reason) && i->columns == k->columns && i->rows == k->rows && i->frames == k->frames &&
-           i->components == k->components && i->bits_allocated == k->bits_allocated &&
+           !strcmp(a->reason, b->reason) && a->room == b->room && i->columns == k->columns && i->rows == k->rows &&
+           i->frames == k->frames && i->components == k->components && i->bits_allocated == k->bits_allocated &&
            i->bits_stored == k->bits_stored && i->high_bit == k->high_bit && i->is_signed == k->is_signed &&
            i->planar == k->planar && i->big_endian == k->big_endian && i->swapped == k->swapped &&
            i->exact_only == k->exact_only && a->coding.path == b->coding.path && a->coding.coder == b->coding.coder &&
@@ -110,7 +111,7 @@ TEST(headers)
     for (int i = 0; i < 20000; i++) {
         const struct tsr_header header = any_header(&r);
         struct tsr_error error = {0};
-        if (header.restore != TSR_RESTORE_VERBATIM && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
+        if (tsr_has_frames(&header) && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
         seen++;
         uint8_t body[TSR_HEADER_LIMIT];
         struct tsr_header back;
@@ -212,7 +213,7 @@ TEST(items)
         struct tsr_header header = any_header(&r), back;
         uint8_t body[TSR_HEADER_LIMIT + sizeof cases[0].bytes];
         if (round % 10 == 0) header = (struct tsr_header){.restore = TSR_RESTORE_SERIES, .members = 7};
-        const bool is_coded = header.restore != TSR_RESTORE_VERBATIM && header.restore != TSR_RESTORE_SERIES;
+        const bool is_coded = tsr_has_frames(&header);
         if (is_coded && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
         const size_t size = tsr_put_header(body, &header);
         body[3] |= 4;

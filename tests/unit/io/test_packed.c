@@ -1,0 +1,392 @@
+/* Packed files (io/formats/packed.h): streams in files become pieces, and pieces become the file. FORMAT.md 4.11. */
+#include "tests/unit/support.h"
+
+#include <zlib.h>
+
+#include "io/container/section.h"
+#include "io/formats/packed.h"
+#include "io/formats/restore.h"
+#include "io/formats/streams/stream.h"
+
+enum { LIMIT = 1 << 24 };
+
+static void put(struct tsr_bytes *b, const void *bytes, size_t size)
+{
+    assert_int_equal(tsr_bytes_put(b, bytes, size, NULL), TSR_OK);
+}
+
+static void put_u8(struct tsr_bytes *b, unsigned byte)
+{
+    put(b, &(uint8_t){(uint8_t)byte}, 1);
+}
+
+/* ---- Streams ----------------------------------------------------------------------------------------------- */
+
+/* A byte of a scan. */
+static void put_coded(struct tsr_bytes *b, unsigned byte)
+{
+    put_u8(b, byte);
+    if (byte == 0xff) put_u8(b, 0);
+}
+
+/* Appends a baseline image of 64 x 8 * rows samples. Each block has 16 bits: a DC difference of 4 bits and its sign and
+ * value (category 4), and EOB. Codes have 4 bits. */
+static void put_jpeg(struct tsr_bytes *b, unsigned rows, struct rng *r)
+{
+    static const uint8_t codes[] = {
+        0xff, 0xc4, 0,    2 + 17 + 5, 0x00,       0,    0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,    2,   3,
+        4,    0xff, 0xc4, 0,          2 + 17 + 2, 0x10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x01};
+    const uint8_t frame[] = {0xff, 0xc0, 0, 11, 8, 0, (uint8_t)(8 * rows), 0, 64, 1, 1, 0x11, 0};
+    static const uint8_t scan[] = {0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0};
+    put(b, "\xff\xd8\xff\xdb\0\x43\0", 7);
+    for (int k = 0; k < 64; k++) put_u8(b, 8);
+    put(b, frame, sizeof frame);
+    put(b, codes, sizeof codes);
+    put(b, scan, sizeof scan);
+    int dc = 0;
+    uint32_t bits = 0;
+    int count = 0;
+    for (unsigned i = 0; i < 8 * rows; i++) {
+        int step = rng_between(r, 8, 15);
+        if (dc > 0) step = -step;
+        dc += step;
+        bits = bits << 12 | 4u << 8 | (uint32_t)(step < 0 ? step + 15 : step) << 4 | 0u;
+        for (count += 12; count >= 8; count -= 8) put_coded(b, bits >> (count - 8) & 255);
+    }
+    if (count > 0) put_coded(b, (bits << (8 - count) | ((1u << (8 - count)) - 1)) & 255);
+    put(b, "\xff\xd9", 2);
+}
+
+enum { EXTRA = 4, NAME = 8, COMMENT = 16, CHECK = 2 };
+
+/* Appends a member of gzip: digits by chance, which zlib makes a third longer than they must be. */
+static void put_gzip(struct tsr_bytes *b, int level, int flags, size_t size, struct rng *r)
+{
+    uint8_t *const plain = must(malloc(size + 1)), *const coded = must(malloc(size + 4096));
+    const uint8_t head[10] = {0x1f, 0x8b, 8, (uint8_t)flags, 1, 2, 3, 4, 0, 3};
+    for (size_t i = 0; i < size; i++) plain[i] = (uint8_t)('0' + rng_below(r, 10));
+    z_stream z = {.next_in = plain, .avail_in = (uInt)size, .next_out = coded, .avail_out = (uInt)size + 4096};
+    assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, -15, 8, Z_FIXED), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    put(b, head, sizeof head);
+    if (flags & EXTRA) put(b, "\3\0abc", 5);
+    if (flags & NAME) put(b, "name", 5);
+    if (flags & COMMENT) put(b, "a comment", 10);
+    if (flags & CHECK) put(b, "xx", 2);
+    put(b, coded, z.total_out);
+    put(b, "crc?", 4);
+    const uint8_t sizes[4] = {(uint8_t)size, (uint8_t)(size >> 8), (uint8_t)(size >> 16), 0};
+    put(b, sizes, 4);
+    deflateEnd(&z);
+    free(plain);
+    free(coded);
+}
+
+static void put_item(struct tsr_bytes *b, const struct tsr_bytes *value)
+{
+    const uint8_t head[8] = {0xfe, 0xff, 0, 0xe0, (uint8_t)value->size, (uint8_t)(value->size >> 8)};
+    put(b, head, sizeof head);
+    put(b, value->bytes, value->size);
+}
+
+/* What looks like DICOM, with items: of JPEG, of a JPEG that is cut and followed by other bytes, and of neither. */
+static void put_dicom(struct tsr_bytes *b, struct rng *r)
+{
+    static const uint8_t preamble[128] = {0};
+    put(b, preamble, sizeof preamble);
+    put(b, "DICM and elements \xfe\xff\0\xe0\0\0\0\0", 26);
+    for (int i = 0; i < 5; i++) {
+        struct tsr_bytes value = {.limit = LIMIT};
+        put_jpeg(&value, 20, r);
+        if (i == 1) value.size = 300; /* not whole */
+        if (i == 3) memcpy(value.bytes, "no", 2);
+        put_item(b, &value);
+        tsr_bytes_free(&value);
+    }
+    put(b, "\xfe\xff\xdd\xe0\0\0\0\0", 8);
+}
+
+/* ---- There and back ---------------------------------------------------------------------------------------- */
+
+static enum tsr_status open_packed(struct tsr_bytes file, enum tsr_kind kind, struct tsr_input **input,
+                                   struct tsr_source **source, struct tsr_error *error)
+{
+    *input = must(tsr_input_from_memory(file.bytes, file.size, "file"));
+    return tsr_packed_open(*input, kind, "because", source, error);
+}
+
+/* The blob of a file that can be packed; counts: pieces of each kind. */
+static struct tsr_bytes pack(struct tsr_bytes file, enum tsr_kind kind, struct tsr_header *header, int counts[3])
+{
+    struct tsr_input *input;
+    struct tsr_source *source;
+    struct tsr_error error = {0};
+    struct tsr_bytes blob = {.limit = LIMIT};
+    expect(open_packed(file, kind, &input, &source, &error) == TSR_OK, "%s", error.text);
+    *header = source->header;
+    assert_true(header->restore == TSR_RESTORE_PACKED && header->exact && header->kind == kind);
+    assert_string_equal(header->reason, "because");
+    blob.size = (size_t)source->blob_size[TSR_BLOB_PREFIX];
+    blob.bytes = must(malloc(blob.size));
+    blob.capacity = blob.size;
+    const size_t steps[] = {1, 7, 1000, blob.size};
+    for (size_t s = 0; s < COUNT_OF(steps); s++)
+        for (size_t at = 0; at < blob.size; at += steps[s]) {
+            const size_t now = blob.size - at < steps[s] ? blob.size - at : steps[s];
+            uint8_t *const part = must(malloc(now));
+            assert_int_equal(source->ops->read_blob(source, TSR_BLOB_PREFIX, at, part, now, &error), TSR_OK);
+            expect(s == 0 || memcmp(part, blob.bytes + at, now) == 0, "steps of %zu", steps[s]);
+            memcpy(blob.bytes + at, part, now);
+            free(part);
+        }
+    memset(counts, 0, 3 * sizeof *counts);
+    for (size_t at = 0, used; at < blob.size;) {
+        struct tsr_piece_head head;
+        assert_int_equal(tsr_get_piece_head(blob.bytes + at, blob.size - at, &head, &used, &error), TSR_OK);
+        assert_true(used > 0);
+        counts[head.kind]++;
+        at += used + (size_t)(head.size + head.residue);
+    }
+    tsr_source_close(source);
+    tsr_input_close(input);
+    return blob;
+}
+
+/* Restores a blob that comes in steps; on TSR_OK it is the file. */
+static enum tsr_status restore(const struct tsr_header *header, struct tsr_bytes blob, size_t step, size_t limit,
+                               const struct tsr_bytes *file)
+{
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_restorer *restorer;
+    struct tsr_error error = {0};
+    tsr_output_limit(output, limit);
+    assert_int_equal(tsr_restorer_create(header, output, &restorer, &error), TSR_OK);
+    enum tsr_status status = TSR_OK;
+    for (size_t at = 0; at < blob.size && status == TSR_OK; at += step) {
+        const size_t now = blob.size - at < step ? blob.size - at : step;
+        uint8_t *const part = must(malloc(now)); /* so that reading past it is found */
+        memcpy(part, blob.bytes + at, now);
+        status = tsr_restore_blob(restorer, TSR_BLOB_PREFIX, part, now, &error);
+        free(part);
+    }
+    if (status == TSR_OK) status = tsr_restore_end(restorer, &error);
+    expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%d: %s", (int)status, error.text);
+    assert_true(tsr_output_size(output) <= limit);
+    if (status == TSR_OK && file)
+        expect(tsr_output_size(output) == file->size && memcmp(tsr_output_bytes(output), file->bytes, file->size) == 0,
+               "it comes back as another file");
+    tsr_restorer_free(restorer);
+    tsr_output_close(output);
+    return status;
+}
+
+static void check(struct tsr_bytes *file, enum tsr_kind kind, int jpegs, int deflates, int bytes)
+{
+    struct tsr_header header;
+    int counts[3];
+    struct tsr_bytes blob = pack(*file, kind, &header, counts);
+    expect(counts[0] == bytes && counts[1] == jpegs && counts[2] == deflates, "%d, %d and %d pieces of %zu bytes",
+           counts[0], counts[1], counts[2], file->size);
+    assert_true(deflates > 0 || blob.size + 64 <= file->size);
+    const size_t steps[] = {1, 3, 1000, blob.size};
+    for (size_t i = 0; i < COUNT_OF(steps); i++)
+        assert_int_equal(restore(&header, blob, steps[i], file->size, file), TSR_OK);
+    assert_int_equal(restore(&header, blob, blob.size, file->size - 1, NULL), TSR_ERROR_CORRUPT);
+    header.room--;
+    assert_int_equal(restore(&header, blob, blob.size, file->size, NULL), TSR_ERROR_CORRUPT);
+    tsr_bytes_free(&blob);
+    tsr_bytes_free(file);
+    file->limit = LIMIT;
+}
+
+TEST(jpeg)
+{
+    struct rng r = {1};
+    struct tsr_bytes file = {.limit = LIMIT};
+    for (unsigned rows = 10; rows < 30; rows++) {
+        put_jpeg(&file, rows, &r);
+        if (rows % 2) put(&file, "after the end", 13);
+        check(&file, TSR_KIND_OTHER, 1, 0, 0);
+    }
+}
+
+TEST(gzip)
+{
+    struct rng r = {2};
+    struct tsr_bytes file = {.limit = LIMIT};
+    for (int level = 1; level <= 9; level++)
+        for (int flags = 0; flags < 32; flags += 2) {
+            put_gzip(&file, level, flags, 2000, &r);
+            check(&file, TSR_KIND_OTHER, 0, 1, 2);
+        }
+    for (int members = 2; members < 5; members++) {
+        for (int i = 0; i < members; i++) put_gzip(&file, 6, NAME, i == 1 ? 0 : 2000, &r);
+        put(&file, "after the end", 13);
+        check(&file, TSR_KIND_OTHER, 0, members, members + 1);
+    }
+    put_gzip(&file, 6, 0, 3000, &r);
+    const size_t whole = file.size;
+    put_gzip(&file, 6, 0, 3000, &r);
+    file.size = whole + 1000; /* the second one is cut */
+    check(&file, TSR_KIND_OTHER, 0, 1, 2);
+}
+
+TEST(dicom)
+{
+    struct rng r = {3};
+    struct tsr_bytes file = {.limit = LIMIT};
+    for (int i = 0; i < 10; i++) {
+        put_dicom(&file, &r);
+        check(&file, TSR_KIND_DICOM, 3, 0, 4);
+    }
+}
+
+/* What does not become smaller, or has no stream that is whole, is verbatim. */
+TEST(not_packed)
+{
+    struct rng r = {4};
+    struct tsr_bytes file = {.limit = LIMIT};
+    struct tsr_source *source;
+    struct tsr_input *input;
+    for (int i = 0; i < 6; i++) {
+        struct tsr_error error = {0};
+        if (i < 3) put(&file, i == 0 ? "\x1f\x8b\x08" : i == 1 ? "\xff\xd8\xff" : "any", 3);
+        for (int k = 0; k < 3000 && i < 3; k++) put_u8(&file, (unsigned)rng_next(&r) & 255);
+        if (i == 3) put_gzip(&file, 6, 0, 100, &r);
+        if (i == 4) put_gzip(&file, 6, NAME | EXTRA, 3000, &r);
+        if (i == 5) put_jpeg(&file, 20, &r);
+        if (i >= 4) file.size = i == 4 ? 18 : 300;
+        const enum tsr_status status = open_packed(file, TSR_KIND_OTHER, &input, &source, &error);
+        expect(status == TSR_ERROR_CORRUPT && !source && error.text[0], "%d: %s", i, error.text);
+        tsr_input_close(input);
+        tsr_bytes_free(&file);
+    }
+}
+
+/* ---- Sources ----------------------------------------------------------------------------------------------- */
+
+static enum tsr_status grant(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error)
+{
+    (void)account;
+    (void)bytes;
+    (void)error;
+    return TSR_OK;
+}
+
+static enum tsr_status refuse(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,
+                              struct tsr_error *error)
+{
+    (void)account;
+    (void)image;
+    return bytes > 0 ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory") : TSR_OK;
+}
+
+TEST(sources)
+{
+    struct rng r = {5};
+    struct tsr_bytes file = {.limit = LIMIT};
+    put_jpeg(&file, 20, &r);
+    for (int i = 0; i < 4; i++) {
+        struct tsr_memory_account account = {grant, refuse};
+        struct tsr_input *input = must(tsr_input_from_memory(file.bytes, file.size, "file"));
+        const struct tsr_source_options options = {
+            .packs = i != 1, .verbatim = i == 2, .reason = i == 2 ? "I say so" : NULL};
+        struct tsr_source *source;
+        if (i == 3) tsr_input_set_account(input, &account);
+        assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
+        const struct tsr_header *const h = &source->header;
+        expect(h->restore == (i == 0 ? TSR_RESTORE_PACKED : TSR_RESTORE_VERBATIM), "case %d", i);
+        assert_true(!tsr_has_frames(h) && h->exact && h->image.frames == 0);
+        assert_string_equal(h->reason, i == 2 ? "I say so" : "it is no PNG, PNM or DICOM file");
+        tsr_source_close(source);
+        tsr_input_close(input);
+    }
+    tsr_bytes_free(&file);
+}
+
+/* ---- Damage ------------------------------------------------------------------------------------------------ */
+
+TEST(damaged_pieces)
+{
+    struct rng r = {6};
+    int refused = 0;
+    for (int i = 0; i < 30; i++) {
+        struct tsr_bytes file = {.limit = LIMIT};
+        struct tsr_header header;
+        int counts[3];
+        if (i % 3 == 0) put_jpeg(&file, 15, &r);
+        if (i % 3 == 1) put_gzip(&file, 6, NAME, 3000, &r);
+        if (i % 3 == 2) put_dicom(&file, &r);
+        struct tsr_bytes blob = pack(file, i % 3 == 2 ? TSR_KIND_DICOM : TSR_KIND_OTHER, &header, counts);
+        for (int k = 0; k < 200; k++) {
+            struct tsr_bytes bad = {.limit = LIMIT};
+            put(&bad, blob.bytes, k % 4 ? blob.size : rng_below(&r, (uint32_t)blob.size));
+            const size_t near = k % 2 ? 60 : bad.size;
+            for (int f = 0; f < k % 3 && bad.size > 0; f++)
+                bad.bytes[rng_below(&r, (uint32_t)(near < bad.size ? near : bad.size))] ^=
+                    (uint8_t)(1u << rng_below(&r, 8));
+            refused += restore(&header, bad, 1 + rng_below(&r, 500), file.size + 100, NULL) != TSR_OK;
+            tsr_bytes_free(&bad);
+        }
+        tsr_bytes_free(&blob);
+        tsr_bytes_free(&file);
+    }
+    expect(refused > 2000, "only %d are refused", refused);
+}
+
+/* Sizes that no file has are refused before memory is taken for them. */
+TEST(hostile_sizes)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } blobs[] = {
+        {"\3\1a", 3},                                                                /* unknown kind */
+        {"\0\0", 2},                                                                 /* nothing */
+        {"\1\0", 2},                                                                 /* an empty JPEG */
+        {"\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 11},                            /* 2^64 - 1 bytes */
+        {"\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\1a", 13},                       /* no varint */
+        {"\1\x80\x80\x80\x80\x10zz", 8},                                             /* 4 GiB of packed JPEG */
+        {"\2\x80\x80\x80\x80\x10\1zz", 9},                                           /* 4 GiB of plain bytes */
+        {"\2\1\x80\x80\x80\x80\x10zz", 9},                                           /* 4 GiB of residue */
+        {"\2\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x7fz", 18}, /* sums overflow */
+        {"\0\3ab", 4},                                                               /* the end is missing */
+        {"\0", 1},                                                                   /* half a head */
+        {"\2\0\0", 3},                                                               /* no residue */
+        {"\1\1\0", 3},                                                               /* no JPEG */
+    };
+    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = 1 << 20};
+    for (size_t i = 0; i < COUNT_OF(blobs); i++)
+        for (size_t step = 1; step <= blobs[i].size; step++) {
+            const struct tsr_bytes blob = {.bytes = (uint8_t *)(uintptr_t)blobs[i].bytes, .size = blobs[i].size};
+            expect(restore(&header, blob, step, 1 << 20, NULL) == TSR_ERROR_CORRUPT, "case %zu", i);
+        }
+    const struct tsr_bytes empty = {0};
+    assert_int_equal(restore(&header, empty, 1, 10, &empty), TSR_OK);
+    assert_true(tsr_unpacking_memory(UINT64_MAX, 5) >= UINT64_MAX / 2);
+    assert_true(tsr_unpacking_memory(5, UINT64_MAX) >= UINT64_MAX / 2);
+}
+
+/* A suffix or residues are not a packed file's. */
+TEST(other_blobs)
+{
+    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = 1 << 20};
+    for (int blob = TSR_BLOB_SUFFIX; blob < TSR_BLOB_COUNT; blob++) {
+        struct tsr_output *output = must(tsr_output_to_memory());
+        struct tsr_restorer *restorer;
+        assert_int_equal(tsr_restorer_create(&header, output, &restorer, NULL), TSR_OK);
+        assert_int_equal(tsr_restore_blob(restorer, (enum tsr_blob)blob, "\0\1a", 3, NULL), TSR_ERROR_CORRUPT);
+        tsr_restorer_free(restorer);
+        tsr_output_close(output);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jpeg),          cmocka_unit_test(gzip),        cmocka_unit_test(dicom),
+        cmocka_unit_test(not_packed),    cmocka_unit_test(sources),     cmocka_unit_test(damaged_pieces),
+        cmocka_unit_test(hostile_sizes), cmocka_unit_test(other_blobs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
