@@ -141,7 +141,7 @@ TEST(headers_out_of_range)
         enum tsr_status status;
     } cases[] = {
         {0, 0, TSR_ERROR_VERSION},   {0, 2, TSR_ERROR_VERSION},     {0, 4, TSR_ERROR_VERSION},
-        {1, 4, TSR_ERROR_VERSION},   {2, 5, TSR_ERROR_VERSION},     {2, 6, TSR_ERROR_VERSION},
+        {1, 4, TSR_ERROR_VERSION},   {2, 5, TSR_ERROR_VERSION},     {2, 7, TSR_ERROR_VERSION},
         {2, 2, TSR_ERROR_VERSION},   {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},
         {3, 5, TSR_ERROR_CORRUPT},   {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},
         {14, 0, TSR_ERROR_USAGE},    {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},
