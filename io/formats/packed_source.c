@@ -298,37 +298,58 @@ static void close_packed(struct tsr_source *source)
 
 static const struct tsr_source_ops packed_ops = {read_blob, no_frame, NULL, close_packed};
 
-#if TSR_WITH_ZSTD
-/* Whether the blob, compressed as the container does it, is smaller than the file, which is compressed already. */
-static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)
+/* Reads bytes of the blob or, verbatim, of the file. */
+static void read_form(struct packed_source *s, bool verbatim, uint64_t offset, uint8_t *bytes, size_t size)
 {
-    enum { CHUNK = 1 << 20, LEVEL = 6 };
-    const size_t bound = ZSTD_compressBound(CHUNK);
-    uint8_t *const chunk = malloc(CHUNK + bound);
+    if (verbatim)
+        memcpy(bytes, s->file + offset, size);
+    else
+        read_blob(&s->base, TSR_BLOB_PREFIX, offset, bytes, size, NULL);
+}
+
+/* What the blob takes in a container, or the file would; no more than limit is looked at. 0: no memory. */
+static uint64_t stored_size(struct packed_source *s, bool verbatim, uint64_t limit)
+{
+    const uint64_t whole = verbatim ? s->size : s->blob_size;
+#if TSR_WITH_ZSTD
+    enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6 }; /* as the container's writer has them */
+    const size_t bound = ZSTD_compressBound(TSR_BLOB_CHUNK);
+    uint8_t *const chunk = malloc(TSR_BLOB_CHUNK + bound);
     ZSTD_CCtx *const context = tsr_take_compressor();
-    uint64_t size = LEAST_GAIN;
-    enum tsr_status status = chunk && context ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    for (uint64_t at = 0; status == TSR_OK && at < s->blob_size && size <= s->size; at += CHUNK) {
-        const size_t now = s->blob_size - at < CHUNK ? (size_t)(s->blob_size - at) : CHUNK;
-        status = read_blob(&s->base, TSR_BLOB_PREFIX, at, chunk, now, error);
-        const size_t made = ZSTD_compressCCtx(context, chunk + CHUNK, bound, chunk, now, LEVEL);
+    uint64_t size = 0;
+    for (uint64_t at = 0; chunk && context && at < whole && size <= limit; at += TSR_BLOB_CHUNK) {
+        const size_t now = whole - at < TSR_BLOB_CHUNK ? (size_t)(whole - at) : TSR_BLOB_CHUNK;
+        read_form(s, verbatim, at, chunk, now);
+        const size_t made = ZSTD_compressCCtx(context, chunk + TSR_BLOB_CHUNK, bound, chunk, now,
+                                              now <= SMALL ? SMALL_LEVEL : LARGE_LEVEL);
         size += ZSTD_isError(made) || made > now ? now : made;
     }
     tsr_give_compressor(context);
     free(chunk);
-    if (status != TSR_OK || size <= s->size) return status;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is larger");
-}
+    return size;
 #else
+    (void)limit;
+    (void)read_form;
+    return whole;
+#endif
+}
+
 static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)
 {
-    if (s->blob_size + LEAST_GAIN <= s->size) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is larger");
+    const uint64_t verbatim = stored_size(s, true, UINT64_MAX), packed = stored_size(s, false, verbatim);
+    if (verbatim == 0 || packed == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
+    return packed + LEAST_GAIN <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is no smaller");
 }
-#endif
 
-/* Claims what packing takes, and packs: the file, and what becomes of it while it grows, a stream that is made again,
- * and what its coder holds. Verifying takes no more than what is claimed. */
+/* What JPEG streams take, the largest of which takes this much to pack and to unpack: the file, its blob while that
+ * grows, and a stream that is made again. Verifying takes no more. */
+static uint64_t jpeg_claim(uint64_t size, uint64_t memory)
+{
+    const uint64_t packing = 5 * size + memory, verifying = tsr_unpacking_memory(2 * size + memory + memory / 32, size);
+    return packing > verifying ? packing : verifying;
+}
+
+/* Claims what packing takes, and packs. */
 static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct tsr_error *error)
 {
     struct tsr_input *const input = s->base.input;
@@ -337,7 +358,7 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
         const bool is_whole = is_jpeg(s->file, s->size);
         const uint64_t memory = is_whole ? tsr_jpeg_memory(s->file, s->size) : items_memory(s);
         if (memory == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no JPEG stream");
-        TSR_TRY(tsr_input_claim(input, NULL, 5 * size + 2 * memory, error));
+        TSR_TRY(tsr_input_claim(input, NULL, jpeg_claim(size, memory), error));
         TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
     } else if (is_gzip(s->file, s->size)) {
         const uint64_t plain = plain_limit(s);
