@@ -264,14 +264,15 @@ TEST(not_packed)
     struct tsr_bytes file = {.limit = LIMIT};
     struct tsr_source *source;
     struct tsr_input *input;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         struct tsr_error error = {0};
         if (i < 3) put(&file, i == 0 ? "\x1f\x8b\x08" : i == 1 ? "\xff\xd8\xff" : "any", 3);
         for (int k = 0; k < 3000 && i < 3; k++) put_u8(&file, (unsigned)rng_next(&r) & 255);
         if (i == 3) put_gzip(&file, 6, 0, 100, &r);
         if (i == 4) put_gzip(&file, 6, NAME | EXTRA, 3000, &r);
         if (i == 5) put_jpeg(&file, 30, &r);
-        if (i >= 4) file.size = i == 4 ? 18 : 300;
+        if (i == 4 || i == 5) file.size = i == 4 ? 18 : 300;
+        if (i == 6) put_gzip(&file, 0, 0, 3000, &r); /* stored: zstd makes as much of it as of plain bytes */
         const enum tsr_status status = open_packed(file, TSR_KIND_OTHER, &input, &source, &error);
         expect(status == TSR_ERROR_CORRUPT && !source && error.text[0], "%d: %s", i, error.text);
         tsr_input_close(input);
@@ -377,6 +378,9 @@ TEST(hostile_sizes)
             const struct tsr_bytes blob = {.bytes = (uint8_t *)(uintptr_t)blobs[i].bytes, .size = blobs[i].size};
             expect(restore(&header, blob, step, 1 << 20, NULL) == TSR_ERROR_CORRUPT, "case %zu", i);
         }
+    struct tsr_piece_head head;
+    size_t used;
+    assert_int_equal(tsr_get_piece_head((const uint8_t *)"\3\1\1", 3, &head, &used, NULL), TSR_ERROR_CORRUPT);
     const struct tsr_bytes empty = {0};
     assert_int_equal(restore(&header, empty, 1, 10, &empty), TSR_OK);
     assert_true(tsr_unpacking_memory(UINT64_MAX, 5) >= UINT64_MAX / 2);
