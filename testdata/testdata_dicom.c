@@ -359,6 +359,8 @@ static void put_stream(struct bytes *out, const struct dicom *dicom, const struc
         put_rle_frame(out, dicom, planes);
     else if (dicom->syntax == DICOM_JPEG_LS)
         jpeg_put_ls(out, planes, dicom->kind->components, dicom->kind->bits_stored);
+    else if (dicom->syntax == DICOM_JPEG)
+        jpeg_put_lossy(out, dicom->columns / 8, dicom->rows / 8, (uint64_t)frame);
     else
         jpeg_put_lossless(out, planes, dicom->kind->components, dicom->kind->bits_stored);
     if (out->size % 2) bytes_put_u8(out, 0);
