@@ -13,6 +13,7 @@
 enum {
     LEAST_STREAM = 256, /* bytes of a stream that is looked at: smaller ones do not pay */
     LEAST_GAIN = 64,    /* bytes that a file becomes smaller by at least */
+    MOST_FAILURES = 64, /* streams that cannot be packed: then no more are tried, of a file that has many by design */
     ITEM_HEAD = 8,      /* of DICOM */
     GZIP_HEAD = 10,
     GZIP_TAIL = 8
@@ -39,6 +40,7 @@ struct packed_source {
     struct piece *pieces;
     size_t count, capacity;
     uint64_t room, blob_size;
+    int failures; /* streams that could not be packed */
 };
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------ */
@@ -131,6 +133,7 @@ static enum tsr_status put_jpeg(struct packed_source *s, size_t start, size_t si
     const enum tsr_status status = pack_jpeg(s->file + start, size, &packed, &blocks, error);
     if (status == TSR_OK) return put_stream(s, start, start + size, TSR_PIECE_JPEG, blocks, &packed, &none, error);
     tsr_bytes_free(&packed);
+    s->failures++;
     return status == TSR_ERROR_CORRUPT ? TSR_OK : status;
 }
 
@@ -153,7 +156,8 @@ static bool next_item(const struct packed_source *s, size_t at, size_t *start, s
 
 static enum tsr_status put_items(struct packed_source *s, struct tsr_error *error)
 {
-    for (size_t at = 0, start, size; next_item(s, at, &start, &size); at = start + size)
+    size_t start, size;
+    for (size_t at = 0; s->failures < MOST_FAILURES && next_item(s, at, &start, &size); at = start + size)
         TSR_TRY(put_jpeg(s, start, size, error));
     return TSR_OK;
 }

@@ -51,6 +51,7 @@ static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind, 
 {
     struct tsr_error error = {0};
     const enum tsr_status status = tsr_packed_open(input, kind, reason->text, source, &error);
+    if (status != TSR_OK) tsr_input_drop_held(input); /* which is not claimed for verbatim files */
     if (status == TSR_ERROR_CORRUPT || status == TSR_ERROR_LIMIT) return TSR_ERROR_CORRUPT;
     if (status != TSR_OK) *reason = error;
     return status;
