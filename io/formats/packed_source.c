@@ -235,12 +235,12 @@ static enum tsr_status put_members(struct packed_source *s, uint64_t limit, stru
     return TSR_OK;
 }
 
-/* The most plain bytes that are made of a file. Of one member, its last four bytes say how many they are. */
+/* The most plain bytes that are made of a file. Of one member, its last four bytes say how many they are. A file of
+ * several, or with bytes after them, may get too few: then some of its members stay bytes. */
 static uint64_t plain_limit(const struct packed_source *s)
 {
-    const uint64_t size = s->size, said = tsr_read_u32(s->file + s->size - 4), least = 4 * size + (1 << 16),
-                   wanted = said > least ? said : least, most = PLAIN_FREE + PLAIN_RATIO * size;
-    const uint64_t limit = wanted < most ? wanted : most;
+    const uint64_t size = s->size, said = tsr_read_u32(s->file + s->size - 4), most = PLAIN_FREE + PLAIN_RATIO * size;
+    const uint64_t wanted = said >= size ? said : 4 * size + (1 << 16), limit = wanted < most ? wanted : most;
     return limit < PLAIN_LIMIT ? limit : PLAIN_LIMIT;
 }
 
