@@ -149,7 +149,7 @@ struct ref_output;
 /* If path is null, nothing is written, but size and hash are made. */
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only);
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
-/* 4.4: blob 2, before the first frame. The bytes must stay. */
+/* 4.3, 4.4: blob 2, before the first frame. The bytes must stay. */
 void ref_output_records(struct ref_output *out, const uint8_t *records, size_t size);
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
 bool ref_output_samples_end(struct ref_output *out); /* after the last frame */
@@ -164,6 +164,13 @@ bool ref_check_encapsulated(const struct ref_header *header);
 /* Makes the items of the frame whose record is the next of records. */
 bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, struct ref_bytes *records, ref_sink *put,
                      void *to);
+
+/* ---- 4.3 PNG (ref_png.c) ---- */
+
+bool ref_check_png(const struct ref_header *header);
+/* The IDAT chunks, in memory of ref_alloc(). */
+bool ref_png_chunks(const struct ref_header *header, const uint8_t *raster, const uint8_t *residue, size_t residue_size,
+                    uint8_t **chunks, size_t *size);
 
 /* ---- All of a file, or of a member (ref_file.c) ---- */
 

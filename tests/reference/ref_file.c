@@ -12,11 +12,16 @@ static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint3
     return ref_output_frame(out, raster);
 }
 
+static bool has_residues(const struct ref_header *h)
+{
+    return h->restore == REF_ENCAPSULATED || (h->restore == REF_PNG && h->exact);
+}
+
 /* 3.3: the blobs that a restore may have. */
 static bool check_blob(const struct ref_header *h, unsigned blob)
 {
     if (blob == 1 && h->restore == REF_VERBATIM) return ref_fail("a verbatim file has a suffix");
-    if (blob == 2 && h->restore != REF_ENCAPSULATED) return ref_fail("a file without streams has residues");
+    if (blob == 2 && !has_residues(h)) return ref_fail("a file without streams has residues");
     return true;
 }
 
@@ -167,7 +172,7 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     at.hashes = ref_alloc(at.of_frames, 16);
     at.raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
     struct ref_piece prefix, suffix;
-    if (h->restore == REF_ENCAPSULATED && !read_records(part, out)) return false;
+    if (has_residues(h) && !read_records(part, out)) return false;
     if (!output_blobs(part, out, 0, &prefix)) return false;
     for (size_t i = part->first; i < part->end; i++)
         if (!decode_section(part, i, out, &at)) return false;

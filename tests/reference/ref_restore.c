@@ -21,7 +21,7 @@ struct ref_output {
     uint64_t plain_left;
     const uint8_t *tail;
     size_t tail_size;
-    struct ref_bytes records; /* 4.4 */
+    struct ref_bytes records; /* 4.3, 4.4 */
 #ifdef REF_WITH_ZLIB
     bool deflating;
     z_stream stream;
@@ -75,128 +75,6 @@ static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
     return put(out, data, size);
 }
 
-/* ---- 4.3 PNG: IDAT chunks with the raster. Each row has filter 0. ---- */
-
-#ifdef REF_WITH_ZLIB
-static bool put_chunk(struct ref_output *out, const char *type, const uint8_t *data, size_t size)
-{
-    uint8_t number[4];
-    for (int i = 0; i < 4; i++) number[i] = (uint8_t)(size >> (24 - 8 * i));
-    if (!put(out, number, 4) || !put(out, type, 4) || !put(out, data, size)) return false;
-    uLong crc = crc32(crc32(0, NULL, 0), (const Bytef *)type, 4);
-    if (size > 0) crc = crc32(crc, data, (uInt)size);
-    for (int i = 0; i < 4; i++) number[i] = (uint8_t)(crc >> (24 - 8 * i));
-    return put(out, number, 4);
-}
-
-/* Writes the rows of a reduced image or of the whole one: columns x0, x0 + dx, ..., rows y0, y0 + dy, ... Returns their
- * bytes. */
-static size_t filter_rows(const struct ref_header *h, const uint8_t *raster, uint32_t x0, uint32_t y0, uint32_t dx,
-                          uint32_t dy, uint8_t *to)
-{
-    size_t at = 0;
-    unsigned bytes = h->allocated / 8;
-    if (x0 >= h->columns) return 0; /* an empty pass has no rows */
-    for (uint32_t y = y0; y < h->rows; y += dy) {
-        to[at++] = 0;
-        size_t bit = 0;
-        for (uint32_t x = x0; x < h->columns; x += dx)
-            for (unsigned c = 0; c < h->components; c++) {
-                const uint8_t *from = raster + (((size_t)y * h->columns + x) * h->components + c) * bytes;
-                if (bytes == 2) {
-                    to[at + bit / 8] = from[h->big_endian ? 0 : 1];
-                    to[at + bit / 8 + 1] = from[h->big_endian ? 1 : 0];
-                } else {
-                    to[at + bit / 8] |= (uint8_t)(from[0] << (8 - h->stored - bit % 8));
-                }
-                bit += h->stored;
-            }
-        at += (bit + 7) / 8;
-    }
-    return at;
-}
-
-/* Turns the same rows into samples again. Returns their bytes. */
-static size_t unfilter_rows(const struct ref_header *h, const uint8_t *rows, uint32_t x0, uint32_t y0, uint32_t dx,
-                            uint32_t dy, uint8_t *raster)
-{
-    if (x0 >= h->columns) return 0;
-    size_t at = 0, row = ((size_t)((h->columns - x0 + dx - 1) / dx) * h->components * h->stored + 7) / 8;
-    unsigned bytes = h->allocated / 8;
-    for (uint32_t y = y0; y < h->rows; y += dy, at += row + 1) {
-        struct ref_bits b = ref_string(rows + at + 1, row);
-        for (uint32_t x = x0; x < h->columns; x += dx)
-            for (unsigned c = 0; c < h->components; c++) {
-                uint8_t *to = raster + (((size_t)y * h->columns + x) * h->components + c) * bytes;
-                uint32_t sample = ref_u(&b, h->stored);
-                for (unsigned k = 0; k < bytes; k++)
-                    to[k] = (uint8_t)(sample >> 8 * (h->big_endian ? bytes - 1 - k : k));
-            }
-    }
-    return at;
-}
-
-static const uint32_t whole_image[1][4] = {{0, 0, 1, 1}};
-static const uint32_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
-                                     {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
-
-/* 4.3: IDAT chunks that were made are read again. */
-static bool check_idat(const struct ref_header *h, const uint8_t *packed, size_t packed_size, size_t size,
-                       const uint8_t *raster)
-{
-    uLongf got = (uLongf)size;
-    uint8_t *rows = ref_alloc(size, 1), *again = ref_alloc(ref_raster_size(h), 1);
-    if (uncompress(rows, &got, packed, (uLong)packed_size) != Z_OK || got != size)
-        return ref_fail("zlib does not read what it wrote");
-    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
-    size_t at = 0;
-    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
-        at += unfilter_rows(h, rows + at, passes[p][0], passes[p][1], passes[p][2], passes[p][3], again);
-    return (at == size && memcmp(again, raster, ref_raster_size(h)) == 0) ||
-           ref_fail("the chunks do not hold the raster");
-}
-
-static bool put_idat(struct ref_output *out, const uint8_t *raster)
-{
-    const struct ref_header *h = out->header;
-    size_t row = ((size_t)h->columns * h->components * h->stored + 7) / 8 + 1;
-    uint8_t *rows = ref_alloc(h->rows + 8, (row + 8) * 2); /* passes have at most twice the rows, and spare bits */
-    size_t size = 0;
-    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
-    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
-        size += filter_rows(h, raster, passes[p][0], passes[p][1], passes[p][2], passes[p][3], rows + size);
-    uLongf packed_size = compressBound((uLong)size);
-    uint8_t *packed = ref_alloc(packed_size, 1);
-    if (compress2(packed, &packed_size, rows, (uLong)size, 6) != Z_OK) return ref_fail("zlib's compress2 fails");
-    if (!check_idat(h, packed, (size_t)packed_size, size, raster)) return false;
-    for (size_t at = 0; at < packed_size;) {
-        size_t part = packed_size - at < (1u << 20) ? packed_size - at : (1u << 20);
-        if (!put_chunk(out, "IDAT", packed + at, part)) return false;
-        at += part;
-    }
-    return true;
-}
-#endif
-
-static bool check_png(const struct ref_header *h)
-{
-    if (h->parameter_count != 2) return ref_fail("the parameters of PNG are corrupt");
-    static const unsigned components[7] = {1, 0, 3, 1, 2, 0, 4};
-    unsigned type = h->parameters[0];
-    if (type > 6 || components[type] != h->components) return ref_fail("the colour type is wrong");
-    if (h->parameters[1] > 1) return ref_fail("the interlace method is unknown");
-    unsigned b = h->stored;
-    if (h->allocated != (b == 16 ? 16u : 8u) || (b != 1 && b != 2 && b != 4 && b != 8 && b != 16) || h->high != b - 1)
-        return ref_fail("the depth is wrong");
-    if (h->planar || h->is_signed || h->swapped || h->frames != 1 || (b == 16 && !h->big_endian))
-        return ref_fail("the layout is not one of PNG");
-#ifndef REF_WITH_ZLIB
-    return ref_fail("this program was built without zlib");
-#else
-    return true;
-#endif
-}
-
 /* ---- The parts of a file, in order ---- */
 
 static bool begin(struct ref_output *out)
@@ -205,7 +83,7 @@ static bool begin(struct ref_output *out)
     if (h->restore == REF_ENCAPSULATED && !ref_check_encapsulated(h)) return false;
     if (out->rasters_only) return h->restore != REF_VERBATIM || ref_fail("a verbatim file has no samples");
     if (h->restore == REF_VERBATIM || h->restore == REF_ENCAPSULATED) return true;
-    if (h->restore == REF_PNG) return check_png(h);
+    if (h->restore == REF_PNG) return ref_check_png(h);
     struct ref_bytes b = {.data = h->parameters, .size = h->parameter_count};
     if (h->restore == REF_DEFLATED) {
         out->plain_left = ref_varint(&b);
@@ -262,9 +140,12 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
     const struct ref_header *h = out->header;
     size_t size = ref_raster_size(h);
     if (out->rasters_only) return put(out, raster, size);
-#ifdef REF_WITH_ZLIB
-    if (h->restore == REF_PNG) return put_idat(out, raster);
-#endif
+    if (h->restore == REF_PNG) {
+        uint8_t *chunks;
+        size_t chunks_size;
+        return ref_png_chunks(h, raster, out->records.data, out->records.size, &chunks, &chunks_size) &&
+               put(out, chunks, chunks_size);
+    }
     if (h->restore == REF_ENCAPSULATED) return ref_encapsulate(h, raster, &out->records, put_item, out);
     if (h->allocated > 1) return put_inner(out, raster, size);
     /* 3.2: frames of one bit follow each other without padding. */

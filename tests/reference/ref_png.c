@@ -1,0 +1,309 @@
+/* FORMAT.md 4.3: IDAT chunks. */
+#include "ref_deflate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef REF_WITH_ZLIB
+#include <zlib.h>
+#endif
+
+static const uint32_t whole_image[1][4] = {{0, 0, 1, 1}};
+static const uint32_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                     {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+
+/* ---- Chunks (PNG specification, 5.3 and annex D) ---- */
+
+struct chunks {
+    uint8_t *bytes;
+    size_t size;
+};
+
+static uint8_t *put_number(uint8_t *to, uint32_t number)
+{
+    for (int i = 0; i < 4; i++) to[i] = (uint8_t)(number >> (24 - 8 * i));
+    return to + 4;
+}
+
+static uint32_t crc(const uint8_t *data, size_t size)
+{
+    uint32_t value = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        value ^= data[i];
+        for (int k = 0; k < 8; k++) value = value >> 1 ^ (value & 1 ? 0xedb88320 : 0);
+    }
+    return ~value;
+}
+
+/* There is room for 12 bytes more than the data. */
+static void put_chunk(struct chunks *chunks, const uint8_t *data, size_t size)
+{
+    uint8_t *to = put_number(chunks->bytes + chunks->size, (uint32_t)size);
+    memcpy(to, "IDAT", 4);
+    if (size > 0) memcpy(to + 4, data, size);
+    (void)put_number(to + 4 + size, crc(to, size + 4));
+    chunks->size += size + 12;
+}
+
+/* ---- Rows ---- */
+
+/* Writes the rows of a reduced image or of the whole one: columns x0, x0 + dx, ..., rows y0, y0 + dy, ... Returns their
+ * bytes. */
+static size_t filter_rows(const struct ref_header *h, const uint8_t *raster, uint32_t x0, uint32_t y0, uint32_t dx,
+                          uint32_t dy, uint8_t *to)
+{
+    size_t at = 0;
+    unsigned bytes = h->allocated / 8;
+    if (x0 >= h->columns) return 0; /* an empty pass has no rows */
+    for (uint32_t y = y0; y < h->rows; y += dy) {
+        to[at++] = 0;
+        size_t bit = 0;
+        for (uint32_t x = x0; x < h->columns; x += dx)
+            for (unsigned c = 0; c < h->components; c++) {
+                const uint8_t *from = raster + (((size_t)y * h->columns + x) * h->components + c) * bytes;
+                if (bytes == 2) {
+                    to[at + bit / 8] = from[h->big_endian ? 0 : 1];
+                    to[at + bit / 8 + 1] = from[h->big_endian ? 1 : 0];
+                } else {
+                    to[at + bit / 8] |= (uint8_t)(from[0] << (8 - h->stored - bit % 8));
+                }
+                bit += h->stored;
+            }
+        at += (bit + 7) / 8;
+    }
+    return at;
+}
+
+/* All rows without filters, in memory of ref_alloc(). */
+static uint8_t *all_rows(const struct ref_header *h, const uint8_t *raster, size_t *size)
+{
+    size_t row = ((size_t)h->columns * h->components * h->stored + 7) / 8 + 1;
+    uint8_t *rows = ref_alloc(h->rows + 8, (row + 8) * 2); /* passes have at most twice the rows, and spare bits */
+    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    *size = 0;
+    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
+        *size += filter_rows(h, raster, passes[p][0], passes[p][1], passes[p][2], passes[p][3], rows + *size);
+    return rows;
+}
+
+/* PNG specification, 9.4 */
+static int paeth(int a, int b, int c)
+{
+    int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);
+    return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
+}
+
+/* PNG specification, 9.2: to and row begin with the filter type. above is null for the first row of a pass. */
+static void filter_row(unsigned type, const uint8_t *row, const uint8_t *above, size_t size, size_t step, uint8_t *to)
+{
+    to[0] = (uint8_t)type;
+    for (size_t i = 1; i < size; i++) {
+        int a = i > step ? row[i - step] : 0, b = above ? above[i] : 0, c = above && i > step ? above[i - step] : 0;
+        int predictions[5] = {0, a, b, (a + b) / 2, paeth(a, b, c)};
+        to[i] = (uint8_t)(row[i] - predictions[type]);
+    }
+}
+
+/* Step 1 of 4.3: the plain bytes, in memory of ref_alloc(). types: each row's, or only one. */
+static uint8_t *plain_bytes(const struct ref_header *h, const uint8_t *rows, size_t size, const uint8_t *types,
+                            bool each)
+{
+    uint8_t *plain = ref_alloc(size, 1);
+    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    size_t at = 0, bits = h->components * h->stored, step = bits < 8 ? 1 : bits / 8;
+    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++) {
+        uint32_t x0 = passes[p][0], dx = passes[p][2];
+        if (x0 >= h->columns) continue;
+        size_t row = 1 + ((h->columns - x0 + dx - 1) / dx * bits + 7) / 8;
+        for (uint32_t y = passes[p][1]; y < h->rows; y += passes[p][3], at += row) {
+            filter_row(*types, rows + at, y == passes[p][1] ? NULL : rows + at - row, row, step, plain + at);
+            types += each;
+        }
+    }
+    return plain;
+}
+
+static uint32_t row_count(const struct ref_header *h)
+{
+    if (!h->parameters[1]) return h->rows;
+    uint32_t count = 0;
+    for (int p = 0; p < 7; p++)
+        if (adam7[p][0] < h->columns)
+            for (uint32_t y = adam7[p][1]; y < h->rows; y += adam7[p][3]) count++;
+    return count;
+}
+
+/* ---- The same chunks: bit 0 of flags is set ---- */
+
+struct residue {
+    uint64_t chunks, size;
+    struct ref_bytes sizes; /* if they are listed, else data is null */
+    const uint8_t *head, *tail, *filters;
+    uint64_t tail_size;
+    bool each; /* each row has a filter of its own */
+    struct ref_bytes deflated;
+};
+
+static bool read_residue(const struct ref_header *h, struct ref_bytes *b, struct residue *r)
+{
+    memset(r, 0, sizeof *r);
+    r->chunks = ref_varint(b);
+    r->size = ref_varint(b);
+    uint64_t listed = ref_varint(b);
+    if (b->bad || r->chunks < 1 || listed > 1 || r->size > INT32_MAX) return false;
+    if (listed) {
+        r->sizes = *b;
+        for (uint64_t i = 0; i + 1 < r->chunks; i++)
+            if (ref_varint(b) > INT32_MAX || b->bad) return false;
+    }
+    r->head = ref_take(b, 2);
+    r->tail_size = ref_varint(b);
+    r->tail = ref_take(b, r->tail_size);
+    r->filters = ref_take(b, 1);
+    if (b->bad) return false;
+    size_t types = 1;
+    if (r->filters[0] == 255) {
+        r->each = true;
+        types = row_count(h);
+        r->filters = ref_take(b, types);
+        if (b->bad) return false;
+    }
+    for (size_t i = 0; i < types; i++)
+        if (r->filters[i] > 4) return false;
+    r->deflated = (struct ref_bytes){.data = b->data + b->at, .size = ref_left(b)};
+    return true;
+}
+
+static uint32_t adler(const uint8_t *data, size_t size)
+{
+    uint32_t a = 1, b = 0;
+    for (size_t i = 0; i < size; i++) {
+        a = (a + data[i]) % 65521;
+        b = (b + a) % 65521;
+    }
+    return b << 16 | a;
+}
+
+/* Step 3. */
+static bool cut_stream(const uint8_t *stream, size_t size, struct residue *r, struct chunks *chunks)
+{
+    if (r->chunks - 1 > size && r->size > 0 && !r->sizes.data) return ref_fail("the chunks of PNG are too many");
+    uint64_t room = size;
+    for (uint64_t i = 0; i < r->chunks; i++) room += 12;
+    chunks->bytes = ref_alloc((size_t)room, 1);
+    size_t at = 0;
+    for (uint64_t i = 0; i + 1 < r->chunks; i++) {
+        uint64_t part = r->sizes.data ? ref_varint(&r->sizes) : r->size;
+        if (part > size - at) return ref_fail("the chunks of PNG are larger than the stream");
+        put_chunk(chunks, stream + at, (size_t)part);
+        at += (size_t)part;
+    }
+    if (size - at > INT32_MAX) return ref_fail("the last chunk of PNG is too large");
+    put_chunk(chunks, stream + at, size - at);
+    return true;
+}
+
+static bool same_chunks(const struct ref_header *h, const uint8_t *raster, struct ref_bytes residue,
+                        struct chunks *chunks)
+{
+    struct residue r;
+    if (!read_residue(h, &residue, &r)) return ref_fail("the residue of PNG is corrupt");
+    size_t size;
+    uint8_t *rows = all_rows(h, raster, &size);
+    uint8_t *plain = plain_bytes(h, rows, size, r.filters, r.each);
+    struct ref_deflate_out out = {.bits = 0};
+    for (int i = 0; i < 2; i++) ref_deflate_bits(&out, r.head[i], 8);
+    if (!ref_deflate(plain, size, r.deflated.data, r.deflated.size, &out)) return false;
+    uint32_t check = adler(plain, size);
+    for (int i = 0; i < 4; i++) ref_deflate_bits(&out, check >> (24 - 8 * i) & 255, 8);
+    for (uint64_t i = 0; i < r.tail_size; i++) ref_deflate_bits(&out, r.tail[i], 8);
+    return cut_stream(out.bytes, (size_t)(out.bits / 8), &r, chunks);
+}
+
+/* ---- Other chunks with the same samples: bit 0 of flags is not set. Each row has filter 0. ---- */
+
+#ifdef REF_WITH_ZLIB
+/* Turns the same rows into samples again. Returns their bytes. */
+static size_t unfilter_rows(const struct ref_header *h, const uint8_t *rows, uint32_t x0, uint32_t y0, uint32_t dx,
+                            uint32_t dy, uint8_t *raster)
+{
+    if (x0 >= h->columns) return 0;
+    size_t at = 0, row = ((size_t)((h->columns - x0 + dx - 1) / dx) * h->components * h->stored + 7) / 8;
+    unsigned bytes = h->allocated / 8;
+    for (uint32_t y = y0; y < h->rows; y += dy, at += row + 1) {
+        struct ref_bits b = ref_string(rows + at + 1, row);
+        for (uint32_t x = x0; x < h->columns; x += dx)
+            for (unsigned c = 0; c < h->components; c++) {
+                uint8_t *to = raster + (((size_t)y * h->columns + x) * h->components + c) * bytes;
+                uint32_t sample = ref_u(&b, h->stored);
+                for (unsigned k = 0; k < bytes; k++)
+                    to[k] = (uint8_t)(sample >> 8 * (h->big_endian ? bytes - 1 - k : k));
+            }
+    }
+    return at;
+}
+
+/* 4.3: IDAT chunks that were made are read again. */
+static bool check_idat(const struct ref_header *h, const uint8_t *packed, size_t packed_size, size_t size,
+                       const uint8_t *raster)
+{
+    uLongf got = (uLongf)size;
+    uint8_t *rows = ref_alloc(size, 1), *again = ref_alloc(ref_raster_size(h), 1);
+    if (uncompress(rows, &got, packed, (uLong)packed_size) != Z_OK || got != size)
+        return ref_fail("zlib does not read what it wrote");
+    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    size_t at = 0;
+    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
+        at += unfilter_rows(h, rows + at, passes[p][0], passes[p][1], passes[p][2], passes[p][3], again);
+    return (at == size && memcmp(again, raster, ref_raster_size(h)) == 0) ||
+           ref_fail("the chunks do not hold the raster");
+}
+
+static bool other_chunks(const struct ref_header *h, const uint8_t *raster, struct chunks *chunks)
+{
+    size_t size;
+    uint8_t *rows = all_rows(h, raster, &size);
+    uLongf packed_size = compressBound((uLong)size);
+    uint8_t *packed = ref_alloc(packed_size, 1);
+    if (compress2(packed, &packed_size, rows, (uLong)size, 6) != Z_OK) return ref_fail("zlib's compress2 fails");
+    if (!check_idat(h, packed, (size_t)packed_size, size, raster)) return false;
+    chunks->bytes = ref_alloc((size_t)packed_size + (packed_size / (1u << 20) + 1) * 12, 1);
+    for (size_t at = 0; at < packed_size;) {
+        size_t part = packed_size - at < (1u << 20) ? packed_size - at : (1u << 20);
+        put_chunk(chunks, packed + at, part);
+        at += part;
+    }
+    return true;
+}
+#endif
+
+bool ref_check_png(const struct ref_header *h)
+{
+    if (h->parameter_count != 2) return ref_fail("the parameters of PNG are corrupt");
+    static const unsigned components[7] = {1, 0, 3, 1, 2, 0, 4};
+    unsigned type = h->parameters[0];
+    if (type > 6 || components[type] != h->components) return ref_fail("the colour type is wrong");
+    if (h->parameters[1] > 1) return ref_fail("the interlace method is unknown");
+    unsigned b = h->stored;
+    if (h->allocated != (b == 16 ? 16u : 8u) || (b != 1 && b != 2 && b != 4 && b != 8 && b != 16) || h->high != b - 1)
+        return ref_fail("the depth is wrong");
+    if (h->planar || h->is_signed || h->swapped || h->frames != 1 || (b == 16 && !h->big_endian))
+        return ref_fail("the layout is not one of PNG");
+#ifndef REF_WITH_ZLIB
+    if (!h->exact) return ref_fail("this program was built without zlib");
+#endif
+    return true;
+}
+
+bool ref_png_chunks(const struct ref_header *h, const uint8_t *raster, const uint8_t *residue, size_t residue_size,
+                    uint8_t **bytes, size_t *size)
+{
+    struct chunks chunks = {NULL, 0};
+    bool good = false;
+    if (h->exact) good = same_chunks(h, raster, (struct ref_bytes){.data = residue, .size = residue_size}, &chunks);
+#ifdef REF_WITH_ZLIB
+    if (!h->exact) good = other_chunks(h, raster, &chunks);
+#endif
+    *bytes = chunks.bytes;
+    *size = chunks.size;
+    return good;
+}
