@@ -44,8 +44,7 @@ for TESSERA_FAULT_CALL in cudaMalloc cudaHostRegister cudaMemcpyAsync cudaMemset
     run 0 "$FAULTY" test -r --json --engine cuda set
     says_fallbacks $least 2
     run 0 "$FAULTY" decompress -r -q --engine cuda set -o back
-    for file in a.pgm b.ppm d.dcm; do cmp in/$file back/$file || bad "$TESSERA_FAULT_CALL: $file comes back wrong"; done
-    "$BIN/tsr_same_png" in/c.png back/c.png || bad "$TESSERA_FAULT_CALL: c.png comes back wrong"
+    for file in a.pgm b.ppm c.png d.dcm; do cmp in/$file back/$file || bad "$TESSERA_FAULT_CALL: $file comes back wrong"; done
 done
 rm -rf set
 run 0 "$FAULTY" compress -r -f --engine cuda --path transform in -o set

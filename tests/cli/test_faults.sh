@@ -55,14 +55,19 @@ for file in a.pgm b.ppm c.png $dicom; do
     run 0 "$TESSERA" test -q wrong.tsr
     export TESSERA_FAULT=restorer
     run 61 "$FAULTY" decompress wrong.tsr -o back
-    case $file in
-    *.png) says 'the restored PNG has other pixels' ;;
-    *) says 'the restored file is not the original' ;;
-    esac
+    says 'the restored file is not the original'
     [ -f back ] && bad "a wrong file was restored"
     unset TESSERA_FAULT
     rm -f back wrong.tsr
 done
+# A PNG with loss is read again when it is restored.
+run 0 "$TESSERA" compress -q --qp 20 c.png -o wrong.tsr
+export TESSERA_FAULT=restorer
+run 61 "$FAULTY" decompress wrong.tsr -o back
+says 'the restored PNG has other pixels'
+[ -f back ] && bad "a wrong file was restored"
+unset TESSERA_FAULT
+rm -f back wrong.tsr
 # Restored files that are not the original, lossy or recoded ones, are made twice to verify them.
 export TESSERA_FAULT=restorer
 for file in a.pgm b.ppm c.png $dicom; do

@@ -87,7 +87,7 @@ run 20 "$tsr" compress -q --update missing -o whole.tsr
 run 20 "$tsr" compress -q --rm --update missing -o whole.tsr
 run 0 "$tsr" compress --rm --update a
 grep -q '^1 file done before$' "$out" && grep -q '^    1 removed by an earlier run; ' "$out" || bad "what --rm has removed: $(cat "$out")"
-"$tsr" compress -q -f "$DATA/png/landscape_rgb.png" -o a.tsr && run 20 "$tsr" compress -q --rm --update a
+"$tsr" compress -q -f --recode "$DATA/dicom/forms/rle_16bit.dcm" -o a.tsr && run 20 "$tsr" compress -q --rm --update a
 "$tsr" compress -q -f --qp 20 "$grey" -o a.tsr && run 20 "$tsr" compress -q --rm --update a
 rm -f ./*
 

@@ -101,7 +101,11 @@ run 0 "$tsr" compress -f -r --max-error 2 kinds -o kinds_made
 grep -q 'what comes back: 2 lossy' "$out" || bad "loss is not said: $(cat "$out")"
 [ "$(grep -c 'lossy of [0-9]* bits: largest error [0-9]*, PSNR at least [0-9.]* dB' "$out")" -eq 2 ] || bad "depths are pooled: $(cat "$out")"
 run 0 "$tsr" compress -f "$png" -o p.tsr
-grep -q 'what comes back: 1 the same samples in a new file' "$out" || bad "a PNG: $(cat "$out")"
+grep -q 'what comes back: 1 the same file$' "$out" || bad "a PNG: $(cat "$out")"
+run 0 "$tsr" compress -f --qp 20 "$png" -o p.tsr
+grep -q 'what comes back: 1 lossy' "$out" || bad "a PNG with loss: $(cat "$out")"
+run 0 "$tsr" compress -f --recode "$DATA/dicom/forms/rle_16bit.dcm" -o p.tsr
+grep -q 'what comes back: 1 the same samples in a new file' "$out" || bad "--recode: $(cat "$out")"
 run 0 "$tsr" compress -f -v "$text" -o t.tsr
 grep -q 'stored as it is: it is no PNG' "$out" && grep -q 'the same file$' "$out" || bad "a verbatim file: $(cat "$out")"
 rm -rf kinds kinds_made p.tsr t.tsr
@@ -201,7 +205,7 @@ grep -q '^2 files tested' "$out" && grep -q 'a sample: 2 of 4 files' "$out" || b
 run 0 "$tsr" verify pick p9
 grep -q '^4 files compared' "$out" && grep -q 'all proven; what comes back: 4 the same file' "$out" || bad "verify: $(cat "$out")"
 cp "$png" pick/e.png && run 0 "$tsr" compress -q --update -r pick -o p9 && run 0 "$tsr" verify pick p9
-grep -q '4 the same file, 1 the same samples in a new file' "$out" || bad "verify of a PNG: $(cat "$out")"
+grep -q 'what comes back: 5 the same file' "$out" || bad "verify of a PNG: $(cat "$out")"
 run 0 "$tsr" compress -q -r --series p9.tsr pick && run 0 "$tsr" verify pick p9.tsr
 if [ "$(wc -l <"$err")" -eq 0 ] && "$tsr" compress -q -f --manifest m.txt "$text" -o t.tsr 2>/dev/null; then
     rm -f m.txt t.tsr
@@ -245,11 +249,14 @@ rm -rf pick p9 p9.tsr list list0 p8* m.txt cut.json
 mkdir -p gone/sub && cp "$grey" gone/a.pgm && cp "$png" gone/b.png && cp "$dicom" gone/sub/c.dcm && ln -s a.pgm gone/link
 cp -Rp gone kept
 run 0 "$tsr" compress -r --rm gone -o gone_made
-[ "$(cd gone && find . ! -type d | sort | tr '\n' ' ')" = './b.png ./link ' ] || bad "--rm left: $(find gone)"
-grep -q '2 originals removed' "$out" && grep -q '1 kept original: its .tsr restores the same samples in a new file' "$out" || bad "--rm says: $(cat "$out")"
+[ "$(cd gone && find . ! -type d | sort | tr '\n' ' ')" = './link ' ] || bad "--rm left: $(find gone)"
+grep -q '3 originals removed' "$out" || bad "--rm says: $(cat "$out")"
 run 0 "$tsr" decompress -q -r gone_made -o gone_back
-cmp kept/a.pgm gone_back/a.pgm && cmp kept/sub/c.dcm gone_back/sub/c.dcm || bad "what was removed does not come back"
+cmp kept/a.pgm gone_back/a.pgm && cmp kept/b.png gone_back/b.png && cmp kept/sub/c.dcm gone_back/sub/c.dcm || bad "what was removed does not come back"
 [ "$(find kept/sub/c.dcm -printf '%m %T@')" = "$(find gone_back/sub/c.dcm -printf '%m %T@')" ] || bad "time or permissions"
+cp "$DATA/dicom/forms/rle_16bit.dcm" recoded.dcm
+run 0 "$tsr" compress --recode --rm recoded.dcm -o recoded.tsr
+grep -q '1 kept original: its .tsr restores the same samples in a new file' "$out" && [ -f recoded.dcm ] || bad "--rm --recode says: $(cat "$out")"
 cp -p kept/a.pgm gone/a.pgm
 run 0 "$tsr" compress -r --rm --update gone -o gone_made
 [ ! -e gone/a.pgm ] && grep -q '2 compared with their .tsr files again' "$out" || bad "--rm --update: $(cat "$out")"

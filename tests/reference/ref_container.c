@@ -172,7 +172,7 @@ static bool check_flags(const struct ref_header *h, unsigned flags)
         good = !h->exact || !h->lossy;
         break;
     case REF_PNG:
-        good = h->exact != h->lossy;
+        good = !h->exact || !h->lossy;
         break;
     case REF_SERIES:
         good = !h->exact && !h->lossy;
