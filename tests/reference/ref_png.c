@@ -186,10 +186,8 @@ static uint32_t adler(const uint8_t *data, size_t size)
 /* Step 3. */
 static bool cut_stream(const uint8_t *stream, size_t size, struct residue *r, struct chunks *chunks)
 {
-    if (r->chunks - 1 > size && r->size > 0 && !r->sizes.data) return ref_fail("the chunks of PNG are too many");
-    uint64_t room = size;
-    for (uint64_t i = 0; i < r->chunks; i++) room += 12;
-    chunks->bytes = ref_alloc((size_t)room, 1);
+    if (r->chunks > INT32_MAX / 12) return ref_fail("the chunks of PNG are too many");
+    chunks->bytes = ref_alloc(size + (size_t)r->chunks * 12, 1);
     size_t at = 0;
     for (uint64_t i = 0; i + 1 < r->chunks; i++) {
         uint64_t part = r->sizes.data ? ref_varint(&r->sizes) : r->size;

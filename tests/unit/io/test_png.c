@@ -1,8 +1,11 @@
-/* PNG: every colour type and depth, plain and interlaced, against libpng's own writing and reading
- * (io/formats/png/png_source.c, io/formats/png/png_writer.c). FORMAT.md 4.3. */
+/* PNG: every colour type and depth, plain and interlaced, against libpng's own writing and reading; IDAT chunks of
+ * every shape (io/formats/png/). FORMAT.md 4.3. */
 #include "one_engine.h"
 
 #include <png.h>
+#include <zlib.h>
+
+#include "io/formats/png/png_idat.h"
 
 struct form {
     int type, depth, channels;
@@ -123,7 +126,7 @@ static void check_raster(struct bytes file, const struct form *f, uint32_t colum
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     const struct tsr_header *h = &source->header;
     const struct tsr_image *image = &h->image;
-    expect(h->restore == TSR_RESTORE_PNG && h->kind == TSR_KIND_PNG && !h->exact, "type %d, depth %d: %s", f->type,
+    expect(h->restore == TSR_RESTORE_PNG && h->kind == TSR_KIND_PNG && h->exact, "type %d, depth %d: %s", f->type,
            f->depth, h->reason);
     assert_true(image->columns == columns && image->rows == rows && image->frames == 1 &&
                 image->components == f->channels);
@@ -146,22 +149,24 @@ static void check_raster(struct bytes file, const struct form *f, uint32_t colum
     tsr_input_close(input);
 }
 
-/* The bytes outside the IDAT chunks. */
-static struct bytes rest_of(struct bytes file)
+/* The same file comes back. Returns whether it is coded. */
+static bool comes_back(struct bytes file, const char *what, size_t number)
 {
-    struct bytes rest = copy_bytes(file.data, 8);
-    for (size_t at = 8; at < file.size;) {
-        if (file.size - at == 8) {
-            append(&rest, file.data + at, 8); /* after IEND */
-            break;
-        }
-        const uint8_t *b = file.data + at;
-        const size_t length = 12 + ((size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3]);
-        assert_true(length <= file.size - at);
-        if (memcmp(b + 4, "IDAT", 4) != 0) append(&rest, b, length);
-        at += length;
-    }
-    return rest;
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
+    const struct bytes tsr = compress_bytes(engine, file, &coding);
+    struct sections s = split(tsr);
+    const uint8_t *header = s.section[0].body.data;
+    const bool coded = header[2] == TSR_RESTORE_PNG;
+    expect(coded ? (header[3] & 3) == 1 : header[2] == TSR_RESTORE_VERBATIM, "%s %zu: restore %u, flags %u", what,
+           number, header[2], header[3]);
+    free_sections(&s);
+    struct bytes restored;
+    bool damaged;
+    assert_int_equal(restore_bytes(engine, tsr.data, tsr.size, &restored, &damaged), TSR_OK);
+    expect(equal(restored, file), "%s %zu: another file comes back", what, number);
+    free(restored.data);
+    free(tsr.data);
+    return coded;
 }
 
 static void check_picture(struct rng *r, const struct form *f, uint32_t columns, uint32_t rows, bool interlaced)
@@ -172,24 +177,56 @@ static void check_picture(struct rng *r, const struct form *f, uint32_t columns,
     for (uint32_t y = 0; y < rows && bits % 8; y++) packed[y * pitch + pitch - 1] &= (uint8_t)(0xff00 >> bits % 8);
     const struct bytes file = write_png(f, columns, rows, interlaced, packed);
     check_raster(file, f, columns, rows, packed);
+    (void)comes_back(file, interlaced ? "interlaced form" : "form", (size_t)(f - forms));
+    free(file.data);
+    free(packed);
+}
 
-    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
-    const struct bytes tsr = compress_bytes(engine, file, &coding);
+static struct bytes lossy_bytes(struct bytes file, const struct tsr_coding *coding)
+{
+    const struct tsr_source_options options = {.may_lose = true};
+    struct tsr_input *input = must(tsr_input_from_memory(file.data, file.size, "png"));
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_source *source;
+    struct tsr_proof proof = {0};
+    struct tsr_encoded encoded = {0};
+    assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
+    source->header.coding = *coding;
+    source->header.exact = false;
+    assert_int_equal(tsr_resolve_coding(&source->header.coding, NULL), TSR_OK);
+    assert_int_equal(tsr_encode(engine, source, output, &proof, &encoded, NULL), TSR_OK);
+    const struct bytes tsr = bytes_of(output);
+    tsr_source_close(source);
+    tsr_output_close(output);
+    tsr_input_close(input);
+    return tsr;
+}
+
+/* With loss, the file has the same form, and the samples are near. */
+TEST(with_loss)
+{
+    const struct form *f = &forms[3];
+    enum { SIDE = 64 };
+    uint8_t packed[SIDE * SIDE];
+    for (int i = 0; i < SIDE * SIDE; i++) packed[i] = (uint8_t)(i % SIDE * 3 + i / SIDE + i * 7 % 5);
+    const struct bytes file = write_png(f, SIDE, SIDE, false, packed);
+    const struct tsr_coding coding = {
+        .path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .lossy = true, .max_error = 3};
+    const struct bytes tsr = lossy_bytes(file, &coding);
+    struct sections s = split(tsr);
+    const uint8_t *header = s.section[0].body.data;
+    expect(header[2] == TSR_RESTORE_PNG && (header[3] & 3) == 2, "restore %u, flags %u", header[2], header[3]);
+    free_sections(&s);
     struct bytes restored;
     bool damaged;
     assert_int_equal(restore_bytes(engine, tsr.data, tsr.size, &restored, &damaged), TSR_OK);
-    const struct bytes rest = rest_of(file), rest_restored = rest_of(restored);
-    expect(equal(rest, rest_restored), "type %d, depth %d: other chunks", f->type, f->depth);
-    uint8_t *again = read_png(restored, f, columns, rows);
-    expect(memcmp(again, packed, pitch * rows) == 0, "type %d, depth %d, %u x %u%s: other pixels", f->type, f->depth,
-           columns, rows, interlaced ? ", interlaced" : "");
+    assert_false(equal(restored, file));
+    uint8_t *again = read_png(restored, f, SIDE, SIDE);
+    for (int i = 0; i < SIDE * SIDE; i++) expect(abs(again[i] - packed[i]) <= 3, "sample %d", i);
     free(again);
-    free(rest.data);
-    free(rest_restored.data);
     free(restored.data);
     free(tsr.data);
     free(file.data);
-    free(packed);
 }
 
 TEST(every_form)
@@ -212,41 +249,282 @@ TEST(several_chunks)
     check_picture(&r, &forms[13], 257, 129, true);
 }
 
-/* A file that is cut anywhere, or has any byte changed, is kept verbatim, or comes back as a picture with the bytes
- * around it. */
+/* A file that is cut anywhere, or has any byte changed, comes back. */
 TEST(damaged)
 {
     struct rng r = {53};
     static const uint8_t packed[7 * 5];
     const struct bytes file = write_png(&forms[3], 7, 5, false, packed);
-    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
-    int kept = 0;
     for (size_t i = 0; i < 2 * file.size; i++) {
-        struct bytes b = copy_bytes(file.data, i < file.size ? i : file.size), restored;
-        bool damaged;
+        struct bytes b = copy_bytes(file.data, i < file.size ? i : file.size);
         if (i >= file.size) b.data[i - file.size] ^= (uint8_t)(1 + rng_below(&r, 255));
-        const struct bytes tsr = compress_bytes(engine, b, &coding);
-        assert_int_equal(restore_bytes(engine, tsr.data, tsr.size, &restored, &damaged), TSR_OK);
-        const bool same = equal(restored, b);
-        kept += same;
-        if (!same) {
-            const struct bytes rest = rest_of(b), rest_restored = rest_of(restored);
-            expect(equal(rest, rest_restored), "case %zu: other chunks", i);
-            free(rest.data);
-            free(rest_restored.data);
-        }
-        expect(same || i > file.size, "cut after %zu bytes: neither kept nor whole", i);
-        free(restored.data);
-        free(tsr.data);
+        (void)comes_back(b, "damaged", i);
         free(b.data);
     }
-    assert_true(kept > (int)file.size);
     free(file.data);
+}
+
+/* ---- Chunks and streams of every shape ---------------------------------------------------------------------- */
+
+/* An image of 8-bit grey or of fewer bits, as the plain bytes of its stream. */
+struct picture {
+    uint32_t columns, rows;
+    int depth;
+    bool interlaced;
+};
+static const struct picture plain_picture = {96, 64, 8, false};
+
+/* types: how many filter types the rows take in turn. spare: set spare bits in the last row. */
+static struct bytes plain_of(const struct picture *p, int types, bool spare)
+{
+    static const uint32_t passes[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                          {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    static const uint32_t whole[4] = {0, 0, 1, 1};
+    struct bytes plain = {NULL, 0};
+    uint32_t row = 0;
+    size_t bits = 0;
+    for (int i = 0; i < (p->interlaced ? 7 : 1); i++) {
+        const uint32_t *const pass = p->interlaced ? passes[i] : whole;
+        bits = (size_t)((p->columns + pass[2] - 1 - pass[0]) / pass[2]) * (size_t)p->depth;
+        for (uint32_t y = pass[1]; y < p->rows; y += pass[3], row++) {
+            const uint8_t type = (uint8_t)(row % (uint32_t)types);
+            append(&plain, &type, 1);
+            for (size_t x = 0; x < (bits + 7) / 8; x++) {
+                uint8_t byte = type == 0 ? (uint8_t)(x * 2 + row) : (uint8_t)((x * 7 + row) % 3);
+                if (x == bits / 8) byte &= (uint8_t)(0xff00 >> bits % 8);
+                append(&plain, &byte, 1);
+            }
+        }
+    }
+    if (spare) plain.data[plain.size - 1] |= 1;
+    return plain;
+}
+
+static struct bytes zlib_of(struct bytes plain, int level)
+{
+    uLongf size = compressBound(plain.size);
+    struct bytes stream = {must(malloc(size)), 0}, copy;
+    assert_int_equal(compress2(stream.data, &size, plain.data, plain.size, level), Z_OK);
+    copy = copy_bytes(stream.data, size);
+    free(stream.data);
+    return copy;
+}
+
+static void put_u32(struct bytes *file, size_t value)
+{
+    const uint8_t bytes[4] = {(uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value};
+    append(file, bytes, 4);
+}
+
+static void put_chunk(struct bytes *file, const char *type, const uint8_t *data, size_t size)
+{
+    put_u32(file, size);
+    append(file, type, 4);
+    if (size > 0) append(file, data, size);
+    put_u32(file, crc32(0, file->data + file->size - size - 4, (uInt)size + 4));
+}
+
+/* A PNG with this stream in chunks of these sizes, and one with the rest. first: where the first IDAT chunk stands. */
+static struct bytes png_of(const struct picture *p, struct bytes stream, const size_t *sizes, size_t count,
+                           size_t *first)
+{
+    struct bytes file = copy_bytes("\x89PNG\r\n\x1a\n", 8);
+    uint8_t head[13] = {0};
+    head[2] = (uint8_t)(p->columns >> 8);
+    head[3] = (uint8_t)p->columns;
+    head[6] = (uint8_t)(p->rows >> 8);
+    head[7] = (uint8_t)p->rows;
+    head[8] = (uint8_t)p->depth;
+    head[12] = p->interlaced;
+    put_chunk(&file, "IHDR", head, sizeof head);
+    if (first) *first = file.size;
+    size_t at = 0;
+    for (size_t i = 0; i < count; at += sizes[i++]) {
+        assert_true(sizes[i] <= stream.size - at);
+        put_chunk(&file, "IDAT", stream.data + at, sizes[i]);
+    }
+    put_chunk(&file, "IDAT", stream.data + at, stream.size - at);
+    put_chunk(&file, "IEND", NULL, 0);
+    append(&file, "behind", 6);
+    return file;
+}
+
+static void check_chunks(const struct picture *p, int types, int level, const size_t *sizes, size_t count,
+                         const char *what)
+{
+    const struct bytes plain = plain_of(p, types, false), stream = zlib_of(plain, level);
+    const struct bytes file = png_of(p, stream, sizes, count, NULL);
+    expect(comes_back(file, what, count), "%s %zu: it is not coded", what, count);
+    free(file.data);
+    free(stream.data);
+    free(plain.data);
+}
+
+TEST(sizes_of_chunks)
+{
+    static const size_t equal_sizes[] = {40, 40, 40, 40}, other[] = {40, 40, 41, 7}, none[] = {0, 0, 0},
+                        some[] = {0, 40, 0, 1}, head[] = {1, 1}, late[] = {40, 0};
+    check_chunks(&plain_picture, 1, 1, NULL, 0, "one chunk");
+    check_chunks(&plain_picture, 1, 1, equal_sizes, COUNT_OF(equal_sizes), "equal chunks");
+    check_chunks(&plain_picture, 1, 1, other, COUNT_OF(other), "other chunks");
+    check_chunks(&plain_picture, 1, 1, none, COUNT_OF(none), "empty chunks");
+    check_chunks(&plain_picture, 1, 1, some, COUNT_OF(some), "some empty chunks");
+    check_chunks(&plain_picture, 1, 1, head, COUNT_OF(head), "chunks within the head");
+    check_chunks(&plain_picture, 1, 1, late, COUNT_OF(late), "a late empty chunk");
+    const struct bytes plain = plain_of(&plain_picture, 1, false), stream = zlib_of(plain, 1);
+    check_chunks(&plain_picture, 1, 1, &stream.size, 1, "an empty last chunk");
+    free(stream.data);
+    free(plain.data);
+}
+
+TEST(filters)
+{
+    static const struct picture interlaced = {96, 64, 8, true}, thin = {1, 900, 8, true}, few = {99, 90, 2, false},
+                                bits = {331, 70, 1, true};
+    for (int types = 1; types <= 5; types++)
+        for (int level = 0; level < 10; level += 3) {
+            check_chunks(&plain_picture, types, level, NULL, 0, "plain");
+            check_chunks(&interlaced, types, level, NULL, 0, "interlaced");
+            check_chunks(&thin, types, 0, NULL, 0, "thin");
+            check_chunks(&few, types, 0, NULL, 0, "two bits");
+            check_chunks(&bits, types, 0, NULL, 0, "one bit");
+        }
+}
+
+/* Bytes after the zlib stream are kept; a CRC, a check or spare bits that cannot be made again keep the file verbatim.
+ */
+TEST(odd_streams)
+{
+    static const size_t sizes[] = {40, 40};
+    static const struct picture bits = {331, 70, 1, false};
+    const struct bytes plain = plain_of(&plain_picture, 5, false);
+    struct bytes stream = zlib_of(plain, 6);
+    size_t first;
+    struct bytes file = png_of(&plain_picture, stream, sizes, 2, &first);
+    for (size_t i = 0; i < 3; i++) { /* the CRC of each chunk */
+        const size_t crc = first + 8 + (i < 2 ? 40 : stream.size - 80);
+        file.data[crc + 3] ^= 1;
+        expect(!comes_back(file, "wrong CRC", i), "a wrong CRC: it is coded");
+        file.data[crc + 3] ^= 1;
+        first = crc + 4;
+    }
+    assert_true(comes_back(file, "right CRC", 0));
+    free(file.data);
+    stream.data[stream.size - 1] ^= 1;
+    file = png_of(&plain_picture, stream, NULL, 0, NULL);
+    assert_false(comes_back(file, "wrong check", 0));
+    stream.data[stream.size - 1] ^= 1;
+    free(file.data);
+    append(&stream, "after the zlib stream", 21);
+    file = png_of(&plain_picture, stream, sizes, 2, NULL);
+    assert_true(comes_back(file, "a tail", 0));
+    free(file.data);
+    free(stream.data);
+    free(plain.data);
+    for (int spare = 0; spare < 2; spare++) {
+        const struct bytes rows = plain_of(&bits, 1, spare);
+        stream = zlib_of(rows, 0);
+        file = png_of(&bits, stream, NULL, 0, NULL);
+        expect(comes_back(file, "spare bits", (size_t)spare) == !spare, "spare bits %d", spare);
+        free(file.data);
+        free(stream.data);
+        free(rows.data);
+    }
+}
+
+/* ---- Damaged residues --------------------------------------------------------------------------------------- */
+
+/* Writes the chunks of a residue. If that is done, they are chunks, whole and with their CRCs. */
+static bool write_chunks(const struct tsr_header *header, const uint8_t *raster, struct bytes residue, size_t limit)
+{
+    struct tsr_bytes chunks = {.limit = limit};
+    /* A copy of this size shows reads past the end. */
+    uint8_t *copy = must(malloc(residue.size + !residue.size));
+    if (residue.size > 0) memcpy(copy, residue.data, residue.size);
+    const enum tsr_status status = tsr_png_write_idat(header, raster, copy, residue.size, &chunks, NULL);
+    free(copy);
+    expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", status);
+    for (size_t at = 0; status == TSR_OK && at < chunks.size;) {
+        const uint8_t *b = chunks.bytes + at;
+        assert_true(chunks.size - at >= 12);
+        const size_t size = (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
+        assert_true(size <= chunks.size - at - 12 && memcmp(b + 4, "IDAT", 4) == 0);
+        const uint8_t *c = b + 8 + size;
+        assert_int_equal(crc32(0, b + 4, (uInt)size + 4),
+                         (uint32_t)c[0] << 24 | (uint32_t)c[1] << 16 | (uint32_t)c[2] << 8 | c[3]);
+        at += size + 12;
+    }
+    assert_true(chunks.size <= limit);
+    tsr_bytes_free(&chunks);
+    return status == TSR_OK;
+}
+
+static void damage_residue(const struct tsr_header *header, const uint8_t *raster, struct bytes residue, size_t limit)
+{
+    struct rng r = {54};
+    assert_true(write_chunks(header, raster, residue, limit));
+    assert_false(write_chunks(header, raster, residue, limit - 1));
+    for (size_t i = 0; i < residue.size; i++) {
+        (void)write_chunks(header, raster, (struct bytes){residue.data, i}, 2 * limit);
+        for (int k = 0; k < 12; k++) {
+            struct bytes b = copy_bytes(residue.data, residue.size);
+            b.data[i] = k < 8 ? b.data[i] ^ (uint8_t)(1 << k) : k == 8 ? 255 : (uint8_t)rng_next(&r);
+            (void)write_chunks(header, raster, b, 2 * limit);
+            free(b.data);
+        }
+    }
+    for (int i = 0; i < 2000; i++) { /* anything behind a beginning that is right */
+        struct bytes b = copy_bytes(residue.data, rng_below(&r, (uint32_t)(residue.size < 90 ? residue.size : 90)));
+        for (uint32_t left = rng_below(&r, 60); left > 0; left--) {
+            const uint8_t byte = (uint8_t)(rng_next(&r) & (rng_below(&r, 2) ? 255 : 7));
+            append(&b, &byte, 1);
+        }
+        (void)write_chunks(header, raster, b, 2 * limit);
+        free(b.data);
+    }
+}
+
+TEST(damaged_residues)
+{
+    static const size_t sizes[] = {40, 40, 13};
+    static const struct picture small = {24, 18, 8, true};
+    const struct tsr_source_options options = {0};
+    const struct bytes plain = plain_of(&small, 5, false);
+    struct bytes stream = zlib_of(plain, 6);
+    append(&stream, "tail", 4);
+    size_t first;
+    const struct bytes file = png_of(&small, stream, sizes, 2, &first);
+    const size_t size = stream.size + 3 * 12;
+    struct tsr_source *source;
+    struct tsr_input *input = must(tsr_input_from_memory(file.data, file.size, "png"));
+    assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
+    uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
+    struct tsr_bytes residue = {.limit = SIZE_MAX / 2};
+    assert_int_equal(tsr_png_read_idat(&source->header, file.data + first, size, raster, &residue, NULL), TSR_OK);
+    damage_residue(&source->header, raster, (struct bytes){residue.bytes, residue.size}, size);
+    /* Numbers of chunks that no file has. */
+    for (int i = 0; i < 2; i++) {
+        static const uint8_t many[2][12] = {{255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0, 0},
+                                            {255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0, 1}};
+        struct bytes b = copy_bytes(many[i], 12);
+        append(&b, residue.bytes + 3, residue.size - 3);
+        assert_false(write_chunks(&source->header, raster, b, 1 << 20));
+        free(b.data);
+    }
+    tsr_bytes_free(&residue);
+    free(raster);
+    tsr_source_close(source);
+    tsr_input_close(input);
+    free(file.data);
+    free(stream.data);
+    free(plain.data);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form), cmocka_unit_test(several_chunks),
-                                       cmocka_unit_test(damaged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form),      cmocka_unit_test(several_chunks),
+                                       cmocka_unit_test(with_loss),       cmocka_unit_test(damaged),
+                                       cmocka_unit_test(sizes_of_chunks), cmocka_unit_test(filters),
+                                       cmocka_unit_test(odd_streams),     cmocka_unit_test(damaged_residues)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }

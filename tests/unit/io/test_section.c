@@ -55,8 +55,8 @@ static struct tsr_header any_header(struct rng *r)
     h.kind = (enum tsr_kind)rng_below(r, 4);
     h.restore = rng_below(r, 6) ? (enum tsr_restore)rng_below(r, 5) : TSR_RESTORE_PACKED;
     h.id = rng_next(r);
-    /* Only a spliced file may be either. */
-    h.exact = h.restore == TSR_RESTORE_SPLICE ? rng_below(r, 2) : h.restore != TSR_RESTORE_PNG;
+    /* Only a spliced file and a PNG may be either. */
+    h.exact = (h.restore != TSR_RESTORE_SPLICE && h.restore != TSR_RESTORE_PNG) || rng_below(r, 2);
     if (!tsr_has_frames(&h)) {
         const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
         memset(h.reason, 'a' + (int)rng_below(r, 26), length);
