@@ -55,7 +55,7 @@ for file in a.pgm b.ppm c.png $dicom; do
     run 0 "$TESSERA" test -q wrong.tsr
     export TESSERA_FAULT=restorer
     run 61 "$FAULTY" decompress wrong.tsr -o back
-    says 'the restored file is not the original'
+    says 'the restored file is not the original\|the residue of a deflate stream is damaged'
     [ -f back ] && bad "a wrong file was restored"
     unset TESSERA_FAULT
     rm -f back wrong.tsr

@@ -36,9 +36,14 @@ for qp in $steps; do
             cmp "$file" "restored.$qp/$name" || bad "$name is lossless and differs"
             ;;
         false-png)
-            # There are many ways to write its IDAT chunks.
-            "$BIN/tsr_reference" "$coded" theirs && "$BIN/tsr_same_png" theirs "restored.$qp/$name" ||
-                bad "the reference decoder restores another $name"
+            # There are many ways to write its IDAT chunks. libpng does not read damaged files.
+            case $name in
+            png/damaged/*) ;;
+            *)
+                "$BIN/tsr_reference" "$coded" theirs && "$BIN/tsr_same_png" theirs "restored.$qp/$name" ||
+                    bad "the reference decoder restores another $name"
+                ;;
+            esac
             ;;
         false-*)
             "$BIN/tsr_reference" "$coded" theirs && cmp theirs "restored.$qp/$name" ||

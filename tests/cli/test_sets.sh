@@ -104,8 +104,6 @@ run 0 "$tsr" compress -f "$png" -o p.tsr
 grep -q 'what comes back: 1 the same file$' "$out" || bad "a PNG: $(cat "$out")"
 run 0 "$tsr" compress -f --qp 20 "$png" -o p.tsr
 grep -q 'what comes back: 1 lossy' "$out" || bad "a PNG with loss: $(cat "$out")"
-run 0 "$tsr" compress -f --recode "$DATA/dicom/forms/rle_16bit.dcm" -o p.tsr
-grep -q 'what comes back: 1 the same samples in a new file' "$out" || bad "--recode: $(cat "$out")"
 run 0 "$tsr" compress -f -v "$text" -o t.tsr
 grep -q 'stored as it is: it is no PNG' "$out" && grep -q 'the same file$' "$out" || bad "a verbatim file: $(cat "$out")"
 rm -rf kinds kinds_made p.tsr t.tsr
@@ -254,17 +252,14 @@ grep -q '3 originals removed' "$out" || bad "--rm says: $(cat "$out")"
 run 0 "$tsr" decompress -q -r gone_made -o gone_back
 cmp kept/a.pgm gone_back/a.pgm && cmp kept/b.png gone_back/b.png && cmp kept/sub/c.dcm gone_back/sub/c.dcm || bad "what was removed does not come back"
 [ "$(find kept/sub/c.dcm -printf '%m %T@')" = "$(find gone_back/sub/c.dcm -printf '%m %T@')" ] || bad "time or permissions"
-cp "$DATA/dicom/forms/rle_16bit.dcm" recoded.dcm
-run 0 "$tsr" compress --recode --rm recoded.dcm -o recoded.tsr
-grep -q '1 kept original: its .tsr restores the same samples in a new file' "$out" && [ -f recoded.dcm ] || bad "--rm --recode says: $(cat "$out")"
-cp -p kept/a.pgm gone/a.pgm
+cp -p kept/a.pgm kept/b.png gone
 run 0 "$tsr" compress -r --rm --update gone -o gone_made
-[ ! -e gone/a.pgm ] && grep -q '2 compared with their .tsr files again' "$out" || bad "--rm --update: $(cat "$out")"
+[ ! -e gone/a.pgm ] && [ ! -e gone/b.png ] && grep -q '2 compared with their .tsr files again' "$out" || bad "--rm --update: $(cat "$out")"
 # A .tsr of the same time and size that restores another file: nothing is removed.
-cp -p kept/a.pgm gone/a.pgm && printf 'Z' | dd of=gone/a.pgm bs=1 seek=500 conv=notrunc 2>/dev/null && touch -r gone_made/a.pgm.tsr gone/a.pgm
+cp -p kept/a.pgm kept/b.png gone && printf 'Z' | dd of=gone/a.pgm bs=1 seek=500 conv=notrunc 2>/dev/null && touch -r gone_made/a.pgm.tsr gone/a.pgm
 run 75 "$tsr" compress -q -r --rm --update gone -o gone_made
 says 'a.pgm: what comes back differs from gone/a.pgm from byte 500 on\|what comes back differs from gone/a.pgm from byte 500 on'
-[ -e gone/a.pgm ] || bad "--rm has removed what does not come back"
+[ -e gone/a.pgm ] && [ ! -e gone/b.png ] || bad "--rm has removed what does not come back, or keeps what does"
 run 0 "$tsr" compress -q --rm gone/link -o link.tsr
 [ -L gone/link ] && [ -e gone/a.pgm ] || bad "--rm has removed a link or its target"
 # A .tsr whose original may be gone is not replaced by that of another file.

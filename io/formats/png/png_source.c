@@ -136,7 +136,7 @@ static enum tsr_status read_pixels(struct png_source *s, bool may_lose, struct t
     const uint8_t *const chunks = s->file + s->first_idat;
     const size_t size = s->after_idat - s->first_idat;
     struct tsr_bytes again = {.limit = size};
-    s->residue.limit = size + 64;
+    s->residue.limit = size + 64 + 2 * (size_t)header->image.rows; /* each row, of each pass, may have its filter */
     s->raster = malloc(raster_bytes(&header->image));
     if (!s->raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", raster_bytes(&header->image));
     TSR_TRY(tsr_png_read_idat(header, chunks, size, s->raster, &s->residue, error));

@@ -140,15 +140,15 @@ TEST(headers_out_of_range)
         uint8_t value;
         enum tsr_status status;
     } cases[] = {
-        {0, 0, TSR_ERROR_VERSION},   {0, 2, TSR_ERROR_VERSION},     {0, 4, TSR_ERROR_VERSION},
-        {1, 4, TSR_ERROR_VERSION},   {2, 5, TSR_ERROR_VERSION},     {2, 7, TSR_ERROR_VERSION},
-        {2, 2, TSR_ERROR_VERSION},   {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},
-        {3, 5, TSR_ERROR_CORRUPT},   {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},
-        {14, 0, TSR_ERROR_USAGE},    {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},
-        {16, 12, TSR_ERROR_USAGE},   {16, 0, TSR_ERROR_USAGE},      {17, 0, TSR_ERROR_USAGE},
-        {17, 17, TSR_ERROR_USAGE},   {18, 10, TSR_ERROR_USAGE},     {18, 16, TSR_ERROR_USAGE},
-        {19, 32, TSR_ERROR_VERSION}, {20, 0x20, TSR_ERROR_VERSION}, {20, 3, TSR_ERROR_VERSION},
-        {21, 65, TSR_ERROR_CORRUPT}, {21, 1, TSR_ERROR_CORRUPT},
+        {0, 0, TSR_ERROR_VERSION},     {0, 2, TSR_ERROR_VERSION},  {0, 4, TSR_ERROR_VERSION},
+        {1, 4, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 7, TSR_ERROR_VERSION},
+        {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},  {3, 5, TSR_ERROR_CORRUPT},
+        {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},   {14, 0, TSR_ERROR_USAGE},
+        {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},   {16, 12, TSR_ERROR_USAGE},
+        {16, 0, TSR_ERROR_USAGE},      {17, 0, TSR_ERROR_USAGE},   {17, 17, TSR_ERROR_USAGE},
+        {18, 10, TSR_ERROR_USAGE},     {18, 16, TSR_ERROR_USAGE},  {19, 32, TSR_ERROR_VERSION},
+        {20, 0x20, TSR_ERROR_VERSION}, {20, 3, TSR_ERROR_VERSION}, {21, 65, TSR_ERROR_CORRUPT},
+        {21, 1, TSR_ERROR_CORRUPT},
     };
     struct tsr_header header, back;
     memset(&header, 0, sizeof header);
