@@ -402,18 +402,31 @@ TEST(sizes_of_chunks)
     free(plain.data);
 }
 
+/* Rows with spare bits have filter 0 here, as other filters would set these bits. */
 TEST(filters)
 {
-    static const struct picture interlaced = {96, 64, 8, true}, thin = {1, 900, 8, true}, few = {99, 90, 2, false},
-                                bits = {331, 70, 1, true};
-    for (int types = 1; types <= 5; types++)
-        for (int level = 0; level < 10; level += 3) {
+    static const struct picture interlaced = {96, 64, 8, true}, thin = {1, 900, 8, true}, low = {3, 2, 8, true},
+                                two_bits = {96, 70, 2, false}, spare_two = {99, 90, 2, true},
+                                spare_one = {331, 70, 1, false};
+    for (int level = 0; level < 10; level += 3) {
+        for (int types = 1; types <= 5; types++) {
             check_chunks(&plain_picture, types, level, NULL, 0, false, "plain");
             check_chunks(&interlaced, types, level, NULL, 0, false, "interlaced");
             check_chunks(&thin, types, level, NULL, 0, false, "thin");
-            check_chunks(&few, types, level, NULL, 0, false, "two bits");
-            check_chunks(&bits, types, level, NULL, 0, false, "one bit");
+            check_chunks(&low, types, level, NULL, 0, false, "low");
+            check_chunks(&two_bits, types, level, NULL, 0, false, "two bits");
         }
+        check_chunks(&spare_two, 1, level, NULL, 0, false, "two bits with spare bits");
+        check_chunks(&spare_one, 1, level, NULL, 0, false, "one bit with spare bits");
+    }
+}
+
+/* The reader's limit of a residue has room for a listed filter of each row, even if the stream is tiny. */
+TEST(many_filters)
+{
+    static const struct picture tall = {2, 3000, 8, false}, interlaced = {2, 3000, 8, true};
+    check_chunks(&tall, 2, 9, NULL, 0, false, "tall");
+    check_chunks(&interlaced, 2, 9, NULL, 0, false, "tall and interlaced");
 }
 
 /* Bytes after the zlib stream are kept; a CRC, a check or spare bits that cannot be made again keep the file verbatim.
@@ -547,9 +560,9 @@ TEST(damaged_residues)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form),      cmocka_unit_test(several_chunks),
-                                       cmocka_unit_test(with_loss),       cmocka_unit_test(damaged),
-                                       cmocka_unit_test(sizes_of_chunks), cmocka_unit_test(filters),
-                                       cmocka_unit_test(odd_streams),     cmocka_unit_test(damaged_residues)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_form),   cmocka_unit_test(several_chunks),  cmocka_unit_test(with_loss),
+        cmocka_unit_test(damaged),      cmocka_unit_test(sizes_of_chunks), cmocka_unit_test(filters),
+        cmocka_unit_test(many_filters), cmocka_unit_test(odd_streams),     cmocka_unit_test(damaged_residues)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
