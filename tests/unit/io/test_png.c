@@ -540,6 +540,18 @@ TEST(damaged_residues)
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2};
     assert_int_equal(tsr_png_read_idat(&source->header, file.data + first, size, raster, &residue, NULL), TSR_OK);
     damage_residue(&source->header, raster, (struct bytes){residue.bytes, residue.size}, size);
+    /* What is refused: no chunks, an unknown way to list sizes, a tail that is too long, unknown filters, too large a
+     * chunk. */
+    static const uint8_t changes[][2] = {{0, 0}, {2, 2}, {5, 127}, {10, 5}, {10, 254}, {11, 5}, {12, 255}, {1, 127}};
+    assert_int_equal(residue.bytes[0], 3);
+    assert_int_equal(residue.bytes[10], 255);
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        struct bytes b = copy_bytes(residue.bytes, residue.size);
+        b.data[changes[i][0]] = changes[i][1];
+        expect(!write_chunks(&source->header, raster, b, 2 * size), "byte %u is %u: it is taken", changes[i][0],
+               changes[i][1]);
+        free(b.data);
+    }
     /* Numbers of chunks that no file has. */
     for (int i = 0; i < 2; i++) {
         static const uint8_t many[2][12] = {{255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0, 0},
