@@ -350,6 +350,31 @@ static struct bytes png_of(const struct picture *p, struct bytes stream, const s
     return file;
 }
 
+/* Writes the chunks of a residue. If that is done, they are chunks, whole and with their CRCs. */
+static bool write_chunks(const struct tsr_header *header, const uint8_t *raster, struct bytes residue, size_t limit)
+{
+    struct tsr_bytes chunks = {.limit = limit};
+    /* A copy of this size shows reads past the end. */
+    uint8_t *copy = must(malloc(residue.size + !residue.size));
+    if (residue.size > 0) memcpy(copy, residue.data, residue.size);
+    const enum tsr_status status = tsr_png_write_idat(header, raster, copy, residue.size, &chunks, NULL);
+    free(copy);
+    expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", status);
+    for (size_t at = 0; status == TSR_OK && at < chunks.size;) {
+        const uint8_t *b = chunks.bytes + at;
+        assert_true(chunks.size - at >= 12);
+        const size_t size = (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
+        assert_true(size <= chunks.size - at - 12 && memcmp(b + 4, "IDAT", 4) == 0);
+        const uint8_t *c = b + 8 + size;
+        assert_int_equal(crc32(0, b + 4, (uInt)size + 4),
+                         (uint32_t)c[0] << 24 | (uint32_t)c[1] << 16 | (uint32_t)c[2] << 8 | c[3]);
+        at += size + 12;
+    }
+    assert_true(chunks.size <= limit);
+    tsr_bytes_free(&chunks);
+    return status == TSR_OK;
+}
+
 /* The chunks as pixels and a residue, and again. */
 static void check_idat(struct bytes file, size_t first, size_t size, const char *what, size_t number)
 {
@@ -362,6 +387,15 @@ static void check_idat(struct bytes file, size_t first, size_t size, const char 
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size};
     assert_int_equal(tsr_png_read_idat(&source->header, file.data + first, size, raster, &residue, NULL), TSR_OK);
     assert_int_equal(tsr_png_write_idat(&source->header, raster, residue.bytes, residue.size, &again, NULL), TSR_OK);
+    /* If all rows have filter 0 and nothing follows the stream, the residue says so in byte 6: no other type is taken.
+     */
+    for (uint32_t type = 5; type < 255 && residue.bytes[2] == 0 && residue.bytes[5] == 0 && residue.bytes[6] == 0;
+         type += 83) {
+        residue.bytes[6] = (uint8_t)type;
+        expect(!write_chunks(&source->header, raster, (struct bytes){residue.bytes, residue.size}, 2 * size),
+               "%s %zu: filter type %u is taken", what, number, type);
+        residue.bytes[6] = 0;
+    }
     expect(again.size == size && memcmp(again.bytes, file.data + first, size) == 0, "%s %zu: other chunks", what,
            number);
     tsr_bytes_free(&again);
@@ -471,31 +505,6 @@ TEST(odd_streams)
 }
 
 /* ---- Damaged residues --------------------------------------------------------------------------------------- */
-
-/* Writes the chunks of a residue. If that is done, they are chunks, whole and with their CRCs. */
-static bool write_chunks(const struct tsr_header *header, const uint8_t *raster, struct bytes residue, size_t limit)
-{
-    struct tsr_bytes chunks = {.limit = limit};
-    /* A copy of this size shows reads past the end. */
-    uint8_t *copy = must(malloc(residue.size + !residue.size));
-    if (residue.size > 0) memcpy(copy, residue.data, residue.size);
-    const enum tsr_status status = tsr_png_write_idat(header, raster, copy, residue.size, &chunks, NULL);
-    free(copy);
-    expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", status);
-    for (size_t at = 0; status == TSR_OK && at < chunks.size;) {
-        const uint8_t *b = chunks.bytes + at;
-        assert_true(chunks.size - at >= 12);
-        const size_t size = (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
-        assert_true(size <= chunks.size - at - 12 && memcmp(b + 4, "IDAT", 4) == 0);
-        const uint8_t *c = b + 8 + size;
-        assert_int_equal(crc32(0, b + 4, (uInt)size + 4),
-                         (uint32_t)c[0] << 24 | (uint32_t)c[1] << 16 | (uint32_t)c[2] << 8 | c[3]);
-        at += size + 12;
-    }
-    assert_true(chunks.size <= limit);
-    tsr_bytes_free(&chunks);
-    return status == TSR_OK;
-}
 
 static void damage_residue(const struct tsr_header *header, const uint8_t *raster, struct bytes residue, size_t limit)
 {
