@@ -247,9 +247,9 @@ static bool read_head(struct deflating *d, const struct ref_deflate_head *usual,
     }
     if (!read_ops(d, head)) return false;
     ref_usual_kinds(head);
+    head->kinds = ref_usual_kind_count(head); /* step 5: before other kinds */
     for (unsigned k = 0; k < 19; k++)
         if (bit(c, &h->same_kind)) head->kind[k] = (uint8_t)tree(c, h->kind, 3);
-    head->kinds = ref_usual_kind_count(head);
     if (bit(c, &h->sizes[2])) head->kinds = 4 + even(c, 4);
     return head->kinds <= 19;
 }
