@@ -112,7 +112,6 @@ static const struct kind kinds[] = {
     {"deflated", {"dicom/forms/explicit_little.dcm", NULL}, DEFLATED, false},
     {"rle", {"dicom/forms/rle_16bit.dcm", "dicom/forms/rle_fragments.dcm"}, AS_IT_IS, true},
     {"jpeg_lossless", {"dicom/forms/jpeg_lossless.dcm", "dicom/forms/jpeg_lossless_rgb.dcm"}, AS_IT_IS, true},
-    {"jpeg_ls", {"dicom/forms/jpeg_ls_fragments.dcm", "dicom/forms/jpeg_ls_rgb.dcm"}, AS_IT_IS, true},
     {"png", {"png/formats/rgb8.png", "png/interlaced/rgb8.png"}, AS_IT_IS, true},
     {"palette", {"png/formats/palette8.png", "png/interlaced/palette8.png"}, AS_IT_IS, false},
     {"pnm", {"pnm/texture_200.pgm", NULL}, AS_IT_IS, true},

@@ -51,11 +51,11 @@ static enum tsr_status list_fragments(struct encapsulated_source *s, size_t size
     if (!item_at(s->file, size, at, table)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no offset table");
     end = at = table->start + table->size;
     *count = 0;
-    while (item_at(s->file, size, end, &fragment)) {
+    while (*count < UINT32_MAX && item_at(s->file, size, end, &fragment)) {
         ++*count;
         end = fragment.start + fragment.size;
     }
-    s->fragment = malloc((*count + 1) * sizeof *s->fragment);
+    s->fragment = malloc(((size_t)*count + 1) * sizeof *s->fragment);
     if (!s->fragment) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u fragments", *count);
     for (uint32_t i = 0; i < *count; i++) {
         item_at(s->file, size, at, &s->fragment[i]);
@@ -216,11 +216,12 @@ static void close_encapsulated(struct tsr_source *source)
 
 static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated};
 
-/* What reading takes: the file, a stream joined and made again, residues, and the rasters that are kept, or one. */
+/* What reading takes: the file, the list of its fragments, a stream joined and made again, residues, and the rasters that
+ * are kept, or one. */
 static uint64_t memory_of(const struct tsr_image *image, uint64_t file_size)
 {
     const uint64_t raster = tsr_frame_bits(image) / 8, all = raster * image->frames;
-    return 4 * file_size + (all <= KEPT_BYTES ? all : raster);
+    return 6 * file_size + (all <= KEPT_BYTES ? all : raster);
 }
 
 static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)

@@ -149,6 +149,8 @@ static void check_records(struct bytes residues, const struct plan *plan)
     assert_true(!c.bad && c.at == c.size);
 }
 
+static char said[1024]; /* by the last restore */
+
 /* Restores a file from its parts. Any error but TSR_ERROR_CORRUPT fails the test. */
 static enum tsr_status restore(const struct tsr_header *header, struct bytes prefix, struct bytes residues,
                                const uint8_t *rasters, size_t raster_bytes, struct bytes suffix, struct bytes *file)
@@ -171,6 +173,7 @@ static enum tsr_status restore(const struct tsr_header *header, struct bytes pre
     if (status == TSR_OK) status = tsr_restore_end(restorer, &error);
     expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%s: %s", tsr_status_name(status),
            error.text);
+    snprintf(said, sizeof said, "%s", error.text);
     if (file) *file = bytes_of(output);
     tsr_restorer_free(restorer);
     tsr_output_close(output);
@@ -477,34 +480,37 @@ TEST(records_with_other_numbers)
     assert_true(own < 0x7f && p.residues.data[0] == 2 && p.residues.data[1] == 20 && p.residues.data[2] == own);
     const uint8_t size = (uint8_t)own;
     static const uint8_t none;
+    static const char exceeds[] = "exceed its stream", no_residue[] = "no valid residue", left[] = "belong to no frame";
     const struct {
         uint8_t bytes[16];
         size_t count;
-        bool is_good;
+        const char *why; /* NULL: it is good */
     } heads[] = {
-        {{2, 20, size}, 3, true},
-        {{1, size}, 2, true},
-        {{2, RLE_SIZE, size}, 3, true}, /* the last fragment is empty */
-        {{3, 20, 30, size}, 4, true},
-        {{2, RLE_SIZE + 1, size}, 3, false}, /* more than the stream */
-        {{3, 60, 60, size}, 4, false},
-        {{3, RLE_SIZE, 1, size}, 4, false},
-        {{2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, size}, 11, false},
-        {{0, size}, 2, false}, /* no fragment */
-        {{0, 20, size}, 3, false},
-        {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, size}, 10, false}, /* of fragments without sizes */
-        {{2, 20, (uint8_t)(size + 1)}, 3, false},                                  /* residues that are too long */
-        {{2, 20, 0x7f}, 3, false},
-        {{2, 20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 11, false},
-        {{2, 20, (uint8_t)(size - 1)}, 3, false}, /* residues that are too short */
-        {{2, 20, 0}, 3, false},
+        {{2, 20, size}, 3, NULL},
+        {{1, size}, 2, NULL},
+        {{2, RLE_SIZE, size}, 3, NULL}, /* the last fragment is empty */
+        {{3, 20, 30, size}, 4, NULL},
+        {{2, RLE_SIZE + 1, size}, 3, exceeds},
+        {{3, 60, 60, size}, 4, exceeds},
+        {{3, RLE_SIZE, 1, size}, 4, exceeds},
+        {{2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, size}, 11, exceeds},
+        {{0, size}, 2, no_residue},
+        {{0, 20, size}, 3, no_residue},
+        {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, size}, 10, no_residue}, /* sizes are missing */
+        {{2, 20, (uint8_t)(size + 1)}, 3, no_residue},
+        {{2, 20, 0x7f}, 3, no_residue},
+        {{2, 20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 11, no_residue},
+        {{2, 20, (uint8_t)(size - 1)}, 3, ""}, /* a residue that is too short */
+        {{2, 20, 0}, 3, ""},
     };
     for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        const char *const why = heads[i].why;
         struct bytes residues = copy_bytes(heads[i].bytes, heads[i].count);
         append(&residues, p.residues.data + 3, own);
-        expect(restore_with(&p, residues, NULL) == (heads[i].is_good ? TSR_OK : TSR_ERROR_CORRUPT), "case %zu", i);
+        const enum tsr_status status = restore_with(&p, residues, NULL);
+        expect(status == (why ? TSR_ERROR_CORRUPT : TSR_OK) && (!why || strstr(said, why)), "case %zu: %s", i, said);
         append(&residues, &none, 1);
-        expect(restore_with(&p, residues, NULL) == TSR_ERROR_CORRUPT, "case %zu with a byte more", i);
+        if (!why) expect(restore_with(&p, residues, NULL) && strstr(said, left), "case %zu, a byte more: %s", i, said);
         free(residues.data);
     }
     free_parts(&p);
