@@ -36,10 +36,10 @@ static void put_difference(struct scan *scan, int32_t difference)
     put_bits(scan, (uint32_t)low, category);
 }
 
-static void put_headers(struct bytes *out, const struct canvas *plane, int components, int bits)
+void jpeg_put_frame(struct bytes *out, unsigned marker, const struct canvas *plane, int components, int bits)
 {
     bytes_put_u16(out, true, 0xffd8);
-    bytes_put_u16(out, true, 0xffc3);
+    bytes_put_u16(out, true, marker);
     bytes_put_u16(out, true, (unsigned)(8 + 3 * components));
     bytes_put_u8(out, (unsigned)bits);
     bytes_put_u16(out, true, (unsigned)plane->rows);
@@ -49,11 +49,10 @@ static void put_headers(struct bytes *out, const struct canvas *plane, int compo
         bytes_put_u8(out, (unsigned)c);
         bytes_put_u16(out, true, 0x1100);
     }
-    bytes_put_u16(out, true, 0xffc4);
-    bytes_put_u16(out, true, 2 + 1 + 16 + CATEGORIES);
-    bytes_put_u8(out, 0);
-    for (int length = 1; length <= 16; length++) bytes_put_u8(out, length == CODE_BITS ? CATEGORIES : 0);
-    for (unsigned i = 0; i < CATEGORIES; i++) bytes_put_u8(out, i);
+}
+
+void jpeg_put_scan(struct bytes *out, int components)
+{
     bytes_put_u16(out, true, 0xffda);
     bytes_put_u16(out, true, (unsigned)(6 + 2 * components));
     bytes_put_u8(out, (unsigned)components);
@@ -61,6 +60,17 @@ static void put_headers(struct bytes *out, const struct canvas *plane, int compo
         bytes_put_u8(out, (unsigned)c);
         bytes_put_u8(out, 0);
     }
+}
+
+static void put_headers(struct bytes *out, const struct canvas *plane, int components, int bits)
+{
+    jpeg_put_frame(out, 0xffc3, plane, components, bits);
+    bytes_put_u16(out, true, 0xffc4);
+    bytes_put_u16(out, true, 2 + 1 + 16 + CATEGORIES);
+    bytes_put_u8(out, 0);
+    for (int length = 1; length <= 16; length++) bytes_put_u8(out, length == CODE_BITS ? CATEGORIES : 0);
+    for (unsigned i = 0; i < CATEGORIES; i++) bytes_put_u8(out, i);
+    jpeg_put_scan(out, components);
     bytes_put_u8(out, 1);
     bytes_put_u16(out, true, 0);
 }

@@ -17,4 +17,10 @@ void jpeg_put_ls(struct bytes *out, const struct canvas *planes, int components,
  * All codes are of 5 bits. */
 void jpeg_put_lossy(struct bytes *out, int across, int down, uint64_t seed);
 
+/* Writes SOI and a frame header, of this marker, for planes of one size (T.81, B.2.2). */
+void jpeg_put_frame(struct bytes *out, unsigned marker, const struct canvas *plane, int components, int bits);
+
+/* Writes a scan header of all components but its last three bytes (T.81, B.2.3). */
+void jpeg_put_scan(struct bytes *out, int components);
+
 #endif

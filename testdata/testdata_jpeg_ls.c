@@ -177,24 +177,8 @@ static void put_line(struct scan *s, const struct canvas *plane, int y, int *run
 
 static void put_headers(struct bytes *out, const struct canvas *plane, int components, int bits)
 {
-    bytes_put_u16(out, true, 0xffd8);
-    bytes_put_u16(out, true, 0xfff7);
-    bytes_put_u16(out, true, (unsigned)(8 + 3 * components));
-    bytes_put_u8(out, (unsigned)bits);
-    bytes_put_u16(out, true, (unsigned)plane->rows);
-    bytes_put_u16(out, true, (unsigned)plane->columns);
-    bytes_put_u8(out, (unsigned)components);
-    for (int c = 1; c <= components; c++) {
-        bytes_put_u8(out, (unsigned)c);
-        bytes_put_u16(out, true, 0x1100);
-    }
-    bytes_put_u16(out, true, 0xffda);
-    bytes_put_u16(out, true, (unsigned)(6 + 2 * components));
-    bytes_put_u8(out, (unsigned)components);
-    for (int c = 1; c <= components; c++) {
-        bytes_put_u8(out, (unsigned)c);
-        bytes_put_u8(out, 0);
-    }
+    jpeg_put_frame(out, 0xfff7, plane, components, bits);
+    jpeg_put_scan(out, components);
     bytes_put_u8(out, 0);              /* NEAR */
     bytes_put_u8(out, components > 1); /* lines of components alternate */
     bytes_put_u8(out, 0);

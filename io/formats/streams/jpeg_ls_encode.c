@@ -174,16 +174,9 @@ JPEG_LS_INLINE void encode_samples(struct tsr_jpeg_ls_coder *coder, struct bits 
 {
     struct bits bits = *all_bits;
     const uint32_t columns = coder->image.columns;
-    const int8_t *const regions = coder->regions + JPEG_LS_WIDEST;
     for (uint32_t x = 0; x < columns;) {
-        int32_t numbers[TSR_JPEG_LS_COMPONENTS], any = 0;
-        for (int c = 0; c < components; c++) {
-            const uint16_t *const above = coder->above[c] + x;
-            const int32_t upper = jpeg_ls_upper(regions[above[1] - above[0]], regions[above[0] - above[-1]]);
-            numbers[c] = jpeg_ls_number(regions, (coder->row[c] + x)[-1], above[-1], upper);
-            any |= numbers[c];
-        }
-        if (any == 0) {
+        int32_t numbers[TSR_JPEG_LS_COMPONENTS];
+        if (!jpeg_ls_numbers(coder, x, components, numbers)) {
             *all_bits = bits;
             x = encode_run(coder, all_bits, 0, components, x);
             bits = *all_bits;

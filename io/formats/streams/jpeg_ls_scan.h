@@ -126,6 +126,21 @@ JPEG_LS_INLINE int32_t jpeg_ls_upper(int32_t of_right, int32_t of_corner)
     return 81 * of_right + 9 * of_corner;
 }
 
+/* The numbers of the contexts of interleaved samples. False: all are 0, and a run begins. */
+JPEG_LS_INLINE bool jpeg_ls_numbers(const struct tsr_jpeg_ls_coder *coder, uint32_t x, const int components,
+                                    int32_t numbers[TSR_JPEG_LS_COMPONENTS])
+{
+    const int8_t *const regions = coder->regions + JPEG_LS_WIDEST;
+    int32_t any = 0;
+    for (int c = 0; c < components; c++) {
+        const uint16_t *const above = coder->above[c] + x;
+        const int32_t upper = jpeg_ls_upper(regions[above[1] - above[0]], regions[above[0] - above[-1]]);
+        numbers[c] = jpeg_ls_number(regions, (coder->row[c] + x)[-1], above[-1], upper);
+        any |= numbers[c];
+    }
+    return any != 0;
+}
+
 /* T.87 A.6. */
 JPEG_LS_INLINE void jpeg_ls_adapt(struct jpeg_ls_context *context, int32_t error, uint32_t reset)
 {
