@@ -231,8 +231,8 @@ static enum tsr_status compare_file(struct tsr_reader *tsr, uint32_t member, con
     return status;
 }
 
-/* SHA-256 of all samples that come back, frame by frame as rasters, and the .tsr's own hash of them, which restoring
- * has checked. */
+/* Hashes of all samples that come back, frame by frame as rasters: SHA-256 of all, and XXH3-128 of the XXH3-128 of each
+ * frame, which is the .tsr's own. */
 static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, struct file_hashes *hashes,
                                     struct tsr_error *error)
 {
@@ -241,15 +241,25 @@ static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, str
     enum tsr_status status = tsr_read_info(tsr, member, &info, error);
     if (status != TSR_OK || info.verbatim) return status;
     hashes->frames = info.image.frames;
-    write_hash(info.samples_hash, hashes->samples_xxh3);
     const size_t bytes = (size_t)((tsr_frame_bits(&info.image) + 7) / 8);
     uint8_t *const raster = malloc(bytes);
+    XXH3_state_t *const frames = XXH3_createState();
+    XXH128_canonical_t canonical;
     sha256_begin(&sha);
-    if (!raster) status = refuse(error, TSR_ERROR_LIMIT, "no memory for a frame");
-    for (uint32_t k = 0; k < info.image.frames && status == TSR_OK && TSR_WITH_OPENSSL; k++) {
+    if (!raster || !frames || XXH3_128bits_reset(frames) != XXH_OK)
+        status = refuse(error, TSR_ERROR_LIMIT, "no memory for a frame");
+    for (uint32_t k = 0; k < info.image.frames && status == TSR_OK; k++) {
         status = tsr_read_frame(tsr, member, k, raster, bytes, error);
-        if (status == TSR_OK) sha256_add(&sha, raster, bytes);
+        if (status != TSR_OK) break;
+        sha256_add(&sha, raster, bytes);
+        XXH128_canonicalFromHash(&canonical, XXH3_128bits(raster, bytes));
+        XXH3_128bits_update(frames, canonical.digest, sizeof canonical.digest);
     }
+    if (status == TSR_OK) {
+        XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(frames));
+        write_hash(canonical.digest, hashes->samples_xxh3);
+    }
+    XXH3_freeState(frames);
     sha256_end(&sha, hashes->samples_sha256);
     free(raster);
     return status;

@@ -53,7 +53,7 @@ static void print_text(const char *name, const struct tsr_info *info)
         if (info->coding.lossy) printf("%.2f dB, max error %lld", info->psnr_db, (long long)info->max_error);
         printf("\n  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
-        printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
+        if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
     if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
@@ -101,7 +101,10 @@ static void print_json(const char *name, const char *member, const struct tsr_in
                 cJSON_AddNullToObject(o, "psnr_db");
         }
         write_hash(info->samples_hash, hash);
-        cJSON_AddStringToObject(o, "samples_xxh3_128", hash);
+        if (info->has_samples_hash)
+            cJSON_AddStringToObject(o, "samples_xxh3_128", hash);
+        else
+            cJSON_AddNullToObject(o, "samples_xxh3_128");
     }
     if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);
     print_json_line(o);

@@ -297,7 +297,7 @@ enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct ts
     const struct tsr_hash128 hash = tsr_output_hash(restored);
     const struct tsr_proof *const found = &decoded->found;
     *identical = tsr_output_size(restored) == proof->original_size && tsr_hash128_equal(&hash, &proof->original);
-    if (tsr_has_frames(header) && !tsr_hash128_equal(&found->samples, &proof->samples))
+    if (proof->has_samples && !tsr_hash128_equal(&found->samples, &proof->samples))
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "the decoded samples are not those that were encoded: their hash differs");
     if (header->exact && !*identical)

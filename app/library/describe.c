@@ -30,6 +30,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->payload_bytes = tsr_container_pixel_bytes(reader);
     info->sections = tsr_container_sections(reader);
     memcpy(info->original_hash, proof.original.bytes, sizeof info->original_hash);
+    info->has_samples_hash = proof.has_samples;
     memcpy(info->samples_hash, proof.samples.bytes, sizeof info->samples_hash);
     info->max_error = -1;
     info->psnr_db = -1;

@@ -531,6 +531,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                           e.difference.max_error, source->header.coding.max_error);
     if (status == TSR_OK) {
         proof->original_size = tsr_input_size(source->input);
+        proof->has_samples = e.jobs != NULL;
         if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
         proof->max_error = e.difference.max_error;
         proof->squared_error = e.difference.squared_error;

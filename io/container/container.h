@@ -49,6 +49,7 @@ bool tsr_has_frames(const struct tsr_header *header);
 struct tsr_proof {
     uint64_t original_size;
     struct tsr_hash128 original;
+    bool has_samples;           /* there are frames; a small file that is exact has it not */
     struct tsr_hash128 samples; /* hash of the hashes of the decoded rasters, in the order of the frames */
     uint32_t max_error;         /* of lossy files: largest difference of samples */
     uint64_t squared_error;     /* sum of the squares of these differences, saturated */
@@ -57,6 +58,7 @@ struct tsr_proof {
     struct tsr_hash128 restored;
 };
 
+/* Whether proofs are equal, as far as both have the parts. */
 bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b);
 
 /* Computes the hash of a restored file that is not the original: of prefix, samples and suffix. FORMAT.md 3.4. */
@@ -86,10 +88,20 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
                                     struct tsr_container_writer **writer, struct tsr_error *error);
 void tsr_container_writer_free(struct tsr_container_writer *writer);
 
+/* The file becomes one of many sections even if it is small. Call this before anything is put. */
+void tsr_container_stay_large(struct tsr_container_writer *writer);
+
 /* Appends bytes to a blob, compressed if that is smaller. Large pieces, up to TSR_BLOB_CHUNK bytes, compress best. */
 #define TSR_BLOB_CHUNK ((size_t)1 << 22)
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);
+
+/* Appends a blob's section whose content is stored already, by a method without a distance. size: bytes of the content
+ * after decompression. */
+enum tsr_blob_method { TSR_BLOB_RAW = 0, TSR_BLOB_ZSTD = 1, TSR_BLOB_ZSTD_AFTER = 2 };
+enum tsr_status tsr_container_put_stored(struct tsr_container_writer *writer, enum tsr_blob blob,
+                                         enum tsr_blob_method method, uint64_t size, struct tsr_piece stored,
+                                         struct tsr_error *error);
 
 /* Frames are put in their order. The tiles of a frame follow it in their order. */
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *writer, const void *model, size_t size,
@@ -106,7 +118,8 @@ enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, cons
  * line of the index. */
 enum { TSR_SECTION_MEMORY = 96 };
 
-/* Writes proof, index, copies and footer: the file is complete afterwards. A series has no proof of its own: proof is
+/* Writes proof, index, copies and footer, or a small file in place of all that was written: the file is complete
+ * afterwards. A series has no proof of its own: proof is
  * not read. */
 enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const struct tsr_proof *proof,
                                   struct tsr_error *error);

@@ -407,6 +407,8 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
 void tsr_container_close(struct tsr_container_reader *reader)
 {
     if (!reader) return;
+    if (reader->sections.expanded) tsr_input_close(reader->sections.input);
+    tsr_output_close(reader->sections.expanded);
     if (!reader->shares) {
         free(reader->sections.place);
         free(reader->member_place);
@@ -483,6 +485,7 @@ const char *tsr_container_name(const struct tsr_container_reader *reader)
 
 uint64_t tsr_container_bytes(const struct tsr_container_reader *reader)
 {
+    if (reader->sections.expanded) return reader->sections.small_bytes;
     if (!reader->member_place) return tsr_input_size(reader->sections.input);
     if (reader->first == reader->end) return 0;
     const struct tsr_place *last = &reader->sections.place[reader->end - 1];
@@ -524,6 +527,7 @@ uint64_t tsr_container_memory(const struct tsr_container_reader *reader)
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)
 {
     uint64_t bytes = tsr_container_bytes(reader);
+    if (reader->sections.expanded) return reader->sections.small_payload;
     for (size_t i = reader->first; i < reader->end; i++)
         if (reader->sections.place[i].type == TSR_SECTION_BLOB) bytes -= reader->sections.place[i].length;
     return bytes;

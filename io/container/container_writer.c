@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "section.h"
+#include "small.h"
 #include "zstd_contexts.h"
 
 /* A section in the index: its type and its whole length. Until the id is known, the section's check is the hash alone;
@@ -28,6 +28,8 @@ struct tsr_container_writer {
     size_t compressed_capacity;
     /* Place in the output: of a file its first byte, of a member its first section. */
     uint64_t start;
+    struct tsr_small *small; /* the parts so far; NULL: the file does not become a small one */
+    struct tsr_output_mark begin;
     /* Of a member: blobs that wait for the content that they are compressed with. */
     bool is_member;
     struct waiting {
@@ -93,6 +95,24 @@ static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_sect
     return add_entry(w, entry, error);
 }
 
+void tsr_container_stay_large(struct tsr_container_writer *w)
+{
+    tsr_small_free(w->small);
+    w->small = NULL;
+}
+
+/* Collects a part, as long as the file may be a small one. */
+static enum tsr_status keep_part(struct tsr_container_writer *w, uint8_t type, const struct tsr_piece *pieces,
+                                 int count, struct tsr_error *error)
+{
+    const size_t limit = tsr_has_frames(&w->header) ? TSR_SMALL_CODED : TSR_SMALL_STORED;
+    bool fits = true;
+    if (!w->small) return TSR_OK;
+    TSR_TRY(tsr_small_add(w->small, type, pieces, count, limit, &fits, error));
+    if (!fits) tsr_container_stay_large(w);
+    return TSR_OK;
+}
+
 /* Seals the section that ends at byte end: adds the seal to its check. */
 static enum tsr_status seal_section(struct tsr_output *output, uint64_t end, uint64_t hash, uint64_t seal,
                                     struct tsr_error *error)
@@ -112,6 +132,10 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
     w->header = *header;
     w->header.id = 0;
     w->start = tsr_output_size(output);
+    w->begin = tsr_output_mark(output);
+    const bool may_be_small = tsr_small_files && header->restore != TSR_RESTORE_SERIES;
+    w->small = may_be_small ? calloc(1, sizeof *w->small) : NULL;
+    if (may_be_small && !w->small) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     uint8_t body[TSR_HEADER_LIMIT];
     struct entry unlisted;
     const struct tsr_piece piece = {body, tsr_put_header(body, &w->header)};
@@ -126,6 +150,7 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
         free(writer->waiting[blob].bytes);
         free(writer->base[blob].bytes);
     }
+    tsr_small_free(writer->small);
     free(writer->entries);
     free(writer->compressed);
     free(writer);
@@ -196,6 +221,17 @@ static enum tsr_status compress_after(struct tsr_container_writer *w, const stru
 }
 #endif
 
+enum tsr_status tsr_container_put_stored(struct tsr_container_writer *w, enum tsr_blob blob,
+                                         enum tsr_blob_method method, uint64_t size, struct tsr_piece stored,
+                                         struct tsr_error *error)
+{
+    uint8_t head[2 + TSR_VARINT_LIMIT] = {(uint8_t)blob, (uint8_t)method};
+    const struct tsr_piece pieces[2] = {{head, 2 + tsr_put_varint(head + 2, size)}, stored},
+                           part[2] = {{head + 2, method == TSR_BLOB_RAW ? 0 : pieces[0].size - 2}, stored};
+    TSR_TRY(keep_part(w, tsr_small_blob(blob, method), part, 2, error));
+    return put_section(w, TSR_SECTION_BLOB, pieces, 2, error);
+}
+
 /* Writes a blob in chunks, each compressed alone if that is smaller. */
 static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error)
@@ -203,17 +239,17 @@ static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob b
     const uint8_t *at = bytes;
     while (size > 0) {
         const size_t chunk = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
-        uint8_t head[2 + TSR_VARINT_LIMIT] = {(uint8_t)blob, TSR_BLOB_RAW};
-        struct tsr_piece pieces[2] = {{head, 2 + tsr_put_varint(head + 2, chunk)}, {at, chunk}};
+        enum tsr_blob_method method = TSR_BLOB_RAW;
+        struct tsr_piece stored = {at, chunk};
 #if TSR_WITH_ZSTD
         size_t compressed = 0;
         TSR_TRY(compress_chunk(w, at, chunk, &compressed, error));
         if (compressed < chunk) {
-            head[1] = TSR_BLOB_ZSTD;
-            pieces[1] = (struct tsr_piece){w->compressed, compressed};
+            method = TSR_BLOB_ZSTD;
+            stored = (struct tsr_piece){w->compressed, compressed};
         }
 #endif
-        TSR_TRY(put_section(w, TSR_SECTION_BLOB, pieces, 2, error));
+        TSR_TRY(tsr_container_put_stored(w, blob, method, chunk, stored, error));
         at += chunk;
         size -= chunk;
     }
@@ -247,6 +283,7 @@ enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const vo
     const struct tsr_piece pieces[2] = {{number, tsr_put_varint(number, w->frames)}, {model, size}};
     w->frames++;
     w->tiles = 0;
+    TSR_TRY(keep_part(w, TSR_SECTION_FRAME, pieces + 1, 1, error));
     return put_section(w, TSR_SECTION_FRAME, pieces, 2, error);
 }
 
@@ -254,8 +291,9 @@ enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uin
 {
     uint8_t numbers[2 * TSR_VARINT_LIMIT];
     size_t used = tsr_put_varint(numbers, w->frames);
-    used += tsr_put_varint(numbers + used, distance);
-    const struct tsr_piece piece = {numbers, used};
+    const size_t length = tsr_put_varint(numbers + used, distance);
+    const struct tsr_piece part = {numbers + used, length}, piece = {numbers, used + length};
+    TSR_TRY(keep_part(w, TSR_SECTION_LIKE, &part, 1, error));
     w->frames++;
     w->tiles = 0;
     TSR_TRY(put_section(w, TSR_SECTION_LIKE, &piece, 1, error));
@@ -275,6 +313,7 @@ enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const str
     used += tsr_put_varint(numbers + used, w->tiles++);
     pieces[0] = (struct tsr_piece){numbers, used};
     for (int i = 0; i < count; i++) pieces[1 + i] = payload[i];
+    TSR_TRY(keep_part(w, TSR_SECTION_TILE, payload, count, error));
     return put_section(w, TSR_SECTION_TILE, pieces, count + 1, error);
 }
 
@@ -366,6 +405,10 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
     const uint64_t first =
         w->start + TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(varint, header_size) + header_size + TSR_CHECK_BYTES;
     uint64_t own = 0;
+    if (w->small) {
+        TSR_TRY(tsr_output_return(w->output, &w->begin, error));
+        return tsr_small_write(w->small, &w->header, proof, w->output, error);
+    }
     if (w->header.restore != TSR_RESTORE_SERIES) {
         const struct tsr_piece proof_piece = {body, tsr_put_proof(body, proof, &w->header)};
         TSR_TRY(put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
@@ -388,6 +431,7 @@ uint64_t tsr_container_written(const struct tsr_container_writer *writer)
 
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer)
 {
+    if (writer->small) return tsr_small_payload(writer->small);
     return tsr_output_size(writer->output) - writer->start - writer->blob_bytes;
 }
 

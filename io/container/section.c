@@ -1,6 +1,8 @@
 /* Numbers, header and proof of the container; see section.h. */
 #include "section.h"
 
+#include <stdio.h>
+
 #include "transform/coder.h"
 
 #include <string.h>
@@ -55,8 +57,46 @@ uint64_t tsr_read_u64(const uint8_t *bytes)
 enum { EXACT = 1, LOSSY = 2, ITEMS = 4 };                                      /* flags of the header */
 enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /* flags of the image's layout */
 
-/* Tags of items and bytes of their values. FORMAT.md 3.9. */
-enum { TIME = 2, TIME_BYTES = 12, PERMISSIONS = 4, PERMISSIONS_BYTES = 4 };
+/* Reasons that are written as a number, which a text may follow. FORMAT.md 3.1. */
+static const char *const phrases[] = {"",
+                                      "coded it would be larger",
+                                      "it has no pixel data",
+                                      "it is no PNG, PNM or DICOM file",
+                                      "its transfer syntax is 1.2.840.10008.1.2.",
+                                      "the stream of frame 1 cannot be made again: it is ",
+                                      "DCMTK: "};
+enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
+
+/* Writes a reason: length and text, at most TSR_REASON_LIMIT + 1 bytes. */
+static size_t put_reason(uint8_t *out, const char *reason)
+{
+    size_t used = 1;
+    for (uint8_t i = 1; i < PHRASES; i++) {
+        const size_t length = strlen(phrases[i]);
+        if (strncmp(reason, phrases[i], length) != 0) continue;
+        out[used++] = i;
+        reason += length;
+        break;
+    }
+    const size_t length = strlen(reason);
+    memcpy(out + used, reason, length);
+    out[0] = (uint8_t)(used - 1 + length);
+    return used + length;
+}
+
+static void get_reason(struct tsr_cursor *c, char *reason)
+{
+    const uint8_t length = tsr_get_u8(c);
+    const uint8_t *const text = tsr_get_bytes(c, length);
+    if (!text || length == 0) return;
+    const bool is_phrase = text[0] < FIRST_OF_TEXT;
+    const char *const phrase = is_phrase && text[0] < PHRASES ? phrases[text[0]] : "";
+    snprintf(reason, TSR_REASON_LIMIT + 1, "%s%.*s", phrase, (int)(length - is_phrase), (const char *)text + is_phrase);
+    c->bad |= is_phrase && (text[0] == 0 || text[0] >= PHRASES);
+}
+
+/* The item of the origin: time of modification and permissions. FORMAT.md 3.9. */
+enum { ORIGIN = 2 };
 
 static bool has_origin(const struct tsr_origin *origin)
 {
@@ -66,14 +106,14 @@ static bool has_origin(const struct tsr_origin *origin)
 static size_t put_items(uint8_t *out, const struct tsr_origin *origin)
 {
     if (!has_origin(origin)) return 0;
-    out[0] = TIME;
-    out[1] = TIME_BYTES;
-    tsr_put_u64(out + 2, (uint64_t)origin->seconds);
-    tsr_put_u32(out + 10, origin->nanoseconds);
-    out[14] = PERMISSIONS;
-    out[15] = PERMISSIONS_BYTES;
-    tsr_put_u32(out + 16, origin->permissions);
-    return 2 + TIME_BYTES + 2 + PERMISSIONS_BYTES;
+    const uint64_t seconds = (uint64_t)origin->seconds;
+    size_t used = 2;
+    used += tsr_put_varint(out + used, seconds << 1 ^ (origin->seconds < 0 ? UINT64_MAX : 0));
+    used += tsr_put_varint(out + used, origin->nanoseconds);
+    used += tsr_put_varint(out + used, origin->permissions);
+    out[0] = ORIGIN;
+    out[1] = (uint8_t)(used - 2);
+    return used;
 }
 
 static size_t put_image(uint8_t *out, const struct tsr_header *header)
@@ -122,10 +162,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     if (series) {
         used += tsr_put_varint(out + used, header->members);
     } else if (!tsr_has_frames(header)) {
-        const size_t length = strlen(header->reason);
-        out[used++] = (uint8_t)length;
-        memcpy(out + used, header->reason, length);
-        used += length;
+        used += put_reason(out + used, header->reason);
         if (header->restore == TSR_RESTORE_PACKED) used += tsr_put_varint(out + used, header->room);
     } else {
         used += put_image(out + used, header);
@@ -134,21 +171,18 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 }
 
 /* Reads an item's value. False: it is not valid. Items of other even tags are passed over. FORMAT.md 3.9. */
-static bool get_item(uint8_t tag, const uint8_t *value, uint64_t length, struct tsr_origin *origin)
+static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct tsr_origin *origin)
 {
     enum { NANOSECONDS = 1000000000, ALL_PERMISSIONS = 0777 };
-    if (tag == TIME && length == TIME_BYTES) {
-        origin->has_time = true;
-        origin->seconds = (int64_t)tsr_read_u64(value);
-        origin->nanoseconds = tsr_read_u32(value + 8);
-        return origin->nanoseconds < NANOSECONDS;
-    }
-    if (tag == PERMISSIONS && length == PERMISSIONS_BYTES) {
-        origin->has_permissions = true;
-        origin->permissions = tsr_read_u32(value);
-        return origin->permissions <= ALL_PERMISSIONS;
-    }
-    return tag != TIME && tag != PERMISSIONS;
+    if (tag != ORIGIN) return true;
+    struct tsr_cursor c = {value, length, 0, false};
+    const uint64_t seconds = tsr_get_varint(&c), nanoseconds = tsr_get_varint(&c), permissions = tsr_get_varint(&c);
+    if (c.bad || c.at != length || nanoseconds >= NANOSECONDS || permissions > ALL_PERMISSIONS) return false;
+    origin->has_time = origin->has_permissions = true;
+    origin->seconds = (int64_t)(seconds >> 1 ^ (seconds & 1 ? UINT64_MAX : 0));
+    origin->nanoseconds = (uint32_t)nanoseconds;
+    origin->permissions = (uint32_t)permissions;
+    return true;
 }
 
 /* Reads the items at the end of a header, in ascending order of their tags. An odd tag must be known, and no odd tag is
@@ -161,7 +195,7 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_origin *origin
         const uint8_t tag = tsr_get_u8(c);
         const uint64_t length = tsr_get_varint(c);
         const uint8_t *value = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(c, (size_t)length) : NULL;
-        if (!value || tag <= last || !get_item(tag, value, length, origin)) c->bad = true;
+        if (!value || tag <= last || !get_item(tag, value, (size_t)length, origin)) c->bad = true;
         if (!c->bad && tag % 2 != 0)
             return tsr_fail(error, TSR_ERROR_VERSION, "header item %u is unknown to this program", tag);
         last = tag;
@@ -287,9 +321,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
         return TSR_OK;
     }
     if (tsr_has_frames(header)) return get_coded_header(&c, header, flags & ITEMS, error);
-    const uint8_t length = tsr_get_u8(&c);
-    const uint8_t *reason = tsr_get_bytes(&c, length);
-    if (reason) memcpy(header->reason, reason, length);
+    get_reason(&c, header->reason);
     if (header->restore == TSR_RESTORE_PACKED) header->room = tsr_get_varint(&c);
     return end_header(&c, flags & ITEMS, &header->origin, error);
 }
@@ -301,7 +333,7 @@ size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct t
     size_t used = tsr_put_varint(out, proof->original_size);
     memcpy(out + used, proof->original.bytes, sizeof proof->original.bytes);
     used += sizeof proof->original.bytes;
-    if (!tsr_has_frames(header)) return used;
+    if (!proof->has_samples) return used;
     memcpy(out + used, proof->samples.bytes, sizeof proof->samples.bytes);
     used += sizeof proof->samples.bytes;
     if (header->coding.lossy) {
@@ -320,36 +352,42 @@ static void get_hash(struct tsr_cursor *c, struct tsr_hash128 *hash)
     if (bytes) memcpy(hash->bytes, bytes, sizeof hash->bytes);
 }
 
+bool tsr_take_proof(struct tsr_cursor *c, const struct tsr_header *header, bool has_samples, struct tsr_proof *proof)
+{
+    memset(proof, 0, sizeof *proof);
+    proof->original_size = tsr_get_varint(c);
+    get_hash(c, &proof->original);
+    if (!tsr_has_frames(header) || !has_samples) return !c->bad;
+    proof->has_samples = true;
+    get_hash(c, &proof->samples);
+    if (header->coding.lossy) {
+        const uint64_t max_error = tsr_get_varint(c);
+        if (max_error > UINT16_MAX) return false;
+        proof->max_error = (uint32_t)max_error;
+        proof->squared_error = tsr_get_varint(c);
+        if (proof->squared_error < max_error * max_error || (max_error == 0 && proof->squared_error > 0)) return false;
+    }
+    if (!header->exact) {
+        proof->restored_size = tsr_get_varint(c);
+        get_hash(c, &proof->restored);
+    }
+    return !c->bad;
+}
+
 bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *header, struct tsr_proof *proof)
 {
     struct tsr_cursor c = {body, size, 0, false};
-    memset(proof, 0, sizeof *proof);
-    proof->original_size = tsr_get_varint(&c);
-    get_hash(&c, &proof->original);
-    if (tsr_has_frames(header)) {
-        get_hash(&c, &proof->samples);
-        if (header->coding.lossy) {
-            const uint64_t max_error = tsr_get_varint(&c);
-            if (max_error > UINT16_MAX) return false;
-            proof->max_error = (uint32_t)max_error;
-            proof->squared_error = tsr_get_varint(&c);
-            if (proof->squared_error < max_error * max_error || (max_error == 0 && proof->squared_error > 0))
-                return false;
-        }
-        if (!header->exact) {
-            proof->restored_size = tsr_get_varint(&c);
-            get_hash(&c, &proof->restored);
-        }
-    }
-    return !c.bad && c.at == size;
+    if (header->exact && tsr_take_proof(&c, header, false, proof) && c.at == size) return true;
+    c.at = 0;
+    return tsr_take_proof(&c, header, true, proof) && c.at == size;
 }
 
 bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b)
 {
     return a->original_size == b->original_size && tsr_hash128_equal(&a->original, &b->original) &&
-           tsr_hash128_equal(&a->samples, &b->samples) && a->max_error == b->max_error &&
-           a->squared_error == b->squared_error && a->restored_size == b->restored_size &&
-           tsr_hash128_equal(&a->restored, &b->restored);
+           (!a->has_samples || !b->has_samples || tsr_hash128_equal(&a->samples, &b->samples)) &&
+           a->max_error == b->max_error && a->squared_error == b->squared_error &&
+           a->restored_size == b->restored_size && tsr_hash128_equal(&a->restored, &b->restored);
 }
 
 void tsr_parts_begin(struct tsr_parts_hash *parts)

@@ -33,12 +33,10 @@ enum tsr_section_type {
     TSR_SECTION_PROOF = 'P',
     TSR_SECTION_MEMBER = 'M',
     TSR_SECTION_TWIN = 'D',
-    TSR_SECTION_SMALL = 'S', /* reserved: FORMAT.md 3.10 */
+    TSR_SECTION_SMALL = 'S',
     TSR_SECTION_INDEX = 'I',
     TSR_SECTION_COPY = 'C'
 };
-
-enum tsr_blob_method { TSR_BLOB_RAW = 0, TSR_BLOB_ZSTD = 1, TSR_BLOB_ZSTD_AFTER = 2 };
 
 /* The seal: a section's check is the hash of its bytes plus the seal. The seal says that the section belongs to the
  * file or the member of this id, as number n. FORMAT.md 3. */
@@ -53,11 +51,11 @@ static inline bool tsr_is_spare_type(uint8_t type)
     return type >= 'a' && type <= 'z';
 }
 
-/* Whether the type is a capital letter without a meaning yet, such as 'S'. A file with such a section needs a later
+/* Whether the type is a capital letter without a meaning yet, such as 'Z'. A file with such a section needs a later
  * reader. */
 static inline bool tsr_is_unknown_type(uint8_t type)
 {
-    static const char known[] = "HBFGTPMDIC";
+    static const char known[] = "HBFGTPMDICS";
     return type >= 'A' && type <= 'Z' && !memchr(known, type, sizeof known - 1);
 }
 
@@ -86,6 +84,9 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
 /* A proof's body, at most TSR_PROOF_LIMIT bytes. get returns false if the body is not valid. */
 size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct tsr_header *header);
 bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *header, struct tsr_proof *proof);
+/* The same from a cursor. has_samples: the proof of frames has the hash of the samples. */
+bool tsr_take_proof(struct tsr_cursor *cursor, const struct tsr_header *header, bool has_samples,
+                    struct tsr_proof *proof);
 
 /* A member's body, at most TSR_MEMBER_LIMIT bytes: name, header, proof. Errors of get: those of tsr_get_header,
  * TSR_ERROR_CORRUPT. */

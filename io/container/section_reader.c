@@ -1,6 +1,8 @@
 /* Finds the sections of a .tsr file and reads them; see section_reader.h. */
 #include "section_reader.h"
 
+#include "small.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,15 +300,11 @@ static bool is_final(enum tsr_status status)
     return status != TSR_OK && status != TSR_ERROR_CORRUPT && status != TSR_ERROR_READ;
 }
 
-static enum tsr_status fail_headers(const struct tsr_sections *s, int version, struct tsr_error *error)
+static enum tsr_status fail_headers(int version, struct tsr_error *error)
 {
-    uint8_t type = 0;
     if (version >= 0 && version != TSR_FORMAT_VERSION)
         return tsr_fail(error, TSR_ERROR_VERSION, "format version %d is unknown to this program (it knows %d)", version,
                         TSR_FORMAT_VERSION);
-    TSR_TRY(tsr_input_read(s->input, TSR_SIGNATURE_BYTES, &type, 1, error));
-    if (type == TSR_SECTION_SMALL)
-        return tsr_fail(error, TSR_ERROR_VERSION, "files of one small section are unknown to this program");
     return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header and its copy are damaged");
 }
 
@@ -317,7 +315,7 @@ static enum tsr_status find_by_copy(struct tsr_sections *s, const struct footer 
     struct copy copy;
     const enum tsr_status status = footer->whole ? read_copy(s, footer->copy_offset, &copy, error) : TSR_ERROR_CORRUPT;
     if (is_final(status)) return status;
-    if (status != TSR_OK) return fail_headers(s, version, error);
+    if (status != TSR_OK) return fail_headers(version, error);
     s->damage = "header";
     *header = copy.header;
     s->header_hash = tsr_header_hash(copy.body, copy.body_size);
@@ -357,6 +355,41 @@ static enum tsr_status find_places(struct tsr_sections *s, const struct footer *
                             : walk_sections(s, first, error);
 }
 
+/* Reads a file to the buffer if it is a small one. Where a footer is whole, it is none: the type of the first section
+ * is damaged. If the signature is damaged, the check must hold with the right one. */
+static enum tsr_status find_small(struct tsr_sections *s, bool is_signed, bool *small, struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(s->input);
+    uint8_t type;
+    TSR_TRY(tsr_input_read(s->input, TSR_SIGNATURE_BYTES, &type, 1, error));
+    if (type != TSR_SECTION_SMALL) return TSR_OK;
+    if (size > TSR_SMALL_LIMIT && is_signed)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "a small file cannot have %llu bytes",
+                           (unsigned long long)size);
+    if (size > TSR_SMALL_LIMIT) return TSR_OK;
+    TSR_TRY(tsr_grow_buffer(&s->buffer, &s->buffer_capacity, (size_t)size, error));
+    TSR_TRY(tsr_input_read(s->input, 0, s->buffer, (size_t)size, error));
+    memcpy(s->buffer, TSR_SIGNATURE, TSR_SIGNATURE_BYTES);
+    *small = is_signed || tsr_small_is_whole(s->buffer, (size_t)size);
+    return TSR_OK;
+}
+
+/* Makes the file that the small file in the buffer stands for the input. */
+static enum tsr_status expand(struct tsr_sections *s, struct tsr_error *error)
+{
+    s->small_bytes = tsr_input_size(s->input);
+    TSR_TRY(tsr_small_expand(s->buffer, (size_t)s->small_bytes, &s->expanded, &s->small_payload, error));
+    struct tsr_input *const expanded = tsr_input_from_memory(
+        tsr_output_bytes(s->expanded), (size_t)tsr_output_size(s->expanded), tsr_input_name(s->input));
+    if (!expanded) {
+        tsr_output_close(s->expanded);
+        s->expanded = NULL;
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file");
+    }
+    s->input = expanded;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error)
 {
     uint8_t signature[TSR_SIGNATURE_BYTES] = {0};
@@ -367,11 +400,15 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     TSR_TRY(read_footer(s, &footer, error));
     if (size >= TSR_SIGNATURE_BYTES) TSR_TRY(tsr_input_read(s->input, 0, signature, sizeof signature, error));
     const bool is_signed = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
-    if (!is_signed && !footer.whole)
+    bool small = false;
+    if (!footer.whole && size > TSR_SIGNATURE_BYTES) TSR_TRY(find_small(s, is_signed, &small, error));
+    if (!is_signed && !footer.whole && !small)
         return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", tsr_input_name(s->input));
     if (!is_signed) note_damage(s, "signature");
     if (size <= TSR_SIGNATURE_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(s->input));
+    if (small) TSR_TRY(expand(s, error));
+    if (small) TSR_TRY(read_footer(s, &footer, error));
     const enum tsr_status status = read_header(s, header, &first, &version, error);
     if (status == TSR_OK) return find_places(s, &footer, first, header, error);
     return is_final(status) ? status : find_by_copy(s, &footer, version, header, error);

@@ -24,7 +24,10 @@ struct tsr_sections {
     bool is_walked;  /* the sections were found without an index, as far as the file is intact */
     uint8_t *buffer; /* a section as it is stored */
     size_t buffer_capacity;
-    uint64_t header_hash; /* an id begins with it: the hash of the header's body, whose id counts as 0 */
+    /* Of a small file: the file that it stands for; input then is another one, which reads that. Else NULL. */
+    struct tsr_output *expanded;
+    uint64_t small_bytes, small_payload; /* the small file's; and of them those of frames and tiles */
+    uint64_t header_hash;                /* an id begins with it: the hash of the header's body, whose id counts as 0 */
 };
 
 /* Reads the header and finds the places. The caller has set input; all else is 0. Errors: TSR_ERROR_NOT_TSR,

@@ -93,6 +93,8 @@ struct ref_file {
     size_t section_count;
 };
 
+/* 3.10: the sections are those that the small file stands for. */
+bool ref_open_small(struct ref_file *file);
 bool ref_open(struct ref_file *file, const char *path, bool strict);
 /* The same for bytes in memory, which are not copied. */
 bool ref_open_bytes(struct ref_file *file, uint8_t *bytes, size_t size, bool strict);
@@ -128,6 +130,7 @@ struct ref_piece { /* the size and the hash of a file */
 
 struct ref_proof { /* 3.4 */
     struct ref_piece original, restored;
+    bool has_samples;
     uint8_t samples[16];
 };
 

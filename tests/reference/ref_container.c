@@ -71,7 +71,7 @@ static bool is_letter(unsigned type)
 
 bool ref_is_unknown(unsigned type)
 {
-    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGTPMDIC");
+    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGTPMDICS");
 }
 
 bool ref_fail_type(const struct ref_file *file, size_t section)
@@ -141,6 +141,13 @@ static bool read_image(struct ref_header *h, struct ref_bytes *b)
     return true;
 }
 
+/* 3.9: time and permissions. */
+static bool is_origin(struct ref_bytes *value)
+{
+    (void)ref_varint(value);
+    return ref_varint(value) < 1000000000 && ref_varint(value) <= 0777 && !value->bad && ref_left(value) == 0;
+}
+
 /* 3.9. The items end with the header. */
 static bool read_items(struct ref_bytes *b)
 {
@@ -154,10 +161,7 @@ static bool read_items(struct ref_bytes *b)
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
         if (tag % 2 != 0) return ref_fail("an item of tag %u is unknown", tag);
-        if (tag == 2 && (length != 12 || (ref_number(&value, 8), ref_number(&value, 4) >= 1000000000)))
-            return ref_fail("an item of the header is corrupt");
-        if (tag == 4 && (length != 4 || ref_number(&value, 4) > 0777))
-            return ref_fail("an item of the header is corrupt");
+        if (tag == 2 && !is_origin(&value)) return ref_fail("an item of the header is corrupt");
     }
     return true;
 }
@@ -210,7 +214,10 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
             return ref_fail("the header of a series is corrupt");
         h->members = (uint32_t)members;
     } else if (h->restore == REF_VERBATIM) {
-        (void)ref_take(&b, ref_number(&b, 1)); /* the reason, a text for people */
+        uint64_t length = ref_number(&b, 1);
+        const uint8_t *reason = ref_take(&b, length); /* a text for people, or the number of one and more text */
+        if (reason && length > 0 && (reason[0] == 0 || (reason[0] > 6 && reason[0] < 32)))
+            return ref_fail("the reason's number is unknown");
         if (b.bad) return ref_fail("the header is too short");
     } else if (!read_image(h, &b)) {
         return false;
@@ -375,8 +382,6 @@ static bool header_fits(const struct ends *e, struct body header)
 static bool fail_header(const struct ref_file *file)
 {
     struct ref_section section;
-    if (file->size > sizeof signature && file->bytes[sizeof signature] == 'S')
-        return ref_fail("the type 'S' of the first section is unknown");
     if (read_section(file, sizeof signature, file->size, &section) && section.type == 'H' && section.size > 0 &&
         section.body[0] != 3)
         return ref_fail("version %u is unknown", section.body[0]);
@@ -437,6 +442,8 @@ bool ref_open_bytes(struct ref_file *file, uint8_t *bytes, size_t size, bool str
         return ref_fail("this is not a .tsr file");
     struct ends e = {.has_footer = false};
     read_footer(file, &e);
+    if (!e.has_footer && file->size > sizeof signature && file->bytes[sizeof signature] == 'S')
+        return ref_open_small(file);
     read_first(file, &e);
     read_last(file, &e);
     struct body header;

@@ -144,10 +144,81 @@ int find_section(const struct sections *s, uint8_t type, int number)
     return -1;
 }
 
+/* Bytes of the proof of a small file (3.10) that begins with this header. */
+static size_t small_proof(const uint8_t *header, const uint8_t *proof, size_t left)
+{
+    enum { HASH = 16, EXACT = 1, LOSSY = 2 };
+    size_t at = 0;
+    read_number(proof, left, &at);
+    at += HASH;
+    if (header[3] & EXACT) return at;
+    at += HASH;
+    for (int i = 0; i < 2 && header[3] & LOSSY; i++) read_number(proof, left, &at);
+    read_number(proof, left, &at);
+    return at + HASH;
+}
+
+/* Adds the section that a part of a small file stands for. */
+static void add_part(struct sections *s, uint8_t type, const uint8_t *part, size_t size, uint64_t *frames,
+                     uint64_t *tiles)
+{
+    struct bytes body = {NULL, 0};
+    uint8_t numbers[22];
+    size_t used = 0;
+    if (type < 6) {
+        numbers[used++] = type / 2;
+        numbers[used++] = type % 2;
+        if (type % 2 == 0) used += put_number(numbers + used, size);
+    } else {
+        if (type != 'T') *tiles = 0;
+        used += put_number(numbers, type == 'T' ? *frames - 1 : (*frames)++);
+        if (type == 'T') used += put_number(numbers + used, (*tiles)++);
+    }
+    append(&body, numbers, used);
+    append(&body, part, size);
+    add_section(s, type < 6 ? 'B' : type, body.data, body.size);
+    free(body.data);
+}
+
+/* Splits a small file into the sections that it stands for. */
+static bool split_small(const uint8_t *file, size_t size, struct sections *s)
+{
+    static const uint8_t no_id[ID_BYTES];
+    const size_t end = size - CHECK_BYTES;
+    size_t at = SIGNATURE_BYTES + 1;
+    struct bytes header = {NULL, 0};
+    const size_t header_size = (size_t)read_number(file, end, &at);
+    if (at + header_size > end || header_size < ID_AT) return false;
+    append(&header, file + at, ID_AT);
+    append(&header, no_id, ID_BYTES);
+    append(&header, file + at + ID_AT, header_size - ID_AT);
+    add_section(s, 'H', header.data, header.size);
+    free(header.data);
+    const uint8_t *const proof = file + at + header_size;
+    const size_t proof_size = small_proof(file + at, proof, (size_t)(file + end - proof));
+    at += header_size + proof_size;
+    const uint64_t count = read_number(file, end, &at);
+    const uint8_t *const types = file + at;
+    if (at > end || count > end - at) return false;
+    size_t sizes = at + (size_t)count, part = sizes;
+    for (uint64_t i = 1; i < count; i++) read_number(file, end, &part);
+    uint64_t frames = 0, tiles = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const size_t length = i + 1 < count ? (size_t)read_number(file, end, &sizes) : end - part;
+        if (part > end || length > end - part) return false;
+        add_part(s, types[i], file + part, length, &frames, &tiles);
+        part += length;
+    }
+    add_section(s, 'P', proof, proof_size);
+    s->version = s->section[0].body.data[0];
+    return true;
+}
+
 bool split_sections(const uint8_t *file, size_t size, struct sections *s)
 {
     size_t at = SIGNATURE_BYTES;
     *s = (struct sections){.count = 0};
+    if (size > SIGNATURE_BYTES + 1 + CHECK_BYTES && file[at] == 'S') return split_small(file, size, s);
     while (at < size && file[at] != 'I' && file[at] != 'C') {
         const uint8_t type = file[at++];
         const uint64_t body = read_number(file, size, &at);

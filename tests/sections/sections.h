@@ -31,7 +31,7 @@ struct sections {
     struct bytes other_index; /* if set, the file gets this as the body of its index */
 };
 
-/* Splits a valid file. Returns false if it is not valid. */
+/* Splits a valid file; a small file (3.10) into the sections that it stands for. Returns false if it is not valid. */
 bool split_sections(const uint8_t *file, size_t size, struct sections *s);
 struct sections copy_sections(const struct sections *s);
 void free_sections(struct sections *s);

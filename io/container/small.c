@@ -1,0 +1,205 @@
+/* Small files; see small.h. */
+#include "small.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool tsr_small_files = true;
+
+void tsr_small_free(struct tsr_small *small)
+{
+    if (small) free(small->bytes);
+    free(small);
+}
+
+enum tsr_status tsr_small_add(struct tsr_small *small, uint8_t type, const struct tsr_piece *pieces, int count,
+                              size_t limit, bool *fits, struct tsr_error *error)
+{
+    size_t size = 0;
+    *fits = small->count < TSR_SMALL_PARTS;
+    for (int i = 0; i < count && *fits; i++) {
+        *fits = pieces[i].size <= limit - small->size - size;
+        size += pieces[i].size;
+    }
+    if (!*fits) return TSR_OK;
+    if (size > small->capacity - small->size) {
+        const size_t capacity = 2 * small->capacity > small->size + size ? 2 * small->capacity : small->size + size;
+        uint8_t *const grown = realloc(small->bytes, capacity);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file of %zu bytes", capacity);
+        small->bytes = grown;
+        small->capacity = capacity;
+    }
+    for (int i = 0; i < count; i++) {
+        if (pieces[i].size > 0) memcpy(small->bytes + small->size, pieces[i].bytes, pieces[i].size);
+        small->size += pieces[i].size;
+    }
+    small->type[small->count] = type;
+    small->part_size[small->count++] = size;
+    return TSR_OK;
+}
+
+uint64_t tsr_small_payload(const struct tsr_small *small)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < small->count; i++)
+        if (small->type[i] >= 2 * TSR_BLOB_COUNT) bytes += small->part_size[i];
+    return bytes;
+}
+
+/* ---- Writing -------------------------------------------------------------------------------------------------- */
+
+/* All before the contents of the parts: at most this many bytes. */
+enum { HEAD_LIMIT = 16 + TSR_HEADER_LIMIT + TSR_PROOF_LIMIT + (1 + TSR_VARINT_LIMIT) * (TSR_SMALL_PARTS + 1) };
+
+static size_t put_head(const struct tsr_small *small, const struct tsr_header *header, const struct tsr_proof *proof,
+                       uint8_t *out)
+{
+    uint8_t body[TSR_HEADER_LIMIT];
+    const size_t size = tsr_put_header(body, header) - TSR_ID_BYTES;
+    memcpy(out, TSR_SIGNATURE, TSR_SIGNATURE_BYTES);
+    size_t used = TSR_SIGNATURE_BYTES;
+    out[used++] = TSR_SECTION_SMALL;
+    used += tsr_put_varint(out + used, size);
+    memcpy(out + used, body, TSR_ID_OFFSET);
+    memcpy(out + used + TSR_ID_OFFSET, body + TSR_ID_OFFSET + TSR_ID_BYTES, size - TSR_ID_OFFSET);
+    used += size;
+    used += tsr_put_proof(out + used, proof, header);
+    used += tsr_put_varint(out + used, (uint64_t)small->count);
+    for (int i = 0; i < small->count; i++) out[used++] = small->type[i];
+    for (int i = 0; i + 1 < small->count; i++) used += tsr_put_varint(out + used, small->part_size[i]);
+    return used;
+}
+
+enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_header *header,
+                                const struct tsr_proof *proof, struct tsr_output *output, struct tsr_error *error)
+{
+    struct tsr_header brief = *header;
+    struct tsr_proof short_proof = *proof;
+    uint8_t head[HEAD_LIMIT], check[TSR_CHECK_BYTES];
+    struct tsr_hasher hasher;
+    if (header->exact) short_proof.has_samples = false; /* the original's hash says more */
+    size_t size = put_head(small, &brief, &short_proof, head);
+    if (size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS && !tsr_has_frames(header)) {
+        brief.reason[0] = '\0';
+        size = put_head(small, &brief, &short_proof, head);
+    }
+    tsr_hasher_init(&hasher);
+    tsr_hasher_add(&hasher, head, size);
+    tsr_hasher_add(&hasher, small->bytes, small->size);
+    tsr_put_u64(check, tsr_hasher_result64(&hasher));
+    TSR_TRY(tsr_output_write(output, head, size, error));
+    TSR_TRY(tsr_output_write(output, small->bytes, small->size, error));
+    return tsr_output_write(output, check, sizeof check, error);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------------------------- */
+
+static enum tsr_status fail(struct tsr_error *error)
+{
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the small file does not hold what it lists");
+}
+
+static enum tsr_status get_header(struct tsr_cursor *c, struct tsr_header *header, struct tsr_error *error)
+{
+    uint8_t body[TSR_HEADER_LIMIT] = {0};
+    const uint64_t size = tsr_get_varint(c);
+    const uint8_t *const bytes =
+        size >= TSR_ID_OFFSET && size <= sizeof body - TSR_ID_BYTES ? tsr_get_bytes(c, (size_t)size) : NULL;
+    if (!bytes) return fail(error);
+    memcpy(body, bytes, TSR_ID_OFFSET);
+    memcpy(body + TSR_ID_OFFSET + TSR_ID_BYTES, bytes + TSR_ID_OFFSET, (size_t)size - TSR_ID_OFFSET);
+    TSR_TRY(tsr_get_header(body, (size_t)size + TSR_ID_BYTES, header, error));
+    return header->restore == TSR_RESTORE_SERIES ? fail(error) : TSR_OK;
+}
+
+/* Lists the parts, whose contents stay where they are: those of the last part end where the check begins. */
+static bool get_parts(struct tsr_cursor *c, struct tsr_small *small)
+{
+    const uint64_t count = tsr_get_varint(c);
+    const uint8_t *const types = count <= TSR_SMALL_PARTS ? tsr_get_bytes(c, (size_t)count) : NULL;
+    if (!types) return false;
+    small->count = (int)count;
+    uint64_t sum = 0;
+    for (int i = 0; i < small->count; i++) {
+        const bool is_last = i + 1 == small->count;
+        const uint64_t left = c->size - c->at, size = is_last ? left - sum : tsr_get_varint(c);
+        if (c->bad || sum > left || size > left - sum) return false;
+        small->type[i] = types[i];
+        small->part_size[i] = (size_t)size;
+        sum += size;
+    }
+    return sum == c->size - c->at;
+}
+
+static enum tsr_status put_blob_part(struct tsr_container_writer *w, uint8_t type, struct tsr_cursor part,
+                                     struct tsr_error *error)
+{
+    const bool is_raw = type % 2 == 0;
+    const uint64_t size = is_raw ? part.size : tsr_get_varint(&part);
+    const struct tsr_piece stored = {part.bytes + part.at, part.size - part.at};
+    if (part.bad) return fail(error);
+    return tsr_container_put_stored(w, (enum tsr_blob)(type / 2), is_raw ? TSR_BLOB_RAW : TSR_BLOB_ZSTD, size, stored,
+                                    error);
+}
+
+static enum tsr_status put_part(struct tsr_container_writer *w, uint8_t type, struct tsr_cursor part, bool *in_frame,
+                                struct tsr_error *error)
+{
+    const struct tsr_piece piece = {part.bytes, part.size};
+    uint64_t distance;
+    if (type < 2 * TSR_BLOB_COUNT) {
+        *in_frame = false;
+        return put_blob_part(w, type, part, error);
+    }
+    if (type == TSR_SECTION_TILE) return *in_frame ? tsr_container_put_tile(w, &piece, 1, error) : fail(error);
+    *in_frame = true;
+    if (type == TSR_SECTION_FRAME) return tsr_container_put_frame(w, part.bytes, part.size, error);
+    distance = tsr_get_varint(&part);
+    if (type != TSR_SECTION_LIKE || part.bad || part.at != part.size || distance > TSR_LIKE_LIMIT) return fail(error);
+    return tsr_container_put_frame_like(w, (uint32_t)distance, error);
+}
+
+static enum tsr_status put_parts(struct tsr_container_writer *w, const struct tsr_small *small, const uint8_t *bytes,
+                                 const struct tsr_proof *proof, struct tsr_error *error)
+{
+    bool in_frame = false;
+    for (int i = 0; i < small->count; i++) {
+        const struct tsr_cursor part = {bytes, small->part_size[i], 0, false};
+        TSR_TRY(put_part(w, small->type[i], part, &in_frame, error));
+        bytes += small->part_size[i];
+    }
+    return tsr_container_end(w, proof, error);
+}
+
+bool tsr_small_is_whole(const uint8_t *bytes, size_t size)
+{
+    return size >= TSR_SIGNATURE_BYTES + 1 + TSR_CHECK_BYTES &&
+           tsr_hash64_of(bytes, size - TSR_CHECK_BYTES) == tsr_read_u64(bytes + size - TSR_CHECK_BYTES);
+}
+
+enum tsr_status tsr_small_expand(const uint8_t *bytes, size_t size, struct tsr_output **expanded, uint64_t *payload,
+                                 struct tsr_error *error)
+{
+    struct tsr_cursor c = {bytes, size - TSR_CHECK_BYTES, TSR_SIGNATURE_BYTES + 1, false};
+    struct tsr_header header;
+    struct tsr_proof proof;
+    struct tsr_small small = {0};
+    struct tsr_container_writer *w = NULL;
+    *expanded = NULL;
+    if (!tsr_small_is_whole(bytes, size))
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the small file is damaged");
+    TSR_TRY(get_header(&c, &header, error));
+    if (!tsr_take_proof(&c, &header, !header.exact, &proof) || !get_parts(&c, &small)) return fail(error);
+    *payload = tsr_small_payload(&small);
+    struct tsr_output *const output = tsr_output_to_memory();
+    if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file");
+    enum tsr_status status = tsr_container_begin(output, &header, &w, error);
+    if (status == TSR_OK) tsr_container_stay_large(w);
+    if (status == TSR_OK) status = put_parts(w, &small, bytes + c.at, &proof, error);
+    tsr_container_writer_free(w);
+    if (status == TSR_OK)
+        *expanded = output;
+    else
+        tsr_output_close(output);
+    return status;
+}

@@ -1,0 +1,111 @@
+/* FORMAT.md 3.10: small files. */
+#include "ref.h"
+
+#include <string.h>
+
+/* A section of the file that the small file stands for: numbers, then the part. */
+static void add_section(struct ref_file *file, unsigned type, struct ref_bytes numbers, struct ref_bytes part)
+{
+    uint8_t *body = ref_alloc(numbers.size + part.size, 1);
+    memcpy(body, numbers.data, numbers.size);
+    if (part.size > 0) memcpy(body + numbers.size, part.data, part.size);
+    file->sections[file->section_count++] =
+        (struct ref_section){.type = type, .body = body, .size = numbers.size + part.size, .good = true};
+}
+
+static void put_varint(struct ref_bytes *b, uint8_t *room, uint64_t value)
+{
+    for (; value >= 128; value >>= 7) room[b->size++] = (uint8_t)(value | 128);
+    room[b->size++] = (uint8_t)value;
+}
+
+struct count {
+    uint64_t frames, tiles;
+    bool in_frame;
+};
+
+static bool add_part(struct ref_file *file, unsigned type, struct ref_bytes part, struct count *n)
+{
+    uint8_t room[24];
+    struct ref_bytes numbers = {.data = room};
+    if (type < 6) {
+        n->in_frame = false;
+        room[numbers.size++] = (uint8_t)(type / 2);
+        room[numbers.size++] = type % 2;
+        if (type % 2 == 0) put_varint(&numbers, room, part.size);
+    } else if (type == 'T') {
+        if (!n->in_frame) return ref_fail("a tile of a small file stands in no frame");
+        put_varint(&numbers, room, n->frames - 1);
+        put_varint(&numbers, room, n->tiles++);
+    } else if (type == 'F' || type == 'G') {
+        n->in_frame = true;
+        n->tiles = 0;
+        put_varint(&numbers, room, n->frames++);
+    } else {
+        return ref_fail("a part of type %u of a small file is unknown", type);
+    }
+    add_section(file, type < 6 ? 'B' : type, numbers, part);
+    return true;
+}
+
+/* 3.4: the proof, without the hash of the samples if the file is exact. */
+static void add_proof(struct ref_file *file, const uint8_t *proof, size_t size)
+{
+    add_section(file, 'P', (struct ref_bytes){.data = proof}, (struct ref_bytes){.data = proof, .size = size});
+}
+
+static size_t take_proof(struct ref_bytes *b, const struct ref_header *h)
+{
+    size_t start = b->at;
+    (void)ref_varint(b);
+    (void)ref_take(b, h->exact ? 16 : 32);
+    if (h->lossy) (void)(ref_varint(b), ref_varint(b));
+    if (!h->exact) (void)(ref_varint(b), ref_take(b, 16));
+    return b->at - start;
+}
+
+static bool add_parts(struct ref_file *file, struct ref_bytes *b)
+{
+    uint64_t count = ref_varint(b), sum = 0, size[64];
+    if (count > 64) return ref_fail("a small file has too many parts");
+    const uint8_t *types = ref_take(b, count);
+    for (uint64_t i = 0; i + 1 < count; i++) {
+        size[i] = ref_varint(b);
+        if (size[i] > b->size) b->bad = true;
+        sum += b->bad ? 0 : size[i];
+    }
+    if (b->bad || sum > ref_left(b) || (count == 0 && ref_left(b) > 0))
+        return ref_fail("the parts of a small file do not fit");
+    if (count > 0) size[count - 1] = ref_left(b) - sum;
+    struct count n = {.frames = 0};
+    for (uint64_t i = 0; i < count; i++) {
+        struct ref_bytes part = {.data = ref_take(b, size[i]), .size = (size_t)size[i]};
+        if (!add_part(file, types[i], part, &n)) return false;
+    }
+    return true;
+}
+
+bool ref_open_small(struct ref_file *file)
+{
+    uint8_t header[1024] = {0};
+    if (file->size < 4 + 1 + 8 || file->size > (1u << 20) + (1u << 14))
+        return ref_fail("a small file cannot have %zu bytes", file->size);
+    struct ref_bytes check = {.data = file->bytes + file->size - 8, .size = 8};
+    if (ref_hash64(file->bytes, file->size - 8) != ref_number(&check, 8)) return ref_fail("the small file is damaged");
+    struct ref_bytes b = {.data = file->bytes, .size = file->size - 8, .at = 5};
+    uint64_t size = ref_varint(&b);
+    const uint8_t *body = size >= 4 && size <= sizeof header - 8 ? ref_take(&b, size) : NULL;
+    if (!body) return ref_fail("the header of a small file does not fit");
+    memcpy(header, body, 4);
+    memcpy(header + 12, body + 4, (size_t)size - 4);
+    if (!ref_read_header(&file->header, header, (size_t)size + 8)) return false;
+    if (file->header.restore == REF_SERIES) return ref_fail("a series is no small file");
+    const uint8_t *proof = b.data + b.at;
+    size_t proof_size = take_proof(&b, &file->header);
+    if (b.bad) return ref_fail("the proof of a small file does not fit");
+    file->has_index = true;
+    file->sections = ref_alloc(64 + 1, sizeof *file->sections);
+    if (!add_parts(file, &b)) return false;
+    add_proof(file, proof, proof_size);
+    return true;
+}
