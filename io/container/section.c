@@ -333,7 +333,7 @@ size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct t
     size_t used = tsr_put_varint(out, proof->original_size);
     memcpy(out + used, proof->original.bytes, sizeof proof->original.bytes);
     used += sizeof proof->original.bytes;
-    if (!proof->has_samples) return used;
+    if (!tsr_has_frames(header) || (header->exact && !proof->has_samples)) return used;
     memcpy(out + used, proof->samples.bytes, sizeof proof->samples.bytes);
     used += sizeof proof->samples.bytes;
     if (header->coding.lossy) {

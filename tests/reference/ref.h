@@ -105,8 +105,8 @@ bool ref_check_holds(const struct ref_section *section, uint64_t id, uint64_t n)
 bool ref_is_own(const struct ref_file *file, unsigned type);
 /* 3.1: hashes of the header, of the sections and, for a member, of the proof. */
 bool ref_is_id(uint64_t id, const uint64_t *hashes, size_t count);
-bool ref_is_unknown(unsigned type); /* 3.10: is it a capital letter that FORMAT.md does not describe? */
-/* 3.10: fails; the sentence says that the section at this place is unknown or out of place. */
+bool ref_is_unknown(unsigned type); /* 3.11: is it a capital letter that FORMAT.md does not describe? */
+/* 3.11: fails; the sentence says that the section at this place is unknown or out of place. */
 bool ref_fail_type(const struct ref_file *file, size_t section);
 uint64_t ref_frame_bits(const struct ref_header *header);
 size_t ref_raster_size(const struct ref_header *header);

@@ -378,7 +378,7 @@ static bool header_fits(const struct ends *e, struct body header)
            ref_check_holds(&e->index_section, id_of(header), sums.own + 1);
 }
 
-/* No header is good. 3.10: is the file's version unknown, or is the file damaged? */
+/* No header is good. 3.11: is the file's version unknown, or is the file damaged? */
 static bool fail_header(const struct ref_file *file)
 {
     struct ref_section section;

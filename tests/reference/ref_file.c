@@ -121,7 +121,7 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
     const struct ref_header *h = &part->header;
     struct ref_bytes b;
     if (!ref_read_body(part->file, i, &b) || (type != 'T' && !leave_frame(part, out, at))) return false;
-    if (type == 'B' || (type >= 'a' && type <= 'z')) { /* 3.10: small letters are skipped */
+    if (type == 'B' || (type >= 'a' && type <= 'z')) { /* 3.11: small letters are skipped */
         return at->frames == 0 || at->frames == at->of_frames ||
                ref_fail("section %zu ('%c') stands between frames", i, (int)type);
     } else if (type == 'F' || type == 'G') {

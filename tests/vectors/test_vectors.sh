@@ -45,14 +45,21 @@ while read -r sum file; do
   "$reference" --member "${file#./}" series.tsr "$work/restored" || fail "the reference decoder fails on $file"
   [ "$(hash_of "$work/restored")" = "$sum" ] || fail "the reference decoder gives another $file"
 done <series.sums
-# The file that FORMAT.md shows byte by byte. An encoder that codes even such small files would make it.
+# The files that FORMAT.md shows byte by byte. An encoder that codes even such small images would make them.
 name=example
 printf 'P5\n6 4\n255\n\012\012\012\012\014\015\012\012\012\012\014\014\012\012\012\011\014\016\012\012\012\012\014\014' >"$work/example"
-sed -n '/^## 12/,$p' ../../io/FORMAT.md | sed -n '/^000 /,/^```/p' | sed -n 's/^[0-9a-f]\{3\} *\(\([0-9a-f][0-9a-f] \{0,1\}\)*\).*/\1/p' | tr -d ' \n' >"$work/hex"
-od -An -v -tx1 example.tsr | tr -d ' \n' | cmp - "$work/hex" || fail "FORMAT.md shows another file"
-"$reference" --check example.tsr >/dev/null || fail "the reference decoder finds it bad"
-"$reference" example.tsr "$work/restored" && cmp "$work/example" "$work/restored" || fail "the reference decoder gives another file"
-"$tessera" test -q example.tsr && "$tessera" decompress -q -f -o "$work/restored" example.tsr || fail "decompress fails"
-cmp "$work/example" "$work/restored" || fail "another file comes back"
+shown() # PATTERN: the bytes of the listing that begins with it
+{
+  sed -n '/^## 12/,$p' ../../io/FORMAT.md | sed -n "/^$1 /,/^\`\`\`/p" | sed -n 's/^[0-9a-f]\{2,3\} *\(\([0-9a-f][0-9a-f] \{0,1\}\)*\).*/\1/p' | tr -d ' \n'
+}
+shown 000 >"$work/example.hex"
+shown 00 >"$work/small.hex"
+for name in example small; do
+  od -An -v -tx1 $name.tsr | tr -d ' \n' | cmp - "$work/$name.hex" || fail "FORMAT.md shows another file"
+  "$reference" --check $name.tsr >/dev/null || fail "the reference decoder finds it bad"
+  "$reference" $name.tsr "$work/restored" && cmp "$work/example" "$work/restored" || fail "the reference decoder gives another file"
+  "$tessera" test -q $name.tsr && "$tessera" decompress -q -f -o "$work/restored" $name.tsr || fail "decompress fails"
+  cmp "$work/example" "$work/restored" || fail "another file comes back"
+done
 [ "$count" -gt 15 ] || { echo "only $count vectors"; failed=1; }
 exit $failed

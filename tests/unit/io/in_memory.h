@@ -13,6 +13,7 @@
 #include "io/formats/format.h"
 #include "io/formats/restore.h"
 #include "io/container/section.h"
+#include "io/container/small.h"
 
 /* A copy of what a memory output has received. */
 static inline struct bytes bytes_of(const struct tsr_output *output)

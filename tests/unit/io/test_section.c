@@ -198,15 +198,14 @@ TEST(items)
         {"one that is too short", {6, 3, 'a', 'b'}, 4, TSR_ERROR_CORRUPT},
         {"a tag alone", {6}, 1, TSR_ERROR_CORRUPT},
         {"one of 2^28 bytes", {6, 0xff, 0xff, 0xff, 0x7f}, 5, TSR_ERROR_CORRUPT},
-        {"a time", {2, 12, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xc9, 0x9a, 0x3b}, 14, TSR_OK},
-        {"a time with a second of nanoseconds",
-         {2, 12, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0xca, 0x9a, 0x3b},
-         14,
+        {"an origin", {2, 8, 1, 0xff, 0x93, 0xeb, 0xdc, 3, 0xff, 3}, 10, TSR_OK},
+        {"an origin with a second of nanoseconds",
+         {2, 8, 1, 0x80, 0x94, 0xeb, 0xdc, 3, 0xff, 3},
+         10,
          TSR_ERROR_CORRUPT},
-        {"a time of seconds", {2, 8, 1, 2, 3, 4, 5, 6, 7, 8}, 10, TSR_ERROR_CORRUPT},
-        {"permissions", {4, 4, 0xff, 1, 0, 0}, 6, TSR_OK},
-        {"permissions of ten bits", {4, 4, 0xff, 3, 0, 0}, 6, TSR_ERROR_CORRUPT},
-        {"permissions of a byte", {4, 1, 0xff}, 3, TSR_ERROR_CORRUPT},
+        {"an origin without permissions", {2, 2, 1, 0}, 4, TSR_ERROR_CORRUPT},
+        {"an origin with permissions of ten bits", {2, 4, 1, 0, 0x80, 4}, 6, TSR_ERROR_CORRUPT},
+        {"an origin and more", {2, 4, 1, 0, 1, 0}, 6, TSR_ERROR_CORRUPT},
     };
     struct rng r = {5};
     for (int round = 0; round < 300; round++) {
@@ -235,6 +234,7 @@ static void random_proof(struct rng *r, int i, struct tsr_header *header, struct
     header->exact = i % 3 == 0 || (i % 3 == 1 && i % 2);
     proof->original_size = rng_next(r) >> rng_below(r, 64);
     for (int k = 0; k < 16; k++) proof->original.bytes[k] = (uint8_t)rng_next(r);
+    proof->has_samples = true;
     if (i % 3 > 0)
         for (int k = 0; k < 16; k++) proof->samples.bytes[k] = (uint8_t)rng_next(r);
     if (i % 3 == 2) {

@@ -785,6 +785,7 @@ TEST(no_single_file)
 
 int main(void)
 {
+    tsr_small_files = false;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(member_names),
         cmocka_unit_test(all_come_back),
