@@ -338,7 +338,7 @@ bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
     if (!b.data) return ref_fail("the proof is missing");
     proof->original.size = ref_varint(&b);
     read_hash(&b, proof->original.hash);
-    if (header->restore != REF_VERBATIM) read_hash(&b, proof->samples);
+    if (ref_has_frames(header)) read_hash(&b, proof->samples);
     if (header->lossy) { /* without the original this alone can be checked: the largest difference is one of those
                             squared */
         uint64_t largest = ref_varint(&b), squared = ref_varint(&b);
