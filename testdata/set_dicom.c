@@ -202,7 +202,6 @@ static const struct row {
     {"forms/jpeg_ls", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_JPEG_LS, 0, CODED},
     {"forms/jpeg_ls_fragments", &ot8, paint_texture, 61, 47, 3, 0, DICOM_JPEG_LS, ODD_FRAGMENTS | ODD_ZEROS, CODED},
     {"forms/rle_garbage", &ot8, paint_black, 64, 64, 2, 0, DICOM_RLE, ODD_GARBAGE, VERBATIM},
-    {"packed/jpeg_lossy", &ot8, paint_black, 320, 240, 2, 0, DICOM_JPEG, 0, VERBATIM},
     {"forms/jpeg_garbage", &ot8, paint_black, 64, 64, 2, 0, DICOM_JPEG, ODD_GARBAGE, VERBATIM},
     {"forms/jpeg_lossless_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LOSSLESS, ODD_GARBAGE, VERBATIM},
     {"forms/jpeg_ls_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LS, ODD_GARBAGE, VERBATIM},
@@ -265,6 +264,7 @@ static const struct row {
     /* rows that came later; the seed of a picture is its row, so that rows above keep their places */
     {"forms/jpeg_ls_rgb", &us, paint_screen, 100, 80, 2, 0, DICOM_JPEG_LS, 0, CODED},
     {"forms/jpeg_ls_16bit", &ot16, paint_noise, 61, 47, 1, 0, DICOM_JPEG_LS, 0, CODED},
+    {"packed/jpeg_lossy", &ot8, paint_black, 320, 240, 2, 0, DICOM_JPEG, 0, VERBATIM},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

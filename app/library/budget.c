@@ -134,7 +134,7 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_i
     if (image && !a->is_raster && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
     const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes) + a->output_bytes,
-                   verifying = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes) : 0,
+                   verifying = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes, bytes) : 0,
                    later = verifying + a->output_bytes, most = now > later ? now : later;
     if (most > tsr_files_memory(a->engine))
         return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, most, error);

@@ -237,13 +237,14 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     return own + engines + engines / 8 + batch * sizeof(struct tsr_decode_job) + 4096; /* the engine rounds up */
 }
 
-uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes)
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes,
+                           uint64_t restoring)
 {
     const uint64_t raster = tsr_raster_bytes(image), /* one frame: it may be a PNG's */
         fixed = (image->frames == 1 ? 3 * raster : 0) + tsr_index_memory(image, input_bytes);
     const uint32_t batch = tsr_batch_frames(engine, image, fixed);
     const uint64_t engines = 2 * batch * raster + engine->ops->decode_bound(engine, image, batch);
-    return engines + engines / 8 + fixed;
+    return engines + engines / 8 + fixed + restoring;
 }
 
 static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)

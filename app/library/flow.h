@@ -104,8 +104,10 @@ uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_ima
                            uint64_t input_bytes, uint64_t held);
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader);
 
-/* About what verifying a file of such an image will take, before there is one. */
-uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes);
+/* About what verifying a file of such an image will take, before there is one. restoring: what the restorer may hold,
+ * which is no more than reading the original does. */
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes,
+                           uint64_t restoring);
 
 /* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
  * longer than the input is given up. */

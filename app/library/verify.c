@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "files.h"
-#include "io/formats/packed.h"
+#include "io/formats/restore.h"
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 {
@@ -94,25 +94,15 @@ struct tsr_output *tsr_output_to_test(const struct tsr_header *header)
     return is_lossy_png(header) ? tsr_output_to_memory() : tsr_output_to_null();
 }
 
-/* What restoring takes besides decoding: of a PNG, which is read again, the file, which is in memory or gets there, and
- * its pixels twice; of streams that are made again their residues, a raster, a stream and what its coder holds; of
- * any other output in memory the output. */
+/* What restoring takes besides decoding: of a lossy PNG, which is read again, the file, which is in memory or gets
+ * there, and its pixels twice; else what the restorer holds, and of an output in memory the output. */
 static uint64_t restore_memory(const struct tsr_header *header, const struct tsr_proof *proof, bool to_memory)
 {
     const uint64_t raster = tsr_raster_bytes(&header->image), bytes = restored_limit(header, proof);
     if (is_lossy_png(header))
         return bytes + 2 * raster + 64 * (uint64_t)header->image.columns + 16 * (uint64_t)header->image.rows;
-    const uint64_t output = to_memory ? bytes : 0;
-    if (header->restore == TSR_RESTORE_PACKED) return tsr_unpacking_memory(header->room, bytes) + output;
-    if (output > UINT64_MAX / 4) return UINT64_MAX / 2; /* which no memory has */
-    switch (header->restore) {
-    case TSR_RESTORE_ENCAPSULATED:
-        return output + 2 * bytes + 8 * raster;
-    case TSR_RESTORE_PNG: /* the residue, the rows with their filters, tokens, a zlib stream and chunks */
-        return output + 4 * bytes + 16 * raster + (4 << 20);
-    default:
-        return output;
-    }
+    if (bytes > UINT64_MAX / 16) return UINT64_MAX / 2; /* which no memory has */
+    return tsr_restoring_memory(header, bytes) + (to_memory ? bytes : 0);
 }
 
 enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,

@@ -36,6 +36,20 @@ struct tsr_restorer {
     struct tsr_unpacker *unpacker; /* of a packed file; else NULL */
 };
 
+uint64_t tsr_restoring_memory(const struct tsr_header *header, uint64_t original_size)
+{
+    switch (header->restore) {
+    case TSR_RESTORE_PACKED:
+        return tsr_unpacking_memory(header->room, original_size);
+    case TSR_RESTORE_ENCAPSULATED: /* residues, a raster, a stream and what its coder holds */
+        return 2 * original_size + tsr_frame_bits(&header->image);
+    case TSR_RESTORE_PNG: /* the residue, a zlib stream and chunks besides what reading holds */
+        return 2 * original_size + tsr_png_idat_memory(header, original_size);
+    default:
+        return 0;
+    }
+}
+
 /* Reads the parameters of the deflate stream, if there is one, and then the spare bits. FORMAT.md 4.1 and 4.2. */
 static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error *error)
 {

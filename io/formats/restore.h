@@ -12,6 +12,10 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
                                     struct tsr_restorer **restorer, struct tsr_error *error);
 void tsr_restorer_free(struct tsr_restorer *restorer);
 
+/* Bytes of memory that restoring takes, beside decoding and the output: at most. original_size: bytes of what is
+ * restored. */
+uint64_t tsr_restoring_memory(const struct tsr_header *header, uint64_t original_size);
+
 /* Called in this order: the prefix in pieces, the residues in pieces, the rasters of all frames, the suffix in pieces,
  * the end. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those of the output. */
 enum tsr_status tsr_restore_blob(struct tsr_restorer *restorer, enum tsr_blob blob, const void *bytes, size_t size,

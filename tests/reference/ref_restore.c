@@ -148,8 +148,9 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
     if (h->restore == REF_PNG) {
         uint8_t *chunks;
         size_t chunks_size;
-        return ref_png_chunks(h, raster, out->records.data, out->records.size, &chunks, &chunks_size) &&
-               put(out, chunks, chunks_size);
+        if (!ref_png_chunks(h, raster, out->records.data, out->records.size, &chunks, &chunks_size)) return false;
+        out->records.at = out->records.size;
+        return put(out, chunks, chunks_size);
     }
     if (h->restore == REF_ENCAPSULATED) return ref_encapsulate(h, raster, &out->records, put_item, out);
     if (h->allocated > 1) return put_inner(out, raster, size);

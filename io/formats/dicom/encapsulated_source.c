@@ -221,7 +221,7 @@ static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NU
 static uint64_t memory_of(const struct tsr_image *image, uint64_t file_size)
 {
     const uint64_t raster = tsr_frame_bits(image) / 8, all = raster * image->frames;
-    return 6 * file_size + (all <= KEPT_BYTES ? all : raster);
+    return 6 * file_size + 8 * raster + (all <= KEPT_BYTES ? all : 0);
 }
 
 static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)
