@@ -24,6 +24,7 @@ struct ref_dct_component {
 struct ref_dct_code {
     uint8_t length[256]; /* by symbol; 0: it has no code */
     uint16_t word[256];
+    bool bad; /* it has more words of a length than there are */
 };
 
 struct ref_dct_scan {

@@ -165,7 +165,6 @@ struct place { /* a block that is decoded */
     struct ref_dct_block *block;
     const struct ref_dct_block *left, *above, *corner, *other; /* null: missing */
     unsigned o;                                                /* step 1 */
-    unsigned cnt;                                              /* as it was decoded */
     uint32_t near[64];
     int32_t b0[8], b1[8]; /* of what is decoded so far */
 };
@@ -182,10 +181,6 @@ static void set(struct place *p, unsigned k, uint32_t x)
     if (v > 0) p->b1[u] += t * weight[v];
     block->e0[v] += u % 2 == 0 ? t * weight[u] : -t * weight[u];
     block->e1[u] += v % 2 == 0 ? t * weight[v] : -t * weight[v];
-    if (block->x[k] == 0 || k == 0) return;
-    block->cnt += u > 0 && v > 0;
-    block->col += u == 0;
-    block->row += v == 0;
 }
 
 static void begin_near(struct place *p)
@@ -214,15 +209,15 @@ static void read_count(struct place *p)
             symbol(p->c, &h->count_a[few(m)][x], &h->count_b[few(l)][few(a)][x], &h->count_c[few(p->o)][few(m)][x]);
         x = part[0];
     }
-    p->cnt = 8 * part[0] + part[1];
-    if (p->cnt > 49) p->cnt = 49;
+    p->block->cnt = 8 * part[0] + part[1];
+    if (p->block->cnt > 49) p->block->cnt = 49;
 }
 
 /* Step 2. */
 static void read_interior(struct place *p)
 {
     struct contexts *h = p->contexts;
-    unsigned left = p->cnt, i = 0;
+    unsigned left = p->block->cnt, i = 0;
     for (unsigned k = 0; k < 64 && left > 0; k++) {
         unsigned u = column[k], v = row[k];
         if (u == 0 || v == 0) continue;
@@ -233,7 +228,7 @@ static void read_interior(struct place *p)
         if (m == 0) continue;
         left--;
         set(p, k, raw_number(p->c, 1) ? 0 - m : m);
-        unsigned by = mag(p->block->x[k]);
+        uint32_t by = m < 255 ? m : 255;
         raise(p, u + 1, v, 3 * by);
         raise(p, u, v + 1, 3 * by);
         raise(p, u + 1, v + 1, 2 * by);
@@ -247,9 +242,13 @@ static void read_edge(struct place *p, unsigned axis)
 {
     struct contexts *h = p->contexts;
     const struct ref_dct_block *beside = axis == 0 ? p->left : p->above;
-    unsigned col = p->left ? p->left->col : 0, row_above = p->above ? p->above->row : 0, count = few(p->cnt);
+    unsigned col = p->left ? p->left->col : 0, row_above = p->above ? p->above->row : 0, count = few(p->block->cnt);
     unsigned left = symbol(p->c, &h->number_a[count], &h->number_b[axis == 0 ? col : row_above],
                            &h->number_c[(col + row_above) / 2][count]);
+    if (axis == 0)
+        p->block->col = left;
+    else
+        p->block->row = left;
     for (unsigned i = 1; i < 8 && left > 0; i++) {
         unsigned k = axis == 0 ? zigzag[i][0] : zigzag[0][i];
         int32_t guess = 0;
@@ -289,7 +288,8 @@ static void read_dc(struct place *p)
     uint32_t w = (uint32_t)(abs(left) + abs(above));
     int64_t apart = 4 * llabs(x / 2 - y / 2) / d;
     unsigned f = both ? bin((uint32_t)apart, 19) : 19, g = bin(w, 20);
-    uint32_t m = magnitude(p->c, shift(w >> 1), &h->dc_a[f], &h->dc_b[few(p->cnt)], &h->dc_c[g], h->dc_escape[g]);
+    uint32_t m =
+        magnitude(p->c, shift(w >> 1), &h->dc_a[f], &h->dc_b[few(p->block->cnt)], &h->dc_c[g], h->dc_escape[g]);
     if (m > 0 && symbol(p->c, &h->dc_sign[side(left)][side(above)], NULL, NULL)) m = 0 - m;
     p->block->d = to_signed(m);
     set(p, 0, (uint32_t)guess + m);

@@ -87,7 +87,7 @@ bool ref_dct_make_head(struct ref_bytes *tokens, size_t size, const uint8_t **he
 
 /* ---- 4.10.1: segments ---- */
 
-enum { SOF0 = 0xc0, SOF1, SOF2, DHT = 0xc4, SOF15 = 0xcf, EOI = 0xd9, SOS, DQT, DNL, DRI };
+enum { SOF0 = 0xc0, SOF1, SOF2, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOF15 = 0xcf, SOI = 0xd8, EOI, SOS, DQT, DNL, DRI };
 
 struct tables { /* as the head has given them so far */
     struct ref_dct *dct;
@@ -135,7 +135,8 @@ static bool read_codes(struct tables *t, struct ref_bytes *b)
         for (unsigned length = 1; length <= 16; length++, word *= 2) {
             for (unsigned i = 0; i < counts[length - 1]; i++, word++) {
                 unsigned symbol = big_endian(b, 1);
-                if (b->bad || word >> length > 0) return false;
+                if (b->bad) return false;
+                if (word >> length > 0) code->bad = true;
                 code->length[symbol] = (uint8_t)length;
                 code->word[symbol] = (uint16_t)word;
             }
@@ -147,6 +148,14 @@ static bool read_codes(struct tables *t, struct ref_bytes *b)
 static uint32_t divide_up(uint32_t a, uint32_t b)
 {
     return (a + b - 1) / b;
+}
+
+/* Has a component before this one its name? */
+static bool is_named(const struct ref_dct *dct, unsigned component)
+{
+    for (unsigned c = 0; c < component; c++)
+        if (dct->component[c].id == dct->component[component].id) return true;
+    return false;
 }
 
 static bool read_frame(struct tables *t, unsigned marker, struct ref_bytes *b, uint64_t stream_size)
@@ -168,6 +177,7 @@ static bool read_frame(struct tables *t, unsigned marker, struct ref_bytes *b, u
         component->table = big_endian(b, 1);
         for (unsigned k = 0; k < 64; k++) component->low[k] = -1;
         for (unsigned k = 0; k < 64; k++) component->q[k] = 1;
+        if (component->table > 3 || is_named(dct, c)) return false;
         if (component->h < 1 || component->h > 4 || component->v < 1 || component->v > 4) return false;
         if (component->h > h) h = component->h;
         if (component->v > v) v = component->v;
@@ -216,10 +226,11 @@ static bool take_component(struct tables *t, struct ref_dct_scan *scan, unsigned
     scan->component[i] = c;
     bool needs_dc = scan->first == 0 && scan->high == 0, needs_ac = scan->last > 0;
     if ((needs_dc && (dc > 3 || !t->has_code[0][dc])) || (needs_ac && (ac > 3 || !t->has_code[1][ac]))) return false;
+    if ((needs_dc && t->code[0][dc].bad) || (needs_ac && t->code[1][ac].bad)) return false;
     if (needs_dc) scan->dc[i] = t->code[0][dc];
     if (needs_ac) scan->ac[i] = t->code[1][ac];
     if (!component->has_scan) {
-        if (component->table > 3 || !t->has_quantisers[component->table]) return false;
+        if (!t->has_quantisers[component->table]) return false;
         memcpy(component->q, t->quantisers[component->table], sizeof component->q);
     }
     component->has_scan = true;
@@ -263,7 +274,8 @@ static bool read_segment(struct tables *t, unsigned marker, struct ref_bytes *b,
         t->interval = big_endian(b, 2);
         return !b->bad && ref_left(b) == 0;
     }
-    return marker != DNL && (marker < SOF0 || marker > SOF15);
+    bool is_frame = marker >= SOF0 && marker <= SOF15 && marker != JPG && marker != DAC;
+    return marker != DNL && !is_frame;
 }
 
 bool ref_dct_read_head(struct ref_dct *dct, uint64_t stream_size)
@@ -272,7 +284,7 @@ bool ref_dct_read_head(struct ref_dct *dct, uint64_t stream_size)
     t->dct = dct;
     t->last = &dct->scans;
     struct ref_bytes b = {.data = dct->head, .size = dct->head_size};
-    (void)ref_take(&b, 2); /* SOI */
+    if (ref_number(&b, 1) != 0xff || ref_number(&b, 1) != SOI) return ref_fail("a JPEG stream does not begin with SOI");
     while (!b.bad) {
         while (!b.bad && ref_number(&b, 1) != 0xff) continue;
         unsigned marker = 0xff;
@@ -285,5 +297,5 @@ bool ref_dct_read_head(struct ref_dct *dct, uint64_t stream_size)
         if (!read_segment(t, marker, &segment, b.at, stream_size))
             return ref_fail("the segment FF %02X of a JPEG stream is corrupt or not known", marker);
     }
-    return dct->has_frame || ref_fail("a JPEG stream has no frame");
+    return dct->scans || ref_fail("a JPEG stream has no scan");
 }

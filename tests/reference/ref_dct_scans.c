@@ -10,9 +10,10 @@ struct writer {
     struct ref_stream *out;
     struct ref_dct_choices *choices;
     unsigned byte, bits; /* of the byte that is not yet full */
-    bool bad;            /* a symbol has no code, or the choices end too early */
+    bool bad;            /* a symbol has no code, or a number too many bits */
     uint64_t block;      /* the number of the block that is written */
-    uint64_t next_break; /* 0: there are no more */
+    bool has_break;
+    uint64_t next_break;
     /* The run of blocks that end with EOB. */
     unsigned run;
     uint8_t *pending; /* its correction bits */
@@ -38,8 +39,8 @@ static void put_bits(struct writer *w, uint32_t value, unsigned n)
 static void put_padding(struct writer *w)
 {
     struct ref_dct_choices *choices = w->choices;
+    /* ref_u() gives 0 after the last bit. */
     while (w->bits > 0) put_bit(w, choices->padding == 2 ? ref_u(&choices->padding_bits, 1) : choices->padding);
-    if (choices->padding_bits.bad) w->bad = true;
 }
 
 static void put_code(struct writer *w, const struct ref_dct_code *code, unsigned symbol)
@@ -59,6 +60,7 @@ static void put_extra(struct writer *w, int32_t value, unsigned n)
 static void put_difference(struct writer *w, const struct ref_dct_code *code, int32_t difference)
 {
     unsigned n = ref_bit_count((uint64_t)labs(difference));
+    if (n > 15) w->bad = true;
     put_code(w, code, n);
     put_extra(w, difference, n);
 }
@@ -88,8 +90,8 @@ static void end_run(struct writer *w, const struct ref_dct_code *code)
 static void next_break(struct writer *w)
 {
     struct ref_bytes *b = &w->choices->breaks;
-    w->next_break = ref_left(b) > 0 ? w->next_break + ref_varint(b) : 0;
-    if (b->bad) w->bad = true;
+    w->next_break += ref_varint(b);
+    w->has_break = !b->bad;
 }
 
 /* bits: the correction bits of the block after its last code. */
@@ -98,9 +100,9 @@ static void join_run(struct writer *w, const struct ref_dct_code *code, const ui
     w->run++;
     if (count > 0) memcpy(w->pending + w->pending_count, bits, count);
     w->pending_count += count;
-    while (w->next_break > 0 && w->next_break < w->block && !w->bad) next_break(w);
+    while (w->has_break && w->next_break < w->block) next_break(w);
     bool ends = w->run == LONGEST_RUN || w->pending_count > MOST_PENDING;
-    if (w->next_break == w->block) ends = !ends;
+    if (w->has_break && w->next_break == w->block) ends = !ends;
     if (w->run == LONGEST_RUN) ends = true;
     if (ends) end_run(w, code);
 }
