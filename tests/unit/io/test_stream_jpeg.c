@@ -278,6 +278,27 @@ TEST(damaged_packed_bytes)
     }
 }
 
+/* FORMAT.md 4.10: the stream has the size that is said. */
+TEST(other_sizes)
+{
+    struct rng r = {9};
+    for (int i = 0; i < 40; i++) {
+        const struct shape s = any_shape(&r);
+        struct tsr_bytes stream = make_stream(&s, 1, &r), packed = {.limit = LIMIT};
+        struct tsr_bytes other = {.limit = LIMIT}, again = {.limit = LIMIT};
+        assert_int_equal(tsr_jpeg_pack(stream.bytes, stream.size, &packed, NULL), TSR_OK);
+        size_t head = 1;
+        while (packed.bytes[head - 1] & 128) head++;
+        tsr_bytes_put_varint(&other, stream.size + 1, NULL);
+        tsr_bytes_put(&other, packed.bytes + head, packed.size - head, NULL);
+        assert_int_equal(tsr_jpeg_unpack(other.bytes, other.size, &again, NULL), TSR_ERROR_CORRUPT);
+        tsr_bytes_free(&stream);
+        tsr_bytes_free(&packed);
+        tsr_bytes_free(&other);
+        tsr_bytes_free(&again);
+    }
+}
+
 static void expect_refused(struct tsr_bytes stream, const char *why)
 {
     struct tsr_bytes packed = {.limit = LIMIT};
@@ -392,10 +413,11 @@ TEST(range_coder)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_shapes),        cmocka_unit_test(runs_against_the_rule),
-        cmocka_unit_test(damaged_streams),   cmocka_unit_test(damaged_packed_bytes),
-        cmocka_unit_test(refused),           cmocka_unit_test(heads),
-        cmocka_unit_test(copies_from_ahead), cmocka_unit_test(range_coder),
+        cmocka_unit_test(all_shapes),      cmocka_unit_test(runs_against_the_rule),
+        cmocka_unit_test(damaged_streams), cmocka_unit_test(damaged_packed_bytes),
+        cmocka_unit_test(other_sizes),     cmocka_unit_test(refused),
+        cmocka_unit_test(heads),           cmocka_unit_test(copies_from_ahead),
+        cmocka_unit_test(range_coder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
