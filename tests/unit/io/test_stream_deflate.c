@@ -1,6 +1,7 @@
 /* Deflate streams come back exactly, and zlib's cost nearly nothing. FORMAT.md 4.9. */
 #include <zlib.h>
 
+#include "by_reference.h"
 #include "io/formats/streams/deflate/deflate_parts.h"
 #include "../support.h"
 
@@ -71,6 +72,8 @@ static size_t comes_back(const uint8_t *plain, size_t size, struct made *made, c
     expect(tsr_deflate_write(plain, size, residue.bytes, residue.size, &again, &error) == TSR_OK, "%s: %s", what,
            error.text);
     expect(again.size == made->size && memcmp(again.bytes, made->bytes, made->size) == 0, "%s: another stream", what);
+    const struct tsr_bytes wanted = {.bytes = made->bytes, .size = made->size};
+    expect_from_reference(&found, &residue, &wanted, what);
     const size_t result = residue.size;
     tsr_bytes_free(&found);
     tsr_bytes_free(&residue);
