@@ -1,5 +1,6 @@
 /* IDAT chunks and residues (FORMAT.md 4.3). The first byte chooses: plain bytes that zlib compresses, in calls with
- * random parameters, are read and come back; or any raster and any residue are written and do no harm. */
+ * random parameters, are read and come back, and their damaged residue does no harm; or any raster and any residue are
+ * written and do no harm. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
@@ -37,10 +38,20 @@ static struct tsr_header header_of(const uint8_t *bytes)
     return header;
 }
 
-/* Chunks that can be read can be made again. Returns whether they can be read. */
-static bool read_chunks(const struct tsr_header *header, const uint8_t *chunks, size_t size)
+static void write_chunks(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue, size_t size,
+                         struct tsr_bytes *chunks)
 {
-    struct tsr_bytes residue = {.limit = LIMIT}, again = {.limit = size};
+    const enum tsr_status status = tsr_png_write_idat(header, raster, residue, size, chunks, NULL);
+    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", (int)status);
+    FUZZ_PROMISE(chunks->size <= chunks->limit, "%zu bytes of chunks", chunks->size);
+    if (status != TSR_OK) chunks->size = 0;
+}
+
+/* Chunks that can be read can be made again. Returns whether they can be read. random: damages the residue then; may be
+ * null. */
+static bool read_chunks(const struct tsr_header *header, const uint8_t *chunks, size_t size, struct fuzz_random *random)
+{
+    struct tsr_bytes residue = {.limit = LIMIT}, again = {.limit = size}, other = {.limit = LIMIT};
     uint8_t *raster = fuzz_alloc((size_t)(tsr_frame_bits(&header->image) / 8));
     const enum tsr_status status = tsr_png_read_idat(header, chunks, size, raster, &residue, NULL);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", (int)status);
@@ -48,10 +59,15 @@ static bool read_chunks(const struct tsr_header *header, const uint8_t *chunks, 
         FUZZ_PROMISE(tsr_png_write_idat(header, raster, residue.bytes, residue.size, &again, NULL) == TSR_OK,
                      "%zu bytes of chunks do not come back", size);
         FUZZ_PROMISE(again.size == size && memcmp(again.bytes, chunks, size) == 0, "other chunks come back");
+        for (uint32_t n = random ? 1 + fuzz_below(random, 3) : 0; n > 0; n--)
+            residue.bytes[fuzz_below(random, (uint32_t)residue.size)] ^= (uint8_t)(1u << fuzz_below(random, 8));
+        if (random) write_chunks(header, raster, residue.bytes, residue.size, &other);
+        if (other.size > 0) read_chunks(header, other.bytes, other.size, NULL);
     }
     free(raster);
     tsr_bytes_free(&residue);
     tsr_bytes_free(&again);
+    tsr_bytes_free(&other);
     return status == TSR_OK;
 }
 
@@ -127,7 +143,7 @@ static void read_image(const struct tsr_header *header, const uint8_t *bytes, si
         put_chunk(&chunks, stream.bytes + at, now);
         at += now;
     }
-    FUZZ_PROMISE(read_chunks(header, chunks.bytes, chunks.size) || header->image.bits_stored < 8,
+    FUZZ_PROMISE(read_chunks(header, chunks.bytes, chunks.size, random) || header->image.bits_stored < 8,
                  "an image that zlib wrote is refused");
     tsr_bytes_free(&plain);
     tsr_bytes_free(&stream);
@@ -143,10 +159,8 @@ static void write_image(const struct tsr_header *header, const uint8_t *bytes, s
     const unsigned most = 255u >> (header->image.bits_stored < 8 ? 8 - header->image.bits_stored : 0);
     for (size_t i = 0; i < count; i++) raster[i] = (uint8_t)(size > 0 ? bytes[i % size] & most : 0);
     if (size > 0) memcpy(residue, bytes, size);
-    const enum tsr_status status = tsr_png_write_idat(header, raster, residue, size, &chunks, NULL);
-    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", (int)status);
-    FUZZ_PROMISE(chunks.size <= LIMIT, "%zu bytes of chunks", chunks.size);
-    if (status == TSR_OK) read_chunks(header, chunks.bytes, chunks.size);
+    write_chunks(header, raster, residue, size, &chunks);
+    if (chunks.size > 0) read_chunks(header, chunks.bytes, chunks.size, NULL);
     free(raster);
     free(residue);
     tsr_bytes_free(&chunks);

@@ -106,6 +106,7 @@ for target in "$@"; do
     set -- "$corpus"
     [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
     [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
+    [ "$target" = png_idat ] && set -- "$@" "$work/seeds/png" # any bytes will do
     [ "$target" = packed ] && set -- "$@" "$work/seeds/reference"
     [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"
     # shellcheck disable=SC2086 # several flags
