@@ -12,12 +12,12 @@ static void unpack(const uint8_t *data, size_t size)
 {
     struct fuzz_random random = {0};
     struct tsr_bytes pieces = {0};
-    int first = 0, second = 0;
+    enum tsr_status first = TSR_OK, second = TSR_OK;
     if (fuzz_pieces(data, size, &random, &pieces)) {
         const uint64_t room = fuzz_below(&random, 4) ? (uint64_t)1 << 28 : fuzz_below(&random, 1 << 20);
         struct tsr_output *one = fuzz_unpack(&pieces, room, pieces.size + 1, &first);
         struct tsr_output *other = fuzz_unpack(&pieces, room, 1 + fuzz_below(&random, 99), &second);
-        FUZZ_PROMISE(first == second, "status %d, in parts %d", first, second);
+        FUZZ_PROMISE(first == second, "status %d, in parts %d", (int)first, (int)second);
         const size_t length = (size_t)tsr_output_size(one);
         FUZZ_PROMISE(first != TSR_OK || (tsr_output_size(other) == length &&
                                          memcmp(tsr_output_bytes(one), tsr_output_bytes(other), length) == 0),

@@ -57,7 +57,7 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     return good;
 }
 
-struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, int *status)
+struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, enum tsr_status *status)
 {
     struct tsr_output *output = tsr_output_to_memory();
     FUZZ_PROMISE(output, "no output");
@@ -75,7 +75,7 @@ struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, si
     }
     if (*status == TSR_OK) *status = tsr_unpacker_end(unpacker, NULL);
     tsr_unpacker_free(unpacker);
-    FUZZ_PROMISE(*status == TSR_OK || *status == TSR_ERROR_CORRUPT, "status %d", *status);
+    FUZZ_PROMISE(*status == TSR_OK || *status == TSR_ERROR_CORRUPT, "status %d", (int)*status);
     FUZZ_PROMISE(tsr_output_size(output) <= FUZZ_PIECES_LIMIT, "too many bytes");
     return output;
 }

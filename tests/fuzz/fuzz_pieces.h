@@ -12,6 +12,6 @@ enum { FUZZ_PIECES_HEAD = 5, FUZZ_PIECES_LIMIT = 1 << 20 };
 bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, struct tsr_bytes *pieces);
 
 /* Unpacks in writes of by bytes. *status is that of the unpacker, and the file is returned, which the caller closes. */
-struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, int *status);
+struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, enum tsr_status *status);
 
 #endif

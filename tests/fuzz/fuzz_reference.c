@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_random random = {0};
     struct tsr_bytes pieces = {0};
-    int status = TSR_ERROR_CORRUPT;
+    enum tsr_status status = TSR_ERROR_CORRUPT;
     if (fuzz_pieces(data, size, &random, &pieces)) {
         const uint64_t room = (uint64_t)1 << 28;
         struct tsr_output *output = fuzz_unpack(&pieces, room, pieces.size + 1, &status);
