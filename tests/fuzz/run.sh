@@ -12,7 +12,8 @@ seconds=$2
 shift 2
 bin=$build/bin
 if [ $# -eq 0 ]; then # all targets that are built
-    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm png dicom stream_jpeg; do
+    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm png png_idat dicom stream_jpeg packed \
+        reference; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done
 fi
@@ -45,7 +46,8 @@ make_seeds() {
     made=$work/seeds/complete
     [ -e "$made" ] && [ -n "$(find "$made" -newer "$bin/tessera" -newer "$bin/tessera_testdata")" ] && return
     rm -rf "$work/seeds"
-    mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
+    mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom" \
+        "$work/seeds/packed" "$work/seeds/reference"
     "$bin/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
     encapsulate
     find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
@@ -78,6 +80,16 @@ make_seeds() {
         "$bin/tessera" compress -q -f -T 1 -r --series "$work/seeds/container/series_${folder#*/}.tsr" \
             "$TSR_FUZZ_TMP/some/$folder" >/dev/null 2>&1 || :
     done
+    # Files that are packed, and their streams as fuzz_pieces.c reads them.
+    for file in "$TSR_FUZZ_TMP"/set/packed/*; do
+        name=${file##*/}
+        [ "$(wc -c <"$file")" -lt 16000 ] || continue
+        { printf '\000\000\000\000\000' && cat "$file"; } >"$work/seeds/packed/$name"
+        case $name in
+        *.jpg) { printf '\202\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/$name" ;;
+        *.gz) { printf '\200\000\000\000\000' && tail -c +11 "$file"; } >"$work/seeds/reference/$name" ;;
+        esac
+    done
     touch "$made"
 }
 
@@ -94,6 +106,8 @@ for target in "$@"; do
     set -- "$corpus"
     [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
     [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
+    [ "$target" = png_idat ] && set -- "$@" "$work/seeds/png" # any bytes will do
+    [ "$target" = packed ] && set -- "$@" "$work/seeds/reference"
     [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"
     # shellcheck disable=SC2086 # several flags
     "$bin/fuzz_$target" "-max_total_time=$seconds" -rss_limit_mb=2048 -timeout=25 -max_len=16384 -print_final_stats=1 \

@@ -59,7 +59,7 @@ void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
 
 /* ---- 3. The file (ref_container.c) ---- */
 
-enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES };
+enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES, REF_PACKED };
 
 struct ref_header { /* 3.1 */
     unsigned kind, restore;
@@ -72,7 +72,13 @@ struct ref_header { /* 3.1 */
     uint8_t parameters[64];
     unsigned parameter_count;
     uint32_t members; /* 3.7 */
+    uint64_t room;    /* 4.11 */
 };
+/* Does the restore have frames? Verbatim and packed files have none. */
+static inline bool ref_has_frames(const struct ref_header *header)
+{
+    return header->restore != REF_VERBATIM && header->restore != REF_PACKED;
+}
 
 struct ref_section {
     unsigned type;        /* as the index says, if there is one */
@@ -152,6 +158,8 @@ struct ref_output;
 /* If path is null, nothing is written, but size and hash are made. */
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only);
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
+/* 4.11: the prefix of a packed file. */
+bool ref_output_pieces(struct ref_output *out, const uint8_t *pieces, size_t size);
 /* 4.3, 4.4: blob 2, before the first frame. The bytes must stay. */
 void ref_output_records(struct ref_output *out, const uint8_t *records, size_t size);
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
@@ -167,6 +175,11 @@ bool ref_check_encapsulated(const struct ref_header *header);
 /* Makes the items of the frame whose record is the next of records. */
 bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, struct ref_bytes *records, ref_sink *put,
                      void *to);
+
+/* ---- 4.11 Packed (ref_packed.c) ---- */
+
+/* Makes what the pieces become. room: what one of them may take. */
+bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, ref_sink *put, void *to);
 
 /* ---- 4.3 PNG (ref_png.c) ---- */
 

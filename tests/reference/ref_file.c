@@ -20,7 +20,7 @@ static bool has_residues(const struct ref_header *h)
 /* 3.3: the blobs that a restore may have. */
 static bool check_blob(const struct ref_header *h, unsigned blob)
 {
-    if (blob == 1 && h->restore == REF_VERBATIM) return ref_fail("a verbatim file has a suffix");
+    if (blob == 1 && !ref_has_frames(h)) return ref_fail("a file without frames has a suffix");
     if (blob == 2 && !has_residues(h)) return ref_fail("a file without streams has residues");
     return true;
 }
@@ -49,29 +49,44 @@ static bool output_blobs(const struct ref_part *part, struct ref_output *out, un
     return good;
 }
 
-/* 3.3, 4.4: puts all sections of blob 2 together, wherever they stand. */
-static bool read_records(const struct ref_part *part, struct ref_output *out)
+/* 3.3: puts all sections of a blob together, wherever they stand. */
+static bool gather(const struct ref_part *part, unsigned wanted, const uint8_t **all, size_t *all_size)
 {
-    uint8_t *records = NULL;
+    uint8_t *bytes = NULL;
     size_t size = 0, whole = 0;
     for (int round = 0; round < 2; round++) { /* the first one finds the size */
-        if (round == 1) records = ref_alloc(whole, 1);
+        if (round == 1) bytes = ref_alloc(whole, 1);
         for (size_t i = part->first; i < part->end; i++) {
             if (part->file->sections[i].type != 'B') continue;
             unsigned blob;
             const uint8_t *content;
             void *mark = ref_mark();
-            if (!ref_read_blob(part, i, &blob, &content, &size)) return false;
-            if (blob == 2 && round == 0) whole += size;
-            if (blob == 2 && round == 1) {
-                memcpy(records, content, size);
-                records += size;
+            if (!ref_read_blob(part, i, &blob, &content, &size) || !check_blob(&part->header, blob)) return false;
+            if (blob == wanted && round == 0) whole += size;
+            if (blob == wanted && round == 1) {
+                memcpy(bytes, content, size);
+                bytes += size;
             }
             ref_release(mark);
         }
     }
-    ref_output_records(out, records - whole, whole);
+    *all = bytes - whole;
+    *all_size = whole;
     return true;
+}
+
+/* 3.3, 4.11: the blobs before the rasters. */
+static bool output_prefix(const struct ref_part *part, struct ref_output *out, struct ref_piece *prefix)
+{
+    const uint8_t *bytes;
+    size_t size;
+    if (part->header.restore == REF_PACKED)
+        return gather(part, 0, &bytes, &size) && ref_output_pieces(out, bytes, size);
+    if (has_residues(&part->header)) {
+        if (!gather(part, 2, &bytes, &size)) return false;
+        ref_output_records(out, bytes, size);
+    }
+    return output_blobs(part, out, 0, prefix);
 }
 
 /* Makes b the model of a frame whose number was just read from it. In a section G it is that of another frame (5.4). */
@@ -162,7 +177,7 @@ static void hash_parts(const struct ref_header *h, const struct ref_piece *prefi
 static bool decode_sections(const struct ref_part *part, struct ref_output *out, struct ref_proof *made)
 {
     const struct ref_header *h = &part->header;
-    bool has_image = h->restore != REF_VERBATIM;
+    bool has_image = ref_has_frames(h);
     struct progress at = {.frames = 0};
     for (size_t i = part->first; i < part->end; i++) {
         unsigned type = part->file->sections[i].type;
@@ -172,8 +187,7 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     at.hashes = ref_alloc(at.of_frames, 16);
     at.raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
     struct ref_piece prefix, suffix;
-    if (has_residues(h) && !read_records(part, out)) return false;
-    if (!output_blobs(part, out, 0, &prefix)) return false;
+    if (!output_prefix(part, out, &prefix)) return false;
     for (size_t i = part->first; i < part->end; i++)
         if (!decode_section(part, i, out, &at)) return false;
     if (!leave_frame(part, out, &at)) return false;

@@ -31,8 +31,9 @@ static bool decode_part(const struct ref_part *part, const struct task *task, ch
     if (!ref_decode_part(part, task->to, task->rasters_only, &made) || !check_proof(part, &made, task->rasters_only))
         return false;
     unsigned long long size = made.original.size;
-    if (h->restore == REF_VERBATIM) {
-        (void)snprintf(line, line_size, "verbatim, the same %llu bytes", size);
+    if (!ref_has_frames(h)) {
+        const char *how = h->restore == REF_PACKED ? "packed" : "verbatim";
+        (void)snprintf(line, line_size, "%s, the same %llu bytes", how, size);
     } else {
         (void)snprintf(line, line_size, "%lu x %lu x %lu samples of %u bits, %lu frames%s, %s %llu bytes",
                        (unsigned long)h->columns, (unsigned long)h->rows, (unsigned long)h->components, h->stored,

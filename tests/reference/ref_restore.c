@@ -81,8 +81,8 @@ static bool begin(struct ref_output *out)
 {
     const struct ref_header *h = out->header;
     if (h->restore == REF_ENCAPSULATED && !ref_check_encapsulated(h)) return false;
-    if (out->rasters_only) return h->restore != REF_VERBATIM || ref_fail("a verbatim file has no samples");
-    if (h->restore == REF_VERBATIM || h->restore == REF_ENCAPSULATED) return true;
+    if (out->rasters_only) return ref_has_frames(h) || ref_fail("the file has no samples");
+    if (!ref_has_frames(h) || h->restore == REF_ENCAPSULATED) return true;
     if (h->restore == REF_PNG) return ref_check_png(h);
     struct ref_bytes b = {.data = h->parameters, .size = h->parameter_count};
     if (h->restore == REF_DEFLATED) {
@@ -133,6 +133,11 @@ void ref_output_records(struct ref_output *out, const uint8_t *records, size_t s
 static bool put_item(void *to, const void *data, size_t size)
 {
     return put(to, data, size);
+}
+
+bool ref_output_pieces(struct ref_output *out, const uint8_t *pieces, size_t size)
+{
+    return ref_unpack(pieces, size, out->header->room, put_item, out);
 }
 
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster)

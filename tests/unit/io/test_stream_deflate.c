@@ -1,6 +1,7 @@
 /* Deflate streams come back exactly, and zlib's cost nearly nothing. FORMAT.md 4.9. */
 #include <zlib.h>
 
+#include "by_reference.h"
 #include "io/formats/streams/deflate/deflate_parts.h"
 #include "../support.h"
 
@@ -71,6 +72,8 @@ static size_t comes_back(const uint8_t *plain, size_t size, struct made *made, c
     expect(tsr_deflate_write(plain, size, residue.bytes, residue.size, &again, &error) == TSR_OK, "%s: %s", what,
            error.text);
     expect(again.size == made->size && memcmp(again.bytes, made->bytes, made->size) == 0, "%s: another stream", what);
+    const struct tsr_bytes wanted = {.bytes = made->bytes, .size = made->size};
+    expect_from_reference(&found, &residue, &wanted, what);
     const size_t result = residue.size;
     tsr_bytes_free(&found);
     tsr_bytes_free(&residue);
@@ -167,6 +170,34 @@ TEST(padding_and_empty_blocks)
     put(&b, 0, 7);
     put(&b, 0x2b, -b.count & 7);
     comes_back((const uint8_t *)"AABA", 4, &made, "padding");
+}
+
+/* FORMAT.md 4.9.1: padding of more than 7 bits is refused, and what does not fit. */
+TEST(padding_of_residues)
+{
+    static const struct {
+        uint8_t bytes[2];
+        size_t size;
+        enum tsr_status status;
+    } paddings[] = {
+        {{3}, 1, TSR_OK}, {{63}, 1, TSR_OK}, {{64}, 1, TSR_ERROR_CORRUPT}, {{0x83, 1}, 2, TSR_ERROR_CORRUPT}};
+    struct tsr_bytes found = {.limit = LIMIT}, residue = {.limit = LIMIT};
+    size_t used;
+    deflate_by_zlib(plain, 0, 6, 0, 8, 15, 0, 0, &made); /* 10 bits */
+    assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &found, &residue, NULL), TSR_OK);
+    for (size_t i = 0; i < sizeof paddings / sizeof *paddings; i++) {
+        struct tsr_bytes other = {.limit = LIMIT}, again = {.limit = LIMIT};
+        const uint8_t head[2] = {residue.bytes[0], residue.bytes[1] | 128};
+        tsr_bytes_put(&other, head, 2, NULL);
+        tsr_bytes_put(&other, paddings[i].bytes, paddings[i].size, NULL);
+        tsr_bytes_put(&other, residue.bytes + 2, residue.size - 2, NULL);
+        expect(tsr_deflate_write(plain, 0, other.bytes, other.size, &again, NULL) == paddings[i].status, "padding %zu",
+               i);
+        tsr_bytes_free(&other);
+        tsr_bytes_free(&again);
+    }
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
 }
 
 /* The tokens of some plain bytes from *at on: matches and literals at random. */
@@ -338,6 +369,7 @@ int main(void)
         cmocka_unit_test(small_and_flushed),
         cmocka_unit_test(long_streams),
         cmocka_unit_test(padding_and_empty_blocks),
+        cmocka_unit_test(padding_of_residues),
         cmocka_unit_test(streams_of_other_encoders),
         cmocka_unit_test(damaged_residues),
         cmocka_unit_test(hostile_streams),

@@ -2,6 +2,7 @@
  * random coefficients; tests/bench/jpeg_streams.py takes libjpeg's. */
 #include "tests/unit/support.h"
 
+#include "by_reference.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 #include "io/formats/streams/jpeg/jpeg_coder.h"
 #include "io/formats/streams/jpeg/jpeg_coefficients.h"
@@ -178,6 +179,7 @@ static void check_there_and_back(struct tsr_bytes stream, const char *what, int 
     expect(tsr_jpeg_memory(stream.bytes, stream.size) > 0, "%s %d", what, number);
     expect(tsr_jpeg_unpack(packed.bytes, packed.size, &again, &error) == TSR_OK, "%s %d: %s", what, number, error.text);
     expect(again.size == stream.size && memcmp(again.bytes, stream.bytes, stream.size) == 0, "%s %d", what, number);
+    expect_from_reference(&packed, NULL, &stream, what);
     tsr_bytes_free(&packed);
     tsr_bytes_free(&again);
 }
@@ -193,38 +195,61 @@ TEST(all_shapes)
     }
 }
 
+/* A progressive stream of side x side blocks comes back. breaks: varints of blocks against the rule, or empty. */
+static void check_runs(size_t side, int16_t *coefficients, const struct tsr_bytes *breaks, struct rng *r, int number)
+{
+    struct shape s = {.progressive = true, .precision = 8, .width = (unsigned)side * 8, .height = (unsigned)side * 8};
+    s.components = 1;
+    s.sampling[0] = 0x11;
+    struct tsr_bytes head = make_head(&s, r), stream = {.limit = LIMIT};
+    struct tsr_jpeg jpeg = {.bytes = head.bytes, .size = head.size, .stream_size = 1 << 20};
+    struct tsr_jpeg_oddities o = {.padding_kind = 1};
+    o.runs.at = breaks->bytes;
+    o.runs.end = breaks->bytes ? breaks->bytes + breaks->size : NULL;
+    for (bool found = true; found;) {
+        const size_t from = jpeg.at;
+        assert_int_equal(tsr_jpeg_next_scan(&jpeg, &found, NULL), TSR_OK);
+        put(&stream, head.bytes + from, (found ? jpeg.at : head.size) - from);
+        if (!found) break;
+        assert_int_equal(tsr_jpeg_write_scan(&jpeg, coefficients, &o, &stream, NULL), TSR_OK);
+    }
+    check_there_and_back(stream, "runs", number);
+    tsr_bytes_free(&head);
+    tsr_bytes_free(&stream);
+}
+
 TEST(runs_against_the_rule)
 {
     struct rng r = {2};
     for (int i = 0; i < 40; i++) {
-        struct shape s = {.progressive = true, .precision = 8, .width = 300, .height = 300, .components = 1};
-        s.sampling[0] = 0x11;
-        struct tsr_bytes head = make_head(&s, &r), stream = {.limit = LIMIT};
-        struct tsr_jpeg jpeg = {.bytes = head.bytes, .size = head.size, .stream_size = 1 << 20};
         struct tsr_bytes list = {.limit = LIMIT};
         for (uint64_t n = 0; n < 9000;) {
             const uint64_t step = 1 + rng_below(&r, 40);
             assert_int_equal(tsr_bytes_put_varint(&list, step, NULL), TSR_OK);
             n += step;
         }
-        struct tsr_jpeg_oddities o = {.padding_kind = 1};
-        o.runs.at = list.bytes;
-        o.runs.end = list.bytes + list.size;
         int16_t *coefficients = calloc(38 * 38, 128);
         assert_non_null(coefficients);
         for (int k = 0; k < 300; k++) coefficients[rng_below(&r, 38 * 38 * 64)] = (int16_t)rng_between(&r, -5, 5);
-        for (bool found = true; found;) {
-            const size_t from = jpeg.at;
-            assert_int_equal(tsr_jpeg_next_scan(&jpeg, &found, NULL), TSR_OK);
-            put(&stream, head.bytes + from, (found ? jpeg.at : head.size) - from);
-            if (!found) break;
-            assert_int_equal(tsr_jpeg_write_scan(&jpeg, coefficients, &o, &stream, NULL), TSR_OK);
-        }
-        check_there_and_back(stream, "runs", i);
+        check_runs(38, coefficients, &list, &r, i);
         free(coefficients);
         tsr_bytes_free(&list);
-        tsr_bytes_free(&head);
-        tsr_bytes_free(&stream);
+    }
+}
+
+/* Runs that end by the rule: by their blocks (185 * 185 is more than 32767), and by their correction bits. */
+TEST(runs_by_the_rule)
+{
+    struct rng r = {12};
+    const struct tsr_bytes none = {.limit = LIMIT};
+    for (int i = 0; i < 6; i++) {
+        const size_t side = i == 0 ? 185 : 40;
+        int16_t *coefficients = calloc(side * side, 128);
+        assert_non_null(coefficients);
+        for (size_t k = 0; k < side * side * 64 && i > 0; k++)
+            if (rng_below(&r, 12) == 0) coefficients[k] = (int16_t)(rng_below(&r, 2) ? 4 + i : -4 - i);
+        check_runs(side, coefficients, &none, &r, i);
+        free(coefficients);
     }
 }
 
@@ -275,6 +300,27 @@ TEST(damaged_packed_bytes)
         }
         tsr_bytes_free(&stream);
         tsr_bytes_free(&packed);
+    }
+}
+
+/* FORMAT.md 4.10: the stream has the size that is said. */
+TEST(other_sizes)
+{
+    struct rng r = {9};
+    for (int i = 0; i < 40; i++) {
+        const struct shape s = any_shape(&r);
+        struct tsr_bytes stream = make_stream(&s, 1, &r), packed = {.limit = LIMIT};
+        struct tsr_bytes other = {.limit = LIMIT}, again = {.limit = LIMIT};
+        assert_int_equal(tsr_jpeg_pack(stream.bytes, stream.size, &packed, NULL), TSR_OK);
+        size_t head = 1;
+        while (packed.bytes[head - 1] & 128) head++;
+        tsr_bytes_put_varint(&other, stream.size + 1, NULL);
+        tsr_bytes_put(&other, packed.bytes + head, packed.size - head, NULL);
+        assert_int_equal(tsr_jpeg_unpack(other.bytes, other.size, &again, NULL), TSR_ERROR_CORRUPT);
+        tsr_bytes_free(&stream);
+        tsr_bytes_free(&packed);
+        tsr_bytes_free(&other);
+        tsr_bytes_free(&again);
     }
 }
 
@@ -392,10 +438,16 @@ TEST(range_coder)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_shapes),        cmocka_unit_test(runs_against_the_rule),
-        cmocka_unit_test(damaged_streams),   cmocka_unit_test(damaged_packed_bytes),
-        cmocka_unit_test(refused),           cmocka_unit_test(heads),
-        cmocka_unit_test(copies_from_ahead), cmocka_unit_test(range_coder),
+        cmocka_unit_test(all_shapes),
+        cmocka_unit_test(runs_against_the_rule),
+        cmocka_unit_test(runs_by_the_rule),
+        cmocka_unit_test(damaged_streams),
+        cmocka_unit_test(damaged_packed_bytes),
+        cmocka_unit_test(other_sizes),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(heads),
+        cmocka_unit_test(copies_from_ahead),
+        cmocka_unit_test(range_coder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

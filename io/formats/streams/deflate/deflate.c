@@ -75,7 +75,9 @@ static bool get_parameters(struct tsr_cursor *in, struct deflate_parameters *p, 
     p->flags = first & 128 ? DEFLATE_FORGETS : 0;
     p->memory = second & 15;
     p->window = (uint8_t)(8 + (second >> 4 & 7));
-    *padding = second & 128 ? (uint32_t)(tsr_get_varint(in) & 127) : 0;
+    const uint64_t bits = second & 128 ? tsr_get_varint(in) : 0;
+    if (bits > 127) in->bad = true;
+    *padding = (uint32_t)(bits & 127);
     if (p->level == DEFLATE_OTHER) {
         for (size_t i = 0; i < 10; i++) {
             const uint64_t value = tsr_get_varint(in);

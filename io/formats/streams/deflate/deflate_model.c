@@ -42,7 +42,7 @@ void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters 
                        size_t size)
 {
     m->p = *parameters;
-    m->plain = plain;
+    m->plain = plain ? plain : (const uint8_t *)""; /* no bytes may stand nowhere */
     m->size = (uint32_t)size;
     m->at = m->end = m->inserted = m->base = m->carried = 0;
     m->work = (uint64_t)DEFLATE_WORK * (size + 4096);

@@ -241,7 +241,8 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
         if (size == 0)
             negative = tsr_jpeg_code_raw(c, decode, negative, 1);
         else
-            negative = tsr_jpeg_code_one(c, decode, negative != guesses.side[i], &set->sign[sizes]) != guesses.side[i];
+            negative =
+                (tsr_jpeg_code_one(c, decode, negative != guesses.side[i], &set->sign[sizes]) > 0) != guesses.side[i];
         if (negative) whole = -whole;
         if (decode) b->own[k] = (int16_t)whole;
         b->edge[axis][i] = (int16_t)(b->own[k] * b->quant[k]);

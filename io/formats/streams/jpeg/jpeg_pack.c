@@ -218,7 +218,9 @@ static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct
     TSR_TRY(make_blocks(parts, jpeg->blocks, error));
     TSR_TRY(get_slices(jpeg, parts, packed, error));
     *jpeg = start;
-    return write_stream(jpeg, parts, stream, error);
+    const size_t before = stream->size;
+    TSR_TRY(write_stream(jpeg, parts, stream, error));
+    return stream->size - before == jpeg->stream_size ? TSR_OK : damaged(error);
 }
 
 enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_bytes *stream, struct tsr_error *error)

@@ -45,14 +45,18 @@ struct scan_writer {
 
 /* ---- Codes and bits --------------------------------------------------------------------------------------- */
 
-static void make_codes(struct codes *codes, const uint8_t *counts)
+/* Returns false if there are more codes of a length than it has. */
+static bool make_codes(struct codes *codes, const uint8_t *counts)
 {
     uint32_t code = 0;
     const uint8_t *symbol = counts + 16;
     memset(codes, 0, sizeof *codes);
     for (int length = 1; length <= 16; length++, code <<= 1)
-        for (int i = 0; i < counts[length - 1]; i++, code++, symbol++)
-            codes->code[*symbol] = (code & 0xffff) << 8 | (uint32_t)length;
+        for (int i = 0; i < counts[length - 1]; i++, code++, symbol++) {
+            if (code >> length) return false;
+            codes->code[*symbol] = code << 8 | (uint32_t)length;
+        }
+    return true;
 }
 
 static inline void put_byte(struct bits *out, uint8_t byte)
@@ -361,7 +365,8 @@ enum tsr_status tsr_jpeg_write_scan(const struct tsr_jpeg *jpeg, const int16_t *
     s.out.at = s.bytes;
     for (int i = 0; i < jpeg->scan.components; i++)
         for (int kind = 0; kind < 2; kind++)
-            if (jpeg->scan.codes[kind][i]) make_codes(&s.codes[kind][i], jpeg->scan.codes[kind][i]);
+            if (jpeg->scan.codes[kind][i] && !make_codes(&s.codes[kind][i], jpeg->scan.codes[kind][i]))
+                return tsr_fail(error, TSR_ERROR_CORRUPT, "has a Huffman table that is not valid");
     TSR_TRY(write_blocks(&s));
     oddities->visited = s.block;
     return TSR_OK;

@@ -1,0 +1,81 @@
+/* See the header. */
+#include "fuzz_pieces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/formats/packed.h"
+#include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/streams/jpeg/jpeg.h"
+
+enum { PIECES, JPEG, DEFLATE, WAYS };
+
+static void put_piece(struct tsr_bytes *pieces, const struct tsr_piece_head *head, const struct tsr_bytes *content,
+                      const struct tsr_bytes *residue)
+{
+    uint8_t bytes[TSR_PIECE_HEAD_LIMIT];
+    tsr_bytes_put(pieces, bytes, tsr_put_piece_head(bytes, head), NULL);
+    tsr_bytes_put(pieces, content->bytes, content->size, NULL);
+    tsr_bytes_put(pieces, residue->bytes, residue->size, NULL);
+}
+
+/* Changes up to 3 bytes after the first few, as often as not. */
+static void damage(struct tsr_bytes *pieces, struct fuzz_random *random)
+{
+    for (uint32_t n = fuzz_below(random, 4); n > 0 && pieces->size > 0 && fuzz_below(random, 2); n--) {
+        const uint32_t at = fuzz_below(random, (uint32_t)pieces->size);
+        pieces->bytes[at] = (uint8_t)(pieces->bytes[at] ^ 1u << fuzz_below(random, 8));
+    }
+}
+
+bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, struct tsr_bytes *pieces)
+{
+    struct tsr_bytes content = {.limit = FUZZ_PIECES_LIMIT}, residue = {.limit = FUZZ_PIECES_LIMIT};
+    if (size < FUZZ_PIECES_HEAD) return false;
+    for (int i = 1; i < FUZZ_PIECES_HEAD; i++) random->state = random->state << 8 | data[i];
+    *pieces = (struct tsr_bytes){.limit = 4 * FUZZ_PIECES_LIMIT};
+    const uint8_t *const rest = data + FUZZ_PIECES_HEAD;
+    size_t left = size - FUZZ_PIECES_HEAD, used = 0;
+    bool good = true;
+    switch (data[0] % WAYS) {
+    case JPEG:
+        good = tsr_jpeg_pack(rest, left, &content, NULL) == TSR_OK;
+        if (good) put_piece(pieces, &(struct tsr_piece_head){TSR_PIECE_JPEG, content.size, 0}, &content, &residue);
+        break;
+    case DEFLATE:
+        good = tsr_deflate_read(rest, left, &used, &content, &residue, NULL) == TSR_OK;
+        if (good)
+            put_piece(pieces, &(struct tsr_piece_head){TSR_PIECE_DEFLATE, content.size, residue.size}, &content,
+                      &residue);
+        break;
+    default:
+        tsr_bytes_put(pieces, rest, left, NULL);
+    }
+    if (good && data[0] % WAYS != PIECES) damage(pieces, random);
+    tsr_bytes_free(&content);
+    tsr_bytes_free(&residue);
+    return good;
+}
+
+struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, enum tsr_status *status)
+{
+    struct tsr_output *output = tsr_output_to_memory();
+    FUZZ_PROMISE(output, "no output");
+    tsr_output_limit(output, FUZZ_PIECES_LIMIT);
+    struct tsr_unpacker *unpacker = tsr_unpacker_create(room, output);
+    FUZZ_PROMISE(unpacker, "no unpacker");
+    *status = TSR_OK;
+    for (size_t at = 0; *status == TSR_OK && at < pieces->size; at += by) {
+        /* Memory of its own shows reads beyond its end. */
+        const size_t now = pieces->size - at < by ? pieces->size - at : by;
+        uint8_t *part = fuzz_alloc(now);
+        memcpy(part, pieces->bytes + at, now);
+        *status = tsr_unpacker_put(unpacker, part, now, NULL);
+        free(part);
+    }
+    if (*status == TSR_OK) *status = tsr_unpacker_end(unpacker, NULL);
+    tsr_unpacker_free(unpacker);
+    FUZZ_PROMISE(*status == TSR_OK || *status == TSR_ERROR_CORRUPT, "status %d", (int)*status);
+    FUZZ_PROMISE(tsr_output_size(output) <= FUZZ_PIECES_LIMIT, "too many bytes");
+    return output;
+}

@@ -1,0 +1,17 @@
+/* Pieces of packed files (FORMAT.md 4.11) from a fuzz target's bytes. */
+#ifndef TSR_FUZZ_PIECES_H
+#define TSR_FUZZ_PIECES_H
+
+#include "fuzz_support.h"
+#include "io/formats/streams/stream.h"
+
+enum { FUZZ_PIECES_HEAD = 5, FUZZ_PIECES_LIMIT = 1 << 20 };
+
+/* The first byte chooses, four bytes are a seed, the rest is what it is chosen to be: pieces; or a JPEG stream or a raw
+ * deflate stream, which is packed, and then damaged by chance. False: it cannot be packed. The caller frees. */
+bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, struct tsr_bytes *pieces);
+
+/* Unpacks in writes of by bytes. *status is that of the unpacker, and the file is returned, which the caller closes. */
+struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, enum tsr_status *status);
+
+#endif

@@ -1,0 +1,88 @@
+/* FORMAT.md 4.10 and 4.11: packed files, and packed bytes of JPEG streams. */
+#include "ref_dct.h"
+#include "ref_deflate.h"
+
+/* ---- 4.10 ---- */
+
+static bool read_slices(struct ref_dct *dct, struct ref_bytes *b)
+{
+    uint64_t n = ref_varint(b);
+    if (b->bad || n < 1 || n > dct->rows) return ref_fail("the number of a JPEG stream's slices is out of range");
+    uint32_t rows = (uint32_t)((dct->rows + n - 1) / n);
+    if ((n - 1) * rows >= dct->rows) return ref_fail("the last slice of a JPEG stream has no rows");
+    uint64_t *sizes = ref_alloc((size_t)n, sizeof *sizes);
+    for (uint64_t i = 0; i + 1 < n; i++) sizes[i] = ref_varint(b);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t size = i + 1 < n ? sizes[i] : ref_left(b);
+        uint32_t first = (uint32_t)i * rows, end = i + 1 < n ? first + rows : dct->rows;
+        const uint8_t *slice = ref_take(b, size);
+        if (b->bad) return ref_fail("a JPEG stream's slices are too long");
+        if (!ref_dct_slice(dct, slice, (size_t)size, first, end)) return false;
+    }
+    return true;
+}
+
+/* Makes the stream, in memory of ref_alloc(). */
+static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *takes)
+{
+    struct ref_dct *dct = ref_alloc(1, sizeof *dct);
+    struct ref_dct_choices choices = {.padding = 0};
+    uint64_t size = ref_varint(&b);
+    unsigned flags = (unsigned)ref_number(&b, 1);
+    choices.padding = flags & 3;
+    if (flags > 7 || choices.padding == 3) return ref_fail("the flags of a JPEG stream are unknown");
+    if (choices.padding == 2) {
+        uint64_t bytes = ref_varint(&b);
+        choices.padding_bits = ref_string(ref_take(&b, bytes), (size_t)bytes);
+    }
+    if (flags & 4) {
+        uint64_t bytes = ref_varint(&b);
+        choices.breaks = (struct ref_bytes){.data = ref_take(&b, bytes), .size = (size_t)bytes};
+    }
+    uint64_t head_size = ref_varint(&b);
+    if (b.bad || size >> 40 > 0 || head_size > size || head_size > SIZE_MAX / 2)
+        return ref_fail("the sizes of a JPEG stream are corrupt");
+    dct->head_size = (size_t)head_size;
+    *takes = 2 * (uint64_t)b.size;
+    if (!ref_dct_make_head(&b, dct->head_size, &dct->head) || !ref_dct_read_head(dct, size)) return false;
+    *takes += 132 * dct->blocks;
+    for (unsigned c = 0; c < dct->components; c++) {
+        struct ref_dct_component *component = &dct->component[c];
+        component->blocks = ref_alloc((size_t)component->columns * component->rows, sizeof *component->blocks);
+    }
+    if (!read_slices(dct, &b) || !ref_dct_put_stream(dct, &choices, out)) return false;
+    return out->size == size || ref_fail("a JPEG stream has another size");
+}
+
+/* ---- 4.11 ---- */
+
+enum { BYTES, JPEG, DEFLATE };
+
+static bool make_piece(struct ref_bytes *b, uint64_t room, ref_sink *put, void *to)
+{
+    uint64_t kind = ref_number(b, 1), size = ref_varint(b), residue_size = kind == DEFLATE ? ref_varint(b) : 0;
+    const uint8_t *content = ref_take(b, size), *residue = ref_take(b, residue_size);
+    if (b->bad || kind > DEFLATE || (size == 0 && kind != DEFLATE)) return ref_fail("a piece is corrupt");
+    if (kind == BYTES) return put(to, content, (size_t)size);
+    struct ref_stream jpeg = {.data = NULL};
+    struct ref_deflate_out deflated = {.bits = 0};
+    uint64_t takes = 10 * size + 2 * residue_size;
+    if (kind == JPEG) {
+        if (!make_jpeg((struct ref_bytes){.data = content, .size = (size_t)size}, &jpeg, &takes)) return false;
+    } else if (!ref_deflate(content, (size_t)size, residue, (size_t)residue_size, &deflated)) {
+        return false;
+    }
+    if (takes > room) return ref_fail("a piece takes more room than the header says");
+    return kind == JPEG ? put(to, jpeg.data, jpeg.size) : put(to, deflated.bytes, (size_t)(deflated.bits / 8));
+}
+
+bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, ref_sink *put, void *to)
+{
+    struct ref_bytes b = {.data = pieces, .size = size};
+    while (ref_left(&b) > 0) {
+        void *mark = ref_mark();
+        if (!make_piece(&b, room, put, to)) return false;
+        ref_release(mark);
+    }
+    return true;
+}
