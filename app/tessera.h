@@ -105,9 +105,16 @@ struct tsr_error {
 /* ---- Images ----------------------------------------------------------------------------------------------- */
 
 /* What kind of file an image came from. */
-enum tsr_kind { TSR_KIND_OTHER = 0, TSR_KIND_PNG = 1, TSR_KIND_PNM = 2, TSR_KIND_DICOM = 3, TSR_KIND_COUNT };
+enum tsr_kind {
+    TSR_KIND_OTHER = 0,
+    TSR_KIND_PNG = 1,
+    TSR_KIND_PNM = 2,
+    TSR_KIND_DICOM = 3,
+    TSR_KIND_NIFTI = 4,
+    TSR_KIND_COUNT
+};
 
-/* The kind as a word: "png", "pnm", "dicom"; "other" where it is not one of them. */
+/* The kind as a word: "png", "pnm", "dicom", "nifti"; "other" where it is not one of them. */
 TSR_API const char *tsr_kind_name(enum tsr_kind kind);
 
 /* How the samples of a raster lie in memory. A raster is the frames one after the other without gaps, each
@@ -449,7 +456,7 @@ struct tsr_report {
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */
     uint64_t samples;
     bool lossless;
-    bool identical; /* the restored file is the original byte for byte */
+    bool identical;            /* the restored file is the original byte for byte */
     uint8_t original_hash[16]; /* XXH3-128 of the original, canonical; of a source with a raster, of its bytes */
     struct tsr_image image;
     struct tsr_coding coding;
@@ -502,7 +509,7 @@ struct tsr_series_file {
 struct tsr_series_options {
     size_t size;
     const struct tsr_compress_options *compress; /* of all files; NULL: all defaults */
-    bool without_times; /* the files' times and permissions are not stored */
+    bool without_times;                          /* the files' times and permissions are not stored */
     /* NULL, or called after each step, by one thread at a time: steps of all files are 2 * count, one to write and one
      * to prove each. */
     void (*progress)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
