@@ -456,7 +456,7 @@ struct tsr_report {
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */
     uint64_t samples;
     bool lossless;
-    bool identical;            /* the restored file is the original byte for byte */
+    bool identical; /* the restored file is the original byte for byte */
     uint8_t original_hash[16]; /* XXH3-128 of the original, canonical; of a source with a raster, of its bytes */
     struct tsr_image image;
     struct tsr_coding coding;
@@ -509,7 +509,7 @@ struct tsr_series_file {
 struct tsr_series_options {
     size_t size;
     const struct tsr_compress_options *compress; /* of all files; NULL: all defaults */
-    bool without_times;                          /* the files' times and permissions are not stored */
+    bool without_times; /* the files' times and permissions are not stored */
     /* NULL, or called after each step, by one thread at a time: steps of all files are 2 * count, one to write and one
      * to prove each. */
     void (*progress)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
@@ -534,10 +534,10 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 
 /* ---- Readers ---------------------------------------------------------------------------------------------- */
 
-/* A .tsr, a series or an original (PNG, PNM, DICOM) that is open for reading. Several threads may use a reader at once:
- * tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for the frame
- * and the member that were read last. What it takes is not counted as the engine's memory, but what could never fit
- * there is TSR_ERROR_LIMIT. */
+/* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. Several threads may use a reader
+ * at once: tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for
+ * the frame and the member that were read last. What it takes is not counted as the engine's memory, but what could
+ * never fit there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
 /* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
@@ -569,7 +569,7 @@ struct tsr_info {
     bool verbatim; /* no image: reason says why */
     char reason[256];
     const char
-        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "packed"; "" of an original */
+        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "gzipped"; "" of an original */
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
     bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
@@ -606,8 +606,8 @@ struct tsr_element {
 };
 
 /* A header: the bytes of the original before its pixels (DICOM: up to the value of its pixel data, of a deflated file
- * as it is inflated; PNG: up to the first IDAT chunk; PNM: up to the first sample), and the elements in them, in their
- * order. The pixel data and the IDAT chunks are not among the elements. PNM has no elements. */
+ * as it is inflated; PNG: up to the first IDAT chunk; PNM, NIfTI: up to the first sample), and the elements in them, in
+ * their order. The pixel data and the IDAT chunks are not among the elements. PNM and NIfTI have no elements. */
 struct tsr_metadata {
     enum tsr_kind kind;
     bool big_endian; /* DICOM: numbers in the data set's values */

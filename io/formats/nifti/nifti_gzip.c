@@ -44,24 +44,17 @@ static void close_gzip(struct tsr_source *source)
 
 static const struct tsr_source_ops gzip_ops = {read_blob, read_frame, NULL, close_gzip};
 
-size_t tsr_nifti_gzip_head(const uint8_t *bytes, size_t size, uint8_t head[TSR_NIFTI2_BYTES])
-{
-    size_t at = 0, made = 0;
-    if (!tsr_gzip_stream(bytes, size, &at) || !tsr_inflate_first(bytes + at, size - at, head, TSR_NIFTI2_BYTES, &made))
-        return 0;
-    return made;
-}
-
 /* Reads the header, and tells the most plain bytes that the file has: of one member, its last bytes say how many. */
 static enum tsr_status read_head(struct tsr_input *input, struct tsr_nifti *nifti, uint64_t *plain,
                                  struct tsr_error *error)
 {
     enum { SUFFIX = 1 << 20 }; /* after the samples of a file of several members */
     const uint64_t size = tsr_input_size(input);
+    const size_t held = size < TSR_HEAD_BYTES ? (size_t)size : TSR_HEAD_BYTES;
     const uint8_t *bytes;
     uint8_t head[TSR_NIFTI2_BYTES], tail[4];
-    TSR_TRY(tsr_input_hold(input, size < TSR_HEAD_BYTES ? (size_t)size : TSR_HEAD_BYTES, &bytes, error));
-    const size_t made = tsr_nifti_gzip_head(bytes, size < TSR_HEAD_BYTES ? (size_t)size : TSR_HEAD_BYTES, head);
+    TSR_TRY(tsr_input_hold(input, held, &bytes, error));
+    const size_t made = tsr_gzip_first(bytes, held, head, sizeof head);
     TSR_TRY(tsr_read_nifti(head, made, nifti, error));
     TSR_TRY(tsr_input_read(input, size - sizeof tail, tail, sizeof tail, error));
     const uint64_t rasters = tsr_frame_bits(&nifti->image) / 8 * nifti->image.frames,

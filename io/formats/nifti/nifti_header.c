@@ -101,26 +101,30 @@ static enum tsr_status read_datatype(unsigned type, struct tsr_image *image, str
     return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with samples of an unknown type: %u", type);
 }
 
-/* Columns, rows, and all others as frames. */
+/* Columns, rows, and all others as frames. Slices of a few samples stand below each other in one frame: of each frame
+ * there are 60 bytes or so besides its samples. */
 static enum tsr_status read_dimensions(const struct layout *l, const uint8_t *head, bool big_endian,
                                        struct tsr_image *image, struct tsr_error *error)
 {
+    enum { COLUMNS = 0, ROWS = 1, FRAMES = 2, FEW_SAMPLES = 16384, MOST_ROWS = 65535 };
     uint64_t side[3] = {1, 1, 1};
     const uint8_t *const at = head + l->dimensions;
     const int64_t count = get_signed(at, l->dimension_bytes, big_endian);
     if (count < 1 || count > DIMENSIONS)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with %lld dimensions", (long long)count);
     for (size_t i = 1; i <= (size_t)count; i++) {
-        const int64_t size = get_signed(at + i * l->dimension_bytes, l->dimension_bytes, big_endian);
-        uint64_t *const to = &side[i < 3 ? i - 1 : 2];
-        if (size < 1 || size > INT32_MAX || *to * (uint64_t)size > INT32_MAX)
+        const int64_t given = get_signed(at + i * l->dimension_bytes, l->dimension_bytes, big_endian);
+        const uint64_t size = given < 1 ? 0 : (uint64_t)given;
+        const bool below = size <= MOST_ROWS && side[COLUMNS] * side[ROWS] * size <= FEW_SAMPLES && side[FRAMES] == 1;
+        uint64_t *const to = &side[i == 1 ? COLUMNS : i == 2 || below ? ROWS : FRAMES];
+        if (size < 1 || size > INT32_MAX || *to * size > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with a size of %lld in dimension %zu",
-                            (long long)size, i);
-        *to *= (uint64_t)size;
+                            (long long)given, i);
+        *to *= size;
     }
-    image->columns = (uint32_t)side[0];
-    image->rows = (uint32_t)side[1];
-    image->frames = (uint32_t)side[2];
+    image->columns = (uint32_t)side[COLUMNS];
+    image->rows = (uint32_t)side[ROWS];
+    image->frames = (uint32_t)side[FRAMES];
     return TSR_OK;
 }
 
@@ -139,8 +143,7 @@ enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nift
     nifti->first = is_single ? whole_of_single((uint32_t)offset) : offset;
     if (nifti->first == 0) nifti->first = l->bytes + 4; /* after the header and the flag of extensions */
     if (nifti->first < l->bytes || nifti->first > INT64_MAX)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file whose samples begin at byte %lld",
-                        (long long)(int64_t)nifti->first);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file whose vox_offset is not valid");
     const int64_t intent = get_signed(head + l->intent, l->intent_bytes, big_endian);
     nifti->has_labels = intent == LABELS || intent == NAMES;
     return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;

@@ -1,6 +1,7 @@
 /* NIfTI in a single file, with or without gzip: slices become frames. */
 #include "io/formats/format.h"
 
+#include "io/formats/streams/gzip.h"
 #include "nifti_header.h"
 
 static bool is_gzip(const uint8_t *bytes)
@@ -12,7 +13,7 @@ static bool is_nifti(const uint8_t *bytes, size_t size)
 {
     uint8_t head[TSR_NIFTI2_BYTES];
     if (size < 2 || !is_gzip(bytes)) return tsr_is_nifti(bytes, size);
-    const size_t made = tsr_nifti_gzip_head(bytes, size, head);
+    const size_t made = tsr_gzip_first(bytes, size, head, sizeof head);
     return tsr_is_nifti(head, made);
 }
 

@@ -50,14 +50,17 @@ bool tsr_gzip_stream(const uint8_t *file, size_t size, size_t *at)
     return *at < size && size - *at > TSR_GZIP_TAIL;
 }
 
-bool tsr_inflate_first(const uint8_t *stream, size_t size, uint8_t *bytes, size_t room, size_t *made)
+size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t room)
 {
     struct tsr_bytes plain = {.limit = SIZE_MAX / 2};
-    const enum tsr_status status = tsr_deflate_first(stream, size, room, &plain);
-    *made = plain.size < room ? plain.size : room;
-    if (*made > 0) memcpy(bytes, plain.bytes, *made);
+    size_t at = 0, made = 0;
+    if (tsr_gzip_stream(file, size, &at)) {
+        tsr_deflate_first(file + at, size - at, room, &plain); /* after an error, what was made before it counts */
+        made = plain.size < room ? plain.size : room;
+    }
+    if (made > 0) memcpy(bytes, plain.bytes, made);
     tsr_bytes_free(&plain);
-    return status == TSR_OK;
+    return made;
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */

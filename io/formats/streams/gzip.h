@@ -16,9 +16,9 @@ uint32_t tsr_crc32(const uint8_t *bytes, size_t size);
 /* Moves *at from the first byte of a member to the first one of its deflate stream. False: no member is there. */
 bool tsr_gzip_stream(const uint8_t *file, size_t size, size_t *at);
 
-/* Inflates the first bytes of a stream that may end early. *made: at most room, which is not more than it asks for.
- * Returns false if there is no memory, or if it is no deflate stream. */
-bool tsr_inflate_first(const uint8_t *stream, size_t size, uint8_t *bytes, size_t room, size_t *made);
+/* Inflates the first bytes of a file, of which the bytes may be only the begin. Returns their number: at most room,
+ * less where the file has no more, or is damaged. */
+size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t room);
 
 /* Reads a whole file: its plain bytes, which start empty, and a residue. Errors: TSR_ERROR_CORRUPT (over the limit of
  * plain, or it has a member that cannot be made again; the text says why, as half a sentence about the file),
