@@ -188,7 +188,7 @@ static void make_gzip(void)
     put_member(&b, plain.data, 0, false, false);
     bytes_save(&b, CODED, "nifti/members.nii.gz");
     put_member(&b, plain.data, plain.size - 1, false, false);
-    bytes_save(&b, VERBATIM, "nifti/refused/truncated.nii.gz");
+    bytes_save(&b, VERBATIM, "packed/truncated.nii.gz");
     bytes_free(&plain);
 }
 

@@ -12,7 +12,7 @@ seconds=$2
 shift 2
 bin=$build/bin
 if [ $# -eq 0 ]; then # all targets that are built
-    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm png dicom stream_jpeg; do
+    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm nifti png dicom stream_jpeg; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done
 fi
@@ -45,7 +45,7 @@ make_seeds() {
     made=$work/seeds/complete
     [ -e "$made" ] && [ -n "$(find "$made" -newer "$bin/tessera" -newer "$bin/tessera_testdata")" ] && return
     rm -rf "$work/seeds"
-    mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
+    mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom"
     "$bin/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
     encapsulate
     find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
@@ -55,6 +55,7 @@ make_seeds() {
         case $name in # small ones: large images are slow and show nothing more
         *.png) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/png/$name" ;;
         *.pgm | *.ppm) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/pnm/$name" ;;
+        *.nii | *.nii.gz) cp "$file" "$work/seeds/nifti/$name" ;;
         *.dcm) cp "$file" "$work/seeds/dicom/$name" ;;
         esac
         i=$(((i + 1) % 5))
@@ -93,7 +94,7 @@ for target in "$@"; do
     mkdir -p "$corpus"
     set -- "$corpus"
     [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
-    [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
+    [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom"
     [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"
     # shellcheck disable=SC2086 # several flags
     "$bin/fuzz_$target" "-max_total_time=$seconds" -rss_limit_mb=2048 -timeout=25 -max_len=16384 -print_final_stats=1 \
