@@ -60,9 +60,9 @@ static struct tsr_source *open_source(struct bytes b, struct tsr_input **input)
     return source;
 }
 
-static void check_there_and_back(struct bytes b, const char *what)
+static void check_there_and_back(struct bytes b, int paths, const char *what)
 {
-    for (int path = 0; path < 2; path++) {
+    for (int path = 0; path < paths; path++) {
         const struct tsr_coding how = {.path = (enum tsr_path)path};
         const struct bytes tsr = compress_bytes(engine, b, &how);
         struct bytes restored;
@@ -86,7 +86,7 @@ static void check_type(const struct sample_type *t, const struct nifti *n, struc
 {
     struct bytes b = head_of(n);
     const size_t first = n->first ? (size_t)n->first : b.size;
-    append_samples(&b, 130 * 140 * 2 * 3 * (size_t)(t->components * t->bits / 8), r);
+    append_samples(&b, 130 * 140 * 2 * (size_t)(t->components * t->bits / 8), r);
     append(&b, "suffix", 6);
     struct tsr_input *input;
     struct tsr_source *source = open_source(b, &input);
@@ -94,7 +94,7 @@ static void check_type(const struct sample_type *t, const struct nifti *n, struc
     const struct tsr_image *const i = &h->image;
     expect(h->kind == TSR_KIND_NIFTI && h->restore == TSR_RESTORE_SPLICE && h->exact, "type %d, version %d: %s",
            t->type, n->version, h->reason);
-    expect(i->columns == 130 && i->rows == 140 && i->frames == 6 && i->components == t->components &&
+    expect(i->columns == 130 && i->rows == 140 && i->frames == 2 && i->components == t->components &&
                i->bits_allocated == t->bits && i->bits_stored == t->bits && i->high_bit == t->bits - 1 &&
                i->is_signed == t->is_signed && !i->planar && i->big_endian == (n->big_endian && t->bits > 8),
            "type %d: %u x %u x %u", t->type, i->columns, i->rows, i->frames);
@@ -102,7 +102,7 @@ static void check_type(const struct sample_type *t, const struct nifti *n, struc
     expect((source->only_lossless != NULL) == (n->intent == 1002), "type %d, intent %d", t->type, n->intent);
     tsr_source_close(source);
     tsr_input_close(input);
-    check_there_and_back(b, "a type");
+    check_there_and_back(b, 2, "a type");
     free(b.data);
 }
 
@@ -118,7 +118,7 @@ TEST(types_and_orders)
                                     .first = i % 3 == 0   ? 0
                                              : i % 3 == 1 ? 544 + (int64_t)i
                                                           : 9999,
-                                    .sides = {4, 130, 140, 2, 3, 9, 0, -1}}; /* only four count */
+                                    .sides = {4, 130, 140, 1, 2, 9, 0, -1}}; /* only four count */
             check_type(&types[i], &n, &r);
         }
 }
@@ -153,7 +153,7 @@ TEST(small_slices)
                "case %zu: %u x %u x %u, %s", i, image->columns, image->rows, image->frames, source->header.reason);
         tsr_source_close(source);
         tsr_input_close(input);
-        check_there_and_back(b, "small slices");
+        check_there_and_back(b, 2, "small slices");
         free(b.data);
     }
 }
@@ -208,7 +208,7 @@ TEST(refused)
     for (size_t i = 0; i < COUNT_OF(cases) + COUNT_OF(no_pairs); i++) {
         const bool is_known = i < COUNT_OF(cases);
         struct bytes b = head_of(is_known ? &cases[i].n : &no_pairs[i - COUNT_OF(cases)]);
-        append_samples(&b, 16 + (is_known && cases[i].n.first == 353 ? -1 : 0), &r);
+        append_samples(&b, is_known && cases[i].n.first == 353 ? 15 : 16, &r);
         check_refused(b, is_known ? TSR_KIND_NIFTI : TSR_KIND_OTHER, is_known ? cases[i].why : "no PNG");
         free(b.data);
     }
@@ -287,7 +287,7 @@ static void check_gzip(struct bytes b, uint64_t plain, size_t most, const char *
            (unsigned long long)source->blob_size[TSR_BLOB_RESIDUES]);
     tsr_source_close(source);
     tsr_input_close(input);
-    check_there_and_back(b, what);
+    check_there_and_back(b, 1, what);
 }
 
 TEST(gzip_of_zlib)
@@ -313,11 +313,11 @@ TEST(gzip_members)
     struct rng r = {6};
     static const struct deflating how = {6, 8, 0, 15, false};
     struct bytes volume = make_volume(&r, 1, 4, 3);
-    for (size_t step = 16000; step < 60000; step += 384) {
+    for (size_t step = 16000; step < 60000; step += 1536) {
         struct bytes b = {NULL, 0};
         for (size_t at = 0; at < volume.size; at += step)
             put_member(&b, volume.data + at, volume.size - at < step ? volume.size - at : step, &how);
-        if (step % 768 == 0) put_member(&b, volume.data, 0, &how);
+        if (step % 3072 < 1536) put_member(&b, volume.data, 0, &how);
         if (step < TSR_GZIP_LEAST)
             check_refused(b, TSR_KIND_NIFTI, "ends before its last sample");
         else
@@ -358,7 +358,7 @@ TEST(damaged_gzip)
 {
     struct rng r = {8};
     int read = 0;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 150; i++) {
         const struct deflating how = {1 + i % 9, 8, 0, 15, i % 2};
         struct bytes volume = make_volume(&r, 1, 2, 1), b = {NULL, 0};
         put_member(&b, volume.data, volume.size, &how);
@@ -379,7 +379,7 @@ TEST(damaged_gzip)
         free(volume.data);
         free(b.data);
     }
-    expect(read > 60 && read < 350, "%d files are read", read);
+    expect(read > 20 && read < 130, "%d files are read", read);
 }
 
 /* Damaged residues, and other plain bytes, give an error or a file below the limit. */
@@ -395,7 +395,7 @@ TEST(damaged_residues)
     assert_int_equal(tsr_gzip_read(b.data, b.size, &plain, &residue, NULL), TSR_OK);
     assert_int_equal(plain.size, volume.size);
     int refused = 0;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 1000; i++) {
         const size_t size = i % 3 == 0 ? rng_below(&r, (uint32_t)residue.size) : residue.size;
         uint8_t *const bad = must(malloc(size + 1));
         struct tsr_bytes again = {.limit = b.size + 100};
@@ -411,7 +411,7 @@ TEST(damaged_residues)
         tsr_bytes_free(&again);
         free(bad);
     }
-    expect(refused > 1000, "only %d are refused", refused);
+    expect(refused > 300, "only %d are refused", refused);
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
     free(volume.data);
