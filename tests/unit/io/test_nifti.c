@@ -133,6 +133,7 @@ TEST(small_slices)
         {{3, 10, 8, 5}, 10, 40, 1},
         {{4, 64, 64, 4, 9}, 64, 256, 9},
         {{4, 64, 64, 5, 9}, 64, 64, 45},
+        {{4, 64, 64, 5, 3}, 64, 64, 15},
         {{1, 500}, 500, 1, 1},
         {{2, 300, 200}, 300, 200, 1},
         {{5, 4, 4, 4, 64, 7}, 4, 1024, 7},
@@ -242,13 +243,12 @@ TEST(damaged_headers)
 /* ---- gzip -------------------------------------------------------------------------------------------------- */
 
 struct deflating {
-    int level, memory, strategy, window;
-    bool has_name;
+    int level, memory, strategy, window, flags;
 };
 
 static void put_member(struct bytes *b, const uint8_t *plain, size_t size, const struct deflating *how)
 {
-    const uint8_t head[10] = {0x1f, 0x8b, 8, how->has_name ? 8 : 0, 1, 2, 3, 4, 0, 3};
+    const uint8_t head[10] = {0x1f, 0x8b, 8, (uint8_t)how->flags, 1, 2, 3, 4, 0, 3};
     const size_t room = size + size / 8 + 4096;
     uint8_t *const coded = must(malloc(room)), tail[8];
     z_stream z = {
@@ -256,7 +256,10 @@ static void put_member(struct bytes *b, const uint8_t *plain, size_t size, const
     assert_int_equal(deflateInit2(&z, how->level, Z_DEFLATED, -how->window, how->memory, how->strategy), Z_OK);
     assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
     append(b, head, sizeof head);
-    if (how->has_name) append(b, "a.nii", 6);
+    if (how->flags & 4) append(b, "\3\0abc", 5); /* RFC 1952, 2.3: extra bytes, name, comment, check */
+    if (how->flags & 8) append(b, "a.nii", 6);
+    if (how->flags & 16) append(b, "a comment", 10);
+    if (how->flags & 2) append(b, "xx", 2);
     append(b, coded, z.total_out);
     store_number(tail, 4, false, size > 0 ? crc32(0, plain, (uInt)size) : 0);
     store_number(tail + 4, 4, false, size);
@@ -294,7 +297,7 @@ TEST(gzip_of_zlib)
 {
     struct rng r = {5};
     for (int i = 0; i < 60; i++) {
-        const struct deflating how = {i % 10, 1 + i % 9, i < 40 ? 0 : i % 5, 15 - i % 4, i % 2};
+        const struct deflating how = {i % 10, 1 + i % 9, i < 40 ? 0 : i % 5, 15 - i % 4, i % 16 * 2};
         struct bytes volume = make_volume(&r, 1 + i % 2, i % 3 ? 4 : 2, 1 + i % 3), b = {NULL, 0};
         char what[80];
         snprintf(what, sizeof what, "level %d, memory %d, strategy %d, window %d", how.level, how.memory, how.strategy,
@@ -311,7 +314,7 @@ TEST(gzip_of_zlib)
 TEST(gzip_members)
 {
     struct rng r = {6};
-    static const struct deflating how = {6, 8, 0, 15, false};
+    static const struct deflating how = {6, 8, 0, 15, 0};
     struct bytes volume = make_volume(&r, 1, 4, 3);
     for (size_t step = 16000; step < 60000; step += 1536) {
         struct bytes b = {NULL, 0};
@@ -330,13 +333,18 @@ TEST(gzip_members)
 TEST(gzip_refused)
 {
     struct rng r = {7};
-    static const struct deflating how = {6, 8, 0, 15, true};
+    static const struct deflating how = {6, 8, 0, 15, 8};
     static const struct nifti floats = {.version = 1, .type = 16, .sides = {2, 100, 100}},
                               far = {.version = 2, .type = 2, .sides = {2, 100, 100}, .first = INT64_MAX},
                               huge = {.version = 2, .type = 8, .sides = {4, 30000, 1000, 100, 10}};
     for (int i = 0; i < 7; i++) {
-        static const char *const why[] = {"wrong check",    "wrong check", "ends too early",        "last sample",
-                                          "floating-point", "last sample", "before its last sample"};
+        static const char *const why[] = {"wrong check",
+                                          "wrong check",
+                                          "ends too early",
+                                          "last sample",
+                                          "floating-point",
+                                          "it is a NIfTI file that ends before its last sample",
+                                          "it is a NIfTI file that ends before its last sample"};
         struct bytes volume = i == 4   ? head_of(&floats)
                               : i == 5 ? head_of(&far)
                               : i == 6 ? head_of(&huge)
@@ -359,7 +367,7 @@ TEST(damaged_gzip)
     struct rng r = {8};
     int read = 0;
     for (int i = 0; i < 150; i++) {
-        const struct deflating how = {1 + i % 9, 8, 0, 15, i % 2};
+        const struct deflating how = {1 + i % 9, 8, 0, 15, i % 2 * 8};
         struct bytes volume = make_volume(&r, 1, 2, 1), b = {NULL, 0};
         put_member(&b, volume.data, volume.size, &how);
         put_member(&b, volume.data, volume.size, &how);
@@ -387,7 +395,7 @@ TEST(damaged_residues)
 {
     struct rng r = {9};
     struct bytes volume = make_volume(&r, 1, 2, 2), b = {NULL, 0};
-    const struct deflating how = {6, 8, 0, 15, true};
+    const struct deflating how = {6, 8, 0, 15, 8};
     put_member(&b, volume.data, 20000, &how);
     put_member(&b, volume.data + 20000, volume.size - 20000, &how);
     append(&b, "tail", 4);
@@ -423,7 +431,7 @@ TEST(residue_of_small_members)
 {
     struct rng r = {10};
     struct bytes volume = make_volume(&r, 1, 2, 2), b = {NULL, 0};
-    const struct deflating how = {6, 8, 0, 15, false};
+    const struct deflating how = {6, 8, 0, 15, 0};
     put_member(&b, volume.data, TSR_GZIP_LEAST, &how);
     put_member(&b, volume.data + TSR_GZIP_LEAST, volume.size - TSR_GZIP_LEAST, &how);
     struct tsr_bytes plain = {.limit = LIMIT}, residue = {.limit = LIMIT}, again = {.limit = b.size};
@@ -478,9 +486,17 @@ TEST(damaged_parameters)
             assert_int_equal(tsr_restore_frame(restorer, raster, NULL), TSR_OK);
             assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_SUFFIX, raster, 1, NULL), TSR_ERROR_CORRUPT);
         }
-        if (i == 2) {
+        if (i == 2) { /* three bytes and their residue, not 128 */
+            struct bytes b = {NULL, 0};
+            struct tsr_bytes plain = {.limit = 3}, residue = {.limit = LIMIT};
+            put_member(&b, (const uint8_t *)"abc", 3, &(struct deflating){6, 8, 0, 15, 0});
+            assert_int_equal(tsr_gzip_read(b.data, b.size, &plain, &residue, NULL), TSR_OK);
             assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_PREFIX, "abc", 3, NULL), TSR_OK);
+            assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_RESIDUES, residue.bytes, residue.size, NULL), TSR_OK);
             assert_int_equal(tsr_restore_end(restorer, NULL), TSR_ERROR_CORRUPT);
+            tsr_bytes_free(&plain);
+            tsr_bytes_free(&residue);
+            free(b.data);
         }
         tsr_restorer_free(restorer);
         tsr_output_close(output);
