@@ -44,11 +44,12 @@ static void close_gzip(struct tsr_source *source)
 
 static const struct tsr_source_ops gzip_ops = {read_blob, read_frame, NULL, close_gzip};
 
-/* Reads the header, and tells the most plain bytes that the file has: of one member, its last bytes say how many. */
+/* Reads the header, and tells the most plain bytes that the file has: of one member without a tail, its last bytes say
+ * how many. */
 static enum tsr_status read_head(struct tsr_input *input, struct tsr_nifti *nifti, uint64_t *plain,
                                  struct tsr_error *error)
 {
-    enum { SUFFIX = 1 << 20 }; /* after the samples of a file of several members */
+    enum { SUFFIX = 1 << 20 }; /* after the samples: no more is taken */
     const uint64_t size = tsr_input_size(input);
     const size_t held = size < TSR_HEAD_BYTES ? (size_t)size : TSR_HEAD_BYTES;
     const uint8_t *bytes;
@@ -64,7 +65,7 @@ static enum tsr_status read_head(struct tsr_input *input, struct tsr_nifti *nift
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         DEFLATE_MOST * size < PLAIN_LIMIT ? "it is a NIfTI file that ends before its last sample"
                                                           : "it is a gzip file with more than 1 GiB of samples");
-    const uint64_t all = nifti->first + rasters, wanted = said >= all ? said : all + SUFFIX;
+    const uint64_t all = nifti->first + rasters, wanted = said >= all && said - all < SUFFIX ? said : all + SUFFIX;
     *plain = wanted < most ? wanted : most;
     return TSR_OK;
 }

@@ -310,6 +310,51 @@ TEST(gzip_of_zlib)
     }
 }
 
+/* How much memory a file claims follows from its header, not from what stands after its members. */
+static uint64_t claimed;
+
+static enum tsr_status note_claim(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,
+                                  struct tsr_error *error)
+{
+    (void)account;
+    (void)image;
+    claimed = bytes;
+    return claimed > 4 * LIMIT ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory") : TSR_OK;
+}
+
+static enum tsr_status grant_header(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error)
+{
+    (void)account;
+    (void)bytes;
+    (void)error;
+    return TSR_OK;
+}
+
+TEST(gzip_claims)
+{
+    struct rng r = {12};
+    static const struct deflating how = {6, 8, 0, 15, 0};
+    for (int i = 0; i < 4; i++) {
+        struct tsr_memory_account account = {grant_header, note_claim};
+        const struct tsr_source_options options = {0};
+        struct bytes volume = make_volume(&r, 1, 4, 2), b = {NULL, 0};
+        for (int k = 0; i >= 2 && k < (1 << 20) + (i == 3 ? 1 : 0) - 6; k++) append(&volume, "s", 1);
+        put_member(&b, volume.data, volume.size, &how);
+        if (i == 1) append(&b, "\xff\xff\xff\xff", 4);
+        struct tsr_input *input = must(tsr_input_from_memory(b.data, b.size, "nifti"));
+        struct tsr_source *source;
+        tsr_input_set_account(input, &account);
+        assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
+        expect((source->header.restore == TSR_RESTORE_GZIPPED) == (i < 3), "case %d: %s", i, source->header.reason);
+        expect(claimed >= volume.size && claimed < 11 * ((uint64_t)volume.size + (1 << 20)) + 8 * b.size + (4 << 20),
+               "case %d claims %llu bytes", i, (unsigned long long)claimed);
+        tsr_source_close(source);
+        tsr_input_close(input);
+        free(volume.data);
+        free(b.data);
+    }
+}
+
 /* Members of any number. One of few plain bytes is the last; what follows it is bytes, and misses among the samples. */
 TEST(gzip_members)
 {
@@ -521,6 +566,7 @@ int main(void)
                                        cmocka_unit_test(damaged_headers),
                                        cmocka_unit_test(gzip_of_zlib),
                                        cmocka_unit_test(gzip_members),
+                                       cmocka_unit_test(gzip_claims),
                                        cmocka_unit_test(gzip_refused),
                                        cmocka_unit_test(damaged_gzip),
                                        cmocka_unit_test(damaged_residues),
