@@ -105,9 +105,16 @@ struct tsr_error {
 /* ---- Images ----------------------------------------------------------------------------------------------- */
 
 /* What kind of file an image came from. */
-enum tsr_kind { TSR_KIND_OTHER = 0, TSR_KIND_PNG = 1, TSR_KIND_PNM = 2, TSR_KIND_DICOM = 3, TSR_KIND_COUNT };
+enum tsr_kind {
+    TSR_KIND_OTHER = 0,
+    TSR_KIND_PNG = 1,
+    TSR_KIND_PNM = 2,
+    TSR_KIND_DICOM = 3,
+    TSR_KIND_NIFTI = 4,
+    TSR_KIND_COUNT
+};
 
-/* The kind as a word: "png", "pnm", "dicom"; "other" where it is not one of them. */
+/* The kind as a word: "png", "pnm", "dicom", "nifti"; "other" where it is not one of them. */
 TSR_API const char *tsr_kind_name(enum tsr_kind kind);
 
 /* How the samples of a raster lie in memory. A raster is the frames one after the other without gaps, each
@@ -527,10 +534,10 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 
 /* ---- Readers ---------------------------------------------------------------------------------------------- */
 
-/* A .tsr, a series or an original (PNG, PNM, DICOM) that is open for reading. Several threads may use a reader at once:
- * tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for the frame
- * and the member that were read last. What it takes is not counted as the engine's memory, but what could never fit
- * there is TSR_ERROR_LIMIT. */
+/* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. Several threads may use a reader
+ * at once: tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for
+ * the frame and the member that were read last. What it takes is not counted as the engine's memory, but what could
+ * never fit there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
 /* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
@@ -562,7 +569,7 @@ struct tsr_info {
     bool verbatim; /* no image: reason says why */
     char reason[256];
     const char
-        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "packed"; "" of an original */
+        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "gzipped"; "" of an original */
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
     bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
@@ -600,8 +607,8 @@ struct tsr_element {
 };
 
 /* A header: the bytes of the original before its pixels (DICOM: up to the value of its pixel data, of a deflated file
- * as it is inflated; PNG: up to the first IDAT chunk; PNM: up to the first sample), and the elements in them, in their
- * order. The pixel data and the IDAT chunks are not among the elements. PNM has no elements. */
+ * as it is inflated; PNG: up to the first IDAT chunk; PNM, NIfTI: up to the first sample), and the elements in them, in
+ * their order. The pixel data and the IDAT chunks are not among the elements. PNM and NIfTI have no elements. */
 struct tsr_metadata {
     enum tsr_kind kind;
     bool big_endian; /* DICOM: numbers in the data set's values */

@@ -21,6 +21,7 @@ int main(int count, char **arguments)
     make_dicom();
     make_png();
     make_pnm();
+    make_nifti();
     make_other();
     save_manifest("MANIFEST");
     const struct saved saved = saved_so_far();

@@ -19,10 +19,12 @@ enum tsr_restore {
     TSR_RESTORE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
     TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
     TSR_RESTORE_SERIES = 5,       /* several files, each restored in its own way: FORMAT.md 3.7 */
-    TSR_RESTORE_PACKED = 6        /* the blob has pieces of the file, streams of which are unpacked */
+    TSR_RESTORE_PACKED = 6,       /* the blob has pieces of the file, streams of which are unpacked */
+    TSR_RESTORE_GZIPPED = 7       /* as splice, and the whole of it is put in gzip again */
 };
 
-/* Residues: what samples do not say of the streams of encapsulated frames, or of the IDAT chunks of a PNG. */
+/* Residues: what samples do not say of the streams of encapsulated frames, of the IDAT chunks of a PNG, or of a gzip
+ * file. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };

@@ -61,7 +61,7 @@ enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /
 static const char *const phrases[] = {"",
                                       "coded it would be larger",
                                       "it has no pixel data",
-                                      "it is no PNG, PNM or DICOM file",
+                                      "it is no PNG, PNM, DICOM or NIfTI file",
                                       "its transfer syntax is 1.2.840.10008.1.2.",
                                       "the stream of frame 1 cannot be made again: it is ",
                                       "DCMTK: "};
@@ -282,6 +282,7 @@ static bool has_its_flags(enum tsr_restore restore, unsigned flags)
     case TSR_RESTORE_PACKED:
     case TSR_RESTORE_DEFLATED:
     case TSR_RESTORE_ENCAPSULATED:
+    case TSR_RESTORE_GZIPPED:
         return (flags & (EXACT | LOSSY)) == EXACT;
     case TSR_RESTORE_SERIES:
         return (flags & (EXACT | LOSSY)) == 0;
@@ -304,7 +305,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     const uint8_t *id = tsr_get_bytes(&c, TSR_ID_BYTES);
     if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", size);
     header->id = tsr_read_u64(id);
-    if (kind >= TSR_KIND_COUNT || restore > TSR_RESTORE_PACKED || flags > (EXACT | LOSSY | ITEMS) ||
+    if (kind >= TSR_KIND_COUNT || restore > TSR_RESTORE_GZIPPED || flags > (EXACT | LOSSY | ITEMS) ||
         !has_its_flags((enum tsr_restore)restore, flags) || (restore == TSR_RESTORE_SERIES && kind != TSR_KIND_OTHER))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u or flags %u are unknown to this program", kind,
                         restore, flags);

@@ -4,8 +4,8 @@
 
 #include "source.h"
 
-/* Bytes at the start of a file by which formats are recognised. */
-enum { TSR_HEAD_BYTES = 140 };
+/* Bytes at the start of a file by which formats are recognised: enough to inflate the header of a .nii.gz. */
+enum { TSR_HEAD_BYTES = 4096 };
 
 struct tsr_format {
     enum tsr_kind kind;

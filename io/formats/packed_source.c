@@ -8,15 +8,14 @@
 #include "io/container/section.h"
 #include "io/container/zstd_contexts.h"
 #include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/streams/gzip.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
 enum {
     LEAST_STREAM = 256, /* bytes of a stream that is looked at: smaller ones do not pay */
     LEAST_GAIN = 64,    /* bytes that a file becomes smaller by at least */
     MOST_FAILURES = 64, /* streams that cannot be packed: then no more are tried, of a file that has many by design */
-    ITEM_HEAD = 8,      /* of DICOM */
-    GZIP_HEAD = 10,
-    GZIP_TAIL = 8
+    ITEM_HEAD = 8       /* of DICOM */
 };
 
 /* What a gzip file may unfold to. */
@@ -175,30 +174,10 @@ static uint64_t items_memory(const struct packed_source *s)
 
 /* ---- gzip -------------------------------------------------------------------------------------------------- */
 
-static bool is_gzip(const uint8_t *bytes, size_t size)
+static bool is_gzip(const struct packed_source *s)
 {
-    return size >= GZIP_HEAD + GZIP_TAIL && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
-}
-
-/* Passes a string that ends with 0. */
-static bool pass_string(const struct packed_source *s, size_t *at)
-{
-    const uint8_t *const end = *at < s->size ? memchr(s->file + *at, 0, s->size - *at) : NULL;
-    if (end) *at = (size_t)(end - s->file) + 1;
-    return end != NULL;
-}
-
-/* Where the deflate stream of a member begins. RFC 1952, 2.3. False: no member is there. */
-static bool gzip_stream(const struct packed_source *s, size_t *at)
-{
-    enum { CRC = 2, EXTRA = 4, NAME = 8, COMMENT = 16 };
-    if (*at > s->size || !is_gzip(s->file + *at, s->size - *at)) return false;
-    const uint8_t flags = s->file[*at + 3];
-    *at += GZIP_HEAD;
-    if (flags & EXTRA) *at += 2 + (size_t)(s->file[*at] | s->file[*at + 1] << 8);
-    if ((flags & NAME && !pass_string(s, at)) || (flags & COMMENT && !pass_string(s, at))) return false;
-    if (flags & CRC) *at += 2;
-    return *at < s->size && s->size - *at > GZIP_TAIL;
+    size_t at = 0;
+    return tsr_gzip_stream(s->file, s->size, &at);
 }
 
 /* Inflates a stream, makes it again, and compares. *used: its bytes. */
@@ -218,10 +197,11 @@ static enum tsr_status unfold(const uint8_t *stream, size_t size, size_t *used, 
 /* Members become pieces, until one cannot; it and what follows stays bytes. limit: of all plain bytes. */
 static enum tsr_status put_members(struct packed_source *s, uint64_t limit, struct tsr_error *error)
 {
-    for (size_t at = 0; gzip_stream(s, &at);) {
+    for (size_t at = 0; tsr_gzip_stream(s->file, s->size, &at);) {
         struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
         size_t used = 0;
-        const enum tsr_status status = unfold(s->file + at, s->size - at - GZIP_TAIL, &used, &plain, &residue, error);
+        const enum tsr_status status =
+            unfold(s->file + at, s->size - at - TSR_GZIP_TAIL, &used, &plain, &residue, error);
         limit -= plain.size;
         if (status == TSR_OK) {
             TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error));
@@ -230,7 +210,7 @@ static enum tsr_status put_members(struct packed_source *s, uint64_t limit, stru
             tsr_bytes_free(&residue);
             return status == TSR_ERROR_CORRUPT ? TSR_OK : status;
         }
-        at += used + GZIP_TAIL;
+        at += used + TSR_GZIP_TAIL;
     }
     return TSR_OK;
 }
@@ -364,7 +344,7 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
         if (memory == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no JPEG stream");
         TSR_TRY(tsr_input_claim(input, NULL, jpeg_claim(size, memory), error));
         TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
-    } else if (is_gzip(s->file, s->size)) {
+    } else if (is_gzip(s)) {
         const uint64_t plain = plain_limit(s);
         TSR_TRY(tsr_input_claim(input, NULL, 5 * size + tsr_unpacking_memory(10 * plain, size), error));
         TSR_TRY(put_members(s, plain, error));

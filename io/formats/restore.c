@@ -8,7 +8,7 @@
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
 #include "io/container/section.h"
-#include "io/formats/streams/stream.h"
+#include "io/formats/streams/gzip.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/deflate_stream.h"
 #endif
@@ -33,6 +33,7 @@ struct tsr_restorer {
     size_t residues_size, residues_at;
     struct tsr_bytes stream; /* of a frame, or IDAT chunks */
     uint32_t frames_done;
+    struct tsr_bytes plain;        /* of a gzip file */
     struct tsr_unpacker *unpacker; /* of a packed file; else NULL */
 };
 
@@ -45,6 +46,8 @@ uint64_t tsr_restoring_memory(const struct tsr_header *header, uint64_t original
         return 2 * original_size + tsr_frame_bits(&header->image);
     case TSR_RESTORE_PNG: /* the residue, a zlib stream and chunks besides what reading holds */
         return 2 * original_size + tsr_png_idat_memory(header, original_size);
+    case TSR_RESTORE_GZIPPED: /* residues, too */
+        return original_size + tsr_gzip_memory(tsr_gzipped_bytes(header), original_size);
     default:
         return 0;
     }
@@ -91,6 +94,24 @@ static enum tsr_status check_encapsulated(const struct tsr_header *header, struc
     return TSR_OK;
 }
 
+uint64_t tsr_gzipped_bytes(const struct tsr_header *header)
+{
+    const struct tsr_image *image = &header->image;
+    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
+    const uint64_t bytes = tsr_get_varint(&c);
+    const bool is_valid = !c.bad && c.at == c.size && bytes < (uint64_t)1 << 31 && image->bits_allocated > 1 &&
+                          tsr_frame_bits(image) / 8 * image->frames <= bytes;
+    return is_valid ? bytes : 0;
+}
+
+/* All parts are collected, and become a gzip file at the end. */
+static enum tsr_status begin_gzip(struct tsr_restorer *r, struct tsr_error *error)
+{
+    r->plain.limit = (size_t)tsr_gzipped_bytes(&r->header);
+    return r->plain.limit > 0 ? TSR_OK
+                              : tsr_fail(error, TSR_ERROR_CORRUPT, "the header's parameters of gzip are not valid");
+}
+
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
                                     struct tsr_restorer **restorer, struct tsr_error *error)
 {
@@ -103,6 +124,7 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
     if (header->restore == TSR_RESTORE_SPLICE || header->restore == TSR_RESTORE_DEFLATED)
         status = read_parameters(r, error);
     if (header->restore == TSR_RESTORE_ENCAPSULATED) status = check_encapsulated(header, error);
+    if (header->restore == TSR_RESTORE_GZIPPED) status = begin_gzip(r, error);
     if (header->restore == TSR_RESTORE_PNG && !tsr_png_is_valid(header))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG");
     if (header->restore == TSR_RESTORE_PACKED) {
@@ -124,12 +146,14 @@ void tsr_restorer_free(struct tsr_restorer *restorer)
     tsr_deflater_free(restorer->deflater);
 #endif
     tsr_bytes_free(&restorer->stream);
+    tsr_bytes_free(&restorer->plain);
     tsr_unpacker_free(restorer->unpacker);
     free(restorer->residues);
     free(restorer);
 }
 
-/* Writes bytes of the file. Bytes of a deflate stream come inflated and are deflated here. */
+/* Writes bytes of the file. Bytes of a deflate stream come inflated and are deflated here; those of a gzip file are
+ * kept. */
 static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
 {
 #if TSR_WITH_DCMTK
@@ -140,12 +164,18 @@ static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t 
         return size > plain ? tsr_deflater_put(r->deflater, bytes + plain, size - plain, false, error) : TSR_OK;
     }
 #endif
+    if (r->header.restore == TSR_RESTORE_GZIPPED) {
+        if (r->plain.capacity == 0) TSR_TRY(tsr_bytes_reserve(&r->plain, r->plain.limit, error));
+        return tsr_bytes_put(&r->plain, bytes, size, error);
+    }
     return tsr_output_write(r->output, bytes, size, error);
 }
 
 static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
 {
-    if (!r->header.exact || (r->header.restore != TSR_RESTORE_ENCAPSULATED && r->header.restore != TSR_RESTORE_PNG))
+    const enum tsr_restore restore = r->header.restore;
+    if (!r->header.exact ||
+        (restore != TSR_RESTORE_ENCAPSULATED && restore != TSR_RESTORE_PNG && restore != TSR_RESTORE_GZIPPED))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has residues, which it cannot have");
     if (r->residues_size + size > tsr_output_limit_of(r->output))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
@@ -275,10 +305,24 @@ enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, con
     return put(r, bytes, size, error);
 }
 
+/* Makes a gzip file of all that was kept. FORMAT.md 4.12. */
+static enum tsr_status put_gzip(struct tsr_restorer *r, struct tsr_error *error)
+{
+    const uint64_t limit = tsr_output_limit_of(r->output);
+    if (r->plain.size != r->plain.limit)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a gzip file has %zu plain bytes, and should have %zu", r->plain.size,
+                        r->plain.limit);
+    r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+    TSR_TRY(tsr_gzip_write(r->plain.bytes, r->plain.size, r->residues, r->residues_size, &r->stream, error));
+    r->residues_at = r->residues_size;
+    return tsr_output_write(r->output, r->stream.bytes, r->stream.size, error);
+}
+
 enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 {
     TSR_TRY(put_waiting(r, error));
     if (r->unpacker) TSR_TRY(tsr_unpacker_end(r->unpacker, error));
+    if (r->header.restore == TSR_RESTORE_GZIPPED) TSR_TRY(put_gzip(r, error));
     if (r->residues_at != r->residues_size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues belong to no frame",
                         r->residues_size - r->residues_at);

@@ -6,6 +6,9 @@
 
 struct tsr_restorer;
 
+/* Of a gzipped file, the plain bytes that its header promises; 0: its parameters are not valid. FORMAT.md 4.12. */
+uint64_t tsr_gzipped_bytes(const struct tsr_header *header);
+
 /* The restorer writes to output and does not close it. Errors: TSR_ERROR_LIMIT (memory), TSR_ERROR_VERSION (this build
  * lacks a library that such files need), TSR_ERROR_CORRUPT (the header's parameters are not valid). */
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,

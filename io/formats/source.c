@@ -90,7 +90,7 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     TSR_TRY(tsr_input_hold(input, size, &head, error));
     const struct tsr_format *format = tsr_format_of(head, size);
     const enum tsr_kind kind = format ? format->kind : TSR_KIND_OTHER;
-    snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM or DICOM file");
+    snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM, DICOM or NIfTI file");
     if (options->verbatim)
         snprintf(why.text, sizeof why.text, "%s", options->reason);
     else if (format)

@@ -115,6 +115,7 @@ static const struct kind kinds[] = {
     {"png", {"png/formats/rgb8.png", "png/interlaced/rgb8.png"}, AS_IT_IS, true},
     {"palette", {"png/formats/palette8.png", "png/interlaced/palette8.png"}, AS_IT_IS, false},
     {"pnm", {"pnm/texture_200.pgm", NULL}, AS_IT_IS, true},
+    {"nifti", {"nifti/small.nii.gz", "nifti/few_stored.nii.gz"}, AS_IT_IS, false},
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
     {"series", {NULL, NULL}, SERIES, true},
 };

@@ -36,7 +36,7 @@ find coded -type f -exec "$BIN/tsr_reference" --check {} + >"$out" 2>"$err" || b
 
 run 0 "$TESSERA" info -r --json coded
 fields file restore | grep "/packed/" | cut -f 2 | sort | uniq -c >packed
-[ "$(cat packed | tr -s ' ')" = " 3 packed" ] || bad "JPEG and gzip are not packed: $(cat packed)"
+[ "$(cat packed | tr -s ' ')" = " 4 packed" ] || bad "JPEG and gzip are not packed: $(cat packed)"
 
 run 0 "$TESSERA" decompress -r --json coded -o restored
 run 0 "$TESSERA" info -r --json coded

@@ -12,7 +12,7 @@ seconds=$2
 shift 2
 bin=$build/bin
 if [ $# -eq 0 ]; then # all targets that are built
-    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm png png_idat dicom stream_jpeg packed \
+    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm nifti png png_idat dicom stream_jpeg packed \
         reference; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done
@@ -46,7 +46,7 @@ make_seeds() {
     made=$work/seeds/complete
     [ -e "$made" ] && [ -n "$(find "$made" -newer "$bin/tessera" -newer "$bin/tessera_testdata")" ] && return
     rm -rf "$work/seeds"
-    mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom" \
+    mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom" \
         "$work/seeds/packed" "$work/seeds/reference"
     "$bin/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
     encapsulate
@@ -57,6 +57,7 @@ make_seeds() {
         case $name in # small ones: large images are slow and show nothing more
         *.png) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/png/$name" ;;
         *.pgm | *.ppm) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/pnm/$name" ;;
+        *.nii | *.nii.gz) cp "$file" "$work/seeds/nifti/$name" ;;
         *.dcm) cp "$file" "$work/seeds/dicom/$name" ;;
         esac
         i=$(((i + 1) % 5))
@@ -105,7 +106,7 @@ for target in "$@"; do
     mkdir -p "$corpus"
     set -- "$corpus"
     [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
-    [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
+    [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom"
     [ "$target" = png_idat ] && set -- "$@" "$work/seeds/png" # any bytes will do
     [ "$target" = packed ] && set -- "$@" "$work/seeds/reference"
     [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"

@@ -59,7 +59,7 @@ void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
 
 /* ---- 3. The file (ref_container.c) ---- */
 
-enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES, REF_PACKED };
+enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES, REF_PACKED, REF_GZIPPED };
 
 struct ref_header { /* 3.1 */
     unsigned kind, restore;
@@ -187,6 +187,15 @@ bool ref_check_png(const struct ref_header *header);
 /* The IDAT chunks, in memory of ref_alloc(). */
 bool ref_png_chunks(const struct ref_header *header, const uint8_t *raster, const uint8_t *residue, size_t residue_size,
                     uint8_t **chunks, size_t *size);
+
+uint32_t ref_crc32(const uint8_t *data, size_t size); /* PNG specification, annex D */
+
+/* ---- 4.12 Gzipped (ref_gzip.c) ---- */
+
+/* The plain size of the parameters. */
+bool ref_gzip_size(const struct ref_header *header, size_t *size);
+/* The gzip file, in memory of ref_alloc(). */
+bool ref_gzip(const uint8_t *plain, size_t plain_size, struct ref_bytes records, uint8_t **bytes, size_t *size);
 
 /* ---- All of a file, or of a member (ref_file.c) ---- */
 

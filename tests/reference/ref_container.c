@@ -199,8 +199,8 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
     h->id = ref_number(&b, 8);
     if (b.bad) return ref_fail("the header is too short");
     if (version != 3) return ref_fail("version %u is unknown", version);
-    if (h->kind > 3) return ref_fail("kind %u is unknown", h->kind);
-    if (h->restore > REF_PACKED) return ref_fail("restore %u is unknown", h->restore);
+    if (h->kind > 4) return ref_fail("kind %u is unknown", h->kind);
+    if (h->restore > REF_GZIPPED) return ref_fail("restore %u is unknown", h->restore);
     h->exact = flags & 1;
     h->lossy = flags & 2;
     if (!check_flags(h, flags)) return false;

@@ -24,7 +24,7 @@ static uint8_t *put_number(uint8_t *to, uint32_t number)
     return to + 4;
 }
 
-static uint32_t crc(const uint8_t *data, size_t size)
+uint32_t ref_crc32(const uint8_t *data, size_t size)
 {
     uint32_t value = UINT32_MAX;
     for (size_t i = 0; i < size; i++) {
@@ -40,7 +40,7 @@ static void put_chunk(struct chunks *chunks, const uint8_t *data, size_t size)
     uint8_t *to = put_number(chunks->bytes + chunks->size, (uint32_t)size);
     memcpy(to, "IDAT", 4);
     if (size > 0) memcpy(to + 4, data, size);
-    (void)put_number(to + 4 + size, crc(to, size + 4));
+    (void)put_number(to + 4 + size, ref_crc32(to, size + 4));
     chunks->size += size + 12;
 }
 

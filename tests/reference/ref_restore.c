@@ -21,7 +21,10 @@ struct ref_output {
     uint64_t plain_left;
     const uint8_t *tail;
     size_t tail_size;
-    struct ref_bytes records; /* 4.3, 4.4 */
+    struct ref_bytes records; /* 4.3, 4.4, 4.12 */
+    /* Gzipped, 4.12. */
+    uint8_t *plain;
+    size_t plain_size, plain_room;
 #ifdef REF_WITH_ZLIB
     bool deflating;
     z_stream stream;
@@ -61,9 +64,15 @@ static bool put_deflated(struct ref_output *out, const uint8_t *data, size_t siz
 }
 #endif
 
-/* Writes bytes, which are deflated if the file is. */
+/* Writes bytes, which are deflated if the file is. Those of a gzip file are kept. */
 static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
 {
+    if (out->plain) {
+        if (size > out->plain_room - out->plain_size) return ref_fail("a gzip file has too many plain bytes");
+        if (size > 0) memcpy(out->plain + out->plain_size, data, size);
+        out->plain_size += size;
+        return true;
+    }
 #ifdef REF_WITH_ZLIB
     if (out->deflating) {
         size_t plain = size < out->plain_left ? size : (size_t)out->plain_left;
@@ -84,6 +93,11 @@ static bool begin(struct ref_output *out)
     if (out->rasters_only) return ref_has_frames(h) || ref_fail("the file has no samples");
     if (!ref_has_frames(h) || h->restore == REF_ENCAPSULATED) return true;
     if (h->restore == REF_PNG) return ref_check_png(h);
+    if (h->restore == REF_GZIPPED) {
+        if (!ref_gzip_size(h, &out->plain_room)) return false;
+        out->plain = ref_alloc(out->plain_room, 1);
+        return true;
+    }
     struct ref_bytes b = {.data = h->parameters, .size = h->parameter_count};
     if (h->restore == REF_DEFLATED) {
         out->plain_left = ref_varint(&b);
@@ -170,16 +184,26 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
 bool ref_output_samples_end(struct ref_output *out)
 {
     if (out->rasters_only) return true;
+    if (out->plain) return true; /* 4.12: the records are read at the end */
     if (ref_left(&out->records) > 0) return ref_fail("records go on after the last frame"); /* 4.4 */
     if (out->bit_count == 0) return true;
     out->bit_byte |= (uint8_t)(out->last_bits << out->bit_count); /* 4.1 */
     return put_inner(out, &out->bit_byte, 1);
 }
 
+/* 4.12 */
+static bool put_gzip(struct ref_output *out)
+{
+    uint8_t *bytes;
+    size_t size;
+    if (out->plain_size != out->plain_room) return ref_fail("a gzip file has too few plain bytes");
+    return ref_gzip(out->plain, out->plain_size, out->records, &bytes, &size) && put(out, bytes, size);
+}
+
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
 {
-    bool good = true;
-    if (restored && !out->rasters_only && out->records.size > out->size)
+    bool good = !restored || !out->plain || put_gzip(out);
+    if (restored && good && !out->rasters_only && out->records.size > out->size)
         good = ref_fail("the records are longer than the restored file"); /* 4.4 */
 #ifdef REF_WITH_ZLIB
     if (out->deflating) {

@@ -118,8 +118,11 @@ static void read_dicom(const struct tsr_metadata *metadata, struct fields *field
 
 void read_fields(struct tsr_reader *reader, enum tsr_kind kind, struct fields *fields)
 {
-    static const char *const formats[TSR_KIND_COUNT] = {
-        [TSR_KIND_OTHER] = "other", [TSR_KIND_PNG] = "PNG", [TSR_KIND_PNM] = "PNM", [TSR_KIND_DICOM] = "OT"};
+    static const char *const formats[TSR_KIND_COUNT] = {[TSR_KIND_OTHER] = "other",
+                                                        [TSR_KIND_PNG] = "PNG",
+                                                        [TSR_KIND_PNM] = "PNM",
+                                                        [TSR_KIND_DICOM] = "OT",
+                                                        [TSR_KIND_NIFTI] = "NIfTI"};
     struct tsr_metadata *metadata = NULL;
     struct tsr_error ignored;
     memset(fields, 0, sizeof *fields);

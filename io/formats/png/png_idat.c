@@ -6,6 +6,7 @@
 
 #include "io/container/section.h"
 #include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/streams/gzip.h"
 #include "png_file.h"
 #include "png_rows.h"
 
@@ -18,21 +19,6 @@ enum {
 };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------- */
-
-/* The CRC of a chunk's type and data (PNG specification, annex D). */
-static uint32_t crc_of(const uint8_t *bytes, size_t size)
-{
-    static const uint32_t nibble[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-                                        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    uint32_t table[256], crc = 0xffffffff;
-    for (unsigned i = 0; i < 256; i++) {
-        const uint32_t half = nibble[i & 15] ^ i >> 4;
-        table[i] = nibble[half & 15] ^ half >> 4;
-    }
-    for (size_t i = 0; i < size; i++) crc = table[(crc ^ bytes[i]) & 255] ^ crc >> 8;
-    return ~crc;
-}
 
 static uint32_t adler_of(const uint8_t *bytes, size_t size)
 {
@@ -148,7 +134,7 @@ static enum tsr_status join_chunks(const uint8_t *chunks, size_t size, struct ts
     for (size_t at = 0; at < size; count++) {
         const uint32_t length = read_u32(chunks + at); /* which fits: the caller has seen it */
         const uint8_t *const type = chunks + at + LENGTH_BYTES;
-        if (crc_of(type, length + 4) != read_u32(type + 4 + length))
+        if (tsr_crc32(type, length + 4) != read_u32(type + 4 + length))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "an IDAT chunk has a wrong CRC");
         TSR_TRY(tsr_bytes_put(stream, type + 4, length, error));
         at += CHUNK_OVERHEAD + (size_t)length;
@@ -271,7 +257,7 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_bytes *strea
         write_u32(chunk, (uint32_t)size);
         memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
         memcpy(chunk + LENGTH_BYTES + 4, stream->bytes + at, size);
-        write_u32(chunk + LENGTH_BYTES + 4 + size, crc_of(chunk + LENGTH_BYTES, size + 4));
+        write_u32(chunk + LENGTH_BYTES + 4 + size, tsr_crc32(chunk + LENGTH_BYTES, size + 4));
         chunks->size += CHUNK_OVERHEAD + size;
         at += size;
     }

@@ -314,7 +314,7 @@ TEST(sources)
         const struct tsr_header *const h = &source->header;
         expect(h->restore == (i == 0 ? TSR_RESTORE_PACKED : TSR_RESTORE_VERBATIM), "case %d", i);
         assert_true(!tsr_has_frames(h) && h->exact && h->image.frames == 0);
-        assert_string_equal(h->reason, i == 2 ? "I say so" : "it is no PNG, PNM or DICOM file");
+        assert_string_equal(h->reason, i == 2 ? "I say so" : "it is no PNG, PNM, DICOM or NIfTI file");
         tsr_source_close(source);
         tsr_input_close(input);
     }

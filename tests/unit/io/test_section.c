@@ -52,8 +52,10 @@ static struct tsr_header any_header(struct rng *r)
     static const uint8_t allocated[] = {1, 8, 16, 32};
     struct tsr_header h;
     memset(&h, 0, sizeof h);
-    h.kind = (enum tsr_kind)rng_below(r, 4);
-    h.restore = rng_below(r, 6) ? (enum tsr_restore)rng_below(r, 5) : TSR_RESTORE_PACKED;
+    h.kind = (enum tsr_kind)rng_below(r, TSR_KIND_COUNT);
+    h.restore = rng_below(r, 6)   ? (enum tsr_restore)rng_below(r, 5)
+                : rng_below(r, 2) ? TSR_RESTORE_PACKED
+                                  : TSR_RESTORE_GZIPPED;
     h.id = rng_next(r);
     /* Only a spliced file and a PNG may be either. */
     h.exact = (h.restore != TSR_RESTORE_SPLICE && h.restore != TSR_RESTORE_PNG) || rng_below(r, 2);
@@ -141,7 +143,7 @@ TEST(headers_out_of_range)
         enum tsr_status status;
     } cases[] = {
         {0, 0, TSR_ERROR_VERSION},     {0, 2, TSR_ERROR_VERSION},  {0, 4, TSR_ERROR_VERSION},
-        {1, 4, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 7, TSR_ERROR_VERSION},
+        {1, 5, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 8, TSR_ERROR_VERSION},
         {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},  {3, 5, TSR_ERROR_CORRUPT},
         {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},   {14, 0, TSR_ERROR_USAGE},
         {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},   {16, 12, TSR_ERROR_USAGE},

@@ -31,6 +31,16 @@ static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_toke
     return TSR_OK;
 }
 
+/* Inflates the next block. */
+static enum tsr_status inflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
+                                     size_t *bytes, struct tsr_bytes *plain, struct tsr_error *error)
+{
+    const uint8_t *stored = NULL;
+    TSR_TRY(tsr_deflate_block(source, block, limit - plain->size, bytes, &stored, error));
+    return block->type == DEFLATE_STORED ? tsr_bytes_put(plain, stored, *bytes, error)
+                                         : expand(plain, &block->tokens, *bytes, error);
+}
+
 /* Inflates all blocks, and notes where empty ones stand before the end. */
 static enum tsr_status inflate_all(struct deflate_source *source, struct deflate_block *block, struct tsr_bytes *plain,
                                    struct deflate_tokens *empty, struct tsr_error *error)
@@ -38,16 +48,29 @@ static enum tsr_status inflate_all(struct deflate_source *source, struct deflate
     const size_t limit = plain->limit < DEFLATE_PLAIN_LIMIT ? plain->limit : DEFLATE_PLAIN_LIMIT;
     do {
         size_t bytes = 0;
-        const uint8_t *stored = NULL;
-        TSR_TRY(tsr_deflate_block(source, block, limit - plain->size, &bytes, &stored, error));
-        if (bytes == 0) TSR_TRY(tsr_deflate_push(empty, (uint32_t)plain->size, error));
-        if (block->type == DEFLATE_STORED)
-            TSR_TRY(tsr_bytes_put(plain, stored, bytes, error));
-        else
-            TSR_TRY(expand(plain, &block->tokens, bytes, error));
+        const uint32_t start = (uint32_t)plain->size;
+        TSR_TRY(inflate_block(source, block, limit, &bytes, plain, error));
+        if (bytes == 0) TSR_TRY(tsr_deflate_push(empty, start, error));
     } while (!block->final);
     while (empty->count > 0 && empty->tokens[empty->count - 1] == plain->size) empty->count--;
     return TSR_OK;
+}
+
+enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t count, struct tsr_bytes *plain)
+{
+    struct deflate_source source = {.stream = stream, .size = size};
+    struct deflate_block *const block = calloc(1, sizeof *block);
+    const size_t limit = plain->size + (DEFLATE_MOST + 1) * count + 65535;
+    enum tsr_status status = block ? TSR_OK : TSR_ERROR_LIMIT;
+    while (status == TSR_OK && plain->size < count && !block->final) {
+        size_t bytes = 0;
+        block->most = count - plain->size; /* tokens, each of a byte or more */
+        status = inflate_block(&source, block, limit, &bytes, plain, NULL);
+        if (block->tokens.count == block->most) break; /* it stopped within the block */
+    }
+    if (block) free(block->tokens.tokens);
+    free(block);
+    return status;
 }
 
 static enum tsr_status put_parameters(struct tsr_bytes *residue, const struct deflate_parameters *p, uint32_t padding,

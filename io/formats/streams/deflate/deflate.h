@@ -16,6 +16,10 @@
 enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
                                  struct tsr_bytes *residue, struct tsr_error *error);
 
+/* Inflates the first bytes of a stream, which may end early after them: at least count, unless it ends. Errors:
+ * TSR_ERROR_CORRUPT (it is no deflate stream), TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t count, struct tsr_bytes *plain);
+
 /* Makes the stream again, and appends it. Any plain bytes and any residue are taken: what is not valid is
  * TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,

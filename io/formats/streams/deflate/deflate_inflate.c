@@ -204,11 +204,12 @@ static enum tsr_status get_stored(struct deflate_source *source, struct deflate_
     uint32_t sizes = 0;
     refill(source);
     if (!get_bits(source, source->count & 7, &block->padding) || !get_bits(source, 32, &sizes)) return ends(error);
-    const uint32_t size = sizes & 65535;
+    size_t size = sizes & 65535;
     if (size != (sizes >> 16 ^ 65535)) return tsr_fail(error, TSR_ERROR_CORRUPT, "a stored block's size is damaged");
     source->at -= source->count / 8;
     source->bits = 0;
     source->count = 0;
+    if (block->most > 0 && size > source->size - source->at) size = source->size - source->at;
     if (size > source->size - source->at || size > limit) return ends(error);
     *stored = source->stream + source->at;
     source->at += size;

@@ -86,7 +86,7 @@ struct deflate_block {
     bool final;
     uint32_t padding; /* bits before a stored block's size */
     size_t stored;    /* bytes of a stored block */
-    size_t most;      /* reading stops after so many tokens; 0: does not */
+    size_t most;      /* reading stops after so many tokens, or where the stream does in stored bytes; 0: does not */
     struct deflate_tokens tokens;
     struct deflate_head head;
 };

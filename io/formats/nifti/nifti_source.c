@@ -1,0 +1,39 @@
+/* NIfTI in a single file, with or without gzip: slices become frames. */
+#include "io/formats/format.h"
+
+#include "io/formats/streams/gzip.h"
+#include "nifti_header.h"
+
+static bool is_gzip(const uint8_t *bytes)
+{
+    return bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+static bool is_nifti(const uint8_t *bytes, size_t size)
+{
+    uint8_t head[TSR_NIFTI2_BYTES];
+    if (size < 2 || !is_gzip(bytes)) return tsr_is_nifti(bytes, size);
+    const size_t made = tsr_gzip_first(bytes, size, head, sizeof head);
+    return tsr_is_nifti(head, made);
+}
+
+static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_source_options *options,
+                                  struct tsr_source **source, struct tsr_error *error)
+{
+    const uint64_t file_size = tsr_input_size(input);
+    const size_t size = file_size < TSR_HEAD_BYTES ? (size_t)file_size : TSR_HEAD_BYTES;
+    const uint8_t *head;
+    struct tsr_nifti nifti;
+    struct tsr_header header;
+    (void)options;
+    TSR_TRY(tsr_input_hold(input, size, &head, error));
+    if (is_gzip(head)) return tsr_nifti_gzip_open(input, source, error);
+    TSR_TRY(tsr_read_nifti(head, size, &nifti, error));
+    tsr_nifti_describe(&nifti, &header);
+    TSR_TRY(tsr_input_claim(input, &header.image, 0, error));
+    TSR_TRY(tsr_splice_open(input, false, &header, nifti.first, source, error));
+    if (nifti.has_labels) (*source)->only_lossless = "labels";
+    return TSR_OK;
+}
+
+const struct tsr_format tsr_nifti_format = {TSR_KIND_NIFTI, "nifti", is_nifti, open_nifti};
