@@ -229,7 +229,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
 {
     const struct tsr_header *const header = tsr_container_header(reader);
     const struct tsr_image *const image = &header->image;
-    const uint64_t own = tsr_container_memory(reader);
+    const uint64_t own = tsr_container_memory(reader) + tsr_restore_memory(header);
     if (!tsr_has_frames(header)) return own;
     const uint32_t batch = tsr_batch_frames(engine, image, own);
     const uint64_t engines = batch * (uint64_t)tsr_raster_bytes(image) + batch_sections(reader, image->frames, batch) +

@@ -10,6 +10,8 @@ struct tsr_restorer;
  * lacks a library that such files need), TSR_ERROR_CORRUPT (the header's parameters are not valid). */
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
                                     struct tsr_restorer **restorer, struct tsr_error *error);
+/* The memory that a restorer takes besides frames and blobs. */
+uint64_t tsr_restore_memory(const struct tsr_header *header);
 void tsr_restorer_free(struct tsr_restorer *restorer);
 
 /* Called in this order: the prefix in pieces, the residues in pieces, the rasters of all frames, the suffix in pieces,
