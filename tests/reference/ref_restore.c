@@ -16,7 +16,7 @@ struct ref_output {
     uint8_t last_bits; /* the parameter of 4.1 */
     /* Deflated, 4.2. */
     uint64_t plain_left;
-    uint8_t *plain; /* in memory of ref_alloc() */
+    uint8_t *plain; /* memory of ref_alloc() would end with its frame */
     size_t plain_size, plain_room;
     struct ref_bytes records; /* 4.2, 4.3, 4.4 */
 };
@@ -42,10 +42,10 @@ static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
     size -= before;
     if (size == 0) return true;
     if (size > out->plain_room - out->plain_size) {
-        uint8_t *old = out->plain;
         out->plain_room = 2 * out->plain_room + size;
-        out->plain = ref_alloc(out->plain_room, 1);
-        if (out->plain_size > 0) memcpy(out->plain, old, out->plain_size);
+        uint8_t *grown = realloc(out->plain, out->plain_room);
+        if (!grown) return ref_fail("no memory");
+        out->plain = grown;
     }
     memcpy(out->plain + out->plain_size, data + before, size);
     out->plain_size += size;
@@ -153,6 +153,7 @@ bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
     if (restored && !out->rasters_only && out->header->restore == REF_DEFLATED) good = put_deflated(out);
     if (good && restored && !out->rasters_only && out->records.size > out->size)
         good = ref_fail("the records are longer than the restored file"); /* 4.4 */
+    free(out->plain);
     if (out->file && fclose(out->file) != 0) good = ref_fail("cannot write");
     struct ref_piece end = {.size = out->size};
     ref_hash_end(out->hash, end.hash);

@@ -146,8 +146,7 @@ TEST(wrong_parameters)
         memset(&header, 0, sizeof header);
         header.restore = i < 2 ? TSR_RESTORE_SPLICE : TSR_RESTORE_DEFLATED;
         header.image = i == 0 ? image_of(3, 3, 1, 1, 1) : image_of(4, 4, 1, 8, 1);
-        header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3;
-        header.parameters[1] = 10; /* not a deflate level */
+        header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3; /* of a deflated file, it is a varint */
         const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, NULL);
         expect(status == TSR_ERROR_CORRUPT && !restorer, "case %d: %s", i, tsr_status_name(status));
         tsr_output_close(output);
