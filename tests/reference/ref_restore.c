@@ -140,7 +140,7 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
 bool ref_output_samples_end(struct ref_output *out)
 {
     if (out->rasters_only) return true;
-    if (out->header->restore != REF_DEFLATED && ref_left(&out->records) > 0)
+    if (out->header->restore == REF_ENCAPSULATED && ref_left(&out->records) > 0)
         return ref_fail("records go on after the last frame"); /* 4.4 */
     if (out->bit_count == 0) return true;
     out->bit_byte |= (uint8_t)(out->last_bits << out->bit_count); /* 4.1 */
