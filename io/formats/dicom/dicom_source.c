@@ -287,12 +287,13 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
     if (status == TSR_OK) status = tsr_dicom_scan_dataset(memory, 0, &found->scan, error);
     found->bytes = first;
     if (status == TSR_OK) status = describe_header(input, found, true, may_lose, error);
-    const char *only_lossless;
-    const uint64_t available = size->inflated - found->scan.pixels.value;
-    if (status == TSR_OK)
-        status = tsr_dicom_native_image(&found->dicom, found->scan.pixels.tag,
-                                        available < found->scan.pixels.length ? available : found->scan.pixels.length,
+    if (status == TSR_OK) {
+        const struct tsr_dicom_element *const pixels = &found->scan.pixels;
+        const uint64_t left = size->inflated - pixels->value;
+        const char *only_lossless;
+        status = tsr_dicom_native_image(&found->dicom, pixels->tag, left < pixels->length ? left : pixels->length,
                                         image, &only_lossless, error);
+    }
     tsr_input_close(memory);
     free(first);
     return status;
