@@ -23,6 +23,7 @@ static const char *const syntax_uids[DICOM_SYNTAXES] = {
     [DICOM_JPEG] = "1.2.840.10008.1.2.4.50",
     [DICOM_JPEG_LOSSLESS] = "1.2.840.10008.1.2.4.70",
     [DICOM_JPEG_LS] = "1.2.840.10008.1.2.4.80",
+    [DICOM_DEFLATED_FRAMES] = "1.2.840.10008.1.2.8.1",
 };
 
 /* The output, and how elements are encoded. */
@@ -226,7 +227,7 @@ static void fill_list(struct element_list *list, const struct dicom *dicom, cons
         add_text(list, 0x00280004, "CS", kind->photometric);
         if (kind->components > 1) add_number(list, 0x00280006, "US", "", kind->planar);
         if (dicom->frames > 1) add_number(list, 0x00280008, "IS", "", dicom->frames);
-        add_number(list, 0x00280010, "US", "", dicom->rows);
+        if (!(dicom->oddities & ODD_NO_ROWS)) add_number(list, 0x00280010, "US", "", dicom->rows);
         add_number(list, 0x00280011, "US", "", dicom->columns);
         add_number(list, 0x00280100, "US", "", kind->bits_allocated);
         add_number(list, 0x00280101, "US", "", kind->bits_stored);
@@ -297,6 +298,27 @@ static void put_native(struct bytes *out, const struct dicom *dicom, const struc
     if (pending_bits > 0) bytes_put_u8(out, pending | 0x80); /* spare bits are not always 0 */
 }
 
+/* Shades as floating point numbers, which are sixteenths, or as Y, Y, Cb, Cr of two pixels. */
+static void put_rare(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
+{
+    const long pixels = (long)dicom->columns * dicom->rows;
+    for (long i = 0; i < pixels && !(dicom->oddities & ODD_PAIRS); i++) {
+        const double wide = planes[0].shades[i] / 16.0;
+        const float narrow = (float)wide;
+        uint32_t word;
+        uint64_t words;
+        memcpy(&word, &narrow, sizeof word);
+        memcpy(&words, &wide, sizeof words);
+        if (dicom->kind->bits_allocated == 32) bytes_put_u32(out, false, word);
+        if (dicom->kind->bits_allocated == 64) bytes_put_u32(out, false, (uint32_t)words);
+        if (dicom->kind->bits_allocated == 64) bytes_put_u32(out, false, (uint32_t)(words >> 32));
+    }
+    for (long i = 0; i + 1 < pixels && dicom->oddities & ODD_PAIRS; i += 2) {
+        for (long k = i; k < i + 2; k++) bytes_put_u8(out, (unsigned)planes[0].shades[k] & 255);
+        for (int c = 1; c < 3; c++) bytes_put_u8(out, (unsigned)planes[c].shades[i] & 255);
+    }
+}
+
 /* PackBits of one row, since DICOM codes each row on its own. DCMTK's encoder makes runs of 3 and more. */
 static void pack_bits(struct bytes *out, const uint8_t *row, int size, int shortest_run)
 {
@@ -321,10 +343,34 @@ static void pack_bits(struct bytes *out, const uint8_t *row, int size, int short
     }
 }
 
+/* The bytes of a frame as native pixel data has them. */
+static struct bytes native_frame(const struct dicom *dicom, const struct canvas *planes)
+{
+    struct bytes frame = {0};
+    struct dicom one = *dicom;
+    one.frames = 1;
+    put_native(&frame, &one, planes);
+    const long bits = (long)dicom->columns * dicom->rows;
+    if (dicom->kind->bits_allocated == 1 && bits % 8) frame.data[frame.size - 1] &= 0x7f; /* its mark in spare bits */
+    return frame;
+}
+
+/* PackBits of packed bits, columns bytes at a time. */
+static void pack_frame(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
+{
+    struct bytes frame = native_frame(dicom, planes);
+    for (size_t at = 0; at < frame.size; at += (size_t)dicom->columns) {
+        const size_t left = frame.size - at;
+        pack_bits(out, frame.data + at, left < (size_t)dicom->columns ? (int)left : dicom->columns, 3);
+    }
+    bytes_free(&frame);
+}
+
 /* Writes a frame: a table of offsets, then the byte planes of each component, the most significant byte first. */
 static void put_rle_frame(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
 {
-    const int bytes = dicom->kind->bits_allocated / 8, segments = dicom->kind->components * bytes;
+    const bool is_bits = dicom->kind->bits_allocated == 1; /* which are packed, and a segment of their own */
+    const int bytes = is_bits ? 1 : dicom->kind->bits_allocated / 8, segments = dicom->kind->components * bytes;
     const size_t start = out->size;
     uint8_t *row = allocate((size_t)dicom->columns, 1);
     bytes_fill(out, 0, 64);
@@ -332,7 +378,8 @@ static void put_rle_frame(struct bytes *out, const struct dicom *dicom, const st
     for (int s = 0; s < segments; s++) {
         const int shift = 8 * (bytes - 1 - s % bytes);
         bytes_patch_u32(out, start + 4 * ((size_t)s + 1), false, (uint32_t)(out->size - start));
-        for (int y = 0; y < dicom->rows; y++) {
+        if (is_bits) pack_frame(out, dicom, planes);
+        for (int y = 0; y < dicom->rows && !is_bits; y++) {
             for (int x = 0; x < dicom->columns; x++)
                 row[x] = (uint8_t)((uint32_t)planes[s / bytes].shades[y * dicom->columns + x] >> shift);
             pack_bits(out, row, dicom->columns, segments == 1 ? 2 : 3);
@@ -351,12 +398,21 @@ static void put_garbage(struct bytes *out, uint64_t seed)
     bytes_put_u16(out, true, 0xffd9);
 }
 
+static void put_deflated_frame(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
+{
+    struct bytes frame = native_frame(dicom, planes);
+    deflate_fixed(out, &frame);
+    bytes_free(&frame);
+}
+
 static void put_stream(struct bytes *out, const struct dicom *dicom, const struct canvas *planes, int frame)
 {
     if (dicom->oddities & ODD_GARBAGE)
         put_garbage(out, (uint64_t)frame);
     else if (dicom->syntax == DICOM_RLE)
         put_rle_frame(out, dicom, planes);
+    else if (dicom->syntax == DICOM_DEFLATED_FRAMES)
+        put_deflated_frame(out, dicom, planes);
     else if (dicom->syntax == DICOM_JPEG_LS)
         jpeg_put_ls(out, planes, dicom->kind->components, dicom->kind->bits_stored);
     else if (dicom->syntax == DICOM_JPEG)
@@ -414,13 +470,25 @@ static void put_pixels(struct writer *w, const struct dicom *dicom, const struct
         put_encapsulated(w, dicom, planes);
         return;
     }
-    put_native(&value, dicom, planes);
+    const bool is_float = odd & ODD_FLOAT, is_double = is_float && dicom->kind->bits_allocated == 64;
+    if (odd & (ODD_FLOAT | ODD_PAIRS))
+        put_rare(&value, dicom, planes);
+    else
+        put_native(&value, dicom, planes);
     if (value.size % 2) bytes_put_u8(&value, 0);
     if (odd & ODD_SURPLUS) bytes_fill(&value, 0xa5, 22);
     if (odd & ODD_SHORT) value.size -= 2;
     const bool is_words = !(odd & ODD_BYTES);
     if (w->big_endian && is_words && dicom->kind->bits_allocated <= 8) swap_pairs(&value);
-    put_head(w, 0x7fe00010, is_words ? "OW" : "OB", odd & ODD_UNKNOWN_LENGTH ? UNDEFINED : (uint32_t)value.size);
+    put_head(w,
+             is_double  ? 0x7fe00009
+             : is_float ? 0x7fe00008
+                        : 0x7fe00010,
+             is_double  ? "OD"
+             : is_float ? "OF"
+             : is_words ? "OW"
+                        : "OB",
+             odd & ODD_UNKNOWN_LENGTH ? UNDEFINED : (uint32_t)value.size);
     bytes_put(w->out, value.data, odd & ODD_TRUNCATED ? value.size / 2 : value.size);
     if (odd & ODD_UNKNOWN_LENGTH) {
         put_tag(w, TAG_SEQUENCE_END);

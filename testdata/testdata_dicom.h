@@ -14,6 +14,7 @@ enum dicom_syntax {
     DICOM_JPEG,
     DICOM_JPEG_LOSSLESS,
     DICOM_JPEG_LS,
+    DICOM_DEFLATED_FRAMES,
     DICOM_SYNTAXES
 };
 
@@ -34,7 +35,10 @@ enum {
     ODD_STORED = 1 << 12,         /* deflated files: the stream has stored blocks only */
     ODD_UNKNOWN_LENGTH = 1 << 13, /* native pixel data of undefined length, which the standard forbids */
     ODD_GARBAGE = 1 << 14,        /* what is in the items of JPEG is no stream */
-    ODD_FRAGMENTS = 1 << 15       /* a frame has three items, and the table of offsets is empty */
+    ODD_FRAGMENTS = 1 << 15,      /* a frame has three items, and the table of offsets is empty */
+    ODD_FLOAT = 1 << 16,          /* floating point numbers: 32 bits are Float Pixel Data, 64 bits Double Float */
+    ODD_PAIRS = 1 << 17,          /* two pixels are Y, Y, Cb, Cr */
+    ODD_NO_ROWS = 1 << 18         /* no element says how many rows there are */
 };
 
 /* An element with its value as text, whatever its VR. Numbers are decimal, with backslashes between them. A sequence

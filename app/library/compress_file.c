@@ -25,10 +25,11 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "recoded: the same samples come back in a native file");
     if (!coding->lossy) return TSR_OK;
-    const char *exact = image->exact_only                                       ? "palette indices"
+    const char *exact = source->only_lossless                                   ? source->only_lossless
+                        : image->exact_only                                     ? "palette indices"
                         : image->bits_allocated == 1 || image->bits_stored == 1 ? "samples of one bit"
                         : image->bits_allocated == 32                           ? "samples of 32 bits"
-                                                                                : source->only_lossless;
+                                                                                : NULL;
     if (exact) {
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
         return drop_loss(wanted, coding, error);

@@ -9,9 +9,7 @@
 #include "io/formats/png/png_idat.h"
 #include "io/container/section.h"
 #include "io/formats/streams/gzip.h"
-#if TSR_WITH_DCMTK
-#include "io/formats/dicom/deflate_stream.h"
-#endif
+#include "io/formats/streams/deflate/deflate.h"
 
 enum { CHUNK = 1 << 14 };
 
@@ -21,19 +19,14 @@ struct tsr_restorer {
     /* Rasters of single bits: the bits of the last byte that are not yet written, and their number. */
     uint8_t waiting;
     int waiting_bits;
-    uint8_t spare; /* bits after the last sample */
-#if TSR_WITH_DCMTK
-    struct tsr_deflater *deflater;
-#endif
-    uint64_t plain_left; /* bytes before the deflate stream that are still to come */
-    uint8_t tail[TSR_PARAMETERS_LIMIT];
-    size_t tail_size;
-    /* Of encapsulated frames and PNG: residues, and how many of their bytes are used. */
+    uint8_t spare;          /* bits after the last sample */
+    uint64_t plain_left;    /* bytes before the deflate stream that are still to come */
+    struct tsr_bytes plain; /* what the deflate stream or the gzip file holds, so far */
+    /* Of encapsulated frames, PNG and deflated files: residues, and how many of their bytes are used. */
     uint8_t *residues;
     size_t residues_size, residues_at;
-    struct tsr_bytes stream; /* of a frame, or IDAT chunks */
+    struct tsr_bytes stream; /* of a frame or a file, or IDAT chunks */
     uint32_t frames_done;
-    struct tsr_bytes plain;        /* of a gzip file */
     struct tsr_unpacker *unpacker; /* of a packed file; else NULL */
 };
 
@@ -46,6 +39,10 @@ uint64_t tsr_restoring_memory(const struct tsr_header *header, uint64_t original
         return 2 * original_size + tsr_frame_bits(&header->image);
     case TSR_RESTORE_PNG: /* the residue, a zlib stream and chunks besides what reading holds */
         return 2 * original_size + tsr_png_idat_memory(header, original_size);
+    case TSR_RESTORE_DEFLATED: { /* what the stream holds grows by doubling */
+        const uint64_t plain = (tsr_frame_bits(&header->image) * header->image.frames + 7) / 8;
+        return 3 * original_size + 2 * plain + TSR_DEFLATE_MEMORY + TSR_DEFLATE_MEMORY_PER_TOKEN * plain;
+    }
     case TSR_RESTORE_GZIPPED: /* residues, too */
         return original_size + tsr_gzip_memory(tsr_gzipped_bytes(header), original_size);
     default:
@@ -58,39 +55,28 @@ static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error 
 {
     const struct tsr_header *header = &r->header;
     struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
-    int level = 0;
-    if (header->restore == TSR_RESTORE_DEFLATED) {
-        r->plain_left = tsr_get_varint(&c);
-        level = tsr_get_u8(&c);
-        r->tail_size = tsr_get_u8(&c);
-        const uint8_t *tail = tsr_get_bytes(&c, r->tail_size);
-        if (tail) memcpy(r->tail, tail, r->tail_size);
-        if (c.bad || level < 1 || level > 9)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's deflate parameters are not valid");
-    }
+    if (header->restore == TSR_RESTORE_DEFLATED) r->plain_left = tsr_get_varint(&c);
+    r->plain.limit = SIZE_MAX / 2;
     if (header->image.bits_allocated == 1 && tsr_frame_bits(&header->image) * header->image.frames % 8 != 0)
         r->spare = tsr_get_u8(&c);
     if (r->spare >> (8 - tsr_frame_bits(&header->image) * header->image.frames % 8)) c.bad = true;
     if (c.bad || c.at != header->parameter_count)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's %zu bytes of restore parameters are not valid",
                         header->parameter_count);
-    if (header->restore != TSR_RESTORE_DEFLATED) return TSR_OK;
-#if TSR_WITH_DCMTK
-    r->deflater = tsr_deflater_create(level, r->output);
-    return r->deflater ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to deflate");
-#else
-    return tsr_fail(error, TSR_ERROR_VERSION, "restoring deflated DICOM needs zlib, which this build does not have");
-#endif
+    return TSR_OK;
 }
 
 static enum tsr_status check_encapsulated(const struct tsr_header *header, struct tsr_error *error)
 {
     const struct tsr_image *image = &header->image;
-    if (header->parameter_count != 1 || image->big_endian || image->swapped || image->bits_allocated == 1)
+    const int kind = header->parameters[0];
+    if (header->parameter_count == 1 && (kind >= tsr_stream_kind_count || !tsr_stream_kinds[kind]))
+        return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %d, which this version does not know",
+                        kind);
+    const bool may_be_bits = kind == TSR_STREAM_RLE || kind == TSR_STREAM_DEFLATE;
+    if (header->parameter_count != 1 || image->big_endian || image->swapped ||
+        (image->bits_allocated == 1 && !may_be_bits))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
-    if (header->parameters[0] >= tsr_stream_kind_count || !tsr_stream_kinds[header->parameters[0]])
-        return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %u, which this version does not know",
-                        header->parameters[0]);
     return TSR_OK;
 }
 
@@ -110,6 +96,12 @@ static enum tsr_status begin_gzip(struct tsr_restorer *r, struct tsr_error *erro
     r->plain.limit = (size_t)tsr_gzipped_bytes(&r->header);
     return r->plain.limit > 0 ? TSR_OK
                               : tsr_fail(error, TSR_ERROR_CORRUPT, "the header's parameters of gzip are not valid");
+}
+
+static bool has_residues(const struct tsr_header *header)
+{
+    return header->exact && (header->restore == TSR_RESTORE_ENCAPSULATED || header->restore == TSR_RESTORE_PNG ||
+                             header->restore == TSR_RESTORE_DEFLATED || header->restore == TSR_RESTORE_GZIPPED);
 }
 
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
@@ -142,40 +134,31 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
 void tsr_restorer_free(struct tsr_restorer *restorer)
 {
     if (!restorer) return;
-#if TSR_WITH_DCMTK
-    tsr_deflater_free(restorer->deflater);
-#endif
-    tsr_bytes_free(&restorer->stream);
     tsr_bytes_free(&restorer->plain);
+    tsr_bytes_free(&restorer->stream);
     tsr_unpacker_free(restorer->unpacker);
     free(restorer->residues);
     free(restorer);
 }
 
-/* Writes bytes of the file. Bytes of a deflate stream come inflated and are deflated here; those of a gzip file are
- * kept. */
+/* Writes bytes of the file. Bytes of a deflate stream come inflated, and are kept until all are there; so are those of
+ * a gzip file. */
 static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
 {
-#if TSR_WITH_DCMTK
-    if (r->deflater) {
-        const size_t plain = size < r->plain_left ? size : (size_t)r->plain_left;
-        TSR_TRY(tsr_output_write(r->output, bytes, plain, error));
-        r->plain_left -= plain;
-        return size > plain ? tsr_deflater_put(r->deflater, bytes + plain, size - plain, false, error) : TSR_OK;
-    }
-#endif
     if (r->header.restore == TSR_RESTORE_GZIPPED) {
         if (r->plain.capacity == 0) TSR_TRY(tsr_bytes_reserve(&r->plain, r->plain.limit, error));
         return tsr_bytes_put(&r->plain, bytes, size, error);
     }
-    return tsr_output_write(r->output, bytes, size, error);
+    if (r->header.restore != TSR_RESTORE_DEFLATED) return tsr_output_write(r->output, bytes, size, error);
+    const size_t before = size < r->plain_left ? size : (size_t)r->plain_left;
+    TSR_TRY(tsr_output_write(r->output, bytes, before, error));
+    r->plain_left -= before;
+    return size > before ? tsr_bytes_put(&r->plain, bytes + before, size - before, error) : TSR_OK;
 }
 
 static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
 {
-    const enum tsr_restore restore = r->header.restore;
-    if (!r->header.exact ||
-        (restore != TSR_RESTORE_ENCAPSULATED && restore != TSR_RESTORE_PNG && restore != TSR_RESTORE_GZIPPED))
+    if (!has_residues(&r->header))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has residues, which it cannot have");
     if (r->residues_size + size > tsr_output_limit_of(r->output))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
@@ -318,18 +301,33 @@ static enum tsr_status put_gzip(struct tsr_restorer *r, struct tsr_error *error)
     return tsr_output_write(r->output, r->stream.bytes, r->stream.size, error);
 }
 
+/* Deflates what was kept, and writes the stream and what follows it. FORMAT.md 4.2. */
+static enum tsr_status put_deflated(struct tsr_restorer *r, struct tsr_error *error)
+{
+    struct tsr_cursor c = {r->residues, r->residues_size, 0, false};
+    if (r->plain_left > 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the deflate stream begins after the end of the file");
+    const uint64_t size = tsr_get_varint(&c);
+    if (size > c.size) c.bad = true;
+    const uint8_t *const tail = tsr_get_bytes(&c, c.bad ? 0 : (size_t)size);
+    if (c.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
+    const uint64_t limit = tsr_output_limit_of(r->output);
+    r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+    TSR_TRY(tsr_deflate_write(r->plain.bytes ? r->plain.bytes : (const uint8_t *)"", r->plain.size, c.bytes + c.at,
+                              c.size - c.at, &r->stream, error));
+    r->residues_at = r->residues_size;
+    TSR_TRY(tsr_output_write(r->output, r->stream.bytes, r->stream.size, error));
+    return tsr_output_write(r->output, tail, (size_t)size, error);
+}
+
 enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 {
     TSR_TRY(put_waiting(r, error));
     if (r->unpacker) TSR_TRY(tsr_unpacker_end(r->unpacker, error));
     if (r->header.restore == TSR_RESTORE_GZIPPED) TSR_TRY(put_gzip(r, error));
+    if (r->header.restore == TSR_RESTORE_DEFLATED) TSR_TRY(put_deflated(r, error));
     if (r->residues_at != r->residues_size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues belong to no frame",
                         r->residues_size - r->residues_at);
-#if TSR_WITH_DCMTK
-    if (r->plain_left > 0)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the deflate stream begins after the end of the file");
-    if (r->deflater) TSR_TRY(tsr_deflater_put(r->deflater, "", 0, true, error));
-#endif
-    return tsr_output_write(r->output, r->tail, r->tail_size, error);
+    return TSR_OK;
 }

@@ -1,11 +1,8 @@
 /* FORMAT.md 4: restores the original. */
-#include "ref.h"
+#include "ref_deflate.h"
 
 #include <stdlib.h>
 #include <string.h>
-#ifdef REF_WITH_ZLIB
-#include <zlib.h>
-#endif
 
 struct ref_output {
     FILE *file; /* null: nothing is written */
@@ -19,16 +16,9 @@ struct ref_output {
     uint8_t last_bits; /* the parameter of 4.1 */
     /* Deflated, 4.2. */
     uint64_t plain_left;
-    const uint8_t *tail;
-    size_t tail_size;
-    struct ref_bytes records; /* 4.3, 4.4, 4.12 */
-    /* Gzipped, 4.12. */
-    uint8_t *plain;
-    size_t plain_size, plain_room;
-#ifdef REF_WITH_ZLIB
-    bool deflating;
-    z_stream stream;
-#endif
+    uint8_t *plain;                             /* memory of ref_alloc() would end with its frame */
+    size_t plain_size, plain_room, plain_limit; /* limit: of a gzip file, 4.12 */
+    struct ref_bytes records;                   /* 4.2, 4.3, 4.4, 4.12 */
 };
 
 /* ---- Bytes of the restored file ---- */
@@ -42,46 +32,38 @@ static bool put(struct ref_output *out, const void *data, size_t size)
     return true;
 }
 
-#ifdef REF_WITH_ZLIB
-static bool put_deflated(struct ref_output *out, const uint8_t *data, size_t size, int flush)
-{
-    do {
-        size_t part = size < (1u << 20) ? size : (1u << 20);
-        out->stream.next_in = (z_const Bytef *)data;
-        out->stream.avail_in = (uInt)part;
-        data += part;
-        size -= part;
-        uint8_t buffer[1 << 14];
-        do {
-            out->stream.next_out = buffer;
-            out->stream.avail_out = sizeof buffer;
-            if (deflate(&out->stream, size == 0 ? flush : Z_NO_FLUSH) == Z_STREAM_ERROR)
-                return ref_fail("zlib's deflate fails");
-            if (!put(out, buffer, sizeof buffer - out->stream.avail_out)) return false;
-        } while (out->stream.avail_out == 0);
-    } while (size > 0);
-    return true;
-}
-#endif
-
-/* Writes bytes, which are deflated if the file is. Those of a gzip file are kept. */
+/* Writes bytes. 4.12: those of a gzip file are kept. 4.2: so are those of a deflate stream, but not those before it. */
 static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
 {
-    if (out->plain) {
-        if (size > out->plain_room - out->plain_size) return ref_fail("a gzip file has too many plain bytes");
-        if (size > 0) memcpy(out->plain + out->plain_size, data, size);
-        out->plain_size += size;
-        return true;
+    bool is_gzip = out->header->restore == REF_GZIPPED;
+    if (!is_gzip && out->header->restore != REF_DEFLATED) return put(out, data, size);
+    size_t before = size < out->plain_left ? size : (size_t)out->plain_left;
+    if (!put(out, data, before)) return false;
+    out->plain_left -= before;
+    size -= before;
+    if (size == 0) return true;
+    if (is_gzip && size > out->plain_limit - out->plain_size) return ref_fail("a gzip file has too many plain bytes");
+    if (size > out->plain_room - out->plain_size) {
+        out->plain_room = 2 * out->plain_room + size;
+        uint8_t *grown = realloc(out->plain, out->plain_room);
+        if (!grown) return ref_fail("no memory");
+        out->plain = grown;
     }
-#ifdef REF_WITH_ZLIB
-    if (out->deflating) {
-        size_t plain = size < out->plain_left ? size : (size_t)out->plain_left;
-        if (!put(out, data, plain)) return false;
-        out->plain_left -= plain;
-        return plain == size || put_deflated(out, data + plain, size - plain, Z_NO_FLUSH);
-    }
-#endif
-    return put(out, data, size);
+    memcpy(out->plain + out->plain_size, data + before, size);
+    out->plain_size += size;
+    return true;
+}
+
+static bool put_deflated(struct ref_output *out)
+{
+    struct ref_bytes *b = &out->records;
+    struct ref_deflate_out stream = {.bits = 0};
+    uint64_t tail_size = ref_varint(b);
+    const uint8_t *tail = ref_take(b, tail_size);
+    if (b->bad) return ref_fail("the residue of a deflated file is corrupt");
+    if (out->plain_left > 0) return ref_fail("the deflated part begins behind the end");
+    return ref_deflate(out->plain, out->plain_size, b->data + b->at, ref_left(b), &stream) &&
+           put(out, stream.bytes, (size_t)(stream.bits / 8)) && put(out, tail, (size_t)tail_size);
 }
 
 /* ---- The parts of a file, in order ---- */
@@ -94,25 +76,10 @@ static bool begin(struct ref_output *out)
     if (!ref_has_frames(h) || h->restore == REF_ENCAPSULATED) return true;
     if (h->restore == REF_PNG) return ref_check_png(h);
     if (h->restore == REF_GZIPPED) {
-        if (!ref_gzip_size(h, &out->plain_room)) return false;
-        out->plain = ref_alloc(out->plain_room, 1);
-        return true;
+        return ref_gzip_size(h, &out->plain_limit);
     }
     struct ref_bytes b = {.data = h->parameters, .size = h->parameter_count};
-    if (h->restore == REF_DEFLATED) {
-        out->plain_left = ref_varint(&b);
-        unsigned level = (unsigned)ref_number(&b, 1);
-        out->tail_size = (size_t)ref_number(&b, 1);
-        out->tail = ref_take(&b, out->tail_size);
-        if (b.bad || level < 1 || level > 9) return ref_fail("the parameters of deflate are corrupt");
-#ifdef REF_WITH_ZLIB
-        if (deflateInit2(&out->stream, (int)level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-            return ref_fail("zlib's deflate fails");
-        out->deflating = true;
-#else
-        return ref_fail("this program was built without zlib");
-#endif
-    }
+    if (h->restore == REF_DEFLATED) out->plain_left = ref_varint(&b);
     unsigned used = (unsigned)(ref_frame_bits(h) * h->frames % 8); /* bits that are used of the last byte */
     if (used != 0) out->last_bits = (uint8_t)ref_number(&b, 1);
     return (!b.bad && ref_left(&b) == 0 && out->last_bits >> (8 - used) == 0) || ref_fail("the parameters are corrupt");
@@ -184,8 +151,8 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
 bool ref_output_samples_end(struct ref_output *out)
 {
     if (out->rasters_only) return true;
-    if (out->plain) return true; /* 4.12: the records are read at the end */
-    if (ref_left(&out->records) > 0) return ref_fail("records go on after the last frame"); /* 4.4 */
+    if (out->header->restore == REF_ENCAPSULATED && ref_left(&out->records) > 0)
+        return ref_fail("records go on after the last frame"); /* 4.4 */
     if (out->bit_count == 0) return true;
     out->bit_byte |= (uint8_t)(out->last_bits << out->bit_count); /* 4.1 */
     return put_inner(out, &out->bit_byte, 1);
@@ -196,23 +163,18 @@ static bool put_gzip(struct ref_output *out)
 {
     uint8_t *bytes;
     size_t size;
-    if (out->plain_size != out->plain_room) return ref_fail("a gzip file has too few plain bytes");
+    if (out->plain_size != out->plain_limit) return ref_fail("a gzip file has too few plain bytes");
     return ref_gzip(out->plain, out->plain_size, out->records, &bytes, &size) && put(out, bytes, size);
 }
 
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
 {
-    bool good = !restored || !out->plain || put_gzip(out);
-    if (restored && good && !out->rasters_only && out->records.size > out->size)
+    bool good = true, is_all = restored && !out->rasters_only;
+    if (is_all && out->header->restore == REF_GZIPPED) good = put_gzip(out);
+    if (is_all && out->header->restore == REF_DEFLATED) good = put_deflated(out);
+    if (good && is_all && out->records.size > out->size)
         good = ref_fail("the records are longer than the restored file"); /* 4.4 */
-#ifdef REF_WITH_ZLIB
-    if (out->deflating) {
-        if (restored && out->plain_left > 0) good = ref_fail("the deflated part begins behind the end");
-        if (restored && good) good = put_deflated(out, NULL, 0, Z_FINISH) && put(out, out->tail, out->tail_size);
-        deflateEnd(&out->stream);
-        out->deflating = false;
-    }
-#endif
+    free(out->plain);
     if (out->file && fclose(out->file) != 0) good = ref_fail("cannot write");
     struct ref_piece end = {.size = out->size};
     ref_hash_end(out->hash, end.hash);

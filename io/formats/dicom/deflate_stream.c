@@ -1,11 +1,11 @@
-/* Raw deflate streams through zlib. */
+/* The size of raw deflate streams, by zlib. What makes their bytes again is ours: io/formats/streams/deflate. */
 #include "deflate_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { RAW_WINDOW = -15, MEMORY_LEVEL = 8, CHUNK = 1 << 16 };
+enum { RAW_WINDOW = -15, CHUNK = 1 << 16 };
 
 /* Bytes of a z_stream's next piece. */
 static uInt piece(uint64_t left)
@@ -69,113 +69,4 @@ enum tsr_status tsr_measure_stream(struct tsr_input *input, uint64_t start, uint
     inflateEnd(&m->z);
     free(m);
     return status;
-}
-
-enum tsr_status tsr_inflate_stream(const uint8_t *stream, const struct tsr_stream_size *size, uint8_t *inflated,
-                                   struct tsr_error *error)
-{
-    z_stream z = {0};
-    uint64_t read = 0, filled = 0;
-    uint8_t end; /* the place after the last byte, with room for 0 bytes */
-    int result = Z_OK;
-    if (inflateInit2(&z, RAW_WINDOW) != Z_OK) return fail_stream(Z_MEM_ERROR, error);
-    while (result == Z_OK) {
-        const uInt in = piece(size->stream - read), out = piece(size->inflated - filled);
-        z.next_in = (Bytef *)(uintptr_t)(stream + read);
-        z.avail_in = in;
-        z.next_out = out > 0 ? inflated + filled : &end;
-        z.avail_out = out;
-        result = inflate(&z, Z_NO_FLUSH);
-        read += in - z.avail_in;
-        filled += out - z.avail_out;
-    }
-    inflateEnd(&z);
-    if (result == Z_STREAM_END && read == size->stream && filled == size->inflated) return TSR_OK;
-    return fail_stream(result, error);
-}
-
-static enum tsr_status try_level(int level, const uint8_t *bytes, size_t size, const uint8_t *stream,
-                                 size_t stream_size, bool *reproduces, struct tsr_error *error)
-{
-    uint8_t chunk[CHUNK];
-    z_stream z = {0};
-    size_t read = 0, same = 0;
-    int result = Z_OK;
-    if (deflateInit2(&z, level, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to deflate");
-    while (result == Z_OK) {
-        const size_t in = size - read < CHUNK ? size - read : CHUNK;
-        z.next_in = (Bytef *)(uintptr_t)(bytes + read);
-        z.avail_in = (uInt)in;
-        z.next_out = chunk;
-        z.avail_out = CHUNK;
-        result = deflate(&z, read + in == size ? Z_FINISH : Z_NO_FLUSH);
-        read += in - z.avail_in;
-        const size_t out = CHUNK - z.avail_out;
-        if (out > stream_size - same || memcmp(chunk, stream + same, out) != 0) break;
-        same += out;
-    }
-    deflateEnd(&z);
-    *reproduces = result == Z_STREAM_END && same == stream_size;
-    return TSR_OK;
-}
-
-enum tsr_status tsr_find_deflate_level(const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size,
-                                       int *level, struct tsr_error *error)
-{
-    static const int levels[] = {6, 9, 1, 5, 7, 8, 4, 3, 2}; /* the most frequent levels first */
-    bool reproduces = false;
-    *level = 0;
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0] && !reproduces; i++) {
-        TSR_TRY(try_level(levels[i], bytes, size, stream, stream_size, &reproduces, error));
-        if (reproduces) *level = levels[i];
-    }
-    return TSR_OK;
-}
-
-struct tsr_deflater {
-    z_stream z;
-    struct tsr_output *output;
-};
-
-struct tsr_deflater *tsr_deflater_create(int level, struct tsr_output *output)
-{
-    struct tsr_deflater *d = calloc(1, sizeof *d);
-    if (!d) return NULL;
-    d->output = output;
-    if (level < 1 || level > 9 ||
-        deflateInit2(&d->z, level, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
-        free(d);
-        return NULL;
-    }
-    return d;
-}
-
-void tsr_deflater_free(struct tsr_deflater *deflater)
-{
-    if (!deflater) return;
-    deflateEnd(&deflater->z);
-    free(deflater);
-}
-
-enum tsr_status tsr_deflater_put(struct tsr_deflater *d, const void *bytes, size_t size, bool end,
-                                 struct tsr_error *error)
-{
-    uint8_t chunk[CHUNK];
-    const uint8_t *at = bytes;
-    int result = Z_OK;
-    do {
-        const size_t in = size < CHUNK ? size : CHUNK;
-        d->z.next_in = (Bytef *)(uintptr_t)at;
-        d->z.avail_in = (uInt)in;
-        d->z.next_out = chunk;
-        d->z.avail_out = CHUNK;
-        result = deflate(&d->z, end && in == size ? Z_FINISH : Z_NO_FLUSH);
-        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-            return tsr_fail(error, TSR_ERROR_INTERNAL, "zlib failed with error %d", result);
-        at += in - d->z.avail_in;
-        size -= in - d->z.avail_in;
-        TSR_TRY(tsr_output_write(d->output, chunk, CHUNK - d->z.avail_out, error));
-    } while (size > 0 || d->z.avail_out == 0 || (end && result != Z_STREAM_END));
-    return TSR_OK;
 }

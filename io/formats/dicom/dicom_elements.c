@@ -49,6 +49,12 @@ static bool is_listed(const char *vrs, const uint8_t *vr)
 static const char long_vrs[] = "OBODOFOLOVOWSQSVUCUNURUTUV";
 static const char short_vrs[] = "AEASATCSDADSDTFDFLISLOLTPNSHSLSSSTTMUIULUS";
 
+/* Whether the element of a tag holds the pixels of an image: whole numbers, or floating point numbers. */
+static bool holds_pixels(uint32_t tag)
+{
+    return tag == TSR_TAG_PIXEL_DATA || tag == TSR_TAG_FLOAT_PIXELS || tag == TSR_TAG_DOUBLE_PIXELS;
+}
+
 /* Reads tag, VR and length, all of them before end. The value may lie after end. */
 static bool read_head(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
                       struct tsr_dicom_element *element)
@@ -149,7 +155,7 @@ static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *el
     if (tsr_dicom_element_at(w->bytes, w->at, end, layer->form, element)) return TSR_OK;
     /* The file may end within its pixel data: tsr_splice_open() detects that. */
     if (w->depth == 0 && read_head(w->bytes, w->at, end, layer->form, element) &&
-        tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, layer->form, element) && element->tag == TSR_TAG_PIXEL_DATA)
+        tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, layer->form, element) && holds_pixels(element->tag))
         return TSR_OK;
     return fail(w, "its elements do not fit each other");
 }
@@ -241,7 +247,7 @@ static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *p
     }
     if (element.tag >> 16 == 0xfffe) return fail(w, "a delimiter stands among its elements");
     TSR_TRY(count_element(w, element.tag));
-    if (pixels && !is_item && element.tag == TSR_TAG_PIXEL_DATA) {
+    if (pixels && !is_item && holds_pixels(element.tag)) {
         *pixels = element;
         *is_over = true;
         return TSR_OK;

@@ -17,10 +17,11 @@ enum { TSR_DICOM_UID_BYTES = 65 };
 enum tsr_dicom_syntax {
     TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
     TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
-    TSR_DICOM_RLE,           /* encapsulated, and made again by io/formats/streams; DCMTK decodes all but JPEG-LS: */
+    TSR_DICOM_RLE,           /* encapsulated, and made again by io/formats/streams; DCMTK decodes the first three: */
     TSR_DICOM_JPEG_LOSSLESS, /* process 14 */
     TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
     TSR_DICOM_JPEG_LS,       /* lossless, or near-lossless: the stream says */
+    TSR_DICOM_DEFLATED_FRAMES,
     TSR_DICOM_OTHER
 };
 

@@ -5,10 +5,11 @@
 
 #include "deflate_stream.h"
 #include "dicom_derive.h"
+#include "dicom_image.h"
 #include "encapsulated_source.h"
 #include "io/formats/format.h"
 #include "io/container/section.h"
-#include "io/formats/streams/stream.h"
+#include "io/formats/streams/deflate/deflate.h"
 #include "transform/coder.h"
 
 /* True if the file has a preamble and DICM, or, without a preamble, a first tag of group 2 or 8. */
@@ -42,17 +43,31 @@ struct dicom_source {
     struct tsr_source base;
     struct tsr_source *splice; /* its prefix ends before the value of the pixel data */
     uint8_t *inflated;         /* of a deflated file: the bytes that splice reads; else NULL */
+    struct tsr_bytes residues; /* of a deflated file */
     struct tsr_dicom_scan scan;
     uint8_t *derived; /* the prefix of a lossy copy; NULL: not derived yet */
 };
 
-/* Checks that the element of the pixel data can hold native samples. */
-static enum tsr_status check_element(const struct tsr_dicom_element *pixels, struct tsr_error *error)
+/* Checks that the element of the pixel data can hold native samples, and counts the bytes that are there. Some writers
+ * give native pixel data no length: then all bytes to the end of the input may be samples, unless items follow. */
+static enum tsr_status check_element(struct tsr_input *input, const struct tsr_dicom_element *pixels,
+                                     uint64_t *available, struct tsr_error *error)
 {
-    if (pixels->vr[0] && strcmp(pixels->vr, "OB") != 0 && strcmp(pixels->vr, "OW") != 0)
+    static const uint8_t little[4] = {0xfe, 0xff, 0x00, 0xe0}, big[4] = {0xff, 0xfe, 0xe0, 0x00};
+    const uint64_t left = tsr_input_size(input) - pixels->value;
+    const char *const float_vr = pixels->tag == TSR_TAG_FLOAT_PIXELS    ? "OF"
+                                 : pixels->tag == TSR_TAG_DOUBLE_PIXELS ? "OD"
+                                                                        : "";
+    uint8_t first[4] = {0};
+    if (pixels->vr[0] && strcmp(pixels->vr, "OB") != 0 && strcmp(pixels->vr, "OW") != 0 &&
+        strcmp(pixels->vr, float_vr) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR %s", pixels->vr);
-    if (pixels->length == TSR_UNDEFINED_LENGTH)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has no defined length in a native transfer syntax");
+    *available = left < pixels->length ? left : pixels->length;
+    if (pixels->length != TSR_UNDEFINED_LENGTH) return TSR_OK;
+    *available = left;
+    if (left >= sizeof first) TSR_TRY(tsr_input_read(input, pixels->value, first, sizeof first, error));
+    if (memcmp(first, little, sizeof first) == 0 || memcmp(first, big, sizeof first) == 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data is in items in a native transfer syntax");
     return TSR_OK;
 }
 
@@ -71,7 +86,8 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
 {
     const struct tsr_dicom_scan *const scan = &header->scan;
     struct tsr_dicom *const dicom = &header->dicom;
-    if (!may_lose && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
+    const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
+    if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
     TSR_TRY(is_dataset ? tsr_dicom_describe_dataset(header->bytes + start, size, dicom, error)
@@ -79,37 +95,6 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     if (dicom->value_offset != size || dicom->explicit_vr != scan->form.explicit_vr ||
         dicom->big_endian != scan->form.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
-    return TSR_OK;
-}
-
-/* Describes the samples. If bits stored and high bit are nonsense, all allocated bits are samples, which loses nothing.
- */
-static enum tsr_status describe(const struct tsr_dicom *dicom, struct tsr_image *image, struct tsr_error *error)
-{
-    const long bits = dicom->bits_allocated;
-    memset(image, 0, sizeof *image);
-    if (dicom->columns < 1 || dicom->rows < 1)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld columns and %ld rows", dicom->columns, dicom->rows);
-    if (bits != 1 && bits != 8 && bits != 16 && bits != 32)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld bits allocated", bits);
-    if (strncmp(dicom->photometric, "YBR_", 4) == 0 && strstr(dicom->photometric, "_42"))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its chroma is subsampled (%s)", dicom->photometric);
-    const long samples = dicom->samples > 0 ? dicom->samples : 1;
-    if (samples > 4 || (bits == 1 && samples != 1))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld samples per pixel of %ld bits", samples, bits);
-    image->columns = (uint32_t)dicom->columns;
-    image->rows = (uint32_t)dicom->rows;
-    image->frames = dicom->frames > 0 ? (uint32_t)dicom->frames : 1;
-    image->components = (uint8_t)samples;
-    image->bits_allocated = (uint8_t)bits;
-    const bool sensible =
-        dicom->bits_stored >= 1 && dicom->high_bit < bits && dicom->high_bit + 1 >= dicom->bits_stored;
-    image->bits_stored = (uint8_t)(sensible ? dicom->bits_stored : bits);
-    image->high_bit = (uint8_t)(sensible ? dicom->high_bit : bits - 1);
-    image->is_signed = dicom->representation == 1 && bits > 1;
-    image->planar = samples > 1 && dicom->planar == 1;
-    image->big_endian = dicom->big_endian && bits > 8;
-    image->exact_only = strcmp(dicom->photometric, "PALETTE COLOR") == 0;
     return TSR_OK;
 }
 
@@ -130,6 +115,10 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
                                  size_t size, struct tsr_error *error)
 {
     struct dicom_source *s = (struct dicom_source *)source;
+    if (blob == TSR_BLOB_RESIDUES) {
+        memcpy(buffer, s->residues.bytes + offset, size);
+        return TSR_OK;
+    }
     if (blob != TSR_BLOB_PREFIX || !s->derived)
         return s->splice->ops->read_blob(s->splice, blob, offset, buffer, size, error);
     memcpy(buffer, s->derived + offset, size);
@@ -196,7 +185,7 @@ static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t
     struct tsr_dicom dicom;
     struct tsr_image again;
     TSR_TRY(tsr_dicom_describe(derived, size, &dicom, error));
-    TSR_TRY(describe(&dicom, &again, error));
+    TSR_TRY(tsr_dicom_image(&dicom, &again, error));
     again.swapped = image->swapped;
     if (dicom.syntax != TSR_DICOM_NATIVE || dicom.value_offset != size || memcmp(&again, image, sizeof again) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
@@ -227,6 +216,7 @@ static void close_dicom(struct tsr_source *source)
     tsr_source_close(s->splice);
     free(s->inflated);
     free(s->derived);
+    tsr_bytes_free(&s->residues);
     free(s);
 }
 
@@ -243,18 +233,16 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
     const struct tsr_dicom *const dicom = &found->dicom;
     enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    if (status == TSR_OK) status = check_element(pixels, error);
-    if (status == TSR_OK) status = describe(dicom, image, error);
+    uint64_t available = 0;
+    const char *only_lossless = NULL;
+    if (status == TSR_OK) status = check_element(input, pixels, &available, error);
+    if (status == TSR_OK) status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &only_lossless, error);
     if (status == TSR_OK) {
         /* OW is swapped as words, whatever the samples are. Frames of an odd number of bytes cannot be separated then
          * and are coded in the order of the file. */
         const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
         image->swapped =
             dicom->big_endian && !is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
-        const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
-        if (bytes > pixels->length)
-            status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has %u bytes and its header speaks of %llu",
-                              pixels->length, (unsigned long long)bytes);
     }
     if (status == TSR_OK && tsr_check_image(image, error) != TSR_OK) status = TSR_ERROR_CORRUPT;
     if (status == TSR_OK) status = tsr_input_claim(input, image, header_memory(&found->scan, may_lose), error);
@@ -272,28 +260,14 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base.ops = &dicom_ops;
     s->inflated = inflated;
     s->scan = found->scan;
+    s->base.only_lossless = only_lossless;
+    if (!only_lossless && pixels->length == TSR_UNDEFINED_LENGTH) s->base.only_lossless = "pixel data without a length";
     object_to_loss(dicom, &s->base);
     *source = &s->base;
     return TSR_OK;
 }
 
 /* ---- Deflated --------------------------------------------------------------------------------------------- */
-
-/* Writes the parameters of the restore: where the stream begins (varint), the deflate level, the number of bytes after
- * the stream, and these bytes. FORMAT.md 4.2. */
-static enum tsr_status put_parameters(struct tsr_header *header, uint64_t dataset_offset, int level,
-                                      const uint8_t *tail, size_t tail_size, struct tsr_error *error)
-{
-    uint8_t *out = header->parameters;
-    if (tail_size > TSR_PARAMETERS_LIMIT / 2)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes follow its deflate stream", tail_size);
-    size_t used = tsr_put_varint(out, dataset_offset);
-    out[used++] = (uint8_t)level;
-    out[used++] = (uint8_t)tail_size;
-    memcpy(out + used, tail, tail_size);
-    header->parameter_count = used + tail_size;
-    return TSR_OK;
-}
 
 /* Reads the description of the image from the first first_size bytes that a deflated data set inflates to. Measures the
  * whole stream. */
@@ -313,7 +287,13 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
     if (status == TSR_OK) status = tsr_dicom_scan_dataset(memory, 0, &found->scan, error);
     found->bytes = first;
     if (status == TSR_OK) status = describe_header(input, found, true, may_lose, error);
-    if (status == TSR_OK) status = describe(&found->dicom, image, error);
+    if (status == TSR_OK) {
+        const struct tsr_dicom_element *const pixels = &found->scan.pixels;
+        const uint64_t left = size->inflated - pixels->value;
+        const char *only_lossless;
+        status = tsr_dicom_native_image(&found->dicom, pixels->tag, left < pixels->length ? left : pixels->length,
+                                        image, &only_lossless, error);
+    }
     tsr_input_close(memory);
     free(first);
     return status;
@@ -338,34 +318,53 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     }
     TSR_TRY(status);
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    return tsr_input_claim(input, &image, file_size + start + size->inflated + header_memory(&found.scan, may_lose),
-                           error);
+    const uint64_t deflating = TSR_DEFLATE_MEMORY + TSR_DEFLATE_MEMORY_PER_TOKEN * size->inflated;
+    return tsr_input_claim(
+        input, &image, 3 * file_size + start + 2 * size->inflated + deflating + header_memory(&found.scan, may_lose),
+        error);
+}
+
+/* Inflates a stream, and what follows it becomes a residue, too. Proves that both make the same bytes again. FORMAT.md
+ * 4.2. */
+static enum tsr_status take_stream(const uint8_t *stream, size_t size, struct tsr_bytes *plain,
+                                   struct tsr_bytes *residues, struct tsr_error *error)
+{
+    struct tsr_bytes coded = {.limit = size + 64}, again = {.limit = size};
+    size_t used = 0;
+    enum tsr_status status = tsr_deflate_read(stream, size, &used, plain, &coded, error);
+    if (status == TSR_OK) status = tsr_bytes_put_varint(residues, size - used, error);
+    if (status == TSR_OK) status = tsr_bytes_put(residues, stream + used, size - used, error);
+    if (status == TSR_OK) status = tsr_bytes_put(residues, coded.bytes, coded.size, error);
+    if (status == TSR_OK) status = tsr_deflate_write(plain->bytes, plain->size, coded.bytes, coded.size, &again, error);
+    if (status == TSR_OK && (again.size != used || memcmp(again.bytes, stream, used) != 0))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream does not come back as the same stream");
+    tsr_bytes_free(&coded);
+    tsr_bytes_free(&again);
+    return status;
 }
 
 /* Makes the file as it would be without deflation: meta header and data set. */
 static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const struct tsr_stream_size *size,
-                                    struct tsr_header *header, uint8_t **bytes, struct tsr_error *error)
+                                    uint8_t **bytes, struct tsr_bytes *residues, struct tsr_error *error)
 {
-    const size_t file_size = (size_t)tsr_input_size(input), used = (size_t)size->stream;
+    const size_t file_size = (size_t)tsr_input_size(input);
     const uint8_t *file;
     TSR_TRY(tsr_input_hold(input, file_size, &file, error));
-    uint8_t *const whole = malloc(start + (size_t)size->inflated);
-    if (!whole) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)size->inflated);
-    memcpy(whole, file, start);
-    int level = 0;
-    enum tsr_status status = tsr_inflate_stream(file + start, size, whole + start, error);
-    if (status == TSR_OK)
-        status = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used, &level, error);
-    if (status == TSR_OK && level == 0)
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
-    if (status == TSR_OK)
-        status = put_parameters(header, start, level, file + start + used, file_size - start - used, error);
-    if (status != TSR_OK) {
-        free(whole);
-        return status;
+    struct tsr_bytes plain = {.limit = (size_t)size->inflated};
+    residues->limit = 2 * file_size + 4096;
+    enum tsr_status status = take_stream(file + start, file_size - start, &plain, residues, error);
+    if (status == TSR_OK && plain.size != size->inflated)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream can be read in two ways");
+    if (status == TSR_OK) {
+        *bytes = malloc(start + plain.size);
+        if (!*bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", start + plain.size);
     }
-    *bytes = whole;
-    return TSR_OK;
+    if (status == TSR_OK) {
+        memcpy(*bytes, file, start);
+        memcpy(*bytes + start, plain.bytes, plain.size);
+    }
+    tsr_bytes_free(&plain);
+    return status;
 }
 
 static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_dicom_scan *meta, bool may_lose,
@@ -374,17 +373,21 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
     struct tsr_header header;
     struct header found;
     struct tsr_stream_size size;
+    struct tsr_bytes residues = {0};
     uint8_t *bytes = NULL;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_DICOM;
     header.restore = TSR_RESTORE_DEFLATED;
     header.exact = true;
     TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &size, error));
-    TSR_TRY(inflate_file(input, meta->meta_end, &size, &header, &bytes, error));
-    struct tsr_input *inflated =
-        tsr_input_from_memory(bytes, meta->meta_end + (size_t)size.inflated, tsr_input_name(input));
-    enum tsr_status status = inflated ? tsr_dicom_scan_dataset(inflated, meta->meta_end, &found.scan, error)
-                                      : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    header.parameter_count = tsr_put_varint(header.parameters, meta->meta_end);
+    enum tsr_status status = inflate_file(input, meta->meta_end, &size, &bytes, &residues, error);
+    struct tsr_input *inflated = NULL;
+    if (status == TSR_OK) {
+        inflated = tsr_input_from_memory(bytes, meta->meta_end + (size_t)size.inflated, tsr_input_name(input));
+        if (!inflated) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    }
+    if (status == TSR_OK) status = tsr_dicom_scan_dataset(inflated, meta->meta_end, &found.scan, error);
     if (status == TSR_OK) {
         found.bytes = bytes;
         found.scan.meta_start = meta->meta_start;
@@ -392,10 +395,19 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
         found.scan.is_deflated = true;
         status = describe_header(input, &found, true, may_lose, error);
     }
-    if (status == TSR_OK) return open_native(inflated, bytes, &found, &header, may_lose, source, error);
-    tsr_input_close(inflated);
-    free(bytes);
-    return status;
+    if (status == TSR_OK) {
+        status = open_native(inflated, bytes, &found, &header, may_lose, source, error);
+    } else {
+        tsr_input_close(inflated);
+        free(bytes);
+    }
+    if (status != TSR_OK) {
+        tsr_bytes_free(&residues);
+        return status;
+    }
+    ((struct dicom_source *)*source)->residues = residues;
+    (*source)->blob_size[TSR_BLOB_RESIDUES] = residues.size;
+    return TSR_OK;
 }
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */
@@ -406,7 +418,7 @@ static enum tsr_status decode_file(struct tsr_input *input, const struct header 
 {
     struct tsr_image image;
     const uint8_t *file;
-    TSR_TRY(describe(&coded->dicom, &image, error));
+    TSR_TRY(tsr_dicom_image(&coded->dicom, &image, error));
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     if (image.bits_allocated == 1) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit");
     /* DCMTK allocates what the header names before it looks at the streams. */
@@ -471,9 +483,10 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     struct tsr_image image;
     if (pixels->length != TSR_UNDEFINED_LENGTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
-    TSR_TRY(describe(&found->dicom, &image, error));
+    TSR_TRY(tsr_dicom_image(&found->dicom, &image, error));
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    if (image.bits_allocated == 1 || image.big_endian)
+    const bool may_be_bits = kind == TSR_STREAM_RLE || kind == TSR_STREAM_DEFLATE;
+    if ((image.bits_allocated == 1 && !may_be_bits) || image.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit, or of the other byte order");
     TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
     object_to_loss(&found->dicom, *source);
@@ -492,11 +505,17 @@ static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struc
     return describe_header(input, found, false, may_lose, error);
 }
 
+static bool is_decoded_by_dcmtk(enum tsr_dicom_syntax syntax)
+{
+    return syntax == TSR_DICOM_RLE || syntax == TSR_DICOM_JPEG_LOSSLESS || syntax == TSR_DICOM_JPEG_SV1;
+}
+
 static int stream_kind_of(enum tsr_dicom_syntax syntax)
 {
-    return syntax == TSR_DICOM_RLE       ? TSR_STREAM_RLE
-           : syntax == TSR_DICOM_JPEG_LS ? TSR_STREAM_JPEG_LS
-                                         : TSR_STREAM_JPEG_LOSSLESS;
+    return syntax == TSR_DICOM_RLE               ? TSR_STREAM_RLE
+           : syntax == TSR_DICOM_JPEG_LS         ? TSR_STREAM_JPEG_LS
+           : syntax == TSR_DICOM_DEFLATED_FRAMES ? TSR_STREAM_DEFLATE
+                                                 : TSR_STREAM_JPEG_LOSSLESS;
 }
 
 static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
@@ -519,8 +538,9 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     case TSR_DICOM_JPEG_LOSSLESS:
     case TSR_DICOM_JPEG_SV1:
     case TSR_DICOM_JPEG_LS:
+    case TSR_DICOM_DEFLATED_FRAMES:
         status = open_streams(input, &found, stream_kind_of(found.dicom.syntax), source, error);
-        return status == TSR_ERROR_CORRUPT && options->recode && found.dicom.syntax != TSR_DICOM_JPEG_LS
+        return status == TSR_ERROR_CORRUPT && options->recode && is_decoded_by_dcmtk(found.dicom.syntax)
                    ? open_samples(input, &found, source, error)
                    : status;
     default:

@@ -15,6 +15,11 @@ enum { UNFOLD_RATIO = 1024 };
 
 enum { ITEM_HEAD = 8 };
 
+static uint64_t raster_bytes_of(const struct tsr_image *image)
+{
+    return (tsr_frame_bits(image) + 7) / 8;
+}
+
 /* The value of an item of the pixel data, as offsets in the file. */
 struct fragment {
     size_t start, size;
@@ -162,7 +167,7 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
 static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *rasters, struct tsr_error *error)
 {
     const struct tsr_image *const image = &s->base.header.image;
-    const size_t raster_bytes = (size_t)(tsr_frame_bits(image) / 8);
+    const size_t raster_bytes = (size_t)raster_bytes_of(image);
     struct tsr_bytes residue = {0}, again = {0};
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++)
@@ -189,7 +194,7 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
 static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
     struct encapsulated_source *s = (struct encapsulated_source *)source;
-    const size_t raster_bytes = (size_t)(tsr_frame_bits(&source->header.image) / 8);
+    const size_t raster_bytes = (size_t)raster_bytes_of(&source->header.image);
     const uint8_t *stream;
     size_t size;
     if (s->rasters) {
@@ -216,18 +221,18 @@ static void close_encapsulated(struct tsr_source *source)
 
 static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated};
 
-/* What reading takes: the file, the list of its fragments, a stream joined and made again, residues, and the rasters that
- * are kept, or one. */
+/* What reading takes: the file, the list of its fragments, a stream joined and made again, residues, and the rasters
+ * that are kept, or one. */
 static uint64_t memory_of(const struct tsr_image *image, uint64_t file_size)
 {
-    const uint64_t raster = tsr_frame_bits(image) / 8, all = raster * image->frames;
+    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames;
     return 6 * file_size + 8 * raster + (all <= KEPT_BYTES ? all : 0);
 }
 
 static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)
 {
     const struct tsr_image *const image = &s->base.header.image;
-    const uint64_t raster = tsr_frame_bits(image) / 8, all = raster * image->frames;
+    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames;
     struct fragment table = {0};
     uint32_t count = 0;
     if (raster > ((uint64_t)64 << 20) + UNFOLD_RATIO * (uint64_t)size)

@@ -143,6 +143,7 @@ struct input {
     const uint8_t *stream;
     size_t size, at;
     struct tsr_bytes *residue;
+    bool has_rest; /* an interval of the scan has extra bytes that are no fill bytes */
 };
 
 /* Copies entropy-coded bytes from input->at on, up to a marker or the end, without stuffed zeros. Returns their number.
@@ -216,6 +217,7 @@ static enum tsr_status end_interval(struct input *input, const struct tsr_jpeg_b
         TSR_TRY(tsr_bytes_put(input->residue, &byte, 1, error));
         TSR_TRY(tsr_bytes_put_varint(input->residue, marker - end, error));
         TSR_TRY(tsr_bytes_put(input->residue, input->stream + end, marker - end, error));
+        for (size_t i = end; i < marker; i++) input->has_rest = input->has_rest || input->stream[i] != 0xff;
         d->last = d->interval;
     }
     input->at = marker;
@@ -276,16 +278,23 @@ static bool has_category_16(const struct work *w)
     return false;
 }
 
+/* Reads a scan as modulo differences. If these do not fit its bytes, they may be whole ones, which fit. */
 static enum tsr_status read_scan(struct work *w, struct input *input, uint8_t *raster, struct tsr_error *error)
 {
-    const size_t at = input->at, residue = input->residue->size;
+    const struct input begin = *input;
+    const size_t residue = input->residue->size;
     const enum tsr_status status = read_scan_as(w, TSR_JPEG_MODULO, input, raster, error);
-    if (status != TSR_ERROR_CORRUPT || !has_category_16(w)) return status;
+    if (status == TSR_OK && !input->has_rest) return TSR_OK;
+    if ((status != TSR_OK && status != TSR_ERROR_CORRUPT) || !has_category_16(w)) return status;
     struct tsr_error second;
-    input->at = at;
+    *input = begin;
     input->residue->size = residue;
-    if (read_scan_as(w, TSR_JPEG_WHOLE, input, raster, &second) == TSR_OK) return TSR_OK;
-    return status; /* and the error says what is wrong with a scan as it should be */
+    if (read_scan_as(w, TSR_JPEG_WHOLE, input, raster, &second) == TSR_OK && (status != TSR_OK || !input->has_rest))
+        return TSR_OK;
+    if (status != TSR_OK) return status; /* and the error says what is wrong with a scan as it should be */
+    *input = begin;
+    input->residue->size = residue;
+    return read_scan_as(w, TSR_JPEG_MODULO, input, raster, error);
 }
 
 /* What follows the last scan. By default it is EOI, and a zero to an even number of bytes. */
@@ -316,7 +325,7 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct work w;
-    struct input input = {stream, size, 0, residue};
+    struct input input = {stream, size, 0, residue, false};
     TSR_TRY(make_work(&w, image, size, error));
     const enum tsr_status status = read_all(&w, &input, raster, error);
     free_work(&w);

@@ -44,5 +44,6 @@ const struct tsr_stream_kind *const tsr_stream_kinds[] = {
     [TSR_STREAM_RLE] = &tsr_stream_rle,
     [TSR_STREAM_JPEG_LOSSLESS] = &tsr_stream_jpeg_lossless,
     [TSR_STREAM_JPEG_LS] = &tsr_stream_jpeg_ls,
+    [TSR_STREAM_DEFLATE] = &tsr_stream_deflate,
 };
 const int tsr_stream_kind_count = sizeof tsr_stream_kinds / sizeof tsr_stream_kinds[0];

@@ -24,7 +24,7 @@ enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, st
 void tsr_bytes_free(struct tsr_bytes *bytes);
 
 /* A kind of stream that holds one frame. The raster is as FORMAT.md 3.2 has it: rows of image->columns pixels, each
- * with image->components samples of image->bits_allocated bits (8, 16 or 32), little endian. If image->planar is set,
+ * with image->components samples of image->bits_allocated bits (1, 8, 16 or 32), little endian. If image->planar is set,
  * one plane of a component follows the other. */
 struct tsr_stream_kind {
     const char *name;
@@ -43,9 +43,10 @@ struct tsr_stream_kind {
 extern const struct tsr_stream_kind tsr_stream_rle;           /* DICOM's RLE: FORMAT.md 4.6 */
 extern const struct tsr_stream_kind tsr_stream_jpeg_lossless; /* T.81 process 14: FORMAT.md 4.7 */
 extern const struct tsr_stream_kind tsr_stream_jpeg_ls;       /* T.87, lossless: FORMAT.md 4.8 */
+extern const struct tsr_stream_kind tsr_stream_deflate;       /* RFC 1951: FORMAT.md 4.14 */
 
 /* By number in files: FORMAT.md 4.5. NULL: no kind has the number. */
-enum { TSR_STREAM_RLE = 0, TSR_STREAM_JPEG_LOSSLESS = 1, TSR_STREAM_JPEG_LS = 2 };
+enum { TSR_STREAM_RLE = 0, TSR_STREAM_JPEG_LOSSLESS = 1, TSR_STREAM_JPEG_LS = 2, TSR_STREAM_DEFLATE = 3 };
 extern const struct tsr_stream_kind *const tsr_stream_kinds[];
 extern const int tsr_stream_kind_count;
 

@@ -66,6 +66,7 @@ static bool is_equal(const struct dicom_bytes *d, const char *what, size_t at)
     struct tsr_dicom plain, full;
     struct tsr_error error;
     if (scan_bytes(d->all.data, d->all.size, &scan, &error) != TSR_OK || scan.is_deflated) return false;
+    if (scan.pixels.tag != TSR_TAG_PIXEL_DATA) return false; /* DCMTK reads up to this one */
     if (!tsr_dicom_describe_plain(d->all.data, &scan, false, &plain)) return false;
     const enum tsr_status status = tsr_dicom_describe(d->all.data, scan.pixels.value, &full, &error);
     /* Of implicit VR, only the dictionary knows which values are sequences. DCMTK refuses those that are damaged, and

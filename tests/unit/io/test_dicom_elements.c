@@ -380,7 +380,7 @@ TEST(damaged_files)
                 if (status != TSR_OK || scan.is_deflated) continue;
                 expect(scan.meta_start <= scan.meta_end && scan.meta_end <= scan.pixels.start &&
                            scan.pixels.start < scan.pixels.value && scan.pixels.value <= d.all.size &&
-                           scan.pixels.tag == TSR_TAG_PIXEL_DATA,
+                           (scan.pixels.tag == TSR_TAG_PIXEL_DATA || scan.pixels.tag == TSR_TAG_FLOAT_PIXELS),
                        "byte %zu is %d: %zu %zu %zu %zu", at, values[v], scan.meta_start, scan.meta_end,
                        scan.pixels.start, scan.pixels.value);
             }

@@ -564,6 +564,7 @@ TEST(wrong_headers)
         if (i == 3) header.image.big_endian = true;
         if (i == 4) header.image.swapped = true;
         if (i == 5) header.image.bits_allocated = header.image.bits_stored = 1;
+        if (i == 5) header.parameters[0] = TSR_STREAM_JPEG_LS;
         if (i >= 6) header.parameters[0] = (uint8_t)(i == 6 ? tsr_stream_kind_count : 255);
         const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, &error);
         const enum tsr_status wanted = i == 0 ? TSR_OK : i < 6 ? TSR_ERROR_CORRUPT : TSR_ERROR_VERSION;

@@ -1,6 +1,8 @@
 /* Splicing: samples that lie unchanged in a file (io/formats/splice_source.c), and back (io/formats/restore.c). Samples
  * of one bit matter most here: their frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
+#include "io/container/section.h"
+#include "io/formats/streams/deflate/deflate.h"
 
 static int bit_at(const uint8_t *bytes, uint64_t i)
 {
@@ -146,18 +148,89 @@ TEST(wrong_parameters)
         memset(&header, 0, sizeof header);
         header.restore = i < 2 ? TSR_RESTORE_SPLICE : TSR_RESTORE_DEFLATED;
         header.image = i == 0 ? image_of(3, 3, 1, 1, 1) : image_of(4, 4, 1, 8, 1);
-        header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3;
-        header.parameters[1] = 10; /* not a deflate level */
+        header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3; /* of a deflated file, it is a varint */
         const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, NULL);
         expect(status == TSR_ERROR_CORRUPT && !restorer, "case %d: %s", i, tsr_status_name(status));
         tsr_output_close(output);
     }
 }
 
+/* Restores a deflated file from its parts. The prefix has 6 bytes, and the suffix none. */
+static enum tsr_status restore_deflated(uint64_t start, const uint8_t *residues, size_t size, const uint8_t *parts,
+                                        struct bytes *file)
+{
+    enum { PREFIX = 6 };
+    struct tsr_header header;
+    struct tsr_restorer *restorer;
+    struct tsr_error error = {0};
+    struct tsr_output *output = must(tsr_output_to_memory());
+    memset(&header, 0, sizeof header);
+    header.restore = TSR_RESTORE_DEFLATED;
+    header.exact = true;
+    header.image = image_of(4, 4, 2, 8, 1);
+    header.parameter_count = tsr_put_varint(header.parameters, start);
+    tsr_output_limit(output, 1 << 20);
+    uint8_t *copy = copy_bytes(residues, size).data;
+    enum tsr_status status = tsr_restorer_create(&header, output, &restorer, &error);
+    if (status == TSR_OK) status = tsr_restore_blob(restorer, TSR_BLOB_PREFIX, parts, PREFIX, &error);
+    if (status == TSR_OK) status = tsr_restore_blob(restorer, TSR_BLOB_RESIDUES, copy, size, &error);
+    for (int f = 0; f < 2 && status == TSR_OK; f++)
+        status = tsr_restore_frame(restorer, parts + PREFIX + 16 * f, &error);
+    if (status == TSR_OK) status = tsr_restore_end(restorer, &error);
+    expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%s", tsr_status_name(status));
+    *file = bytes_of(output);
+    tsr_restorer_free(restorer);
+    tsr_output_close(output);
+    free(copy);
+    return status;
+}
+
+/* Deflated files: a stored block after two bytes, and three bytes after the stream. FORMAT.md 4.2. */
+enum { START = 2, ALL = 6 + 2 * 16, PLAIN = ALL - START, HEAD = 5, TAIL = 3 };
+TEST(deflated_files)
+{
+    uint8_t parts[ALL], file[START + HEAD + PLAIN + TAIL];
+    struct tsr_bytes plain = {.limit = PLAIN}, coded = {.limit = 1000}, residue = {.limit = 1000};
+    struct bytes again;
+    size_t used;
+    for (int i = 0; i < ALL; i++) parts[i] = (uint8_t)(i * i);
+    memcpy(file, parts, START);
+    memcpy(file + START, "\x01\x24\x00\xdb\xff", HEAD); /* a stored block of 36 bytes, the last one */
+    memcpy(file + START + HEAD, parts + START, PLAIN);
+    memcpy(file + START + HEAD + PLAIN, "xyz", TAIL);
+    assert_int_equal(tsr_deflate_read(file + START, sizeof file - START, &used, &plain, &coded, NULL), TSR_OK);
+    assert_true(used == HEAD + PLAIN && plain.size == PLAIN);
+    assert_int_equal(tsr_bytes_put_varint(&residue, TAIL, NULL), TSR_OK);
+    assert_int_equal(tsr_bytes_put(&residue, "xyz", TAIL, NULL), TSR_OK);
+    assert_int_equal(tsr_bytes_put(&residue, coded.bytes, coded.size, NULL), TSR_OK);
+    assert_int_equal(restore_deflated(START, residue.bytes, residue.size, parts, &again), TSR_OK);
+    assert_true(again.size == sizeof file && memcmp(again.data, file, sizeof file) == 0);
+    free(again.data);
+    for (size_t size = 0; size < 1 + TAIL; size++) { /* the tail is not whole */
+        assert_int_equal(restore_deflated(START, residue.bytes, size, parts, &again), TSR_ERROR_CORRUPT);
+        free(again.data);
+    }
+    for (size_t bit = 0; bit < 8 * residue.size; bit++) { /* the sanitizer sees any harm */
+        residue.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        restore_deflated(START, residue.bytes, residue.size, parts, &again);
+        free(again.data);
+        residue.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    static const uint64_t starts[] = {ALL + 1, UINT64_MAX}; /* after the end */
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
+        assert_int_equal(restore_deflated(starts[i], residue.bytes, residue.size, parts, &again), TSR_ERROR_CORRUPT);
+        free(again.data);
+    }
+    tsr_bytes_free(&plain);
+    tsr_bytes_free(&coded);
+    tsr_bytes_free(&residue);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(single_bits), cmocka_unit_test(large_frames_of_single_bits),
-                                       cmocka_unit_test(bytes_and_words), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(wrong_parameters)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(single_bits),      cmocka_unit_test(large_frames_of_single_bits),
+        cmocka_unit_test(bytes_and_words),  cmocka_unit_test(refusals),
+        cmocka_unit_test(wrong_parameters), cmocka_unit_test(deflated_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "by_reference.h"
 #include "io/formats/streams/deflate/deflate_parts.h"
-#include "../support.h"
+#include "tests/unit/support.h"
 
 enum { LIMIT = 1 << 22 };
 

@@ -147,6 +147,12 @@ static bool put_segment(struct ref_stream *s, const struct rule *r, struct plane
 static struct plane make_plane(const struct ref_stream *s, unsigned segment)
 {
     const struct ref_header *h = s->header;
+    if (h->allocated == 1) { /* the plane is the raster */
+        size_t packed = ref_raster_size(h);
+        uint8_t *copy = ref_alloc(packed, 1);
+        memcpy(copy, s->raster, packed);
+        return (struct plane){.data = copy, .size = packed, .row = h->columns};
+    }
     unsigned bytes = h->allocated / 8, c = segment / bytes, shift = 8 * (bytes - 1 - segment % bytes);
     size_t size = (size_t)h->rows * h->columns;
     uint8_t *data = ref_alloc(size, 1);
@@ -163,7 +169,7 @@ static void patch(struct ref_stream *s, size_t at, uint64_t v)
 
 bool ref_rle(struct ref_stream *s)
 {
-    unsigned segments = s->header->components * (s->header->allocated / 8);
+    unsigned segments = s->header->allocated == 1 ? 1 : s->header->components * (s->header->allocated / 8);
     struct rule r;
     uint8_t head[64] = {(uint8_t)segments};
     if (segments > 15) return ref_fail("there are too many segments of RLE");

@@ -1,6 +1,8 @@
 /* FORMAT.md 4.4, 4.5: records of fragments and residues, and what the kinds of streams share. */
 #include "ref_streams.h"
 
+#include "ref_deflate.h"
+
 #include <string.h>
 
 void ref_put(struct ref_stream *s, const void *data, size_t size)
@@ -140,9 +142,27 @@ static bool read_record(struct ref_bytes *b, uint64_t *fragments, uint64_t **siz
     return !b->bad || ref_fail("the record of a frame is too short");
 }
 
+/* 4.14 */
+static bool deflated_frame(struct ref_stream *s)
+{
+    struct ref_bytes *b = &s->residue;
+    struct ref_deflate_out out = {.bits = 0};
+    uint64_t code = ref_varint(b);
+    const uint8_t *tail = code > 0 ? ref_take(b, code - 1) : NULL;
+    if (b->bad) return ref_fail("the residue of a deflated frame is corrupt");
+    if (!ref_deflate(s->raster, ref_raster_size(s->header), b->data + b->at, ref_left(b), &out)) return false;
+    b->at = b->size;
+    ref_put(s, out.bytes, (size_t)(out.bits / 8));
+    if (code > 0)
+        ref_put(s, tail, (size_t)code - 1);
+    else if (s->size % 2)
+        ref_put_byte(s, 0);
+    return true;
+}
+
 bool ref_make_stream(struct ref_stream *s, unsigned kind)
 {
-    bool good = kind == 0 ? ref_rle(s) : kind == 1 ? ref_jpeg(s) : ref_jpeg_ls(s);
+    bool good = kind == 0 ? ref_rle(s) : kind == 1 ? ref_jpeg(s) : kind == 2 ? ref_jpeg_ls(s) : deflated_frame(s);
     if (good && (s->residue.bad || ref_left(&s->residue) > 0))
         return ref_fail("a residue does not end with its stream");
     return good;
@@ -152,8 +172,9 @@ bool ref_check_encapsulated(const struct ref_header *h)
 {
     if (h->parameter_count != 1) return ref_fail("the parameters of the encapsulation are corrupt");
     unsigned kind = h->parameters[0];
-    if (kind > 2) return ref_fail("stream kind %u is unknown", kind);
-    if (h->big_endian || h->swapped || h->allocated == 1 || (kind > 0 && h->allocated > 16))
+    if (kind > 3) return ref_fail("stream kind %u is unknown", kind);
+    if (h->big_endian || h->swapped || (h->allocated == 1 && (kind == 1 || kind == 2)) ||
+        (h->allocated == 32 && (kind == 1 || kind == 2)))
         return ref_fail("the layout is not one of encapsulated frames");
     return true;
 }

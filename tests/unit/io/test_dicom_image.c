@@ -1,0 +1,99 @@
+/* io/formats/dicom/dicom_image.c: which image native pixel data holds, of rare and of broken headers, too. */
+#include "io/formats/dicom/dicom_image.h"
+
+#include "io/formats/dicom/dicom_elements.h"
+#include "tests/unit/support.h"
+
+/* What a header says, how many bytes are there, and the image that it becomes. Frames of 0: none. */
+struct row {
+    const char *what, *photometric;
+    uint32_t tag;
+    long columns, rows, frames, samples, planar, bits;
+    uint64_t available;
+    struct {
+        uint32_t columns, rows, frames;
+        uint8_t components, bits;
+    } image;
+    bool loses; /* it may be coded with loss */
+};
+
+#define PIXELS TSR_TAG_PIXEL_DATA
+#define FLOATS TSR_TAG_FLOAT_PIXELS
+#define DOUBLES TSR_TAG_DOUBLE_PIXELS
+
+static const struct row table[] = {
+    {"usual", "MONOCHROME2", PIXELS, 10, 6, -1, 1, -1, 16, 120, {10, 6, 1, 1, 16}, true},
+    {"a surplus", "MONOCHROME2", PIXELS, 10, 6, 2, 1, -1, 16, 999, {10, 6, 2, 1, 16}, true},
+    {"no samples", "MONOCHROME2", PIXELS, 10, 6, -1, -1, -1, 8, 60, {10, 6, 1, 1, 8}, true},
+    {"planar", "RGB", PIXELS, 10, 6, 1, 3, 1, 8, 180, {10, 6, 1, 3, 8}, true},
+    {"floats", "MONOCHROME2", FLOATS, 10, 6, 2, 1, -1, 32, 480, {10, 6, 2, 1, 32}, false},
+    {"floats without bits", "MONOCHROME2", FLOATS, 10, 6, 1, 1, -1, -1, 240, {10, 6, 1, 1, 32}, false},
+    {"doubles", "MONOCHROME2", DOUBLES, 10, 6, 2, 1, -1, 64, 960, {10, 6, 2, 4, 16}, false},
+    {"64 bits", "RGB", PIXELS, 10, 6, 1, 3, 0, 64, 1440, {30, 6, 1, 4, 16}, false},
+    {"64 bits, planar", "RGB", PIXELS, 10, 6, 1, 3, 1, 64, 1440, {10, 18, 1, 4, 16}, false},
+    {"24 bits", "MONOCHROME2", PIXELS, 10, 6, 1, 1, -1, 24, 180, {10, 6, 1, 3, 8}, false},
+    {"12 bits", "MONOCHROME2", PIXELS, 10, 6, 1, 1, -1, 12, 90, {15, 6, 1, 1, 8}, false},
+    {"12 bits, half a byte", "MONOCHROME2", PIXELS, 11, 6, 1, 1, -1, 12, 99, {0}, false},
+    {"40 bits", "MONOCHROME2", PIXELS, 10, 6, 1, 1, -1, 40, 300, {50, 6, 1, 1, 8}, false},
+    {"4:2:2", "YBR_FULL_422", PIXELS, 10, 6, 1, 3, 0, 8, 120, {5, 6, 1, 4, 8}, false},
+    {"4:2:2, partial", "YBR_PARTIAL_422", PIXELS, 10, 6, 3, 3, 0, 8, 360, {5, 6, 3, 4, 8}, false},
+    {"4:2:2, odd", "YBR_FULL_422", PIXELS, 11, 6, 1, 3, 0, 8, 132, {22, 6, 1, 1, 8}, false},
+    {"4:2:2 in name only", "YBR_FULL_422", PIXELS, 10, 6, 1, 3, 0, 8, 180, {10, 6, 1, 3, 8}, false},
+    {"4:2:0", "YBR_PARTIAL_420", PIXELS, 10, 6, 1, 3, 0, 8, 90, {0}, false},
+    {"4:2:2 of 16 bits", "YBR_FULL_422", PIXELS, 10, 6, 1, 3, 0, 16, 240, {0}, false},
+    {"cut in a frame", "MONOCHROME2", PIXELS, 10, 6, 4, 1, -1, 16, 370, {10, 6, 3, 1, 16}, false},
+    {"cut in a row", "MONOCHROME2", PIXELS, 10, 6, 4, 1, -1, 16, 59, {10, 2, 1, 1, 16}, false},
+    {"cut before a row", "MONOCHROME2", PIXELS, 10, 6, 1, 1, -1, 16, 19, {0}, false},
+    {"cut, planar", "RGB", PIXELS, 10, 6, 1, 3, 1, 8, 155, {10, 15, 1, 1, 8}, false},
+    {"cut, of bits", "MONOCHROME2", PIXELS, 10, 6, 1, 1, -1, 1, 4, {10, 3, 1, 1, 1}, false},
+    {"nothing there", "MONOCHROME2", PIXELS, 10, 6, 1, 1, -1, 16, 0, {0}, false},
+    {"no rows", "MONOCHROME2", PIXELS, 10, -1, -1, 1, -1, 16, 120, {10, 6, 1, 1, 16}, false},
+    {"no rows, padded", "MONOCHROME2", PIXELS, 9, -1, -1, 1, -1, 8, 64, {9, 7, 1, 1, 8}, false},
+    {"no rows, much more", "MONOCHROME2", PIXELS, 10, -1, -1, 1, -1, 16, 123, {0}, false},
+    {"no columns", "RGB", PIXELS, 0, 6, 2, 3, 0, 8, 360, {10, 6, 2, 3, 8}, false},
+    {"no bits", "MONOCHROME2", PIXELS, 10, 6, 1, 1, -1, -1, 120, {10, 6, 1, 1, 16}, false},
+    {"no rows, no columns", "MONOCHROME2", PIXELS, -1, -1, 1, 1, -1, 16, 120, {0}, false},
+    {"rows beyond measure", "MONOCHROME2", PIXELS, 1, -1, 1, 1, -1, 8, 70000, {0}, false},
+    {"five samples", "MONOCHROME2", PIXELS, 10, 6, 1, 5, 0, 8, 300, {0}, false},
+    {"columns beyond measure", "MONOCHROME2", PIXELS, INT32_MAX, 6, 1, 3, 0, 12, 300, {0}, false},
+};
+
+TEST(images_of_headers)
+{
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const struct row *const r = &table[i];
+        struct tsr_dicom dicom = {.columns = r->columns,
+                                  .rows = r->rows,
+                                  .frames = r->frames,
+                                  .samples = r->samples,
+                                  .planar = r->planar,
+                                  .bits_allocated = r->bits,
+                                  .bits_stored = r->bits,
+                                  .high_bit = r->bits - 1,
+                                  .representation = 0};
+        struct tsr_image image;
+        struct tsr_error error = {0};
+        const char *only_lossless = NULL;
+        memcpy(dicom.photometric, r->photometric, strlen(r->photometric) + 1);
+        const enum tsr_status status =
+            tsr_dicom_native_image(&dicom, r->tag, r->available, &image, &only_lossless, &error);
+        if (r->image.frames == 0) {
+            expect(status == TSR_ERROR_CORRUPT && error.text[0], "%s: %s", r->what, tsr_status_name(status));
+            continue;
+        }
+        expect(status == TSR_OK, "%s: %s", r->what, error.text);
+        expect(image.columns == r->image.columns && image.rows == r->image.rows && image.frames == r->image.frames &&
+                   image.components == r->image.components && image.bits_allocated == r->image.bits,
+               "%s: %u x %u, %u frames of %d components of %d bits", r->what, image.columns, image.rows, image.frames,
+               image.components, image.bits_allocated);
+        expect(image.bits_stored == image.bits_allocated, "%s: %d bits stored", r->what, image.bits_stored);
+        expect((only_lossless == NULL) == r->loses, "%s: %s", r->what, only_lossless ? only_lossless : "loses");
+        expect((8 * r->available >= tsr_frame_bits(&image) * image.frames), "%s: more than is there", r->what);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images_of_headers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
