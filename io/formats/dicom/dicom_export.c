@@ -31,7 +31,7 @@ struct tsr_exporter {
     struct tsr_output *output;
     struct tsr_image from, to; /* as rasters come, and as they are written */
     int bits;                  /* of samples in streams */
-    bool is_deflated, all_bits, needs_all_bits, is_rgb;
+    bool needs_all_bits, is_rgb;
     struct tsr_bytes prefix, suffix; /* of the .tsr */
     struct tsr_dicom_scan scan;      /* of the prefix */
     uint32_t frames;                 /* so far */
@@ -90,10 +90,10 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->from = e->to = *image;
     e->to.big_endian = e->to.swapped = false;
     if (to != TSR_EXPORT_NATIVE) e->to.planar = false;
-    e->all_bits = all_bits;
-    e->is_deflated = header->restore == TSR_RESTORE_DEFLATED;
-    const bool fits = image->bits_stored > 1 && image->high_bit == image->bits_stored - 1;
-    e->bits = all_bits || !fits ? image->bits_allocated : image->bits_stored;
+    /* GDCM reads neither JPEG-LS nor lossless JPEG of less than 8 bits. */
+    const bool is_low = image->high_bit == image->bits_stored - 1,
+               has_less = image->bits_stored > (e->syntax->is_jpeg_2000 ? 1 : 8);
+    e->bits = all_bits || !is_low || !has_less ? image->bits_allocated : image->bits_stored;
     e->prefix.limit = e->suffix.limit = SIZE_MAX / 4;
     e->residue.limit = 1 << 16;
     e->stream.limit = 4 * raster + (1 << 16);
@@ -216,12 +216,21 @@ static enum tsr_status begin(struct tsr_exporter *e, struct tsr_error *error)
     const bool is_native = e->syntax == &syntaxes[TSR_EXPORT_NATIVE];
     struct tsr_dicom_text text = {0};
     TSR_TRY(scan_prefix(e, error));
+    if (e->scan.form.big_endian && e->from.bits_allocated <= 8 && !e->from.swapped &&
+        strcmp(e->scan.pixels.vr, "OB") != 0)
+        return tsr_fail(
+            error, TSR_ERROR_USAGE,
+            "it cannot be exported: its samples of %d bits are in big-endian words, which its frames do not "
+            "fill; tessera decompress restores it",
+            e->from.bits_allocated);
     e->is_rgb = is_rgb(e);
     const struct tsr_dicom_target target = {.syntax_uid = e->syntax->uid,
                                             .photometric = e->syntax->is_jpeg_2000 && e->is_rgb ? "YBR_RCT" : NULL,
                                             .interleaved = !is_native && e->to.components > 1,
                                             .native_bytes = is_native ? native_bytes(e) : 0,
-                                            .has_words = e->to.bits_allocated > 8};
+                                            .has_words = e->to.bits_allocated > 8,
+                                            .bits_stored = e->to.bits_stored,
+                                            .high_bit = e->to.high_bit};
     enum tsr_status status = tsr_dicom_rewrite(e->prefix.bytes, &e->scan, &target, &text, error);
     if (status == TSR_OK) status = tsr_output_write(e->output, text.bytes, text.size, error);
     free(text.bytes);

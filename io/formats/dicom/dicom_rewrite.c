@@ -14,12 +14,14 @@ enum {
     SOP_INSTANCE_UID = 0x00080018,
     PHOTOMETRIC = 0x00280004,
     PLANAR = 0x00280006,
+    BITS_STORED = 0x00280101,
+    HIGH_BIT = 0x00280102,
     PIXEL_GROUP_LENGTH = 0x7fe00000,
     OFFSET_TABLE = 0x7fe00001,
     OFFSET_LENGTHS = 0x7fe00002,
     ENCAPSULATED_LENGTH = 0x7fe00003,
     PREAMBLE = 128,
-    EDITS = 8
+    EDITS = 12
 };
 
 /* Of those who made no meta header themselves: PS3.5 B.2, of a random UUID. */
@@ -89,6 +91,14 @@ static enum tsr_status make_plain(struct tsr_dicom_elements *all, uint8_t **made
     return TSR_OK;
 }
 
+/* Of two bytes, little endian. */
+static void set_number(struct tsr_dicom_edit *edit, int number)
+{
+    edit->value[0] = (char)(number & 255);
+    edit->value[1] = (char)(number >> 8);
+    edit->length = 2;
+}
+
 static enum tsr_status edit_dataset(struct tsr_dicom_elements dataset, const struct tsr_dicom_target *target,
                                     struct tsr_dicom_edit *edits, int *count, struct tsr_error *error)
 {
@@ -100,8 +110,10 @@ static enum tsr_status edit_dataset(struct tsr_dicom_elements dataset, const str
                                     error));
     if (target->interleaved) {
         TSR_TRY(tsr_dicom_find_value(dataset, PLANAR, value, &has, error));
-        if (has) tsr_dicom_add_edit(edits, count, PLANAR, "US")->length = 2;
+        if (has) set_number(tsr_dicom_add_edit(edits, count, PLANAR, "US"), 0);
     }
+    set_number(tsr_dicom_add_edit(edits, count, BITS_STORED, "US"), target->bits_stored);
+    set_number(tsr_dicom_add_edit(edits, count, HIGH_BIT, "US"), target->high_bit);
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++) tsr_dicom_add_edit(edits, count, dropped[i], "");
     return TSR_OK;
 }

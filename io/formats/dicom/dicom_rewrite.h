@@ -7,10 +7,11 @@
 /* What changes. All that can be written has explicit VRs and is little endian. */
 struct tsr_dicom_target {
     const char *syntax_uid;
-    const char *photometric; /* NULL: stays */
-    bool interleaved;        /* planar configuration becomes 0, where there is one */
-    uint64_t native_bytes;   /* of all rasters; 0: the pixel data is encapsulated */
-    bool has_words;          /* native samples are of more than 8 bits */
+    const char *photometric;   /* NULL: stays */
+    bool interleaved;          /* planar configuration becomes 0, where there is one */
+    uint64_t native_bytes;     /* of all rasters; 0: the pixel data is encapsulated */
+    bool has_words;            /* native samples are of more than 8 bits */
+    int bits_stored, high_bit; /* as they make sense */
 };
 
 #define TSR_NATIVE_UID "1.2.840.10008.1.2.1"

@@ -422,7 +422,9 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
                                                    .photometric = was_mixed ? "RGB" : NULL,
                                                    .interleaved = image.components > 1,
                                                    .native_bytes = tsr_frame_bits(&image) / 8 * image.frames,
-                                                   .has_words = image.bits_allocated > 8}};
+                                                   .has_words = image.bits_allocated > 8,
+                                                   .bits_stored = image.bits_stored,
+                                                   .high_bit = image.high_bit}};
         image.planar = false;
         TSR_TRY(tsr_encapsulated_open_samples(input, &image, kind, &native, source, error));
     } else {
