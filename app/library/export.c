@@ -34,15 +34,16 @@ static enum tsr_status write_twice(struct tsr_engine *engine, struct tsr_contain
 }
 
 /* Reads the file again. */
-static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporter *exporter, struct tsr_output *out,
-                             struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporter *exporter,
+                             const struct tsr_hash128 *samples, struct tsr_output *out, struct tsr_report *report,
+                             struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_account account;
     report->read_from_disk = tsr_output_drop_cache(out);
     enum tsr_status status = tsr_output_reopen(out, &input, error);
     tsr_account_open(&account, engine, input, false);
-    if (status == TSR_OK) status = tsr_exporter_check(exporter, input, error);
+    if (status == TSR_OK) status = tsr_exporter_check(exporter, input, samples, error);
     if (input) tsr_input_set_account(input, NULL);
     tsr_input_close(input);
     tsr_account_close(&account);
@@ -77,7 +78,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     if (status == TSR_OK) status = write_twice(engine, reader, &proof, to, out, &exporter, &decoded, error);
     tsr_account_close(account); /* reading the file again claims anew */
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
-    if (status == TSR_OK) status = prove(engine, exporter, out, report, error);
+    if (status == TSR_OK) status = prove(engine, exporter, &proof.samples, out, report, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
         report->identical = false;

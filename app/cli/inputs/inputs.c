@@ -126,8 +126,7 @@ static char *original_name(const struct options *options, const char *name)
     return asprintf(&result, "%s.restored", name) < 0 ? NULL : result;
 }
 
-/* The output of an original's place. */
-static char *output_name(const struct options *options, const char *original)
+char *output_name(const struct options *options, const char *original)
 {
     char *result = NULL;
     if (options->verb == VERB_DECOMPRESS) return strdup(original);

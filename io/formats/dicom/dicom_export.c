@@ -39,7 +39,6 @@ struct tsr_exporter {
     unsigned waiting, waiting_bits; /* of native samples of one bit */
     uint8_t *raster;
     struct tsr_bytes residue, stream;
-    struct tsr_hasher hasher; /* of the rasters as they are written */
 };
 
 /* ---- What can be ----------------------------------------------------------------------------------------- */
@@ -97,7 +96,6 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->prefix.limit = e->suffix.limit = SIZE_MAX / 4;
     e->residue.limit = 1 << 16;
     e->stream.limit = 4 * raster + (1 << 16);
-    tsr_hasher_init(&e->hasher);
     return TSR_OK;
 }
 
@@ -119,25 +117,26 @@ bool tsr_exporter_needs_all_bits(const struct tsr_exporter *e)
 
 /* ---- Rasters --------------------------------------------------------------------------------------------- */
 
-/* Makes e->raster: little endian, in the order of bytes, and interleaved if that is wanted. */
-static void arrange(struct tsr_exporter *e, const uint8_t *raster)
+/* A raster of one image as that of another one, which differs from it in planes and in the order of bytes alone. */
+static void arrange(const struct tsr_image *from, const struct tsr_image *to, const uint8_t *raster, uint8_t *out)
 {
-    const struct tsr_image *const from = &e->from;
     const size_t size = (size_t)((tsr_frame_bits(from) + 7) / 8), bytes = from->bits_allocated / 8;
     const size_t pixels = (size_t)from->columns * from->rows, n = from->components;
-    if (from->planar && !e->to.planar) {
+    if (from->planar != to->planar) {
         for (size_t c = 0; c < n; c++)
-            for (size_t i = 0; i < pixels; i++)
-                memcpy(e->raster + (i * n + c) * bytes, raster + (c * pixels + i) * bytes, bytes);
+            for (size_t i = 0; i < pixels; i++) {
+                const size_t by_plane = (c * pixels + i) * bytes, by_pixel = (i * n + c) * bytes;
+                memcpy(out + (to->planar ? by_plane : by_pixel), raster + (to->planar ? by_pixel : by_plane), bytes);
+            }
     } else {
-        memcpy(e->raster, raster, size);
+        memcpy(out, raster, size);
     }
-    const size_t unit = from->swapped ? 2 : from->big_endian ? bytes : 1;
+    const size_t unit = from->swapped != to->swapped ? 2 : from->big_endian != to->big_endian ? bytes : 1;
     for (size_t at = 0; unit > 1 && at + unit <= size; at += unit)
         for (size_t i = 0; i < unit / 2; i++) {
-            const uint8_t byte = e->raster[at + i];
-            e->raster[at + i] = e->raster[at + unit - 1 - i];
-            e->raster[at + unit - 1 - i] = byte;
+            const uint8_t byte = out[at + i];
+            out[at + i] = out[at + unit - 1 - i];
+            out[at + unit - 1 - i] = byte;
         }
 }
 
@@ -301,8 +300,7 @@ enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *e, const uint8_t *ra
 {
     const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
     if (e->frames == 0) TSR_TRY(begin(e, error));
-    arrange(e, raster);
-    tsr_hasher_add(&e->hasher, e->raster, size);
+    arrange(&e->from, &e->to, raster, e->raster);
     if (e->syntax != &syntaxes[TSR_EXPORT_NATIVE])
         TSR_TRY(put_stream(e, error));
     else if (e->to.bits_allocated == 1)
@@ -343,12 +341,14 @@ static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
            a->swapped == b->swapped && a->exact_only == b->exact_only;
 }
 
-static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *source, struct tsr_error *error)
+/* Samples are compared as those of the .tsr are promised: FORMAT.md 3.4. */
+static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *source,
+                               const struct tsr_hash128 *samples, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
     const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
-    struct tsr_hasher hasher;
-    tsr_hasher_init(&hasher);
+    struct tsr_hasher frames;
+    tsr_hasher_init(&frames);
     if (!tsr_has_frames(&source->header))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it cannot be read again: %s", source->header.reason);
     if (!is_same_image(image, &e->to)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is of another image");
@@ -357,21 +357,24 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
         status = source->ops->read_frame(source, f, raster, error);
-        tsr_hasher_add(&hasher, raster, size);
+        arrange(&e->to, &e->from, raster, e->raster);
+        const struct tsr_hash128 hash = tsr_hash128_of(e->raster, size);
+        tsr_hasher_add(&frames, hash.bytes, sizeof hash.bytes);
     }
     free(raster);
-    const struct tsr_hash128 found = tsr_hasher_result128(&hasher), wanted = tsr_hasher_result128(&e->hasher);
-    if (status == TSR_OK && !tsr_hash128_equal(&found, &wanted))
+    const struct tsr_hash128 found = tsr_hasher_result128(&frames);
+    if (status == TSR_OK && !tsr_hash128_equal(&found, samples))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are others");
     return status;
 }
 
-enum tsr_status tsr_exporter_check(const struct tsr_exporter *e, struct tsr_input *written, struct tsr_error *error)
+enum tsr_status tsr_exporter_check(const struct tsr_exporter *e, struct tsr_input *written,
+                                   const struct tsr_hash128 *samples, struct tsr_error *error)
 {
     const struct tsr_source_options options = {.samples_only = true};
     struct tsr_source *source = NULL;
     enum tsr_status status = tsr_source_open(written, &options, &source, error);
-    if (status == TSR_OK) status = compare(e, source, error);
+    if (status == TSR_OK) status = compare(e, source, samples, error);
     tsr_source_close(source);
     return status;
 }

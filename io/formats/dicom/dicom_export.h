@@ -27,9 +27,9 @@ bool tsr_exporter_needs_all_bits(const struct tsr_exporter *exporter);
 /* Most bytes that an exporter takes. */
 uint64_t tsr_export_memory(const struct tsr_image *image, uint64_t header_bytes);
 
-/* Reads what was written, to its end, and compares all samples with those that were put. Errors: TSR_ERROR_CORRUPT,
- * TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
+/* Reads what was written and compares all samples with those that a .tsr promises (struct tsr_proof). Errors:
+ * TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
 enum tsr_status tsr_exporter_check(const struct tsr_exporter *exporter, struct tsr_input *written,
-                                   struct tsr_error *error);
+                                   const struct tsr_hash128 *samples, struct tsr_error *error);
 
 #endif
