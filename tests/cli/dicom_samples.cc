@@ -2,8 +2,8 @@
  * usage: tsr_dicom_samples FILE SAMPLES
  * Writes the samples as native pixel data has them, interleaved and little endian, without padding. Prints the transfer
  * syntax, the photometric interpretation, the planar configuration, bits allocated, bits stored, high bit, and Lossy
- * Image Compression with its ratio, a word each, "-" for none. Exits with 3 where DCMTK has no decoder: only the form
- * was checked then; with 1 where something is wrong. */
+ * Image Compression with its ratio, a word each, "-" for none; then a line with a number for all other elements. Exits
+ * with 3 where DCMTK has no decoder: only the form was checked then; with 1 where something is wrong. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,10 +11,12 @@
 #include <vector>
 
 #include <dcmtk/config/osconfig.h>
+#include <dcmtk/dcmdata/dcostrmb.h>
 #include <dcmtk/dcmdata/dcrledrg.h>
 #include <dcmtk/dcmdata/dctk.h>
 #include <dcmtk/dcmdata/dcpixseq.h>
 #include <dcmtk/dcmdata/dcpxitem.h>
+#include <dcmtk/dcmdata/dcwcache.h>
 #include <dcmtk/dcmjpeg/djdecode.h>
 #include <dcmtk/dcmjpls/djdecode.h>
 
@@ -110,6 +112,30 @@ std::vector<unsigned char> samples_of(DcmDataset &dataset, unsigned long frames)
     return out;
 }
 
+/* A number for all other elements, in the form that DCMTK gives them: an export leaves them as they are. */
+unsigned long rest_of(DcmFileFormat &file)
+{
+    static const DcmTagKey changed[] = {
+        DCM_PixelData, DCM_PhotometricInterpretation, DCM_PlanarConfiguration,  DCM_BitsStored,
+        DCM_HighBit,   DcmTagKey(0x7fe0, 0x0001),     DcmTagKey(0x7fe0, 0x0002)};
+    DcmDataset &dataset = *file.getDataset();
+    for (const DcmTagKey &tag : changed) delete dataset.remove(tag);
+    for (unsigned group = 2; group < 0xfffe; group += 2) /* retired lengths of groups */
+        delete dataset.remove(DcmTagKey(static_cast<Uint16>(group), 0));
+    std::vector<char> buffer(1 << 20);
+    DcmOutputBufferStream stream(buffer.data(), static_cast<offile_off_t>(buffer.size()));
+    DcmWriteCache cache;
+    dataset.transferInit();
+    if (dataset.write(stream, EXS_LittleEndianExplicit, EET_ExplicitLength, &cache).bad()) fail("its header is large");
+    dataset.transferEnd();
+    void *bytes = nullptr;
+    offile_off_t count = 0;
+    stream.flushBuffer(bytes, count);
+    unsigned long sum = 0;
+    for (offile_off_t i = 0; i < count; i++) sum = (sum * 31 + static_cast<unsigned char *>(bytes)[i]) & 0xffffffff;
+    return sum;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -134,6 +160,10 @@ int main(int argc, char **argv)
                 text_of(dataset, DCM_LossyImageCompression).c_str(),
                 text_of(dataset, DCM_LossyImageCompressionRatio).c_str());
     check_meta(argv[1]);
+    OFString sop, media;
+    if (dataset.findAndGetOFString(DCM_SOPInstanceUID, sop).good() &&
+        (file.getMetaInfo()->findAndGetOFString(DCM_MediaStorageSOPInstanceUID, media).bad() || sop != media))
+        fail("its meta header has another instance");
     if (!uid.empty() && syntax.getXfer() == EXS_Unknown) return 3; /* HTJ2K, before DCMTK 3.6.8 */
     if (syntax.isEncapsulated()) check_fragments(dataset, dataset.getOriginalXfer(), frames);
     if (dataset.chooseRepresentation(EXS_LittleEndianExplicit, nullptr).bad()) return 3;
@@ -141,5 +171,6 @@ int main(int argc, char **argv)
     FILE *const out = std::fopen(argv[2], "wb");
     if (!out || std::fwrite(samples.data(), 1, samples.size(), out) != samples.size() || std::fclose(out) != 0)
         fail("cannot write the samples");
+    std::printf("rest %lx\n", rest_of(file));
     return 0;
 }

@@ -61,6 +61,7 @@ for word in $words; do
             "$TESSERA" decompress -q -f made.tsr -o made.dcm || bad "the samples of $file do not come back"
             "$BIN/tsr_dicom_samples" made.dcm ours >"$WORK/ours.txt" 2>"$err" || bad "$file: $(cat "$err")"
         fi
+        [ "$(sed -n 2p "$WORK/ours.txt")" = "$(sed -n 2p "$WORK/theirs.txt")" ] || bad "$file has another header"
         cmp -s ours theirs && compared=$((compared + 1)) || bad "$file has other samples"
         rm -f ours theirs
     done <list
@@ -68,7 +69,7 @@ for word in $words; do
 done
 
 # Colours: one frame after the other by pixels; RCT is said where it is used. A file exported twice has the same bytes.
-colour=$(cd coded && find . -name 'rgb*.tsr' | head -1)
+colour=$(cd coded && find . -name '*rgb*.tsr' | head -1)
 [ -n "$colour" ] || bad "there is no colour image"
 for word in jpeg-ls jpeg-lossless rle j2k htj2k; do
     run 0 "$TESSERA" export -q "coded/$colour" --to "$word" -o colour.dcm -f
@@ -77,7 +78,7 @@ for word in jpeg-ls jpeg-lossless rle j2k htj2k; do
     j2k | htj2k) wanted="YBR_RCT 0" ;;
     *) wanted="RGB 0" ;;
     esac
-    [ "$(cut -d ' ' -f 2,3 "$WORK/ours.txt")" = "$wanted" ] || bad "colours of $word: $(cat "$WORK/ours.txt")"
+    [ "$(head -1 "$WORK/ours.txt" | cut -d ' ' -f 2,3)" = "$wanted" ] || bad "colours of $word: $(cat "$WORK/ours.txt")"
 done
 
 # A lossy .tsr: the decoded samples, and the header says that something was lost.

@@ -68,8 +68,9 @@ enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export 
 
 uint64_t tsr_export_memory(const struct tsr_image *image, uint64_t header_bytes)
 {
-    const uint64_t raster = tsr_frame_bits(image) / 8 + 1;
-    return 24 * raster + 16 * header_bytes + (4 << 20);
+    const uint64_t raster = tsr_frame_bits(image) / 8 + 1,
+                   samples = (uint64_t)image->columns * image->rows * image->components; /* numbers in libraries */
+    return 16 * raster + 32 * samples + 16 * header_bytes + (4 << 20);
 }
 
 enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export to, bool all_bits,

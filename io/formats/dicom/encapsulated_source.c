@@ -327,7 +327,8 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
     const size_t header = samples->scan->pixels.value;
     const uint64_t size = tsr_input_size(input), raster = tsr_frame_bits(image) / 8;
     /* the new header, and what a library takes for a frame's numbers */
-    const uint64_t more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements) + 16 * raster;
+    const uint64_t more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements) + raster +
+                          32 * (uint64_t)image->columns * image->rows * image->components;
     struct encapsulated_source *s = NULL;
     *source = NULL;
     enum tsr_status status = create(input, image, kind, more, &s, error);
