@@ -101,6 +101,8 @@ std::vector<unsigned char> samples_of(DcmDataset &dataset, unsigned long frames)
     } else {
         fail("it has no samples");
     }
+    const unsigned spare = static_cast<unsigned>(8 * bytes - pixels * planes * frames * allocated);
+    if (spare > 0) out[bytes - 1] = static_cast<unsigned char>(out[bytes - 1] & 0xff >> spare); /* after the last bit */
     if (planes == 1 || number_of(dataset, DCM_PlanarConfiguration, 0) == 0) return out;
     const std::vector<unsigned char> planar = out;
     const size_t each = allocated / 8;
