@@ -213,8 +213,9 @@ struct tsr_compress_options {
     enum tsr_loss loss;
     int64_t loss_value;
     enum tsr_verify verify;
-    bool allow_lossy; /* also images that are never coded with loss by accident: mammography and the like */
-    bool recode;      /* encapsulated DICOM: also where its streams will not come back byte for byte */
+    bool allow_lossy;  /* also images that are never coded with loss by accident: mammography and the like */
+    bool samples_only; /* encapsulated DICOM whose streams cannot come back byte for byte: its samples, which come back
+                          in a native file */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 
@@ -456,7 +457,7 @@ struct tsr_report {
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */
     uint64_t samples;
     bool lossless;
-    bool identical; /* the restored file is the original byte for byte */
+    bool identical;            /* the restored file is the original byte for byte */
     uint8_t original_hash[16]; /* XXH3-128 of the original, canonical; of a source with a raster, of its bytes */
     struct tsr_image image;
     struct tsr_coding coding;
@@ -497,6 +498,24 @@ TSR_API enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_
 TSR_API enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_data_source *source,
                                  struct tsr_report *report, struct tsr_error *error);
 
+/* What tsr_export writes: DICOM's transfer syntaxes 1.2.840.10008.1.2.1, .4.80, .4.70, .5, .4.90 and .4.201. */
+enum tsr_export {
+    TSR_EXPORT_NATIVE = 0,
+    TSR_EXPORT_JPEG_LS = 1,
+    TSR_EXPORT_JPEG_LOSSLESS = 2,
+    TSR_EXPORT_RLE = 3,
+    TSR_EXPORT_J2K = 4,
+    TSR_EXPORT_HTJ2K = 5
+};
+
+/* Writes the image of a .tsr of DICOM as a standard DICOM file (PS3.10) with the samples that the .tsr decodes to. What
+ * was written is read and decoded again, and compared with them, before the sink gets it. The SOP Instance UID stays.
+ * Errors: as tsr_restore; TSR_ERROR_USAGE also where there is no image of DICOM, or the transfer syntax cannot have it;
+ * TSR_ERROR_VERIFY (what was written does not decode to the samples). */
+TSR_API enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,
+                                   const struct tsr_data_sink *sink, enum tsr_export to, struct tsr_report *report,
+                                   struct tsr_error *error);
+
 /* ---- Series: several files in one ------------------------------------------------------------------------- */
 
 /* A file of a series and what it is called there: a path of names between single slashes, relative, without "." and
@@ -509,7 +528,7 @@ struct tsr_series_file {
 struct tsr_series_options {
     size_t size;
     const struct tsr_compress_options *compress; /* of all files; NULL: all defaults */
-    bool without_times; /* the files' times and permissions are not stored */
+    bool without_times;                          /* the files' times and permissions are not stored */
     /* NULL, or called after each step, by one thread at a time: steps of all files are 2 * count, one to write and one
      * to prove each. */
     void (*progress)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
@@ -661,6 +680,10 @@ TSR_API enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t m
                                            struct tsr_report *report, struct tsr_error *error);
 TSR_API enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t member, struct tsr_report *report,
                                         struct tsr_error *error);
+
+/* As tsr_export, of one member of a .tsr. */
+TSR_API enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
+                                          enum tsr_export to, struct tsr_report *report, struct tsr_error *error);
 
 /* ---- Sets: many files at once ----------------------------------------------------------------------------- */
 

@@ -7,7 +7,17 @@
 #include "app/tessera.h"
 #include "option_table.h"
 
-enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_VERIFY, VERB_INFO, VERB_COMPARE, VERB_SUMMARY, VERB_COUNT };
+enum verb {
+    VERB_COMPRESS,
+    VERB_DECOMPRESS,
+    VERB_EXPORT,
+    VERB_TEST,
+    VERB_VERIFY,
+    VERB_INFO,
+    VERB_COMPARE,
+    VERB_SUMMARY,
+    VERB_COUNT
+};
 
 enum update { UPDATE_OFF, UPDATE_BY_TIME, UPDATE_BY_HASH };
 enum progress_form { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
@@ -23,8 +33,10 @@ struct options {
     enum verb verb;
     const char *const *inputs;
     int input_count;
-    const char *output;     /* -o, or NULL */
-    const char *series;     /* compress: the one output of all inputs, or NULL */
+    const char *output; /* -o, or NULL */
+    const char *series; /* compress: the one output of all inputs, or NULL */
+    enum tsr_export to; /* export: the transfer syntax */
+    bool has_to;
     const char *member;     /* of series: a glob for the files that are wanted, NULL: all */
     const char *files_from; /* a file with names of inputs, "-" is stdin; or NULL */
     const char *manifest;   /* or NULL */
@@ -122,6 +134,14 @@ struct outcome {
  * options have allocated. */
 enum tsr_status parse_options(int argc, char **argv, struct options *options, bool *finished);
 void free_options(struct options *options);
+/* As --to has it. */
+static inline const char *export_word(enum tsr_export to)
+{
+    static const char *const words[] = {
+        [TSR_EXPORT_NATIVE] = "native", [TSR_EXPORT_JPEG_LS] = "jpeg-ls", [TSR_EXPORT_JPEG_LOSSLESS] = "jpeg-lossless",
+        [TSR_EXPORT_RLE] = "rle",       [TSR_EXPORT_J2K] = "j2k",         [TSR_EXPORT_HTJ2K] = "htj2k"};
+    return words[to];
+}
 const char *verb_name(enum verb verb);
 
 /* The row of an option as it is typed, with or without its value; NULL: it is none. */
@@ -250,6 +270,7 @@ const char *plural(size_t count);                              /* "s", or nothin
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);
 int decompress_verb(const struct options *options);
+int export_verb(const struct options *options);
 int test_verb(const struct options *options);
 int verify_verb(const struct options *options);
 int info_verb(const struct options *options);

@@ -15,19 +15,57 @@ static const char *damage_text(const struct tsr_info *info)
     return text;
 }
 
-static const char *promise(const struct tsr_info *info)
-{
-    if (info->identical) return "the original file, byte for byte";
-    return info->coding.lossy ? "a lossy image" : "pixels identical, file may differ";
-}
-
 /* Stored without samples, but smaller than it is. */
 static bool is_packed(const struct tsr_info *info)
 {
     return strcmp(info->restore, "packed") == 0;
 }
 
-static void print_text(const char *name, const struct tsr_info *info)
+/* Whether a DICOM file's transfer syntax is one of coded frames: PS3.6, table A-1. */
+static bool has_coded_frames(struct tsr_reader *reader, uint32_t member)
+{
+    enum { TRANSFER_SYNTAX = 0x00020010 };
+    static const char *const coded[] = {"1.2.840.10008.1.2.4.", "1.2.840.10008.1.2.5", "1.2.840.10008.1.2.1.98"};
+    struct tsr_metadata *metadata;
+    struct tsr_error ignored;
+    bool found = false;
+    if (tsr_read_header(reader, member, &metadata, &ignored) != TSR_OK) return false;
+    for (size_t i = 0; i < metadata->element_count && !found; i++) {
+        const struct tsr_element *const element = &metadata->elements[i];
+        if (element->tag != TRANSFER_SYNTAX || element->depth > 0 || !element->value) continue;
+        for (size_t k = 0; k < sizeof coded / sizeof coded[0]; k++)
+            found |= element->count >= strlen(coded[k]) && !memcmp(element->value, coded[k], strlen(coded[k]));
+    }
+    tsr_metadata_free(metadata);
+    return found;
+}
+
+/* What became of a DICOM file's coded frames; NULL: it has none. */
+static const char *encapsulated_word(struct tsr_reader *reader, uint32_t member, const struct tsr_info *info)
+{
+    if (info->kind != TSR_KIND_DICOM) return NULL;
+    if (strcmp(info->restore, "encapsulated") == 0) return "exact";
+    if (!info->verbatim) return info->identical || info->coding.lossy ? NULL : "samples alone";
+    if (!has_coded_frames(reader, member)) return NULL;
+    return is_packed(info) ? "exact" : "as it is";
+}
+
+static const char *encapsulated_text(const char *word, const struct tsr_info *info)
+{
+    return strcmp(word, "as it is") == 0        ? "they are stored"
+           : strcmp(word, "samples alone") == 0 ? "a native file comes back"
+           : info->verbatim                     ? "they come back, and were packed without being decoded"
+                                                : "they come back, made again from their samples";
+}
+
+static const char *promise(const struct tsr_info *info)
+{
+    if (info->identical) return "the original file, byte for byte";
+    return info->coding.lossy ? "a lossy image" : "pixels identical, file may differ";
+}
+
+/* coded: encapsulated_word. */
+static void print_text(const char *name, const char *coded, const struct tsr_info *info)
 {
     const struct tsr_image *i = &info->image;
     char original[HASH_TEXT], samples[HASH_TEXT];
@@ -39,6 +77,7 @@ static void print_text(const char *name, const struct tsr_info *info)
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
     printf("  restores   %s (%s)\n", promise(info), info->restore);
+    if (coded) printf("  streams    %s: %s\n", coded, encapsulated_text(coded, info));
     if (info->verbatim) {
         printf("  %-9s  %s\n", is_packed(info) ? "packed" : "verbatim", shown(info->reason));
     } else {
@@ -58,8 +97,8 @@ static void print_text(const char *name, const struct tsr_info *info)
     if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
 
-/* member: the file's name in a series, or NULL. */
-static void print_json(const char *name, const char *member, const struct tsr_info *info)
+/* member: the file's name in a series, or NULL. coded: encapsulated_word. */
+static void print_json(const char *name, const char *member, const char *coded, const struct tsr_info *info)
 {
     const struct tsr_image *i = &info->image;
     char hash[HASH_TEXT];
@@ -70,6 +109,7 @@ static void print_json(const char *name, const char *member, const struct tsr_in
     cJSON_AddStringToObject(o, "kind", tsr_kind_name(info->kind));
     cJSON_AddStringToObject(o, "restore", info->restore);
     cJSON_AddBoolToObject(o, "identical", info->identical);
+    if (coded) cJSON_AddStringToObject(o, "encapsulated", coded);
     cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
     cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
     write_hash(info->original_hash, hash);
@@ -140,12 +180,13 @@ static void print_series_json(const char *name, const struct tsr_info *info)
 }
 
 /* A line for each file of a series, or all that is known of it with -v and where it is the one that is wanted. */
-static void print_member_text(const char *name, const char *member, const struct tsr_info *info, bool in_full)
+static void print_member_text(const char *name, const char *member, const char *coded, const struct tsr_info *info,
+                              bool in_full)
 {
     char title[512];
     if (in_full) {
         snprintf(title, sizeof title, "%.250s: %.250s", name, member);
-        print_text(title, info);
+        print_text(title, coded, info);
         return;
     }
     printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
@@ -179,9 +220,10 @@ static enum tsr_status print_series(const struct options *options, const char *p
             say_error(error);
             status = TSR_ERROR_PARTIAL;
         } else if (options->json) {
-            print_json(path, name, &info);
+            print_json(path, name, encapsulated_word(series, k, &info), &info);
         } else {
-            print_member_text(path, name, &info, options->member || options->verbosity > 0);
+            print_member_text(path, name, encapsulated_word(series, k, &info), &info,
+                              options->member || options->verbosity > 0);
         }
         error->offset = TSR_NO_OFFSET;
     }
@@ -209,10 +251,11 @@ static enum tsr_status print_content(const struct options *options, const char *
     }
     if (options->member)
         return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and --member names a file of a series", path);
+    const char *const coded = encapsulated_word(reader, 0, &info);
     if (options->json)
-        print_json(path, NULL, &info);
+        print_json(path, NULL, coded, &info);
     else
-        print_text(path, &info);
+        print_text(path, coded, &info);
     return check_damage(path, &info, error);
 }
 

@@ -17,6 +17,8 @@ static const struct {
     [VERB_COMPRESS] = {"compress", "IN... [-o OUT]",
                        "compress images and prove that they come back; without loss unless told otherwise"},
     [VERB_DECOMPRESS] = {"decompress", "IN.tsr... [-o OUT]", "restore the original files"},
+    [VERB_EXPORT] = {"export", "IN.tsr... --to SYNTAX [-o OUT]",
+                     "write standard DICOM files with the same samples, which other programs read"},
     [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
     [VERB_VERIFY] = {"verify", "ORIGINALS ARCHIVE", "compare every restored byte with the originals; write nothing"},
     [VERB_INFO] = {"info", "IN.tsr...", "say what is inside, without decoding"},
@@ -28,12 +30,13 @@ static const struct {
 enum {
     ON_COMPRESS = 1 << VERB_COMPRESS,
     ON_DECOMPRESS = 1 << VERB_DECOMPRESS,
+    ON_EXPORT = 1 << VERB_EXPORT,
     ON_TEST = 1 << VERB_TEST,
     ON_VERIFY = 1 << VERB_VERIFY,
     ON_INFO = 1 << VERB_INFO,
     ON_COMPARE = 1 << VERB_COMPARE,
     ON_SUMMARY = 1 << VERB_SUMMARY,
-    ON_WORK = ON_COMPRESS | ON_DECOMPRESS | ON_TEST | ON_VERIFY,
+    ON_WORK = ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT | ON_TEST | ON_VERIFY,
     ON_FILES = ON_WORK | ON_INFO | ON_COMPARE,
     ON_ALL = (1 << VERB_COUNT) - 1
 };
@@ -49,8 +52,9 @@ enum {
     LONG_MAX_ERROR,
     LONG_VERIFY,
     LONG_ALLOW_LOSSY,
-    LONG_RECODE,
+    LONG_SAMPLES_ONLY,
     LONG_ENGINE,
+    LONG_TO,
     LONG_GPU,
     LONG_GPU_MEMORY,
     LONG_SERIES,
@@ -76,10 +80,11 @@ enum {
 };
 
 static const struct option_row table[] = {
-    {'o', "output", "OUT", ON_COMPRESS | ON_DECOMPRESS,
+    {LONG_TO, "to", "SYNTAX", ON_EXPORT, "native, jpeg-ls, jpeg-lossless, rle, j2k or htj2k, all without loss"},
+    {'o', "output", "OUT", ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT,
      "output: a file, a folder, or - for stdout; default: beside each input"},
     {'r', "recursive", NULL, ON_FILES & ~ON_VERIFY, "take what is in folders; OUT mirrors them"},
-    {LONG_FLAT, "flat", NULL, ON_COMPRESS | ON_DECOMPRESS, "all outputs in OUT itself, without folders"},
+    {LONG_FLAT, "flat", NULL, ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT, "all outputs in OUT itself, without folders"},
     {'L', "dereference", NULL, ON_FILES, "follow symbolic links in folders"},
     {LONG_FILES_FROM, "files-from", "FILE", ON_FILES & ~ON_VERIFY, "names of inputs, one a line; - is stdin"},
     {LONG_FILES_FROM, "files-from", "FILE", ON_SUMMARY, "names of all files that the runs had to do"},
@@ -108,8 +113,9 @@ static const struct option_row table[] = {
     {LONG_NO_TIMES, "no-times", NULL, ON_COMPRESS, "of a series, store no times and permissions"},
     {LONG_SKIP_UNREADABLE, "skip-unreadable", NULL, ON_COMPRESS,
      "make a series without the inputs that cannot be read"},
-    {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_TEST | ON_INFO, "of series, only the files of this name"},
-    {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS, "overwrite outputs that exist"},
+    {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_EXPORT | ON_TEST | ON_INFO,
+     "of series, only the files of this name"},
+    {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT, "overwrite outputs that exist"},
     {'f', "force", NULL, ON_TEST | ON_VERIFY | ON_COMPARE, "overwrite a report's file that is no report of tessera"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
@@ -123,7 +129,8 @@ static const struct option_row table[] = {
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
     {LONG_VERIFY, "verify", "cpu|cuda|none", ON_COMPRESS,
      "what decodes the finished file to prove it; default: cpu. none proves nothing"},
-    {LONG_RECODE, "recode", NULL, ON_COMPRESS, "recode RLE and JPEG lossless in DICOM also where the file will differ"},
+    {LONG_SAMPLES_ONLY, "samples-only", NULL, ON_COMPRESS,
+     "keep the samples alone of compressed DICOM that cannot come back as the same file"},
     {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_WORK,
      "what computes, with the same bytes; default: auto, the GPU where it helps"},
     {LONG_GPU, "gpu", "N,N,...", ON_WORK, "these GPUs and no others, counted from 0; default: all that can be used"},
@@ -278,6 +285,17 @@ static int find_word(const char *text, const char *const *words, int count)
     for (int i = 0; i < count; i++)
         if (strcmp(text, words[i]) == 0) return i;
     return -1;
+}
+
+static enum tsr_status parse_export(const char *text, struct options *o)
+{
+    int found = 0;
+    while (found <= TSR_EXPORT_HTJ2K && strcmp(text, export_word((enum tsr_export)found)) != 0) found++;
+    if (found > TSR_EXPORT_HTJ2K)
+        return usage("--to wants native, jpeg-ls, jpeg-lossless, rle, j2k or htj2k, not '%s'", text);
+    o->to = (enum tsr_export)found;
+    o->has_to = true;
+    return TSR_OK;
 }
 
 static enum tsr_status parse_engine(const char *text, struct options *o)
@@ -522,11 +540,13 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case LONG_ALLOW_LOSSY:
         o->compress.allow_lossy = true;
         return TSR_OK;
-    case LONG_RECODE:
-        o->compress.recode = true;
+    case LONG_SAMPLES_ONLY:
+        o->compress.samples_only = true;
         return TSR_OK;
     case LONG_ENGINE:
         return parse_engine(optarg, o);
+    case LONG_TO:
+        return parse_export(optarg, o);
     case LONG_GPU:
         return parse_gpus(optarg, o);
     case LONG_GPU_MEMORY:
@@ -573,6 +593,8 @@ static enum tsr_status settle_set(const struct options *o)
                      o->manifest);
     if (o->manifest && !TSR_WITH_OPENSSL)
         return usage("%s", "--manifest needs SHA-256: this program was built without OpenSSL");
+    if (o->verb == VERB_EXPORT && !o->has_to)
+        return usage("%s", "export wants --to native, jpeg-ls, jpeg-lossless, rle, j2k or htj2k");
     if (to_stdout && o->json) return usage("%s", "--json writes to stdout, as -o - does: name a file with -o");
     if (to_stdout && isatty(STDOUT_FILENO))
         return usage("%s", "stdout is a terminal: redirect it, or name a file with -o");
@@ -729,7 +751,8 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     o->inputs = (const char *const *)argv + 1 + optind;
     o->input_count = argc - 1 - optind;
     const bool is_pipe = o->input_count == 1 && strcmp(o->inputs[0], "-") == 0;
-    if (is_pipe && !o->output && !o->series && (o->verb == VERB_COMPRESS || o->verb == VERB_DECOMPRESS))
+    if (is_pipe && !o->output && !o->series &&
+        (o->verb == VERB_COMPRESS || o->verb == VERB_DECOMPRESS || o->verb == VERB_EXPORT))
         o->output = "-";
     const enum tsr_status settled = settle_options(o, &given);
     if (settled != TSR_OK) return settled;

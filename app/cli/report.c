@@ -130,6 +130,7 @@ static void print_file_line(const struct options *options, const struct task *ta
              tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
     print_loss(options, r);
     if (r->tries > 0) talk(", found in %d tries", r->tries);
+    if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to));
     if (options->verb == VERB_DECOMPRESS && !r->identical)
         talk("  %s", r->lossless ? "same samples, new file" : "lossy");
     if (r->verbatim)

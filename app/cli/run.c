@@ -112,7 +112,8 @@ static void fail_outcome(struct running *r, struct outcome *outcome, const struc
  * originals may go. */
 static void sync_outputs(struct running *r, size_t first, size_t end)
 {
-    if (r->options->verb != VERB_COMPRESS && r->options->verb != VERB_DECOMPRESS) return;
+    const enum verb verb = r->options->verb;
+    if (verb != VERB_COMPRESS && verb != VERB_DECOMPRESS && verb != VERB_EXPORT) return;
     if (r->sync_status == TSR_OK) r->sync_status = tsr_sync_folders(&r->sync_error);
     for (size_t i = first; i < end; i++) {
         struct outcome *const outcome = r->outcomes[i];

@@ -412,6 +412,11 @@ static void print_lines(const struct options *options, const struct task_list *l
         print_kinds();
         print_losses();
         break;
+    case VERB_EXPORT:
+        talk("%zu file%s exported to %s, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),
+             export_word(options->to), (unsigned long long)t->bytes_in, (unsigned long long)t->bytes_out, wall_s);
+        print_losses();
+        break;
     case VERB_VERIFY:
         talk("%zu file%s compared with the originals, %.1f s\n", t->done, plural(t->done), wall_s);
         talk("  %swhat comes back: ", t->failed == 0 && list->skipped_count == 0 ? "all proven; " : "");

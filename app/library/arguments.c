@@ -38,6 +38,12 @@ enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *
     return tsr_check_sized(*report, sizeof **report, "report", error);
 }
 
+enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error)
+{
+    if ((int)to >= TSR_EXPORT_NATIVE && to <= TSR_EXPORT_HTJ2K) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_USAGE, "export %d is not known", (int)to);
+}
+
 /* ---- Options of compression ------------------------------------------------------------------------------- */
 
 static enum tsr_status fail_loss(const struct tsr_compress_options *options, const char *what, struct tsr_error *error)
@@ -99,7 +105,7 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
     TSR_TRY(want_loss(options, wanted, error));
     wanted->verify = options->verify;
     wanted->allow_lossy = options->allow_lossy;
-    wanted->recode = options->recode;
+    wanted->samples_only = options->samples_only;
     return TSR_OK;
 }
 

@@ -14,8 +14,8 @@ struct tsr_wanted {
     enum tsr_target target; /* NONE: the coding says all */
     uint64_t target_value;
     enum tsr_verify verify;
-    bool allow_lossy, recode;
-    bool keeps_origin; /* of a series: the files' times and permissions are stored */
+    bool allow_lossy, samples_only;
+    bool keeps_origin;              /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster; /* as of struct tsr_data_source */
 };
 
@@ -34,6 +34,8 @@ enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_erro
 
 /* A report that the caller may leave out: own, which then stands for it. TSR_ERROR_USAGE if its size is wrong. */
 enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *own, struct tsr_error *error);
+
+enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error);
 
 /* An input of a source that was checked; and an output for a sink, of a path is_private as tsr_output_create has it. */
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,

@@ -23,7 +23,7 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     TSR_TRY(tsr_resolve_coding(coding, error));
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
-        snprintf(report->reason, sizeof report->reason, "recoded: the same samples come back in a native file");
+        snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
     if (!coding->lossy) return TSR_OK;
     const char *exact = source->only_lossless                                   ? source->only_lossless
                         : image->exact_only                                     ? "palette indices"
@@ -144,8 +144,10 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
                                        const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                        struct tsr_report *report, struct tsr_error *error)
 {
-    struct tsr_source_options source_options = {
-        .packs = true, .recode = wanted->recode, .may_lose = wanted->coding.lossy, .raster = wanted->raster};
+    struct tsr_source_options source_options = {.packs = true,
+                                                .samples_only = wanted->samples_only,
+                                                .may_lose = wanted->coding.lossy,
+                                                .raster = wanted->raster};
     const struct tsr_output_mark start = tsr_output_mark(output);
     char reason[sizeof report->reason];
     for (;;) {

@@ -11,6 +11,7 @@ struct decoding {
     struct tsr_container_reader *reader;
     const struct tsr_header *header;
     struct tsr_restorer *restorer;
+    bool exports; /* to a file that is not the restored one */
     uint32_t batch;
     struct tsr_decode_job *jobs;
     const char *engine_name, *fallback; /* as in struct tsr_decoded */
@@ -32,11 +33,11 @@ struct decoding {
     struct tsr_error *error;
 };
 
-/* The proof of files that are not the original, lossy or recoded, is of their parts; that the file is these parts shows
- * in putting them together twice. */
-static bool puts_together_twice(const struct tsr_header *header)
+/* The proof of files that are not the original, lossy or of samples alone, is of their parts; that the file is these
+ * parts shows in putting them together twice. */
+static bool puts_together_twice(const struct decoding *d)
 {
-    return header->restore == TSR_RESTORE_SPLICE && !header->exact;
+    return d->header->restore == TSR_RESTORE_SPLICE && !d->header->exact && !d->exports;
 }
 
 static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
@@ -48,7 +49,7 @@ static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct 
         TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
         if (size == 0) return TSR_OK;
         if (!d->header->exact) tsr_parts_add_blob(&d->parts, blob, bytes, size);
-        if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, bytes, size);
+        if (puts_together_twice(d)) tsr_hasher_add(&d->spliced, bytes, size);
         TSR_TRY(tsr_restore_blob(d->restorer, blob, bytes, size, error));
     }
 }
@@ -135,7 +136,7 @@ static void take(void *context, const uint8_t *bytes, size_t size)
     struct decoding *const d = context;
     if (d->take_status != TSR_OK) return;
     tsr_hasher_add(&d->frame, bytes, size);
-    if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, bytes, size);
+    if (puts_together_twice(d)) tsr_hasher_add(&d->spliced, bytes, size);
     const double start = tsr_seconds();
     d->take_status = tsr_restore_piece(d->restorer, bytes, size, d->error);
     d->write_s += tsr_seconds() - start;
@@ -189,7 +190,7 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
         if (job->fallback) d->fallback = job->fallback;
         if (by_pieces) return take_rest(d);
         tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
-        if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
+        if (puts_together_twice(d)) tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
         const double restoring = tsr_seconds();
         TSR_TRY(tsr_restore_frame(d->restorer, d->jobs[i].raster, error));
         d->write_s += tsr_seconds() - restoring;
@@ -249,24 +250,27 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_ima
 
 static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)
 {
-    if (!puts_together_twice(d->header)) return TSR_OK;
+    if (!puts_together_twice(d)) return TSR_OK;
     const struct tsr_hash128 wanted = tsr_hasher_result128(&d->spliced), found = tsr_output_hash(output);
     return tsr_hash128_equal(&wanted, &found)
                ? TSR_OK
                : tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not what was decoded");
 }
 
-enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
-                           struct tsr_decoded *decoded, struct tsr_error *error)
+/* output: of the restored file; else exporter is not NULL. */
+static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
+                              struct tsr_exporter *exporter, struct tsr_decoded *decoded, struct tsr_error *error)
 {
     struct decoding d = {0};
     d.engine = engine;
+    d.exports = exporter != NULL;
     d.reader = reader;
     d.header = tsr_container_header(reader);
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);
     tsr_parts_begin(&d.parts);
-    enum tsr_status status = tsr_restorer_create(d.header, output, &d.restorer, error);
+    enum tsr_status status = exporter ? tsr_restorer_to_exporter(d.header, exporter, &d.restorer, error)
+                                      : tsr_restorer_create(d.header, output, &d.restorer, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK) status = decode_frames(&d, error);
@@ -288,6 +292,19 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     free(d.tiles);
     engine->ops->give_workspace(engine, d.workspace);
     return status;
+}
+
+enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
+                           struct tsr_decoded *decoded, struct tsr_error *error)
+{
+    return decode(engine, reader, output, NULL, decoded, error);
+}
+
+enum tsr_status tsr_decode_to_exporter(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                       struct tsr_exporter *exporter, struct tsr_decoded *decoded,
+                                       struct tsr_error *error)
+{
+    return decode(engine, reader, NULL, exporter, decoded, error);
 }
 
 enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,

@@ -81,6 +81,12 @@ struct tsr_decoded {
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
                            struct tsr_decoded *decoded, struct tsr_error *error);
 
+/* The same to an exporter (io/formats/dicom/dicom_export.h). */
+struct tsr_exporter;
+enum tsr_status tsr_decode_to_exporter(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                       struct tsr_exporter *exporter, struct tsr_decoded *decoded,
+                                       struct tsr_error *error);
+
 /* TSR_ERROR_CORRUPT where the sections of a frame are longer or more than its samples can need. */
 enum tsr_status tsr_check_frame_sections(const struct tsr_container_reader *reader, uint32_t frame,
                                          struct tsr_error *error);

@@ -172,7 +172,7 @@ static enum tsr_status choose(const struct tsr_reader *r, struct tsr_container_r
 
 enum tsr_status tsr_reader_choose(struct tsr_reader *r, uint32_t member, struct tsr_error *error)
 {
-    const struct tsr_source_options options = {.recode = true};
+    const struct tsr_source_options options = {.samples_only = true};
     TSR_TRY(check_member(r, member, error));
     if (r->chosen == member) return TSR_OK;
     forget_member(r);
@@ -430,4 +430,41 @@ enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t member, stru
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     return check_and_restore(reader, member, NULL, report, error);
+}
+
+/* ---- Members exported ------------------------------------------------------------------------------------- */
+
+static enum tsr_status export_member(struct tsr_reader *r, uint32_t member, const struct tsr_data_sink *sink,
+                                     enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_container_reader *container = NULL;
+    struct tsr_account account;
+    const char *const name = tsr_reader_name(r, member);
+    enum tsr_status status = open_member(r, member, &input, &container, error);
+    tsr_account_open(&account, r->engine, input, false);
+    if (status == TSR_OK)
+        status = tsr_export_file(r->engine, input, container, &account,
+                                 name && name[0] ? name : tsr_source_name(&r->source), sink, to, report, error);
+    tsr_container_close(container);
+    tsr_input_close(input);
+    tsr_account_close(&account);
+    return status;
+}
+
+enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
+                                  enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    struct tsr_report own;
+    if (!error) error = &ignored;
+    TSR_TRY(tsr_check_pointer(reader, "reader", error));
+    TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_export(to, error));
+    TSR_TRY(tsr_check_report(&report, &own, error));
+    TSR_TRY(check_member(reader, member, error));
+    if (reader->content == TSR_CONTENT_ORIGINAL)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", tsr_source_name(&reader->source));
+    tsr_clear_report(report);
+    return export_member(reader, member, sink, to, report, error);
 }

@@ -155,6 +155,10 @@ static void put_streams(FILE *f, const struct sums *sums)
     if (sums->decoded < sums->encapsulated)
         fprintf(f, "%s %s of them are not decoded by this build", sums->decoded > 0 ? ";" : ":",
                 text_count(number, sums->encapsulated - sums->decoded));
+    fprintf(f,
+            ". %zu exact: they come back as the same file; %zu samples alone: with --samples-only, as a native file; "
+            "%zu as they are",
+            sums->exact, sums->samples_alone, sums->as_they_are);
     fputs(".</p>\n", f);
 }
 

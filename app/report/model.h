@@ -75,6 +75,8 @@ struct report_image {
     uint64_t stream_bytes;  /* of encapsulated pixel data, all frames; 0: none */
     uint64_t sample_bytes;  /* Tessera's bytes of all its samples alone, where stream_bytes > 0 */
     uint64_t own_png_bytes; /* of the user's own file, if that is a PNG; else 0 */
+    const char
+        *encapsulated; /* what becomes of coded frames: "exact", "samples alone", "as it is"; NULL: none. Static */
     enum file_proof proof;
     char reason[160];    /* why it is stored as it is, not identical, failed or not compared; else empty */
     bool is_stored;      /* verbatim */

@@ -76,6 +76,11 @@ static void sum_common(struct sums *sums)
 static void sum_streams(struct sums *sums, const struct report_image *image)
 {
     sums->encapsulated += image->stream_bytes > 0;
+    if (image->stream_bytes > 0 && image->encapsulated) {
+        sums->exact += strcmp(image->encapsulated, "exact") == 0;
+        sums->samples_alone += strcmp(image->encapsulated, "samples alone") == 0;
+        sums->as_they_are += strcmp(image->encapsulated, "as it is") == 0;
+    }
     if (image->stream_bytes == 0 || image->sample_bytes == 0) return;
     sums->decoded++;
     sums->stream_bytes += image->stream_bytes;

@@ -10,6 +10,10 @@
 #include "io/container/section.h"
 #include "io/formats/streams/gzip.h"
 #include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/streams/stream.h"
+#if TSR_WITH_DCMTK
+#include "io/formats/dicom/dicom_export.h"
+#endif
 
 enum { CHUNK = 1 << 14 };
 
@@ -28,6 +32,7 @@ struct tsr_restorer {
     struct tsr_bytes stream; /* of a frame or a file, or IDAT chunks */
     uint32_t frames_done;
     struct tsr_unpacker *unpacker; /* of a packed file; else NULL */
+    struct tsr_exporter *exporter; /* takes all in place of the output; else NULL */
 };
 
 uint64_t tsr_restoring_memory(const struct tsr_header *header, uint64_t original_size)
@@ -128,6 +133,16 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
         return status;
     }
     *restorer = r;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_restorer_to_exporter(const struct tsr_header *header, struct tsr_exporter *exporter,
+                                         struct tsr_restorer **restorer, struct tsr_error *error)
+{
+    struct tsr_restorer *r = *restorer = calloc(1, sizeof *r);
+    if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to export");
+    r->header = *header;
+    r->exporter = exporter;
     return TSR_OK;
 }
 
@@ -251,6 +266,9 @@ static enum tsr_status put_bits(struct tsr_restorer *r, const uint8_t *raster, s
 enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_image *image = &r->header.image;
+#if TSR_WITH_DCMTK
+    if (r->exporter) return tsr_exporter_put_frame(r->exporter, raster, error);
+#endif
     if (r->header.restore == TSR_RESTORE_PNG) return put_idat(r, raster, error);
     if (r->header.restore == TSR_RESTORE_ENCAPSULATED) return put_encapsulated(r, raster, error);
     if (image->bits_allocated == 1) return put_bits(r, raster, error);
@@ -259,7 +277,7 @@ enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster,
 
 bool tsr_restores_pieces(const struct tsr_restorer *r)
 {
-    return r->header.restore != TSR_RESTORE_PNG && r->header.restore != TSR_RESTORE_ENCAPSULATED &&
+    return !r->exporter && r->header.restore != TSR_RESTORE_PNG && r->header.restore != TSR_RESTORE_ENCAPSULATED &&
            r->header.image.bits_allocated > 1;
 }
 
@@ -282,6 +300,9 @@ enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, con
 {
     if (blob != TSR_BLOB_PREFIX && !tsr_has_frames(&r->header))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a file without frames has a suffix or residues");
+#if TSR_WITH_DCMTK
+    if (r->exporter) return tsr_exporter_put_blob(r->exporter, blob, bytes, size, error);
+#endif
     if (r->unpacker) return tsr_unpacker_put(r->unpacker, bytes, size, error);
     if (blob == TSR_BLOB_RESIDUES) return keep_residues(r, bytes, size, error);
     if (blob == TSR_BLOB_SUFFIX) TSR_TRY(put_waiting(r, error));
@@ -322,6 +343,9 @@ static enum tsr_status put_deflated(struct tsr_restorer *r, struct tsr_error *er
 
 enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 {
+#if TSR_WITH_DCMTK
+    if (r->exporter) return tsr_exporter_end(r->exporter, error);
+#endif
     TSR_TRY(put_waiting(r, error));
     if (r->unpacker) TSR_TRY(tsr_unpacker_end(r->unpacker, error));
     if (r->header.restore == TSR_RESTORE_GZIPPED) TSR_TRY(put_gzip(r, error));

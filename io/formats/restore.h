@@ -13,6 +13,11 @@ uint64_t tsr_gzipped_bytes(const struct tsr_header *header);
  * lacks a library that such files need), TSR_ERROR_CORRUPT (the header's parameters are not valid). */
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
                                     struct tsr_restorer **restorer, struct tsr_error *error);
+
+/* The same, but blobs and rasters go to an exporter (dicom/dicom_export.h), which makes another file of them. */
+struct tsr_exporter;
+enum tsr_status tsr_restorer_to_exporter(const struct tsr_header *header, struct tsr_exporter *exporter,
+                                         struct tsr_restorer **restorer, struct tsr_error *error);
 void tsr_restorer_free(struct tsr_restorer *restorer);
 
 /* Bytes of memory that restoring takes, beside decoding and the output: at most. original_size: bytes of what is

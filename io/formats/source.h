@@ -38,9 +38,9 @@ struct tsr_source {
 struct tsr_source_options {
     bool verbatim; /* the content is not read: reason says why */
     const char *reason;
-    bool packs;    /* what must be stored as it is may be packed: FORMAT.md 4.11 */
-    bool recode;   /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */
-    bool may_lose; /* the image may be coded with loss: claims the memory for that, too */
+    bool packs;        /* what must be stored as it is may be packed: FORMAT.md 4.11 */
+    bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */
+    bool may_lose;     /* the image may be coded with loss: claims the memory for that, too */
     const struct tsr_image *raster; /* the input is a raster of this image; NULL: a file */
 };
 

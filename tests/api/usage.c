@@ -228,6 +228,8 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_read_original(reader, 0, 0, bytes, 8, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_restore_member(reader, 0, NULL, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_test_member(reader, 1, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_export_member(reader, 0, NULL, TSR_EXPORT_RLE, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_export_member(NULL, 0, NULL, TSR_EXPORT_RLE, NULL, &error));
     CHECK(tsr_read_frame(reader, 0, 9, bytes, 8, NULL) == TSR_ERROR_USAGE, "without an error");
     tsr_close(reader);
     tsr_metadata_free(NULL);

@@ -11,7 +11,7 @@
 static enum tsr_status encode(struct tsr_engine *engine, const char *in, const char *out,
                               const struct tsr_coding *coding, struct tsr_error *error)
 {
-    const struct tsr_source_options source_options = {.recode = true};
+    const struct tsr_source_options source_options = {.samples_only = true};
     const struct tsr_output_options output_options = {.overwrite = true};
     struct tsr_input *input = NULL;
     struct tsr_output *output = NULL;

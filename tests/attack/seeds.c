@@ -167,7 +167,7 @@ static struct tsr_compress_options options_of(const struct way *way, bool lossy)
     const bool is_transform = way->path == TSR_PATH_TRANSFORM;
     options.path = way->path;
     options.coder = way->coder;
-    options.recode = options.allow_lossy = true;
+    options.samples_only = options.allow_lossy = true;
     options.loss = !lossy ? TSR_LOSSLESS : is_transform ? TSR_LOSS_QP : TSR_LOSS_MAX_ERROR;
     options.loss_value = !lossy ? 0 : is_transform ? 20 * TSR_QP_UNIT : 2;
     return options;

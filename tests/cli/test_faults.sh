@@ -68,13 +68,27 @@ says 'the restored PNG has other pixels'
 [ -f back ] && bad "a wrong file was restored"
 unset TESSERA_FAULT
 rm -f back wrong.tsr
-# Restored files that are not the original, lossy or recoded ones, are made twice to verify them.
+# Restored files that are not the original, lossy ones or of samples alone, are made twice to verify them.
 export TESSERA_FAULT=restorer
 for file in a.pgm b.ppm c.png $dicom; do
     refuses 60 'does not decode' "$FAULTY" compress --qp 20 $file -o out.tsr
 done
-[ -z "$dicom" ] || refuses 60 'does not decode' "$FAULTY" compress --recode "$DATA/dicom/forms/rle_16bit.dcm" -o out.tsr
+[ -z "$dicom" ] || refuses 60 'does not decode' "$FAULTY" compress --samples-only "$DATA/dicom/forms/rle_16bit.dcm" -o out.tsr
 unset TESSERA_FAULT
+# An exported file is decoded again: a wrong sample or a wrong byte, in each transfer syntax.
+if [ -n "$dicom" ]; then
+    run 0 "$TESSERA" compress -q $dicom -o right.tsr
+    for to in native jpeg-ls jpeg-lossless rle j2k htj2k; do
+        "$TESSERA" export -q right.tsr --to $to -o right.dcm 2>"$err" || { grep -q 'this build has no' "$err" && continue; }
+        rm -f right.dcm
+        export TESSERA_FAULT=restorer
+        refuses 60 'the exported file does not decode to the samples: ' "$FAULTY" export right.tsr --to $to -o out.dcm
+        export TESSERA_FAULT=disk TESSERA_FAULT_AT=-5000
+        refuses 60 'the exported file does not decode to the samples: ' "$FAULTY" export right.tsr --to $to -o out.dcm
+        unset TESSERA_FAULT TESSERA_FAULT_AT
+    done
+    rm right.tsr
+fi
 # A wrong byte anywhere in the file: signature, header, tiles, proof, index, copies, footer.
 for file in a.pgm c.png $dicom e.bin; do
     for TESSERA_FAULT_AT in 0 5 10 40 1000 -200 -100 -60 -30 -20 -1; do

@@ -35,6 +35,11 @@ lines 0 "$TESSERA" info --json -r made lossy s.tsr
 lines 0 "$TESSERA" test --json -r made s.tsr
 lines 0 "$TESSERA" decompress --json -r made -o back
 lines 0 "$TESSERA" decompress --json s.tsr -o back2
+lines 0 "$TESSERA" export --json --member '*.dcm' s.tsr --to rle -o rle.dcm
+lines 0 "$TESSERA" compress --json rle.dcm
+lines 0 "$TESSERA" info --json rle.dcm.tsr
+lines 0 "$TESSERA" compare --json rle.dcm
+rm rle.dcm rle.dcm.tsr
 lines 75 "$TESSERA" verify --json set made # a link has no .tsr
 lines 0 "$TESSERA" compare --json -r set
 cp -R set gone

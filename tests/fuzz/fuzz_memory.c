@@ -157,7 +157,7 @@ static struct tsr_buffer compress(const struct tsr_data_source *source, struct f
         options.loss_value = options.path ? 20 * TSR_QP_UNIT : 2;
         options.allow_lossy = true;
     }
-    options.recode = fuzz_below(random, 2);
+    options.samples_only = fuzz_below(random, 2);
     const enum tsr_status status = tsr_compress(fuzz_engine(1), source, &sink, &options, NULL, &error);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_LIMIT, "compress: %s, %s", tsr_status_name(status), error.text);
     return tsr;

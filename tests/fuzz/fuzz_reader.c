@@ -16,7 +16,7 @@ static struct tsr_compress_options options_of(uint8_t choice)
         options.loss_value = (choice >> 4) * 24;
     }
     options.allow_lossy = choice & 8;
-    options.recode = choice & 128;
+    options.samples_only = choice & 128;
     return options;
 }
 

@@ -109,7 +109,7 @@ static int64_t count_bytes(void *context, const void *bytes, size_t count)
 }
 
 static enum tsr_status compress_whole(struct tsr_engine *engine, const struct options *options, const char *path,
-                                      bool recodes, struct tsr_report *report, struct tsr_error *error)
+                                      bool samples_only, struct tsr_report *report, struct tsr_error *error)
 {
     const struct tsr_data_source source = tsr_from_path(path);
     uint64_t bytes = 0;
@@ -117,7 +117,7 @@ static enum tsr_status compress_whole(struct tsr_engine *engine, const struct op
     struct tsr_compress_options whole = TSR_COMPRESS_OPTIONS;
     whole.effort = options->compress.effort;
     whole.coder = options->compress.coder;
-    whole.recode = recodes;
+    whole.samples_only = samples_only;
     sink.temporary = temporary_folder();
     return tsr_compress(engine, &source, &sink, &whole, report, error);
 }
@@ -136,13 +136,13 @@ static void measure_whole(struct tsr_engine *engine, const struct options *optio
     image->is_stored = report.verbatim;
     image->proof = !report.verified ? PROOF_NONE : report.identical ? PROOF_SAME_FILE : PROOF_SAME_SAMPLES;
     snprintf(image->reason, sizeof image->reason, "%.150s", report.reason);
-    if (!report.verbatim && !report.identical && !report.reason[0])
-        snprintf(image->reason, sizeof image->reason, "its stream is made again by another encoder");
     if (!fields->is_encapsulated) return;
     image->stream_bytes = report.bytes_in > fields->header_bytes ? report.bytes_in - fields->header_bytes : 0;
-    struct tsr_report recoded = TSR_REPORT;
-    if (compress_whole(engine, options, path, true, &recoded, &error) == TSR_OK && !recoded.verbatim)
-        image->sample_bytes = recoded.payload_bytes;
+    image->encapsulated = report.verbatim && !report.packed ? "as it is" : "exact";
+    struct tsr_report samples = TSR_REPORT;
+    if (compress_whole(engine, options, path, true, &samples, &error) != TSR_OK || samples.verbatim) return;
+    image->sample_bytes = samples.payload_bytes;
+    if (!samples.identical) image->encapsulated = "samples alone";
 }
 
 /* ---- One file --------------------------------------------------------------------------------------------- */

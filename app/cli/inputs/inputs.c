@@ -28,7 +28,7 @@ char *join(const char *folder, const char *name)
 
 bool writes(const struct options *options)
 {
-    return options->verb == VERB_COMPRESS || options->verb == VERB_DECOMPRESS;
+    return options->verb == VERB_COMPRESS || options->verb == VERB_DECOMPRESS || options->verb == VERB_EXPORT;
 }
 
 bool is_same_file(const char *path, const char *other)
@@ -126,11 +126,15 @@ static char *original_name(const struct options *options, const char *name)
     return asprintf(&result, "%s.restored", name) < 0 ? NULL : result;
 }
 
-/* The output of an original's place. */
-static char *output_name(const struct options *options, const char *original)
+char *output_name(const struct options *options, const char *original)
 {
     char *result = NULL;
     if (options->verb == VERB_DECOMPRESS) return strdup(original);
+    if (options->verb == VERB_EXPORT) { /* never the original's: -f would overwrite that */
+        const size_t length = strlen(original), stem = length > 4 && !strcasecmp(original + length - 4, ".dcm") ? 4 : 0;
+        const int kept = (int)(length - stem);
+        return asprintf(&result, "%.*s.%s.dcm", kept, original, export_word(options->to)) < 0 ? NULL : result;
+    }
     return asprintf(&result, "%s%s", original, suffix) < 0 ? NULL : result;
 }
 

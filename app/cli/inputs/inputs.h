@@ -17,6 +17,9 @@ struct walk {
 
 /* inputs.c */
 
+/* The output of an original's place. NULL: no memory. */
+char *output_name(const struct options *options, const char *original);
+
 /* Whether the verb writes a file for each input. */
 bool writes(const struct options *options);
 bool has_tsr_suffix(const char *name);

@@ -32,7 +32,12 @@ static void add_member(struct walk *walk, const char *path, struct tsr_reader *s
                       *const slash = strrchr(name, '/');
     const char *const kept = walk->options->flat && slash ? slash + 1 : name;
     char *below = NULL;
-    if (writes(walk->options)) below = output ? strdup(output) : folder[0] ? join(folder, kept) : strdup(kept);
+    if (writes(walk->options) && output) below = strdup(output);
+    if (writes(walk->options) && !output) {
+        char *const place_of = folder[0] ? join(folder, kept) : strdup(kept);
+        below = place_of ? output_name(walk->options, place_of) : NULL;
+        free(place_of);
+    }
     if (writes(walk->options) && !below) walk->no_memory = true;
     char *const original = place->prefix[0] ? join(place->prefix, name) : strdup(name);
     struct task *task = add_task(walk, strdup(path), below, original, TSR_OK, NULL);

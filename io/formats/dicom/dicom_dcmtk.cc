@@ -1,5 +1,6 @@
-/* DICOM through DCMTK: the one C++ file, and a module of its own (dicom_module.h). No exception leaves this file. */
+/* DICOM through DCMTK, in a module of its own (dicom_module.h). No exception leaves this file. */
 #include "dicom_module.h"
+#include "jpeg_2000_codecs.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -7,7 +8,6 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -18,10 +18,6 @@
 #include <dcmtk/dcmdata/dcistrmb.h>
 #include <dcmtk/dcmdata/dcostrmb.h>
 #include <dcmtk/dcmdata/dcwcache.h>
-#include <dcmtk/dcmdata/dcrledrg.h>
-#include <dcmtk/dcmjpeg/djdecode.h>
-#include <dcmtk/oflog/appender.h>
-#include <dcmtk/oflog/logger.h>
 #include <dcmtk/oflog/oflog.h>
 
 namespace
@@ -212,11 +208,9 @@ tsr_status nothing(void *)
     return TSR_OK;
 }
 
-/* libjpeg reports missing memory only in the words of its message. */
 tsr_status fail_condition(const OFCondition &condition, const char *what, tsr_error *error)
 {
-    const bool no_memory = std::strstr(condition.text(), "nsufficient memory") != nullptr;
-    return tsr_fail(error, no_memory ? TSR_ERROR_LIMIT : TSR_ERROR_CORRUPT, "%s: %s", what, condition.text());
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "%s: %s", what, condition.text());
 }
 
 tsr_status too_deep(tsr_error *error)
@@ -391,103 +385,36 @@ tsr_status compare_headers(void *context)
     return tsr_fail(job.error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
 }
 
-/* ---- Encapsulated files ---- */
+/* ---- Data sets in explicit VR ---- */
 
-/* Codecs only warn of damage and continue. Samples that a codec made up must not count as the file's samples. */
-class warning_counter : public dcmtk::log4cplus::Appender
-{
-  public:
-    ~warning_counter() override
-    {
-        destructorImpl();
-    }
-    void close() override
-    {
-    }
-    static thread_local unsigned count;
-
-  protected:
-    void append(const dcmtk::log4cplus::spi::InternalLoggingEvent &) override
-    {
-        count++;
-    }
-};
-thread_local unsigned warning_counter::count = 0;
-
-void count_warnings()
-{
-    const dcmtk::log4cplus::SharedAppenderPtr counter(new warning_counter);
-    for (const char *name : {"dcmtk.dcmdata", "dcmtk.dcmjpeg"}) {
-        dcmtk::log4cplus::Logger logger = dcmtk::log4cplus::Logger::getInstance(name);
-        logger.setAdditivity(false);
-        logger.setLogLevel(OFLogger::WARN_LOG_LEVEL);
-        logger.addAppender(counter);
-    }
-}
-
-/* DCMTK's list of codecs is a static of its library, and ends after this one. */
-struct codecs {
-    codecs()
-    {
-        count_warnings();
-        DcmRLEDecoderRegistration::registerCodecs();
-        DJDecoderRegistration::registerCodecs(EDC_never);
-    }
-    ~codecs()
-    {
-        DJDecoderRegistration::cleanup();
-        DcmRLEDecoderRegistration::cleanup();
-    }
-};
-
-void register_codecs()
-{
-    static const codecs registered;
-    (void)registered;
-}
-
-struct decode_job {
+struct convert_job {
     const uint8_t *bytes;
     size_t size;
-    const tsr_dicom *dicom;
-    tsr_dicom_decoded *decoded;
+    tsr_dicom_form form;
+    tsr_dicom_made *made;
     tsr_error *error;
 };
 
-tsr_status decode_file(void *context)
+tsr_status make_explicit(void *context)
 {
-    decode_job &job = *static_cast<decode_job *>(context);
-    register_codecs();
+    convert_job &job = *static_cast<convert_job *>(context);
+    const E_TransferSyntax syntax = !job.form.explicit_vr ? EXS_LittleEndianImplicit
+                                    : job.form.big_endian ? EXS_BigEndianExplicit
+                                                          : EXS_LittleEndianExplicit;
     memory_stream stream;
-    DcmFileFormat file;
+    DcmDataset dataset;
     fill_stream(stream, job.bytes, job.size);
-    file.transferInit();
-    OFCondition result = file.read(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
-    file.transferEnd();
-    if (stream.was_deep()) return too_deep(job.error);
-    DcmDataset &dataset = *file.getDataset();
-    const unsigned warnings = warning_counter::count;
-    if (result.good()) result = dataset.chooseRepresentation(EXS_LittleEndianExplicit, nullptr);
-    if (result.good() && warning_counter::count != warnings)
-        return tsr_fail(job.error, TSR_ERROR_CORRUPT, "its coded frames are damaged");
-    if (result.good() && !dataset.canWriteXfer(EXS_LittleEndianExplicit)) result = EC_CannotChangeRepresentation;
-    if (result.good()) {
-        dataset.removeAllButCurrentRepresentations();
-        result = file.getMetaInfo()->putAndInsertString(DCM_TransferSyntaxUID, UID_LittleEndianExplicitTransferSyntax);
-    }
+    dataset.transferInit();
+    OFCondition result = dataset.read(stream, syntax, EGL_noChange, DCM_MaxReadLength);
+    dataset.transferEnd();
+    if (result.bad() || stream.was_deep()) return fail_reading(stream, result, job.error);
     std::vector<uint8_t> out;
-    DcmMetaInfo &meta = *file.getMetaInfo();
-    if (result.good())
-        result = meta.computeGroupLengthAndPadding(EGL_recalcGL, EPD_noChange, META_HEADER_DEFAULT_TRANSFERSYNTAX,
-                                                   EET_ExplicitLength);
-    if (result.good()) result = write_object(meta, META_HEADER_DEFAULT_TRANSFERSYNTAX, out);
-    job.decoded->dataset_offset = out.size();
-    if (result.good()) result = write_object(dataset, EXS_LittleEndianExplicit, out);
-    if (result.bad()) return fail_condition(result, "DCMTK cannot decode it", job.error);
-    job.decoded->bytes = static_cast<uint8_t *>(std::malloc(out.size() + 1));
-    if (!job.decoded->bytes) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for %zu bytes", out.size());
-    std::memcpy(job.decoded->bytes, out.data(), out.size());
-    job.decoded->size = out.size();
+    result = write_object(dataset, EXS_LittleEndianExplicit, out);
+    if (result.bad()) return fail_condition(result, "DCMTK cannot write it in explicit VR", job.error);
+    job.made->bytes = static_cast<uint8_t *>(std::malloc(out.size() + 1));
+    if (!job.made->bytes) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for %zu bytes", out.size());
+    std::memcpy(job.made->bytes, out.data(), out.size());
+    job.made->size = out.size();
     return TSR_OK;
 }
 
@@ -519,17 +446,16 @@ tsr_status compare_headers(const tsr_dicom_bytes *original, const tsr_dicom_byte
     return guarded(error, compare_headers, &job);
 }
 
-tsr_status decode(const uint8_t *file, size_t size, const tsr_dicom *dicom, tsr_dicom_decoded *decoded,
-                  tsr_error *error)
+tsr_status make_explicit(const uint8_t *bytes, size_t size, tsr_dicom_form form, tsr_dicom_made *made, tsr_error *error)
 {
-    decode_job job = {file, size, dicom, decoded, error};
-    return guarded(error, decode_file, &job);
+    convert_job job = {bytes, size, form, made, error};
+    return guarded(error, make_explicit, &job);
 }
 
 } // namespace
 
 extern "C" {
 __attribute__((visibility("default"))) extern const tsr_dicom_module TSR_DICOM_MODULE;
-const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare, describe,    describe_dataset,
-                                           compare_headers,    decode};
+const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare,       describe,         describe_dataset,
+                                           compare_headers,    make_explicit, encode_jpeg_2000, decode_jpeg_2000};
 }

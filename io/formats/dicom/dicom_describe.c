@@ -111,12 +111,19 @@ enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid)
     static const struct {
         const char *uid;
         enum tsr_dicom_syntax syntax;
-    } syntaxes[] = {
-        {"1.2.840.10008.1.2", TSR_DICOM_NATIVE},        {"1.2.840.10008.1.2.1", TSR_DICOM_NATIVE},
-        {"1.2.840.10008.1.2.2", TSR_DICOM_NATIVE},      {"1.2.840.10008.1.2.1.99", TSR_DICOM_DEFLATED},
-        {"1.2.840.10008.1.2.5", TSR_DICOM_RLE},         {"1.2.840.10008.1.2.4.57", TSR_DICOM_JPEG_LOSSLESS},
-        {"1.2.840.10008.1.2.4.70", TSR_DICOM_JPEG_SV1}, {"1.2.840.10008.1.2.4.80", TSR_DICOM_JPEG_LS},
-        {"1.2.840.10008.1.2.4.81", TSR_DICOM_JPEG_LS},  {"1.2.840.10008.1.2.8.1", TSR_DICOM_DEFLATED_FRAMES}};
+    } syntaxes[] = {{"1.2.840.10008.1.2", TSR_DICOM_NATIVE},
+                    {"1.2.840.10008.1.2.1", TSR_DICOM_NATIVE},
+                    {"1.2.840.10008.1.2.2", TSR_DICOM_NATIVE},
+                    {"1.2.840.10008.1.2.1.99", TSR_DICOM_DEFLATED},
+                    {"1.2.840.10008.1.2.5", TSR_DICOM_RLE},
+                    {"1.2.840.10008.1.2.4.57", TSR_DICOM_JPEG_LOSSLESS},
+                    {"1.2.840.10008.1.2.4.70", TSR_DICOM_JPEG_SV1},
+                    {"1.2.840.10008.1.2.4.80", TSR_DICOM_JPEG_LS},
+                    {"1.2.840.10008.1.2.4.81", TSR_DICOM_JPEG_LS},
+                    {"1.2.840.10008.1.2.4.90", TSR_DICOM_JPEG_2000},
+                    {"1.2.840.10008.1.2.4.201", TSR_DICOM_HTJ2K},
+                    {"1.2.840.10008.1.2.4.202", TSR_DICOM_HTJ2K},
+                    {"1.2.840.10008.1.2.8.1", TSR_DICOM_DEFLATED_FRAMES}};
     if (uid[0] == '\0') return TSR_DICOM_NATIVE;
     for (size_t i = 0; i < sizeof syntaxes / sizeof syntaxes[0]; i++)
         if (strcmp(syntaxes[i].uid, uid) == 0) return syntaxes[i].syntax;

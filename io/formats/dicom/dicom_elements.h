@@ -3,6 +3,7 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 #define TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 
+#include "dicom_file.h"
 #include "io/input.h"
 
 enum {
@@ -12,11 +13,6 @@ enum {
     TSR_TAG_META_LENGTH = 0x00020000,
     TSR_TAG_MEDIA_STORAGE_UID = 0x00020003,
     TSR_TAG_TRANSFER_SYNTAX = 0x00020010
-};
-
-/* How elements are encoded. */
-struct tsr_dicom_form {
-    bool explicit_vr, big_endian;
 };
 
 #define TSR_UNDEFINED_LENGTH UINT32_MAX

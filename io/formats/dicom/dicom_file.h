@@ -13,15 +13,22 @@ extern "C" {
 
 enum { TSR_DICOM_UID_BYTES = 65 };
 
+/* How elements are encoded. */
+struct tsr_dicom_form {
+    bool explicit_vr, big_endian;
+};
+
 /* The transfer syntax of a data set. */
 enum tsr_dicom_syntax {
     TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
     TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
-    TSR_DICOM_RLE,           /* encapsulated, and made again by io/formats/streams; DCMTK decodes the first three: */
+    TSR_DICOM_RLE,           /* encapsulated, and made again by io/formats/streams: */
     TSR_DICOM_JPEG_LOSSLESS, /* process 14 */
     TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
     TSR_DICOM_JPEG_LS,       /* lossless, or near-lossless: the stream says */
     TSR_DICOM_DEFLATED_FRAMES,
+    TSR_DICOM_JPEG_2000, /* without loss; its samples can be read, but the stream cannot be made again */
+    TSR_DICOM_HTJ2K,     /* the same */
     TSR_DICOM_OTHER
 };
 
@@ -69,15 +76,23 @@ struct tsr_dicom_bytes {
 enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
                                           struct tsr_error *error);
 
-/* An encapsulated file, decoded: a native file in explicit little endian. */
-struct tsr_dicom_decoded {
+/* Bytes that the module has allocated, to be freed with free(). {NULL, 0} after an error. */
+struct tsr_dicom_made {
     uint8_t *bytes;
     size_t size;
-    uint64_t dataset_offset;
 };
-enum tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
-                                 struct tsr_dicom_decoded *decoded, struct tsr_error *error);
-void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded);
+
+/* A data set without pixel data, of another form, in explicit VR and little endian. Errors: TSR_ERROR_CORRUPT,
+ * TSR_ERROR_LIMIT. */
+enum tsr_status tsr_dicom_make_explicit(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
+                                        struct tsr_dicom_made *made, struct tsr_error *error);
+
+/* A stream of JPEG 2000 or, is_ht, HTJ2K, and its raster, of samples of 8 or 16 bits allocated. jpeg_2000.h calls them.
+ */
+enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
+                                           bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
+enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const uint8_t *stream, size_t size,
+                                           bool is_ht, uint8_t *raster, struct tsr_error *error);
 
 #ifdef __cplusplus
 }

@@ -134,19 +134,28 @@ enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original
     return module->compare_headers(original, derived, tsr_derived_tags, tsr_derived_tag_count, error);
 }
 
-enum tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
-                                 struct tsr_dicom_decoded *decoded, struct tsr_error *error)
+enum tsr_status tsr_dicom_make_explicit(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
+                                        struct tsr_dicom_made *made, struct tsr_error *error)
 {
     const struct tsr_dicom_module *module;
-    memset(decoded, 0, sizeof *decoded);
+    *made = (struct tsr_dicom_made){NULL, 0};
     TSR_TRY(need_module(&module, error));
-    const enum tsr_status status = module->decode(file, size, dicom, decoded, error);
-    if (status != TSR_OK) tsr_dicom_decoded_free(decoded);
-    return status;
+    return module->make_explicit(bytes, size, form, made, error);
 }
 
-void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded)
+enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
+                                           bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error)
 {
-    free(decoded->bytes);
-    memset(decoded, 0, sizeof *decoded);
+    const struct tsr_dicom_module *module;
+    *made = (struct tsr_dicom_made){NULL, 0};
+    TSR_TRY(need_module(&module, error));
+    return module->encode_jpeg_2000(image, raster, bits, is_ht, is_rgb, made, error);
+}
+
+enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const uint8_t *stream, size_t size,
+                                           bool is_ht, uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    TSR_TRY(need_module(&module, error));
+    return module->decode_jpeg_2000(image, stream, size, is_ht, raster, error);
 }

@@ -1,5 +1,5 @@
-/* The module that holds dicom_dcmtk.cc, the one C++ file, and is linked with DCMTK: tessera-dicom.so. Loading DCMTK and
- * its dictionary takes 15 ms, which files that do not need it shall not pay. */
+/* The module that holds what is in C++, and is linked with DCMTK, OpenJPEG and OpenJPH: tessera-dicom.so. Loading DCMTK
+ * and its dictionary takes 15 ms, which files that do not need it shall not pay. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_MODULE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_MODULE_H
 
@@ -15,8 +15,12 @@ struct tsr_dicom_module {
                                         struct tsr_error *error);
     enum tsr_status (*compare_headers)(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
                                        const uint32_t *tags, int tag_count, struct tsr_error *error);
-    enum tsr_status (*decode)(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
-                              struct tsr_dicom_decoded *decoded, struct tsr_error *error);
+    enum tsr_status (*make_explicit)(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
+                                     struct tsr_dicom_made *made, struct tsr_error *error);
+    enum tsr_status (*encode_jpeg_2000)(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
+                                        bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
+    enum tsr_status (*decode_jpeg_2000)(const struct tsr_image *image, const uint8_t *stream, size_t size, bool is_ht,
+                                        uint8_t *raster, struct tsr_error *error);
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include "dicom_derive.h"
 #include "dicom_image.h"
 #include "encapsulated_source.h"
+#include "jpeg_2000.h"
 #include "io/formats/format.h"
 #include "io/container/section.h"
 #include "io/formats/streams/deflate/deflate.h"
@@ -412,83 +413,36 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */
 
-/* Decodes the file to a native one, and reads its header. */
-static enum tsr_status decode_file(struct tsr_input *input, const struct header *coded,
-                                   struct tsr_dicom_decoded *decoded, struct header *native, struct tsr_error *error)
-{
-    struct tsr_image image;
-    const uint8_t *file;
-    TSR_TRY(tsr_dicom_image(&coded->dicom, &image, error));
-    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    if (image.bits_allocated == 1) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit");
-    /* DCMTK allocates what the header names before it looks at the streams. */
-    const uint64_t native_bits = tsr_frame_bits(&image) * image.frames, size = tsr_input_size(input);
-    if (native_bits / 8 > unfold_limit(size) || size > UNFOLD_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes",
-                        (unsigned long long)(native_bits / 8));
-    /* DCMTK holds the file, the decoded frames, and the native file that it writes. */
-    const uint64_t before = coded->scan.elements, most = (uint64_t)image.frames + size / 64 + 4096,
-                   claimed = 2 * size + 5 * (native_bits / 8) + tsr_frame_bits(&image) +
-                             2 * tsr_dicom_memory(coded->scan.pixels.value, before + most);
-    TSR_TRY(tsr_input_claim(input, &image, claimed, error));
-    TSR_TRY(tsr_input_hold(input, (size_t)size, &file, error));
-    struct tsr_dicom_scan all = coded->scan;
-    TSR_TRY(tsr_dicom_scan_rest(input, &all, error));
-    if (all.elements - before > most)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames are in %llu fragments",
-                        (unsigned long long)(all.elements - before));
-    TSR_TRY(tsr_dicom_decode(file, (size_t)size, &coded->dicom, decoded, error));
-    struct tsr_input *memory = tsr_input_from_memory(decoded->bytes, decoded->size, tsr_input_name(input));
-    if (!memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    native->bytes = decoded->bytes;
-    enum tsr_status status = tsr_dicom_scan_dataset(memory, (size_t)decoded->dataset_offset, &native->scan, error);
-    native->scan.meta_end = (size_t)decoded->dataset_offset;
-    if (status == TSR_OK) status = describe_header(memory, native, true, false, error);
-    tsr_input_close(memory);
-    return status;
-}
-
-/* Opens the samples of an encapsulated file as those of a native one, which is what comes back. */
-static enum tsr_status open_samples(struct tsr_input *input, const struct header *coded, struct tsr_source **source,
+/* Opens the streams of an encapsulated file, which come back as they are; or samples: its samples, which come back in a
+ * native file. */
+static enum tsr_status open_streams(struct tsr_input *input, const struct header *found,
+                                    const struct tsr_stream_kind *kind, bool samples, struct tsr_source **source,
                                     struct tsr_error *error)
 {
-    struct tsr_dicom_decoded decoded = {0};
-    struct header native;
-    struct tsr_header header;
-    memset(&header, 0, sizeof header);
-    header.kind = TSR_KIND_DICOM;
-    header.restore = TSR_RESTORE_SPLICE;
-    enum tsr_status status = decode_file(input, coded, &decoded, &native, error);
-    struct tsr_input *memory =
-        status == TSR_OK ? tsr_input_from_memory(decoded.bytes, decoded.size, tsr_input_name(input)) : NULL;
-    if (status == TSR_OK && !memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    if (status == TSR_OK) {
-        uint8_t *bytes = decoded.bytes;
-        decoded.bytes = NULL; /* owned by the source now */
-        status = open_native(memory, bytes, &native, &header, false, source, error);
-    }
-    if (status == TSR_OK) {
-        (*source)->only_lossless = "samples of encapsulated files";
-        (*source)->input = input;
-    }
-    tsr_dicom_decoded_free(&decoded);
-    return status;
-}
-
-/* Opens the streams of an encapsulated file, which come back as they are. */
-static enum tsr_status open_streams(struct tsr_input *input, const struct header *found, int kind,
-                                    struct tsr_source **source, struct tsr_error *error)
-{
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
+    const bool was_mixed = strcmp(found->dicom.photometric, "YBR_RCT") == 0;
     struct tsr_image image;
     if (pixels->length != TSR_UNDEFINED_LENGTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
     TSR_TRY(tsr_dicom_image(&found->dicom, &image, error));
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    const bool may_be_bits = kind == TSR_STREAM_RLE || kind == TSR_STREAM_DEFLATE;
+    const bool may_be_bits = !samples && (kind == &tsr_stream_rle || kind == &tsr_stream_deflate);
     if ((image.bits_allocated == 1 && !may_be_bits) || image.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit, or of the other byte order");
-    TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
+    if (samples) {
+        struct tsr_encapsulated_samples native = {&found->scan,
+                                                  {.syntax_uid = TSR_NATIVE_UID,
+                                                   .photometric = was_mixed ? "RGB" : NULL,
+                                                   .interleaved = image.components > 1,
+                                                   .native_bytes = tsr_frame_bits(&image) / 8 * image.frames,
+                                                   .has_words = image.bits_allocated > 8,
+                                                   .bits_stored = image.bits_stored,
+                                                   .high_bit = image.high_bit}};
+        image.planar = false;
+        TSR_TRY(tsr_encapsulated_open_samples(input, &image, kind, &native, source, error));
+    } else {
+        TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
+    }
     object_to_loss(&found->dicom, *source);
     return TSR_OK;
 }
@@ -505,17 +459,29 @@ static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struc
     return describe_header(input, found, false, may_lose, error);
 }
 
-static bool is_decoded_by_dcmtk(enum tsr_dicom_syntax syntax)
+static const struct tsr_stream_kind *stream_kind_of(enum tsr_dicom_syntax syntax)
 {
-    return syntax == TSR_DICOM_RLE || syntax == TSR_DICOM_JPEG_LOSSLESS || syntax == TSR_DICOM_JPEG_SV1;
+    return syntax == TSR_DICOM_RLE               ? &tsr_stream_rle
+           : syntax == TSR_DICOM_DEFLATED_FRAMES ? &tsr_stream_deflate
+           : syntax == TSR_DICOM_JPEG_LS         ? &tsr_stream_jpeg_ls
+           : syntax == TSR_DICOM_JPEG_2000       ? &tsr_stream_jpeg_2000
+           : syntax == TSR_DICOM_HTJ2K           ? &tsr_stream_htj2k
+                                                 : &tsr_stream_jpeg_lossless;
 }
 
-static int stream_kind_of(enum tsr_dicom_syntax syntax)
+/* Opens an encapsulated file: exactly, or, if that cannot be and is allowed, its samples. */
+static enum tsr_status open_encapsulated(struct tsr_input *input, const struct tsr_source_options *options,
+                                         const struct header *found, struct tsr_source **source,
+                                         struct tsr_error *error)
 {
-    return syntax == TSR_DICOM_RLE               ? TSR_STREAM_RLE
-           : syntax == TSR_DICOM_JPEG_LS         ? TSR_STREAM_JPEG_LS
-           : syntax == TSR_DICOM_DEFLATED_FRAMES ? TSR_STREAM_DEFLATE
-                                                 : TSR_STREAM_JPEG_LOSSLESS;
+    const struct tsr_stream_kind *const kind = stream_kind_of(found->dicom.syntax);
+    enum tsr_status status = TSR_ERROR_CORRUPT;
+    if (kind->write)
+        status = open_streams(input, found, kind, false, source, error);
+    else if (!options->samples_only)
+        tsr_fail(error, status, "its transfer syntax is %s", found->dicom.syntax_uid);
+    if (status != TSR_ERROR_CORRUPT || !options->samples_only) return status;
+    return open_streams(input, found, kind, true, source, error);
 }
 
 static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
@@ -523,7 +489,6 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
 {
     struct header found;
     struct tsr_header header;
-    enum tsr_status status;
     *source = NULL;
     TSR_TRY(read_header(input, options->may_lose, &found, error));
     if (found.scan.is_deflated) return open_deflated(input, &found.scan, options->may_lose, source, error);
@@ -539,10 +504,9 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     case TSR_DICOM_JPEG_SV1:
     case TSR_DICOM_JPEG_LS:
     case TSR_DICOM_DEFLATED_FRAMES:
-        status = open_streams(input, &found, stream_kind_of(found.dicom.syntax), source, error);
-        return status == TSR_ERROR_CORRUPT && options->recode && is_decoded_by_dcmtk(found.dicom.syntax)
-                   ? open_samples(input, &found, source, error)
-                   : status;
+    case TSR_DICOM_JPEG_2000:
+    case TSR_DICOM_HTJ2K:
+        return open_encapsulated(input, options, &found, source, error);
     default:
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found.dicom.syntax_uid);
     }

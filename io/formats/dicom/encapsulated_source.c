@@ -34,6 +34,9 @@ struct encapsulated_source {
     struct tsr_bytes residues, joined;
     size_t prefix_size, suffix_start;
     uint8_t *rasters; /* of all frames; NULL: frames are decoded again when they are read */
+    /* Of samples alone: the native file's bytes before and after them. */
+    bool samples_only;
+    struct tsr_dicom_text before, after;
 };
 
 /* ---- Fragments --------------------------------------------------------------------------------------------- */
@@ -81,14 +84,17 @@ static bool follow_table(struct encapsulated_source *s, const struct fragment *t
     return frame == frames && s->first[0] == 0;
 }
 
-/* Whether each frame begins with the marker FF D8, and no other fragment does. */
+/* Whether each frame begins with the marker SOI, or SOC and SIZ of JPEG 2000, and no other fragment does. */
 static bool follow_markers(struct encapsulated_source *s, uint32_t count)
 {
     const uint32_t frames = s->base.header.image.frames;
     uint32_t frame = 0;
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *const bytes = s->file + s->fragment[i].start;
-        if (s->fragment[i].size < 2 || bytes[0] != 0xff || bytes[1] != 0xd8) continue;
+        static const uint8_t soi[] = {0xff, 0xd8}, soc[] = {0xff, 0x4f, 0xff, 0x51};
+        if ((s->fragment[i].size < sizeof soi || memcmp(bytes, soi, sizeof soi) != 0) &&
+            (s->fragment[i].size < sizeof soc || memcmp(bytes, soc, sizeof soc) != 0))
+            continue;
         if (frame < frames) s->first[frame] = i;
         frame++;
     }
@@ -155,6 +161,9 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     again->limit = size;
     struct tsr_error why = {0};
     enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);
+    if (status != TSR_OK && s->samples_only)
+        return tsr_fail(error, status, "the stream of frame %u cannot be decoded: %s", frame + 1, why.text);
+    if (status == TSR_OK && s->samples_only) return TSR_OK;
     if (status != TSR_OK)
         return tsr_fail(error, status, "the stream of frame %u cannot be made again: %s", frame + 1, why.text);
     status = s->kind->write(image, raster, residue->bytes, residue->size, again, error);
@@ -183,9 +192,9 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
                                  size_t size, struct tsr_error *error)
 {
     struct encapsulated_source *s = (struct encapsulated_source *)source;
-    const uint8_t *const bytes = blob == TSR_BLOB_RESIDUES ? s->residues.bytes
-                                 : blob == TSR_BLOB_SUFFIX ? s->file + s->suffix_start
-                                                           : s->file;
+    const uint8_t *bytes = s->samples_only ? s->before.bytes : s->file;
+    if (blob == TSR_BLOB_RESIDUES) bytes = s->residues.bytes;
+    if (blob == TSR_BLOB_SUFFIX) bytes = s->samples_only ? s->after.bytes : s->file + s->suffix_start;
     (void)error;
     memcpy(buffer, bytes + offset, size);
     return TSR_OK;
@@ -216,6 +225,8 @@ static void close_encapsulated(struct tsr_source *source)
     free(s->fragment);
     free(s->first);
     free(s->rasters);
+    free(s->before.bytes);
+    free(s->after.bytes);
     free(s);
 }
 
@@ -251,35 +262,93 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
     return status;
 }
 
-enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value, int kind,
-                                      struct tsr_source **source, struct tsr_error *error)
+/* A source with all that both functions below share. */
+static enum tsr_status create(struct tsr_input *input, const struct tsr_image *image,
+                              const struct tsr_stream_kind *kind, uint64_t more, struct encapsulated_source **source,
+                              struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
-    *source = NULL;
     if (size > SIZE_MAX / 4)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes of streams", (unsigned long long)size);
-    TSR_TRY(tsr_input_claim(input, image, memory_of(image, size), error));
-    struct encapsulated_source *s = calloc(1, sizeof *s);
+    TSR_TRY(tsr_input_claim(input, image, memory_of(image, size) + more, error));
+    struct encapsulated_source *s = *source = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &encapsulated_ops;
     s->base.input = input;
     s->base.only_lossless = "samples of encapsulated files";
-    s->base.header = (struct tsr_header){.kind = TSR_KIND_DICOM,
-                                         .restore = TSR_RESTORE_ENCAPSULATED,
-                                         .exact = true,
-                                         .image = *image,
-                                         .parameters = {(uint8_t)kind},
-                                         .parameter_count = 1};
-    s->kind = tsr_stream_kinds[kind];
-    enum tsr_status status = tsr_input_hold(input, (size_t)size, &s->file, error);
+    s->base.header = (struct tsr_header){.kind = TSR_KIND_DICOM, .image = *image};
+    s->kind = kind;
+    return tsr_input_hold(input, (size_t)size, &s->file, error);
+}
+
+static int number_of(const struct tsr_stream_kind *kind)
+{
+    int number = 0;
+    while (tsr_stream_kinds[number] != kind) number++;
+    return number;
+}
+
+enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
+                                      const struct tsr_stream_kind *kind, struct tsr_source **source,
+                                      struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(input);
+    struct encapsulated_source *s = NULL;
+    *source = NULL;
+    enum tsr_status status = create(input, image, kind, 0, &s, error);
     if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
     if (status != TSR_OK) {
-        close_encapsulated(&s->base);
+        if (s) close_encapsulated(&s->base);
         return status;
     }
+    s->base.header.restore = TSR_RESTORE_ENCAPSULATED;
+    s->base.header.exact = true;
+    s->base.header.parameters[0] = (uint8_t)number_of(kind);
+    s->base.header.parameter_count = 1;
     s->base.blob_size[TSR_BLOB_PREFIX] = s->prefix_size;
     s->base.blob_size[TSR_BLOB_RESIDUES] = s->residues.size;
     s->base.blob_size[TSR_BLOB_SUFFIX] = size - s->suffix_start;
+    *source = &s->base;
+    return TSR_OK;
+}
+
+/* The native file around the samples. */
+static enum tsr_status make_native(struct encapsulated_source *s, const struct tsr_encapsulated_samples *samples,
+                                   size_t size, struct tsr_error *error)
+{
+    const struct tsr_dicom_scan *const scan = samples->scan;
+    const uint8_t *const suffix = s->file + s->suffix_start;
+    const size_t skipped = tsr_dicom_skip_pixels(&scan->pixels, 0, suffix, size - s->suffix_start);
+    TSR_TRY(tsr_dicom_rewrite(s->file, scan, &samples->target, &s->before, error));
+    tsr_dicom_put(&s->after, "", samples->target.native_bytes % 2);
+    return tsr_dicom_rewrite_rest(suffix + skipped, size - s->suffix_start - skipped, scan->form, &s->after, error);
+}
+
+enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const struct tsr_image *image,
+                                              const struct tsr_stream_kind *kind,
+                                              const struct tsr_encapsulated_samples *samples,
+                                              struct tsr_source **source, struct tsr_error *error)
+{
+    const size_t header = samples->scan->pixels.value;
+    const uint64_t size = tsr_input_size(input), raster = tsr_frame_bits(image) / 8;
+    /* the new header, and what a library takes for a frame's numbers */
+    const uint64_t more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements) + raster +
+                          32 * (uint64_t)image->columns * image->rows * image->components;
+    struct encapsulated_source *s = NULL;
+    *source = NULL;
+    enum tsr_status status = create(input, image, kind, more, &s, error);
+    if (status == TSR_OK) {
+        s->samples_only = true;
+        status = open_streams(s, (size_t)size, header, error);
+    }
+    if (status == TSR_OK) status = make_native(s, samples, (size_t)size, error);
+    if (status != TSR_OK) {
+        if (s) close_encapsulated(&s->base);
+        return status;
+    }
+    s->base.header.restore = TSR_RESTORE_SPLICE;
+    s->base.blob_size[TSR_BLOB_PREFIX] = s->before.size;
+    s->base.blob_size[TSR_BLOB_SUFFIX] = s->after.size;
     *source = &s->base;
     return TSR_OK;
 }

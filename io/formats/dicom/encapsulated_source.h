@@ -2,12 +2,26 @@
 #ifndef TSR_IO_FORMATS_DICOM_ENCAPSULATED_SOURCE_H
 #define TSR_IO_FORMATS_DICOM_ENCAPSULATED_SOURCE_H
 
+#include "dicom_rewrite.h"
 #include "io/formats/source.h"
+#include "io/formats/streams/stream.h"
 
-/* Opens a source of a file whose pixel data has an undefined length and begins at byte value, with the number of a kind
- * of stream (tsr_stream_kinds). Each frame is decoded, and its stream is made again and compared. Errors:
+/* Opens a source of a file whose pixel data has an undefined length and begins at byte value, of a kind of stream that
+ * has a number (tsr_stream_kinds). Each frame is decoded, and its stream is made again and compared. Errors:
  * TSR_ERROR_CORRUPT with the reason (half a sentence in which "it" is the file), TSR_ERROR_READ, TSR_ERROR_LIMIT. */
-enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value, int kind,
-                                      struct tsr_source **source, struct tsr_error *error);
+enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
+                                      const struct tsr_stream_kind *kind, struct tsr_source **source,
+                                      struct tsr_error *error);
+
+/* The same of the samples alone, which come back in a native file: splice, not exact. The image is interleaved; kind is
+ * any that reads. */
+struct tsr_encapsulated_samples {
+    const struct tsr_dicom_scan *scan;
+    struct tsr_dicom_target target;
+};
+enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const struct tsr_image *image,
+                                              const struct tsr_stream_kind *kind,
+                                              const struct tsr_encapsulated_samples *samples,
+                                              struct tsr_source **source, struct tsr_error *error);
 
 #endif

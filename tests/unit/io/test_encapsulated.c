@@ -117,7 +117,7 @@ static void open_file(struct opened *o, struct bytes file, const struct tsr_imag
     *o = (struct opened){.file = must(malloc(file.size + !file.size)), .size = file.size};
     memcpy(o->file, file.data, file.size);
     o->input = must(tsr_input_from_memory(o->file, o->size, "encapsulated"));
-    o->status = tsr_encapsulated_open(o->input, image, BEFORE, kind, &o->source, &o->error);
+    o->status = tsr_encapsulated_open(o->input, image, BEFORE, tsr_stream_kinds[kind], &o->source, &o->error);
 }
 
 static void close_file(struct opened *o)

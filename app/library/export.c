@@ -1,0 +1,139 @@
+/* A .tsr of DICOM, or one in a series, to a DICOM file in another transfer syntax. */
+#include <stdio.h>
+#include <string.h>
+
+#include "files.h"
+#include "io/formats/dicom/dicom_export.h"
+
+#if TSR_WITH_DCMTK
+
+/* Decodes to a new exporter. Its samples are what the .tsr promises. */
+static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                  const struct tsr_proof *proof, enum tsr_export to, bool all_bits,
+                                  struct tsr_output *out, struct tsr_exporter **exporter, struct tsr_decoded *decoded,
+                                  struct tsr_error *error)
+{
+    TSR_TRY(tsr_exporter_create(tsr_container_header(reader), to, all_bits, out, exporter, error));
+    TSR_TRY(tsr_decode_to_exporter(engine, reader, *exporter, decoded, error));
+    if (tsr_hash128_equal(&decoded->found.samples, &proof->samples)) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT,
+                    "the decoded samples are not those that were encoded: their hash differs");
+}
+
+/* Again with all bits, where a frame has some outside of its samples: streams of one file have the same precision. */
+static enum tsr_status write_twice(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                   const struct tsr_proof *proof, enum tsr_export to, struct tsr_output *out,
+                                   struct tsr_exporter **exporter, struct tsr_decoded *decoded, struct tsr_error *error)
+{
+    const enum tsr_status status = write_file(engine, reader, proof, to, false, out, exporter, decoded, error);
+    if (status != TSR_ERROR_CORRUPT || !*exporter || !tsr_exporter_needs_all_bits(*exporter)) return status;
+    tsr_exporter_free(*exporter);
+    *exporter = NULL;
+    TSR_TRY(tsr_output_restart(out, error));
+    return write_file(engine, reader, proof, to, true, out, exporter, decoded, error);
+}
+
+/* Reads the file again. */
+static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporter *exporter,
+                             const struct tsr_hash128 *samples, struct tsr_output *out, struct tsr_report *report,
+                             struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_account account;
+    report->read_from_disk = tsr_output_drop_cache(out);
+    enum tsr_status status = tsr_output_reopen(out, &input, error);
+    tsr_account_open(&account, engine, input, false);
+    if (status == TSR_OK) status = tsr_exporter_check(exporter, input, samples, error);
+    if (input) tsr_input_set_account(input, NULL);
+    tsr_input_close(input);
+    tsr_account_close(&account);
+    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
+    char why[400];
+    snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
+    return tsr_fail(error, TSR_ERROR_VERIFY, "the exported file does not decode to the samples: %s", why);
+}
+
+enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
+                                struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
+                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    struct tsr_output *out = NULL;
+    struct tsr_exporter *exporter = NULL;
+    struct tsr_proof proof;
+    struct tsr_decoded decoded;
+    struct tsr_error why = {0};
+    if (tsr_can_export(header, to, &why) != TSR_OK)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be exported: %.400s", name, why.text);
+    enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
+    const uint64_t held = sink->medium == TSR_MEDIUM_PATH ? 0 : 2 * tsr_all_rasters(&header->image);
+    if (status == TSR_OK)
+        status = tsr_account_claim(account,
+                                   tsr_decode_memory(engine, reader) + held +
+                                       tsr_export_memory(&header->image, tsr_container_memory(reader)),
+                                   error);
+    if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);
+    if (status == TSR_OK) tsr_output_inherit(out, input);
+    if (status == TSR_OK) tsr_output_forgo_hash(out);
+    if (status == TSR_OK) status = write_twice(engine, reader, &proof, to, out, &exporter, &decoded, error);
+    tsr_account_close(account); /* reading the file again claims anew */
+    if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
+    if (status == TSR_OK) status = prove(engine, exporter, &proof.samples, out, report, error);
+    if (status == TSR_OK) {
+        tsr_report_restored(reader, &proof, &decoded, report);
+        report->identical = false;
+        report->bytes_out = tsr_output_size(out);
+        status = tsr_deliver_file(sink, out, report, error);
+    }
+    tsr_exporter_free(exporter);
+    tsr_output_close(out);
+    return status;
+}
+
+#else
+
+enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
+                                struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
+                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+{
+    (void)engine, (void)input, (void)reader, (void)account, (void)sink, (void)to, (void)report;
+    return tsr_fail(error, TSR_ERROR_VERSION, "exporting %s needs DCMTK, which this build does not have", name);
+}
+
+#endif
+
+static enum tsr_status export_source(struct tsr_engine *engine, const struct tsr_data_source *source,
+                                     const struct tsr_data_sink *sink, enum tsr_export to, struct tsr_report *report,
+                                     struct tsr_error *error)
+{
+    struct tsr_input *in = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_account account;
+    const char *const name = tsr_source_name(source);
+    enum tsr_status status = tsr_open_source(source, &in, error);
+    tsr_account_open(&account, engine, in, false);
+    if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
+    if (status == TSR_OK && tsr_container_is_series(reader))
+        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", name, tsr_container_members(reader));
+    if (status == TSR_OK) status = tsr_export_file(engine, in, reader, &account, name, sink, to, report, error);
+    tsr_container_close(reader);
+    tsr_input_close(in);
+    tsr_account_close(&account);
+    return status;
+}
+
+enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,
+                           const struct tsr_data_sink *sink, enum tsr_export to, struct tsr_report *report,
+                           struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    struct tsr_report own;
+    if (!error) error = &ignored;
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_export(to, error));
+    TSR_TRY(tsr_check_report(&report, &own, error));
+    tsr_clear_report(report);
+    return export_source(engine, source, sink, to, report, error);
+}

@@ -1,0 +1,150 @@
+/* Headers with some elements changed; see dicom_edit.h. */
+#include "dicom_edit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tsr_dicom_put(struct tsr_dicom_text *t, const void *bytes, size_t size)
+{
+    if (size > t->capacity - t->size) {
+        const size_t capacity = 2 * (t->capacity + size) + 256;
+        uint8_t *grown = t->no_memory ? NULL : realloc(t->bytes, capacity);
+        if (!grown) {
+            t->no_memory = true;
+            return;
+        }
+        t->bytes = grown;
+        t->capacity = capacity;
+    }
+    if (size > 0) memcpy(t->bytes + t->size, bytes, size);
+    t->size += size;
+}
+
+static void put_number(uint8_t *out, uint32_t value, int bytes, bool big_endian)
+{
+    for (int i = 0; i < bytes; i++) out[i] = (uint8_t)(value >> 8 * (big_endian ? bytes - 1 - i : i));
+}
+
+/* The length of an edit has two bytes in explicit VR: all VRs of edits are short ones. */
+static void put_element(struct tsr_dicom_text *t, const struct tsr_dicom_edit *edit, struct tsr_dicom_form form)
+{
+    uint8_t head[8];
+    const bool is_odd = edit->length % 2 != 0;
+    const uint32_t length = (uint32_t)(edit->length + is_odd);
+    put_number(head, edit->tag >> 16, 2, form.big_endian);
+    put_number(head + 2, edit->tag & 0xffff, 2, form.big_endian);
+    memcpy(head + 4, edit->vr, 2);
+    put_number(head + (form.explicit_vr ? 6 : 4), length, form.explicit_vr ? 2 : 4, form.big_endian);
+    tsr_dicom_put(t, head, sizeof head);
+    tsr_dicom_put(t, edit->value, edit->length);
+    if (is_odd) tsr_dicom_put(t, strcmp(edit->vr, "UI") == 0 ? "" : " ", 1);
+}
+
+/* ---- Reading the original --------------------------------------------------------------------------------- */
+
+/* The end of a value of undefined length. The bytes were scanned, so they are well formed. */
+static size_t skip_undefined(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form)
+{
+    struct tsr_dicom_element e;
+    while (tsr_dicom_element_at(bytes, at, end, form, &e)) {
+        if (e.tag >> 16 == 0xfffe && e.tag != 0xfffee000u) return e.value; /* the delimiter that ends the value */
+        if (e.length != TSR_UNDEFINED_LENGTH) {
+            at = e.end;
+            continue;
+        }
+        at = skip_undefined(bytes, e.value, end, tsr_dicom_inner_form(&e, form));
+    }
+    return end;
+}
+
+bool tsr_dicom_next_element(struct tsr_dicom_elements *all, struct tsr_dicom_element *e)
+{
+    if (all->at >= all->end || !tsr_dicom_element_at(all->bytes, all->at, all->end, all->form, e)) return false;
+    if (e->length == TSR_UNDEFINED_LENGTH)
+        e->end = skip_undefined(all->bytes, e->value, all->end, tsr_dicom_inner_form(e, all->form));
+    all->at = e->end;
+    return true;
+}
+
+/* The value of a tag as a string without its padding. *has: whether the element exists. Errors: TSR_ERROR_CORRUPT (the
+ * element stands twice, or its value has TSR_DICOM_VALUE_LIMIT bytes or more). */
+enum tsr_status tsr_dicom_find_value(struct tsr_dicom_elements all, uint32_t tag, char value[TSR_DICOM_VALUE_LIMIT],
+                                     bool *has, struct tsr_error *error)
+{
+    struct tsr_dicom_element e;
+    *has = false;
+    value[0] = '\0';
+    while (tsr_dicom_next_element(&all, &e)) {
+        if (e.tag != tag) continue;
+        if (*has || e.length >= TSR_DICOM_VALUE_LIMIT)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "its element (%04x,%04x) cannot be changed for a lossy copy",
+                            tag >> 16, tag & 0xffff);
+        size_t length = e.length;
+        memcpy(value, all.bytes + e.value, length);
+        while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\0')) length--;
+        value[length] = '\0';
+        *has = true;
+    }
+    return TSR_OK;
+}
+
+/* ---- Edits ------------------------------------------------------------------------------------------------ */
+
+struct tsr_dicom_edit *tsr_dicom_add_edit(struct tsr_dicom_edit *edits, int *count, uint32_t tag, const char *vr)
+{
+    struct tsr_dicom_edit *edit = &edits[(*count)++];
+    memset(edit, 0, sizeof *edit);
+    edit->tag = tag;
+    memcpy(edit->vr, vr, 2);
+    return edit;
+}
+
+enum tsr_status tsr_dicom_set_value(struct tsr_dicom_edit *edit, const char *old, const char *between,
+                                    const char *added, struct tsr_error *error)
+{
+    const int length = snprintf(edit->value, sizeof edit->value, "%s%s%s", old, between, added);
+    if (length < 0 || (size_t)length >= sizeof edit->value)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its element (%04x,%04x) is too long for a lossy copy",
+                        edit->tag >> 16, edit->tag & 0xffff);
+    edit->length = (size_t)length;
+    return TSR_OK;
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------------------- */
+
+static void note_group(struct tsr_dicom_group *group, uint32_t tag, size_t end)
+{
+    if (tag >> 16 != group->number) return;
+    if ((tag & 0xffff) == 0) {
+        group->length_at = end - 4;
+        group->start = end;
+    }
+    group->end = end;
+}
+
+/* Copies the elements, replaces or inserts the edits, and corrects the lengths of the groups. */
+void tsr_dicom_copy_elements(struct tsr_dicom_text *t, struct tsr_dicom_elements all, struct tsr_dicom_edit *edits,
+                             int count, struct tsr_dicom_group *groups, int group_count)
+{
+    struct tsr_dicom_element e;
+    for (bool more = true; more;) {
+        more = tsr_dicom_next_element(&all, &e);
+        for (int i = 0; i < count; i++) {
+            if (edits[i].done || (more && edits[i].tag > e.tag)) continue;
+            edits[i].done = true;
+            if (!edits[i].vr[0]) continue;
+            put_element(t, &edits[i], all.form);
+            for (int g = 0; g < group_count; g++) note_group(&groups[g], edits[i].tag, t->size);
+        }
+        bool is_replaced = false;
+        for (int i = 0; i < count && more; i++) is_replaced |= edits[i].tag == e.tag;
+        if (!more || is_replaced) continue;
+        tsr_dicom_put(t, all.bytes + e.start, e.end - e.start);
+        for (int g = 0; g < group_count; g++) note_group(&groups[g], e.tag, t->size);
+    }
+    for (int g = 0; g < group_count && !t->no_memory; g++)
+        if (groups[g].length_at > 0)
+            put_number(t->bytes + groups[g].length_at, (uint32_t)(groups[g].end - groups[g].start), 4,
+                       all.form.big_endian);
+}

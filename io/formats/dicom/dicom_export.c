@@ -1,0 +1,381 @@
+/* See dicom_export.h. */
+#include "dicom_export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dicom_rewrite.h"
+#include "dicom_file.h"
+#include "io/container/checksum.h"
+#include "io/container/section.h"
+#include "io/formats/source.h"
+#include "io/formats/streams/stream_new.h"
+#include "jpeg_2000.h"
+
+/* By enum tsr_export. */
+static const struct syntax {
+    const char *word, *uid;
+    const struct tsr_stream_kind *kind; /* of our own; NULL: native, or of a library */
+    bool is_jpeg_2000, is_ht;
+} syntaxes[] = {
+    [TSR_EXPORT_NATIVE] = {"native", TSR_NATIVE_UID, NULL, false, false},
+    [TSR_EXPORT_JPEG_LS] = {"jpeg-ls", "1.2.840.10008.1.2.4.80", &tsr_stream_jpeg_ls, false, false},
+    [TSR_EXPORT_JPEG_LOSSLESS] = {"jpeg-lossless", "1.2.840.10008.1.2.4.70", &tsr_stream_jpeg_lossless, false, false},
+    [TSR_EXPORT_RLE] = {"rle", "1.2.840.10008.1.2.5", &tsr_stream_rle, false, false},
+    [TSR_EXPORT_J2K] = {"j2k", "1.2.840.10008.1.2.4.90", NULL, true, false},
+    [TSR_EXPORT_HTJ2K] = {"htj2k", "1.2.840.10008.1.2.4.201", NULL, true, true},
+};
+
+struct tsr_exporter {
+    const struct syntax *syntax;
+    struct tsr_output *output;
+    struct tsr_image from, to; /* as rasters come, and as they are written */
+    int bits;                  /* of samples in streams */
+    bool needs_all_bits, is_rgb;
+    struct tsr_bytes prefix, suffix; /* of the .tsr */
+    struct tsr_dicom_scan scan;      /* of the prefix */
+    uint32_t frames;                 /* so far */
+    uint64_t table, first; /* places in the output: of the offset table's values (0: it is empty), of frame 0 */
+    unsigned waiting, waiting_bits; /* of native samples of one bit */
+    uint8_t *raster;
+    struct tsr_bytes residue, stream;
+};
+
+/* ---- What can be ----------------------------------------------------------------------------------------- */
+
+enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export to, struct tsr_error *error)
+{
+    const struct syntax *const syntax = &syntaxes[to];
+    const struct tsr_image *const image = &header->image;
+    if (header->kind != TSR_KIND_DICOM)
+        return tsr_fail(error, TSR_ERROR_USAGE, "it holds no DICOM file: tessera decompress restores it");
+    if (!tsr_has_frames(header))
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "its DICOM file is stored as it is, without decoded samples (%s); "
+                        "tessera decompress restores it",
+                        header->reason);
+    if (syntax->is_jpeg_2000 && tsr_jpeg_2000_lacks(syntax->is_ht))
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s", tsr_jpeg_2000_lacks(syntax->is_ht));
+    if (to == TSR_EXPORT_NATIVE) return TSR_OK;
+    if (image->bits_allocated == 1 || (image->bits_allocated == 32 && to != TSR_EXPORT_RLE))
+        return tsr_fail(error, TSR_ERROR_USAGE, "its samples have %d bit%s, which %s cannot have; native can",
+                        image->bits_allocated, image->bits_allocated == 1 ? "" : "s", syntax->word);
+    if (to == TSR_EXPORT_RLE && image->components * image->bits_allocated / 8 > 15)
+        return tsr_fail(error, TSR_ERROR_USAGE, "its pixels have %d bytes, which rle cannot have; native can",
+                        image->components * image->bits_allocated / 8);
+    return TSR_OK;
+}
+
+uint64_t tsr_export_memory(const struct tsr_image *image, uint64_t header_bytes)
+{
+    const uint64_t raster = tsr_frame_bits(image) / 8 + 1,
+                   samples = (uint64_t)image->columns * image->rows * image->components; /* numbers in libraries */
+    return 16 * raster + 32 * samples + 16 * header_bytes + (4 << 20);
+}
+
+enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export to, bool all_bits,
+                                    struct tsr_output *output, struct tsr_exporter **exporter, struct tsr_error *error)
+{
+    struct tsr_exporter *e = *exporter = calloc(1, sizeof *e);
+    const struct tsr_image *const image = &header->image;
+    const size_t raster = (size_t)(tsr_frame_bits(image) / 8 + 1);
+    if (e) e->raster = malloc(raster);
+    if (!e || !e->raster) {
+        free(e);
+        *exporter = NULL;
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to export");
+    }
+    e->syntax = &syntaxes[to];
+    e->output = output;
+    e->from = e->to = *image;
+    e->to.big_endian = e->to.swapped = false;
+    if (to != TSR_EXPORT_NATIVE) e->to.planar = false;
+    /* GDCM reads neither JPEG-LS nor lossless JPEG of less than 8 bits. */
+    const bool is_low = image->high_bit == image->bits_stored - 1,
+               has_less = image->bits_stored > (e->syntax->is_jpeg_2000 ? 1 : 8);
+    e->bits = all_bits || !is_low || !has_less ? image->bits_allocated : image->bits_stored;
+    e->prefix.limit = e->suffix.limit = SIZE_MAX / 4;
+    e->residue.limit = 1 << 16;
+    e->stream.limit = 4 * raster + (1 << 16);
+    return TSR_OK;
+}
+
+void tsr_exporter_free(struct tsr_exporter *e)
+{
+    if (!e) return;
+    tsr_bytes_free(&e->prefix);
+    tsr_bytes_free(&e->suffix);
+    tsr_bytes_free(&e->residue);
+    tsr_bytes_free(&e->stream);
+    free(e->raster);
+    free(e);
+}
+
+bool tsr_exporter_needs_all_bits(const struct tsr_exporter *e)
+{
+    return e->needs_all_bits;
+}
+
+/* ---- Rasters --------------------------------------------------------------------------------------------- */
+
+/* A raster of one image as that of another one, which differs from it in planes and in the order of bytes alone. */
+static void arrange(const struct tsr_image *from, const struct tsr_image *to, const uint8_t *raster, uint8_t *out)
+{
+    const size_t size = (size_t)((tsr_frame_bits(from) + 7) / 8), bytes = from->bits_allocated / 8;
+    const size_t pixels = (size_t)from->columns * from->rows, n = from->components;
+    if (from->planar != to->planar) {
+        for (size_t c = 0; c < n; c++)
+            for (size_t i = 0; i < pixels; i++) {
+                const size_t by_plane = (c * pixels + i) * bytes, by_pixel = (i * n + c) * bytes;
+                memcpy(out + (to->planar ? by_plane : by_pixel), raster + (to->planar ? by_pixel : by_plane), bytes);
+            }
+    } else {
+        memcpy(out, raster, size);
+    }
+    const size_t unit = from->swapped != to->swapped ? 2 : from->big_endian != to->big_endian ? bytes : 1;
+    for (size_t at = 0; unit > 1 && at + unit <= size; at += unit)
+        for (size_t i = 0; i < unit / 2; i++) {
+            const uint8_t byte = out[at + i];
+            out[at + i] = out[at + unit - 1 - i];
+            out[at + unit - 1 - i] = byte;
+        }
+}
+
+/* Whether all samples are those of e->bits bits: of JPEG 2000 with their sign, which other streams do not know. */
+static bool fits(const struct tsr_exporter *e)
+{
+    const struct tsr_image *const image = &e->to;
+    const size_t samples = (size_t)image->columns * image->rows * image->components;
+    const bool has_sign = image->is_signed && e->syntax->is_jpeg_2000;
+    const uint32_t half = has_sign ? UINT32_C(1) << (e->bits - 1) : 0,
+                   mask = image->bits_allocated == 8 ? 0xff : 0xffff;
+    uint32_t seen = 0;
+    if (e->bits == image->bits_allocated) return true;
+    for (size_t i = 0; i < samples; i++) {
+        const uint32_t word =
+            image->bits_allocated == 8 ? e->raster[i] : e->raster[2 * i] | (uint32_t)e->raster[2 * i + 1] << 8;
+        seen |= (word + half) & mask;
+    }
+    return seen >> e->bits == 0;
+}
+
+/* ---- The file -------------------------------------------------------------------------------------------- */
+
+/* Scans the prefix, of a deflated file as it is inflated. */
+static enum tsr_status scan_prefix(struct tsr_exporter *e, struct tsr_error *error)
+{
+    struct tsr_input *const input = tsr_input_from_memory(e->prefix.bytes, e->prefix.size, "the header");
+    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to export");
+    enum tsr_status status = tsr_dicom_scan_file(input, &e->scan, error);
+    if (status == TSR_OK && e->scan.is_deflated) {
+        const struct tsr_dicom_scan meta = e->scan;
+        status = tsr_dicom_scan_dataset(input, meta.meta_end, &e->scan, error);
+        e->scan.meta_start = meta.meta_start;
+        e->scan.meta_end = meta.meta_end;
+    }
+    tsr_input_close(input);
+    return status;
+}
+
+/* The photometric interpretation of the .tsr's samples. */
+static bool is_rgb(const struct tsr_exporter *e)
+{
+    const struct tsr_dicom_element *const fact = &e->scan.fact[TSR_FACT_PHOTOMETRIC];
+    return fact->tag != 0 && e->from.components == 3 && fact->length >= 3 &&
+           memcmp(e->prefix.bytes + fact->value, "RGB", 3) == 0 &&
+           (fact->length == 3 || e->prefix.bytes[fact->value + 3] == ' ' || e->prefix.bytes[fact->value + 3] == 0);
+}
+
+static uint64_t native_bytes(const struct tsr_exporter *e)
+{
+    const uint64_t bits = tsr_frame_bits(&e->to) * e->to.frames;
+    return bits / 8 + (bits % 8 != 0);
+}
+
+static enum tsr_status put_item_head(struct tsr_exporter *e, uint64_t size, struct tsr_error *error)
+{
+    uint8_t head[8] = {0xfe, 0xff, 0x00, 0xe0};
+    tsr_put_u32(head + 4, (uint32_t)size);
+    return tsr_output_write(e->output, head, sizeof head, error);
+}
+
+/* The basic offset table, whose values come later. It is empty where they may have more than 32 bits. */
+static enum tsr_status put_table(struct tsr_exporter *e, struct tsr_error *error)
+{
+    static const uint8_t zeros[4] = {0};
+    const uint64_t most = 2 * native_bytes(e) + 4096 * (uint64_t)e->to.frames;
+    if (most > UINT32_MAX) return put_item_head(e, 0, error);
+    TSR_TRY(put_item_head(e, 4 * (uint64_t)e->to.frames, error));
+    e->table = tsr_output_size(e->output);
+    for (uint32_t f = 0; f < e->to.frames; f++) TSR_TRY(tsr_output_write(e->output, zeros, sizeof zeros, error));
+    return TSR_OK;
+}
+
+static enum tsr_status begin(struct tsr_exporter *e, struct tsr_error *error)
+{
+    const bool is_native = e->syntax == &syntaxes[TSR_EXPORT_NATIVE];
+    struct tsr_dicom_text text = {0};
+    TSR_TRY(scan_prefix(e, error));
+    if (e->scan.form.big_endian && e->from.bits_allocated <= 8 && !e->from.swapped &&
+        strcmp(e->scan.pixels.vr, "OB") != 0)
+        return tsr_fail(
+            error, TSR_ERROR_USAGE,
+            "it cannot be exported: its samples of %d bits are in big-endian words, which its frames do not "
+            "fill; tessera decompress restores it",
+            e->from.bits_allocated);
+    e->is_rgb = is_rgb(e);
+    const struct tsr_dicom_target target = {.syntax_uid = e->syntax->uid,
+                                            .photometric = e->syntax->is_jpeg_2000 && e->is_rgb ? "YBR_RCT" : NULL,
+                                            .interleaved = !is_native && e->to.components > 1,
+                                            .native_bytes = is_native ? native_bytes(e) : 0,
+                                            .has_words = e->to.bits_allocated > 8,
+                                            .bits_stored = e->to.bits_stored,
+                                            .high_bit = e->to.high_bit};
+    enum tsr_status status = tsr_dicom_rewrite(e->prefix.bytes, &e->scan, &target, &text, error);
+    if (status == TSR_OK) status = tsr_output_write(e->output, text.bytes, text.size, error);
+    free(text.bytes);
+    if (status == TSR_OK && !is_native) status = put_table(e, error);
+    e->first = tsr_output_size(e->output);
+    return status;
+}
+
+enum tsr_status tsr_exporter_put_blob(struct tsr_exporter *e, enum tsr_blob blob, const void *bytes, size_t size,
+                                      struct tsr_error *error)
+{
+    if (blob == TSR_BLOB_RESIDUES) return TSR_OK;
+    return tsr_bytes_put(blob == TSR_BLOB_PREFIX ? &e->prefix : &e->suffix, bytes, size, error);
+}
+
+static enum tsr_status make_stream(struct tsr_exporter *e, struct tsr_error *error)
+{
+    e->residue.size = e->stream.size = 0;
+    if (e->syntax->is_jpeg_2000)
+        return tsr_jpeg_2000_write(&e->to, e->raster, e->bits, e->syntax->is_ht, e->is_rgb, &e->stream, error);
+    if (e->syntax->kind == &tsr_stream_rle)
+        TSR_TRY(tsr_new_rle(&e->to, &e->residue, error));
+    else if (e->syntax->kind == &tsr_stream_jpeg_ls)
+        TSR_TRY(tsr_new_jpeg_ls(&e->to, e->bits, &e->residue, error));
+    else
+        TSR_TRY(tsr_new_jpeg_lossless(&e->to, e->raster, e->bits, &e->residue, error));
+    return e->syntax->kind->write(&e->to, e->raster, e->residue.bytes, e->residue.size, &e->stream, error);
+}
+
+/* A fragment for a frame, of an even number of bytes, and its place in the table. */
+static enum tsr_status put_stream(struct tsr_exporter *e, struct tsr_error *error)
+{
+    if (e->syntax->kind != &tsr_stream_rle && !fits(e)) {
+        e->needs_all_bits = true;
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has bits outside of its samples", e->frames + 1);
+    }
+    TSR_TRY(make_stream(e, error));
+    if (e->stream.size % 2 != 0) TSR_TRY(tsr_bytes_put(&e->stream, "", 1, error));
+    if (e->stream.size > UINT32_MAX - 1)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u takes %zu bytes", e->frames + 1, e->stream.size);
+    if (e->table > 0) {
+        uint8_t offset[4];
+        tsr_put_u32(offset, (uint32_t)(tsr_output_size(e->output) - e->first));
+        TSR_TRY(tsr_output_patch(e->output, e->table + 4 * (uint64_t)e->frames, offset, sizeof offset, error));
+    }
+    TSR_TRY(put_item_head(e, e->stream.size, error));
+    return tsr_output_write(e->output, e->stream.bytes, e->stream.size, error);
+}
+
+/* Frames of single bits follow each other without padding. */
+static enum tsr_status put_bits(struct tsr_exporter *e, struct tsr_error *error)
+{
+    const uint64_t bits = tsr_frame_bits(&e->to);
+    size_t used = 0;
+    for (uint64_t i = 0; i < bits; i += 8) {
+        const unsigned count = bits - i < 8 ? (unsigned)(bits - i) : 8;
+        e->waiting |= (e->raster[i / 8] & ((1u << count) - 1)) << e->waiting_bits;
+        e->waiting_bits += count;
+        if (e->waiting_bits < 8) continue;
+        e->raster[used++] = (uint8_t)e->waiting;
+        e->waiting >>= 8;
+        e->waiting_bits -= 8;
+    }
+    return tsr_output_write(e->output, e->raster, used, error);
+}
+
+enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *e, const uint8_t *raster, struct tsr_error *error)
+{
+    const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
+    if (e->frames == 0) TSR_TRY(begin(e, error));
+    arrange(&e->from, &e->to, raster, e->raster);
+    if (e->syntax != &syntaxes[TSR_EXPORT_NATIVE])
+        TSR_TRY(put_stream(e, error));
+    else if (e->to.bits_allocated == 1)
+        TSR_TRY(put_bits(e, error));
+    else
+        TSR_TRY(tsr_output_write(e->output, e->raster, size, error));
+    e->frames++;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_exporter_end(struct tsr_exporter *e, struct tsr_error *error)
+{
+    static const uint8_t delimiter[8] = {0xfe, 0xff, 0xdd, 0xe0};
+    struct tsr_dicom_text rest = {0};
+    if (e->syntax != &syntaxes[TSR_EXPORT_NATIVE]) {
+        TSR_TRY(tsr_output_write(e->output, delimiter, sizeof delimiter, error));
+    } else {
+        const uint8_t last[2] = {(uint8_t)e->waiting, 0};
+        if (e->waiting_bits > 0) TSR_TRY(tsr_output_write(e->output, last, 1, error));
+        TSR_TRY(tsr_output_write(e->output, last + 1, native_bytes(e) % 2, error));
+    }
+    const struct tsr_dicom_element *const pixels = &e->scan.pixels;
+    const size_t skipped = tsr_dicom_skip_pixels(pixels, native_bytes(e), e->suffix.bytes, e->suffix.size);
+    enum tsr_status status = tsr_dicom_rewrite_rest(e->suffix.bytes ? e->suffix.bytes + skipped : e->prefix.bytes,
+                                                    e->suffix.size - skipped, e->scan.form, &rest, error);
+    if (status == TSR_OK) status = tsr_output_write(e->output, rest.bytes, rest.size, error);
+    free(rest.bytes);
+    return status;
+}
+
+/* ---- The proof ------------------------------------------------------------------------------------------- */
+
+static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
+{
+    return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
+           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
+           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
+           a->swapped == b->swapped && a->exact_only == b->exact_only;
+}
+
+/* Samples are compared as those of the .tsr are promised: FORMAT.md 3.4. */
+static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *source,
+                               const struct tsr_hash128 *samples, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &source->header.image;
+    const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
+    struct tsr_hasher frames;
+    tsr_hasher_init(&frames);
+    if (!tsr_has_frames(&source->header))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it cannot be read again: %s", source->header.reason);
+    if (!is_same_image(image, &e->to)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is of another image");
+    uint8_t *const raster = malloc(size + 1);
+    if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read what was written");
+    enum tsr_status status = TSR_OK;
+    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
+        status = source->ops->read_frame(source, f, raster, error);
+        arrange(&e->to, &e->from, raster, e->raster);
+        const struct tsr_hash128 hash = tsr_hash128_of(e->raster, size);
+        tsr_hasher_add(&frames, hash.bytes, sizeof hash.bytes);
+    }
+    free(raster);
+    const struct tsr_hash128 found = tsr_hasher_result128(&frames);
+    if (status == TSR_OK && !tsr_hash128_equal(&found, samples))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are others");
+    return status;
+}
+
+enum tsr_status tsr_exporter_check(const struct tsr_exporter *e, struct tsr_input *written,
+                                   const struct tsr_hash128 *samples, struct tsr_error *error)
+{
+    const struct tsr_source_options options = {.samples_only = true};
+    struct tsr_source *source = NULL;
+    enum tsr_status status = tsr_source_open(written, &options, &source, error);
+    if (status == TSR_OK) status = compare(e, source, samples, error);
+    tsr_source_close(source);
+    return status;
+}

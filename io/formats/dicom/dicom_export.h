@@ -1,0 +1,35 @@
+/* Exporting: the parts of a .tsr of DICOM become a file in another transfer syntax. PS3.5 A.4 and 8.2. */
+#ifndef TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
+#define TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
+
+#include "io/container/container.h"
+
+struct tsr_exporter;
+
+/* TSR_OK if a file with this header can be written in that transfer syntax, else TSR_ERROR_USAGE with half a sentence
+ * about "it". */
+enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export to, struct tsr_error *error);
+
+/* all_bits: streams are of all bits that are allocated, not only of those that are stored. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export to, bool all_bits,
+                                    struct tsr_output *output, struct tsr_exporter **exporter, struct tsr_error *error);
+void tsr_exporter_free(struct tsr_exporter *exporter);
+
+/* Called as those of restore.h. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those of the output. */
+enum tsr_status tsr_exporter_put_blob(struct tsr_exporter *exporter, enum tsr_blob blob, const void *bytes, size_t size,
+                                      struct tsr_error *error);
+enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster, struct tsr_error *error);
+enum tsr_status tsr_exporter_end(struct tsr_exporter *exporter, struct tsr_error *error);
+
+/* Whether a frame had samples with bits above those that are stored: it must all be done again with all_bits. */
+bool tsr_exporter_needs_all_bits(const struct tsr_exporter *exporter);
+
+/* Most bytes that an exporter takes. */
+uint64_t tsr_export_memory(const struct tsr_image *image, uint64_t header_bytes);
+
+/* Reads what was written and compares all samples with those that a .tsr promises (struct tsr_proof). Errors:
+ * TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
+enum tsr_status tsr_exporter_check(const struct tsr_exporter *exporter, struct tsr_input *written,
+                                   const struct tsr_hash128 *samples, struct tsr_error *error);
+
+#endif

@@ -1,0 +1,23 @@
+/* JPEG 2000 and HTJ2K without loss, by OpenJPEG and OpenJPH, which are in the module of DCMTK (dicom_module.h). */
+#ifndef TSR_IO_FORMATS_DICOM_JPEG_2000_H
+#define TSR_IO_FORMATS_DICOM_JPEG_2000_H
+
+#include "dicom_file.h"
+#include "io/formats/streams/stream.h"
+
+/* Streams that are read and never made again: they have no write, and no residue. Errors: TSR_ERROR_CORRUPT (also: the
+ * stream's transform loses something, or the build has no library), TSR_ERROR_LIMIT. */
+extern const struct tsr_stream_kind tsr_stream_jpeg_2000;
+extern const struct tsr_stream_kind tsr_stream_htj2k;
+
+/* Whether a stream's first header says that three components were made one colour transform (RCT). */
+bool tsr_jpeg_2000_mixes(const uint8_t *stream, size_t size);
+
+/* Why this build cannot code such streams, as half a sentence; NULL: it can. */
+const char *tsr_jpeg_2000_lacks(bool is_ht);
+
+/* Makes a stream of a raster as stream.h has it, of samples of so many bits. Colours are mixed if is_rgb. */
+enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
+                                    bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error);
+
+#endif

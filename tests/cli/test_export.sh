@@ -1,0 +1,144 @@
+# tessera export: the image of a .tsr as a standard DICOM file, in each transfer syntax. DCMTK decodes what was written; for
+# JPEG 2000 and HTJ2K, Tessera does.
+. "${0%/*}/steps.sh"
+
+words="native jpeg-ls jpeg-lossless rle j2k htj2k"
+run 0 "$TESSERA" compress -q -r "$DATA/dicom" -o coded
+run 0 "$TESSERA" decompress -q -r coded -o back
+fields_of() { tr ' ' '\n' <"$1" | sed -n "$2p"; }
+
+# Each file is exported, or there is a reason that names what it lacks.
+for word in $words; do
+    "$TESSERA" export -q -r coded --to "$word" -o "$word" >"$out" 2>"$err"
+    got=$?
+    [ $got -eq 75 ] || bad "exit status $got of export --to $word"
+    grep -v "cannot be exported: " "$err" && bad "export --to $word fails without a reason"
+    grep -q "is stored as it is, without decoded samples (.*); tessera decompress restores it" "$err" ||
+        bad "nothing is said of what is stored as it is"
+    count=$(find "$word" -name '*.dcm' | wc -l)
+    case $word in
+    native) least=90 ;;
+    rle) least=85 ;;
+    *) least=80 ;;
+    esac
+    [ "$count" -ge "$least" ] || bad "only $count files are exported to $word"
+done
+
+uid_of() {
+    case $1 in
+    native) echo 1.2.840.10008.1.2.1 ;;
+    jpeg-ls) echo 1.2.840.10008.1.2.4.80 ;;
+    jpeg-lossless) echo 1.2.840.10008.1.2.4.70 ;;
+    rle) echo 1.2.840.10008.1.2.5 ;;
+    j2k) echo 1.2.840.10008.1.2.4.90 ;;
+    htj2k) echo 1.2.840.10008.1.2.4.201 ;;
+    esac
+}
+
+# Files without a meta header, big-endian ones, and those of odd frames: DCMTK's samples of the restored file are those of
+# the exported ones. What DCMTK does not decode of the originals is compared with the native file.
+for word in $words; do
+    compared=0
+    least=80
+    case $word in
+    *j2k) least=15 && find "$word/samples" "$word/us" -name "*.dcm" >list ;; # it takes longer
+    *) find "$word" -name "*.dcm" >list ;;
+    esac
+    while read -r file; do
+        case $file in *big_32bit*) continue ;; esac # DCMTK takes a sample of 32 bits for two words; pydicom does not
+        name=${file#"$word/"} && name=${name%".$word.dcm"}
+        original=back/$name.dcm
+        [ -f "$original" ] || original=back/$name
+        "$BIN/tsr_dicom_samples" "$original" theirs >"$WORK/theirs.txt" 2>/dev/null
+        [ $? -eq 0 ] || "$BIN/tsr_dicom_samples" "native/$name.native.dcm" theirs >"$WORK/theirs.txt" 2>&1
+        "$BIN/tsr_dicom_samples" "$file" ours >"$WORK/ours.txt" 2>"$err"
+        status=$?
+        [ $status -ne 1 ] || bad "$file: $(cat "$err")"
+        [ "$(fields_of "$WORK/ours.txt" 1)" = "$(uid_of "$word")" ] || bad "$file has another transfer syntax"
+        if [ $status -eq 3 ]; then # JPEG 2000: the samples come back in a native file
+            run 0 "$TESSERA" compress --json -f --samples-only "$file" -o made.tsr
+            grep -q 'coded it would be larger' "$out" && continue
+            "$TESSERA" decompress -q -f made.tsr -o made.dcm || bad "the samples of $file do not come back"
+            "$BIN/tsr_dicom_samples" made.dcm ours >"$WORK/ours.txt" 2>"$err" || bad "$file: $(cat "$err")"
+        fi
+        # Zeros behind the pixel data are an element to DCMTK, and none to us.
+        [ "$(sed -n 2p "$WORK/ours.txt")" = "$(sed -n 2p "$WORK/theirs.txt")" ] || [ "$name" = odd/zeros_behind ] || bad "$file has another header"
+        cmp -s ours theirs && compared=$((compared + 1)) || bad "$file has other samples"
+        rm -f ours theirs
+    done <list
+    [ "$compared" -ge $least ] || bad "only $compared files of $word are compared"
+done
+
+# Colours: one frame after the other by pixels; RCT is said where it is used. A file exported twice has the same bytes.
+colour=$(cd coded && find . -name '*rgb*.tsr' | head -1)
+[ -n "$colour" ] || bad "there is no colour image"
+for word in jpeg-ls jpeg-lossless rle j2k htj2k; do
+    run 0 "$TESSERA" export -q "coded/$colour" --to "$word" -o colour.dcm -f
+    "$BIN/tsr_dicom_samples" colour.dcm ours >"$WORK/ours.txt" 2>"$err"
+    case $word in
+    j2k | htj2k) wanted="YBR_RCT 0" ;;
+    *) wanted="RGB 0" ;;
+    esac
+    [ "$(head -1 "$WORK/ours.txt" | cut -d ' ' -f 2,3)" = "$wanted" ] || bad "colours of $word: $(cat "$WORK/ours.txt")"
+done
+
+# A lossy .tsr: the decoded samples, and the header says that something was lost.
+scan=$DATA/dicom/ct/$(cd "$DATA/dicom/ct" && ls | head -1)
+run 0 "$TESSERA" compress -q --psnr 50 "$scan" -o lossy.tsr
+run 0 "$TESSERA" decompress -q lossy.tsr -o lossy.dcm
+"$BIN/tsr_dicom_samples" lossy.dcm theirs >"$WORK/theirs.txt" || bad "DCMTK does not decode the lossy copy"
+for word in native jpeg-ls jpeg-lossless rle; do
+    run 0 "$TESSERA" export lossy.tsr --to "$word" -o "lossy.$word"
+    "$BIN/tsr_dicom_samples" "lossy.$word" ours >"$WORK/ours.txt" || bad "DCMTK does not decode the lossy $word"
+    cmp -s ours theirs || bad "the lossy $word has other samples"
+    [ "$(fields_of "$WORK/ours.txt" 7)" = 01 ] || bad "the lossy $word does not say so"
+    [ "$(fields_of "$WORK/ours.txt" 8)" != - ] || bad "the lossy $word has no ratio"
+done
+
+# Names: beside the .tsr, never the original's; a pipe; a folder; a series.
+cp "$scan" scan.dcm
+run 0 "$TESSERA" compress -q scan.dcm
+cksum scan.dcm >"$WORK/before"
+run 0 "$TESSERA" export scan.dcm.tsr --to rle
+cksum scan.dcm | cmp -s - "$WORK/before" || bad "the original was overwritten"
+[ -f scan.rle.dcm ] || bad "there is no scan.rle.dcm"
+refuses 41 'exists' "$TESSERA" export scan.dcm.tsr --to rle
+run 0 "$TESSERA" export -f scan.dcm.tsr --to rle
+"$TESSERA" export scan.dcm.tsr --to rle -o - >piped.dcm 2>"$err" || bad "export to a pipe: $(cat "$err")"
+cmp -s piped.dcm scan.rle.dcm || bad "a pipe gets another file"
+run 0 "$TESSERA" compress -q --series series.tsr "$DATA/dicom/ct" -r
+run 0 "$TESSERA" export series.tsr --to jpeg-ls -o members
+[ "$(find members -name '*.jpeg-ls.dcm' | wc -l)" -eq "$(ls "$DATA/dicom/ct" | wc -l)" ] || bad "members are missing"
+
+# Refusals: one sentence, the status of usage, no file.
+refuses 2 'export wants --to native' "$TESSERA" export scan.dcm.tsr -o x.dcm
+refuses 2 "not 'jpeg'" "$TESSERA" export scan.dcm.tsr --to jpeg -o x.dcm
+one_bit=$(cd "$DATA/dicom" && find . -name '*1bit*.dcm' | head -1)
+run 0 "$TESSERA" compress -q "$DATA/dicom/$one_bit" -o bit.tsr
+refuses 2 'cannot be exported: its samples have 1 bit, which rle cannot have; native can' \
+    "$TESSERA" export bit.tsr --to rle -o x.dcm
+picture=$(find "$DATA" -name '*.png' | head -1)
+run 0 "$TESSERA" compress -q "$picture" -o picture.tsr
+refuses 2 'cannot be exported: it holds no DICOM file' "$TESSERA" export picture.tsr --to native -o x.dcm
+refuses 21 'is not a .tsr file' "$TESSERA" export scan.dcm --to native -o x.dcm
+head -c 3000 scan.dcm.tsr >cut.tsr
+refuses 61 '' "$TESSERA" export cut.tsr --to native -o x.dcm
+
+# --samples-only, and what info says of coded frames: exact, samples alone, as it is.
+run 0 "$TESSERA" export -q scan.dcm.tsr --to j2k -o scan.j2k.dcm
+run 0 "$TESSERA" compress -q scan.j2k.dcm -o verbatim.tsr
+run 0 "$TESSERA" compress -q --samples-only scan.j2k.dcm -o samples.tsr
+run 0 "$TESSERA" compress -q scan.rle.dcm -o exact.tsr
+run 0 "$TESSERA" decompress -q samples.tsr -o samples.dcm -f
+"$BIN/tsr_dicom_samples" samples.dcm ours >/dev/null && "$BIN/tsr_dicom_samples" scan.dcm theirs >/dev/null &&
+    cmp -s ours theirs || bad "--samples-only loses samples"
+for pair in verbatim:'as it is' samples:'samples alone' exact:exact; do
+    run 0 "$TESSERA" info "${pair%%:*}.tsr"
+    grep -q "^  streams    ${pair#*:}: " "$out" || bad "info says of ${pair%%:*}: $(cat "$out")"
+    run 0 "$TESSERA" info --json "${pair%%:*}.tsr"
+    grep -q "\"encapsulated\":\"${pair#*:}\"" "$out" || bad "info --json says of ${pair%%:*}: $(cat "$out")"
+done
+run 0 "$TESSERA" info scan.dcm.tsr
+grep -q "^  streams" "$out" && bad "info finds streams in a native file"
+run 2 "$TESSERA" compress --recode scan.dcm -o x.tsr
+finish
