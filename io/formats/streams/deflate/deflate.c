@@ -133,8 +133,10 @@ static enum tsr_status code_all(struct deflate_coder *c, struct deflate_source s
     c->stop = SIZE_MAX;
     tsr_deflate_begin(&c->model, &parameters, plain->bytes, plain->size);
     tsr_deflate_range_write(&c->range, residue);
-    TSR_TRY(tsr_deflate_code(c));
-    tsr_deflate_range_end(&c->range);
+    const enum tsr_status status = tsr_deflate_code(c);
+    if (status == TSR_OK) tsr_deflate_range_end(&c->range);
+    if (c->range.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the residue of a deflate stream");
+    TSR_TRY(status);
     return c->range.failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is too large")
                            : TSR_OK;
 }

@@ -12,6 +12,7 @@ struct trial {
     struct deflate_parameters best;
     size_t best_size, stop;
     struct tsr_bytes scratch;
+    bool no_memory; /* an attempt had none */
 };
 
 /* The size of the residue up to the trial's stop; SIZE_MAX if it is not below most. */
@@ -32,6 +33,7 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
     const enum tsr_status status = tsr_deflate_code(c);
     c->block.most = 0;
     c->piece = DEFLATE_PIECE;
+    t->no_memory |= status == TSR_ERROR_LIMIT || c->range.no_memory;
     return status != TSR_OK || c->range.failed ? SIZE_MAX : t->scratch.size;
 }
 
@@ -193,7 +195,8 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
     }
     tsr_bytes_free(&t.scratch);
     coder->error = asked;
-    if (t.best_size == SIZE_MAX) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
+    if (t.best_size == SIZE_MAX || t.no_memory)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
     *chosen = t.best;
     coder->seems_exact = t.best_size <= EXACT;
     return TSR_OK;

@@ -173,7 +173,7 @@ struct deflate_range {
     uint64_t low;
     uint32_t range, code, held;
     uint8_t cache;
-    bool started, failed;
+    bool started, failed, no_memory; /* no_memory: why it failed */
     const uint8_t *in;
     size_t size, at;
 };

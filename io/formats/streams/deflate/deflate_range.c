@@ -24,7 +24,9 @@ void tsr_deflate_range_read(struct deflate_range *r, const uint8_t *in, size_t s
 static void put(struct deflate_range *r, uint32_t byte)
 {
     const uint8_t value = (uint8_t)byte;
-    if (tsr_bytes_put(r->out, &value, 1, NULL) != TSR_OK) r->failed = true;
+    const enum tsr_status status = tsr_bytes_put(r->out, &value, 1, NULL);
+    if (status == TSR_ERROR_LIMIT) r->no_memory = true;
+    if (status != TSR_OK) r->failed = true;
 }
 
 /* Moves the upper byte of low out; a byte waits while a carry may still come. */
