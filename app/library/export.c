@@ -53,6 +53,23 @@ static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporte
     return tsr_fail(error, TSR_ERROR_VERIFY, "the exported file does not decode to the samples: %s", why);
 }
 
+/* A small file that is exact has no hash of its samples. Restoring its original proves them. */
+static enum tsr_status learn_samples(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                     struct tsr_account *account, struct tsr_proof *proof, struct tsr_error *error)
+{
+    struct tsr_decoded decoded;
+    bool identical;
+    if (proof->has_samples) return TSR_OK;
+    struct tsr_output *const nothing = tsr_output_to_null();
+    enum tsr_status status = nothing ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to restore");
+    if (status == TSR_OK)
+        status = tsr_restore_and_check(engine, reader, account, proof, nothing, &decoded, &identical, error);
+    tsr_output_close(nothing);
+    tsr_account_close(account); /* exporting claims anew */
+    if (status == TSR_OK) proof->samples = decoded.found.samples;
+    return status;
+}
+
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
                                 enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
@@ -67,6 +84,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
         return tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be exported: %.400s", name, why.text);
     enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
     const uint64_t held = sink->medium == TSR_MEDIUM_PATH ? 0 : 2 * tsr_all_rasters(&header->image);
+    if (status == TSR_OK) status = learn_samples(engine, reader, account, &proof, error);
     if (status == TSR_OK)
         status = tsr_account_claim(account,
                                    tsr_decode_memory(engine, reader) + held +

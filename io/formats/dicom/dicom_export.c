@@ -31,7 +31,7 @@ struct tsr_exporter {
     struct tsr_output *output;
     struct tsr_image from, to; /* as rasters come, and as they are written */
     int bits;                  /* of samples in streams */
-    bool needs_all_bits, is_rgb;
+    bool needs_all_bits, is_rgb, is_encapsulated;
     struct tsr_bytes prefix, suffix; /* of the .tsr */
     struct tsr_dicom_scan scan;      /* of the prefix */
     uint32_t frames;                 /* so far */
@@ -88,6 +88,7 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->syntax = &syntaxes[to];
     e->output = output;
     e->from = e->to = *image;
+    e->is_encapsulated = header->restore == TSR_RESTORE_ENCAPSULATED;
     e->to.big_endian = e->to.swapped = false;
     if (to != TSR_EXPORT_NATIVE) e->to.planar = false;
     /* GDCM reads neither JPEG-LS nor lossless JPEG of less than 8 bits. */
@@ -211,11 +212,58 @@ static enum tsr_status put_table(struct tsr_exporter *e, struct tsr_error *error
     return TSR_OK;
 }
 
+/* Whether a number of the header is this one. */
+static bool is_number(const struct tsr_exporter *e, enum tsr_dicom_fact fact, unsigned number)
+{
+    const struct tsr_dicom_element *const element = &e->scan.fact[fact];
+    if (element->tag == 0) return fact == TSR_FACT_SAMPLES && number == 1;
+    if (element->length != 2) return false;
+    const uint8_t *const bytes = e->prefix.bytes + element->value;
+    const bool big_endian = e->scan.form.big_endian;
+    return number == (unsigned)(bytes[big_endian ? 1 : 0] | bytes[big_endian ? 0 : 1] << 8);
+}
+
+static bool has_all_frames(const struct tsr_exporter *e)
+{
+    const struct tsr_dicom_element *const element = &e->scan.fact[TSR_FACT_FRAMES];
+    uint64_t frames = 0;
+    for (uint32_t i = 0; element->tag != 0 && i < element->length && frames < UINT32_MAX; i++) {
+        const uint8_t digit = e->prefix.bytes[element->value + i];
+        if (digit >= '0' && digit <= '9') frames = 10 * frames + (digit - '0');
+    }
+    return frames == e->from.frames || (frames == 0 && e->from.frames == 1);
+}
+
+/* Whether two pixels share their chroma, in native frames. */
+static bool is_subsampled(const struct tsr_exporter *e)
+{
+    static const char name[] = "YBR_FULL_422";
+    const struct tsr_dicom_element *const fact = &e->scan.fact[TSR_FACT_PHOTOMETRIC];
+    return !e->is_encapsulated && fact->tag != 0 && fact->length >= sizeof name - 1 &&
+           memcmp(e->prefix.bytes + fact->value, name, sizeof name - 1) == 0;
+}
+
+/* Whether the rasters are the pixel data that the header describes. They may be words of other numbers of bits, or a
+ * part of the frames: FORMAT.md 4.1. */
+static bool is_usual(const struct tsr_exporter *e)
+{
+    const uint32_t tag = e->scan.pixels.tag, length = e->scan.pixels.length;
+    const bool is_whole = e->is_encapsulated || (length != TSR_UNDEFINED_LENGTH && length >= native_bytes(e));
+    return tag == TSR_TAG_PIXEL_DATA && is_whole && !is_subsampled(e) && has_all_frames(e) &&
+           is_number(e, TSR_FACT_ROWS, e->from.rows) && is_number(e, TSR_FACT_COLUMNS, e->from.columns) &&
+           is_number(e, TSR_FACT_SAMPLES, e->from.components) &&
+           is_number(e, TSR_FACT_BITS_ALLOCATED, e->from.bits_allocated);
+}
+
 static enum tsr_status begin(struct tsr_exporter *e, struct tsr_error *error)
 {
     const bool is_native = e->syntax == &syntaxes[TSR_EXPORT_NATIVE];
     struct tsr_dicom_text text = {0};
     TSR_TRY(scan_prefix(e, error));
+    if (!is_usual(e))
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "it cannot be exported: its pixel data is not the image that its header describes; "
+                        "tessera decompress restores it");
     if (e->scan.form.big_endian && e->from.bits_allocated <= 8 && !e->from.swapped &&
         strcmp(e->scan.pixels.vr, "OB") != 0)
         return tsr_fail(
