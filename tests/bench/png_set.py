@@ -35,6 +35,7 @@ LARGEST = 4 << 20
 
 
 def chunks(data):
+    """(type, data) of each chunk."""
     at = len(SIGNATURE)
     while at + 12 <= len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -89,7 +90,7 @@ def producer(data):
     except zlib.error:
         rows = "bad zlib"
     parts = "one IDAT" if len(sizes) == 1 else "IDATs of %d" % sizes[0]
-    return "zlib head %02x, %s, %s" % (idat[1], parts, rows), "structure"
+    return "zlib level class %d, window %d, %s, %s" % (idat[1] >> 6, 8 + (idat[0] >> 4), parts, rows), "structure"
 
 
 def fetch(package, folder):
