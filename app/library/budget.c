@@ -128,10 +128,10 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_i
                              struct tsr_error *error)
 {
     struct tsr_account *const a = (struct tsr_account *)base;
-    /* Frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a tile, are
-     * not worth looking at: millions of them would take minutes. */
-    enum { LEAST_FRAME = 24 };
-    if (image && !a->is_raster && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
+    /* Many frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a tile,
+     * are not worth looking at: millions of them would take minutes. */
+    enum { LEAST_FRAME = 24, FEW_FRAMES = 64 };
+    if (image && !a->is_raster && image->frames > FEW_FRAMES && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
     const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes) + a->output_bytes,
                    verifying = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes, bytes) : 0,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/formats/png/png_file.h"
 #include "reader.h"
 #include "io/formats/packed.h"
 #if TSR_WITH_DCMTK
@@ -29,14 +30,31 @@ void tsr_metadata_free(struct tsr_metadata *metadata)
 
 /* ---- Bytes ------------------------------------------------------------------------------------------------ */
 
-/* Up to count bytes of the prefix of what is chosen. */
-static enum tsr_status read_prefix(struct tsr_reader *r, uint8_t *bytes, size_t count, size_t *got,
-                                   struct tsr_error *error)
+/* Up to count bytes of the prefix of what is chosen, as it is stored. */
+static enum tsr_status read_blob_of(struct tsr_reader *r, uint8_t *bytes, size_t count, size_t *got,
+                                    struct tsr_error *error)
 {
     if (r->container) return tsr_reader_blob(r, TSR_BLOB_PREFIX, 0, bytes, count, got, error);
     const uint64_t size = r->original->blob_size[TSR_BLOB_PREFIX];
     *got = size < count ? (size_t)size : count;
     return *got > 0 ? r->original->ops->read_blob(r->original, TSR_BLOB_PREFIX, 0, bytes, *got, error) : TSR_OK;
+}
+
+/* Up to count bytes of what stands before the samples. */
+static enum tsr_status read_prefix(struct tsr_reader *r, uint8_t *bytes, size_t count, size_t *got,
+                                   struct tsr_error *error)
+{
+    const struct tsr_header *const header = r->container ? tsr_container_header(r->container) : &r->original->header;
+    uint8_t start[TSR_PNG_START_BYTES];
+    size_t begun = 0;
+    if (header->restore == TSR_RESTORE_PNG && header->parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_START) {
+        tsr_png_start(header, start); /* the prefix begins after it: FORMAT.md 4.3 */
+        begun = count < sizeof start ? count : sizeof start;
+        memcpy(bytes, start, begun);
+    }
+    TSR_TRY(read_blob_of(r, bytes + begun, count - begun, got, error));
+    *got += begun;
+    return TSR_OK;
 }
 
 /* The prefix, or its first limit bytes. */

@@ -109,6 +109,21 @@ static bool has_residues(const struct tsr_header *header)
                              header->restore == TSR_RESTORE_DEFLATED || header->restore == TSR_RESTORE_GZIPPED);
 }
 
+/* FORMAT.md 4.3: what the prefix and the suffix lack. */
+static enum tsr_status put_png_start(struct tsr_restorer *r, struct tsr_error *error)
+{
+    uint8_t start[TSR_PNG_START_BYTES];
+    if (!(r->header.parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_START)) return TSR_OK;
+    tsr_png_start(&r->header, start);
+    return tsr_output_write(r->output, start, sizeof start, error);
+}
+
+static enum tsr_status put_png_end(struct tsr_restorer *r, struct tsr_error *error)
+{
+    if (!(r->header.parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_END)) return TSR_OK;
+    return tsr_output_write(r->output, tsr_png_end, sizeof tsr_png_end, error);
+}
+
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
                                     struct tsr_restorer **restorer, struct tsr_error *error)
 {
@@ -124,6 +139,7 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
     if (header->restore == TSR_RESTORE_GZIPPED) status = begin_gzip(r, error);
     if (header->restore == TSR_RESTORE_PNG && !tsr_png_is_valid(header))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG");
+    if (header->restore == TSR_RESTORE_PNG && status == TSR_OK) status = put_png_start(r, error);
     if (header->restore == TSR_RESTORE_PACKED) {
         r->unpacker = tsr_unpacker_create(header->room, output);
         if (!r->unpacker) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to restore");
@@ -350,6 +366,7 @@ enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
     if (r->unpacker) TSR_TRY(tsr_unpacker_end(r->unpacker, error));
     if (r->header.restore == TSR_RESTORE_GZIPPED) TSR_TRY(put_gzip(r, error));
     if (r->header.restore == TSR_RESTORE_DEFLATED) TSR_TRY(put_deflated(r, error));
+    if (r->header.restore == TSR_RESTORE_PNG) TSR_TRY(put_png_end(r, error));
     if (r->residues_at != r->residues_size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues belong to no frame",
                         r->residues_size - r->residues_at);

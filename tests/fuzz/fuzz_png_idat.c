@@ -32,7 +32,7 @@ static struct tsr_header header_of(const uint8_t *bytes)
                                       .big_endian = depth == 16,
                                       .exact_only = type == TSR_PNG_PALETTE || depth == 1};
     header.parameters[TSR_PNG_COLOUR_TYPE] = type;
-    header.parameters[TSR_PNG_INTERLACE] = bytes[4] & 1;
+    header.parameters[TSR_PNG_FORM] = bytes[4] & TSR_PNG_INTERLACED;
     header.parameter_count = TSR_PNG_PARAMETERS;
     FUZZ_PROMISE(tsr_png_is_valid(&header), "not a valid header");
     return header;
@@ -76,7 +76,7 @@ static struct tsr_bytes plain_of(const struct tsr_header *header, const uint8_t 
 {
     struct tsr_bytes plain = {.limit = LIMIT};
     struct tsr_png_pass passes[TSR_PNG_PASSES];
-    const int count = tsr_png_passes(&header->image, header->parameters[TSR_PNG_INTERLACE], passes);
+    const int count = tsr_png_passes(&header->image, header->parameters[TSR_PNG_FORM], passes);
     size_t at = 0;
     for (int p = 0; p < count; p++) {
         const size_t bits = (size_t)passes[p].columns * header->image.components * header->image.bits_stored;

@@ -85,6 +85,30 @@ static bool begin(struct ref_output *out)
     return (!b.bad && ref_left(&b) == 0 && out->last_bits >> (8 - used) == 0) || ref_fail("the parameters are corrupt");
 }
 
+/* 4.3: the signature and IHDR, if the prefix lacks them. */
+static bool put_png_start(struct ref_output *out)
+{
+    const struct ref_header *h = out->header;
+    uint8_t start[33] = {0x89, 'P', 'N', 'G', 13, 10, 26, 10, 0, 0, 0, 13, 'I', 'H', 'D', 'R'};
+    if (h->restore != REF_PNG || out->rasters_only || !(h->parameters[1] & 2)) return true;
+    for (unsigned i = 0; i < 4; i++) {
+        start[16 + i] = (uint8_t)(h->columns >> (24 - 8 * i));
+        start[20 + i] = (uint8_t)(h->rows >> (24 - 8 * i));
+    }
+    start[24] = (uint8_t)h->stored;
+    start[25] = h->parameters[0];
+    start[28] = h->parameters[1] & 1;
+    uint32_t crc = ref_crc32(start + 12, 17);
+    for (unsigned i = 0; i < 4; i++) start[29 + i] = (uint8_t)(crc >> (24 - 8 * i));
+    return put(out, start, sizeof start);
+}
+
+static bool put_png_end(struct ref_output *out)
+{
+    static const uint8_t end[12] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
+    return !(out->header->parameters[1] & 4) || put(out, end, sizeof end);
+}
+
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only)
 {
     struct ref_output *out = ref_alloc(1, sizeof *out);
@@ -96,7 +120,7 @@ struct ref_output *ref_output_open(const char *path, const struct ref_header *he
         out->file = fopen(path, "wb");
         if (!out->file) good = ref_fail("cannot write %s", path);
     }
-    if (good) return out;
+    if (good && put_png_start(out)) return out;
     ref_output_close(out, NULL);
     return NULL;
 }
@@ -170,6 +194,7 @@ static bool put_gzip(struct ref_output *out)
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
 {
     bool good = true, is_all = restored && !out->rasters_only;
+    if (is_all && out->header->restore == REF_PNG) good = put_png_end(out);
     if (is_all && out->header->restore == REF_GZIPPED) good = put_gzip(out);
     if (is_all && out->header->restore == REF_DEFLATED) good = put_deflated(out);
     if (good && is_all && out->records.size > out->size)

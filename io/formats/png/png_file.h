@@ -5,7 +5,16 @@
 #include "io/container/container.h"
 
 /* Indices of the parameters of the restore. */
-enum { TSR_PNG_COLOUR_TYPE = 0, TSR_PNG_INTERLACE = 1, TSR_PNG_PARAMETERS = 2 };
+enum { TSR_PNG_COLOUR_TYPE = 0, TSR_PNG_FORM = 1, TSR_PNG_PARAMETERS = 2 };
+
+/* Bits of the form. The start is the signature and IHDR, which follow from the header; the end is IEND. */
+enum { TSR_PNG_INTERLACED = 1, TSR_PNG_USUAL_START = 2, TSR_PNG_USUAL_END = 4 };
+
+enum { TSR_PNG_START_BYTES = 33, TSR_PNG_END_BYTES = 12 };
+
+/* Writes the start of the PNG that the header describes. */
+void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_BYTES]);
+extern const uint8_t tsr_png_end[TSR_PNG_END_BYTES];
 
 /* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
 enum tsr_status tsr_png_status(const char *message);

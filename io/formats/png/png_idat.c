@@ -58,7 +58,7 @@ static struct rows rows_of(const struct tsr_header *header)
 {
     struct rows r = {.image = &header->image};
     const size_t bits = (size_t)header->image.components * header->image.bits_stored;
-    r.passes = tsr_png_passes(r.image, header->parameters[TSR_PNG_INTERLACE] != 0, r.pass);
+    r.passes = tsr_png_passes(r.image, header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED, r.pass);
     r.pixel_bytes = bits < 8 ? 1 : bits / 8;
     for (int i = 0; i < r.passes; i++) {
         if (r.pass[i].columns == 0) continue;

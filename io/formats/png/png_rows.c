@@ -2,6 +2,7 @@
 #include "png_rows.h"
 
 #include "png_file.h"
+#include "io/formats/streams/gzip.h"
 
 #include <string.h>
 
@@ -16,13 +17,34 @@ bool tsr_png_is_valid(const struct tsr_header *header)
     const struct tsr_image *const i = &header->image;
     const unsigned type = header->parameters[TSR_PNG_COLOUR_TYPE], depth = i->bits_stored;
     const bool is_small = depth == 1 || depth == 2 || depth == 4, is_index = type == TSR_PNG_PALETTE;
-    if (header->parameter_count != TSR_PNG_PARAMETERS || header->parameters[TSR_PNG_INTERLACE] > 1 ||
+    if (header->parameter_count != TSR_PNG_PARAMETERS ||
+        header->parameters[TSR_PNG_FORM] > (TSR_PNG_INTERLACED | TSR_PNG_USUAL_START | TSR_PNG_USUAL_END) ||
         i->components == 0 || i->components != tsr_png_channels(type) || i->frames != 1)
         return false;
     const bool has_depth = (is_small && i->components == 1) || depth == 8 || (depth == 16 && !is_index);
     return has_depth && i->bits_allocated == (depth == 16 ? 16 : 8) && i->high_bit + 1u == depth && !i->is_signed &&
            !i->planar && !i->swapped && i->big_endian == (depth == 16) && i->exact_only == (is_index || depth == 1);
 }
+
+static void put_u32(uint8_t *out, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_BYTES])
+{
+    enum { TYPE = 12, COLUMNS = 16, ROWS = 20, DEPTH = 24, COLOUR_TYPE = 25, INTERLACE = 28, CHECK = 29 };
+    memset(start, 0, TSR_PNG_START_BYTES);
+    memcpy(start, "\x89PNG\r\n\x1a\n\0\0\0\15IHDR", COLUMNS);
+    put_u32(start + COLUMNS, header->image.columns);
+    put_u32(start + ROWS, header->image.rows);
+    start[DEPTH] = header->image.bits_stored;
+    start[COLOUR_TYPE] = header->parameters[TSR_PNG_COLOUR_TYPE];
+    start[INTERLACE] = header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED;
+    put_u32(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
+}
+
+const uint8_t tsr_png_end[TSR_PNG_END_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
 
 int tsr_png_passes(const struct tsr_image *image, bool interlaced, struct tsr_png_pass passes[TSR_PNG_PASSES])
 {

@@ -19,6 +19,7 @@ struct png_source {
     struct tsr_source base;
     const uint8_t *file;           /* the whole file, held by the input */
     size_t first_idat, after_idat; /* offsets in bytes */
+    size_t start;                  /* bytes of the usual start, which are not in the prefix */
     uint8_t *raster;
     struct tsr_bytes residue; /* of the IDAT chunks */
 };
@@ -28,7 +29,7 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
 {
     struct png_source *s = (struct png_source *)source;
     (void)error;
-    const uint8_t *const bytes = blob == TSR_BLOB_PREFIX   ? s->file
+    const uint8_t *const bytes = blob == TSR_BLOB_PREFIX   ? s->file + s->start
                                  : blob == TSR_BLOB_SUFFIX ? s->file + s->after_idat
                                                            : s->residue.bytes;
     memcpy(buffer, bytes + offset, size);
@@ -108,9 +109,9 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
     header->restore = TSR_RESTORE_PNG;
     header->exact = true;
     header->parameters[TSR_PNG_COLOUR_TYPE] = type;
-    header->parameters[TSR_PNG_INTERLACE] = ihdr[12];
+    header->parameters[TSR_PNG_FORM] = ihdr[12];
     header->parameter_count = TSR_PNG_PARAMETERS;
-    if (!tsr_png_is_valid(header) || ihdr[10] != 0 || ihdr[11] != 0)
+    if (!tsr_png_is_valid(header) || ihdr[10] != 0 || ihdr[11] != 0 || ihdr[12] > TSR_PNG_INTERLACED)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a PNG of an unknown form: depth %u, colour type %u", depth,
                         type);
     return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
@@ -148,6 +149,27 @@ static enum tsr_status read_pixels(struct png_source *s, bool may_lose, struct t
     return status;
 }
 
+/* The bytes before and after the chunks, without the usual start and end. */
+static void set_blobs(struct png_source *s, size_t size)
+{
+    uint8_t *const form = &s->base.header.parameters[TSR_PNG_FORM];
+    uint8_t start[TSR_PNG_START_BYTES];
+    size_t end = size;
+    tsr_png_start(&s->base.header, start);
+    if (memcmp(s->file, start, sizeof start) == 0) {
+        *form |= TSR_PNG_USUAL_START;
+        s->start = sizeof start;
+    }
+    if (size - s->after_idat >= TSR_PNG_END_BYTES &&
+        memcmp(s->file + size - TSR_PNG_END_BYTES, tsr_png_end, TSR_PNG_END_BYTES) == 0) {
+        *form |= TSR_PNG_USUAL_END;
+        end -= TSR_PNG_END_BYTES;
+    }
+    s->base.blob_size[TSR_BLOB_PREFIX] = s->first_idat - s->start;
+    s->base.blob_size[TSR_BLOB_RESIDUES] = s->residue.size;
+    s->base.blob_size[TSR_BLOB_SUFFIX] = end - s->after_idat;
+}
+
 static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source_options *options,
                                 struct tsr_source **source, struct tsr_error *error)
 {
@@ -167,9 +189,7 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
         close_png(&s->base);
         return status;
     }
-    s->base.blob_size[TSR_BLOB_PREFIX] = s->first_idat;
-    s->base.blob_size[TSR_BLOB_RESIDUES] = s->residue.size;
-    s->base.blob_size[TSR_BLOB_SUFFIX] = size - s->after_idat;
+    set_blobs(s, (size_t)size);
     *source = &s->base;
     return TSR_OK;
 }

@@ -134,7 +134,7 @@ enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_
                                    struct tsr_error *error)
 {
     return put_image(&header->image, header->parameters[TSR_PNG_COLOUR_TYPE],
-                     header->parameters[TSR_PNG_INTERLACE] != 0, raster, output, error);
+                     header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED, raster, output, error);
 }
 
 #else

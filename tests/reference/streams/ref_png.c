@@ -78,9 +78,9 @@ static uint8_t *all_rows(const struct ref_header *h, const uint8_t *raster, size
 {
     size_t row = ((size_t)h->columns * h->components * h->stored + 7) / 8 + 1;
     uint8_t *rows = ref_alloc(h->rows + 8, (row + 8) * 2); /* passes have at most twice the rows, and spare bits */
-    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    const uint32_t(*passes)[4] = h->parameters[1] & 1 ? adam7 : whole_image;
     *size = 0;
-    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
+    for (int p = 0; p < (h->parameters[1] & 1 ? 7 : 1); p++)
         *size += filter_rows(h, raster, passes[p][0], passes[p][1], passes[p][2], passes[p][3], rows + *size);
     return rows;
 }
@@ -108,9 +108,9 @@ static uint8_t *plain_bytes(const struct ref_header *h, const uint8_t *rows, siz
                             bool each)
 {
     uint8_t *plain = ref_alloc(size, 1);
-    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    const uint32_t(*passes)[4] = h->parameters[1] & 1 ? adam7 : whole_image;
     size_t at = 0, bits = h->components * h->stored, step = bits < 8 ? 1 : bits / 8;
-    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++) {
+    for (int p = 0; p < (h->parameters[1] & 1 ? 7 : 1); p++) {
         uint32_t x0 = passes[p][0], dx = passes[p][2];
         if (x0 >= h->columns) continue;
         size_t row = 1 + ((h->columns - x0 + dx - 1) / dx * bits + 7) / 8;
@@ -124,7 +124,7 @@ static uint8_t *plain_bytes(const struct ref_header *h, const uint8_t *rows, siz
 
 static uint32_t row_count(const struct ref_header *h)
 {
-    if (!h->parameters[1]) return h->rows;
+    if (!(h->parameters[1] & 1)) return h->rows;
     uint32_t count = 0;
     for (int p = 0; p < 7; p++)
         if (adam7[p][0] < h->columns)
@@ -248,9 +248,9 @@ static bool check_idat(const struct ref_header *h, const uint8_t *packed, size_t
     uint8_t *rows = ref_alloc(size, 1), *again = ref_alloc(ref_raster_size(h), 1);
     if (uncompress(rows, &got, packed, (uLong)packed_size) != Z_OK || got != size)
         return ref_fail("zlib does not read what it wrote");
-    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    const uint32_t(*passes)[4] = h->parameters[1] & 1 ? adam7 : whole_image;
     size_t at = 0;
-    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
+    for (int p = 0; p < (h->parameters[1] & 1 ? 7 : 1); p++)
         at += unfilter_rows(h, rows + at, passes[p][0], passes[p][1], passes[p][2], passes[p][3], again);
     return (at == size && memcmp(again, raster, ref_raster_size(h)) == 0) ||
            ref_fail("the chunks do not hold the raster");
@@ -280,7 +280,7 @@ bool ref_check_png(const struct ref_header *h)
     static const unsigned components[7] = {1, 0, 3, 1, 2, 0, 4};
     unsigned type = h->parameters[0];
     if (type > 6 || components[type] != h->components) return ref_fail("the colour type is wrong");
-    if (h->parameters[1] > 1) return ref_fail("the interlace method is unknown");
+    if (h->parameters[1] > 7) return ref_fail("the form of a PNG is unknown");
     unsigned b = h->stored;
     if (h->allocated != (b == 16 ? 16u : 8u) || (b != 1 && b != 2 && b != 4 && b != 8 && b != 16) || h->high != b - 1)
         return ref_fail("the depth is wrong");
