@@ -76,11 +76,11 @@ static enum tsr_status check_size(const struct tsr_wanted *wanted, struct tsr_in
                     tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
 }
 
-/* What the file takes stored as it is. */
+/* What the file takes stored as it is or, a PNG, packed. */
 static enum tsr_status measure_verbatim(struct tsr_engine *engine, struct tsr_input *input, uint64_t *bytes,
                                         struct tsr_error *error)
 {
-    const struct tsr_source_options options = {.verbatim = true, .reason = tsr_smaller_verbatim};
+    const struct tsr_source_options options = {.verbatim = true, .reason = tsr_smaller_verbatim, .packs = true};
     struct tsr_source *source = NULL;
     struct tsr_proof proof;
     struct tsr_encoded encoded = {0};

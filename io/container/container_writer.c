@@ -172,6 +172,7 @@ enum {
 static int zstd_level(const struct tsr_header *header, size_t size)
 {
     const bool is_image = tsr_has_frames(header);
+    if (header->kind == TSR_KIND_PNG && header->restore == TSR_RESTORE_PACKED) return SMALL_LEVEL; /* rows of a PNG */
     const bool is_large = is_image && header->coding.effort < THOROUGH_CODING &&
                           tsr_frame_bits(&header->image) / 8 * header->image.frames >= LARGE_IMAGE_BYTES;
     return size <= SMALL_BLOB && !is_large ? SMALL_LEVEL : LARGE_LEVEL;

@@ -34,6 +34,7 @@ struct piece {
 
 struct packed_source {
     struct tsr_source base;
+    enum tsr_kind kind;
     const uint8_t *file; /* the whole file, held by the input */
     size_t size, done;   /* bytes of the file, and those that pieces have */
     struct piece *pieces;
@@ -215,8 +216,59 @@ static enum tsr_status put_members(struct packed_source *s, uint64_t limit, stru
     return TSR_OK;
 }
 
-/* The most plain bytes that are made of a file. Of one member, its last four bytes say how many they are. A file of
- * several, or with bytes after them, may get too few: then some of its members stay bytes. */
+/* ---- PNG --------------------------------------------------------------------------------------------------- */
+
+enum { PNG_HEAD = 8 + 8 + 13, CHUNK_HEAD = 8, CHUNK_TAIL = 4, ZLIB_HEAD = 2, ZLIB_TAIL = 4 };
+
+static uint32_t big_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* Where the deflate stream of the only IDAT chunk is. A stream that is spread over several is no string of the file. */
+static bool png_stream(const struct packed_source *s, size_t *start, size_t *size)
+{
+    size_t found = 0;
+    for (size_t at = 8; s->size - at >= CHUNK_HEAD + CHUNK_TAIL;) {
+        const uint32_t length = big_u32(s->file + at);
+        if (length > s->size - at - CHUNK_HEAD - CHUNK_TAIL) break;
+        if (memcmp(s->file + at + 4, "IDAT", 4) == 0) {
+            if (found > 0 || length <= ZLIB_HEAD + ZLIB_TAIL) return false;
+            found = at;
+            *start = at + CHUNK_HEAD + ZLIB_HEAD;
+            *size = length - ZLIB_HEAD - ZLIB_TAIL;
+        }
+        at += CHUNK_HEAD + (size_t)length + CHUNK_TAIL;
+    }
+    return found > 0;
+}
+
+/* The most plain bytes of a PNG, by its header: all rows and their filters, of interlaced ones in up to seven passes.
+ */
+static uint64_t png_plain_limit(const struct packed_source *s)
+{
+    static const uint8_t channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
+    if (s->size < PNG_HEAD) return 0;
+    const uint64_t columns = big_u32(s->file + 16), rows = big_u32(s->file + 20),
+                   bits = (uint64_t)s->file[24] * channels[s->file[25] & 7];
+    const uint64_t row = columns * bits / 8 + 2;
+    return row > PLAIN_LIMIT || rows > PLAIN_LIMIT / 2 / row ? 0 : 2 * row * rows + 64;
+}
+
+static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct tsr_error *error)
+{
+    struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
+    size_t start = 0, size = 0, used = 0;
+    if (!png_stream(s, &start, &size)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has not one IDAT chunk");
+    const enum tsr_status status = unfold(s->file + start, size, &used, &plain, &residue, error);
+    if (status == TSR_OK) return put_stream(s, start, start + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error);
+    tsr_bytes_free(&plain);
+    tsr_bytes_free(&residue);
+    return status;
+}
+
+/* The most plain bytes that are made of a gzip file. Of one member, its last four bytes say how many they are. A file
+ * of several, or with bytes after them, may get too few: then some of its members stay bytes. */
 static uint64_t plain_limit(const struct packed_source *s)
 {
     const uint64_t size = s->size, said = tsr_read_u32(s->file + s->size - 4), most = PLAIN_FREE + PLAIN_RATIO * size;
@@ -295,6 +347,7 @@ static void read_form(struct packed_source *s, bool verbatim, uint64_t offset, u
 static uint64_t stored_size(struct packed_source *s, bool verbatim, uint64_t limit)
 {
     const uint64_t whole = verbatim ? s->size : s->blob_size;
+    const bool rows = !verbatim && s->kind == TSR_KIND_PNG;
 #if TSR_WITH_ZSTD
     enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6 }; /* as the container's writer has them */
     const size_t bound = ZSTD_compressBound(TSR_BLOB_CHUNK);
@@ -305,7 +358,7 @@ static uint64_t stored_size(struct packed_source *s, bool verbatim, uint64_t lim
         const size_t now = whole - at < TSR_BLOB_CHUNK ? (size_t)(whole - at) : TSR_BLOB_CHUNK;
         read_form(s, verbatim, at, chunk, now);
         const size_t made = ZSTD_compressCCtx(context, chunk + TSR_BLOB_CHUNK, bound, chunk, now,
-                                              now <= SMALL ? SMALL_LEVEL : LARGE_LEVEL);
+                                              now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL);
         size += ZSTD_isError(made) || made > now ? now : made;
     }
     tsr_give_compressor(context);
@@ -313,6 +366,7 @@ static uint64_t stored_size(struct packed_source *s, bool verbatim, uint64_t lim
     return size;
 #else
     (void)limit;
+    (void)rows;
     (void)read_form;
     return whole;
 #endif
@@ -349,6 +403,11 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
         TSR_TRY(tsr_input_claim(input, NULL, 5 * size + tsr_unpacking_memory(10 * plain, size), error));
         TSR_TRY(put_members(s, plain, error));
     }
+    if (kind == TSR_KIND_PNG) {
+        const uint64_t plain = png_plain_limit(s);
+        TSR_TRY(tsr_input_claim(input, NULL, 5 * size + tsr_unpacking_memory(10 * plain, size), error));
+        TSR_TRY(put_png(s, plain, error));
+    }
     if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be packed");
     TSR_TRY(put_bytes(s, s->size, error));
     return check_gain(s, error);
@@ -363,13 +422,15 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, enum tsr_kind kind, con
     if (size < LEAST_STREAM || size > PLAIN_LIMIT || size > SIZE_MAX / 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes", (unsigned long long)size);
     TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
-    if (kind != TSR_KIND_DICOM && (head[0] != 0xff || head[1] != 0xd8) && (head[0] != 0x1f || head[1] != 0x8b))
+    if (kind != TSR_KIND_DICOM && kind != TSR_KIND_PNG && (head[0] != 0xff || head[1] != 0xd8) &&
+        (head[0] != 0x1f || head[1] != 0x8b))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no stream that is known");
     TSR_TRY(tsr_input_claim_header(input, size, error));
     struct packed_source *s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &packed_ops;
     s->base.input = input;
+    s->kind = kind;
     s->size = (size_t)size;
     enum tsr_status status = tsr_input_hold(input, s->size, &s->file, error);
     if (status == TSR_OK) status = pack(s, kind, error);

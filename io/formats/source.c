@@ -95,7 +95,7 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
         snprintf(why.text, sizeof why.text, "%s", options->reason);
     else if (format)
         status = format->open(input, options, source, &why);
-    if (status == TSR_ERROR_CORRUPT && options->packs && !options->verbatim)
+    if (status == TSR_ERROR_CORRUPT && options->packs && (!options->verbatim || kind == TSR_KIND_PNG))
         status = open_packed(input, kind, &why, source);
     if (status == TSR_ERROR_CORRUPT)
         status = open_verbatim(input, kind, why.text, source, error);

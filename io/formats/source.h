@@ -36,7 +36,7 @@ struct tsr_source {
 
 /* How an input is opened. */
 struct tsr_source_options {
-    bool verbatim; /* the content is not read: reason says why */
+    bool verbatim; /* the content is not coded as samples: reason says why. Of PNG, it may still be packed */
     const char *reason;
     bool packs;        /* what must be stored as it is may be packed: FORMAT.md 4.11 */
     bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */

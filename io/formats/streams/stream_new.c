@@ -158,7 +158,7 @@ static void load_row(const struct tsr_image *image, const uint8_t *raster, uint3
         for (size_t x = 0; x < columns; x++) {
             const size_t at = first + x * step;
             samples[x * n + c] =
-                image->bits_allocated == 8 ? raster[at] : (uint16_t)(raster[2 * at] | raster[2 * at + 1] << 8);
+                (uint16_t)(image->bits_allocated == 8 ? raster[at] : raster[2 * at] | raster[2 * at + 1] << 8);
         }
     }
 }

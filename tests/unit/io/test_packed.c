@@ -226,6 +226,54 @@ TEST(jpeg)
     }
 }
 
+static void put_chunk(struct tsr_bytes *b, const char *type, const uint8_t *data, size_t size)
+{
+    const uint8_t length[4] = {(uint8_t)(size >> 24), (uint8_t)(size >> 16), (uint8_t)(size >> 8), (uint8_t)size};
+    put(b, length, 4);
+    put(b, type, 4);
+    put(b, data, size);
+    put(b, "crc!", 4); /* which is kept as it is */
+}
+
+/* Appends a gray image of 64 columns, in a stream that is spread over chunks. */
+static void put_png(struct tsr_bytes *b, unsigned rows, int level, size_t chunks, struct rng *r)
+{
+    const uint8_t ihdr[13] = {0, 0, 0, 64, 0, 0, 0, (uint8_t)rows, 8};
+    uint8_t plain[65 * 255], stream[2 * sizeof plain];
+    uLongf size = sizeof stream;
+    for (size_t i = 0; i < sizeof plain; i++) plain[i] = (uint8_t)(i % 65 == 0 ? 0 : "aaaaabbbcd"[rng_next(r) % 10]);
+    assert_int_equal(compress2(stream, &size, plain, (uLong)rows * 65, level), Z_OK);
+    put(b, "\x89PNG\r\n\x1a\n", 8);
+    put_chunk(b, "IHDR", ihdr, sizeof ihdr);
+    for (size_t i = 0; i < chunks; i++)
+        put_chunk(b, "IDAT", stream + size * i / chunks, size * (i + 1) / chunks - size * i / chunks);
+    put_chunk(b, "IEND", ihdr, 0);
+}
+
+TEST(png)
+{
+    struct rng r = {5};
+    struct tsr_bytes file = {.limit = LIMIT};
+    for (unsigned rows = 200; rows < 204; rows++)
+        for (int level = 1; level <= 9; level += 4) {
+            put_png(&file, rows, level, 1, &r);
+            if (rows % 2) put(&file, "after the end", 13);
+            check(&file, TSR_KIND_PNG, 0, 1, 2);
+        }
+    for (int damage = 0; damage < 3; damage++) {
+        struct tsr_input *input;
+        struct tsr_source *source;
+        struct tsr_error error = {0};
+        put_png(&file, 200, 6, damage == 0 ? 2 : 1, &r);
+        if (damage == 1) file.bytes[33] = 0xff; /* the size of the IDAT chunk */
+        if (damage == 2) file.bytes[23] = 1;    /* one row: the stream has more */
+        assert_int_equal(open_packed(file, TSR_KIND_PNG, &input, &source, &error), TSR_ERROR_CORRUPT);
+        tsr_input_close(input);
+        tsr_bytes_free(&file);
+        file.limit = LIMIT;
+    }
+}
+
 TEST(gzip)
 {
     struct rng r = {2};
@@ -406,7 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jpeg),          cmocka_unit_test(gzip),        cmocka_unit_test(dicom),
         cmocka_unit_test(not_packed),    cmocka_unit_test(sources),     cmocka_unit_test(damaged_pieces),
-        cmocka_unit_test(hostile_sizes), cmocka_unit_test(other_blobs),
+        cmocka_unit_test(hostile_sizes), cmocka_unit_test(other_blobs), cmocka_unit_test(png),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
