@@ -96,7 +96,7 @@ struct tsr_dicom_edit *tsr_dicom_add_edit(struct tsr_dicom_edit *edits, int *cou
     struct tsr_dicom_edit *edit = &edits[(*count)++];
     memset(edit, 0, sizeof *edit);
     edit->tag = tag;
-    memcpy(edit->vr, vr, 2);
+    if (vr[0] != '\0') memcpy(edit->vr, vr, 2);
     return edit;
 }
 
