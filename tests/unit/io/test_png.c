@@ -515,7 +515,7 @@ static void damage_residue(const struct tsr_header *header, const uint8_t *raste
         (void)write_chunks(header, raster, (struct bytes){residue.data, i}, 2 * limit);
         for (int k = 0; k < 12; k++) {
             struct bytes b = copy_bytes(residue.data, residue.size);
-            b.data[i] = (uint8_t)(k < 8 ? b.data[i] ^ 1 << k : k == 8 ? 255 : rng_below(&r, 256));
+            b.data[i] = (uint8_t)(k < 8 ? b.data[i] ^ 1u << k : k == 8 ? 255u : rng_below(&r, 256));
             (void)write_chunks(header, raster, b, 2 * limit);
             free(b.data);
         }
