@@ -20,7 +20,7 @@ struct coder {
 static unsigned next_bit(struct coder *c)
 {
     uint64_t at = c->symbol_at++;
-    return at < c->bits ? c->data[at / 8] >> (7 - at % 8) & 1u : 0;
+    return at < c->bits ? (unsigned)c->data[at / 8] >> (7 - at % 8) & 1 : 0;
 }
 
 static uint32_t raw_number(struct coder *c, unsigned n)
