@@ -239,6 +239,15 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     return kind->form == SERIES || report[0].verbatim == is_verbatim(kind);
 }
 
+static void free_seed(struct seed *seed)
+{
+    for (uint32_t i = 0; i < (seed->members ? seed->members : 1); i++) free(seed->restored[i].data);
+    free(seed->restored);
+    free(seed->name);
+    free_sections(&seed->sections);
+    free(seed->file.data);
+}
+
 int make_combinations(struct tsr_engine *engine, const char *data, const char *work, struct combination **combinations)
 {
     int count = 0;
@@ -255,6 +264,7 @@ int make_combinations(struct tsr_engine *engine, const char *data, const char *w
                 for (int which = 0; which < 2; which++)
                     is_one &= make_seed(engine, &kinds[k], which, &ways[w], lossy, data, work, &c->seed[which]);
                 if (!is_one) fprintf(stderr, "%s: left out, it becomes verbatim\n", c->name);
+                for (int which = 0; which < 2 && !is_one; which++) free_seed(&c->seed[which]);
                 count += is_one;
             }
     return count;
