@@ -188,7 +188,7 @@ static bool split_small(const uint8_t *file, size_t size, struct sections *s)
     size_t at = SIGNATURE_BYTES + 1;
     struct bytes header = {NULL, 0};
     const size_t header_size = (size_t)read_number(file, end, &at);
-    if (at + header_size > end || header_size < ID_AT) return false;
+    if (at > end || header_size > end - at || header_size < ID_AT) return false;
     append(&header, file + at, ID_AT);
     append(&header, no_id, ID_BYTES);
     append(&header, file + at + ID_AT, header_size - ID_AT);
@@ -196,7 +196,9 @@ static bool split_small(const uint8_t *file, size_t size, struct sections *s)
     free(header.data);
     const uint8_t *const proof = file + at + header_size;
     const size_t proof_size = small_proof(file + at, proof, (size_t)(file + end - proof));
-    at += header_size + proof_size;
+    at += header_size;
+    if (proof_size > end - at) return false;
+    at += proof_size;
     const uint64_t count = read_number(file, end, &at);
     const uint8_t *const types = file + at;
     if (at > end || count > end - at) return false;
@@ -218,7 +220,11 @@ bool split_sections(const uint8_t *file, size_t size, struct sections *s)
 {
     size_t at = SIGNATURE_BYTES;
     *s = (struct sections){.count = 0};
-    if (size > SIGNATURE_BYTES + 1 + CHECK_BYTES && file[at] == 'S') return split_small(file, size, s);
+    if (size > SIGNATURE_BYTES + 1 + CHECK_BYTES && file[at] == 'S') {
+        const bool is_good = split_small(file, size, s);
+        if (!is_good) free_sections(s);
+        return is_good;
+    }
     while (at < size && file[at] != 'I' && file[at] != 'C') {
         const uint8_t type = file[at++];
         const uint64_t body = read_number(file, size, &at);
