@@ -76,11 +76,6 @@ static enum tsr_status take_prefix(struct tsr_reader *r, size_t limit, struct he
 
 /* ---- PNG -------------------------------------------------------------------------------------------------- */
 
-static uint32_t read_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* Chunks of a PNG: length, type, content, checksum. */
 static enum tsr_status list_chunks(struct header *header, struct tsr_error *error)
 {
@@ -89,11 +84,11 @@ static enum tsr_status list_chunks(struct header *header, struct tsr_error *erro
     header->elements = calloc(size / OVERHEAD + 1, sizeof *header->elements);
     if (!header->elements) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of chunks");
     for (size_t at = SIGNATURE; at + OVERHEAD <= size;) {
-        const uint32_t length = read_u32(header->bytes + at);
+        const uint32_t length = tsr_png_get_u32(header->bytes + at);
         if (length > size - at - OVERHEAD)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's chunk at byte %zu is longer than the header", at);
         struct tsr_element *const element = &header->elements[header->base.element_count++];
-        element->tag = read_u32(header->bytes + at + 4);
+        element->tag = tsr_png_get_u32(header->bytes + at + 4);
         element->value = header->bytes + at + 8;
         element->count = length;
         at += OVERHEAD + length;

@@ -9,6 +9,7 @@
 #include "io/container/zstd_contexts.h"
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/streams/gzip.h"
+#include "io/formats/png/png_file.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
 enum {
@@ -220,17 +221,12 @@ static enum tsr_status put_members(struct packed_source *s, uint64_t limit, stru
 
 enum { PNG_HEAD = 8 + 8 + 13, CHUNK_HEAD = 8, CHUNK_TAIL = 4, ZLIB_HEAD = 2, ZLIB_TAIL = 4 };
 
-static uint32_t big_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* Where the deflate stream of the only IDAT chunk is. A stream that is spread over several is no string of the file. */
 static bool png_stream(const struct packed_source *s, size_t *start, size_t *size)
 {
     size_t found = 0;
     for (size_t at = 8; s->size - at >= CHUNK_HEAD + CHUNK_TAIL;) {
-        const uint32_t length = big_u32(s->file + at);
+        const uint32_t length = tsr_png_get_u32(s->file + at);
         if (length > s->size - at - CHUNK_HEAD - CHUNK_TAIL) break;
         if (memcmp(s->file + at + 4, "IDAT", 4) == 0) {
             if (found > 0 || length <= ZLIB_HEAD + ZLIB_TAIL) return false;
@@ -249,7 +245,7 @@ static uint64_t png_plain_limit(const struct packed_source *s)
 {
     static const uint8_t channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
     if (s->size < PNG_HEAD) return 0;
-    const uint64_t columns = big_u32(s->file + 16), rows = big_u32(s->file + 20),
+    const uint64_t columns = tsr_png_get_u32(s->file + 16), rows = tsr_png_get_u32(s->file + 20),
                    bits = (uint64_t)s->file[24] * channels[s->file[25] & 7];
     const uint64_t row = columns * bits / 8 + 2;
     return row > PLAIN_LIMIT || rows > PLAIN_LIMIT / 2 / row ? 0 : 2 * row * rows + 64;

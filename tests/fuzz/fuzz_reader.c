@@ -1,11 +1,11 @@
 /* See the header. */
-#include "io/container/small.h"
 #include "fuzz_reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/library/flow.h"
+#include "io/container/small.h"
 
 static struct tsr_compress_options options_of(uint8_t choice)
 {

@@ -4,6 +4,17 @@
 
 #include "io/container/container.h"
 
+/* The numbers of PNG: 32 bits, most significant byte first. */
+static inline uint32_t tsr_png_get_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static inline void tsr_png_put_u32(uint8_t *bytes, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) bytes[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
 /* Indices of the parameters of the restore. */
 enum { TSR_PNG_COLOUR_TYPE = 0, TSR_PNG_FORM = 1, TSR_PNG_PARAMETERS = 2 };
 

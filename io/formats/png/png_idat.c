@@ -35,16 +35,6 @@ static uint32_t adler_of(const uint8_t *bytes, size_t size)
     return b << 16 | a;
 }
 
-static uint32_t read_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static void write_u32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
 /* ---- Rows --------------------------------------------------------------------------------------------------- */
 
 struct rows {
@@ -129,12 +119,12 @@ static enum tsr_status join_chunks(const uint8_t *chunks, size_t size, struct ts
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
     uint64_t count = 0;
-    const uint32_t first = read_u32(chunks);
+    const uint32_t first = tsr_png_get_u32(chunks);
     bool equal = true;
     for (size_t at = 0; at < size; count++) {
-        const uint32_t length = read_u32(chunks + at); /* which fits: the caller has seen it */
+        const uint32_t length = tsr_png_get_u32(chunks + at); /* which fits: the caller has seen it */
         const uint8_t *const type = chunks + at + LENGTH_BYTES;
-        if (tsr_crc32(type, length + 4) != read_u32(type + 4 + length))
+        if (tsr_crc32(type, length + 4) != tsr_png_get_u32(type + 4 + length))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "an IDAT chunk has a wrong CRC");
         TSR_TRY(tsr_bytes_put(stream, type + 4, length, error));
         at += CHUNK_OVERHEAD + (size_t)length;
@@ -144,8 +134,8 @@ static enum tsr_status join_chunks(const uint8_t *chunks, size_t size, struct ts
     TSR_TRY(tsr_bytes_put_varint(residue, count > 1 ? first : 0, error));
     TSR_TRY(tsr_bytes_put_varint(residue, equal ? 0 : 1, error));
     if (equal) return TSR_OK;
-    for (size_t at = 0; count-- > 1; at += CHUNK_OVERHEAD + (size_t)read_u32(chunks + at))
-        TSR_TRY(tsr_bytes_put_varint(residue, read_u32(chunks + at), error));
+    for (size_t at = 0; count-- > 1; at += CHUNK_OVERHEAD + (size_t)tsr_png_get_u32(chunks + at))
+        TSR_TRY(tsr_bytes_put_varint(residue, tsr_png_get_u32(chunks + at), error));
     return TSR_OK;
 }
 
@@ -172,7 +162,7 @@ static enum tsr_status read_stream(const struct rows *r, const struct tsr_bytes 
     const size_t check = ZLIB_HEAD + used;
     if (plain->size != r->plain_bytes || stream->size - check < ZLIB_CHECK)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
-    if (adler_of(plain->bytes, plain->size) != read_u32(z + check))
+    if (adler_of(plain->bytes, plain->size) != tsr_png_get_u32(z + check))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its zlib stream has a wrong check");
     TSR_TRY(take_plain(r, plain->bytes, types, raster, error));
     const size_t tail = stream->size - check - ZLIB_CHECK;
@@ -254,10 +244,10 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_bytes *strea
         const size_t size = (size_t)wanted, start = chunks->size;
         TSR_TRY(tsr_bytes_reserve(chunks, CHUNK_OVERHEAD + size, error));
         uint8_t *const chunk = chunks->bytes + start;
-        write_u32(chunk, (uint32_t)size);
+        tsr_png_put_u32(chunk, (uint32_t)size);
         memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
         memcpy(chunk + LENGTH_BYTES + 4, stream->bytes + at, size);
-        write_u32(chunk + LENGTH_BYTES + 4 + size, tsr_crc32(chunk + LENGTH_BYTES, size + 4));
+        tsr_png_put_u32(chunk + LENGTH_BYTES + 4 + size, tsr_crc32(chunk + LENGTH_BYTES, size + 4));
         chunks->size += CHUNK_OVERHEAD + size;
         at += size;
     }
@@ -271,7 +261,7 @@ static enum tsr_status make_stream(const struct rows *r, const uint8_t *raster, 
     TSR_TRY(make_plain(r, raster, p->type, p->types, plain, error));
     TSR_TRY(tsr_bytes_put(stream, p->head, ZLIB_HEAD, error));
     TSR_TRY(tsr_deflate_write(plain, r->plain_bytes, p->deflated, p->deflated_size, stream, error));
-    write_u32(check, adler_of(plain, r->plain_bytes));
+    tsr_png_put_u32(check, adler_of(plain, r->plain_bytes));
     TSR_TRY(tsr_bytes_put(stream, check, sizeof check, error));
     return tsr_bytes_put(stream, p->tail, p->tail_size, error);
 }

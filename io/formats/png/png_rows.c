@@ -26,22 +26,17 @@ bool tsr_png_is_valid(const struct tsr_header *header)
            !i->planar && !i->swapped && i->big_endian == (depth == 16) && i->exact_only == (is_index || depth == 1);
 }
 
-static void put_u32(uint8_t *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
 void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_BYTES])
 {
     enum { TYPE = 12, COLUMNS = 16, ROWS = 20, DEPTH = 24, COLOUR_TYPE = 25, INTERLACE = 28, CHECK = 29 };
     memset(start, 0, TSR_PNG_START_BYTES);
     memcpy(start, "\x89PNG\r\n\x1a\n\0\0\0\15IHDR", COLUMNS);
-    put_u32(start + COLUMNS, header->image.columns);
-    put_u32(start + ROWS, header->image.rows);
+    tsr_png_put_u32(start + COLUMNS, header->image.columns);
+    tsr_png_put_u32(start + ROWS, header->image.rows);
     start[DEPTH] = header->image.bits_stored;
     start[COLOUR_TYPE] = header->parameters[TSR_PNG_COLOUR_TYPE];
     start[INTERLACE] = header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED;
-    put_u32(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
+    tsr_png_put_u32(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
 }
 
 const uint8_t tsr_png_end[TSR_PNG_END_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};

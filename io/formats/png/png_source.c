@@ -60,11 +60,6 @@ static void close_png(struct tsr_source *source)
 
 static const struct tsr_source_ops png_ops = {read_blob, read_frame, NULL, close_png};
 
-static uint32_t read_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 /* Finds the IDAT chunks, which must follow each other directly. All bytes after them are the suffix, also those after
  * IEND. */
 static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr_error *error)
@@ -72,9 +67,9 @@ static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr
     size_t at = SIGNATURE_BYTES;
     bool ended = false;
     while (!ended) {
-        if (size - at < CHUNK_OVERHEAD || read_u32(s->file + at) > size - at - CHUNK_OVERHEAD)
+        if (size - at < CHUNK_OVERHEAD || tsr_png_get_u32(s->file + at) > size - at - CHUNK_OVERHEAD)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "its chunk at byte %zu does not fit the file", at);
-        const size_t length = CHUNK_OVERHEAD + (size_t)read_u32(s->file + at);
+        const size_t length = CHUNK_OVERHEAD + (size_t)tsr_png_get_u32(s->file + at);
         const uint8_t *type = s->file + at + 4;
         if (memcmp(type, "IDAT", 4) == 0) {
             if (s->first_idat == 0)
@@ -96,8 +91,8 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
 {
     const uint8_t depth = ihdr[8], type = ihdr[9];
     struct tsr_image *image = &header->image;
-    image->columns = read_u32(ihdr);
-    image->rows = read_u32(ihdr + 4);
+    image->columns = tsr_png_get_u32(ihdr);
+    image->rows = tsr_png_get_u32(ihdr + 4);
     image->frames = 1;
     image->components = tsr_png_channels(type);
     image->bits_allocated = depth == 16 ? 16 : 8;
@@ -123,7 +118,7 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
     const uint8_t *head;
     if (tsr_input_size(input) < HEAD_BYTES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IHDR chunk");
     TSR_TRY(tsr_input_hold(input, HEAD_BYTES, &head, error));
-    if (read_u32(head + SIGNATURE_BYTES) != IHDR_BYTES || memcmp(head + SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
+    if (tsr_png_get_u32(head + SIGNATURE_BYTES) != IHDR_BYTES || memcmp(head + SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
     TSR_TRY(describe(head + SIGNATURE_BYTES + 8, header, error));
     const uint64_t size = tsr_input_size(input), raster = raster_bytes(&header->image);
