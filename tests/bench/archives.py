@@ -25,16 +25,9 @@ import time
 
 import archive_classes
 import archive_rivals
+import machine
 
 GROWTH = 64  # bytes that a .tsr may be over its original
-
-
-def machine():
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-        for line in lines:
-            if line.startswith("model name"):
-                return line.split(":")[1].strip()
-    return "unknown"
 
 
 def children_seconds():
@@ -192,7 +185,7 @@ def main():
         sets.append(("PNG set", [os.path.join(options.png, "set")]))
     if options.keep:
         os.makedirs(options.keep)
-    print("%s, %s" % (machine(), time.strftime("%Y-%m-%d")))
+    print("%s, %s" % (machine.model(), time.strftime("%Y-%m-%d")))
     reasons = open(options.reasons, "w", encoding="utf-8", errors="replace") if options.reasons else None
     with tempfile.TemporaryDirectory() as temporary:
         for name, folders in sets:

@@ -9,11 +9,12 @@ BUILD/libtessera.a. Prints a line a set: streams, exact ones, refused ones, byte
 that it takes and ours over the same, MB of streams a second of CPU time each way, one thread.
 """
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
+
+import machine
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -49,14 +50,6 @@ int main(int count, char **name)
     return 0;
 }
 """
-
-
-def machine():
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-        for line in lines:
-            if line.startswith("model name"):
-                return line.split(":")[1].strip()
-    return platform.processor()
 
 
 def link(build, root, folder):
@@ -158,7 +151,7 @@ def main():
         sys.exit(__doc__)
     root = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
     folders = sys.argv[2:] or [os.path.join(root, "../shared/data")]
-    print(machine())
+    print(machine.model())
     print("| set | streams | exact | refused | bytes | ratio | libjxl | ours on those that libjxl takes | pack, unpack MB/s | libjxl MB/s |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:

@@ -31,6 +31,8 @@ import time
 import imagecodecs
 import numpy
 
+import machine
+
 SPEED_GROUP = "CLINICAL16"
 GEO = [modality + "16" for modality in ("CR", "CT", "MG", "MR", "NM", "PT", "XA")]
 CODERS = {None: 0, "huffman": 1, "cavlc": 2, "rans": 3}  # enum tsr_coder; 0: the effort chooses
@@ -201,11 +203,6 @@ def measure_speed(options, efforts, names):
     return {what: [raw_bytes / 1e6 / seconds for seconds in sums] for what, sums in total.items()}, len(frames)
 
 
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
-
-
 def measure_sets(isas):
     """What measure_speed returns, by instruction set: each in a process of its own, since the library asks once."""
     results = {}
@@ -219,7 +216,7 @@ def measure_sets(isas):
 def print_sets(results):
     count = next(iter(results.values()))[1]
     codecs = [what for what in next(iter(results.values()))[0] if what != "CharLS"]
-    print("\nOne thread, %d frames of %s, rates over CharLS in the same run, %s\n" % (count, SPEED_GROUP, processor()))
+    print("\nOne thread, %d frames of %s, rates over CharLS in the same run, %s\n" % (count, SPEED_GROUP, machine.model()))
     print("| | CharLS MB/s | " + " | ".join(codecs) + " |\n|---|---|" + "---|" * len(codecs))
     for side, verb in enumerate(("encode", "decode")):
         for isa, (speeds, _) in results.items():

@@ -12,7 +12,6 @@ integers is also measured as the .nii.gz that gzip -6 of Python makes of it.
 import gzip
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -20,15 +19,9 @@ import tempfile
 import time
 import zipfile
 
+import machine
+
 WHEELS = ("nibabel", "nilearn", "dipy")
-
-
-def machine():
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-        for line in lines:
-            if line.startswith("model name"):
-                return line.split(":")[1].strip()
-    return platform.processor()
 
 
 def is_nifti(name):
@@ -98,7 +91,7 @@ def main():
         sys.exit(__doc__)
     tessera = os.path.join(sys.argv[1], "bin", "tessera")
     sums = {}
-    print(machine())
+    print(machine.model())
     with tempfile.TemporaryDirectory() as work:
         folders = sys.argv[2:] or [fetch(os.path.join(work, "wheels"))]
         print(f"{'file':52} {'kept as':10} {'image, bits':18} {'bytes':>9} {'.tsr':>9} ratio  zstd enc s  dec s")

@@ -23,6 +23,8 @@ import zlib
 
 from program import dicom
 
+import machine
+
 SIDE = 512
 
 
@@ -97,8 +99,7 @@ def main():
     options = parser.parse_args()
     builds = [b for b in (options.old, options.build) if b]
     programs = [os.path.join(os.path.abspath(b), 'bin', 'tessera') for b in builds]
-    model = next((line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name')), '')
-    print('%s, %d processors, load %.1f' % (model, os.cpu_count(), os.getloadavg()[0]))
+    print('%s, %d processors, load %.1f' % (machine.model(), os.cpu_count(), os.getloadavg()[0]))
     with tempfile.TemporaryDirectory() as work:
         make_inputs(work, options.dicom)
         times, libraries = {}, {}

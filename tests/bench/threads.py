@@ -24,6 +24,8 @@ import zlib
 
 from program import read_pgm
 
+import machine
+
 SMALL_SIDE, SMALL_FILES = 256, 200
 
 
@@ -142,9 +144,8 @@ def main():
     parser.add_argument('--only', default='', help='of the inputs, those whose names have this word')
     parser.add_argument('--work', default='/dev/shm' if os.path.isdir('/dev/shm') else None)
     options = parser.parse_args()
-    model = next((line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name')), '')
     print('%s, %d processors, load %.1f, effort %d, %d pairs' %
-          (model, os.cpu_count(), os.getloadavg()[0], options.effort, options.pairs))
+          (machine.model(), os.cpu_count(), os.getloadavg()[0], options.effort, options.pairs))
     frames = [os.path.join(options.frames, name) for name in os.listdir(options.frames)]
     largest = sorted((f for f in frames if f.endswith(('.pgm', '.ppm'))), key=os.path.getsize)[-options.images:]
     with tempfile.TemporaryDirectory(dir=options.work) as work:
