@@ -20,4 +20,16 @@ static int destroy_engine(void **state)
     return 0;
 }
 
+/* Compresses a file with a coding, and restores it: the same bytes come back. */
+static inline void check_there_and_back(struct bytes b, const struct tsr_coding *coding, const char *what)
+{
+    const struct bytes tsr = compress_bytes(engine, b, coding);
+    struct bytes restored;
+    bool damaged;
+    assert_int_equal(restore_bytes(engine, tsr.data, tsr.size, &restored, &damaged), TSR_OK);
+    expect(equal(restored, b), "%s", what);
+    free(restored.data);
+    free(tsr.data);
+}
+
 #endif

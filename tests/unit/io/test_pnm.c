@@ -10,17 +10,11 @@ static struct tsr_source *open_source(struct bytes b, struct tsr_input **input)
     return source;
 }
 
-static void check_there_and_back(struct bytes b, const char *what)
+static void check_codings(struct bytes b, const char *what)
 {
     for (int coding = 0; coding < 4; coding++) {
         const struct tsr_coding how = {.path = (enum tsr_path)(coding & 1), .coder = (enum tsr_coder)(coding >> 1)};
-        const struct bytes tsr = compress_bytes(engine, b, &how);
-        struct bytes restored;
-        bool damaged;
-        assert_int_equal(restore_bytes(engine, tsr.data, tsr.size, &restored, &damaged), TSR_OK);
-        expect(equal(restored, b), "%s", what);
-        free(restored.data);
-        free(tsr.data);
+        check_there_and_back(b, &how, what);
     }
 }
 
@@ -107,7 +101,7 @@ static void check_header(struct rng *r, const struct header_case *c)
     }
     tsr_source_close(source);
     tsr_input_close(input);
-    check_there_and_back(b, c->head);
+    check_codings(b, c->head);
     free(b.data);
 }
 
@@ -130,7 +124,7 @@ TEST(long_comments)
                b.size - 6);
         tsr_source_close(source);
         tsr_input_close(input);
-        if (comment % 20 == 0) check_there_and_back(b, "a long comment");
+        if (comment % 20 == 0) check_codings(b, "a long comment");
         free(b.data);
     }
 }
@@ -174,7 +168,7 @@ TEST(values_above_the_maximum)
             append(&b, &byte, 1);
         }
         if (i % 5 == 0) append(&b, "behind", 6);
-        check_there_and_back(b, head);
+        check_codings(b, head);
         free(b.data);
     }
 }
