@@ -86,9 +86,9 @@ static void put_samples(struct bytes *b, const struct nifti *n)
     for (int f = 0; f < frames; f++)
         for (int i = 0; i < count; i++)
             for (int c = 0; c < n->components; c++) {
-                uint8_t sample[4];
-                put_number(sample, n->bits / 8, n->big_endian, (uint64_t)planes[f * n->components + c].shades[i]);
-                bytes_put(b, sample, (size_t)n->bits / 8);
+                const uint32_t sample = (uint32_t)planes[f * n->components + c].shades[i];
+                for (int k = 0, last = n->bits - 8; k <= last; k += 8)
+                    bytes_put_u8(b, sample >> (n->big_endian ? last - k : k));
             }
     planes_free(planes, n->components * frames);
 }
