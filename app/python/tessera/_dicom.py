@@ -33,14 +33,14 @@ class _File:
         return self._file.tell()
 
 
-def to_pydicom(member: Member) -> pydicom.FileDataset:
+def to_pydicom(member: Member, force: bool = False) -> pydicom.FileDataset:
     """See Member.to_pydicom."""
     import pydicom
 
-    return pydicom.dcmread(_File(member), defer_size=_DEFERRED_BYTES)
+    return pydicom.dcmread(_File(member), defer_size=_DEFERRED_BYTES, force=force)
 
 
-def dcmread(data: Data, *, engine: Engine | str | None = None) -> pydicom.FileDataset:
+def dcmread(data: Data, *, force: bool = False, engine: Engine | str | None = None) -> pydicom.FileDataset:
     """Reads DICOM, or the .tsr of it, as pydicom's data set.
 
     Values of over 4 KB, which the pixel data are, are read and decoded when they are asked for. The file stays open as
@@ -49,6 +49,8 @@ def dcmread(data: Data, *, engine: Engine | str | None = None) -> pydicom.FileDa
     Parameters
     ----------
     data : path, bytes or file object
+    force : bool
+        Files without DICOM's preamble are read, too.
     engine : Engine or str, optional
 
     Returns
@@ -57,4 +59,4 @@ def dcmread(data: Data, *, engine: Engine | str | None = None) -> pydicom.FileDa
     """
     from ._reader import Reader
 
-    return to_pydicom(Reader(data, engine))
+    return to_pydicom(Reader(data, engine), force)
