@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ._engine import Engine
+from ._errors import TesseraError
 from ._media import Data
 
 if TYPE_CHECKING:
@@ -17,20 +18,46 @@ if TYPE_CHECKING:
 _DEFERRED_BYTES = 4096
 
 
+_DEFLATED = b"1.2.840.10008.1.2.1.99"
+
+
+def _read_head(member: Member) -> bytes:
+    """The original's bytes before its pixels, for which no pixels are decoded. Empty where they are not known."""
+    try:
+        header = member.header
+    except TesseraError:
+        return b""
+    syntax = header.find(0x00020010)
+    is_deflated = syntax is not None and (syntax.value or b"").rstrip(b"\0 ") == _DEFLATED
+    return b"" if is_deflated or header.kind != "dicom" else header.bytes
+
+
 class _File:
     """An original for pydicom, which takes each io.BufferedReader as a file with a name."""
 
     def __init__(self, member: Member) -> None:
+        self._head = _read_head(member)
         self._file = member.open_original()
+        self._position = 0
 
     def read(self, size: int = -1, /) -> bytes:
-        return self._file.read(size)
+        if 0 <= size and self._position + size <= len(self._head):
+            got = self._head[self._position : self._position + size]
+        else:
+            self._file.seek(self._position)
+            got = self._file.read(size)
+        self._position += len(got)
+        return got
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        return self._file.seek(offset, whence)
+        if whence == os.SEEK_END:
+            self._position = self._file.seek(offset, whence)
+        else:
+            self._position = offset + (self._position if whence == os.SEEK_CUR else 0)
+        return self._position
 
     def tell(self) -> int:
-        return self._file.tell()
+        return self._position
 
 
 def to_pydicom(member: Member, force: bool = False) -> pydicom.FileDataset:
@@ -43,8 +70,8 @@ def to_pydicom(member: Member, force: bool = False) -> pydicom.FileDataset:
 def dcmread(data: Data, *, force: bool = False, engine: Engine | str | None = None) -> pydicom.FileDataset:
     """Reads DICOM, or the .tsr of it, as pydicom's data set.
 
-    Values of over 4 KB, which the pixel data are, are read and decoded when they are asked for. The file stays open as
-    long as the data set.
+    Values of over 4 KB, such as pixel data, are read and decoded when they are asked for. Encapsulated and deflated
+    files are restored at once. The file stays open as long as the data set.
 
     Parameters
     ----------

@@ -233,6 +233,11 @@ def compress(
     ------
     TesseraError
 
+    Notes
+    -----
+    What would become larger is stored as it is, such as an array of a few samples or of noise. `Reader.image` raises
+    then; `decompress` gives the bytes.
+
     Examples
     --------
     >>> import numpy, tessera
