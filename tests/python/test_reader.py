@@ -122,7 +122,7 @@ class ReaderTest(Case):
     def test_series(self) -> None:
         out = self.folder / "series.tsr"
         paths = sorted(CT.parent.glob("*.dcm"))
-        subprocess.run([PROGRAM, "compress", "--series", out, CT.parent], check=True, capture_output=True)
+        subprocess.run([PROGRAM, "compress", "-r", "--series", out, CT.parent], check=True, capture_output=True)
         with tessera.open(out) as reader:
             self.assertTrue(reader.is_series)
             self.assertEqual(len(reader.members), len(paths))

@@ -235,8 +235,7 @@ def compress(
 
     Notes
     -----
-    What would become larger is stored as it is, such as an array of a few samples or of noise. `Reader.image` raises
-    then; `decompress` gives the bytes.
+    A file that would become larger is stored as it is, and `Reader.image` raises. An array always stays an image.
 
     Examples
     --------
