@@ -345,7 +345,7 @@ _Sized = TypeVar("_Sized", bound=Structure)
 def sized(kind: type[_Sized]) -> _Sized:
     """A structure of zeros whose size field is set (TSR_SIZED)."""
     made = kind()
-    made.size = ctypes.sizeof(kind)  # type: ignore[attr-defined]
+    made.size = ctypes.sizeof(kind)
     return made
 
 
@@ -361,6 +361,10 @@ def _find() -> str:
 
 
 def _load() -> ctypes.CDLL:
+    # DCMTK reads its dictionary when the first DICOM file comes; a wheel brings it.
+    dictionary = Path(__file__).resolve().parent / "lib" / "dicom.dic"
+    if "DCMDICTPATH" not in os.environ and dictionary.exists():
+        os.environ["DCMDICTPATH"] = str(dictionary)
     library = ctypes.CDLL(_find())
     for name, (result, parameters) in FUNCTIONS.items():
         function = getattr(library, name)

@@ -233,7 +233,7 @@ class Member:
     @property
     def frames(self) -> int:
         """The number of frames, as len() is."""
-        return self._image().frames
+        return int(self._image().frames)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -270,7 +270,7 @@ class Member:
         frames = _choose(parts[0], shape[0])
         rows, columns = (_choose(part, size) for part, size in zip(parts[1:3], shape[1:3]))
         inner = tuple(axis.within for axis in (rows, columns)) + tuple(parts[3:])
-        made = [self._take(frame, rows, columns, shape, inner) for frame in frames.numbers]
+        made: list[Array] = [self._take(frame, rows, columns, shape, inner) for frame in frames.numbers]
         if frames.is_one:
             return made[0]
         if made:
@@ -279,9 +279,12 @@ class Member:
         return np.empty((0, *empty.shape), self.dtype)
 
     def _take(self, frame: int, rows: _Axis, columns: _Axis, shape: tuple[int, ...], inner: Any) -> Array:
-        if not rows.count or not columns.count:
-            return np.empty((rows.count, columns.count, *shape[3:]), self.dtype)[inner]
-        return self._read(frame, rows.first, columns.first, rows.count, columns.count)[inner]
+        if rows.count and columns.count:
+            values = self._read(frame, rows.first, columns.first, rows.count, columns.count)
+        else:
+            values = np.empty((rows.count, columns.count, *shape[3:]), self.dtype)
+        taken: Array = values[inner]
+        return taken
 
     def __iter__(self) -> Iterator[Array]:
         for frame in range(self.frames):
