@@ -90,10 +90,8 @@ class Source:
             self._from_memory(file.read())
 
     def _from_calls(self, file: Any) -> None:
-        before = file.tell()
-        count = file.seek(0, os.SEEK_END)
-        count = file.tell() if count is None else count
-        file.seek(before)
+        file.seek(0, os.SEEK_END)
+        count = file.tell()
         lock = threading.Lock()
 
         def read(_context: int, offset: int, target: int, wanted: int) -> int:
