@@ -1,7 +1,9 @@
 """Readers: frames, regions, headers, members, originals; and pydicom."""
 
+import copy
 import io
 import itertools
+import pickle
 import subprocess
 import threading
 import unittest
@@ -208,6 +210,12 @@ class PydicomTest(Case):
         tessera.compress_file(CT, out)
         for path in (out, CT):
             self.assertEqual(tessera.dcmread(path).PixelData, pydicom.dcmread(CT).PixelData)
+
+    def test_copies(self) -> None:
+        expected = pydicom.dcmread(CT)
+        for copied in (copy.copy, copy.deepcopy, lambda dataset: pickle.loads(pickle.dumps(dataset))):
+            dataset = tessera.dcmread(tessera.compress(CT))
+            self.assertEqual(copied(dataset), expected)
 
     def test_without_preamble(self) -> None:
         data = tessera.compress(DATA / "dicom" / "forms" / "no_meta_explicit.dcm")

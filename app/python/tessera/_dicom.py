@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,17 @@ class _File:
     """An original for pydicom, which takes each io.BufferedReader as a file with a name."""
 
     def __init__(self, member: Member) -> None:
+        self._member = member
         self._head = _read_head(member)
         self._file = member.open_original()
         self._position = 0
+
+    def __deepcopy__(self, memo: dict[int, object]) -> _File:
+        return _File(self._member)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process, which unpickles it, gets the original's bytes."""
+        return io.BytesIO, (self._member.original(),)
 
     def read(self, size: int = -1, /) -> bytes:
         if 0 <= size and self._position + size <= len(self._head):
