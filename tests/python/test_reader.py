@@ -1,11 +1,14 @@
 """Readers: frames, regions, headers, members, originals; and pydicom."""
 
 import copy
+import ctypes
 import io
 import itertools
+import os
 import pickle
 import subprocess
 import threading
+import time
 import unittest
 import warnings
 
@@ -13,7 +16,7 @@ import numpy as np
 import tessera
 from data import DATA, PROGRAM, Case, files, ramp
 from test_files import Remote
-from tessera import Status, TesseraError
+from tessera import Status, TesseraError, _dicom, _native
 
 try:
     import pydicom
@@ -45,6 +48,42 @@ class ReaderTest(Case):
         self.assertGreaterEqual({layout[0] for layout in layouts}, {1, 8, 16, 32})
         for flag in range(1, 5):
             self.assertTrue(any(layout[flag] for layout in layouts), flag)
+
+    def test_values_are_those_of_tsr_unpack_samples(self) -> None:
+        orders = set()
+        unpack = ctypes.CDLL(os.environ["TESSERA_LIBRARY"]).tsr_unpack_samples
+        for path, is_coded in files():
+            if not is_coded:
+                continue
+            with self.subTest(path=path.name), tessera.open(path) as reader:
+                image = reader.image
+                if image.bits_allocated == 32:
+                    continue
+                native = _native.tsr_image(*(getattr(image, field[0]) for field in _native.tsr_image._fields_))
+                raster = np.empty(_native.library.tsr_frame_bits(ctypes.byref(native)) // 8 + 1, np.uint8)
+                reader._call(_native.library.tsr_read_frame, 0, raster.ctypes.data, raster.size)
+                samples = np.empty(reader[0].shape, np.uint16)
+                error = _native.tsr_error()
+                self.assertEqual(unpack(ctypes.byref(native), ctypes.c_void_p(raster.ctypes.data),
+                                        ctypes.c_void_p(samples.ctypes.data), ctypes.byref(error)), 0)
+                raised = 1 << image.bits_stored - 1 if image.is_signed else 0
+                np.testing.assert_array_equal(reader[0].astype(np.int64) + raised, samples)
+                orders.add((image.bits_allocated, image.big_endian, image.swapped, image.is_signed, image.planar))
+        self.assertGreater(len(orders), 8)
+
+    def test_32_bits(self) -> None:
+        for path, is_coded in files():
+            if not is_coded or path.suffix != ".dcm":
+                continue
+            with tessera.open(path) as reader:
+                image = reader.image
+                if image.bits_allocated != 32 or image.frames != 1:
+                    continue
+                words = np.dtype(f"{'>' if image.big_endian else '<'}{'i' if image.is_signed else 'u'}4")
+                count = reader[0].size
+                start = len(reader.header.bytes)
+                np.testing.assert_array_equal(
+                    reader[0], np.frombuffer(reader.original(), words, count, start).reshape(reader[0].shape))
 
     def test_keys(self) -> None:
         for shape in [(3, 20, 30), (3, 20, 30, 3)]:
@@ -175,6 +214,32 @@ class ReaderTest(Case):
         self.assertEqual(wrong, [])
 
 
+    def test_readers_share_a_file_object(self) -> None:
+        class Slow(Remote):
+            def seek(self, offset: int, whence: int = 0) -> int:
+                position = super().seek(offset, whence)
+                time.sleep(0.0005)
+                return position
+
+        array = ramp((8, 60, 70))
+        file = Slow(tessera.compress(array))
+        wrong = []
+
+        def work() -> None:
+            try:
+                with tessera.open(file) as reader:
+                    wrong.extend(i for i in range(8) if not np.array_equal(reader[i], array[i]))
+            except TesseraError as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
 @unittest.skipUnless(pydicom, "pydicom is not installed")
 class PydicomTest(Case):
     def setUp(self) -> None:
@@ -210,6 +275,14 @@ class PydicomTest(Case):
         tessera.compress_file(CT, out)
         for path in (out, CT):
             self.assertEqual(tessera.dcmread(path).PixelData, pydicom.dcmread(CT).PixelData)
+
+    def test_file_of_pydicom(self) -> None:
+        for path, _ in files():
+            if path.suffix == ".dcm":
+                with self.subTest(path=path.name), tessera.open(tessera.compress(path, 1)) as reader:
+                    file = _dicom._File(reader)
+                    got = b"".join(iter(lambda: file.read(100), b""))
+                    self.assertEqual(got, path.read_bytes())
 
     def test_copies(self) -> None:
         expected = pydicom.dcmread(CT)

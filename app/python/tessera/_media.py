@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import threading
+import weakref
 from typing import Any, Protocol, Union, runtime_checkable
 
 import numpy as np
@@ -34,6 +35,19 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
     if b"\0" in name:
         raise ValueError("a path contains a byte of 0")
     return name
+
+
+_locks: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
+_locks_lock = threading.Lock()
+
+
+def _lock_of(file: Any) -> threading.Lock:
+    """What guards a file object's position: sources of the same object share it."""
+    try:
+        with _locks_lock:
+            return _locks.setdefault(file, threading.Lock())
+    except TypeError:  # it has no hash or no weak references
+        return threading.Lock()
 
 
 class Source:
@@ -90,9 +104,10 @@ class Source:
             self._from_memory(file.read())
 
     def _from_calls(self, file: Any) -> None:
-        file.seek(0, os.SEEK_END)
-        count = file.tell()
-        lock = threading.Lock()
+        lock = _lock_of(file)
+        with lock:
+            file.seek(0, os.SEEK_END)
+            count = file.tell()
 
         def read(_context: int, offset: int, target: int, wanted: int) -> int:
             try:
