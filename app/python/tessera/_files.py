@@ -1,0 +1,543 @@
+"""Files and sets: compress, restore, payloads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from . import _native
+from ._engine import Engine, resolve
+from ._errors import Status, TesseraError, check, from_native
+from ._image import Array, Image, describe, empty_raster, pack
+from ._image import from_native as image_from_native
+from ._media import Data, MemorySink, Source, sink_to_path
+
+_library = _native.library
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a file (struct tsr_report). None: the number does not apply."""
+
+    kind: str
+    verbatim: bool
+    reason: str
+    bytes_in: int
+    bytes_out: int
+    pixel_bytes: int
+    payload_bytes: int
+    lossless: bool
+    identical: bool
+    original_hash: bytes
+    image: Image | None
+    path: str
+    coder: str
+    effort: int
+    engine: str | None
+    fallback: str
+    verified_by: str | None
+    psnr_db: float | None
+    max_error: int | None
+
+
+def report_from_native(report: _native.tsr_report) -> Report:
+    return Report(
+        kind=_library.tsr_kind_name(report.kind).decode(),
+        verbatim=report.verbatim,
+        reason=report.reason.decode("utf-8", "replace"),
+        bytes_in=report.bytes_in,
+        bytes_out=report.bytes_out,
+        pixel_bytes=report.pixel_bytes,
+        payload_bytes=report.payload_bytes,
+        lossless=report.lossless,
+        identical=report.identical,
+        original_hash=bytes(report.original_hash),
+        image=image_from_native(report.image) if not report.verbatim and report.image.columns else None,
+        path=_library.tsr_path_name(report.coding.path).decode(),
+        coder=_library.tsr_coder_name(report.coding.coder).decode(),
+        effort=report.coding.effort,
+        engine=report.engine.decode() if report.engine else None,
+        fallback=report.fallback.decode("utf-8", "replace"),
+        verified_by=report.verified_by.decode() if report.verified_by else None,
+        psnr_db=report.psnr_db if report.psnr_db >= 0 else None,
+        max_error=report.max_error if report.max_error >= 0 else None,
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compress.
+
+    Parameters
+    ----------
+    effort : int
+        1 (fastest) to 9 (smallest).
+    max_error : int, optional
+        Lossy: no sample differs by more.
+    psnr : float, optional
+        Lossy: the least PSNR in dB.
+    ratio : float, optional
+        Lossy: the least ratio of the input's bytes to the output's.
+    size : int, optional
+        Lossy: the most bytes of the output.
+    qp : float, optional
+        Lossy: the quantiser, in steps of 1/8.
+    path : {"predict", "transform"}
+        Of a lossless coding.
+    coder : {"by-effort", "huffman", "cavlc", "rans"}
+    verify : {"cpu", "none", "engine"}
+        What decodes the output to prove it.
+    allow_lossy : bool
+        Loss may be taken for images that are never coded with loss by accident.
+    samples_only : bool
+        DICOM whose streams cannot come back byte for byte: its samples are enough.
+
+    Notes
+    -----
+    At most one of max_error, psnr, ratio, size and qp is given. Without any of them coding is lossless.
+    """
+
+    effort: int = 5
+    max_error: int | None = None
+    psnr: float | None = None
+    ratio: float | None = None
+    size: int | None = None
+    qp: float | None = None
+    path: str = "predict"
+    coder: str = "by-effort"
+    verify: str = "cpu"
+    allow_lossy: bool = False
+    samples_only: bool = False
+
+    def _loss(self) -> tuple[int, int]:
+        asked = {
+            _native.LOSS_MAX_ERROR: self.max_error,
+            _native.LOSS_PSNR: None if self.psnr is None else round(self.psnr * 100),
+            _native.LOSS_RATIO: None if self.ratio is None else round(self.ratio * 1000),
+            _native.LOSS_BYTES: self.size,
+            _native.LOSS_QP: None if self.qp is None else round(self.qp * 8),
+        }
+        given = [(loss, value) for loss, value in asked.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError("at most one of max_error, psnr, ratio, size and qp can be given")
+        return given[0] if given else (_native.LOSSLESS, 0)
+
+    def to_native(self) -> _native.tsr_compress_options:
+        options = _native.sized(_native.tsr_compress_options)
+        if not 1 <= self.effort <= 9:
+            raise ValueError(f"an effort of {self.effort} is outside 1 to 9")
+        options.effort = self.effort
+        options.path = _number(_native.PATHS, self.path)
+        options.coder = _number(_native.CODERS, self.coder)
+        options.verify = _number(_native.VERIFY, self.verify)
+        options.loss, options.loss_value = self._loss()
+        options.allow_lossy = self.allow_lossy
+        options.samples_only = self.samples_only
+        error = _native.tsr_error()
+        check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)
+        return options
+
+
+def _number(words: tuple[str, ...], word: str) -> int:
+    if word not in words:
+        raise ValueError(f"{word!r} is not one of {', '.join(words)}")
+    return words.index(word)
+
+
+def _array_source(array: Array, bits: int | None, components: int | None) -> Source:
+    image = describe(array.shape, array.dtype, bits, components, one_frame=False)
+    source = Source(b"")
+    source.set_array(pack(array, image))
+    source.set_raster(image)
+    return source
+
+
+def _make_source(data: Data | Array, bits: int | None, components: int | None) -> Source:
+    if isinstance(data, np.ndarray):
+        return _array_source(data, bits, components)
+    if bits is not None or components is not None:
+        raise TypeError("bits and components are for arrays")
+    return Source(data)
+
+
+def _compress(source: Source, sink: _native.tsr_data_sink, options: Options, engine: Engine | str | None) -> Report:
+    native = options.to_native()
+    report = _native.sized(_native.tsr_report)
+    error = _native.tsr_error()
+    with source, resolve(engine)._used() as handle:
+        status = _library.tsr_compress(
+            handle,
+            ctypes.byref(source.native),
+            ctypes.byref(sink),
+            ctypes.byref(native),
+            ctypes.byref(report),
+            ctypes.byref(error),
+        )
+    check(status, error, source.name, source.raised)
+    return report_from_native(report)
+
+
+def _restore(source: Source, sink: _native.tsr_data_sink, engine: Engine | str | None) -> Report:
+    report = _native.sized(_native.tsr_report)
+    error = _native.tsr_error()
+    with source, resolve(engine)._used() as handle:
+        status = _library.tsr_restore(
+            handle, ctypes.byref(source.native), ctypes.byref(sink), ctypes.byref(report), ctypes.byref(error)
+        )
+    check(status, error, source.name, source.raised)
+    return report_from_native(report)
+
+
+def compress(
+    data: Data | Array,
+    effort: int = 5,
+    *,
+    bits: int | None = None,
+    components: int | None = None,
+    engine: Engine | str | None = None,
+    **options: Any,
+) -> bytes:
+    """Compresses a file or an array to a .tsr.
+
+    Parameters
+    ----------
+    data : path, bytes, file object or ndarray
+        A str is a path; bytes are a file's content. An array has the axes rows and columns; or frames, rows and
+        columns; and components after them.
+    effort : int
+        1 (fastest) to 9 (smallest).
+    bits : int, optional
+        Of an array: the bits that its values take. All bits of its type by default.
+    components : int, optional
+        Of an array: the length of its last axis if that is components, else 1. By default a last axis of 3 or 4
+        after at least two others is.
+    engine : Engine or str, optional
+        The CPU by default.
+    **options
+        Fields of `Options`.
+
+    Returns
+    -------
+    bytes
+        The .tsr. It has been decoded and compared, unless ``verify="none"``.
+
+    Raises
+    ------
+    TesseraError
+
+    Notes
+    -----
+    A file that would become larger is stored as it is, and `Reader.image` raises. An array always stays an image.
+
+    Examples
+    --------
+    >>> import numpy, tessera
+    >>> ramp = numpy.arange(6, dtype=numpy.uint16).reshape(2, 3)
+    >>> tessera.decompress(tessera.compress(ramp)) == ramp.astype("<u2").tobytes()
+    True
+    """
+    sink = MemorySink()
+    _compress(_make_source(data, bits, components), sink.native, Options(effort=effort, **options), engine)
+    return sink.take()
+
+
+def decompress(data: Data, *, engine: Engine | str | None = None) -> bytes:
+    """The original of a .tsr of one file: its bytes, or an array's samples, little-endian.
+
+    Parameters
+    ----------
+    data : path, bytes or file object
+    engine : Engine or str, optional
+
+    Raises
+    ------
+    TesseraError
+        Also for a series, whose files `Reader.members` restores.
+    """
+    sink = MemorySink()
+    _restore(Source(data), sink.native, engine)
+    return sink.take()
+
+
+def compress_file(
+    data: Data | Array,
+    out: str | os.PathLike[str],
+    effort: int = 5,
+    *,
+    overwrite: bool = False,
+    bits: int | None = None,
+    components: int | None = None,
+    engine: Engine | str | None = None,
+    **options: Any,
+) -> Report:
+    """Compresses to the file out, which appears when it is complete and proven. Else as `compress`.
+
+    Raises
+    ------
+    TesseraError
+        With status EXISTS if out exists and overwrite is False.
+    """
+    source = _make_source(data, bits, components)
+    return _compress(source, sink_to_path(out, overwrite), Options(effort=effort, **options), engine)
+
+
+def restore_file(
+    data: Data, out: str | os.PathLike[str], *, overwrite: bool = False, engine: Engine | str | None = None
+) -> Report:
+    """Restores the original of a .tsr to the file out. Else as `decompress`."""
+    return _restore(Source(data), sink_to_path(out, overwrite), engine)
+
+
+def encode(
+    array: Array,
+    bits: int | None = None,
+    effort: int = 5,
+    *,
+    components: int | None = None,
+    engine: Engine | str | None = None,
+) -> bytes:
+    """Encodes an array as one frame's payload, which has neither header nor checksum.
+
+    Parameters
+    ----------
+    array : ndarray
+        Rows and columns; or planes, rows and columns; and components after them. Values of bool, or integers of 8,
+        16 or 32 bits.
+    bits : int, optional
+        The bits that the values take. All bits of the type by default.
+    effort : int
+        1 (fastest) to 9 (smallest).
+    components : int, optional
+        As of `compress`.
+    engine : Engine or str, optional
+
+    Returns
+    -------
+    bytes
+        What `decode` takes, with the same shape, type and bits.
+
+    Examples
+    --------
+    >>> import numpy, tessera
+    >>> ramp = numpy.arange(4000, dtype=numpy.uint16).reshape(50, 80)
+    >>> payload = tessera.encode(ramp, bits=12)
+    >>> len(payload) < ramp.nbytes / 10
+    True
+    >>> numpy.array_equal(tessera.decode(payload, ramp.shape, ramp.dtype, bits=12), ramp)
+    True
+    """
+    image = describe(array.shape, array.dtype, bits, components, one_frame=True)
+    raster = pack(array, image)
+    if not 1 <= effort <= 9:
+        raise ValueError(f"an effort of {effort} is outside 1 to 9")
+    coding = _native.tsr_coding(effort=effort)
+    bound = _library.tsr_encode_bound(ctypes.byref(image))
+    payload = np.empty(bound, np.uint8)
+    size = ctypes.c_size_t(bound)
+    error = _native.tsr_error()
+    with resolve(engine)._used() as handle:
+        status = _library.tsr_encode_frame(
+            handle,
+            ctypes.byref(image),
+            ctypes.byref(coding),
+            raster.ctypes.data,
+            payload.ctypes.data,
+            ctypes.byref(size),
+            ctypes.byref(error),
+        )
+    check(status, error)
+    return payload[: size.value].tobytes()
+
+
+def decode(
+    payload: bytes | bytearray | memoryview,
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    bits: int | None = None,
+    *,
+    components: int | None = None,
+    engine: Engine | str | None = None,
+) -> Array:
+    """Decodes a payload of `encode`. shape, dtype, bits and components are those of the array that was encoded.
+
+    Raises
+    ------
+    TesseraError
+        With status CORRUPT if the payload is damaged. Damage can pass unnoticed, since there is no checksum.
+    """
+    kind = np.dtype(dtype)
+    image = describe(tuple(shape), kind, bits, components, one_frame=True)
+    data = np.frombuffer(payload, np.uint8)
+    raster = empty_raster(image)
+    error = _native.tsr_error()
+    with resolve(engine)._used() as handle:
+        status = _library.tsr_decode_frame(
+            handle, ctypes.byref(image), data.ctypes.data, data.size, raster.ctypes.data, ctypes.byref(error)
+        )
+    check(status, error)
+    if kind == np.bool_:
+        count = int(np.prod(shape))
+        return np.unpackbits(raster, count=count, bitorder="little").view(np.bool_).reshape(shape)
+    return raster.view(kind.newbyteorder("<")).astype(kind, copy=False).reshape(shape)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a file of a set: a report, or else an error."""
+
+    index: int
+    source: str
+    out: str
+    report: Report | None
+    error: TesseraError | None
+
+
+class SetError(TesseraError):
+    """Files of a set failed. results has the results of all its files, in their order."""
+
+    results: list[Result]
+
+
+def _name_outputs(names: list[str], out: str, root: str | None) -> list[str]:
+    """The .tsr of each file below the folder out: of its name, or of its path from root."""
+    outputs = []
+    for name in names:
+        below = os.path.basename(name) if root is None else os.path.relpath(name, root)
+        if below.split(os.sep)[0] == os.pardir:
+            raise ValueError(f"{name} is not below {root}")
+        outputs.append(os.path.join(out, below + ".tsr"))
+    if len(set(outputs)) < len(outputs):
+        twice = next(output for output in outputs if outputs.count(output) > 1)
+        raise ValueError(f"several files would become {twice}: give root=, the folder that they all are in")
+    return outputs
+
+
+class _Set:
+    """The tasks of compress_set, and their results."""
+
+    def __init__(
+        self,
+        names: list[str],
+        outputs: list[str],
+        options: Options,
+        overwrite: bool,
+        on_result: Callable[[Result], object] | None,
+    ) -> None:
+        self.names, self.outputs, self.on_result = names, outputs, on_result
+        self.options = options.to_native()
+        self.results: list[Result | None] = [None] * len(names)
+        self.raised: BaseException | None = None
+        self.is_cancelled = False
+        self.status, self.error = 0, _native.tsr_error()
+        self.sources = [Source(name) for name in names]
+        self.tasks = (_native.tsr_task * len(names))()
+        for task, source, output in zip(self.tasks, self.sources, outputs):
+            task.size = ctypes.sizeof(_native.tsr_task)
+            task.kind = _native.TASK_COMPRESS
+            task.source = source.native
+            task.sink = sink_to_path(output, overwrite)
+            task.compress = ctypes.pointer(self.options)
+
+    def take(self, _context: int, told: Any) -> None:
+        """Takes a task's result on a thread of the engine, one at a time. No exception can pass through the library."""
+        try:
+            result = told.contents
+            index = result.index
+            failed = result.status != Status.OK
+            error = from_native(result.error.contents, self.names[index]) if failed else None
+            report = None if failed else report_from_native(result.report.contents)
+            made = Result(index, self.names[index], self.outputs[index], report, error)
+            self.results[index] = made
+            if self.on_result and self.raised is None:
+                self.on_result(made)
+        except BaseException as raised:  # noqa: BLE001
+            self.raised, self.is_cancelled = raised, True
+
+    def run(self, handle: int) -> None:
+        cancelled = _native.CancelledCall(lambda _context: self.is_cancelled)
+        options = _native.sized(_native.tsr_set_options)
+        options.is_cancelled = cancelled
+        call = _native.ResultCall(self.take)
+        self.status = _library.tsr_run_set(
+            handle, self.tasks, len(self.names), ctypes.byref(options), call, None, ctypes.byref(self.error)
+        )
+
+    def finish(self) -> list[Result]:
+        if self.raised is not None:
+            raise self.raised
+        results = [result for result in self.results if result is not None]
+        if self.status == Status.PARTIAL:
+            bad = [result.error for result in results if result.error]
+            raised = SetError(f"{len(bad)} of {len(results)} files failed, the first: {bad[0]}", Status.PARTIAL)
+            raised.results = results
+            raise raised
+        check(self.status, self.error)
+        return results
+
+
+def compress_set(
+    paths: Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    on_result: Callable[[Result], object] | None = None,
+    effort: int = 5,
+    *,
+    root: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    engine: Engine | str | None = None,
+    **options: Any,
+) -> list[Result]:
+    """Compresses many files, as many at once as the engine has threads and memory for.
+
+    Parameters
+    ----------
+    paths : iterable of paths
+        Regular files.
+    out : path
+        The folder of the outputs, which is made. A file's output has its name and ".tsr" after it.
+    on_result : callable, optional
+        Called with each `Result` as soon as the file is done, one at a time, on a thread of the engine. If it raises,
+        no more files begin, and compress_set raises the same.
+    effort : int
+        1 (fastest) to 9 (smallest).
+    root : path, optional
+        Outputs keep the files' folders from here on.
+    overwrite : bool
+        Outputs that exist are replaced.
+    engine : Engine or str, optional
+    **options
+        Fields of `Options`.
+
+    Returns
+    -------
+    list of Result
+        In the order of paths.
+
+    Raises
+    ------
+    SetError
+        If files failed; the others are done.
+    """
+    names = [os.fsdecode(path) for path in paths]
+    outputs = _name_outputs(names, os.fsdecode(out), None if root is None else os.fsdecode(root))
+    work = _Set(names, outputs, Options(effort=effort, **options), overwrite, on_result)
+    for folder in {os.path.dirname(output) for output in outputs}:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    with resolve(engine)._used() as handle:
+        # The main thread waits in Python, so that Ctrl-C reaches it.
+        thread = threading.Thread(target=work.run, args=(handle,), name="tessera.compress_set")
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            work.is_cancelled = True
+            thread.join()
+            raise
+    return work.finish()

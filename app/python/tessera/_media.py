@@ -1,0 +1,168 @@
+"""Sources and sinks of the library, made of what Python programs hold."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import stat
+import threading
+import weakref
+from typing import Any, Protocol, Union, runtime_checkable
+
+import numpy as np
+
+from . import _native
+
+
+@runtime_checkable
+class ReadableFile(Protocol):
+    """A file object that is open for reading bytes."""
+
+    def read(self, count: int = ..., /) -> bytes: ...
+
+
+Data = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, ReadableFile]
+
+
+def take_bytes(address: int | None, count: int) -> bytes:
+    """A copy of count bytes; ctypes.string_at takes at most 2^31 - 1."""
+    return (ctypes.c_char * count).from_address(address).raw if address and count else b""
+
+
+def path_bytes(path: str | os.PathLike[str]) -> bytes:
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError("a path contains a byte of 0")
+    return name
+
+
+_locks: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
+_locks_lock = threading.Lock()
+
+
+def _lock_of(file: Any) -> threading.Lock:
+    """What guards a file object's position: sources of the same object share it."""
+    try:
+        with _locks_lock:
+            return _locks.setdefault(file, threading.Lock())
+    except TypeError:  # it has no hash or no weak references
+        return threading.Lock()
+
+
+class Source:
+    """A tsr_data_source and all that it points to."""
+
+    def __init__(self, data: Data) -> None:
+        self.native = _native.sized(_native.tsr_data_source)
+        self.name: str | None = None
+        self.raised: BaseException | None = None
+        self._kept: list[Any] = []
+        self._descriptor = -1
+        if isinstance(data, (str, os.PathLike)):
+            self._from_path(data)
+        elif isinstance(data, (bytes, bytearray, memoryview)):
+            self._from_memory(data)
+        elif hasattr(data, "read"):
+            self._from_file(data)
+        else:
+            raise TypeError(f"a path, bytes or a file object is expected, not {type(data).__name__}")
+
+    def _from_path(self, path: str | os.PathLike[str]) -> None:
+        self.native.medium = _native.MEDIUM_PATH
+        self.native.path = path_bytes(path)
+        self.name = os.fsdecode(path)
+
+    def _from_memory(self, data: Any) -> None:
+        view = np.frombuffer(data, np.uint8) if memoryview(data).nbytes else np.zeros(0, np.uint8)
+        self.set_array(view)
+
+    def set_array(self, array: np.ndarray[Any, Any]) -> None:
+        self._kept.append(array)
+        self.native.medium = _native.MEDIUM_MEMORY
+        self.native.memory = array.ctypes.data
+        self.native.byte_count = array.nbytes
+
+    def set_raster(self, image: _native.tsr_image) -> None:
+        self._kept.append(image)
+        self.native.raster = ctypes.pointer(image)
+
+    def _from_file(self, file: Any) -> None:
+        name = getattr(file, "name", None)
+        if isinstance(name, (str, bytes)):
+            self.name = os.fsdecode(name)
+            self._kept.append(os.fsencode(name))
+            self.native.name = self._kept[-1]
+        raw = file.raw if isinstance(file, io.BufferedReader) else file
+        if isinstance(raw, io.FileIO) and raw.readable() and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            self._descriptor = os.dup(raw.fileno())
+            self.native.medium = _native.MEDIUM_DESCRIPTOR
+            self.native.descriptor = self._descriptor
+        elif hasattr(file, "seekable") and file.seekable():
+            self._from_calls(file)
+        else:
+            self._from_memory(file.read())
+
+    def _from_calls(self, file: Any) -> None:
+        lock = _lock_of(file)
+        with lock:
+            file.seek(0, os.SEEK_END)
+            count = file.tell()
+
+        def read(_context: int, offset: int, target: int, wanted: int) -> int:
+            try:
+                with lock:
+                    file.seek(offset)
+                    got = file.read(wanted)
+                if not 0 < len(got) <= wanted:
+                    raise EOFError(f"{len(got)} bytes instead of {wanted} at byte {offset}")
+                ctypes.memmove(target, bytes(got), len(got))
+                return len(got)
+            except BaseException as raised:  # noqa: BLE001: no exception can pass through the library
+                self.raised = raised
+                return -1
+
+        self.native.medium = _native.MEDIUM_CALLS
+        self.native.byte_count = count
+        self.native.read = _native.ReadCall(read)
+        self._kept.append(file)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            self.close()
+
+
+class MemorySink:
+    """A tsr_data_sink that collects bytes."""
+
+    def __init__(self) -> None:
+        self.buffer = _native.tsr_buffer()
+        self.native = _native.sized(_native.tsr_data_sink)
+        self.native.medium = _native.MEDIUM_MEMORY
+        self.native.buffer = ctypes.pointer(self.buffer)
+
+    def take(self) -> bytes:
+        """The bytes; the library's copy of them is freed."""
+        try:
+            return take_bytes(self.buffer.bytes, self.buffer.count)
+        finally:
+            _native.library.tsr_buffer_free(ctypes.byref(self.buffer))
+
+
+def sink_to_path(path: str | os.PathLike[str], overwrite: bool) -> _native.tsr_data_sink:
+    sink = _native.sized(_native.tsr_data_sink)
+    sink.medium = _native.MEDIUM_PATH
+    sink.path = path_bytes(path)
+    sink.overwrite = overwrite
+    return sink

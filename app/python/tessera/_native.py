@@ -1,0 +1,377 @@
+"""The shared library: its structures, constants and functions, as app/tessera.h declares them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+from typing import Any, TypeVar
+
+NO_OFFSET = 2**64 - 1
+ALL_MEMBERS = 2**32 - 1
+MEDIUM_PATH, MEDIUM_MEMORY, MEDIUM_DESCRIPTOR, MEDIUM_CALLS = range(4)
+TASK_COMPRESS, TASK_RESTORE, TASK_TEST, TASK_CALL = range(4)
+CONTENT_ORIGINAL, CONTENT_TSR, CONTENT_SERIES = range(3)
+PATHS = ("predict", "transform")
+CODERS = ("by-effort", "huffman", "cavlc", "rans")
+ENGINES = ("auto", "cpu", "cuda")
+VERIFY = ("cpu", "none", "engine")
+LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO = range(6)
+
+ReadCall = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
+WriteCall = CFUNCTYPE(c_int64, c_void_p, c_void_p, c_size_t)
+CancelledCall = CFUNCTYPE(c_bool, c_void_p)
+BeginCall = CFUNCTYPE(None, c_void_p, c_size_t)
+
+
+class tsr_error(Structure):
+    _fields_ = [("status", c_int), ("offset", c_uint64), ("text", c_char * 512), ("system", c_int)]
+
+
+class tsr_image(Structure):
+    _fields_ = [
+        ("columns", c_uint32),
+        ("rows", c_uint32),
+        ("frames", c_uint32),
+        ("components", c_uint8),
+        ("bits_allocated", c_uint8),
+        ("bits_stored", c_uint8),
+        ("high_bit", c_uint8),
+        ("is_signed", c_bool),
+        ("planar", c_bool),
+        ("big_endian", c_bool),
+        ("swapped", c_bool),
+        ("exact_only", c_bool),
+        ("stacked_rows", c_uint32),
+    ]
+
+
+class tsr_coding(Structure):
+    _fields_ = [
+        ("path", c_int),
+        ("coder", c_int),
+        ("lossy", c_bool),
+        ("qp_eighths", c_int32),
+        ("effort", c_int),
+        ("max_error", c_uint32),
+        ("coarser_by", c_uint32),
+        ("coarser_frame", c_uint32),
+        ("coarser_from", c_uint32),
+    ]
+
+
+class tsr_compress_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("effort", c_int),
+        ("coder", c_int),
+        ("path", c_int),
+        ("loss", c_int),
+        ("loss_value", c_int64),
+        ("verify", c_int),
+        ("allow_lossy", c_bool),
+        ("samples_only", c_bool),
+    ]
+
+
+class tsr_engine_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("choice", c_int),
+        ("threads", c_int),
+        ("memory_bytes", c_uint64),
+        ("gpus", POINTER(c_int)),
+        ("gpu_count", c_int),
+        ("gpu_memory_bytes", c_uint64),
+        ("expected_bytes", c_uint64),
+        ("expected", POINTER(tsr_compress_options)),
+    ]
+
+
+class tsr_data_source(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("medium", c_int),
+        ("path", c_char_p),
+        ("memory", c_void_p),
+        ("byte_count", c_uint64),
+        ("descriptor", c_int),
+        ("read", ReadCall),
+        ("context", c_void_p),
+        ("name", c_char_p),
+        ("raster", POINTER(tsr_image)),
+    ]
+
+
+class tsr_buffer(Structure):
+    _fields_ = [("bytes", c_void_p), ("count", c_size_t)]
+
+
+class tsr_data_sink(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("medium", c_int),
+        ("path", c_char_p),
+        ("buffer", POINTER(tsr_buffer)),
+        ("descriptor", c_int),
+        ("temporary", c_char_p),
+        ("write", WriteCall),
+        ("context", c_void_p),
+        ("overwrite", c_bool),
+        ("is_bounded", c_bool),
+        ("root", c_size_t),
+        ("syncs_later", c_bool),
+    ]
+
+
+class tsr_report(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("verbatim", c_bool),
+        ("reason", c_char * 256),
+        ("bytes_in", c_uint64),
+        ("bytes_out", c_uint64),
+        ("pixel_bytes", c_uint64),
+        ("payload_bytes", c_uint64),
+        ("samples", c_uint64),
+        ("lossless", c_bool),
+        ("identical", c_bool),
+        ("original_hash", c_uint8 * 16),
+        ("image", tsr_image),
+        ("coding", tsr_coding),
+        ("engine", c_char_p),
+        ("fallback", c_char * 160),
+        ("verified_by", c_char_p),
+        ("read_from_disk", c_bool),
+        ("encode_s", c_double),
+        ("verify_s", c_double),
+        ("read_s", c_double),
+        ("write_s", c_double),
+        ("wait_s", c_double),
+        ("psnr_db", c_double),
+        ("max_error", c_int64),
+        ("tries", c_int),
+        ("verified", c_bool),
+        ("packed", c_bool),
+    ]
+
+
+class tsr_info(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("verbatim", c_bool),
+        ("reason", c_char * 256),
+        ("restore", c_char_p),
+        ("members", c_uint32),
+        ("identical", c_bool),
+        ("image", tsr_image),
+        ("coding", tsr_coding),
+        ("file_bytes", c_uint64),
+        ("original_bytes", c_uint64),
+        ("payload_bytes", c_uint64),
+        ("sections", c_uint64),
+        ("original_hash", c_uint8 * 16),
+        ("samples_hash", c_uint8 * 16),
+        ("has_samples_hash", c_bool),
+        ("max_error", c_int64),
+        ("psnr_db", c_double),
+        ("damage", c_char_p),
+    ]
+
+
+class tsr_element(Structure):
+    _fields_ = [
+        ("tag", c_uint32),
+        ("vr", c_char * 4),
+        ("depth", c_uint32),
+        ("value", c_void_p),
+        ("count", c_size_t),
+    ]
+
+
+class tsr_metadata(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("big_endian", c_bool),
+        ("bytes", c_void_p),
+        ("byte_count", c_size_t),
+        ("elements", POINTER(tsr_element)),
+        ("element_count", c_size_t),
+    ]
+
+
+class tsr_region(Structure):
+    _fields_ = [("column", c_uint32), ("row", c_uint32), ("columns", c_uint32), ("rows", c_uint32)]
+
+
+TaskCall = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(tsr_report), POINTER(tsr_error))
+
+
+class tsr_task(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("source", tsr_data_source),
+        ("reader", c_void_p),
+        ("member", c_uint32),
+        ("sink", tsr_data_sink),
+        ("compress", POINTER(tsr_compress_options)),
+        ("call", TaskCall),
+        ("context", c_void_p),
+    ]
+
+
+class tsr_result(Structure):
+    _fields_ = [
+        ("index", c_size_t),
+        ("status", c_int),
+        ("report", POINTER(tsr_report)),
+        ("error", POINTER(tsr_error)),
+    ]
+
+
+class tsr_set_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("results_at_once", c_bool),
+        ("is_cancelled", CancelledCall),
+        ("on_begin", BeginCall),
+    ]
+
+
+ResultCall = CFUNCTYPE(None, c_void_p, POINTER(tsr_result))
+
+#: All structures; a test compares their layouts with those of the C compiler.
+STRUCTURES: tuple[type[Structure], ...] = (
+    tsr_error,
+    tsr_image,
+    tsr_coding,
+    tsr_compress_options,
+    tsr_engine_options,
+    tsr_data_source,
+    tsr_buffer,
+    tsr_data_sink,
+    tsr_report,
+    tsr_info,
+    tsr_element,
+    tsr_metadata,
+    tsr_region,
+    tsr_task,
+    tsr_result,
+    tsr_set_options,
+)
+
+_error = POINTER(tsr_error)
+_source = POINTER(tsr_data_source)
+_sink = POINTER(tsr_data_sink)
+_image = POINTER(tsr_image)
+_report = POINTER(tsr_report)
+_options = POINTER(tsr_compress_options)
+
+#: Name of each function: what it returns, and its parameters.
+FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "tsr_version": (c_char_p, []),
+    "tsr_format_version": (ctypes.c_uint, []),
+    "tsr_status_name": (c_char_p, [c_int]),
+    "tsr_kind_name": (c_char_p, [c_int]),
+    "tsr_path_name": (c_char_p, [c_int]),
+    "tsr_coder_name": (c_char_p, [c_int]),
+    "tsr_check_image": (c_int, [_image, _error]),
+    "tsr_frame_bits": (c_uint64, [_image]),
+    "tsr_check_options": (c_int, [_options, _error]),
+    "tsr_engine_create": (c_int, [POINTER(tsr_engine_options), POINTER(c_void_p), _error]),
+    "tsr_engine_destroy": (None, [c_void_p]),
+    "tsr_engine_name": (c_char_p, [c_void_p]),
+    "tsr_engine_threads": (c_int, [c_void_p]),
+    "tsr_engine_note": (c_char_p, [c_void_p]),
+    "tsr_encode_bound": (c_size_t, [_image]),
+    "tsr_encode_frame": (
+        c_int,
+        [c_void_p, _image, POINTER(tsr_coding), c_void_p, c_void_p, POINTER(c_size_t), _error],
+    ),
+    "tsr_decode_frame": (c_int, [c_void_p, _image, c_void_p, c_size_t, c_void_p, _error]),
+    "tsr_buffer_free": (None, [POINTER(tsr_buffer)]),
+    "tsr_compress": (c_int, [c_void_p, _source, _sink, _options, _report, _error]),
+    "tsr_restore": (c_int, [c_void_p, _source, _sink, _report, _error]),
+    "tsr_test": (c_int, [c_void_p, _source, _report, _error]),
+    "tsr_open": (c_int, [c_void_p, _source, POINTER(c_void_p), _error]),
+    "tsr_close": (None, [c_void_p]),
+    "tsr_reader_content": (c_int, [c_void_p]),
+    "tsr_reader_members": (c_uint32, [c_void_p]),
+    "tsr_reader_name": (c_char_p, [c_void_p, c_uint32]),
+    "tsr_read_info": (c_int, [c_void_p, c_uint32, POINTER(tsr_info), _error]),
+    "tsr_reader_image": (c_int, [c_void_p, c_uint32, _image, _error]),
+    "tsr_read_header": (c_int, [c_void_p, c_uint32, POINTER(POINTER(tsr_metadata)), _error]),
+    "tsr_metadata_free": (None, [POINTER(tsr_metadata)]),
+    "tsr_read_frame": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p, c_size_t, _error]),
+    "tsr_read_region": (
+        c_int,
+        [c_void_p, c_uint32, c_uint32, POINTER(tsr_region), c_void_p, c_size_t, _error],
+    ),
+    "tsr_read_original": (
+        c_int,
+        [c_void_p, c_uint32, c_uint64, c_void_p, c_size_t, POINTER(c_size_t), _error],
+    ),
+    "tsr_restore_member": (c_int, [c_void_p, c_uint32, _sink, _report, _error]),
+    "tsr_test_member": (c_int, [c_void_p, c_uint32, _report, _error]),
+    "tsr_run_set": (
+        c_int,
+        [c_void_p, POINTER(tsr_task), c_size_t, POINTER(tsr_set_options), ResultCall, c_void_p, _error],
+    ),
+}
+
+_Sized = TypeVar("_Sized", bound=Structure)
+
+
+def sized(kind: type[_Sized]) -> _Sized:
+    """A structure of zeros whose size field is set (TSR_SIZED)."""
+    made = kind()
+    made.size = ctypes.sizeof(kind)
+    return made
+
+
+def _find() -> str:
+    """The library of the package's folder, or that of TESSERA_LIBRARY, which tests of a build tree set."""
+    named = os.environ.get("TESSERA_LIBRARY")
+    if named:
+        return named
+    folder = Path(__file__).resolve().parent
+    for path in sorted(folder.glob("lib/libtessera.so*")):
+        return str(path)
+    raise ImportError(f"there is no libtessera.so in {folder / 'lib'}: install the wheel, or set TESSERA_LIBRARY")
+
+
+def _load() -> ctypes.CDLL:
+    # DCMTK reads its dictionary when the first DICOM file comes; a wheel brings it.
+    dictionary = Path(__file__).resolve().parent / "lib" / "dicom.dic"
+    if "DCMDICTPATH" not in os.environ and dictionary.exists():
+        os.environ["DCMDICTPATH"] = str(dictionary)
+    library = ctypes.CDLL(_find())
+    for name, (result, parameters) in FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = parameters
+    return library
+
+
+#: Its functions release the GIL while they run.
+library = _load()

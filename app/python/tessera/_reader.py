@@ -1,0 +1,496 @@
+"""Readers: frames, regions, headers and bytes of an original, without restoring the whole."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import operator
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from . import _native
+from ._engine import Engine, resolve
+from ._errors import Status, TesseraError, check
+from ._files import Report, report_from_native
+from ._image import Array, Image, empty_raster, unpack
+from ._image import from_native as image_from_native
+from ._media import Data, MemorySink, Source, sink_to_path, take_bytes
+
+if TYPE_CHECKING:
+    import pydicom
+
+_library = _native.library
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of a header (struct tsr_element). value is None of sequences and items."""
+
+    tag: int
+    vr: str
+    depth: int
+    value: bytes | None
+
+
+class Header(Sequence[Element]):
+    """The elements of an original's header, and its bytes before the pixels.
+
+    Attributes
+    ----------
+    kind : str
+        "dicom", "png", "pnm", "nifti" or "other".
+    big_endian : bool
+        Of DICOM: the order of numbers in values.
+    bytes : bytes
+    """
+
+    def __init__(self, native: _native.tsr_metadata) -> None:
+        self.kind: str = _library.tsr_kind_name(native.kind).decode()
+        self.big_endian: bool = native.big_endian
+        self.bytes: bytes = take_bytes(native.bytes, native.byte_count)
+        self._elements = [
+            Element(
+                element.tag,
+                element.vr.decode("latin-1"),
+                element.depth,
+                None if element.value is None else take_bytes(element.value, element.count),
+            )
+            for element in (native.elements[i] for i in range(native.element_count))
+        ]
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    @overload
+    def __getitem__(self, index: int) -> Element: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Element]: ...
+    def __getitem__(self, index: int | slice) -> Element | list[Element]:
+        return self._elements[index]
+
+    def find(self, tag: int) -> Element | None:
+        """The first element of depth 0 with this tag, or None."""
+        return next((element for element in self._elements if element.tag == tag and element.depth == 0), None)
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a member is (struct tsr_info), from headers alone. None: the number does not apply."""
+
+    kind: str
+    verbatim: bool
+    reason: str
+    restore: str
+    identical: bool
+    path: str
+    coder: str
+    lossy: bool
+    effort: int
+    file_bytes: int
+    original_bytes: int
+    payload_bytes: int
+    original_hash: bytes
+    max_error: int | None
+    psnr_db: float | None
+    damage: str | None
+
+
+def _info_from_native(info: _native.tsr_info) -> Info:
+    return Info(
+        kind=_library.tsr_kind_name(info.kind).decode(),
+        verbatim=info.verbatim,
+        reason=info.reason.decode("utf-8", "replace"),
+        restore=info.restore.decode() if info.restore else "",
+        identical=info.identical,
+        path=_library.tsr_path_name(info.coding.path).decode(),
+        coder=_library.tsr_coder_name(info.coding.coder).decode(),
+        lossy=info.coding.lossy,
+        effort=info.coding.effort,
+        file_bytes=info.file_bytes,
+        original_bytes=info.original_bytes,
+        payload_bytes=info.payload_bytes,
+        original_hash=bytes(info.original_hash),
+        max_error=info.max_error if info.max_error >= 0 else None,
+        psnr_db=info.psnr_db if info.psnr_db >= 0 else None,
+        damage=info.damage.decode("utf-8", "replace") if info.damage else None,
+    )
+
+
+class _Handle:
+    """A native reader with its source and its use of an engine, which end together when no call uses them."""
+
+    # As in Engine, sets and lists are used for their atomic operations.
+
+    def __init__(self, data: Data, engine: Engine | str | None) -> None:
+        self.source = Source(data)
+        self._uses: set[object] = set()
+        self._handles: list[int] = []
+        self._is_closed = False
+        self._engine = resolve(engine)
+        handle = ctypes.c_void_p()
+        error = _native.tsr_error()
+        use, engine_handle = self._engine._begin_use()
+        status = _library.tsr_open(
+            engine_handle, ctypes.byref(self.source.native), ctypes.byref(handle), ctypes.byref(error)
+        )
+        if handle.value is None:
+            self._engine._end_use(use)
+            self.source.close()
+            check(status, error, self.source.name, self.source.raised)
+            raise TesseraError("the library has opened nothing", Status.INTERNAL)
+        self._engine_use = use
+        self._handles.append(handle.value)
+
+    def call(self, function: Any, *arguments: Any, name: str | None = None) -> None:
+        """Calls a function of the reader that can fail; its last argument, the error, is added here."""
+        use = object()
+        self._uses.add(use)
+        try:
+            if self._is_closed:
+                raise ValueError("the reader is closed")
+            if os.getpid() != self._engine._process:
+                raise TesseraError("this reader belongs to the process that has forked: open one in this process")
+            error = _native.tsr_error()
+            status = function(self._handles[0], *arguments, ctypes.byref(error))
+            if status != Status.OK:
+                raised, self.source.raised = self.source.raised, None
+                check(status, error, self._name_failure(name), raised)
+        finally:
+            self._uses.discard(use)
+            self._close_unused()
+
+    def _name_failure(self, member: str | None) -> str | None:
+        parts = [part for part in (self.source.name, member) if part]
+        return "::".join(parts) or None
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._close_unused()
+
+    def _close_unused(self) -> None:
+        if not self._is_closed or self._uses or os.getpid() != self._engine._process:
+            return
+        try:
+            handle = self._handles.pop()
+        except IndexError:
+            return
+        _library.tsr_close(handle)
+        self.source.close()
+        self._engine._end_use(self._engine_use)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_engine_use"):
+            self.close()
+
+
+class Member:
+    """A file of a reader. ``member[frame, rows, columns]`` is an array of values; of a region, only the tiles that it
+    touches are decoded. Several threads may use it at once."""
+
+    def __init__(self, handle: _Handle, number: int, name: str) -> None:
+        self._handle = handle
+        self._number = number
+        self._native_image: _native.tsr_image | None = None
+        self.name = name
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        self._handle.call(function, self._number, *arguments, name=self.name)
+
+    def _image(self) -> _native.tsr_image:
+        if self._native_image is None:
+            image = _native.tsr_image()
+            self._call(_library.tsr_reader_image, ctypes.byref(image))
+            self._native_image = image
+        return self._native_image
+
+    @property
+    def image(self) -> Image:
+        """The layout of the samples in the original."""
+        return image_from_native(self._image())
+
+    @property
+    def info(self) -> Info:
+        """What the member is, from headers alone."""
+        info = _native.sized(_native.tsr_info)
+        self._call(_library.tsr_read_info, ctypes.byref(info))
+        return _info_from_native(info)
+
+    @property
+    def header(self) -> Header:
+        """The original's header. No pixels are read or decoded."""
+        metadata = ctypes.POINTER(_native.tsr_metadata)()
+        self._call(_library.tsr_read_header, ctypes.byref(metadata))
+        try:
+            return Header(metadata.contents)
+        finally:
+            _library.tsr_metadata_free(metadata)
+
+    @property
+    def frames(self) -> int:
+        """The number of frames, as len() is."""
+        return int(self._image().frames)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Frames, rows, columns and, where there are several, components."""
+        return self.image.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.image.dtype
+
+    def __len__(self) -> int:
+        return self.frames
+
+    def _read(self, frame: int, row: int, column: int, rows: int, columns: int) -> Array:
+        image = self._image()
+        if (rows, columns) == (image.rows, image.columns) and not image.swapped:
+            raster = empty_raster(image)
+            self._call(_library.tsr_read_frame, frame, raster.ctypes.data, raster.size)
+        else:  # a region is never swapped
+            bits = rows * columns * image.components * image.bits_allocated
+            raster = np.empty((bits + 7) // 8, np.uint8)
+            region = _native.tsr_region(column, row, columns, rows)
+            self._call(_library.tsr_read_region, frame, ctypes.byref(region), raster.ctypes.data, raster.size)
+        return unpack(image, raster, rows, columns)
+
+    def __getitem__(self, key: Any) -> Array:
+        shape = self.shape
+        parts = _fill_key(key, len(shape))
+        frames = _choose(parts[0], shape[0])
+        rows, columns = (_choose(part, size) for part, size in zip(parts[1:3], shape[1:3]))
+        inner = tuple(axis.within for axis in (rows, columns)) + tuple(parts[3:])
+        made: list[Array] = [self._take(frame, rows, columns, shape, inner) for frame in frames.numbers]
+        if frames.is_one:
+            return made[0]
+        if made:
+            return np.stack(made)
+        empty = np.empty((rows.count, columns.count, *shape[3:]), self.dtype)[inner]
+        return np.empty((0, *empty.shape), self.dtype)
+
+    def _take(self, frame: int, rows: _Axis, columns: _Axis, shape: tuple[int, ...], inner: Any) -> Array:
+        if rows.count and columns.count:
+            values = self._read(frame, rows.first, columns.first, rows.count, columns.count)
+        else:
+            values = np.empty((rows.count, columns.count, *shape[3:]), self.dtype)
+        taken: Array = values[inner]
+        return taken
+
+    def __iter__(self) -> Iterator[Array]:
+        for frame in range(self.frames):
+            yield self[frame]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("samples are decoded, so an array of them is always a copy")
+        values = self[:]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def original(self) -> bytes:
+        """The bytes of the original. Those of a .tsr are checked against the hashes in it."""
+        if self._handle_content() == _native.CONTENT_ORIGINAL:
+            return self.open_original().read()
+        sink = MemorySink()
+        self._call(_library.tsr_restore_member, ctypes.byref(sink.native), None)
+        return sink.take()
+
+    def open_original(self) -> io.BufferedReader:
+        """The original as a file object. Reading decodes what is read, and checks no hash."""
+        return io.BufferedReader(_Original(self), 1 << 16)
+
+    def restore_file(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Report:
+        """Restores the member of a .tsr to the file out."""
+        sink = sink_to_path(out, overwrite)
+        report = _native.sized(_native.tsr_report)
+        self._call(_library.tsr_restore_member, ctypes.byref(sink), ctypes.byref(report))
+        return report_from_native(report)
+
+    def test(self) -> Report:
+        """Decodes the member of a .tsr and checks all of it."""
+        report = _native.sized(_native.tsr_report)
+        self._call(_library.tsr_test_member, ctypes.byref(report))
+        return report_from_native(report)
+
+    def to_pydicom(self) -> pydicom.FileDataset:
+        """The member as pydicom's data set, whose values of over 4 KB are read when they are asked for. The reader
+        must stay open until then."""
+        from ._dicom import to_pydicom
+
+        return to_pydicom(self)
+
+    def _handle_content(self) -> int:
+        content = []
+
+        def ask(handle: int, _error: Any) -> int:
+            content.append(_library.tsr_reader_content(handle))
+            return 0
+
+        self._handle.call(ask)
+        return int(content[0])
+
+    def _read_original(self, offset: int, target: int, count: int) -> int:
+        got = ctypes.c_size_t()
+        self._call(_library.tsr_read_original, offset, target, count, ctypes.byref(got))
+        return got.value
+
+
+class _Original(io.RawIOBase):
+    """The bytes of a member's original."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._position = 0
+        self._size = member.info.original_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise ValueError(f"byte {base + offset} is before the file")
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = min(len(buffer), max(self._size - self._position, 0))
+        if not count:
+            return 0
+        target = (ctypes.c_char * count).from_buffer(buffer)
+        got = self._member._read_original(self._position, ctypes.addressof(target), count)
+        self._position += got
+        return got
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """What a key takes of an axis: the numbers from first on that are read, and the key within them."""
+
+    numbers: range
+    first: int
+    count: int
+    within: int | slice
+    is_one: bool
+
+
+def _choose(key: Any, size: int) -> _Axis:
+    if isinstance(key, slice):
+        numbers = range(*key.indices(size))
+        if not numbers:
+            return _Axis(numbers, 0, 0, slice(None), False)
+        first = min(numbers[0], numbers[-1])
+        count = max(numbers[0], numbers[-1]) - first + 1
+        return _Axis(numbers, first, count, slice(None, None, numbers.step), False)
+    try:
+        number = operator.index(key)
+    except TypeError:
+        raise TypeError(f"an index is an integer, a slice or ..., not {type(key).__name__}") from None
+    if not -size <= number < size:
+        raise IndexError(f"index {number} is outside of an axis of {size}")
+    number %= size
+    return _Axis(range(number, number + 1), number, 1, 0, True)
+
+
+def _fill_key(key: Any, axes: int) -> list[Any]:
+    """A part for each axis: an ellipsis and axes that are not named become full slices."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index has one ... at most")
+    if len(parts) - len(dots) > axes:
+        raise IndexError(f"{len(parts) - len(dots)} indices for {axes} axes")
+    at = dots[0] if dots else len(parts)
+    return parts[:at] + [slice(None)] * (axes - len(parts) + len(dots)) + parts[at + len(dots) :]
+
+
+class Reader(Member):
+    """A .tsr, a series or an original that is open for reading; `open` makes it.
+
+    Of one file, the reader is its only member, too. Of a series, `members` has the files, and ``reader["name"]`` is
+    one of them. Several threads may use a reader at once.
+    """
+
+    def __init__(self, data: Data, engine: Engine | str | None = None) -> None:
+        handle = _Handle(data, engine)
+        super().__init__(handle, 0, "")
+        native = handle._handles[0]
+        self.is_series: bool = self._handle_content() == _native.CONTENT_SERIES
+        #: The files. A name is "" where it is lost or there is none.
+        self.members: tuple[Member, ...] = tuple(
+            Member(handle, i, os.fsdecode(_library.tsr_reader_name(native, i) or b""))
+            for i in range(_library.tsr_reader_members(native))
+        )
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        if self.is_series:
+            raise TesseraError("it is a series: choose one of its members", Status.USAGE, self._handle.source.name)
+        super()._call(function, *arguments)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            for member in self.members:
+                if member.name == key:
+                    return member
+            raise KeyError(key)
+        return super().__getitem__(key)
+
+    def close(self) -> None:
+        """Closes the reader as soon as no call uses it."""
+        self._handle.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<tessera.Reader of {self._handle.source.name or 'bytes'}, {len(self.members)} members>"
+
+
+def open(data: Data, *, engine: Engine | str | None = None) -> Reader:
+    """Opens a .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) for reading.
+
+    Parameters
+    ----------
+    data : path, bytes or file object
+        Bytes must stay the same while the reader is open. A file object is read by ranges if it can seek; its
+        position changes then.
+    engine : Engine or str, optional
+        The CPU by default.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    TesseraError
+
+    Examples
+    --------
+    >>> import numpy, tessera
+    >>> ramp = numpy.arange(30, dtype=numpy.int16).reshape(2, 3, 5)
+    >>> with tessera.open(tessera.compress(ramp)) as reader:
+    ...     reader.shape, reader[1, 1:, -1].tolist()
+    ((2, 3, 5), [24, 29])
+    """
+    return Reader(data, engine)

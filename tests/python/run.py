@@ -1,0 +1,40 @@
+"""run.py LIBRARY TESTDATA PROGRAM COMPILER WORK [PATTERN]: the tests of the Python package, from its sources, over a
+build's shared library. Makes the synthetic image set in the folder WORK. Exit status 77: there is no numpy."""
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+
+def main() -> int:
+    library, testdata, program, compiler, work = sys.argv[1:6]
+    try:
+        import numpy
+    except ImportError:
+        print("skipped: python3 has no numpy")
+        return 77
+    here = Path(__file__).resolve().parent
+    package = Path(os.environ.get("TESSERA_PACKAGE", here.parents[1] / "app" / "python"))
+    data = Path(work) / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    subprocess.run([testdata, data], check=True, stdout=subprocess.DEVNULL)
+    os.environ.update(TESSERA_LIBRARY=library, TESSERA_TEST_DATA=str(data), TESSERA_TEST_PROGRAM=program,
+                      TESSERA_TEST_COMPILER=compiler, TESSERA_TEST_ROOT=str(here.parents[1]),
+                      PYTHONPATH=str(package))
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(package), str(here)]
+    print(f"python {sys.version.split()[0]}, numpy {numpy.__version__}")
+    pattern = sys.argv[6] if len(sys.argv) > 6 else "test_*.py"
+    suite = unittest.defaultTestLoader.discover(str(here), pattern)
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    for test, why in result.skipped:
+        print(f"skipped: {test}: {why}")
+    return 0 if result.wasSuccessful() and result.testsRun else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

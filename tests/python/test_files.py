@@ -1,0 +1,250 @@
+"""compress, restore, file objects, sets, errors, engines."""
+
+import io
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import tessera
+from data import DATA, PROGRAM, Case, files
+from tessera import Status, TesseraError
+
+
+class Remote(io.RawIOBase):
+    """A file object without a descriptor, which counts what is read, as a remote one would."""
+
+    def __init__(self, data: bytes, fails_at: int | None = None) -> None:
+        self.data, self.position, self.read_bytes, self.fails_at = data, 0, 0, fails_at
+        self.lock = threading.Lock()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self.position = {0: 0, 1: self.position, 2: len(self.data)}[whence] + offset
+        return self.position
+
+    def tell(self) -> int:
+        return self.position
+
+    def read(self, count: int = -1) -> bytes:
+        if self.fails_at is not None and self.position >= self.fails_at:
+            raise ConnectionError("the line is dead")
+        end = len(self.data) if count < 0 else self.position + min(count, 5000)  # fewer bytes than are asked for
+        got = self.data[self.position : end]
+        self.position += len(got)
+        self.read_bytes += len(got)
+        return got
+
+
+class FileTest(Case):
+    def test_all_files_come_back(self) -> None:
+        for path, _ in files():
+            with self.subTest(path=path.name):
+                self.assertEqual(tessera.decompress(tessera.compress(path)), path.read_bytes())
+
+    def test_media(self) -> None:
+        path = DATA / "dicom" / "ct" / "slice_01.dcm"
+        data = path.read_bytes()
+        expected = tessera.compress(str(path))
+        with open(path, "rb") as buffered, open(path, "rb", buffering=0) as raw:
+            buffered.read(100)
+            for source in (path, data, bytearray(data), memoryview(data), io.BytesIO(data), buffered, raw, Remote(data)):
+                with self.subTest(type=type(source).__name__):
+                    self.assertEqual(tessera.compress(source), expected)
+            self.assertEqual(buffered.tell(), 100)
+        reading, writing = os.pipe()
+        with open(reading, "rb") as pipe, open(writing, "wb") as end:
+            end.write(data[:5000])
+            end.close()
+            self.assertEqual(tessera.decompress(tessera.compress(pipe)), data[:5000])
+        self.assertEqual(tessera.decompress(tessera.compress(b"")), b"")
+        with self.assertRaises(TypeError):
+            tessera.compress(5)
+        with self.assertRaises(TypeError):
+            tessera.compress(data, bits=8)
+        with self.assertRaises(ValueError):
+            tessera.compress("a\0b")
+
+    def test_same_bytes_as_the_command_line(self) -> None:
+        path = DATA / "dicom" / "ct" / "slice_02.dcm"
+        out = self.folder / "by_program.tsr"
+        subprocess.run([PROGRAM, "compress", path, "-o", out], check=True, capture_output=True)
+        self.assertEqual(tessera.compress(path), out.read_bytes())
+
+    def test_files(self) -> None:
+        path = DATA / "dicom" / "ct" / "slice_01.dcm"
+        out, back = self.folder / "a.tsr", self.folder / "a.dcm"
+        report = tessera.compress_file(path, out)
+        self.assertEqual((report.kind, report.bytes_in, report.bytes_out, report.lossless, report.identical),
+                         ("dicom", path.stat().st_size, out.stat().st_size, True, True))
+        self.assertEqual((report.effort, report.verified_by, report.image.shape), (5, "cpu", report.image.shape))
+        self.assertEqual(tessera.restore_file(out, back).bytes_out, path.stat().st_size)
+        self.assertEqual(back.read_bytes(), path.read_bytes())
+        with self.assertRaises(TesseraError) as caught:
+            tessera.compress_file(path, out)
+        self.assertEqual(caught.exception.status, Status.EXISTS)
+        tessera.compress_file(path, out, effort=1, overwrite=True)
+        unproven = tessera.compress_file(path, out, verify="none", overwrite=True)
+        self.assertIsNone(unproven.verified_by)
+
+    def test_efforts_reach_the_library(self) -> None:
+        path = DATA / "dicom" / "ct" / "slice_01.dcm"
+        for effort in (1, 5, 9):
+            with tessera.open(tessera.compress(path, effort)) as reader:
+                self.assertEqual(tessera.compress_file(path, self.folder / f"{effort}.tsr", effort).effort, effort)
+                self.assertEqual(reader.info.coder, "rans" if effort >= 7 else "huffman")
+
+
+class ErrorTest(Case):
+    def test_missing_file(self) -> None:
+        path = str(self.folder / "missing")
+        with self.assertRaises(TesseraError) as caught:
+            tessera.compress(path)
+        self.assertEqual((caught.exception.status, caught.exception.path, caught.exception.offset),
+                         (Status.READ, path, None))
+        self.assertEqual(caught.exception.errno, 2)
+        self.assertTrue(str(caught.exception).startswith(path + ": "))
+
+    def test_not_a_tsr(self) -> None:
+        with self.assertRaises(TesseraError) as caught:
+            tessera.decompress(b"something else")
+        self.assertEqual((caught.exception.status, caught.exception.path), (Status.NOT_TSR, None))
+
+    def test_damage_has_an_offset(self) -> None:
+        data = bytearray(tessera.compress(DATA / "dicom" / "ct" / "slice_01.dcm"))
+        data[len(data) // 2] ^= 1
+        with self.assertRaises(TesseraError) as caught:
+            tessera.decompress(data)
+        self.assertEqual(caught.exception.status, Status.CORRUPT)
+        self.assertTrue(0 < caught.exception.offset < len(data))
+
+    def test_file_object_that_fails(self) -> None:
+        data = (DATA / "dicom" / "ct" / "slice_01.dcm").read_bytes()
+        with self.assertRaises(TesseraError) as caught:
+            tessera.compress(Remote(data, fails_at=3000))
+        self.assertEqual(caught.exception.status, Status.READ)
+        self.assertIsInstance(caught.exception.__cause__, ConnectionError)
+
+    def test_file_object_that_ends_early(self) -> None:
+        class Short(Remote):
+            def read(self, count: int = -1) -> bytes:
+                return super().read(count) if self.position < 3000 else b""
+
+        with self.assertRaises(TesseraError) as caught:
+            tessera.compress(Short((DATA / "dicom" / "ct" / "slice_01.dcm").read_bytes()))
+        self.assertIsInstance(caught.exception.__cause__, EOFError)
+
+    def test_file_object_that_interrupts(self) -> None:
+        class Interrupted(Remote):
+            def read(self, count: int = -1) -> bytes:
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            tessera.compress(Interrupted(b"abcdefgh" * 100))
+
+    def test_wrong_options(self) -> None:
+        for options in ({"effort": 0}, {"effort": 10}, {"coder": "zip"}, {"path": "x"}, {"verify": "x"}):
+            with self.assertRaises(ValueError):
+                tessera.compress(b"abc", **options)
+        with self.assertRaises(TesseraError) as caught:
+            tessera.compress(b"abc", max_error=0)
+        self.assertEqual(caught.exception.status, Status.USAGE)
+
+
+class SetTest(Case):
+    def test_set(self) -> None:
+        paths = sorted((DATA / "dicom").glob("ct/*.dcm"))
+        seen = []
+        results = tessera.compress_set(paths, self.folder / "out", seen.append, effort=1)
+        self.assertEqual([result.source for result in results], [str(path) for path in paths])
+        self.assertEqual(sorted(result.index for result in seen), list(range(len(paths))))
+        for path, result in zip(paths, results):
+            self.assertEqual(result.out, str(self.folder / "out" / (path.name + ".tsr")))
+            self.assertEqual(tessera.decompress(result.out), path.read_bytes())
+            self.assertEqual(result.report.effort, 1)
+        self.assertEqual(tessera.compress_set([], self.folder / "none"), [])
+
+    def test_some_fail(self) -> None:
+        good = DATA / "dicom" / "ct" / "slice_01.dcm"
+        missing = self.folder / "missing"
+        with self.assertRaises(tessera.SetError) as caught:
+            tessera.compress_set([missing, good], self.folder / "out")
+        self.assertEqual(caught.exception.status, Status.PARTIAL)
+        bad, done = caught.exception.results
+        self.assertEqual((bad.error.status, bad.error.path, bad.report), (Status.READ, str(missing), None))
+        self.assertIsNone(done.error)
+        self.assertEqual(tessera.decompress(done.out), good.read_bytes())
+
+    def test_names(self) -> None:
+        for folder in ("a", "b"):
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "x").write_bytes(folder.encode())
+        paths = [self.folder / "a" / "x", self.folder / "b" / "x"]
+        with self.assertRaisesRegex(ValueError, "several files"):
+            tessera.compress_set(paths, self.folder / "out")
+        tessera.compress_set(paths, self.folder / "out", root=self.folder)
+        self.assertEqual(tessera.decompress(self.folder / "out" / "b" / "x.tsr"), b"b")
+        with self.assertRaisesRegex(ValueError, "is not below"):
+            tessera.compress_set(paths, self.folder / "out", root=self.folder / "a")
+
+    def test_callback_that_raises(self) -> None:
+        paths = [self.folder / f"{i}" for i in range(200)]
+        for path in paths:
+            path.write_bytes(b"x" * 100)
+        seen = []
+
+        def stop(result: tessera.Result) -> None:
+            seen.append(result)
+            raise LookupError("enough")
+
+        with self.assertRaisesRegex(LookupError, "enough"):
+            tessera.compress_set(paths, self.folder / "out", stop)
+        self.assertEqual(len(seen), 1)
+        self.assertLess(len(list((self.folder / "out").iterdir())), 150)
+
+
+class EngineTest(Case):
+    def test_engine(self) -> None:
+        with tessera.engine("cpu", threads=1) as engine:
+            self.assertEqual((engine.name, engine.threads), ("cpu", 1))
+            reader = tessera.open(tessera.compress(b"abc", engine=engine), engine=engine)
+        with self.assertRaisesRegex(TesseraError, "the engine is closed"):
+            tessera.compress(b"abc", engine=engine)
+        self.assertEqual(reader.original(), b"abc")  # a reader keeps its engine
+        self.assertEqual(len(engine._handles), 1)
+        reader.close()
+        self.assertEqual(len(engine._handles), 0)
+        with self.assertRaises(ValueError):
+            tessera.engine("fpga")
+
+    def test_fork(self) -> None:
+        tessera.compress(b"abc")
+        child = os.fork()
+        if child == 0:
+            ok = False
+            try:
+                ok = tessera.decompress(tessera.compress(b"abc" * 1000)) == b"abc" * 1000
+            finally:
+                os._exit(0 if ok else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_threads(self) -> None:
+        path = DATA / "dicom" / "ct" / "slice_01.dcm"
+        expected = tessera.compress(path, 1)
+        made: list[bytes] = []
+
+        def work() -> None:
+            for _ in range(5):
+                made.append(tessera.compress(path, 1))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(made, [expected] * 20)
