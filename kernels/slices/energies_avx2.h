@@ -29,11 +29,11 @@ static inline __m256i tsr_energy_classes(__m256i energy)
                               _mm256_cmpeq_epi16(upper, _mm256_setzero_si256()));
 }
 
-/* What tsr_block_energy_class takes the class of, before it is limited. */
+/* What tsr_block_energy_class takes the class of, of energies from the neighbours: they are below 2^15, and the result
+ * is below its limit of 65535. */
 static inline uint32_t tsr_vector_energy(__m256i energy)
 {
-    const __m256i pairs =
-        _mm256_add_epi32(_mm256_and_si256(energy, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(energy, 16));
+    const __m256i pairs = _mm256_madd_epi16(energy, _mm256_set1_epi16(1));
     __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
     sum = _mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum));
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 1));
@@ -43,7 +43,7 @@ static inline uint32_t tsr_vector_energy(__m256i energy)
 /* tsr_block_energy_class */
 static inline int tsr_vector_class(__m256i energy)
 {
-    return tsr_energy_class((uint32_t)tsr_min((int)tsr_vector_energy(energy), 65535));
+    return tsr_energy_class(tsr_vector_energy(energy));
 }
 
 #endif

@@ -1,10 +1,10 @@
-/* Slices of Huffman pairs for AVX2: six by turns, a pair at a turn. A pair of small digits is one entry of a table that
- * its energy chooses, and needs no branch on what it is; a block's coefficients, energies and magnitudes are vectors.
- * Decoding takes 0.77 of the time on photographs, 0.87 on medical windows. test_coefficients_cpu holds it equal. Part
- * of coefficients_form.h. */
+/* Slices of Huffman pairs for AVX2: four by turns, a pair at a turn. A pair of small digits is one entry of a table
+ * that its energy chooses, and needs no branch on what it is; a block's coefficients, energies and magnitudes are
+ * vectors. Decoding takes 0.72 of the time on photographs. test_coefficients_cpu holds it equal. Part of
+ * coefficients_form.h. */
 
 enum {
-    PAIR_LANES = 6,
+    PAIR_LANES = 4,
     PAIR_BITS = 9,        /* codewords of simple pairs have at most so many */
     PAIR_ENERGIES = 128,  /* pairs are simple below this energy */
     PAIR_LONG = 0x4000,   /* in place of a pair that is not simple */
@@ -33,10 +33,6 @@ static const uint8_t weights_of_pair[TSR_BLOCK_SAMPLES * 2 * TSR_BLOCK_SAMPLES] 
 /* What the magnitudes at places p and p - 1 say of places p - 2 and p - 3 together. */
 static const uint8_t weight_of_first[TSR_BLOCK_SAMPLES] = {0, 0, 0, 1, 12, 0, 0, 15, 2, 0, 11, 11, 3, 14, 15, 20};
 static const uint8_t weight_of_second[TSR_BLOCK_SAMPLES] = {0, 0, 0, 6, 11, 9, 0, 14, 8, 4, 2, 18, 8, 6, 20, 13};
-
-/* Two places are all ones, at TSR_BLOCK_SAMPLES - 1. */
-static const uint16_t two_places[3 * TSR_BLOCK_SAMPLES] = {[TSR_BLOCK_SAMPLES] = 0xffff,
-                                                           [TSR_BLOCK_SAMPLES + 1] = 0xffff};
 
 /* Of HIGHEST and OTHERS: by the next PAIR_BITS bits, first digit << 8 | second digit << 4 | bits of the codeword.
  */
@@ -142,10 +138,11 @@ static __attribute__((noinline)) struct long_pair get_long_pair(struct tsr_bit_r
     return take_long_pair(r, table, expected, less, shift);
 }
 
-/* A block at work: coefficients and energies, 16 bits a place. */
+/* A block at work: energies, 16 bits a place. */
 struct pair_block {
-    __m256i value, energy;
+    __m256i energy;
     uint16_t *energies; /* the same, and two in front of them */
+    int16_t *values;    /* coefficients */
     uint32_t expected;  /* energy of the next pair */
 };
 
@@ -153,10 +150,7 @@ struct pair_block {
 static inline __attribute__((always_inline)) void place_pair(struct pair_block *b, int p, uint32_t both,
                                                              uint32_t seen_first, uint32_t seen_second, __m256i said)
 {
-    const int odd = (p - 1) << 4 & 16; /* of a vector of pairs, those at odd places are turned */
-    const uint32_t turned = both << odd | both >> (-odd & 31);
-    const __m256i at = _mm256_loadu_si256((const __m256i *)(two_places + TSR_BLOCK_SAMPLES - (p - 1)));
-    b->value = _mm256_or_si256(b->value, _mm256_and_si256(at, _mm256_set1_epi32((int32_t)turned)));
+    memcpy(b->values + (p - 1), &both, sizeof both); /* read as a whole some turns later: no wait for these */
     b->energy = _mm256_add_epi16(b->energy, said);
     /* What comes next waits for nothing but these two. */
     uint32_t two;
@@ -206,20 +200,20 @@ static inline __attribute__((always_inline)) bool get_pair(struct tsr_bit_reader
 
 /* Places 1 and 0 at the end. False as above. */
 static inline __attribute__((always_inline)) bool
-get_dc_pair(struct tsr_bit_reader *r, const struct pair_tables *tables, struct pair_block *b, int shift)
+get_dc_pair(struct tsr_bit_reader *r, const struct pair_tables *tables, struct pair_block *b, int shift, __m256i *value)
 {
     const struct tsr_huffman_decoder *table =
         tables->decoder->of_cell[tsr_pair_cell(TSR_PAIR_DC, tsr_energy_class(b->expected))];
     if (!table) return false;
     const struct long_pair pair = take_long_pair(r, table, b->expected, 0, shift);
     const uint32_t both = ((uint32_t)pair.second & 0xffffu) | (uint32_t)pair.first << 16;
-    b->value = _mm256_or_si256(b->value, _mm256_castsi128_si256(_mm_cvtsi32_si128((int32_t)both)));
+    *value = _mm256_or_si256(*value, _mm256_castsi128_si256(_mm_cvtsi32_si128((int32_t)both)));
     return !pair.wide;
 }
 
 /* Place 0 alone at the end. False as above. */
 static inline __attribute__((always_inline)) bool get_lone(struct tsr_bit_reader *r, const struct pair_tables *tables,
-                                                           struct pair_block *b, int places)
+                                                           struct pair_block *b, int places, __m256i *value)
 {
     const int group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
     const uint32_t energy = (uint32_t)_mm256_extract_epi16(b->energy, 0) & 0xffffu;
@@ -230,18 +224,18 @@ static inline __attribute__((always_inline)) bool get_lone(struct tsr_bit_reader
     if (symbol >= TSR_TOKENS_24_BITS) return false;
     const uint32_t raw = take_bits(r, tsr_token_raw_bits(symbol));
     const uint32_t dc = tsr_token_value(symbol, raw) + (places == 1);
-    const int32_t negative = -(int32_t)take_bits(r, dc != 0), value = ((int32_t)dc ^ negative) - negative;
-    b->value = _mm256_or_si256(b->value, _mm256_castsi128_si256(_mm_cvtsi32_si128(value & 0xffff)));
+    const int32_t negative = -(int32_t)take_bits(r, dc != 0), lone = ((int32_t)dc ^ negative) - negative;
+    *value = _mm256_or_si256(*value, _mm256_castsi128_si256(_mm_cvtsi32_si128(lone & 0xffff)));
     return dc < PAIR_NARROW;
 }
 
 /* Stores the coefficients and the magnitudes that the neighbours see. */
-static inline void store_pairs(const struct pair_block *b, int32_t *block, struct tsr_magnitudes *seen, int shift)
+static inline void store_pairs(__m256i value, int32_t *block, struct tsr_magnitudes *seen, int shift)
 {
-    const __m256i shifted = _mm256_srl_epi16(_mm256_abs_epi16(b->value), _mm_cvtsi32_si128(shift));
+    const __m256i shifted = _mm256_srl_epi16(_mm256_abs_epi16(value), _mm_cvtsi32_si128(shift));
     _mm256_storeu_si256((__m256i *)seen, _mm256_min_epu16(shifted, _mm256_set1_epi16(TSR_MAGNITUDE_CAP)));
-    _mm256_storeu_si256((__m256i *)block, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(b->value)));
-    _mm256_storeu_si256((__m256i *)(block + 8), _mm256_cvtepi16_epi32(_mm256_extracti128_si256(b->value, 1)));
+    _mm256_storeu_si256((__m256i *)block, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(value)));
+    _mm256_storeu_si256((__m256i *)(block + 8), _mm256_cvtepi16_epi32(_mm256_extracti128_si256(value, 1)));
 }
 
 /* A slice at work. Those at work are a ring. */
@@ -264,7 +258,7 @@ struct pair_lane {
 static inline struct pair_block block_of(struct pair_lane *lane)
 {
     struct pair_block b;
-    b.value = _mm256_load_si256((const __m256i *)lane->value);
+    b.values = lane->value;
     b.energies = lane->energies + 2;
     b.energy = _mm256_loadu_si256((const __m256i *)b.energies);
     b.expected = lane->expected;
@@ -280,17 +274,19 @@ static inline void keep_reader(struct pair_lane *lane, const struct tsr_bit_read
     lane->reader.overrun = reader->overrun;
 }
 
-/* Reads numbers of places up to a block that is not zero. */
-static inline __attribute__((always_inline)) enum lane_state begin_pairs(struct pair_lane *lane,
-                                                                         const struct pair_tables *tables)
+/* Reads numbers of places up to a block that is not zero, with the lane's reader as it is at work. */
+static inline __attribute__((always_inline)) enum lane_state
+begin_pairs(struct pair_lane *lane, struct tsr_bit_reader own, const struct pair_tables *tables)
 {
     do {
         int energy_class = 0;
         if (lane->run == 0) {
             const uint32_t energy = energies_of_walk(&lane->walk, lane->energies + 2);
-            energy_class = lane->in_run ? 0 : tsr_energy_class(energy < 65535 ? energy : 65535);
+            energy_class = lane->in_run ? 0 : tsr_energy_class(energy);
             if (energy_class == 0 && !lane->in_run) {
+                keep_reader(lane, &own);
                 lane->run = tsr_zero_run_get(&lane->reader, tables->decoder);
+                own = lane->reader;
                 if (lane->run > lane->left) return LANE_BAD;
                 lane->in_run = true;
             }
@@ -301,10 +297,15 @@ static inline __attribute__((always_inline)) enum lane_state begin_pairs(struct 
             lane->run--;
         } else {
             lane->in_run = false;
-            lane->begin_window = lane->reader.window;
-            lane->begin_bits = lane->reader.window_bits;
-            lane->begin_next = lane->reader.next;
-            places = tsr_pair_symbol(&lane->reader, tables->decoder, TSR_PAIR_PLACES, energy_class);
+            lane->begin_window = own.window;
+            lane->begin_bits = own.window_bits;
+            lane->begin_next = own.next;
+            const struct tsr_huffman_decoder *table =
+                tables->decoder->of_cell[tsr_pair_cell(TSR_PAIR_PLACES, energy_class)];
+            if (!table) return LANE_BAD;
+            tsr_fill_window(&own);
+            places = (int)take_codeword(&own, table);
+            if (own.window_bits < 0) return LANE_BAD;
         }
         if (places == 0) {
             clear_block(lane->walk.block);
@@ -319,9 +320,10 @@ static inline __attribute__((always_inline)) enum lane_state begin_pairs(struct 
         lane->p = places - 1;
         lane->group = TSR_PAIR_HIGHEST;
         _mm256_store_si256((__m256i *)lane->value, _mm256_setzero_si256());
+        keep_reader(lane, &own);
         return LANE_GOES_ON;
     } while (step_to_next_block(&lane->walk));
-    return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
+    return tsr_bits_ended(&own) ? LANE_ENDED : LANE_BAD;
 }
 
 /* Reads the block at work once more as tsr_pair_get does: magnitudes are large, or the bits are invalid. */
@@ -337,7 +339,7 @@ static __attribute__((noinline)) enum lane_state read_wide_block(struct pair_lan
                       tables->model))
         return LANE_BAD;
     tsr_see_magnitudes(lane->walk.block, tables->shift, lane->walk.here);
-    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, tables);
+    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, lane->reader, tables);
     return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
 }
 
@@ -347,13 +349,14 @@ static inline __attribute__((always_inline)) enum lane_state end_pairs(struct pa
 {
     struct tsr_bit_reader own = lane->reader;
     struct pair_block b = block_of(lane);
-    if (!(lane->p == 1 ? get_dc_pair(&own, tables, &b, shift) : get_lone(&own, tables, &b, lane->places)) ||
+    __m256i value = _mm256_load_si256((const __m256i *)lane->value);
+    if (!(lane->p == 1 ? get_dc_pair(&own, tables, &b, shift, &value)
+                       : get_lone(&own, tables, &b, lane->places, &value)) ||
         tsr_dropped_too_much(&own))
         return read_wide_block(lane, tables);
-    keep_reader(lane, &own);
-    store_pairs(&b, lane->walk.block, lane->walk.here, shift);
-    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, tables);
-    return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
+    store_pairs(value, lane->walk.block, lane->walk.here, shift);
+    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, own, tables);
+    return tsr_bits_ended(&own) ? LANE_ENDED : LANE_BAD;
 }
 
 static inline __attribute__((always_inline)) enum lane_state step_pairs(struct pair_lane *lane,
@@ -366,7 +369,6 @@ static inline __attribute__((always_inline)) enum lane_state step_pairs(struct p
     if (!get_pair(&own, tables, &b, (int)lane->p, lane->group, lane->group == TSR_PAIR_HIGHEST, shift))
         return read_wide_block(lane, tables);
     keep_reader(lane, &own);
-    _mm256_store_si256((__m256i *)lane->value, b.value);
     lane->expected = b.expected;
     lane->group = TSR_PAIR_OTHERS;
     lane->p -= 2;
@@ -383,7 +385,7 @@ static enum lane_state begin_pair_lane(struct pair_lane *lane, const uint8_t *by
     lane->in_run = false;
     lane->energies[0] = lane->energies[1] = 0;
     begin_walk(&lane->walk, grid, slice, coefficients);
-    return begin_pairs(lane, tables);
+    return begin_pairs(lane, lane->reader, tables);
 }
 
 /* As run_lanes. */
