@@ -121,13 +121,37 @@ static void apply_range(struct band_work *work, const struct tsr_image *band, ui
     tsr_apply_range(planes[work->number], (size_t)band->columns * band->rows, work->plane, work->range);
 }
 
+/* Values that are marked as in use. */
+struct marking {
+    const uint16_t *values;
+    size_t count;
+    uint32_t low, parts;
+    uint8_t *used;
+};
+
+static void mark_part(void *context, unsigned part)
+{
+    const struct marking *const m = context;
+    const size_t first = m->count / m->parts * part, end = part + 1 < m->parts ? first + m->count / m->parts : m->count;
+    tsr_mark_used(m->values + first, end - first, m->low, m->used);
+}
+
+static void mark_by_pool(void *context, const uint16_t *values, size_t count, uint32_t low, uint8_t *used)
+{
+    enum { LEAST_MARKED = 1 << 17 };
+    struct tsr_pool *const pool = context;
+    const size_t most = 4 * (size_t)tsr_pool_threads(pool), parts = count / LEAST_MARKED;
+    struct marking m = {values, count, low, (uint32_t)(parts < 1 ? 1 : parts < most ? parts : most), used};
+    tsr_pool_run(pool, mark_part, &m, m.parts);
+}
+
 void tsr_choose_plane_range(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes, int p,
                             bool may_pack, struct tsr_plane_model *plane, struct tsr_range_work *range)
 {
     struct band_work work = {.image = image, .planes = planes, .step = find_extremes, .number = p, .low = UINT16_MAX};
     run_bands(pool, &work);
     tsr_choose_packing(planes[p], image->columns, image->rows, (uint16_t)atomic_load(&work.low),
-                       (uint16_t)atomic_load(&work.high), may_pack, plane, range);
+                       (uint16_t)atomic_load(&work.high), may_pack, plane, range, mark_by_pool, pool);
     work.step = apply_range;
     work.plane = plane;
     work.range = range;

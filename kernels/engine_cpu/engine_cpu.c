@@ -17,7 +17,7 @@ void *tsr_take(void *base, size_t *used, size_t bytes)
 
 uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles)
 {
-    uint32_t wanted = 4 * (uint32_t)tsr_pool_threads(pool);
+    uint32_t wanted = (uint32_t)tsr_pool_threads(pool);
     if (wanted > TSR_PARTS_LIMIT) wanted = TSR_PARTS_LIMIT;
     return tiles < wanted ? tiles : wanted;
 }

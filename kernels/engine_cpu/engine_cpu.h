@@ -5,8 +5,8 @@
 #include "kernels/engine.h"
 #include "kernels/pool/thread_pool.h"
 
-/* The number of parts into which the encoder divides its tiles. Each part has scratch of its own. There are enough
- * parts to keep the pool's threads busy to the end. What is written does not depend on their number. */
+/* The number of parts into which the encoder divides its tiles: one for each of the pool's threads. Each part has
+ * scratch of its own. What is written does not depend on their number. */
 enum { TSR_PARTS_LIMIT = 1024 };
 uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles);
 

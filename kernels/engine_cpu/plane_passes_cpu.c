@@ -1,19 +1,19 @@
-/* Passes over the tiles of a plane, several parts of them at once. */
+/* Passes over the tiles of a plane, by several threads. */
 #include "plane_passes_cpu.h"
 
 #include <string.h>
 
+/* Takes tiles until none is left: threads that begin late or are slow take fewer. */
 static void run_part(void *context, unsigned part)
 {
     struct tsr_plane_work *work = context;
-    const uint32_t first = (uint32_t)((uint64_t)part * work->tiles / work->parts);
-    const uint32_t end = (uint32_t)((uint64_t)(part + 1) * work->tiles / work->parts);
-    for (uint32_t tile = first; tile < end; tile++) work->pass(work, part, tile);
+    for (uint32_t tile; (tile = atomic_fetch_add(&work->next, 1)) < work->tiles;) work->pass(work, part, tile);
 }
 
 void tsr_run_pass(struct tsr_plane_work *work, tsr_tile_pass *pass)
 {
     work->pass = pass;
+    atomic_store(&work->next, 0);
     tsr_pool_run(work->pool, run_part, work, work->parts);
 }
 

@@ -79,6 +79,7 @@ struct tsr_plane_work {
     int round;
     struct tsr_context_plan contexts; /* path P with Huffman or rANS */
     uint32_t tiles, parts;
+    atomic_uint next; /* tile of the pass */
     struct tsr_block_coding blocks;
     struct tsr_coefficient_coding coefficients;
     int32_t lambda;  /* of lossy planes with lapping; 0: coefficients are rounded */
@@ -91,7 +92,7 @@ struct tsr_plane_work {
     struct tsr_in_order in_order;
 };
 
-/* Calls pass for all tiles. The tiles of a part are done one after the other. */
+/* Calls pass for all tiles. A part is the work of one thread: whichever tiles it comes to, one after the other. */
 void tsr_run_pass(struct tsr_plane_work *work, tsr_tile_pass *pass);
 
 /* Runs a pass that counts. The first bytes of each part's counts are set to 0 before, and added up in part 0's

@@ -153,17 +153,29 @@ void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint1
     *high = (uint16_t)(highest ^ -0x8000);
 }
 
+/* Relaxed: threads only ever set these, and are waited for before they are read. */
+static int is_used(const uint8_t *used)
+{
+    return __atomic_load_n(used, __ATOMIC_RELAXED);
+}
+
 /* Most values have been seen before: eight of them are looked up at once. */
-static void mark_used(const uint16_t *plane, size_t count, uint32_t low, uint8_t *used)
+void tsr_mark_used(const uint16_t *values, size_t count, uint32_t low, uint8_t *used)
 {
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
-        const uint16_t *v = plane + i;
-        const int seen = used[v[0] - low] & used[v[1] - low] & used[v[2] - low] & used[v[3] - low] & used[v[4] - low] &
-                         used[v[5] - low] & used[v[6] - low] & used[v[7] - low];
-        for (int k = 0; k < 8 && !seen; k++) used[v[k] - low] = 1;
+        const uint16_t *v = values + i;
+        int seen = 1;
+        for (int k = 0; k < 8; k++) seen &= is_used(&used[v[k] - low]);
+        for (int k = 0; k < 8 && !seen; k++) __atomic_store_n(&used[v[k] - low], 1, __ATOMIC_RELAXED);
     }
-    for (; i < count; i++) used[plane[i] - low] = 1;
+    for (; i < count; i++) __atomic_store_n(&used[values[i] - low], 1, __ATOMIC_RELAXED);
+}
+
+static void mark_here(void *context, const uint16_t *values, size_t count, uint32_t low, uint8_t *used)
+{
+    (void)context;
+    tsr_mark_used(values, count, low, used);
 }
 
 /* Values to indices, eight at once. */
@@ -179,7 +191,8 @@ static void pack(uint16_t *plane, size_t count, uint32_t low, const uint16_t *in
 }
 
 void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
-                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work)
+                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work, tsr_marker *mark,
+                        void *context)
 {
     const size_t count = (size_t)columns * rows;
     model->minimum = low;
@@ -191,7 +204,7 @@ void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, 
     bool may_pay = true;
     memset(work->used, 0, model->span);
     for (size_t i = 0, part = 8; part > 0 && may_pay; part /= 2) { /* an eighth, a quarter, half, all */
-        mark_used(plane + i, count / part - i, low, work->used);
+        mark(context, plane + i, count / part - i, low, work->used);
         i = count / part;
         uint32_t seen = 0;
         for (uint32_t v = 0; v < model->span; v++) seen += work->used[v];
@@ -223,7 +236,7 @@ void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may
     const size_t count = (size_t)columns * rows;
     uint16_t low, high;
     tsr_find_extremes(plane, count, &low, &high);
-    tsr_choose_packing(plane, columns, rows, low, high, may_pack, model, work);
+    tsr_choose_packing(plane, columns, rows, low, high, may_pack, model, work, mark_here, NULL);
     tsr_apply_range(plane, count, model, work);
 }
 

@@ -31,10 +31,14 @@ void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colo
 void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
                       struct tsr_range_work *work);
 
-/* The same in three steps, of which the first and the last may do some values at a time. */
+/* The same in three steps, of which the first and the last may do some values at a time. mark marks all of some values
+ * by tsr_mark_used, which threads may call at the same time. */
+typedef void tsr_marker(void *context, const uint16_t *values, size_t count, uint32_t low, uint8_t *used);
+void tsr_mark_used(const uint16_t *values, size_t count, uint32_t low, uint8_t *used);
 void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high);
 void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
-                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work);
+                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work, tsr_marker *mark,
+                        void *context);
 void tsr_apply_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model,
                      const struct tsr_range_work *work);
 
