@@ -153,7 +153,7 @@ int tsr_engine_threads(const struct tsr_engine *engine)
 
 /* ---- Payloads in memory ---------------------------------------------------------------------------------- */
 
-/* Behind each other: size of the model (varint), the model, and for each tile its size (varint) and its payload. */
+/* FORMAT.md 5.5 */
 
 uint64_t tsr_most_tiles(const struct tsr_image *image)
 {
@@ -242,9 +242,12 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
     job.model.bytes = payload + at;
     at += job.model.size;
     const size_t first_tile = at;
-    for (size_t tile; at < size; at += tile, job.tiles++)
+    for (size_t tile; at < size; at += tile, job.tiles++) {
+        if (job.tiles == (uint64_t)image->columns * image->rows) /* each has a sample at least */
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload has more tiles than the image has samples");
         if (!get_size(payload, size, &at, &tile))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
+    }
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
     void *workspace = engine->ops->take_workspace(engine, space);

@@ -763,6 +763,26 @@ TEST(usage)
 
 /* ---- Corrupt payloads ------------------------------------------------------------------------------------------ */
 
+/* A payload of more tiles than samples is refused before memory is taken for them. */
+TEST(too_many_tiles)
+{
+    struct tsr_image image = {0};
+    struct tsr_error error;
+    uint8_t raster[4] = {0}, payload[1 << 12] = {0};
+    size_t size;
+    image.columns = image.rows = 2;
+    image.frames = image.components = 1;
+    image.bits_allocated = image.bits_stored = 8;
+    image.high_bit = 7;
+    const struct tsr_coding coding = lossless(0);
+    assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_OK);
+    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size, raster, &error), TSR_OK);
+    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 1, raster, &error), TSR_ERROR_CORRUPT);
+    assert_null(strstr(error.text, "more tiles"));
+    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 4, raster, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "more tiles"));
+}
+
 /* Payloads with flipped bits, replaced bytes or a missing end are refused or give some frame. The sanitizers watch. */
 TEST(corrupt_payloads)
 {
@@ -821,6 +841,7 @@ int main(void)
                                        cmocka_unit_test(two_steps_in_a_frame),
                                        cmocka_unit_test(saturated_colours_with_loss),
                                        cmocka_unit_test(usage),
+                                       cmocka_unit_test(too_many_tiles),
                                        cmocka_unit_test(corrupt_payloads)};
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }
