@@ -68,6 +68,10 @@ TSR_API const char *tsr_version(void);
 /* The version of the .tsr files that the library writes. */
 TSR_API unsigned tsr_format_version(void);
 
+/* What this build of the library can do, a line each: "libraries: ", those that it was built with and their versions;
+ * "engines: "; "cpu: ", the forms of the CPU engine, and the one that TESSERA_ISA and this machine allow. */
+TSR_API const char *tsr_build_features(void);
+
 /* ---- Status and errors ------------------------------------------------------------------------------------ */
 
 /* Each value is also the exit status of the command line. */
@@ -616,8 +620,8 @@ TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t mem
 /* An element of a header.
  *   DICOM  tag: group << 16 | element. vr: two letters, empty where the file does not say it. depth: 0 in the data set,
  *          1 for the items of its sequences (tag 0xfffee000), 2 for elements in those, and so on. value: as the file
- * has it, in its byte order; NULL of sequences and items, whose content follows as elements. PNG    a chunk. tag: its
- * type, the first letter in the highest byte. */
+ *          has it, in its byte order; NULL of sequences and items, whose content follows as elements.
+ *   PNG    a chunk. tag: its type, the first letter in the highest byte. */
 struct tsr_element {
     uint32_t tag;
     char vr[4];

@@ -42,6 +42,7 @@ struct options {
     const char *manifest;   /* or NULL */
     const char *page;       /* --report, --html: where it is written, or NULL */
     const char *csv;        /* compare: or NULL */
+    const char *log;        /* or NULL */
     struct filter_rule *filters;
     size_t filter_count;
     bool recursive, force, json, dereference, flat, null_names, dry_run, removes, skip_unreadable, no_times;
@@ -143,6 +144,13 @@ static inline const char *export_word(enum tsr_export to)
     return words[to];
 }
 const char *verb_name(enum verb verb);
+
+/* What the help and the pages (pages/) say of a verb; and all rows of the option table. */
+struct verb_row {
+    const char *name, *synopsis, *purpose;
+};
+const struct verb_row *verb_row(enum verb verb);
+const struct option_row *option_rows(int *count);
 
 /* The row of an option as it is typed, with or without its value; NULL: it is none. */
 const struct option_row *find_option(const char *word);
@@ -266,6 +274,13 @@ const char *shown(const char *text); /* a name or a sentence as a terminal may h
 enum { HASH_TEXT = 33 };
 void write_hash(const uint8_t hash[16], char text[HASH_TEXT]); /* an XXH3-128 in hexadecimal */
 const char *plural(size_t count);                              /* "s", or nothing for one */
+
+/* log.c: --log. Each returns what becomes of the exit status: another one where the log lacks something. end_log leaves
+ * the streams as they are, for a thread that ends the process amid others. */
+enum tsr_status begin_log(const struct options *options);
+int end_log(int status);
+int close_log(int status);
+bool begins_as_log(const char *path);
 
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);

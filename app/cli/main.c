@@ -89,12 +89,14 @@ int main(int argc, char **argv)
         return leave(TSR_ERROR_LIMIT);
     }
     keep_memory(&options);
+    const enum tsr_status begun = begin_log(&options);
+    if (begun != TSR_OK) return leave((int)begun);
     if (options.output && strcmp(options.output, "-") == 0) talk_on_stderr();
-    const int result = run[options.verb](&options);
+    int result = run[options.verb](&options);
     free_options(&options);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !is_closed(STDOUT_FILENO)) {
         fprintf(stderr, "tessera: cannot write to standard output\n");
-        return leave(result ? result : TSR_ERROR_WRITE);
+        result = result ? result : TSR_ERROR_WRITE;
     }
-    return leave(result);
+    return leave(close_log(result));
 }

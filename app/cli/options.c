@@ -11,9 +11,7 @@
 
 const char program_name[] = "tessera";
 
-static const struct {
-    const char *name, *synopsis, *purpose;
-} verbs[VERB_COUNT] = {
+static const struct verb_row verbs[VERB_COUNT] = {
     [VERB_COMPRESS] = {"compress", "IN... [-o OUT]",
                        "compress images and prove that they come back; without loss unless told otherwise"},
     [VERB_DECOMPRESS] = {"decompress", "IN.tsr... [-o OUT]", "restore the original files"},
@@ -44,6 +42,7 @@ enum {
 /* Long options without a letter have codes after the characters. */
 enum {
     LONG_JSON = 256,
+    LONG_LOG,
     LONG_PATH,
     LONG_CODER,
     LONG_QP,
@@ -141,6 +140,7 @@ static const struct option_row table[] = {
      "most memory (500M, 4G); default: a quarter of the machine's or its cgroup's"},
     {LONG_PROGRESS, "progress", "auto|none|json", ON_WORK | ON_COMPARE,
      "progress on stderr; auto: a line on a terminal, else one every 30 s"},
+    {LONG_LOG, "log", "FILE", ON_ALL, "append all that the run says to FILE, with the times"},
     {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout; then, but for info, a summary"},
     {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
     {'v', "verbose", NULL, ON_ALL, "a line for each file"},
@@ -152,13 +152,20 @@ static void print_verbs(FILE *to)
 {
     fprintf(to, "usage: tessera VERB [OPTION...] IN...\n\n");
     for (int v = 0; v < VERB_COUNT; v++) fprintf(to, "  %-11s %s\n", verbs[v].name, verbs[v].purpose);
-    fprintf(to, "\ntessera VERB --help lists a verb's options; tessera --version shows the version.\n");
+    fprintf(to, "\ntessera help VERB lists a verb's options; tessera --version shows the version and what this build "
+                "can do.\n");
 }
 
 static void print_help(enum verb verb)
 {
     printf("usage: tessera %s [OPTION...] %s\n%s\n\n", verbs[verb].name, verbs[verb].synopsis, verbs[verb].purpose);
     print_option_rows(table, ROWS, 1 << verb);
+}
+
+static void print_version(void)
+{
+    printf("tessera %s\nformat: %u\n%sprogram: %s\n", tsr_version(), tsr_format_version(), tsr_build_features(),
+           TSR_PROGRAM_LIBRARIES);
 }
 
 /* A QP, here in eighths. */
@@ -519,6 +526,9 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
         return TSR_OK;
     case 'T':
         return parse_threads(optarg, &o->threads);
+    case LONG_LOG:
+        o->log = optarg;
+        return TSR_OK;
     case LONG_JSON:
         o->json = true;
         return TSR_OK;
@@ -637,6 +647,17 @@ const char *verb_name(enum verb verb)
     return verbs[verb].name;
 }
 
+const struct verb_row *verb_row(enum verb verb)
+{
+    return &verbs[verb];
+}
+
+const struct option_row *option_rows(int *count)
+{
+    *count = ROWS;
+    return table;
+}
+
 void free_options(struct options *options)
 {
     free(options->filters);
@@ -678,6 +699,25 @@ static enum tsr_status refuse_verb(const char *word)
     return TSR_ERROR_USAGE;
 }
 
+static int find_verb(const char *word)
+{
+    int verb = 0;
+    while (verb < VERB_COUNT && strcmp(word, verbs[verb].name) != 0) verb++;
+    return verb;
+}
+
+/* --help and --version, and help without a verb. */
+static bool is_answered(int argc, char **argv)
+{
+    if (strcmp(argv[1], "--version") == 0)
+        print_version();
+    else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || (!strcmp(argv[1], "help") && argc == 2))
+        print_verbs(stdout);
+    else
+        return false;
+    return true;
+}
+
 const struct option_row *find_option(const char *word)
 {
     const size_t length = strcspn(word, "=");
@@ -708,6 +748,21 @@ static enum tsr_status check_efforts(int argc, char **argv)
     return TSR_OK;
 }
 
+/* TESSERA_THREADS stands for -T where the verb takes it and it is not given. */
+static enum tsr_status take_environment(struct options *o)
+{
+    const char *const text = getenv("TESSERA_THREADS");
+    double number;
+    if (!text || !text[0] || o->threads > 0) return TSR_OK;
+    for (const struct option_row *row = table; row < table + ROWS; row++) {
+        if (row->code != 'T' || !(row->verbs & 1 << o->verb)) continue;
+        if (!parse_number(text, 1, 1024, &number) || number != floor(number))
+            return usage("TESSERA_THREADS in the environment wants a number of threads, 1 to 1024, not '%s'", text);
+        o->threads = (int)number;
+    }
+    return TSR_OK;
+}
+
 enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *finished)
 {
     char letters[2 * ROWS + 9];
@@ -721,17 +776,14 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
         print_verbs(stderr);
         return TSR_ERROR_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        print_verbs(stdout);
+    if (is_answered(argc, argv)) return TSR_OK;
+    const bool asks = strcmp(argv[1], "help") == 0;
+    const int verb = find_verb(argv[1 + asks]);
+    if (verb == VERB_COUNT) return refuse_verb(argv[1 + asks]);
+    if (asks) {
+        print_help((enum verb)verb);
         return TSR_OK;
     }
-    if (!strcmp(argv[1], "--version")) {
-        printf("tessera %s\n", tsr_version());
-        return TSR_OK;
-    }
-    int verb = 0;
-    while (verb < VERB_COUNT && strcmp(argv[1], verbs[verb].name) != 0) verb++;
-    if (verb == VERB_COUNT) return refuse_verb(argv[1]);
     if (check_efforts(argc, argv) != TSR_OK) return TSR_ERROR_USAGE;
     o->verb = (enum verb)verb;
     o->words = malloc((size_t)argc * sizeof *o->words);
@@ -754,7 +806,8 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     if (is_pipe && !o->output && !o->series &&
         (o->verb == VERB_COMPRESS || o->verb == VERB_DECOMPRESS || o->verb == VERB_EXPORT))
         o->output = "-";
-    const enum tsr_status settled = settle_options(o, &given);
+    enum tsr_status settled = settle_options(o, &given);
+    if (settled == TSR_OK) settled = take_environment(o);
     if (settled != TSR_OK) return settled;
     if (o->input_count == 0 && (!o->files_from || o->verb == VERB_SUMMARY)) {
         fprintf(stderr, "tessera: no input is named; tessera %s --help shows the usage\n", verbs[o->verb].name);

@@ -72,7 +72,7 @@ static void *await_signal(void *signals)
     int number;
     while (sigwait(signals, &number) != 0) continue;
     say_interrupted(number);
-    tsr_end_process(128 + number);
+    tsr_end_process(end_log(128 + number));
     return NULL;
 }
 

@@ -232,6 +232,17 @@ static enum tsr_status check_named(const struct options *options, const struct t
     return status;
 }
 
+/* The log is open, and no other file of the run's. */
+static enum tsr_status check_log(const struct options *options, const struct task_list *list, struct tsr_error *error)
+{
+    const char *const others[] = {options->manifest, options->page, options->csv};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i] && is_same_name(options->log, others[i]))
+            return refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the log and another file of this run",
+                          options->log);
+    return check_written(options, list, options->log, "log", "--log", error);
+}
+
 enum tsr_status check_names(const struct options *options, struct task_list *list, struct tsr_error *error)
 {
     if (!refuse_collisions(options, list) || !refuse_overwriting(options, list))
@@ -245,6 +256,7 @@ enum tsr_status check_names(const struct options *options, struct task_list *lis
             status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the manifest", options->page);
         free(name);
     }
+    if (status == TSR_OK && options->log) status = check_log(options, list, error);
     if (status == TSR_OK) status = check_named(options, list, options->page, "report", "--report or --html", error);
     if (status == TSR_OK) status = check_named(options, list, options->csv, "table", "--csv", error);
     if (status == TSR_OK && options->page && options->csv && is_same_name(options->page, options->csv))

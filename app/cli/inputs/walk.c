@@ -89,6 +89,11 @@ static bool is_report(const struct options *options, const char *path)
            begins_as_report(path);
 }
 
+static bool is_log(const struct options *options, const char *path)
+{
+    return options->log && is_same_name(options->log, path) && begins_as_log(path);
+}
+
 /* A file in a folder: whether the verb takes it. */
 static void take_file(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
                       const struct stat *status)
@@ -99,7 +104,8 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
-    else if ((o->series && is_tsr && is_same_name(o->series, path)) || is_manifest(o, path) || is_report(o, path))
+    else if ((o->series && is_tsr && is_same_name(o->series, path)) || is_manifest(o, path) || is_report(o, path) ||
+             is_log(o, path))
         return; /* of an earlier run of the same command */
     else if (o->verb == VERB_COMPRESS && is_tsr)
         walk->list->tsr_files++, walk->list->own_tsr_files += walk->is_output;

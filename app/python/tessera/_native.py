@@ -291,6 +291,7 @@ _options = POINTER(tsr_compress_options)
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_version": (c_char_p, []),
     "tsr_format_version": (ctypes.c_uint, []),
+    "tsr_build_features": (c_char_p, []),
     "tsr_status_name": (c_char_p, [c_int]),
     "tsr_kind_name": (c_char_p, [c_int]),
     "tsr_path_name": (c_char_p, [c_int]),

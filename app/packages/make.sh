@@ -1,0 +1,19 @@
+#!/bin/sh
+# Makes the Debian packages tessera, libtessera1 and libtessera-dev. usage: make.sh [BUILD]
+# BUILD: the build folder, default "build-packages"; the packages are in BUILD/deb. TSR_CUDA=on adds the engine for GPUs;
+# SOURCE_DATE_EPOCH sets the date.
+set -eu
+cd "$(dirname "$0")/../.."
+build=${1:-build-packages}
+command -v dpkg-buildflags >/dev/null || { echo "dpkg-dev is missing" >&2; exit 77; }
+flags() { DEB_BUILD_MAINT_OPTIONS=hardening=+bindnow dpkg-buildflags --get "$1"; }
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
+    -DCMAKE_INSTALL_LIBEXECDIR=libexec/tessera -DTSR_SHARED_PROGRAM=ON \
+    -DBUILD_TESTING=OFF -DTSR_BUILD_BENCH=OFF -DTSR_BUILD_TESTDATA=OFF -DTSR_REQUIRE_ALL=ON -DTSR_CUDA="${TSR_CUDA:-off}" \
+    -DCMAKE_C_FLAGS="$(flags CFLAGS) $(flags CPPFLAGS)" -DCMAKE_CXX_FLAGS="$(flags CXXFLAGS) $(flags CPPFLAGS)" \
+    -DCMAKE_EXE_LINKER_FLAGS="$(flags LDFLAGS)" -DCMAKE_SHARED_LINKER_FLAGS="$(flags LDFLAGS)" \
+    -DCMAKE_MODULE_LINKER_FLAGS="$(flags LDFLAGS)"
+cmake --build "$build"
+rm -rf "$build/deb"
+(umask 022 && cd "$build" && cpack -G DEB -B deb)
+rm -rf "$build/deb/_CPack_Packages"

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Makes the Debian packages, has lintian look at them, and installs, tries and removes them in a clean Debian 12 root.
+# usage: run.sh BUILD WORK [DATA]
+# BUILD: the build folder of the packages. WORK: a folder of its own for the roots, kept as a cache: the clean root with the
+# packages that ours depend on is made once. DATA: the folder of images to try with; default: a few are written here.
+# Exit status 77: skipped, since a root cannot be had (no root rights, no mmdebstrap, no mirror).
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root_of_sources=$(cd "$here/../.." && pwd)
+mkdir -p "$1" "$2" || exit 2
+build=$(cd "$1" && pwd) work=$(cd "$2" && pwd) data=${3:-}
+skip() { echo "skipped: $*"; exit 77; }
+fail() { echo "FAILED: $*"; exit 1; }
+for tool in dpkg-buildflags mmdebstrap lintian; do
+    command -v $tool >/dev/null || skip "$tool is missing (Debian: dpkg-dev mmdebstrap lintian)"
+done
+[ "$(id -u)" = 0 ] || skip "only root can make a clean root"
+
+sh "$root_of_sources/app/packages/make.sh" "$build" >"$work/make.log" 2>&1 || { tail -20 "$work/make.log"; fail "make.sh"; }
+# shellcheck disable=SC2012 # plain names
+[ "$(ls "$build/deb"/*.deb | wc -l)" -eq 3 ] || fail "there are not three packages: $(ls "$build/deb")"
+
+# Debian's own tool, with Debian's own judgement.
+lintian --allow-root --fail-on error,warning --profile debian "$build"/deb/*.deb >"$work/lintian.log" 2>&1 ||
+    { cat "$work/lintian.log"; fail "lintian"; }
+for package in "$build"/deb/*.deb; do dpkg-deb -I "$package" >>"$work/lintian.log"; done
+for part in "tessera_*:libtessera1 (= " "tessera_*:libssl3" "libtessera1_*:libdcmtk17" "libtessera1_*:libzstd1 " "libtessera-dev_*:libtessera1 (= "; do
+    dpkg-deb -f "$build"/deb/${part%%:*} Depends | grep -qF "${part#*:}" || fail "${part%%:*} does not depend on ${part#*:}"
+done
+
+# The clean root, with the archives of what is installed later in its cache: an installation then needs no network.
+base=$work/base.tar
+if [ ! -f "$base" ]; then
+    depends=$(for package in "$build"/deb/*.deb; do dpkg-deb -f "$package" Depends; echo ,; done |
+        sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera1$' | sort -u)
+    # shellcheck disable=SC2086,SC2016 # words; the shell of the hook expands it
+    mmdebstrap --variant=minbase --skip=cleanup/apt --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$(echo $depends) gcc libc6-dev pkg-config" \
+        bookworm "$base.part" >"$work/mmdebstrap.log" 2>&1 || { rm -f "$base.part"; tail -3 "$work/mmdebstrap.log"; skip "a clean root cannot be had"; }
+    mv "$base.part" "$base"
+fi
+root=$work/root
+# Mounts of the root's own end with it.
+trap 'rm -rf "$root"' EXIT
+rm -rf "$root"
+mkdir "$root" && tar -xf "$base" -C "$root" --exclude='./dev/*' || fail "the root cannot be unpacked"
+for name in null zero full random urandom tty; do [ -e "$root/dev/$name" ] || cp -a "/dev/$name" "$root/dev/"; done
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod 755 "$root/usr/sbin/policy-rc.d"
+mkdir "$root/try" && cp "$build"/deb/*.deb "$here/try.sh" "$root_of_sources/tests/api/example.c" "$root/try/"
+if [ -n "$data" ]; then
+    cp -r "$data" "$root/try/scans"
+else
+    mkdir -p "$root/try/scans"
+    printf 'P5\n300 200\n255\n' >"$root/try/scans/picture.pgm"
+    head -c 60000 /dev/urandom >>"$root/try/scans/picture.pgm"
+    echo text >"$root/try/scans/text.txt"
+fi
+chroot "$root" /bin/sh /try/try.sh >"$work/try.log" 2>&1
+status=$?
+tail -n 5 "$work/try.log"
+[ $status -eq 0 ] || { cat "$work/try.log"; fail "in the clean root: status $status"; }

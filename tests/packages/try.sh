@@ -1,0 +1,39 @@
+# Runs in the clean root, where /try holds the packages: installs, tries and removes them.
+set -eu
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root
+cd /try
+fail() { echo "FAILED: $*"; exit 1; }
+apt() { command apt-get -qq -y -o Dpkg::Use-Pty=0 "$@"; }
+files() { find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /try -o -path /tmp -o -path /var/log -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt \) -prune -o -print | LC_ALL=C sort; }
+
+# As the page says; the archives of what they depend on are in the cache.
+apt install --no-install-recommends ./tessera_*.deb ./libtessera1_*.deb
+tessera --version
+tessera --version | grep -q 'DCMTK' || fail "no DICOM"
+ldd /usr/bin/tessera | grep -q '/libtessera\.so\.1 ' || fail "the program is not linked with libtessera1"
+ldconfig -p | grep -q 'libtessera\.so\.1 ' || fail "the cache of libraries does not know it"
+tessera compress -r -o archive --report report.html --manifest sums scans
+grep -q PASS report.html || fail "the report does not say PASS"
+tessera verify scans archive
+tessera decompress -r -o back archive
+diff -r scans back
+sha256sum --quiet -c sums --strict 2>/dev/null || (cd scans && sha256sum --quiet -c ../sums) || fail "the manifest"
+for page in man1/tessera.1 man5/tsr.5; do [ -f /usr/share/man/$page.gz ] || fail "no $page"; done
+for shell in bash-completion/completions/tessera zsh/vendor-completions/_tessera fish/vendor_completions.d/tessera.fish; do
+    [ -s /usr/share/$shell ] || fail "no completion: $shell"
+done
+
+# A program, by pkg-config; and with the static library.
+apt install --no-install-recommends ./libtessera-dev_*.deb gcc libc6-dev pkg-config
+# shellcheck disable=SC2046 # words
+gcc -std=c11 -Wall -Werror example.c -o example $(pkg-config --cflags --libs tessera)
+./example scans/"$(ls scans | head -1)" 2>/dev/null || ./example "$(find scans -name '*.pgm' | head -1)"
+ldd ./example | grep -q '/libtessera\.so\.1 ' || fail "the program is not linked with the shared library"
+
+# Nothing stays.
+apt purge tessera libtessera1 libtessera-dev
+stays=$(files | grep -i 'tessera\|/tsr\.5' || true)
+[ -z "$stays" ] || fail "this stays: $stays"
+dpkg -l | grep -i tessera && fail "dpkg knows it still"
+ldconfig -p | grep libtessera && fail "the cache of libraries knows it still"
+echo "installed, tried and removed"
