@@ -649,6 +649,16 @@ TSR_API enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t memb
                                         struct tsr_error *error);
 TSR_API void tsr_metadata_free(struct tsr_metadata *metadata);
 
+/* A header of DICOM as text, in UTF-8 but for the values of TSR_LISTING_TEXT, which are the file's.
+ *   TSR_LISTING_TEXT  lines as DCMTK's dcmdump prints them, long values cut short; the pixel data has a line with its
+ *                     length, and no value
+ *   TSR_LISTING_JSON  the data set without its pixel data in one line of the DICOM JSON model (PS3.18, F.2)
+ * No pixels are read or decoded, nor is what follows them. text->bytes has a zero after its text->count bytes. Errors: as
+ * tsr_read_header; TSR_ERROR_USAGE also where the member is not DICOM. */
+enum tsr_listing { TSR_LISTING_TEXT = 0, TSR_LISTING_JSON = 1 };
+TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
+                                        struct tsr_buffer *text, struct tsr_error *error);
+
 /* Reads frame number frame, from 0, to the first ceil(tsr_frame_bits(image) / 8) bytes of buffer, which has room for
  * byte_count. Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors: TSR_ERROR_USAGE
  * (no such member or frame, no image, too little room), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,

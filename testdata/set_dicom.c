@@ -179,7 +179,7 @@ static const struct row {
     {"forms/explicit_big", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
     {"forms/big_signed", &ct, paint_ct, 128, 128, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
     {"forms/big_8bit_words", &ot8, paint_texture, 60, 40, 2, 0, DICOM_BIG_ENDIAN, 0, CODED},
-    {"forms/big_8bit_words_odd", &ot8, paint_texture, 23, 37, 3, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_8bit_words_odd", &ot8, paint_texture, 23, 37, 3, 0, DICOM_BIG_ENDIAN, 0, VERBATIM},
     {"forms/big_8bit_bytes", &ot8, paint_texture, 60, 40, 2, 0, DICOM_BIG_ENDIAN, ODD_BYTES, CODED},
     {"forms/big_rgb_words", &us, paint_landscape, 60, 40, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
     {"forms/big_rgb_planar", &planar_us, paint_landscape, 60, 40, 1, 0, DICOM_BIG_ENDIAN, ODD_BYTES, CODED},

@@ -10,6 +10,7 @@
 enum verb {
     VERB_COMPRESS,
     VERB_DECOMPRESS,
+    VERB_CAT,
     VERB_EXPORT,
     VERB_TEST,
     VERB_VERIFY,
@@ -54,6 +55,7 @@ struct options {
     uint32_t sample_count;  /* compare: files of a sample, 0: as sample says */
     uint64_t seed;          /* compare: of the sample */
     bool identify;          /* reports name files */
+    bool dicom;             /* info: the header of DICOM */
     char **words;           /* the command line after its verb, as it was typed */
     int word_count;
     int verbosity; /* -1 quiet, 0, 1 verbose */
@@ -195,6 +197,10 @@ double wall_seconds(void);
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
 void say_interrupted(int signal_number);
 
+/* decompress.c: restores a task's input to where its output goes. */
+enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                            struct outcome *outcome);
+
 /* compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
 struct tsr_data_source source_of(const struct task *task);
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
@@ -225,8 +231,10 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
 
 bool is_same_time(struct timespec a, struct timespec b);
 
-/* inputs/pipes.c: where bytes wait that have no name: TMPDIR, or /tmp. */
+/* inputs/pipes.c: where bytes wait that have no name: TMPDIR, or /tmp; and a file there without a name, which goes when
+ * it is closed. -1: errno says why. */
 const char *temporary_folder(void);
+int open_temporary(void);
 
 /* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
 void remove_original(const struct task *task, struct outcome *outcome);
@@ -285,6 +293,7 @@ bool begins_as_log(const char *path);
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);
 int decompress_verb(const struct options *options);
+int cat_verb(const struct options *options);
 int export_verb(const struct options *options);
 int test_verb(const struct options *options);
 int verify_verb(const struct options *options);

@@ -1,9 +1,12 @@
-/* tessera decompress and export, and tessera test, which writes nothing. */
+/* tessera decompress, cat and export, and tessera test, which writes nothing. */
+#include <errno.h>
+#include <signal.h>
+
 #include "cli.h"
 #include "manifest.h"
 
-static enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
-                                   struct outcome *outcome)
+enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                            struct outcome *outcome)
 {
     const struct tsr_data_source source = source_of(task);
     const struct tsr_data_sink sink = sink_of(options, task);
@@ -38,6 +41,53 @@ int decompress_verb(const struct options *options)
     static const struct task_work work = {true, NULL, restore_one, report_file, report_summary};
     return run_tasks(options, &work);
 }
+
+/* ---- cat --------------------------------------------------------------------------------------------------- */
+
+/* The status of a process that SIGPIPE has ended: nobody reads any more, and no sentence is due. */
+enum { CLOSED_PIPE = 128 + SIGPIPE };
+
+/* One file after the other, each proven before its first byte leaves. After one that fails, the others follow. */
+static int cat_tasks(struct tsr_engine *engine, const struct options *options, struct task_list *list)
+{
+    size_t failed = 0;
+    enum tsr_status status = TSR_OK;
+    for (size_t i = 0; i < list->count; i++) {
+        struct task *const task = &list->tasks[i];
+        struct outcome outcome = {.report = TSR_REPORT, .error = {TSR_OK, TSR_NO_OFFSET, "", 0}};
+        task->to_stdout = true;
+        if (task->status == TSR_OK)
+            status = restore_one(engine, options, task, &outcome);
+        else
+            status = refuse(&outcome.error, task->status, "%s", task->reason ? task->reason : "it cannot be taken");
+        if (status == TSR_OK) continue;
+        if (status == TSR_ERROR_WRITE && outcome.error.system == EPIPE) return CLOSED_PIPE;
+        name_flags(&outcome.error);
+        name_file(&outcome.error, task->input, task->member);
+        say_error(&outcome.error);
+        if (status == TSR_ERROR_WRITE) return (int)status; /* what follows would stand in another's place */
+        failed++;
+    }
+    return list->count == 1 ? (int)status : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
+}
+
+int cat_verb(const struct options *options)
+{
+    struct task_list list = {0};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
+    double seconds;
+    struct tsr_engine *const engine = start_engine(options, 0, &seconds, &error);
+    int status = engine ? (int)list_tasks(options, engine, &list, &error) : (int)error.status;
+    if (status == TSR_OK)
+        status = cat_tasks(engine, options, &list);
+    else
+        say_error(&error);
+    free_tasks(&list);
+    tsr_engine_destroy(engine);
+    return status;
+}
+
+/* ---- export and test --------------------------------------------------------------------------------------- */
 
 int export_verb(const struct options *options)
 {

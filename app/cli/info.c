@@ -2,6 +2,7 @@
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -150,6 +151,49 @@ static void print_json(const char *name, const char *member, const char *coded, 
     print_json_line(o);
 }
 
+/* ---- Headers of DICOM ----------------------------------------------------------------------------------------- */
+
+/* A listing with its lines; other control characters are written as a question mark. */
+static void print_listing(const char *name, const char *member, const struct tsr_buffer *text)
+{
+    printf("# %s%s%s\n", shown(name), member ? "::" : "", member ? shown(member) : "");
+    for (size_t i = 0; i < text->count; i++) {
+        const unsigned char byte = text->bytes[i], before = i > 0 ? text->bytes[i - 1] : 0;
+        const bool is_control = byte < ' ' || byte == 127 || (before == 0xc2 && byte >= 0x80 && byte <= 0x9f);
+        putchar(is_control && byte != '\n' && byte != '\t' ? '?' : byte);
+    }
+}
+
+static enum tsr_status print_object(const char *name, const char *member, const struct tsr_buffer *text,
+                                    struct tsr_error *error)
+{
+    cJSON *const dataset = cJSON_ParseWithOpts((const char *)text->bytes, NULL, true);
+    const bool is_object = cJSON_IsObject(dataset);
+    cJSON_Delete(dataset);
+    if (!is_object) return refuse(error, TSR_ERROR_CORRUPT, "its header cannot be written as JSON");
+    cJSON *const o = cJSON_CreateObject();
+    add_name(o, "file", name);
+    if (member) add_name(o, "member", member);
+    cJSON_AddRawToObject(o, "dicom", (const char *)text->bytes); /* numbers keep all their digits */
+    print_json_line(o);
+    return TSR_OK;
+}
+
+/* member: its name in a series, or NULL. */
+static enum tsr_status print_dicom(const struct options *options, const char *name, struct tsr_reader *reader,
+                                   uint32_t number, const char *member, struct tsr_error *error)
+{
+    struct tsr_buffer text = {NULL, 0};
+    enum tsr_status status =
+        tsr_list_header(reader, number, options->json ? TSR_LISTING_JSON : TSR_LISTING_TEXT, &text, error);
+    if (status == TSR_OK && options->json)
+        status = print_object(name, member, &text, error);
+    else if (status == TSR_OK)
+        print_listing(name, member, &text);
+    tsr_buffer_free(&text);
+    return status;
+}
+
 /* ---- Series ------------------------------------------------------------------------------------------------ */
 
 static void print_series_text(const char *name, const struct tsr_info *info)
@@ -198,12 +242,24 @@ static void print_member_text(const char *name, const char *member, const char *
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
 }
 
+/* What is wanted of an input that may be a series. */
+struct wanted {
+    const char *exact, *glob; /* the file that the input names after ::, or --member; both NULL: all files */
+};
+
+static bool is_wanted(const struct wanted *wanted, const char *name)
+{
+    if (!wanted->exact && !wanted->glob) return true;
+    return name && (wanted->exact ? strcmp(wanted->exact, name) == 0 : fnmatch(wanted->glob, name, 0) == 0);
+}
+
 static enum tsr_status print_series(const struct options *options, const char *path, struct tsr_reader *series,
-                                    const struct tsr_info *whole, struct tsr_error *error)
+                                    const struct wanted *wanted, const struct tsr_info *whole, struct tsr_error *error)
 {
     enum tsr_status status = TSR_OK;
+    const bool takes_all = !wanted->exact && !wanted->glob;
     bool found = false;
-    if (!options->member) {
+    if (takes_all && !options->dicom) {
         if (options->json)
             print_series_json(path, whole);
         else
@@ -212,22 +268,27 @@ static enum tsr_status print_series(const struct options *options, const char *p
     for (uint32_t k = 0; k < tsr_reader_members(series); k++) {
         const char *name = tsr_reader_name(series, k);
         struct tsr_info info = TSR_INFO;
-        if (options->member && (!name || fnmatch(options->member, name, 0) != 0)) continue;
+        if (!is_wanted(wanted, name)) continue;
         found = true;
-        const enum tsr_status one = tsr_read_info(series, k, &info, error);
+        const enum tsr_status one = options->dicom ? print_dicom(options, path, series, k, name, error)
+                                                   : tsr_read_info(series, k, &info, error);
         if (one != TSR_OK) {
             name_file(error, path, name);
             say_error(error);
             status = TSR_ERROR_PARTIAL;
+        } else if (options->dicom) {
+            continue;
         } else if (options->json) {
             print_json(path, name, encapsulated_word(series, k, &info), &info);
         } else {
             print_member_text(path, name, encapsulated_word(series, k, &info), &info,
-                              options->member || options->verbosity > 0);
+                              !takes_all || options->verbosity > 0);
         }
         error->offset = TSR_NO_OFFSET;
     }
-    if (!found) return refuse(error, TSR_ERROR_NO_INPUT, "%s has no file that is called %s", path, options->member);
+    if (!found)
+        return refuse(error, TSR_ERROR_NO_INPUT, "%s has no file that is called %s", path,
+                      wanted->exact ? wanted->exact : wanted->glob);
     return status;
 }
 
@@ -238,7 +299,7 @@ static enum tsr_status check_damage(const char *path, const struct tsr_info *inf
 }
 
 static enum tsr_status print_content(const struct options *options, const char *path, struct tsr_reader *reader,
-                                     struct tsr_error *error)
+                                     const struct wanted *wanted, struct tsr_error *error)
 {
     struct tsr_info info = TSR_INFO;
     if (tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
@@ -246,11 +307,16 @@ static enum tsr_status print_content(const struct options *options, const char *
     const enum tsr_status status = tsr_read_info(reader, TSR_ALL_MEMBERS, &info, error);
     if (status != TSR_OK) return status;
     if (info.members > 0) {
-        const enum tsr_status listed = print_series(options, path, reader, &info, error);
+        const enum tsr_status listed = print_series(options, path, reader, wanted, &info, error);
         return listed == TSR_OK ? check_damage(path, &info, error) : listed;
     }
-    if (options->member)
-        return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and --member names a file of a series", path);
+    if (wanted->exact || wanted->glob)
+        return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and %s names a file of a series", path,
+                      wanted->exact ? "what follows ::" : "--member");
+    if (options->dicom) {
+        const enum tsr_status listed = print_dicom(options, path, reader, 0, NULL, error);
+        return listed == TSR_OK ? check_damage(path, &info, error) : listed;
+    }
     const char *const coded = encapsulated_word(reader, 0, &info);
     if (options->json)
         print_json(path, NULL, coded, &info);
@@ -264,9 +330,10 @@ static enum tsr_status print_info(const struct options *options, struct tsr_engi
 {
     const char *const path = task->input;
     const struct tsr_data_source source = source_of(task);
+    const struct wanted wanted = {task->member, options->member};
     struct tsr_reader *reader = NULL;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
-    if (status == TSR_OK) status = print_content(options, path, reader, error);
+    if (status == TSR_OK) status = print_content(options, path, reader, &wanted, error);
     if (status != TSR_OK && status != TSR_ERROR_PARTIAL) { /* else each member's was said */
         name_file(error, path, NULL);
         say_error(error);

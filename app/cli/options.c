@@ -15,11 +15,12 @@ static const struct verb_row verbs[VERB_COUNT] = {
     [VERB_COMPRESS] = {"compress", "IN... [-o OUT]",
                        "compress images and prove that they come back; without loss unless told otherwise"},
     [VERB_DECOMPRESS] = {"decompress", "IN.tsr... [-o OUT]", "restore the original files"},
+    [VERB_CAT] = {"cat", "IN.tsr[::NAME]...", "write the original files to stdout, each when it is proven"},
     [VERB_EXPORT] = {"export", "IN.tsr... --to SYNTAX [-o OUT]",
                      "write standard DICOM files with the same samples, which other programs read"},
     [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
     [VERB_VERIFY] = {"verify", "ORIGINALS ARCHIVE", "compare every restored byte with the originals; write nothing"},
-    [VERB_INFO] = {"info", "IN.tsr...", "say what is inside, without decoding"},
+    [VERB_INFO] = {"info", "IN.tsr[::NAME]...", "say what is inside, without decoding"},
     [VERB_COMPARE] = {"compare", "IN...",
                       "compare with PNG, JPEG, JPEG-LS, JPEG 2000, HTJ2K, JPEG XL, WebP and DICOM's codecs"},
     [VERB_SUMMARY] = {"summary", "RUN.json...", "join the --json lines of several runs to one report"},
@@ -28,6 +29,7 @@ static const struct verb_row verbs[VERB_COUNT] = {
 enum {
     ON_COMPRESS = 1 << VERB_COMPRESS,
     ON_DECOMPRESS = 1 << VERB_DECOMPRESS,
+    ON_CAT = 1 << VERB_CAT,
     ON_EXPORT = 1 << VERB_EXPORT,
     ON_TEST = 1 << VERB_TEST,
     ON_VERIFY = 1 << VERB_VERIFY,
@@ -36,7 +38,8 @@ enum {
     ON_SUMMARY = 1 << VERB_SUMMARY,
     ON_WORK = ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT | ON_TEST | ON_VERIFY,
     ON_FILES = ON_WORK | ON_INFO | ON_COMPARE,
-    ON_ALL = (1 << VERB_COUNT) - 1
+    ON_ALL = (1 << VERB_COUNT) - 1,
+    ON_TALKERS = ON_ALL & ~ON_CAT
 };
 
 /* Long options without a letter have codes after the characters. */
@@ -75,7 +78,8 @@ enum {
     LONG_HTML,
     LONG_CSV,
     LONG_SEED,
-    LONG_IDENTIFY
+    LONG_IDENTIFY,
+    LONG_DICOM
 };
 
 static const struct option_row table[] = {
@@ -91,6 +95,8 @@ static const struct option_row table[] = {
      "zeros instead of newlines end the names of --files-from"},
     {LONG_INCLUDE, "include", "GLOB", ON_FILES, "take these names, whatever a later --exclude says"},
     {LONG_EXCLUDE, "exclude", "GLOB", ON_FILES, "leave these names out; the first rule that matches counts"},
+    {LONG_DICOM, "dicom", NULL, ON_INFO,
+     "the header of DICOM as dcmdump lists it; with --json in the DICOM JSON model"},
     {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS,
      "skip inputs whose .tsr is of the same size and time, or of the same hash"},
     {LONG_RM, "rm", NULL, ON_COMPRESS, "remove each original that its .tsr restores as the same file"},
@@ -112,7 +118,7 @@ static const struct option_row table[] = {
     {LONG_NO_TIMES, "no-times", NULL, ON_COMPRESS, "of a series, store no times and permissions"},
     {LONG_SKIP_UNREADABLE, "skip-unreadable", NULL, ON_COMPRESS,
      "make a series without the inputs that cannot be read"},
-    {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_EXPORT | ON_TEST | ON_INFO,
+    {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_CAT | ON_EXPORT | ON_TEST | ON_INFO,
      "of series, only the files of this name"},
     {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT, "overwrite outputs that exist"},
     {'f', "force", NULL, ON_TEST | ON_VERIFY | ON_COMPARE, "overwrite a report's file that is no report of tessera"},
@@ -135,15 +141,15 @@ static const struct option_row table[] = {
     {LONG_GPU, "gpu", "N,N,...", ON_WORK, "these GPUs and no others, counted from 0; default: all that can be used"},
     {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_WORK,
      "most memory of each GPU (500M, 4G); default: half of what is free"},
-    {'T', "threads", "N", ON_WORK | ON_COMPARE, "threads; default: all that this process may use"},
-    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_COMPARE,
+    {'T', "threads", "N", ON_WORK | ON_CAT | ON_COMPARE, "threads; default: all that this process may use"},
+    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_CAT | ON_COMPARE,
      "most memory (500M, 4G); default: a quarter of the machine's or its cgroup's"},
     {LONG_PROGRESS, "progress", "auto|none|json", ON_WORK | ON_COMPARE,
      "progress on stderr; auto: a line on a terminal, else one every 30 s"},
     {LONG_LOG, "log", "FILE", ON_ALL, "append all that the run says to FILE, with the times"},
-    {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout; then, but for info, a summary"},
-    {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
-    {'v', "verbose", NULL, ON_ALL, "a line for each file"},
+    {LONG_JSON, "json", NULL, ON_TALKERS, "one JSON object a file on stdout; then, but for info, a summary"},
+    {'q', "quiet", NULL, ON_TALKERS, "no progress, no summary"},
+    {'v', "verbose", NULL, ON_TALKERS, "a line for each file"},
     {'h', "help", NULL, ON_ALL, "this text"},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
@@ -568,6 +574,9 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case LONG_SERIES:
         o->series = optarg;
         return TSR_OK;
+    case LONG_DICOM:
+        o->dicom = true;
+        return TSR_OK;
     case LONG_MEMBER:
         o->member = optarg;
         return TSR_OK;
@@ -589,7 +598,7 @@ static bool ends_with(const char *name, const char *end)
 /* --rm, --update and pipes, with what excludes them. */
 static enum tsr_status settle_set(const struct options *o)
 {
-    const bool to_stdout = o->output && strcmp(o->output, "-") == 0;
+    const bool to_stdout = (o->output && strcmp(o->output, "-") == 0) || o->verb == VERB_CAT;
     if (o->removes && o->compress.verify == TSR_VERIFY_NONE)
         return usage("%s", "--rm removes what was proven; --verify none proves nothing");
     if (o->removes && o->compress.loss != TSR_LOSSLESS)
@@ -607,7 +616,8 @@ static enum tsr_status settle_set(const struct options *o)
         return usage("%s", "export wants --to native, jpeg-ls, jpeg-lossless, rle, j2k or htj2k");
     if (to_stdout && o->json) return usage("%s", "--json writes to stdout, as -o - does: name a file with -o");
     if (to_stdout && isatty(STDOUT_FILENO))
-        return usage("%s", "stdout is a terminal: redirect it, or name a file with -o");
+        return usage("%s", o->verb == VERB_CAT ? "stdout is a terminal: redirect it"
+                                               : "stdout is a terminal: redirect it, or name a file with -o");
     if (o->flat && !o->output) return usage("%s", "--flat is for outputs below -o OUT");
     if ((o->no_times || o->skip_unreadable) && !o->series)
         return usage("%s", "--no-times and --skip-unreadable are for a --series");

@@ -1,4 +1,5 @@
 /* Headers of originals: their bytes before the pixels, and the elements in them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "reader.h"
 #include "io/formats/packed.h"
 #if TSR_WITH_DCMTK
+#include "io/formats/dicom/deflate_stream.h"
 #include "io/formats/dicom/dicom_elements.h"
 #endif
 
@@ -17,6 +19,9 @@ struct header {
     struct tsr_metadata base;
     uint8_t *bytes;
     struct tsr_element *elements;
+#if TSR_WITH_DCMTK
+    struct tsr_dicom_scan scan;
+#endif
 };
 
 void tsr_metadata_free(struct tsr_metadata *metadata)
@@ -119,14 +124,22 @@ static enum tsr_status keep_elements(const struct tsr_dicom_listing *listing, st
     return TSR_OK;
 }
 
-/* Lists the elements of an input up to its pixel data. Of a deflated file the input is what it inflates to. */
+/* Lists the elements of an input up to its pixel data, or all of one that has none. Of a deflated file the input is
+ * what it inflates to. */
 static enum tsr_status scan(struct tsr_input *input, struct tsr_dicom_listing *listing, struct tsr_dicom_scan *scan,
                             bool is_inflated, struct tsr_error *error)
 {
-    TSR_TRY(tsr_dicom_list_file(input, listing, scan, error));
-    if (!scan->is_deflated) return TSR_OK;
-    if (!is_inflated) return tsr_fail(error, TSR_ERROR_USAGE, "its header is deflated");
-    return tsr_dicom_list_dataset(input, scan->meta_end, listing, scan, error);
+    enum tsr_status status = tsr_dicom_list_file(input, listing, scan, error);
+    const size_t meta_end = scan->meta_end;
+    if (status == TSR_OK && scan->is_deflated) {
+        if (!is_inflated) return tsr_fail(error, TSR_ERROR_USAGE, "its header is deflated");
+        status = tsr_dicom_list_dataset(input, meta_end, listing, scan, error);
+        scan->meta_end = meta_end;
+        scan->is_deflated = true;
+    }
+    if (status == TSR_OK || !scan->has_no_pixels || tsr_input_size(input) > HEADER_LIMIT) return status;
+    scan->pixels.start = scan->pixels.value = (size_t)tsr_input_size(input); /* a report or a plan: all is header */
+    return TSR_OK;
 }
 
 /* The header of a file of its own, of which only that is read. */
@@ -153,6 +166,43 @@ static enum tsr_status keep_first_piece(struct header *header, struct tsr_error 
     return TSR_OK;
 }
 
+/* Replaces a file whose data set is deflated by its meta header and the first bytes that the data set inflates to. */
+static enum tsr_status inflate_header(struct tsr_input *input, size_t meta_end, struct header *header,
+                                      struct tsr_error *error)
+{
+    struct tsr_stream_size size;
+    size_t first = HEADER_LIMIT;
+    uint8_t *const bytes = malloc(meta_end + first);
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an inflated header");
+    memcpy(bytes, header->bytes, meta_end);
+    const enum tsr_status status =
+        tsr_measure_stream(input, meta_end, UINT64_MAX, bytes + meta_end, &first, &size, error);
+    if (status != TSR_OK) {
+        free(bytes);
+        return status;
+    }
+    free(header->bytes);
+    header->bytes = bytes;
+    header->base.byte_count = meta_end + first;
+    return TSR_OK;
+}
+
+static enum tsr_status scan_bytes(const struct tsr_reader *r, struct tsr_dicom_listing *listing,
+                                  struct tsr_dicom_scan *found, bool is_inflated, struct header *header,
+                                  struct tsr_error *error)
+{
+    struct tsr_input *const input =
+        tsr_input_from_memory(header->bytes, header->base.byte_count, tsr_source_name(&r->source));
+    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
+    enum tsr_status status = scan(input, listing, found, is_inflated, error);
+    const bool is_deflated = status == TSR_ERROR_USAGE && found->is_deflated && !is_inflated;
+    if (is_deflated) status = inflate_header(input, found->meta_end, header, error);
+    tsr_input_close(input);
+    if (!is_deflated || status != TSR_OK) return status;
+    listing->count = 0;
+    return scan_bytes(r, listing, found, true, header, error);
+}
+
 /* The header at the start of the prefix, which of a file that is stored as it is, is the file. */
 static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_listing *listing,
                                          struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
@@ -160,11 +210,7 @@ static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_
     const bool is_inflated = tsr_reader_header(r)->restore == TSR_RESTORE_DEFLATED;
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     if (tsr_reader_header(r)->restore == TSR_RESTORE_PACKED) TSR_TRY(keep_first_piece(header, error));
-    struct tsr_input *const input =
-        tsr_input_from_memory(header->bytes, header->base.byte_count, tsr_source_name(&r->source));
-    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
-    const enum tsr_status status = scan(input, listing, found, is_inflated, error);
-    tsr_input_close(input);
+    const enum tsr_status status = scan_bytes(r, listing, found, is_inflated, header, error);
     if (status == TSR_OK && found->pixels.value < header->base.byte_count)
         header->base.byte_count = found->pixels.value;
     return status;
@@ -173,11 +219,12 @@ static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_
 static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, struct tsr_error *error)
 {
     struct tsr_dicom_listing listing = {0};
-    struct tsr_dicom_scan found;
+    struct tsr_dicom_scan found = {0};
     const bool is_plain = !r->container && r->original->header.restore != TSR_RESTORE_DEFLATED;
     enum tsr_status status = is_plain ? take_dicom_file(r->input, &listing, &found, header, error)
                                       : take_dicom_prefix(r, &listing, &found, header, error);
     header->base.big_endian = status == TSR_OK && found.form.big_endian;
+    header->scan = found;
     if (status == TSR_OK) status = keep_elements(&listing, header, error);
     free(listing.entries);
     return status;
@@ -214,8 +261,7 @@ static enum tsr_status take_header(struct tsr_reader *r, struct header *header, 
     return what->kind == TSR_KIND_PNG ? list_chunks(header, error) : TSR_OK;
 }
 
-static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct tsr_metadata **metadata,
-                                   struct tsr_error *error)
+static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct header **made, struct tsr_error *error)
 {
     TSR_TRY(tsr_reader_choose(r, member, error));
     struct header *const header = calloc(1, sizeof *header);
@@ -224,7 +270,7 @@ static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct
     header->base.bytes = header->bytes;
     header->base.elements = header->elements;
     if (status == TSR_OK)
-        *metadata = &header->base;
+        *made = header;
     else
         tsr_metadata_free(&header->base);
     return status;
@@ -236,8 +282,80 @@ enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, stru
     TSR_TRY(tsr_check_pointer(metadata, "metadata", error));
     *metadata = NULL;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
+    struct header *header = NULL;
     pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_header(reader, member, metadata, error);
+    const enum tsr_status status = read_header(reader, member, &header, error);
     pthread_mutex_unlock(&reader->lock);
+    if (status == TSR_OK) *metadata = &header->base;
+    return status;
+}
+
+/* ---- Text ------------------------------------------------------------------------------------------------- */
+
+#if TSR_WITH_DCMTK
+/* A line as those of DCMTK of the pixel data, whose value was not read. */
+static enum tsr_status add_pixel_line(const struct tsr_dicom_element *pixels, struct tsr_buffer *text,
+                                      struct tsr_error *error)
+{
+    char length[16], line[160];
+    if (pixels->length == TSR_UNDEFINED_LENGTH)
+        snprintf(length, sizeof length, "u/l");
+    else
+        snprintf(length, sizeof length, "%3lu", (unsigned long)pixels->length);
+    const int count =
+        snprintf(line, sizeof line, "(%04x,%04x) %s %-40s # %s, 1 %s\n", (unsigned)(pixels->tag >> 16),
+                 (unsigned)(pixels->tag & 0xffff), pixels->vr[0] ? pixels->vr : "OW", "(not read)", length,
+                 pixels->tag == TSR_TAG_PIXEL_DATA     ? "PixelData"
+                 : pixels->tag == TSR_TAG_FLOAT_PIXELS ? "FloatPixelData"
+                                                       : "DoubleFloatPixelData");
+    uint8_t *const grown = realloc(text->bytes, text->count + (size_t)count + 1);
+    if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header as text");
+    memcpy(grown + text->count, line, (size_t)count + 1);
+    text->bytes = grown;
+    text->count += (size_t)count;
+    return TSR_OK;
+}
+
+static enum tsr_status print_dicom(const struct header *header, enum tsr_listing form, struct tsr_buffer *text,
+                                   struct tsr_error *error)
+{
+    const struct tsr_dicom_scan *const scan = &header->scan;
+    const struct tsr_dicom_bytes bytes = {header->bytes, scan->pixels.start, scan->meta_end, scan->is_deflated};
+    struct tsr_dicom_made made;
+    TSR_TRY(tsr_dicom_print(&bytes, form == TSR_LISTING_JSON, &made, error));
+    *text = (struct tsr_buffer){made.bytes, made.size};
+    if (form == TSR_LISTING_JSON || scan->pixels.tag == 0) return TSR_OK;
+    const enum tsr_status status = add_pixel_line(&scan->pixels, text, error);
+    if (status != TSR_OK) tsr_buffer_free(text);
+    return status;
+}
+#else
+static enum tsr_status print_dicom(const struct header *header, enum tsr_listing form, struct tsr_buffer *text,
+                                   struct tsr_error *error)
+{
+    (void)header, (void)form, (void)text;
+    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs DCMTK, and this build has none");
+}
+#endif
+
+enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
+                                struct tsr_buffer *text, struct tsr_error *error)
+{
+    struct header *header = NULL;
+    TSR_TRY(tsr_check_pointer(text, "text", error));
+    *text = (struct tsr_buffer){NULL, 0};
+    TSR_TRY(tsr_check_pointer(reader, "reader", error));
+    if ((int)form < TSR_LISTING_TEXT || form > TSR_LISTING_JSON)
+        return tsr_fail(error, TSR_ERROR_USAGE, "listing %d is not known", (int)form);
+    pthread_mutex_lock(&reader->lock);
+    enum tsr_status status = read_header(reader, member, &header, error);
+    pthread_mutex_unlock(&reader->lock);
+    if (status != TSR_OK) return status;
+    if (header->base.kind == TSR_KIND_DICOM)
+        status = print_dicom(header, form, text, error);
+    else
+        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", tsr_source_name(&reader->source),
+                          tsr_kind_name(header->base.kind));
+    tsr_metadata_free(&header->base);
     return status;
 }

@@ -187,6 +187,7 @@ void add_file(struct walk *walk, const char *path, const char *name, const char 
     struct task *task = add_task(walk, strdup(path), output, original, TSR_OK, NULL);
     if (!task) return;
     if (status) task->bytes = (uint64_t)status->st_size;
+    if (walk->wanted && !(task->member = strdup(walk->wanted))) walk->no_memory = true;
     if (o->series && !(task->member = strdup(original))) walk->no_memory = true;
 }
 
@@ -198,8 +199,25 @@ static size_t length_of_folder(const char *path)
     return slash ? (size_t)(slash - path) : 0;
 }
 
+/* FILE.tsr::NAME, of verbs whose inputs may be written so: *file is FILE.tsr, to be freed. Returns NAME; NULL: the
+ * input is not written so, since a file has that very name or none is called FILE.tsr. */
+static const char *split_name(const struct walk *walk, const char *input, char **file)
+{
+    struct stat status;
+    *file = NULL;
+    if (walk->options->verb != VERB_CAT && walk->options->verb != VERB_INFO) return NULL;
+    if (stat(input, &status) == 0) return NULL;
+    for (const char *at = strstr(input, "::"); at; at = strstr(at + 1, "::")) {
+        *file = strndup(input, (size_t)(at - input));
+        if (*file && stat(*file, &status) == 0 && S_ISREG(status.st_mode)) return at + 2;
+        free(*file);
+        *file = NULL;
+    }
+    return NULL;
+}
+
 /* An input among several, or one whose output has no name of its own. */
-static void walk_input(struct walk *walk, const char *input)
+static void walk_path(struct walk *walk, const char *input)
 {
     const struct options *o = walk->options;
     const char *const folder = o->series ? "" : o->output;
@@ -259,6 +277,15 @@ static void add_named(struct walk *walk, const char *input)
         if (task) task->to_stdout = to_stdout;
     }
     if (walk->list->count > 0) walk->list->tasks[0].names_output = true;
+}
+
+static void walk_input(struct walk *walk, const char *input)
+{
+    char *file;
+    walk->wanted = split_name(walk, input, &file);
+    walk_path(walk, file ? file : input);
+    walk->wanted = NULL;
+    free(file);
 }
 
 static enum tsr_status walk_names(struct walk *walk, struct tsr_error *error)

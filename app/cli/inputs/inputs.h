@@ -10,8 +10,9 @@ struct walk {
     const struct options *options;
     struct tsr_engine *engine; /* that opens what may be a series, or NULL */
     struct task_list *list;
-    size_t root;    /* of the outputs' names: a folder that the user has named */
-    bool is_output; /* what is looked at lies in OUT: .tsr files are outputs there */
+    size_t root;        /* of the outputs' names: a folder that the user has named */
+    bool is_output;     /* what is looked at lies in OUT: .tsr files are outputs there */
+    const char *wanted; /* the file of a series that the input names after ::, or NULL */
     bool no_memory;
 };
 

@@ -22,8 +22,7 @@ const char *temporary_folder(void)
     return named && named[0] ? named : "/tmp";
 }
 
-/* A file that goes when it is closed. -1: errno says why. */
-static int open_temporary(void)
+int open_temporary(void)
 {
     const char *const folder = temporary_folder();
     char *path = NULL;

@@ -49,21 +49,29 @@ static void add_member(struct walk *walk, const char *path, struct tsr_reader *s
     if (!task->member || !task->name) walk->no_memory = true;
 }
 
-static bool is_wanted(const char *wanted, const char *name)
+/* What names files of a series: the input, exactly, or --member, a glob. NULL: all of them are wanted. */
+static const char *wanted_of(const struct walk *walk)
 {
-    return !wanted || (name && (strcmp(wanted, name) == 0 || fnmatch(wanted, name, 0) == 0));
+    return walk->wanted ? walk->wanted : walk->options->member;
+}
+
+static bool is_wanted(const struct walk *walk, const char *name)
+{
+    const char *const wanted = wanted_of(walk);
+    if (!wanted || !name) return !wanted;
+    return strcmp(wanted, name) == 0 || (!walk->wanted && fnmatch(wanted, name, 0) == 0);
 }
 
 static void add_members(struct walk *walk, const char *path, struct tsr_reader *series, const struct place *place,
                         const char *output)
 {
-    const char *const wanted = walk->options->member;
+    const char *const wanted = wanted_of(walk);
     const uint32_t count = tsr_reader_members(series);
     size_t found = 0;
-    for (uint32_t k = 0; k < count; k++) found += is_wanted(wanted, tsr_reader_name(series, k));
+    for (uint32_t k = 0; k < count; k++) found += is_wanted(walk, tsr_reader_name(series, k));
     for (uint32_t k = 0; k < count; k++) {
         const char *const name = tsr_reader_name(series, k);
-        if (!is_wanted(wanted, name)) continue;
+        if (!is_wanted(walk, name)) continue;
         if (!name)
             add_damaged(walk, path, series, k);
         else
@@ -92,9 +100,10 @@ bool add_series(struct walk *walk, const char *path, const struct place *place, 
     const enum tsr_content content = tsr_reader_content(series);
     if (content != TSR_CONTENT_SERIES) {
         tsr_close(series);
-        if (content == TSR_CONTENT_ORIGINAL || !walk->options->member) return false;
+        if (content == TSR_CONTENT_ORIGINAL || !wanted_of(walk)) return false;
         add_task(walk, strdup(path), NULL, NULL, TSR_ERROR_USAGE,
-                 "it is not a series, and --member names a file of a series");
+                 walk->wanted ? "it is not a series, and a name after :: is that of a file of a series"
+                              : "it is not a series, and --member names a file of a series");
         return true;
     }
     if (!keep_series(walk->list, series)) {

@@ -321,6 +321,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_reader_name": (c_char_p, [c_void_p, c_uint32]),
     "tsr_read_info": (c_int, [c_void_p, c_uint32, POINTER(tsr_info), _error]),
     "tsr_reader_image": (c_int, [c_void_p, c_uint32, _image, _error]),
+    "tsr_list_header": (c_int, [c_void_p, c_uint32, c_int, POINTER(tsr_buffer), _error]),
     "tsr_read_header": (c_int, [c_void_p, c_uint32, POINTER(POINTER(tsr_metadata)), _error]),
     "tsr_metadata_free": (None, [POINTER(tsr_metadata)]),
     "tsr_read_frame": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p, c_size_t, _error]),

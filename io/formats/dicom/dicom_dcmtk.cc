@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #include <dcmtk/config/osconfig.h>
 #include <dcmtk/dcmdata/dctk.h>
 #include <dcmtk/dcmdata/dcistrmb.h>
+#include <dcmtk/dcmdata/dcjson.h>
 #include <dcmtk/dcmdata/dcostrmb.h>
 #include <dcmtk/dcmdata/dcwcache.h>
 #include <dcmtk/oflog/oflog.h>
@@ -234,19 +237,19 @@ void fill_stream(memory_stream &stream, const uint8_t *bytes, size_t size)
 }
 
 /* Reads a file, or the beginning of one, up to the value of its pixel data. */
-OFCondition read_header(DcmFileFormat &file, memory_stream &stream)
+OFCondition read_header(DcmFileFormat &file, memory_stream &stream, const DcmTagKey &stop = DCM_PixelData)
 {
     file.transferInit();
-    const OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
+    const OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, stop);
     file.transferEnd();
     return result;
 }
 
-OFCondition read_dataset(DcmDataset &dataset, memory_stream &stream)
+OFCondition read_dataset(DcmDataset &dataset, memory_stream &stream, const DcmTagKey &stop = DCM_PixelData)
 {
     dataset.transferInit();
     const OFCondition result =
-        dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
+        dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength, stop);
     dataset.transferEnd();
     return result;
 }
@@ -315,8 +318,8 @@ struct compare_job {
     tsr_error *error;
 };
 
-/* Reads a whole header: the meta header, if there is one, and the data set. */
-tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_error *error)
+/* Reads a whole header: the meta header, if there is one, and the data set up to a tag. */
+tsr_status read_whole(const tsr_dicom_bytes &header, const DcmTagKey &stop, DcmFileFormat &file, tsr_error *error)
 {
     memory_stream stream;
     OFCondition condition;
@@ -329,10 +332,10 @@ tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_er
         info.transferEnd();
         if (condition.bad()) return fail_reading(meta, condition, error);
         fill_stream(stream, header.bytes + header.dataset_offset, header.size - header.dataset_offset);
-        condition = read_dataset(*file.getDataset(), stream);
+        condition = read_dataset(*file.getDataset(), stream, stop);
     } else {
         fill_stream(stream, header.bytes, header.size);
-        condition = read_header(file, stream);
+        condition = read_header(file, stream, stop);
     }
     return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
 }
@@ -372,8 +375,8 @@ tsr_status compare_headers(void *context)
     compare_job &job = *static_cast<compare_job *>(context);
     DcmFileFormat one, other;
     std::vector<uint8_t> one_rest, other_rest;
-    tsr_status status = read_whole(*job.original, one, job.error);
-    if (status == TSR_OK) status = read_whole(*job.derived, other, job.error);
+    tsr_status status = read_whole(*job.original, DCM_PixelData, one, job.error);
+    if (status == TSR_OK) status = read_whole(*job.derived, DCM_PixelData, other, job.error);
     if (status != TSR_OK) return status;
     const bool has_doubles = lost_bytes(*job.derived, other) - lost_bytes(*job.original, one) >= LEAST_ELEMENT;
     OFCondition result = rest_of(job, *one.getMetaInfo(), one_rest);
@@ -386,6 +389,15 @@ tsr_status compare_headers(void *context)
 }
 
 /* ---- Data sets in explicit VR ---- */
+
+tsr_status hand_over(const void *bytes, size_t size, tsr_dicom_made *made, tsr_error *error)
+{
+    made->bytes = static_cast<uint8_t *>(std::malloc(size + 1));
+    if (!made->bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", size);
+    std::memcpy(made->bytes, bytes, size);
+    made->size = size;
+    return TSR_OK;
+}
 
 struct convert_job {
     const uint8_t *bytes;
@@ -411,11 +423,58 @@ tsr_status make_explicit(void *context)
     std::vector<uint8_t> out;
     result = write_object(dataset, EXS_LittleEndianExplicit, out);
     if (result.bad()) return fail_condition(result, "DCMTK cannot write it in explicit VR", job.error);
-    job.made->bytes = static_cast<uint8_t *>(std::malloc(out.size() + 1));
-    if (!job.made->bytes) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for %zu bytes", out.size());
-    std::memcpy(job.made->bytes, out.data(), out.size());
-    job.made->size = out.size();
-    return TSR_OK;
+    return hand_over(out.data(), out.size(), job.made, job.error);
+}
+
+/* ---- Headers as text ---- */
+
+struct print_job {
+    const tsr_dicom_bytes *header;
+    bool as_json;
+    tsr_dicom_made *made;
+    tsr_error *error;
+};
+
+/* JSON is UTF-8, whatever the character set of the data set is. */
+OFCondition write_json(DcmFileFormat &file, std::ostream &out)
+{
+#ifdef DCMTK_ENABLE_CHARSET_CONVERSION
+    const OFCondition result = file.convertToUTF8();
+    if (result.bad()) return result;
+#endif
+    DcmJsonFormatCompact format(OFFalse);
+    return file.writeJson(out, format);
+}
+
+/* The padding of a value, after its bracket: dcmdump shows none. */
+void move_padding(std::string &text)
+{
+    for (size_t end, at = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+        const size_t bracket = text.rfind(']', end);
+        if (bracket == std::string::npos || bracket <= at) continue;
+        size_t kept = bracket;
+        while (kept > at && (text[kept - 1] == ' ' || text[kept - 1] == '\0')) kept--;
+        text[kept] = ']';
+        for (size_t i = kept + 1; i <= bracket; i++) text[i] = ' ';
+    }
+}
+
+tsr_status print_header(void *context)
+{
+    print_job &job = *static_cast<print_job *>(context);
+    DcmFileFormat file;
+    std::ostringstream out;
+    const tsr_status status = read_whole(*job.header, DCM_UndefinedTagKey, file, job.error);
+    if (status != TSR_OK) return status;
+    if (job.as_json) {
+        const OFCondition result = write_json(file, out);
+        if (result.bad()) return fail_condition(result, "DCMTK cannot write it as JSON", job.error);
+    } else {
+        file.print(out, DCMTypes::PF_shortenLongTagValues);
+    }
+    std::string text = out.str();
+    if (!job.as_json) move_padding(text);
+    return hand_over(text.c_str(), text.size() + 1, job.made, job.error);
 }
 
 /* ---- What the library calls ---- */
@@ -452,10 +511,19 @@ tsr_status make_explicit(const uint8_t *bytes, size_t size, tsr_dicom_form form,
     return guarded(error, make_explicit, &job);
 }
 
+tsr_status print(const tsr_dicom_bytes *header, bool as_json, tsr_dicom_made *made, tsr_error *error)
+{
+    print_job job = {header, as_json, made, error};
+    const tsr_status status = guarded(error, print_header, &job);
+    if (status == TSR_OK) made->size--; /* its zero */
+    return status;
+}
+
 } // namespace
 
 extern "C" {
 __attribute__((visibility("default"))) extern const tsr_dicom_module TSR_DICOM_MODULE;
-const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare,       describe,         describe_dataset,
-                                           compare_headers,    make_explicit, encode_jpeg_2000, decode_jpeg_2000};
+const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare,       describe, describe_dataset,
+                                           compare_headers,    make_explicit, print,    encode_jpeg_2000,
+                                           decode_jpeg_2000};
 }

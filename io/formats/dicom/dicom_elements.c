@@ -378,6 +378,15 @@ static struct tsr_dicom_form guess_form(const uint8_t *first)
     return form;
 }
 
+static enum tsr_status end_scan(struct walk *w, struct tsr_dicom_scan *scan)
+{
+    const enum tsr_status status = walk_elements(w, &scan->pixels);
+    scan->elements = w->elements;
+    scan->is_plain = status == TSR_OK && !w->is_odd;
+    scan->has_no_pixels = status == TSR_ERROR_CORRUPT && w->depth == 0 && w->at == w->size;
+    return status;
+}
+
 enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_listing *listing,
                                     struct tsr_dicom_scan *scan, struct tsr_error *error)
 {
@@ -393,10 +402,7 @@ enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_li
     scan->form = guess_form(w.bytes + w.at);
     w.layer[0] = (struct layer){.kind = ELEMENTS, .form = scan->form};
     w.fact = scan->fact;
-    TSR_TRY(walk_elements(&w, &scan->pixels));
-    scan->elements = w.elements;
-    scan->is_plain = !w.is_odd;
-    return TSR_OK;
+    return end_scan(&w, scan);
 }
 
 enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
@@ -419,10 +425,7 @@ enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, st
     w.at = start;
     w.layer[0].form = scan->form;
     w.fact = scan->fact;
-    TSR_TRY(walk_elements(&w, &scan->pixels));
-    scan->elements = w.elements;
-    scan->is_plain = !w.is_odd;
-    return TSR_OK;
+    return end_scan(&w, scan);
 }
 
 enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)

@@ -87,6 +87,12 @@ struct tsr_dicom_made {
 enum tsr_status tsr_dicom_make_explicit(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
                                         struct tsr_dicom_made *made, struct tsr_error *error);
 
+/* A header up to the start of its pixel data as text: lines as DCMTK's dcmdump prints them, or its data set in one line
+ * of DICOM JSON (PS3.18, F.2) in UTF-8. *made has a zero at its end that does not count. Errors: TSR_ERROR_CORRUPT,
+ * TSR_ERROR_LIMIT. */
+enum tsr_status tsr_dicom_print(const struct tsr_dicom_bytes *header, bool as_json, struct tsr_dicom_made *made,
+                                struct tsr_error *error);
+
 /* A stream of JPEG 2000 or, is_ht, HTJ2K, and its raster, of samples of 8 or 16 bits allocated. jpeg_2000.h calls them.
  */
 enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,

@@ -143,6 +143,15 @@ enum tsr_status tsr_dicom_make_explicit(const uint8_t *bytes, size_t size, struc
     return module->make_explicit(bytes, size, form, made, error);
 }
 
+enum tsr_status tsr_dicom_print(const struct tsr_dicom_bytes *header, bool as_json, struct tsr_dicom_made *made,
+                                struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    *made = (struct tsr_dicom_made){NULL, 0};
+    TSR_TRY(need_module(&module, error));
+    return module->print(header, as_json, made, error);
+}
+
 enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                            bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error)
 {

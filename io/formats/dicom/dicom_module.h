@@ -17,6 +17,8 @@ struct tsr_dicom_module {
                                        const uint32_t *tags, int tag_count, struct tsr_error *error);
     enum tsr_status (*make_explicit)(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
                                      struct tsr_dicom_made *made, struct tsr_error *error);
+    enum tsr_status (*print)(const struct tsr_dicom_bytes *header, bool as_json, struct tsr_dicom_made *made,
+                             struct tsr_error *error);
     enum tsr_status (*encode_jpeg_2000)(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                         bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
     enum tsr_status (*decode_jpeg_2000)(const struct tsr_image *image, const uint8_t *stream, size_t size, bool is_ht,

@@ -239,12 +239,15 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     if (status == TSR_OK) status = check_element(input, pixels, &available, error);
     if (status == TSR_OK) status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &only_lossless, error);
     if (status == TSR_OK) {
-        /* OW is swapped as words, whatever the samples are. Frames of an odd number of bytes cannot be separated then
-         * and are coded in the order of the file. */
+        /* OW is swapped as words, whatever the samples are (PS3.5, 8.1.2 and A.3). A word of frames of an odd number of
+         * bytes has samples of two frames, or the last one and a pad: no frame is then a range of the file. */
         const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
-        image->swapped =
-            dicom->big_endian && !is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
+        image->swapped = dicom->big_endian && !is_bytes && image->bits_allocated <= 8;
     }
+    if (status == TSR_OK && image->swapped && tsr_frame_bits(image) % 16 != 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT,
+                          "its samples of %d bits are in big-endian words, which its frames do not fill",
+                          image->bits_allocated);
     if (status == TSR_OK && tsr_check_image(image, error) != TSR_OK) status = TSR_ERROR_CORRUPT;
     if (status == TSR_OK) status = tsr_input_claim(input, image, header_memory(&found->scan, may_lose), error);
     if (status == TSR_OK) {
