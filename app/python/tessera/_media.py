@@ -58,9 +58,8 @@ def open_remote(data: Any) -> Any:
     filesystem, path = (data.fs, data.path) if is_remote(data) else _ask_fsspec(data)
     file = filesystem.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type="readahead")
     try:
-        if file.seek(0, os.SEEK_END) > 0:
-            file.seek(-1, os.SEEK_END)
-            file.read(1)
+        file.seek(max(file.seek(0, os.SEEK_END) - READ_AHEAD_BYTES, 0))
+        file.read(1)  # the footer and a short index are read ahead
     except ValueError:  # it is a stream; or the server sends no ranges
         file.close()
         return io.BytesIO(filesystem.cat_file(path))
