@@ -18,7 +18,7 @@ from ._engine import Engine, resolve
 from ._errors import Status, TesseraError, check, from_native
 from ._image import Array, Image, describe, empty_raster, pack
 from ._image import from_native as image_from_native
-from ._media import Data, MemorySink, Source, sink_to_path
+from ._media import CompareSink, Data, MemorySink, Source, sink_to_path
 
 _library = _native.library
 
@@ -168,8 +168,12 @@ def _make_source(data: Data | Array, bits: int | None, components: int | None) -
     return Source(data)
 
 
-def _compress(source: Source, sink: _native.tsr_data_sink, options: Options, engine: Engine | str | None) -> Report:
-    native = options.to_native()
+def _compress(
+    source: Source,
+    sink: _native.tsr_data_sink,
+    options: _native.tsr_compress_options,
+    engine: Engine | str | None,
+) -> Report:
     report = _native.sized(_native.tsr_report)
     error = _native.tsr_error()
     with source, resolve(engine)._used() as handle:
@@ -177,7 +181,7 @@ def _compress(source: Source, sink: _native.tsr_data_sink, options: Options, eng
             handle,
             ctypes.byref(source.native),
             ctypes.byref(sink),
-            ctypes.byref(native),
+            ctypes.byref(options),
             ctypes.byref(report),
             ctypes.byref(error),
         )
@@ -245,7 +249,7 @@ def compress(
     True
     """
     sink = MemorySink()
-    _compress(_make_source(data, bits, components), sink.native, Options(effort=effort, **options), engine)
+    _compress(_make_source(data, bits, components), sink.native, Options(effort=effort, **options).to_native(), engine)
     return sink.take()
 
 
@@ -286,7 +290,7 @@ def compress_file(
         With status EXISTS if out exists and overwrite is False.
     """
     source = _make_source(data, bits, components)
-    return _compress(source, sink_to_path(out, overwrite), Options(effort=effort, **options), engine)
+    return _compress(source, sink_to_path(out, overwrite), Options(effort=effort, **options).to_native(), engine)
 
 
 def restore_file(
@@ -420,19 +424,20 @@ def _name_outputs(names: list[str], out: str, root: str | None) -> list[str]:
     return outputs
 
 
-class _Set:
+class Set:
     """The tasks of compress_set, and their results."""
 
     def __init__(
         self,
         names: list[str],
         outputs: list[str],
-        options: Options,
+        options: _native.tsr_compress_options,
         overwrite: bool,
         on_result: Callable[[Result], object] | None,
     ) -> None:
         self.names, self.outputs, self.on_result = names, outputs, on_result
-        self.options = options.to_native()
+        self.syncs_later = on_result is None  # a folder is brought to the disk once, not once a file
+        self.options = options
         self.results: list[Result | None] = [None] * len(names)
         self.raised: BaseException | None = None
         self.is_cancelled = False
@@ -443,7 +448,7 @@ class _Set:
             task.size = ctypes.sizeof(_native.tsr_task)
             task.kind = _native.TASK_COMPRESS
             task.source = source.native
-            task.sink = sink_to_path(output, overwrite)
+            task.sink = sink_to_path(output, overwrite, self.syncs_later)
             task.compress = ctypes.pointer(self.options)
 
     def take(self, _context: int, told: Any) -> None:
@@ -469,18 +474,63 @@ class _Set:
         self.status = _library.tsr_run_set(
             handle, self.tasks, len(self.names), ctypes.byref(options), call, None, ctypes.byref(self.error)
         )
+        if self.syncs_later:
+            error = _native.tsr_error()
+            if _library.tsr_sync_folders(ctypes.byref(error)) != Status.OK:
+                self.status, self.error = error.status, error
 
     def finish(self) -> list[Result]:
         if self.raised is not None:
             raise self.raised
         results = [result for result in self.results if result is not None]
-        if self.status == Status.PARTIAL:
-            bad = [result.error for result in results if result.error]
-            raised = SetError(f"{len(bad)} of {len(results)} files failed, the first: {bad[0]}", Status.PARTIAL)
-            raised.results = results
-            raise raised
-        check(self.status, self.error)
+        if self.status != Status.PARTIAL:
+            check(self.status, self.error)
         return results
+
+
+def raise_failures(results: list[Result]) -> None:
+    bad = [result.error for result in results if result.error]
+    if bad:
+        raised = SetError(f"{len(bad)} of {len(results)} files failed, the first: {bad[0]}", Status.PARTIAL)
+        raised.results = results
+        raise raised
+
+
+def run_set(work: Set, engine: Engine | str | None) -> list[Result]:
+    """The results of a set, of which some may be failures."""
+    for folder in {os.path.dirname(output) for output in work.outputs}:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    with resolve(engine)._used() as handle:
+        # The main thread waits in Python, so that Ctrl-C reaches it.
+        thread = threading.Thread(target=work.run, args=(handle,), name="tessera.compress_set")
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            work.is_cancelled = True
+            thread.join()
+            raise
+    return work.finish()
+
+
+def name_set(
+    paths: Iterable[str | os.PathLike[str]], out: str | os.PathLike[str], root: str | os.PathLike[str] | None
+) -> tuple[list[str], list[str]]:
+    """The files of a set, and their outputs."""
+    names = [os.fsdecode(path) for path in paths]
+    return names, _name_outputs(names, os.fsdecode(out), None if root is None else os.fsdecode(root))
+
+
+def write_again(
+    source: str, out: str, options: _native.tsr_compress_options, engine: Engine | str | None
+) -> Report | None:
+    """The report of a source that is compressed once more if the file out has the same bytes."""
+    sink = CompareSink(out)
+    try:
+        report = _compress(Source(source), sink.native, options, engine)
+    finally:
+        is_same = sink.finish()
+    return report if is_same else None
 
 
 def compress_set(
@@ -504,7 +554,8 @@ def compress_set(
         The folder of the outputs, which is made. A file's output has its name and ".tsr" after it.
     on_result : callable, optional
         Called with each `Result` as soon as the file is done, one at a time, on a thread of the engine. If it raises,
-        no more files begin, and compress_set raises the same.
+        no more files begin, and compress_set raises the same. A file that it hears of lasts; without on_result files last
+        when compress_set returns, which saves a wait for the disk a file.
     effort : int
         1 (fastest) to 9 (smallest).
     root : path, optional
@@ -525,19 +576,8 @@ def compress_set(
     SetError
         If files failed; the others are done.
     """
-    names = [os.fsdecode(path) for path in paths]
-    outputs = _name_outputs(names, os.fsdecode(out), None if root is None else os.fsdecode(root))
-    work = _Set(names, outputs, Options(effort=effort, **options), overwrite, on_result)
-    for folder in {os.path.dirname(output) for output in outputs}:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    with resolve(engine)._used() as handle:
-        # The main thread waits in Python, so that Ctrl-C reaches it.
-        thread = threading.Thread(target=work.run, args=(handle,), name="tessera.compress_set")
-        thread.start()
-        try:
-            thread.join()
-        except BaseException:
-            work.is_cancelled = True
-            thread.join()
-            raise
-    return work.finish()
+    names, outputs = name_set(paths, out, root)
+    work = Set(names, outputs, Options(effort=effort, **options).to_native(), overwrite, on_result)
+    results = run_set(work, engine)
+    raise_failures(results)
+    return results

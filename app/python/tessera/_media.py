@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import io
 import os
+import re
 import stat
 import threading
 import weakref
@@ -23,6 +24,46 @@ class ReadableFile(Protocol):
 
 
 Data = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, ReadableFile]
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://")
+
+#: What is read beyond a request of a remote file: the small reads of headers and indices, which lie side by side, become
+#: one request each, and a tile costs little more than its own bytes.
+READ_AHEAD_BYTES = 1 << 16
+
+
+def is_url(data: object) -> bool:
+    return isinstance(data, str) and _URL.match(data) is not None
+
+
+def is_remote(data: object) -> bool:
+    """Whether this names a file of fsspec: an OpenFile, for example, which is a os.PathLike, too."""
+    return hasattr(data, "fs") and hasattr(data, "path") and not hasattr(data, "read")
+
+
+def _ask_fsspec(url: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise ImportError(f"reading {url} needs fsspec, and of http aiohttp: python3 -m pip install fsspec aiohttp") from error
+    filesystem, path = fsspec.core.url_to_fs(url)
+    return filesystem, str(path)
+
+
+def open_remote(data: Any) -> Any:
+    """A URL or a file of fsspec as a file object whose cache suits reading tiles."""
+    if getattr(data, "compression", None):
+        return data.open()
+    filesystem, path = (data.fs, data.path) if is_remote(data) else _ask_fsspec(data)
+    file = filesystem.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type="readahead")
+    try:
+        file.seek(max(file.seek(0, os.SEEK_END) - READ_AHEAD_BYTES, 0))
+        file.read(1)  # the footer and a short index are read ahead
+    except ValueError:  # it is a stream; or the server sends no ranges
+        file.close()
+        return io.BytesIO(filesystem.cat_file(path))
+    return file
 
 
 def take_bytes(address: int | None, count: int) -> bytes:
@@ -59,7 +100,12 @@ class Source:
         self.raised: BaseException | None = None
         self._kept: list[Any] = []
         self._descriptor = -1
-        if isinstance(data, (str, os.PathLike)):
+        self._remote: Any = None
+        if is_url(data) or is_remote(data):
+            self.name = data if isinstance(data, str) else getattr(data, "full_name", data.path)  # type: ignore[union-attr]
+            self._remote = open_remote(data)
+            self._from_calls(self._remote)
+        elif isinstance(data, (str, os.PathLike)):
             self._from_path(data)
         elif isinstance(data, (bytes, bytearray, memoryview)):
             self._from_memory(data)
@@ -131,6 +177,8 @@ class Source:
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
+        if self._remote is not None:
+            self._remote.close()
 
     def __enter__(self) -> Source:
         return self
@@ -160,9 +208,37 @@ class MemorySink:
             _native.library.tsr_buffer_free(ctypes.byref(self.buffer))
 
 
-def sink_to_path(path: str | os.PathLike[str], overwrite: bool) -> _native.tsr_data_sink:
+class CompareSink:
+    """A tsr_data_sink that compares what is written with a file."""
+
+    def __init__(self, path: str) -> None:
+        self._file = open(path, "rb")
+        self._differs = False
+
+        def write(_context: int, source: int, count: int) -> int:
+            try:
+                self._differs |= self._file.read(count) != take_bytes(source, count)
+                return count
+            except BaseException:  # noqa: BLE001: no exception can pass through the library
+                return -1
+
+        self.native = _native.sized(_native.tsr_data_sink)
+        self.native.medium = _native.MEDIUM_CALLS
+        self.native.write = _native.WriteCall(write)
+        self.native.temporary = os.fsencode(os.path.dirname(path) or ".")
+
+    def finish(self) -> bool:
+        """Whether the file has what was written, and no more."""
+        with self._file:
+            return not self._differs and not self._file.read(1)
+
+
+def sink_to_path(
+    path: str | os.PathLike[str], overwrite: bool, syncs_later: bool = False
+) -> _native.tsr_data_sink:
     sink = _native.sized(_native.tsr_data_sink)
     sink.medium = _native.MEDIUM_PATH
     sink.path = path_bytes(path)
     sink.overwrite = overwrite
+    sink.syncs_later = syncs_later
     return sink
