@@ -359,13 +359,7 @@ bool ref_deflate(const uint8_t *plain, size_t size, const uint8_t *residue, size
     d->c.range = UINT32_MAX;
     for (int i = 0; i < 4; i++) next_byte(&d->c);
     begin_chances(&d->chances);
-    d->m.x = plain;
-    d->m.size = size;
-    d->m.work = 256 * ((uint64_t)size + 4096);
-    d->m.head = ref_alloc(65536, sizeof *d->m.head);
-    d->m.chain = ref_alloc(65536, sizeof *d->m.chain);
-    memset(d->m.head, 255, 65536 * sizeof *d->m.head);
-    memset(d->m.chain, 255, 65536 * sizeof *d->m.chain);
+    ref_start_model(&d->m, plain, size);
     if (!all_blocks(d)) return ref_fail("the residue of a deflate stream is corrupt");
     unsigned left = (unsigned)(8 - out->bits % 8) % 8;
     if (d->m.f.padding >> left != 0) return ref_fail("the padding of a deflate stream is corrupt");

@@ -26,8 +26,10 @@ struct ref_deflate_model {
     const uint8_t *x;
     uint64_t size, at, end, inserted, base, work;
     struct ref_match carried;
-    uint32_t *head, *chain;
+    uint32_t *head, *long_head;
+    uint32_t *chain, *long_chain, *place; /* of the last 65536 positions */
 };
+void ref_start_model(struct ref_deflate_model *m, const uint8_t *plain, size_t size); /* its fields are read */
 void ref_begin_segment(struct ref_deflate_model *m, uint64_t end);
 struct ref_match ref_predict(struct ref_deflate_model *m);
 void ref_advance(struct ref_deflate_model *m, struct ref_match token);

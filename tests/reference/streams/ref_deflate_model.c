@@ -59,11 +59,29 @@ bool ref_read_deflate_fields(struct ref_bytes *b, struct ref_deflate_fields *f)
 
 /* ---- 4.9.3 ---- */
 
+static void forget(struct ref_deflate_model *m)
+{
+    for (size_t h = 0; h < 65536; h++) m->head[h] = m->long_head[h] = REF_NO_POSITION;
+}
+
+void ref_start_model(struct ref_deflate_model *m, const uint8_t *plain, size_t size)
+{
+    m->x = plain;
+    m->size = size;
+    m->work = 256 * ((uint64_t)size + 4096);
+    m->head = ref_alloc(65536, sizeof *m->head);
+    m->long_head = ref_alloc(65536, sizeof *m->long_head);
+    m->chain = ref_alloc(65536, sizeof *m->chain);
+    m->long_chain = ref_alloc(65536, sizeof *m->long_chain);
+    m->place = ref_alloc(65536, sizeof *m->place);
+    forget(m);
+}
+
 void ref_begin_segment(struct ref_deflate_model *m, uint64_t end)
 {
     m->end = end;
     if (m->at == 0 || !(m->f.flags & 4)) return;
-    for (size_t h = 0; h < (size_t)1 << m->f.hash_bits; h++) m->head[h] = REF_NO_POSITION;
+    forget(m);
     m->inserted = m->at;
 }
 
@@ -71,16 +89,27 @@ static void insert(struct ref_deflate_model *m, uint64_t behind)
 {
     unsigned s = (m->f.hash_bits + 2) / 3;
     for (; m->inserted < behind && m->inserted + 2 < m->end; m->inserted++) {
-        const uint8_t *x = m->x + m->inserted;
+        uint64_t p = m->inserted, i = p % 65536;
+        const uint8_t *x = m->x + p;
         uint32_t h = ((uint32_t)x[0] << 2 * s ^ (uint32_t)x[1] << s ^ x[2]) & ((1u << m->f.hash_bits) - 1);
-        m->chain[m->inserted % 65536] = m->head[h];
-        m->head[h] = (uint32_t)m->inserted;
+        m->chain[i] = m->head[h];
+        m->head[h] = (uint32_t)p;
+        /* A position that is 65536 bytes back has lost its place, but is not within reach either. */
+        m->place[i] = m->chain[i] == REF_NO_POSITION ? 0 : m->place[m->chain[i] % 65536] + 1;
+        if (p + 3 >= m->size) continue;
+        uint32_t four = x[0] + ((uint32_t)x[1] << 8) + ((uint32_t)x[2] << 16) + ((uint32_t)x[3] << 24);
+        uint32_t g = (uint32_t)(four * UINT64_C(2654435761)) >> 16;
+        m->long_chain[i] = m->long_head[g];
+        m->long_head[g] = (uint32_t)p;
     }
 }
 
-static void pay(struct ref_deflate_model *m, uint64_t cost)
+/* False if there is no work left. */
+static bool pay(struct ref_deflate_model *m, uint64_t cost)
 {
+    bool some = m->work > 0;
     m->work -= cost < m->work ? cost : m->work;
+    return some;
 }
 
 static uint32_t equal_bytes(const uint8_t *a, const uint8_t *b, uint32_t most)
@@ -95,38 +124,70 @@ static uint32_t least(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
+struct ref_search {
+    uint64_t p;
+    uint32_t first, most, limit, steps, best;
+    struct ref_match match;
+};
+
+static bool is_near(const struct ref_deflate_model *m, const struct ref_search *s, uint32_t q)
+{
+    return q != REF_NO_POSITION && s->p - q < m->f.reach && (q > 0 || m->f.flags & 8);
+}
+
+/* True: the search ends. */
+static bool compare(struct ref_deflate_model *m, struct ref_search *s, uint32_t q)
+{
+    uint32_t length = equal_bytes(m->x + q, m->x + s->p, s->most);
+    pay(m, length / 8);
+    if (length <= s->best) return false;
+    uint32_t k = m->place[s->p % 65536] - m->place[q % 65536] - 1;
+    if (k > 0 && k >= s->steps) return true;
+    s->best = length;
+    s->match = (struct ref_match){length, (uint32_t)(s->p - q)};
+    return length >= s->limit || length == s->most;
+}
+
+/* Step 4. True: the search ends. */
+static bool search_short(struct ref_deflate_model *m, struct ref_search *s)
+{
+    uint32_t q = s->first;
+    for (uint32_t done = 1;; done++) {
+        if (!pay(m, 1)) return true;
+        if (equal_bytes(m->x + q, m->x + s->p, 3) == 3) return compare(m, s, q);
+        q = m->chain[q % 65536];
+        if (!is_near(m, s, q) || done >= s->steps) return true;
+    }
+}
+
+/* Step 5. */
+static void search_long(struct ref_deflate_model *m, struct ref_search *s)
+{
+    uint32_t q = m->long_chain[s->p % 65536];
+    for (uint32_t done = 0; done < 1 || done < s->steps; done++) {
+        if (q == REF_NO_POSITION || (!is_near(m, s, q) && q != s->first) || !pay(m, 1)) return;
+        const uint8_t *x = m->x + q + s->best - 3, *y = m->x + s->p + s->best - 3;
+        if (equal_bytes(x, y, 4) == 4 && compare(m, s, q)) return;
+        q = m->long_chain[q % 65536];
+    }
+}
+
 static struct ref_match search(struct ref_deflate_model *m, uint64_t p, uint32_t best)
 {
-    struct ref_match match = {0, 0};
+    struct ref_search s = {.p = p, .best = best};
     const struct ref_deflate_fields *f = &m->f;
     insert(m, p + 1);
-    if (m->end - p < 3 || p >= m->inserted) return match;
-    bool from_0 = f->flags & 8;
-    uint32_t q = m->chain[p % 65536];
-    if (q == REF_NO_POSITION || (q == 0 && !from_0) || p - q > f->reach) return match;
-    uint32_t most = least(258, m->end - p), limit = least(f->nice, m->end - p);
-    if (best >= most) return match;
-    uint32_t steps = best >= f->good ? f->chain / 4 : f->chain;
-    for (;;) {
-        const uint8_t *x = m->x + q, *y = m->x + p;
-        pay(m, 1);
-        if (x[best] == y[best] && x[best - 1] == y[best - 1]) {
-            uint32_t length = equal_bytes(x, y, most);
-            pay(m, length / 8);
-            if (length > best) {
-                best = length;
-                match = (struct ref_match){length, (uint32_t)(p - q)};
-                if (length >= limit || length == most) break;
-            }
-        }
-        q = m->chain[q % 65536];
-        if (q == REF_NO_POSITION || (q == 0 && !from_0) || (p >= f->reach && p - q >= f->reach)) break;
-        if (steps <= 1 || m->work == 0) break;
-        steps--;
-    }
-    bool dropped = (match.length <= 5 && f->flags & 1) || (match.length == 3 && match.distance > f->far);
-    if (f->finder == REF_LAZY && dropped) match = (struct ref_match){0, 0};
-    return match;
+    if (m->end - p < 3 || p >= m->inserted) return s.match;
+    s.first = m->chain[p % 65536];
+    if (s.first == REF_NO_POSITION || (s.first == 0 && !(f->flags & 8)) || p - s.first > f->reach) return s.match;
+    s.most = least(258, m->end - p);
+    s.limit = least(f->nice, m->end - p);
+    if (best >= s.most) return s.match;
+    s.steps = best >= f->good ? f->chain / 4 : f->chain;
+    if (best > 2 || !search_short(m, &s)) search_long(m, &s);
+    bool dropped = (s.match.length <= 5 && f->flags & 1) || (s.match.length == 3 && s.match.distance > f->far);
+    if (f->finder == REF_LAZY && dropped) s.match = (struct ref_match){0, 0};
+    return s.match;
 }
 
 static struct ref_match predict_lazy(struct ref_deflate_model *m)
@@ -181,17 +242,16 @@ uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length)
 {
     if (m->f.finder != REF_GREEDY && m->f.finder != REF_LAZY) return 0;
     insert(m, m->at + 1);
-    if (m->at >= m->inserted || m->work == 0) return 0;
-    uint32_t q = m->chain[m->at % 65536];
+    if (m->at >= m->inserted) return 0;
+    const uint32_t *chain = length > 3 ? m->long_chain : m->chain;
+    uint32_t q = chain[m->at % 65536];
     for (int step = 0; step < 4096 && q != REF_NO_POSITION && m->at - q <= 32768; step++) {
-        pay(m, 1);
-        const uint8_t *x = m->x + q, *y = m->x + m->at;
-        if (x[length - 1] == y[length - 1] && memcmp(x, y, length) == 0) {
+        if (!pay(m, 1)) return 0;
+        if (memcmp(m->x + q, m->x + m->at, length) == 0) {
             pay(m, length / 8);
             if (k-- == 0) return (uint32_t)(m->at - q);
         }
-        if (m->work == 0) return 0;
-        q = m->chain[q % 65536];
+        q = chain[q % 65536];
     }
     return 0;
 }

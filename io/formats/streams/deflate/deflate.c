@@ -6,7 +6,7 @@
 
 #include "io/container/section.h"
 
-enum { TRIAL = 32768, LONG_TRIAL = 1 << 20 }; /* plain bytes by which parameters are chosen */
+enum { STRAY = 16 }; /* bytes of a residue by which parameters that seemed right are seen to be wrong later */
 
 static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_tokens *tokens, size_t bytes,
                               struct tsr_error *error)
@@ -41,15 +41,30 @@ static enum tsr_status inflate_block(struct deflate_source *source, struct defla
                                          : expand(plain, &block->tokens, *bytes, error);
 }
 
-/* Inflates all blocks, and notes where empty ones stand before the end. */
+/* Notes that a block begins here. If there are too many, every other one is forgotten. */
+static void put_mark(struct deflate_marks *marks, const struct deflate_source *source, size_t at)
+{
+    if (marks->stride == 0) marks->stride = 1;
+    if (marks->blocks++ % marks->stride > 0) return;
+    if (marks->count == DEFLATE_MARKS) {
+        for (uint32_t i = 0; i < DEFLATE_MARKS / 2; i++) marks->mark[i] = marks->mark[2 * i];
+        marks->count /= 2;
+        marks->stride *= 2;
+    }
+    marks->mark[marks->count++] = (struct deflate_mark){*source, at, marks->tokens};
+}
+
+/* Inflates all blocks, and notes where they begin, and where empty ones stand before the end. */
 static enum tsr_status inflate_all(struct deflate_source *source, struct deflate_block *block, struct tsr_bytes *plain,
-                                   struct deflate_tokens *empty, struct tsr_error *error)
+                                   struct deflate_marks *marks, struct deflate_tokens *empty, struct tsr_error *error)
 {
     const size_t limit = plain->limit < DEFLATE_PLAIN_LIMIT ? plain->limit : DEFLATE_PLAIN_LIMIT;
     do {
         size_t bytes = 0;
         const uint32_t start = (uint32_t)plain->size;
+        put_mark(marks, source, start);
         TSR_TRY(inflate_block(source, block, limit, &bytes, plain, error));
+        marks->tokens += block->tokens.count;
         if (bytes == 0) TSR_TRY(tsr_deflate_push(empty, start, error));
     } while (!block->final);
     while (empty->count > 0 && empty->tokens[empty->count - 1] == plain->size) empty->count--;
@@ -121,17 +136,17 @@ static bool get_parameters(struct tsr_cursor *in, struct deflate_parameters *p, 
     return !in->bad && tsr_deflate_derive(p);
 }
 
-/* Appends the residue of the whole stream. */
+/* Appends the residue of the whole stream, or of its beginning up to where it is seen to stray. */
 static enum tsr_status code_all(struct deflate_coder *c, struct deflate_source source, const struct tsr_bytes *plain,
-                                size_t stop, uint32_t padding, struct tsr_bytes *residue, struct tsr_error *error)
+                                const struct deflate_parameters *parameters, uint32_t padding,
+                                struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct deflate_source begin = source;
-    struct deflate_parameters parameters;
-    TSR_TRY(tsr_deflate_choose(c, &begin, plain, stop, &parameters, error));
-    TSR_TRY(put_parameters(residue, &parameters, padding, error));
+    TSR_TRY(put_parameters(residue, parameters, padding, error));
     c->source = &source;
     c->stop = SIZE_MAX;
-    tsr_deflate_begin(&c->model, &parameters, plain->bytes, plain->size);
+    c->strayed = 0;
+    if (c->seems_exact) c->most_residue = residue->size + STRAY;
+    tsr_deflate_begin(&c->model, parameters, plain->bytes, plain->size);
     tsr_deflate_range_write(&c->range, residue);
     const enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_deflate_range_end(&c->range);
@@ -141,27 +156,47 @@ static enum tsr_status code_all(struct deflate_coder *c, struct deflate_source s
                            : TSR_OK;
 }
 
-static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_source *source, struct tsr_bytes *plain,
-                                   struct deflate_tokens *empty, struct tsr_bytes *residue, struct tsr_error *error)
+/* Codes with the parameters chosen. Those that seemed right may be wrong later: then they are chosen once more there,
+ * and the better ones of the two remain. */
+static enum tsr_status choose_and_code(struct deflate_coder *c, const struct deflate_marks *marks,
+                                       const struct tsr_bytes *plain, uint32_t padding, struct tsr_bytes *residue,
+                                       struct tsr_error *error)
 {
-    const struct deflate_source begin = *source;
+    const struct deflate_source begin = marks->mark[0].source;
+    struct deflate_parameters first, second;
     struct tsr_bytes again = {.limit = residue->limit};
     const size_t before = residue->size;
-    TSR_TRY(inflate_all(source, &c->block, plain, empty, error));
-    const uint32_t padding = (uint32_t)source->bits & ((1u << (source->count & 7)) - 1);
-    c->segments = empty->tokens;
-    c->segment_count = empty->count;
-    TSR_TRY(code_all(c, begin, plain, TRIAL, padding, residue, error));
+    c->most_residue = SIZE_MAX;
+    TSR_TRY(tsr_deflate_choose(c, marks, plain, 0, &first, error));
+    TSR_TRY(code_all(c, begin, plain, &first, padding, residue, error));
+    c->most_residue = SIZE_MAX;
+    if (c->strayed == 0) return TSR_OK;
+    TSR_TRY(tsr_deflate_choose(c, marks, plain, c->strayed, &second, error));
+    c->seems_exact = false;
+    residue->size = before;
+    TSR_TRY(code_all(c, begin, plain, &first, padding, residue, error));
     const size_t size = residue->size - before;
-    if (plain->size <= TRIAL || size < 64 || !c->seems_exact) return TSR_OK;
-    /* Parameters that seemed right may be wrong later. */
     again.limit = size;
-    if (code_all(c, begin, plain, LONG_TRIAL, padding, &again, NULL) == TSR_OK && again.size < size) {
+    if (code_all(c, begin, plain, &second, padding, &again, NULL) == TSR_OK && again.size < size) {
         residue->size = before;
         tsr_bytes_put(residue, again.bytes, again.size, NULL);
     }
     tsr_bytes_free(&again);
     return TSR_OK;
+}
+
+static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_source *source, struct tsr_bytes *plain,
+                                   struct deflate_tokens *empty, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct deflate_marks *const marks = calloc(1, sizeof *marks);
+    if (!marks) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
+    enum tsr_status status = inflate_all(source, &c->block, plain, marks, empty, error);
+    const uint32_t padding = (uint32_t)source->bits & ((1u << (source->count & 7)) - 1);
+    c->segments = empty->tokens;
+    c->segment_count = empty->count;
+    if (status == TSR_OK) status = choose_and_code(c, marks, plain, padding, residue, error);
+    free(marks);
+    return status;
 }
 
 enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,

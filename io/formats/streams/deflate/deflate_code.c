@@ -80,7 +80,9 @@ static enum tsr_status put_piece(struct deflate_coder *c, const uint32_t *tokens
         c->predicted[i] = predicted;
         if (token != predicted) {
             exact = false;
+            const uint64_t work = c->model.work;
             c->hops[i] = token ? tsr_deflate_hop(&c->model, token) : 0;
+            if (c->hops[i] == DEFLATE_NO_HOP) c->model.work = work; /* who reads does not look for it */
         }
         tsr_deflate_advance(&c->model, token);
     }
@@ -377,6 +379,23 @@ static enum tsr_status code_segment(struct deflate_coder *c, uint32_t markers, b
     return TSR_OK;
 }
 
+enum tsr_status tsr_deflate_warm(struct deflate_coder *c, size_t from, size_t to)
+{
+    struct deflate_model *m = &c->model;
+    if (to == 0) return TSR_OK;
+    m->at = m->inserted = (uint32_t)from;
+    m->end = m->size;
+    while (m->at < to) {
+        const uint8_t *stored = NULL;
+        size_t bytes = 0;
+        TSR_TRY(tsr_deflate_block(c->source, &c->block, m->size - m->at, &bytes, &stored, c->error));
+        if (c->block.type == DEFLATE_STORED) tsr_deflate_jump(m, m->at + (uint32_t)bytes);
+        for (size_t i = 0; i < c->block.tokens.count; i++)
+            tsr_deflate_advance(m, c->block.tokens.tokens[i] < 256 ? 0 : c->block.tokens.tokens[i]);
+    }
+    return TSR_OK;
+}
+
 enum tsr_status tsr_deflate_code(struct deflate_coder *c)
 {
     struct deflate_model *m = &c->model;
@@ -386,10 +405,15 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
     c->segment_last = c->stored_last = c->history = 0;
     do {
         bool marker = false;
+        const size_t begin = m->at;
         if (m->at == m->end && m->at < m->size) TSR_TRY(code_segment(c, markers, &marker));
         markers = marker ? markers + 1 : 0;
         TSR_TRY(reads_stream(c) ? put_block(c, marker) : get_block(c, marker));
         if (c->range.failed) return damaged(c);
+        if (c->range.out && c->range.out->size > c->most_residue) {
+            c->strayed = begin + 1;
+            return TSR_OK;
+        }
     } while (m->at < c->stop && !c->block.final);
     return m->at < m->size && m->at < c->stop ? damaged(c) : TSR_OK;
 }

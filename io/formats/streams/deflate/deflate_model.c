@@ -43,34 +43,56 @@ void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters 
 {
     m->p = *parameters;
     m->plain = plain ? plain : (const uint8_t *)""; /* no bytes may stand nowhere */
+    m->origin += m->size + 1;
     m->size = (uint32_t)size;
     m->at = m->end = m->inserted = m->base = m->carried = 0;
     m->work = (uint64_t)DEFLATE_WORK * (size + 4096);
     m->hash_shift = (m->p.hash_bits + 2u) / 3;
     m->hash_mask = (1u << m->p.hash_bits) - 1;
-    memset(m->head, 0, sizeof m->head);
-    memset(m->chain, 0, sizeof m->chain);
+    if (m->origin > UINT32_MAX - m->size - 1) {
+        memset(m->head, 0, sizeof m->head);
+        memset(m->long_head, 0, sizeof m->long_head);
+        m->origin = 0;
+    }
+    m->floor = m->origin;
 }
 
 void tsr_deflate_segment(struct deflate_model *m, uint32_t end)
 {
     if (m->at > 0 && (m->p.flags & DEFLATE_FORGETS)) {
-        memset(m->head, 0, sizeof m->head);
+        m->floor = m->origin + m->at;
         m->inserted = m->at;
     }
     m->end = end;
 }
 
+static uint32_t four(const uint8_t *bytes)
+{
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+/* Puts a position into a head. Returns how far the one before is; 0: there is none within reach. */
+static uint32_t link(const struct deflate_model *m, uint32_t *head, uint32_t position)
+{
+    const uint32_t now = m->origin + position + 1, before = *head;
+    *head = now;
+    return before > m->floor && now - before <= DEFLATE_WINDOW ? now - before : 0;
+}
+
 static void insert(struct deflate_model *m, uint32_t before)
 {
-    const uint8_t *plain = m->plain;
+    const uint8_t *const plain = m->plain;
     const uint32_t shift = m->hash_shift, mask = m->hash_mask;
     if (m->end < DEFLATE_LEAST) return;
     if (before > m->end - 2) before = m->end - 2;
     for (uint32_t i = m->inserted; i < before; i++) {
         const uint32_t hash = ((uint32_t)plain[i] << 2 * shift ^ (uint32_t)plain[i + 1] << shift ^ plain[i + 2]) & mask;
-        m->chain[i % DEFLATE_RING] = m->head[hash];
-        m->head[hash] = i + 1;
+        const uint32_t step = link(m, &m->head[hash], i);
+        m->chain[i % DEFLATE_RING] = (uint16_t)step;
+        m->rank[i % DEFLATE_RING] = (uint16_t)(m->rank[(i - step) % DEFLATE_RING] + 1);
+        if (i + DEFLATE_LONG > m->size) continue;
+        const uint32_t long_hash = four(plain + i) * 0x9e3779b1u >> 16;
+        m->long_chain[i % DEFLATE_RING] = (uint16_t)link(m, &m->long_head[long_hash], i);
     }
     if (before > m->inserted) m->inserted = before;
 }
@@ -82,53 +104,98 @@ static uint32_t common(const uint8_t *a, const uint8_t *b, uint32_t most)
         uint64_t x, y;
         memcpy(&x, a + n, 8);
         memcpy(&y, b + n, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        if (x != y) return n + (uint32_t)__builtin_ctzll(x ^ y) / 8;
+#else
         if (x != y) break;
+#endif
         n += 8;
     }
     while (n < most && a[n] == b[n]) n++;
     return n;
 }
 
-/* The longest match at p of more than best bytes, from the candidate on. 0: none. */
-static uint32_t longest(struct deflate_model *m, uint32_t p, uint32_t candidate, uint32_t best)
+/* Takes work down; false if there is none. */
+static bool spend(struct deflate_model *m, uint32_t cost)
 {
-    const uint8_t *plain = m->plain, *here = plain + p;
-    const uint32_t room = m->end - p, most = room < DEFLATE_MOST ? room : DEFLATE_MOST;
-    const uint32_t nice = m->p.nice < room ? m->p.nice : room;
-    const uint32_t least = p >= m->p.reach ? p - m->p.reach + 2 : m->p.flags & DEFLATE_FROM_FIRST ? 1 : 2;
-    uint32_t chain = best >= m->p.good ? m->p.chain >> 2 : m->p.chain, found = 0;
-    uint64_t work = m->work;
-    if (best >= most) return 0;
-    do {
-        const uint8_t *there = plain + candidate - 1;
-        work -= work > 0;
-        if (there[best] == here[best] && there[best - 1] == here[best - 1]) {
-            const uint32_t length = common(there, here, most);
-            work -= work < length / 8 ? work : length / 8;
-            if (length > best) {
-                best = length;
-                found = deflate_match(length, p + 1 - candidate);
-                if (length >= nice || length == most) break;
-            }
-        }
-        candidate = m->chain[(candidate - 1) % DEFLATE_RING];
-    } while (candidate >= least && chain-- > 1 && work > 0);
-    m->work = work;
-    return found;
+    const bool some = m->work > 0;
+    m->work -= m->work < cost ? m->work : cost;
+    return some;
+}
+
+/* What a search looks for. */
+struct quest {
+    uint32_t p, best;
+    uint32_t first, lowest; /* the nearest candidate; how far back the others may stand */
+    uint32_t most, nice, steps;
+    uint32_t found; /* a match, or 0 */
+};
+
+/* Compares a candidate. Returns whether the search ends with it. */
+static bool compare(struct deflate_model *m, struct quest *q, uint32_t candidate)
+{
+    const uint32_t length = common(m->plain + candidate, m->plain + q->p, q->most);
+    spend(m, length / 8);
+    if (length <= q->best) return false;
+    const uint32_t nearer = (uint16_t)(m->rank[q->p % DEFLATE_RING] - m->rank[candidate % DEFLATE_RING] - 1);
+    if (nearer > 0 && nearer >= q->steps) return true;
+    q->best = length;
+    q->found = deflate_match(length, q->p - candidate);
+    return length >= q->nice || length == q->most;
+}
+
+/* The nearest match of three bytes. Returns whether the search ends there. */
+static bool seek_short(struct deflate_model *m, struct quest *q)
+{
+    const uint8_t *const here = m->plain + q->p;
+    uint32_t candidate = q->first;
+    for (uint32_t visited = 1;; visited++) {
+        const uint8_t *const there = m->plain + candidate;
+        if (!spend(m, 1)) return true;
+        if (there[2] == here[2] && there[1] == here[1] && there[0] == here[0]) return compare(m, q, candidate);
+        const uint32_t step = m->chain[candidate % DEFLATE_RING];
+        if (step == 0 || candidate < q->lowest + step || visited >= q->steps) return true;
+        candidate -= step;
+    }
+}
+
+/* Longer ones, which share four bytes. */
+static void seek_long(struct deflate_model *m, struct quest *q)
+{
+    const uint8_t *const here = m->plain + q->p;
+    uint32_t end = four(here + q->best - 3), candidate = q->p;
+    for (uint32_t visited = 0; visited == 0 || visited < q->steps; visited++) {
+        const uint32_t step = m->long_chain[candidate % DEFLATE_RING];
+        if (step == 0 || candidate < step) return;
+        candidate -= step;
+        if ((candidate < q->lowest && candidate != q->first) || !spend(m, 1)) return;
+        if (four(m->plain + candidate + q->best - 3) != end) continue;
+        if (compare(m, q, candidate)) return;
+        end = four(here + q->best - 3);
+    }
 }
 
 /* The match at p of more than best bytes; 0: none. */
 static uint32_t search(struct deflate_model *m, uint32_t p, uint32_t best)
 {
     insert(m, p + 1);
-    if (m->end - p < DEFLATE_LEAST || p >= m->inserted) return 0;
-    const uint32_t candidate = m->chain[p % DEFLATE_RING], first = m->p.flags & DEFLATE_FROM_FIRST ? 1 : 2;
-    if (candidate < first || p + 1 - candidate > m->p.reach) return 0;
-    const uint32_t found = longest(m, p, candidate, best), length = deflate_length(found);
+    const uint32_t room = m->end - p, step = m->chain[p % DEFLATE_RING], reach = m->p.reach;
+    if (room < DEFLATE_LEAST || p >= m->inserted || step == 0 || step > reach) return 0;
+    const uint32_t lowest = m->p.flags & DEFLATE_FROM_FIRST ? 0 : 1;
+    struct quest q = {.p = p,
+                      .best = best,
+                      .first = p - step,
+                      .lowest = p >= reach && p - reach + 1 > lowest ? p - reach + 1 : lowest,
+                      .most = room < DEFLATE_MOST ? room : DEFLATE_MOST,
+                      .nice = m->p.nice < room ? m->p.nice : room,
+                      .steps = best >= m->p.good ? m->p.chain >> 2 : m->p.chain};
+    if (q.first < lowest || best >= q.most) return 0;
+    if (best > 2 || !seek_short(m, &q)) seek_long(m, &q);
+    const uint32_t length = deflate_length(q.found);
     if (m->p.finder == DEFLATE_LAZY && length <= 5 &&
-        ((m->p.flags & DEFLATE_FILTERED) || (length == 3 && (found & 65535) > m->p.far)))
+        ((m->p.flags & DEFLATE_FILTERED) || (length == 3 && (q.found & 65535) > m->p.far)))
         return 0;
-    return found;
+    return q.found;
 }
 
 static uint32_t run(const struct deflate_model *m)
@@ -182,21 +249,20 @@ void tsr_deflate_jump(struct deflate_model *m, uint32_t at)
 static uint32_t walk(struct deflate_model *m, uint32_t length, uint32_t distance, uint32_t hop)
 {
     const uint32_t none = distance ? DEFLATE_NO_HOP : 0, p = m->at;
+    const uint16_t *const chain = length < DEFLATE_LONG ? m->chain : m->long_chain;
     if (m->p.finder != DEFLATE_GREEDY && m->p.finder != DEFLATE_LAZY) return none;
     insert(m, p + 1);
-    if (p >= m->inserted || m->work == 0) return none;
-    uint32_t candidate = m->chain[p % DEFLATE_RING], hops = 0;
-    for (uint32_t step = 0; candidate > 0 && p + 1 - candidate <= DEFLATE_WINDOW && step < HOP_STEPS; step++) {
-        const uint8_t *there = m->plain + candidate - 1, *here = m->plain + p;
-        m->work -= m->work > 0;
-        if (there[length - 1] == here[length - 1] && common(there, here, length) == length) {
-            m->work -= m->work < length / 8 ? m->work : length / 8;
-            if (distance == p + 1 - candidate) return hops;
-            if (distance == 0 && hops == hop) return p + 1 - candidate;
-            hops++;
-        }
-        if (m->work == 0) return none;
-        candidate = m->chain[(candidate - 1) % DEFLATE_RING];
+    if (p >= m->inserted || length > m->end - p) return none;
+    uint32_t candidate = p, hops = 0;
+    for (uint32_t taken = 0; taken < HOP_STEPS; taken++) {
+        const uint32_t step = chain[candidate % DEFLATE_RING];
+        if (step == 0 || candidate < step || p - (candidate - step) > DEFLATE_WINDOW || !spend(m, 1)) return none;
+        candidate -= step;
+        const uint8_t *const there = m->plain + candidate, *const here = m->plain + p;
+        if (there[length - 1] != here[length - 1] || common(there, here, length) != length) continue;
+        spend(m, length / 8);
+        if (distance ? distance == p - candidate : hops == hop) return distance ? hops : p - candidate;
+        hops++;
     }
     return none;
 }

@@ -7,6 +7,7 @@
 
 enum {
     DEFLATE_LEAST = 3,  /* bytes of a match */
+    DEFLATE_LONG = 4,   /* bytes of a match that the long chain finds */
     DEFLATE_MOST = 258, /* bytes of a match */
     DEFLATE_WINDOW = 32768,
     DEFLATE_LITERALS = 286,
@@ -125,7 +126,12 @@ struct deflate_model {
     uint32_t carried;  /* the match at `at`, found while its predecessor was looked at; 0: none */
     uint64_t work;     /* that is left */
     uint32_t hash_shift, hash_mask;
-    uint32_t head[1 << 16], chain[DEFLATE_RING]; /* positions + 1 */
+    /* Heads hold origin + position + 1. What is not above the floor is no position: of another run, or forgotten. */
+    uint32_t origin, floor;
+    uint32_t head[1 << 16], long_head[1 << 16];
+    /* How far the position before is in the chain of three bytes and in that of four, 0: none; and the place in the
+     * chain of three. */
+    uint16_t chain[DEFLATE_RING], long_chain[DEFLATE_RING], rank[DEFLATE_RING];
 };
 void tsr_deflate_begin(struct deflate_model *model, const struct deflate_parameters *parameters, const uint8_t *plain,
                        size_t size);
@@ -196,6 +202,18 @@ struct deflate_chances {
 };
 void tsr_deflate_chances(struct deflate_chances *chances);
 
+/* Where blocks begin: all of them, or some, evenly. */
+enum { DEFLATE_MARKS = 64 };
+struct deflate_mark {
+    struct deflate_source source;
+    size_t at, tokens; /* bytes and tokens before it */
+};
+struct deflate_marks {
+    struct deflate_mark mark[DEFLATE_MARKS];
+    uint32_t count, blocks, stride;
+    size_t tokens; /* of all blocks */
+};
+
 /* Codes the blocks. In writing the residue, the blocks come from source; in reading it, they go to sink. */
 struct deflate_coder {
     struct deflate_range range;
@@ -209,17 +227,21 @@ struct deflate_coder {
     uint32_t segment_last;
     uint32_t stored_last;
     uint32_t history;
-    size_t stop;      /* ends where this position is reached; SIZE_MAX: goes on to the end */
-    size_t piece;     /* tokens */
-    bool seems_exact; /* the parameters chosen repeated what they were chosen by */
+    size_t stop;                  /* ends where this position is reached; SIZE_MAX: goes on to the end */
+    size_t piece;                 /* tokens */
+    bool seems_exact;             /* the parameters chosen repeated what they were chosen by */
+    size_t most_residue, strayed; /* coding ends where the residue has more bytes, and notes where that was */
     struct tsr_error *error;
     uint32_t predicted[DEFLATE_PIECE], hops[DEFLATE_PIECE];
 };
 enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
 
-/* Chooses parameters by the bytes before stop. The coder is used for that. */
-enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_source *begin,
-                                   const struct tsr_bytes *plain, size_t stop, struct deflate_parameters *chosen,
+/* The model takes the blocks from one position to another as they are, before it predicts any. */
+enum tsr_status tsr_deflate_warm(struct deflate_coder *coder, size_t from, size_t to);
+
+/* Chooses parameters by tokens at a place; 0: at the first that tell something. The coder is used for that. */
+enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_marks *marks,
+                                   const struct tsr_bytes *plain, size_t place, struct deflate_parameters *chosen,
                                    struct tsr_error *error);
 
 #endif
