@@ -192,7 +192,6 @@ int run_tasks(const struct options *options, const struct task_work *work);
  * from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
-double wall_seconds(void);
 
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
 void say_interrupted(int signal_number);
@@ -277,6 +276,8 @@ void talk_on_stderr(void);
 __attribute__((format(printf, 1, 2)))
 #endif
 void talk(const char *format, ...);
+
+double wall_seconds(void); /* talk.c, too */
 
 const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
 enum { HASH_TEXT = 33 };

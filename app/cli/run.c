@@ -42,13 +42,6 @@ struct running {
 /* For the thread that waits for signals. */
 static struct running *the_run;
 
-double wall_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* ---- Signals ---------------------------------------------------------------------------------------------- */
 
 void say_interrupted(int signal_number)

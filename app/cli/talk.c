@@ -1,7 +1,8 @@
-/* Words for people: names that a terminal can show, and the stream that they go to. */
+/* Words for people: names that a terminal can show, and the stream that they go to. And the time. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli.h"
 
@@ -51,4 +52,11 @@ void write_hash(const uint8_t hash[16], char text[HASH_TEXT])
 const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
+}
+
+double wall_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
