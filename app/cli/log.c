@@ -67,6 +67,7 @@ static void write_line(char *line, size_t length)
     if (written > 0 || is_torn) atomic_store(&logged.is_torn, true);
 }
 
+#if defined(__GLIBC__)
 /* Room for one more byte of the line. A line that is too long, or for which there is no memory, goes on in another. */
 static void make_room(struct said *said)
 {
@@ -102,7 +103,6 @@ static void note(struct said *said, const char *bytes, size_t count)
     }
 }
 
-#if defined(__GLIBC__)
 /* What stdio gives to a stream: to where the stream leads, and to the log also where that fails. */
 static ssize_t write_both(void *cookie, const char *bytes, size_t count)
 {

@@ -92,7 +92,10 @@ int main(int argc, char **argv)
     }
     keep_memory(&options);
     const enum tsr_status begun = begin_log(&options);
-    if (begun != TSR_OK) return leave((int)begun);
+    if (begun != TSR_OK) {
+        free_options(&options);
+        return leave((int)begun);
+    }
     if (options.output && strcmp(options.output, "-") == 0) talk_on_stderr();
     int result = run[options.verb](&options);
     free_options(&options);

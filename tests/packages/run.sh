@@ -35,8 +35,8 @@ if [ ! -f "$base" ]; then
         sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera1$' | sort -u)
     # shellcheck disable=SC2086,SC2016 # words; the shell of the hook expands it
     mmdebstrap --variant=minbase --skip=cleanup/apt --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$(echo $depends) gcc libc6-dev pkg-config" \
-        bookworm "$base.part" >"$work/mmdebstrap.log" 2>&1 || { rm -f "$base.part"; tail -3 "$work/mmdebstrap.log"; skip "a clean root cannot be had"; }
-    mv "$base.part" "$base"
+        bookworm "$base.part.tar" >"$work/mmdebstrap.log" 2>&1 || { rm -f "$base.part.tar"; tail -3 "$work/mmdebstrap.log"; skip "a clean root cannot be had"; }
+    mv "$base.part.tar" "$base"
 fi
 root=$work/root
 # Mounts of the root's own end with it.

@@ -25,6 +25,7 @@ done
 
 # A program, by pkg-config; and with the static library.
 apt install --no-install-recommends ./libtessera-dev_*.deb gcc libc6-dev pkg-config
+[ "$(zcat /usr/share/man/man3/tsr_open.3.gz)" = ".so man3/libtessera.3" ] || fail "no page of tsr_open"
 # shellcheck disable=SC2046 # words
 gcc -std=c11 -Wall -Werror example.c -o example $(pkg-config --cflags --libs tessera)
 ./example scans/"$(ls scans | head -1)" 2>/dev/null || ./example "$(find scans -name '*.pgm' | head -1)"
