@@ -604,6 +604,9 @@ struct tsr_info {
     int64_t max_error;                           /* of lossy files, else negative */
     double psnr_db;
     const char *damage; /* a part that is damaged but stands elsewhere too; NULL: none noticed */
+    bool has_origin;    /* a file of a series that says when its original was modified, and who may read and write it */
+    int64_t modified_s; /* since 1970 */
+    uint32_t modified_ns, permissions; /* permissions: 0 .. 0777 */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -653,8 +656,8 @@ TSR_API void tsr_metadata_free(struct tsr_metadata *metadata);
  *   TSR_LISTING_TEXT  lines as DCMTK's dcmdump prints them, long values cut short; the pixel data has a line with its
  *                     length, and no value
  *   TSR_LISTING_JSON  the data set without its pixel data in one line of the DICOM JSON model (PS3.18, F.2)
- * No pixels are read or decoded, nor is what follows them. text->bytes has a zero after its text->count bytes. Errors: as
- * tsr_read_header; TSR_ERROR_USAGE also where the member is not DICOM. */
+ * No pixels are read or decoded, nor is what follows them. text->bytes has a zero after its text->count bytes. Errors:
+ * as tsr_read_header; TSR_ERROR_USAGE also where the member is not DICOM. */
 enum tsr_listing { TSR_LISTING_TEXT = 0, TSR_LISTING_JSON = 1 };
 TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
                                         struct tsr_buffer *text, struct tsr_error *error);

@@ -15,6 +15,7 @@ enum verb {
     VERB_TEST,
     VERB_VERIFY,
     VERB_INFO,
+    VERB_MOUNT,
     VERB_COMPARE,
     VERB_SUMMARY,
     VERB_COUNT
@@ -56,6 +57,8 @@ struct options {
     uint64_t seed;          /* compare: of the sample */
     bool identify;          /* reports name files */
     bool dicom;             /* info: the header of DICOM */
+    bool foreground;        /* mount: serve in this process */
+    uint64_t cache;         /* mount: bytes of decoded files in memory, 0: the default */
     char **words;           /* the command line after its verb, as it was typed */
     int word_count;
     int verbosity; /* -1 quiet, 0, 1 verbose */
@@ -299,6 +302,7 @@ int export_verb(const struct options *options);
 int test_verb(const struct options *options);
 int verify_verb(const struct options *options);
 int info_verb(const struct options *options);
+int mount_verb(const struct options *options);
 int compare_verb(const struct options *options);
 int summary_verb(const struct options *options);
 

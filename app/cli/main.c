@@ -76,8 +76,8 @@ int main(int argc, char **argv)
         [VERB_COMPRESS] = compress_verb, [VERB_DECOMPRESS] = decompress_verb,
         [VERB_EXPORT] = export_verb,     [VERB_CAT] = cat_verb,
         [VERB_TEST] = test_verb,         [VERB_VERIFY] = verify_verb,
-        [VERB_INFO] = info_verb,         [VERB_COMPARE] = compare_verb,
-        [VERB_SUMMARY] = summary_verb,
+        [VERB_INFO] = info_verb,         [VERB_MOUNT] = mount_verb,
+        [VERB_COMPARE] = compare_verb,   [VERB_SUMMARY] = summary_verb,
     };
     struct options options;
     bool finished;

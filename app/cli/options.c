@@ -21,6 +21,8 @@ static const struct verb_row verbs[VERB_COUNT] = {
     [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
     [VERB_VERIFY] = {"verify", "ORIGINALS ARCHIVE", "compare every restored byte with the originals; write nothing"},
     [VERB_INFO] = {"info", "IN.tsr[::NAME]...", "say what is inside, without decoding"},
+    [VERB_MOUNT] = {"mount", "ARCHIVE DIR",
+                    "show the originals of a .tsr, or of a folder of them, as files in DIR, until fusermount3 -u DIR"},
     [VERB_COMPARE] = {"compare", "IN...",
                       "compare with PNG, JPEG, JPEG-LS, JPEG 2000, HTJ2K, JPEG XL, WebP and DICOM's codecs"},
     [VERB_SUMMARY] = {"summary", "RUN.json...", "join the --json lines of several runs to one report"},
@@ -34,12 +36,13 @@ enum {
     ON_TEST = 1 << VERB_TEST,
     ON_VERIFY = 1 << VERB_VERIFY,
     ON_INFO = 1 << VERB_INFO,
+    ON_MOUNT = 1 << VERB_MOUNT,
     ON_COMPARE = 1 << VERB_COMPARE,
     ON_SUMMARY = 1 << VERB_SUMMARY,
     ON_WORK = ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT | ON_TEST | ON_VERIFY,
     ON_FILES = ON_WORK | ON_INFO | ON_COMPARE,
     ON_ALL = (1 << VERB_COUNT) - 1,
-    ON_TALKERS = ON_ALL & ~ON_CAT
+    ON_TALKERS = ON_ALL & ~(ON_CAT | ON_MOUNT)
 };
 
 /* Long options without a letter have codes after the characters. */
@@ -79,7 +82,8 @@ enum {
     LONG_CSV,
     LONG_SEED,
     LONG_IDENTIFY,
-    LONG_DICOM
+    LONG_DICOM,
+    LONG_CACHE
 };
 
 static const struct option_row table[] = {
@@ -122,6 +126,8 @@ static const struct option_row table[] = {
      "of series, only the files of this name"},
     {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT, "overwrite outputs that exist"},
     {'f', "force", NULL, ON_TEST | ON_VERIFY | ON_COMPARE, "overwrite a report's file that is no report of tessera"},
+    {'f', "foreground", NULL, ON_MOUNT, "serve in this process, and log on stderr; ctrl-c unmounts"},
+    {LONG_CACHE, "cache", "BYTES", ON_MOUNT, "most memory of files that are decoded (500M, 4G); default: 256M"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
     {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the effort's"},
@@ -141,8 +147,8 @@ static const struct option_row table[] = {
     {LONG_GPU, "gpu", "N,N,...", ON_WORK, "these GPUs and no others, counted from 0; default: all that can be used"},
     {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_WORK,
      "most memory of each GPU (500M, 4G); default: half of what is free"},
-    {'T', "threads", "N", ON_WORK | ON_CAT | ON_COMPARE, "threads; default: all that this process may use"},
-    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_CAT | ON_COMPARE,
+    {'T', "threads", "N", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE, "threads; default: all that this process may use"},
+    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE,
      "most memory (500M, 4G); default: a quarter of the machine's or its cgroup's"},
     {LONG_PROGRESS, "progress", "auto|none|json", ON_WORK | ON_COMPARE,
      "progress on stderr; auto: a line on a terminal, else one every 30 s"},
@@ -522,7 +528,7 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case LONG_PROGRESS:
         return parse_progress(optarg, o);
     case 'f':
-        o->force = true;
+        *(o->verb == VERB_MOUNT ? &o->foreground : &o->force) = true;
         return TSR_OK;
     case 'q':
         o->verbosity = -1;
@@ -574,6 +580,8 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case LONG_SERIES:
         o->series = optarg;
         return TSR_OK;
+    case LONG_CACHE:
+        return parse_bytes(optarg, &o->cache) ? TSR_OK : usage("--cache wants bytes, as 500M or 4G, not '%s'", optarg);
     case LONG_DICOM:
         o->dicom = true;
         return TSR_OK;

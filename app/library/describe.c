@@ -41,6 +41,10 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
         info->psnr_db = tsr_psnr_db(image, samples, proof.squared_error);
     }
     info->damage = tsr_container_damage(reader);
+    info->has_origin = header->origin.has_time && header->origin.has_permissions;
+    info->modified_s = header->origin.seconds;
+    info->modified_ns = header->origin.nanoseconds;
+    info->permissions = header->origin.permissions;
     return TSR_OK;
 }
 

@@ -19,7 +19,7 @@ for way in --help -h help; do
     run 0 "$TESSERA" $way
     says_as help.txt
 done
-for verb in compress decompress cat export test verify info compare summary; do
+for verb in compress decompress cat export test verify info mount compare summary; do
     run 0 "$TESSERA" $verb --help
     says_as "help_$verb.txt"
     run 0 "$TESSERA" $verb -h no_such_file

@@ -150,7 +150,7 @@ static bool is_loop(const struct ancestor *here)
 /* A folder with nothing in it: its output is made, too. */
 static void take_empty_folder(struct walk *walk, const char *path, const char *prefix, const char *folder)
 {
-    if (walk->options->takes_tsr) { /* verify: whether the archive has it, too */
+    if (walk->options->takes_tsr || walk->options->verb == VERB_MOUNT) { /* the archive's, to be compared or shown */
         add_empty_folder(walk, prefix);
         return;
     }

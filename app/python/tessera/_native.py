@@ -195,6 +195,10 @@ class tsr_info(Structure):
         ("max_error", c_int64),
         ("psnr_db", c_double),
         ("damage", c_char_p),
+        ("has_origin", c_bool),
+        ("modified_s", c_int64),
+        ("modified_ns", c_uint32),
+        ("permissions", c_uint32),
     ]
 
 

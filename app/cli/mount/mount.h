@@ -1,0 +1,80 @@
+/* What the files of this folder share. The verb lists the .tsr files of an archive, makes a tree of their originals'
+ * names, and serves the tree through FUSE; contents are decoded when they are read. */
+#ifndef TSR_APP_CLI_MOUNT_MOUNT_H
+#define TSR_APP_CLI_MOUNT_MOUNT_H
+
+#include "app/cli/cli.h"
+
+/* Bytes of decoded files that are kept, unless --cache says otherwise. */
+#define DEFAULT_CACHE ((uint64_t)256000000)
+
+/* mount.c: a line for what cannot be shown: on stderr in the foreground, else in the system's log. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void mount_log(const char *format, ...);
+
+/* ---- tree.c ------------------------------------------------------------------------------------------------- */
+
+#define NO_FILE UINT32_MAX
+
+/* A file or a folder. Those of one folder stand one after the other, by name. */
+struct node {
+    const char *name; /* its first length bytes, in a path of the tree */
+    size_t length;
+    uint32_t file; /* its number among the contents; NO_FILE: it is a folder */
+    uint32_t parent, first, count;
+};
+
+struct tree {
+    struct node *nodes; /* the first one is the root, its own parent */
+    uint32_t count;
+    size_t capacity;
+    struct tree_place {
+        char *path;
+        const struct task *task; /* NULL: an empty folder */
+    } * places;
+    size_t place_count;
+    const struct task **files;
+    uint32_t file_count;
+};
+
+/* Of the tasks of an archive, a path without a slash at its end. A name that two of them have is the first one's.
+ * False: no memory. The list must stay. */
+bool tree_make(const char *archive, const struct task_list *list, struct tree *tree);
+void tree_free(struct tree *tree);
+
+/* A name in a folder; NULL: it is not there. */
+const struct node *tree_find(const struct tree *tree, const struct node *folder, const char *name);
+
+/* ---- contents.c --------------------------------------------------------------------------------------------- */
+
+struct contents;
+
+/* NULL: no memory. What is decoded takes up to cache_bytes. */
+struct contents *contents_create(const struct tree *tree, struct tsr_engine *engine, uint64_t cache_bytes);
+void contents_destroy(struct contents *contents);
+
+/* Any thread may call these. Each returns 0 or an errno, and logs why.
+ *   stat     size, time and permissions, without decoding if the original comes back. Of a file that cannot be read the
+ *            size is 0.
+ *   open     after it the file stays decoded, once it is, until close
+ *   decoded  all of an open file, whose bytes are there until it is closed */
+struct decoded_file {
+    const uint8_t *bytes; /* NULL: they are in the file of the descriptor */
+    int descriptor;
+    uint64_t size;
+};
+void contents_stat(struct contents *contents, uint32_t file, struct stat *status);
+int contents_open(struct contents *contents, uint32_t file);
+void contents_close(struct contents *contents, uint32_t file);
+int contents_decoded(struct contents *contents, uint32_t file, struct decoded_file *decoded);
+
+/* ---- serve.c ------------------------------------------------------------------------------------------------ */
+
+/* Mounts the tree, calls ready, and serves until the folder is unmounted or a signal comes. Errors: TSR_ERROR_USAGE (it
+ * cannot be mounted), TSR_ERROR_LIMIT. */
+enum tsr_status serve_tree(const struct tree *tree, struct contents *contents, const char *archive, const char *folder,
+                           void (*ready)(void *context), void *context, struct tsr_error *error);
+
+#endif
