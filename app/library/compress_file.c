@@ -76,26 +76,41 @@ static enum tsr_status check_size(const struct tsr_wanted *wanted, struct tsr_in
                     tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
 }
 
-/* What the file takes stored as it is or, a PNG, packed. The other source of it is known, and what it took. */
-static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
-                                        uint64_t *bytes, struct tsr_source **instead, struct tsr_error *error)
+/* Opens a file to be stored as it is or packed, and measures that. */
+static enum tsr_status measure_source(struct tsr_engine *engine, struct tsr_input *input,
+                                      const struct tsr_source_options *options, struct tsr_source **source,
+                                      uint64_t *bytes, struct tsr_error *error)
 {
-    const bool is_png = coded->header.restore == TSR_RESTORE_PNG && coded->header.exact;
-    const struct tsr_source_options options = {.verbatim = true,
-                                               .reason = tsr_smaller_verbatim,
-                                               .packs = true,
-                                               .opened = is_png ? coded : NULL,
-                                               .coded = size};
-    struct tsr_input *const input = coded->input;
-    struct tsr_source *source = NULL;
     struct tsr_proof proof;
     struct tsr_encoded encoded = {0};
     struct tsr_output *output = tsr_output_to_null();
     enum tsr_status status = output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
-    if (status == TSR_OK) status = tsr_source_open(input, &options, &source, error);
-    if (status == TSR_OK) status = tsr_encode(engine, source, output, &proof, &encoded, error);
+    if (status == TSR_OK) status = tsr_source_open(input, options, source, error);
+    if (status == TSR_OK) status = tsr_encode(engine, *source, output, &proof, &encoded, error);
     *bytes = output ? tsr_output_size(output) : 0;
     tsr_output_close(output);
+    return status;
+}
+
+/* What the file takes stored as it is or, a PNG, packed. The other source of it is known, and what it took. *instead:
+ * the source that takes less, if there is one. */
+static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
+                                        uint64_t *bytes, struct tsr_source **instead, struct tsr_error *error)
+{
+    const bool is_png = coded->header.restore == TSR_RESTORE_PNG && coded->header.exact;
+    struct tsr_source_options options = {.verbatim = true,
+                                         .reason = tsr_smaller_verbatim,
+                                         .packs = true,
+                                         .opened = is_png ? coded : NULL,
+                                         .coded = size};
+    struct tsr_source *source = NULL;
+    enum tsr_status status = measure_source(engine, coded->input, &options, &source, bytes, error);
+    if (status == TSR_OK && source->header.restore == TSR_RESTORE_PACKED && *bytes > tsr_input_size(coded->input)) {
+        tsr_source_close(source);
+        source = NULL;
+        options.packs = false;
+        status = measure_source(engine, coded->input, &options, &source, bytes, error);
+    }
     if (status == TSR_OK && *bytes < size)
         *instead = source;
     else
