@@ -76,35 +76,61 @@ static enum tsr_status check_size(const struct tsr_wanted *wanted, struct tsr_in
                     tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
 }
 
-/* What the file takes stored as it is or, a PNG, packed. */
-static enum tsr_status measure_verbatim(struct tsr_engine *engine, struct tsr_input *input, uint64_t *bytes,
-                                        struct tsr_error *error)
+/* Opens a file to be stored as it is or packed, and measures that. */
+static enum tsr_status measure_source(struct tsr_engine *engine, struct tsr_input *input,
+                                      const struct tsr_source_options *options, struct tsr_source **source,
+                                      uint64_t *bytes, struct tsr_error *error)
 {
-    const struct tsr_source_options options = {.verbatim = true, .reason = tsr_smaller_verbatim, .packs = true};
-    struct tsr_source *source = NULL;
     struct tsr_proof proof;
     struct tsr_encoded encoded = {0};
     struct tsr_output *output = tsr_output_to_null();
     enum tsr_status status = output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
-    if (status == TSR_OK) status = tsr_source_open(input, &options, &source, error);
-    if (status == TSR_OK) status = tsr_encode(engine, source, output, &proof, &encoded, error);
+    if (status == TSR_OK) status = tsr_source_open(input, options, source, error);
+    if (status == TSR_OK) status = tsr_encode(engine, *source, output, &proof, &encoded, error);
     *bytes = output ? tsr_output_size(output) : 0;
-    tsr_source_close(source);
     tsr_output_close(output);
+    return status;
+}
+
+/* What the file takes stored as it is or, a PNG, packed. The other source of it is known, and what it took. *instead:
+ * the source that takes less, if there is one. */
+static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
+                                        uint64_t *bytes, struct tsr_source **instead, struct tsr_error *error)
+{
+    const bool is_png = coded->header.restore == TSR_RESTORE_PNG && coded->header.exact;
+    struct tsr_source_options options = {.verbatim = true,
+                                         .reason = tsr_smaller_verbatim,
+                                         .packs = true,
+                                         .opened = is_png ? coded : NULL,
+                                         .coded = size};
+    struct tsr_source *source = NULL;
+    enum tsr_status status = measure_source(engine, coded->input, &options, &source, bytes, error);
+    if (status == TSR_OK && source->header.restore == TSR_RESTORE_PACKED && *bytes > tsr_input_size(coded->input)) {
+        tsr_source_close(source);
+        source = NULL;
+        options.packs = false;
+        status = measure_source(engine, coded->input, &options, &source, bytes, error);
+    }
+    if (status == TSR_OK && *bytes < size)
+        *instead = source;
+    else
+        tsr_source_close(source);
     return status;
 }
 
 /* TSR_ERROR_CORRUPT, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
  * or, on what is compressed already, to find something to do. */
-static enum tsr_status check_gain(struct tsr_engine *engine, struct tsr_input *input, const struct tsr_header *header,
-                                  uint64_t size, struct tsr_error *error)
+static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
+                                  struct tsr_source **instead, struct tsr_error *error)
 {
-    const uint64_t whole = tsr_input_size(input);
+    const struct tsr_header *const header = &source->header;
+    const uint64_t whole = tsr_input_size(source->input);
     const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
     uint64_t verbatim = 0;
-    if (!tsr_has_frames(header) || size <= (was_native ? whole / 4 * 3 : whole / 16 * 15)) return TSR_OK;
-    TSR_TRY(measure_verbatim(engine, input, &verbatim, error));
+    const uint64_t little = header->restore == TSR_RESTORE_PNG ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
+    if (!tsr_has_frames(header) || size <= little) return TSR_OK;
+    TSR_TRY(measure_verbatim(engine, source, size, &verbatim, instead, error));
     return size <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
 }
 
@@ -121,7 +147,7 @@ static enum tsr_status check_frames(const struct tsr_source *source, uint64_t si
 /* One try; TSR_ERROR_CORRUPT: it must be verbatim. */
 static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                                      const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
-                                     struct tsr_encoded *encoded, struct tsr_error *error)
+                                     struct tsr_encoded *encoded, struct tsr_source **instead, struct tsr_error *error)
 {
     const uint64_t start = tsr_output_size(output);
     encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
@@ -135,8 +161,7 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
         return check_frames(source, tsr_container_payload_bytes(written->writer), error);
     }
     TSR_TRY(tsr_encode(engine, source, output, &written->proof, encoded, error));
-    if (!wanted->raster)
-        TSR_TRY(check_gain(engine, source->input, &source->header, tsr_output_size(output) - start, error));
+    if (!wanted->raster) TSR_TRY(check_gain(engine, source, tsr_output_size(output) - start, instead, error));
     return check_size(wanted, source->input, output, error);
 }
 
@@ -150,14 +175,17 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
                                                 .raster = wanted->raster};
     const struct tsr_output_mark start = tsr_output_mark(output);
     char reason[sizeof report->reason];
+    struct tsr_source *instead = NULL; /* opened already */
     for (;;) {
-        struct tsr_source *source = NULL;
+        struct tsr_source *source = instead;
         struct tsr_encoded encoded = {0};
         const double opening = tsr_seconds();
-        enum tsr_status status = open_coded(engine, input, &source_options, wanted, &source, report, error);
+        enum tsr_status status =
+            instead ? TSR_OK : open_coded(engine, input, &source_options, wanted, &source, report, error);
+        instead = NULL;
         report->read_s += tsr_seconds() - opening;
         if (status == TSR_OK)
-            status = try_container(engine, source, output, wanted, is_member, written, &encoded, error);
+            status = try_container(engine, source, output, wanted, is_member, written, &encoded, &instead, error);
         if (source) written->header = source->header;
         written->raster = encoded.raster;
         report->payload_bytes = encoded.payload_bytes;

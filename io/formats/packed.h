@@ -5,14 +5,22 @@
 
 #include "source.h"
 
-enum tsr_piece_kind { TSR_PIECE_BYTES = 0, TSR_PIECE_JPEG = 1, TSR_PIECE_DEFLATE = 2, TSR_PIECE_KINDS = 3 };
+enum tsr_piece_kind {
+    TSR_PIECE_BYTES,
+    TSR_PIECE_JPEG,
+    TSR_PIECE_DEFLATE,
+    TSR_PIECE_PNG_START,
+    TSR_PIECE_PNG_IDAT,
+    TSR_PIECE_PNG_END,
+    TSR_PIECE_KINDS
+};
 
 /* A piece's kind and sizes, which stand before its content. */
 enum { TSR_PIECE_HEAD_LIMIT = 1 + 2 * 10 };
 struct tsr_piece_head {
     enum tsr_piece_kind kind;
     uint64_t size;    /* of bytes, of a packed JPEG stream, of plain bytes */
-    uint64_t residue; /* of a deflate stream */
+    uint64_t residue; /* of a deflate stream, or of IDAT chunks */
 };
 size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head);
 
@@ -27,11 +35,22 @@ uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks);
 /* All that restoring a file of this many bytes takes. */
 uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored);
 
-/* Opens a source of an input with streams that become smaller and are proven to come back. reason: why the input is not
- * coded as samples. Errors: TSR_ERROR_CORRUPT (there are none: it must be stored verbatim), TSR_ERROR_LIMIT (memory),
- * TSR_ERROR_READ. */
-enum tsr_status tsr_packed_open(struct tsr_input *input, enum tsr_kind kind, const char *reason,
-                                struct tsr_source **source, struct tsr_error *error);
+/* Why an input is packed, and what is known of it. */
+struct tsr_packing {
+    enum tsr_kind kind;
+    const char *reason;              /* why it is not coded as samples */
+    const struct tsr_source *opened; /* its source as a PNG, or NULL */
+    uint64_t most; /* bytes that it takes otherwise, of a PNG: a quick look may tell that packing is no use */
+};
+
+/* Opens a source of an input with streams that become smaller and are proven to come back. What that takes is bounded,
+ * so that no limit of memory changes what is made. Errors: TSR_ERROR_CORRUPT (there are none: it must be stored
+ * verbatim), TSR_ERROR_LIMIT (memory), TSR_ERROR_READ. */
+enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,
+                                struct tsr_error *error);
+
+/* What packing a PNG takes. */
+uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain);
 
 /* Unpacks the pieces of a blob. */
 struct tsr_unpacker;

@@ -4,6 +4,8 @@
 
 #include "packed.h"
 #include "io/container/section.h"
+#include "io/formats/png/png_file.h"
+#include "io/formats/png/png_idat.h"
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
@@ -19,43 +21,57 @@ struct tsr_unpacker {
 
 /* ---- Heads ------------------------------------------------------------------------------------------------- */
 
+static bool has_residue(enum tsr_piece_kind kind)
+{
+    return kind == TSR_PIECE_DEFLATE || kind == TSR_PIECE_PNG_IDAT;
+}
+
 size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head)
 {
     size_t used = 0;
     out[used++] = (uint8_t)head->kind;
     used += tsr_put_varint(out + used, head->size);
-    if (head->kind == TSR_PIECE_DEFLATE) used += tsr_put_varint(out + used, head->residue);
+    if (has_residue(head->kind)) used += tsr_put_varint(out + used, head->residue);
     return used;
+}
+
+static bool is_good_size(const struct tsr_piece_head *head)
+{
+    static const uint64_t most = (uint64_t)1 << 60;
+    return head->kind == TSR_PIECE_PNG_START ? head->size == TSR_PNG_IHDR_BYTES
+           : head->kind == TSR_PIECE_PNG_END
+               ? head->size == 0
+               : head->size < most && head->residue < most && (head->size > 0 || has_residue(head->kind));
 }
 
 enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr_piece_head *head, size_t *used,
                                    struct tsr_error *error)
 {
-    static const uint64_t most = (uint64_t)1 << 60;
     struct tsr_cursor c = {bytes, size, 0, false};
     const uint8_t kind = tsr_get_u8(&c);
     *head = (struct tsr_piece_head){.kind = (enum tsr_piece_kind)kind};
     head->size = tsr_get_varint(&c);
-    if (kind == TSR_PIECE_DEFLATE) head->residue = tsr_get_varint(&c);
+    if (has_residue(head->kind)) head->residue = tsr_get_varint(&c);
     *used = c.bad ? 0 : c.at;
-    if (kind < TSR_PIECE_KINDS && (!c.bad || size < TSR_PIECE_HEAD_LIMIT) &&
-        (c.bad || (head->size < most && head->residue < most && (head->size > 0 || kind == TSR_PIECE_DEFLATE))))
+    if (kind < TSR_PIECE_KINDS && (!c.bad || size < TSR_PIECE_HEAD_LIMIT) && (c.bad || is_good_size(head)))
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the head of a piece of the file is not valid");
 }
 
 uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks)
 {
-    return head->kind == TSR_PIECE_BYTES  ? 0
-           : head->kind == TSR_PIECE_JPEG ? 2 * head->size + 132 * blocks
-                                          : 10 * head->size + 2 * head->residue;
+    return head->kind == TSR_PIECE_JPEG ? 2 * head->size + 132 * blocks
+           : has_residue(head->kind)    ? 2 * head->size + 2 * head->residue
+                                        : 0;
 }
 
-/* Besides the room of a piece: its stream while it grows, what is known of the stream's head, and the coders. */
+/* Besides the room of a piece: its stream while it grows, what is known of the stream's head, and the coders, of which
+ * that of deflate streams holds tokens. */
 uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored)
 {
-    static const uint64_t most = UINT64_MAX / 16, coders = (uint64_t)8 << 20;
-    return room > most || restored > most ? UINT64_MAX / 2 : room + 4 * restored + coders;
+    static const uint64_t most = UINT64_MAX / 16, coders = (uint64_t)5 << 20;
+    return room > most || restored > most ? UINT64_MAX / 2
+                                          : room + 4 * restored + coders + tsr_deflate_memory(room / 2);
 }
 
 /* ---- Content ----------------------------------------------------------------------------------------------- */
@@ -90,13 +106,21 @@ static enum tsr_status write_stream(struct tsr_unpacker *u, struct tsr_error *er
     const uint8_t *const content = u->content.bytes ? u->content.bytes : (const uint8_t *)"";
     u->stream.size = 0;
     u->stream.limit = left < SIZE_MAX / 4 ? (size_t)left : SIZE_MAX / 4;
+    if (u->head.kind == TSR_PIECE_PNG_END) return tsr_output_write(u->output, tsr_png_end, TSR_PNG_END_BYTES, error);
+    if (u->head.kind == TSR_PIECE_PNG_START) {
+        uint8_t start[TSR_PNG_START_BYTES];
+        tsr_png_start_of(content, start);
+        return tsr_output_write(u->output, start, sizeof start, error);
+    }
     if (u->head.kind == TSR_PIECE_JPEG) {
         if (tsr_piece_room(&u->head, tsr_jpeg_blocks(content, u->content.size, u->stream.limit)) > u->room)
             return fail_room(error);
         TSR_TRY(tsr_jpeg_unpack(content, u->content.size, &u->stream, error));
     } else {
-        TSR_TRY(tsr_deflate_write(content, (size_t)u->head.size, content + u->head.size, (size_t)u->head.residue,
-                                  &u->stream, error));
+        const size_t size = (size_t)u->head.size, residue = (size_t)u->head.residue;
+        TSR_TRY(u->head.kind == TSR_PIECE_DEFLATE
+                    ? tsr_deflate_write(content, size, content + size, residue, &u->stream, error)
+                    : tsr_png_write_chunks(content, size, content + size, residue, &u->stream, error));
     }
     return tsr_output_write(u->output, u->stream.bytes, u->stream.size, error);
 }

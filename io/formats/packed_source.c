@@ -10,11 +10,13 @@
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/streams/gzip.h"
 #include "io/formats/png/png_file.h"
+#include "io/formats/png/png_idat.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
 enum {
     LEAST_STREAM = 256, /* bytes of a stream that is looked at: smaller ones do not pay */
-    LEAST_GAIN = 64,    /* bytes that a file becomes smaller by at least */
+    LEAST_PNG = 57,     /* bytes of a PNG */
+    LEAST_GAIN = 64,    /* bytes that a file becomes smaller by at least, but for a PNG */
     MOST_FAILURES = 64, /* streams that cannot be packed: then no more are tried, of a file that has many by design */
     ITEM_HEAD = 8       /* of DICOM */
 };
@@ -23,6 +25,10 @@ enum {
 #define PLAIN_FREE ((uint64_t)64 << 20)
 #define PLAIN_RATIO ((uint64_t)64)
 #define PLAIN_LIMIT ((uint64_t)1 << 30)
+
+/* Larger files, and those that take more memory, are not packed on any machine: else bytes would depend on memory. */
+#define FILE_LIMIT ((uint64_t)1 << 28)
+#define MEMORY_LIMIT ((uint64_t)1 << 30)
 
 struct piece {
     struct tsr_piece_head head;
@@ -35,6 +41,7 @@ struct piece {
 
 struct packed_source {
     struct tsr_source base;
+    const struct tsr_packing *packing; /* while it is opened */
     enum tsr_kind kind;
     const uint8_t *file; /* the whole file, held by the input */
     size_t size, done;   /* bytes of the file, and those that pieces have */
@@ -219,24 +226,22 @@ static enum tsr_status put_members(struct packed_source *s, uint64_t limit, stru
 
 /* ---- PNG --------------------------------------------------------------------------------------------------- */
 
-enum { PNG_HEAD = 8 + 8 + 13, CHUNK_HEAD = 8, CHUNK_TAIL = 4, ZLIB_HEAD = 2, ZLIB_TAIL = 4 };
+enum { PNG_HEAD = 8 + 8 + 13, CHUNK_HEAD = 8, CHUNK_TAIL = 4 };
 
-/* Where the deflate stream of the only IDAT chunk is. A stream that is spread over several is no string of the file. */
-static bool png_stream(const struct packed_source *s, size_t *start, size_t *size)
+/* Where the IDAT chunks stand, which follow each other. */
+static bool png_chunks(const struct packed_source *s, size_t *start, size_t *end)
 {
-    size_t found = 0;
+    *start = *end = 0;
     for (size_t at = 8; s->size - at >= CHUNK_HEAD + CHUNK_TAIL;) {
         const uint32_t length = tsr_png_get_u32(s->file + at);
         if (length > s->size - at - CHUNK_HEAD - CHUNK_TAIL) break;
-        if (memcmp(s->file + at + 4, "IDAT", 4) == 0) {
-            if (found > 0 || length <= ZLIB_HEAD + ZLIB_TAIL) return false;
-            found = at;
-            *start = at + CHUNK_HEAD + ZLIB_HEAD;
-            *size = length - ZLIB_HEAD - ZLIB_TAIL;
-        }
+        const bool is_idat = memcmp(s->file + at + 4, "IDAT", 4) == 0;
+        if (is_idat && *end > 0 && *end != at) return false;
+        if (is_idat && *end == 0) *start = at;
         at += CHUNK_HEAD + (size_t)length + CHUNK_TAIL;
+        if (is_idat) *end = at;
     }
-    return found > 0;
+    return *end > 0;
 }
 
 /* The most plain bytes of a PNG, by its header: all rows and their filters, of interlaced ones in up to seven passes.
@@ -251,16 +256,58 @@ static uint64_t png_plain_limit(const struct packed_source *s)
     return row > PLAIN_LIMIT || rows > PLAIN_LIMIT / 2 / row ? 0 : 2 * row * rows + 64;
 }
 
+/* A piece of the file's bytes from start to end, of which the content is size bytes from content on. */
+static enum tsr_status put_known(struct packed_source *s, enum tsr_piece_kind kind, size_t content, size_t size,
+                                 size_t end, struct tsr_error *error)
+{
+    struct piece *const piece = add_piece(s, error);
+    if (!piece) return TSR_ERROR_LIMIT;
+    piece->head = (struct tsr_piece_head){.kind = kind, .size = size};
+    piece->start = content;
+    s->done = end;
+    finish_piece(s, piece);
+    return TSR_OK;
+}
+
+/* Reads the chunks, makes them again, and compares, unless that was done before. */
+static enum tsr_status read_png(const struct packed_source *s, size_t start, size_t end, struct tsr_bytes *plain,
+                                struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const uint8_t *const chunks = s->file + start;
+    const size_t size = end - start;
+    struct tsr_bytes again = {.limit = size};
+    if (s->packing->opened) return tsr_png_chunks_of(s->packing->opened, plain, residue, error);
+    TSR_TRY(tsr_png_read_chunks(chunks, size, plain, residue, error));
+    enum tsr_status status =
+        tsr_png_write_chunks(plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
+    if (status == TSR_OK && (again.size != size || memcmp(again.bytes, chunks, size) != 0))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not come back");
+    tsr_bytes_free(&again);
+    return status;
+}
+
 static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct tsr_error *error)
 {
-    struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
-    size_t start = 0, size = 0, used = 0;
-    if (!png_stream(s, &start, &size)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has not one IDAT chunk");
-    const enum tsr_status status = unfold(s->file + start, size, &used, &plain, &residue, error);
-    if (status == TSR_OK) return put_stream(s, start, start + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error);
-    tsr_bytes_free(&plain);
-    tsr_bytes_free(&residue);
-    return status;
+    struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = s->size + 64};
+    uint8_t begin[TSR_PNG_START_BYTES];
+    size_t start = 0, end = 0;
+    if (!png_chunks(s, &start, &end) || start < TSR_PNG_START_BYTES)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IDAT chunks that follow each other");
+    const enum tsr_status status = read_png(s, start, end, &plain, &residue, error);
+    if (status != TSR_OK) {
+        tsr_bytes_free(&plain);
+        tsr_bytes_free(&residue);
+        return status;
+    }
+    tsr_png_start_of(s->file + PNG_HEAD - TSR_PNG_IHDR_BYTES, begin);
+    if (memcmp(s->file, begin, sizeof begin) == 0)
+        TSR_TRY(
+            put_known(s, TSR_PIECE_PNG_START, PNG_HEAD - TSR_PNG_IHDR_BYTES, TSR_PNG_IHDR_BYTES, sizeof begin, error));
+    TSR_TRY(put_stream(s, start, end, TSR_PIECE_PNG_IDAT, 0, &plain, &residue, error));
+    const size_t last = s->size - TSR_PNG_END_BYTES;
+    if (last < s->done || memcmp(s->file + last, tsr_png_end, TSR_PNG_END_BYTES) != 0) return TSR_OK;
+    TSR_TRY(put_bytes(s, last, error));
+    return put_known(s, TSR_PIECE_PNG_END, last, 0, s->size, error);
 }
 
 /* The most plain bytes that are made of a gzip file. Of one member, its last four bytes say how many they are. A file
@@ -302,7 +349,7 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
     for (size_t i = first; i < s->count && s->pieces[i].at < offset + size; i++) {
         const struct piece *const p = &s->pieces[i];
         const uint64_t content = p->at + p->head_size;
-        const uint8_t *const bytes = p->head.kind == TSR_PIECE_BYTES ? s->file + p->start : p->first.bytes;
+        const uint8_t *const bytes = p->first.bytes ? p->first.bytes : s->file + p->start;
         copy_part(p->head_bytes, p->head_size, p->at, offset, buffer, size);
         copy_part(bytes, p->head.size, content, offset, buffer, size);
         copy_part(p->residue.bytes, p->head.residue, content + p->head.size, offset, buffer, size);
@@ -339,22 +386,23 @@ static void read_form(struct packed_source *s, bool verbatim, uint64_t offset, u
         read_blob(&s->base, TSR_BLOB_PREFIX, offset, bytes, size, NULL);
 }
 
+enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6, QUICK_LEVEL = 2 }; /* as the container's writer has them */
+
 /* What the blob takes in a container, or the file would; no more than limit is looked at. 0: no memory. */
-static uint64_t stored_size(struct packed_source *s, bool verbatim, uint64_t limit)
+static uint64_t stored_size(struct packed_source *s, bool verbatim, bool quick, uint64_t limit)
 {
     const uint64_t whole = verbatim ? s->size : s->blob_size;
     const bool rows = !verbatim && s->kind == TSR_KIND_PNG;
 #if TSR_WITH_ZSTD
-    enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6 }; /* as the container's writer has them */
     const size_t bound = ZSTD_compressBound(TSR_BLOB_CHUNK);
     uint8_t *const chunk = malloc(TSR_BLOB_CHUNK + bound);
     ZSTD_CCtx *const context = tsr_take_compressor();
     uint64_t size = 0;
     for (uint64_t at = 0; chunk && context && at < whole && size <= limit; at += TSR_BLOB_CHUNK) {
         const size_t now = whole - at < TSR_BLOB_CHUNK ? (size_t)(whole - at) : TSR_BLOB_CHUNK;
+        const int level = quick ? QUICK_LEVEL : now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL;
         read_form(s, verbatim, at, chunk, now);
-        const size_t made = ZSTD_compressCCtx(context, chunk + TSR_BLOB_CHUNK, bound, chunk, now,
-                                              now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL);
+        const size_t made = ZSTD_compressCCtx(context, chunk + TSR_BLOB_CHUNK, bound, chunk, now, level);
         size += ZSTD_isError(made) || made > now ? now : made;
     }
     tsr_give_compressor(context);
@@ -362,17 +410,34 @@ static uint64_t stored_size(struct packed_source *s, bool verbatim, uint64_t lim
     return size;
 #else
     (void)limit;
+    (void)quick;
     (void)rows;
     (void)read_form;
     return whole;
 #endif
 }
 
+/* Of a PNG that is stored otherwise already: whether it is worth to be packed and measured. The best compressor takes
+ * long, and makes of what a quick one made rarely less than five sixths; of a small file that is tried anyway. */
+static enum tsr_status check_quickly(struct packed_source *s, struct tsr_error *error)
+{
+    const uint64_t quick = stored_size(s, false, true, UINT64_MAX);
+    if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
+    return quick / 6 * (s->blob_size <= SMALL ? 3 : 5) <= s->packing->most
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is no smaller");
+}
+
 static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)
 {
-    const uint64_t verbatim = stored_size(s, true, UINT64_MAX), packed = stored_size(s, false, verbatim);
+    const bool is_png = s->kind == TSR_KIND_PNG; /* verbatim, it stays as long as it is */
+    if (s->packing->most > 0 && is_png) return check_quickly(s, error);
+    const uint64_t verbatim = is_png ? s->size : stored_size(s, true, false, UINT64_MAX),
+                   packed = stored_size(s, false, false, verbatim);
     if (verbatim == 0 || packed == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    return packed + LEAST_GAIN <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is no smaller");
+    return packed + (is_png ? 1 : LEAST_GAIN) <= verbatim
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is no smaller");
 }
 
 /* What JPEG streams take, the largest of which takes this much to pack and to unpack: the file, its blob while that
@@ -383,25 +448,42 @@ static uint64_t jpeg_claim(uint64_t size, uint64_t memory)
     return packing > verifying ? packing : verifying;
 }
 
+/* What deflate streams of so many plain bytes take. */
+static uint64_t deflate_claim(uint64_t size, uint64_t plain)
+{
+    const uint64_t packing = 5 * size + 3 * plain + tsr_deflate_memory(plain),
+                   verifying = tsr_unpacking_memory(2 * plain + 2 * size, size);
+    return packing > verifying ? packing : verifying;
+}
+
+uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
+{
+    return deflate_claim(size, plain);
+}
+
+static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr_error *error)
+{
+    if (bytes > MEMORY_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "to pack it takes too much memory");
+    return tsr_input_claim(s->base.input, NULL, bytes, error);
+}
+
 /* Claims what packing takes, and packs. */
 static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct tsr_error *error)
 {
-    struct tsr_input *const input = s->base.input;
     const uint64_t size = s->size;
     if (is_jpeg(s->file, s->size) || kind == TSR_KIND_DICOM) {
         const bool is_whole = is_jpeg(s->file, s->size);
         const uint64_t memory = is_whole ? tsr_jpeg_memory(s->file, s->size) : items_memory(s);
         if (memory == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no JPEG stream");
-        TSR_TRY(tsr_input_claim(input, NULL, jpeg_claim(size, memory), error));
+        TSR_TRY(claim(s, jpeg_claim(size, memory), error));
         TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
     } else if (is_gzip(s)) {
         const uint64_t plain = plain_limit(s);
-        TSR_TRY(tsr_input_claim(input, NULL, 5 * size + tsr_unpacking_memory(10 * plain, size), error));
+        TSR_TRY(claim(s, deflate_claim(size, plain), error));
         TSR_TRY(put_members(s, plain, error));
-    }
-    if (kind == TSR_KIND_PNG) {
+    } else if (kind == TSR_KIND_PNG) {
         const uint64_t plain = png_plain_limit(s);
-        TSR_TRY(tsr_input_claim(input, NULL, 5 * size + tsr_unpacking_memory(10 * plain, size), error));
+        TSR_TRY(claim(s, deflate_claim(size, plain), error));
         TSR_TRY(put_png(s, plain, error));
     }
     if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be packed");
@@ -409,13 +491,14 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
     return check_gain(s, error);
 }
 
-enum tsr_status tsr_packed_open(struct tsr_input *input, enum tsr_kind kind, const char *reason,
-                                struct tsr_source **source, struct tsr_error *error)
+enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,
+                                struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
+    const enum tsr_kind kind = packing->kind;
     uint8_t head[3];
     *source = NULL;
-    if (size < LEAST_STREAM || size > PLAIN_LIMIT || size > SIZE_MAX / 16)
+    if (size < (kind == TSR_KIND_PNG ? LEAST_PNG : LEAST_STREAM) || size > FILE_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes", (unsigned long long)size);
     TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
     if (kind != TSR_KIND_DICOM && kind != TSR_KIND_PNG && (head[0] != 0xff || head[1] != 0xd8) &&
@@ -426,16 +509,18 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, enum tsr_kind kind, con
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &packed_ops;
     s->base.input = input;
+    s->packing = packing;
     s->kind = kind;
     s->size = (size_t)size;
     enum tsr_status status = tsr_input_hold(input, s->size, &s->file, error);
     if (status == TSR_OK) status = pack(s, kind, error);
+    s->packing = NULL;
     if (status != TSR_OK) {
         close_packed(&s->base);
         return status;
     }
     s->base.header = (struct tsr_header){.kind = kind, .restore = TSR_RESTORE_PACKED, .exact = true, .room = s->room};
-    snprintf(s->base.header.reason, sizeof s->base.header.reason, "%.*s", TSR_REASON_LIMIT, reason);
+    snprintf(s->base.header.reason, sizeof s->base.header.reason, "%.*s", TSR_REASON_LIMIT, packing->reason);
     s->base.blob_size[TSR_BLOB_PREFIX] = s->blob_size;
     *source = &s->base;
     return TSR_OK;

@@ -46,7 +46,7 @@ uint64_t tsr_restoring_memory(const struct tsr_header *header, uint64_t original
         return 2 * original_size + tsr_png_idat_memory(header, original_size);
     case TSR_RESTORE_DEFLATED: { /* what the stream holds grows by doubling */
         const uint64_t plain = (tsr_frame_bits(&header->image) * header->image.frames + 7) / 8;
-        return 3 * original_size + 2 * plain + TSR_DEFLATE_MEMORY + TSR_DEFLATE_MEMORY_PER_TOKEN * plain;
+        return 3 * original_size + 2 * plain + tsr_deflate_memory(plain);
     }
     case TSR_RESTORE_GZIPPED: /* residues, too */
         return original_size + tsr_gzip_memory(tsr_gzipped_bytes(header), original_size);

@@ -44,16 +44,17 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     return TSR_OK;
 }
 
-/* Packs an input. What takes too much memory is TSR_ERROR_CORRUPT, too: stored verbatim it takes little. Other errors
- * are put in the place of the reason. */
-static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind, struct tsr_error *reason,
+/* Packs an input. Errors other than TSR_ERROR_CORRUPT are put in the place of the reason: what takes too much memory is
+ * one of them, since files must not depend on memory. */
+static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind,
+                                   const struct tsr_source_options *options, struct tsr_error *reason,
                                    struct tsr_source **source)
 {
+    const struct tsr_packing packing = {kind, reason->text, options->opened, options->coded};
     struct tsr_error error = {0};
-    const enum tsr_status status = tsr_packed_open(input, kind, reason->text, source, &error);
-    if (status != TSR_OK) tsr_input_drop_held(input); /* which is not claimed for verbatim files */
-    if (status == TSR_ERROR_CORRUPT || status == TSR_ERROR_LIMIT) return TSR_ERROR_CORRUPT;
-    if (status != TSR_OK) *reason = error;
+    const enum tsr_status status = tsr_packed_open(input, &packing, source, &error);
+    if (status != TSR_OK && !options->opened) tsr_input_drop_held(input); /* which is not claimed for verbatim files */
+    if (status != TSR_OK && status != TSR_ERROR_CORRUPT) *reason = error;
     return status;
 }
 
@@ -96,7 +97,7 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     else if (format)
         status = format->open(input, options, source, &why);
     if (status == TSR_ERROR_CORRUPT && options->packs && (!options->verbatim || kind == TSR_KIND_PNG))
-        status = open_packed(input, kind, &why, source);
+        status = open_packed(input, kind, options, &why, source);
     if (status == TSR_ERROR_CORRUPT)
         status = open_verbatim(input, kind, why.text, source, error);
     else if (status != TSR_OK && error)

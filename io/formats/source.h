@@ -38,7 +38,9 @@ struct tsr_source {
 struct tsr_source_options {
     bool verbatim; /* the content is not coded as samples: reason says why. Of PNG, it may still be packed */
     const char *reason;
-    bool packs;        /* what must be stored as it is may be packed: FORMAT.md 4.11 */
+    bool packs;                      /* what must be stored as it is may be packed: FORMAT.md 4.11 */
+    const struct tsr_source *opened; /* if verbatim: the input's source as a PNG, which was read already; or NULL */
+    uint64_t coded;                  /* if verbatim: bytes that it takes coded as samples; 0: not known */
     bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */
     bool may_lose;     /* the image may be coded with loss: claims the memory for that, too */
     const struct tsr_image *raster; /* the input is a raster of this image; NULL: a file */

@@ -181,10 +181,14 @@ bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, str
 /* Makes what the pieces become. room: what one of them may take. */
 bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, ref_sink *put, void *to);
 
-/* ---- 4.3 PNG (ref_png.c) ---- */
+/* ---- 4.3 PNG and pieces of PNG (ref_png.c) ---- */
 
 bool ref_check_png(const struct ref_header *header);
 /* The IDAT chunks, in memory of ref_alloc(). */
+/* 4.11: the chunks of plain bytes, and the first bytes of a file with these 13 bytes in IHDR. */
+bool ref_plain_chunks(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t residue_size,
+                      uint8_t **bytes, size_t *size);
+void ref_png_start(const uint8_t *ihdr, uint8_t start[33]);
 bool ref_png_chunks(const struct ref_header *header, const uint8_t *raster, const uint8_t *residue, size_t residue_size,
                     uint8_t **chunks, size_t *size);
 

@@ -322,7 +322,7 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     }
     TSR_TRY(status);
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    const uint64_t deflating = TSR_DEFLATE_MEMORY + TSR_DEFLATE_MEMORY_PER_TOKEN * size->inflated;
+    const uint64_t deflating = tsr_deflate_memory(size->inflated);
     return tsr_input_claim(
         input, &image, 3 * file_size + start + 2 * size->inflated + deflating + header_memory(&found.scan, may_lose),
         error);

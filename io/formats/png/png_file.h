@@ -23,9 +23,17 @@ enum { TSR_PNG_INTERLACED = 1, TSR_PNG_USUAL_START = 2, TSR_PNG_USUAL_END = 4 };
 
 enum { TSR_PNG_START_BYTES = 33, TSR_PNG_END_BYTES = 12 };
 
-/* Writes the start of the PNG that the header describes. */
+/* Writes the start of the PNG that the header describes, or that has these 13 bytes in IHDR. */
+enum { TSR_PNG_IHDR_BYTES = 13 };
 void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_BYTES]);
+void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_PNG_START_BYTES]);
 extern const uint8_t tsr_png_end[TSR_PNG_END_BYTES];
+
+/* What a source of a PNG, which was read without loss, knows of its chunks, as tsr_png_read_chunks gives it. */
+struct tsr_source;
+struct tsr_bytes;
+enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                                  struct tsr_error *error);
 
 /* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
 enum tsr_status tsr_png_status(const char *message);

@@ -59,11 +59,15 @@ static struct rows rows_of(const struct tsr_header *header)
     return r;
 }
 
+uint64_t tsr_png_plain_bytes(const struct tsr_header *header)
+{
+    return rows_of(header).plain_bytes;
+}
+
 uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
 {
     const struct rows r = rows_of(header);
-    return 2 * size + r.all + 2 * (uint64_t)r.longest + TSR_DEFLATE_MEMORY +
-           (2 + TSR_DEFLATE_MEMORY_PER_TOKEN) * (uint64_t)r.plain_bytes;
+    return 2 * size + r.all + 2 * (uint64_t)r.longest + 2 * (uint64_t)r.plain_bytes + tsr_deflate_memory(r.plain_bytes);
 }
 
 /* Undoes the filters in place, and fills the raster. types: a byte for each row. */
@@ -149,44 +153,60 @@ static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_
     return tsr_bytes_put(residue, types, count, error);
 }
 
-/* Inflates a zlib stream, and reads its rows. */
-static enum tsr_status read_stream(const struct rows *r, const struct tsr_bytes *stream, struct tsr_bytes *plain,
-                                   struct tsr_bytes *deflated, uint8_t *types, uint8_t *raster,
-                                   struct tsr_bytes *residue, struct tsr_error *error)
+/* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. */
+static enum tsr_status read_stream(const uint8_t *chunks, size_t size, struct tsr_bytes *stream,
+                                   struct tsr_bytes *plain, struct tsr_bytes *deflated, struct tsr_bytes *residue,
+                                   struct tsr_error *error)
 {
+    TSR_TRY(join_chunks(chunks, size, stream, residue, error));
     const uint8_t *const z = stream->bytes;
     size_t used = 0;
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
     TSR_TRY(tsr_deflate_read(z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
-    if (plain->size != r->plain_bytes || stream->size - check < ZLIB_CHECK)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
+    if (stream->size - check < ZLIB_CHECK) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
     if (adler_of(plain->bytes, plain->size) != tsr_png_get_u32(z + check))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its zlib stream has a wrong check");
-    TSR_TRY(take_plain(r, plain->bytes, types, raster, error));
     const size_t tail = stream->size - check - ZLIB_CHECK;
     TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
     TSR_TRY(tsr_bytes_put_varint(residue, tail, error));
-    TSR_TRY(tsr_bytes_put(residue, z + check + ZLIB_CHECK, tail, error));
-    TSR_TRY(put_types(types, r->all, residue, error));
-    return tsr_bytes_put(residue, deflated->bytes, deflated->size, error);
+    return tsr_bytes_put(residue, z + check + ZLIB_CHECK, tail, error);
+}
+
+/* Reads chunks, and their rows if r is not NULL. */
+static enum tsr_status read_chunks(const struct rows *r, const uint8_t *chunks, size_t size, struct tsr_bytes *plain,
+                                   uint8_t *types, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct tsr_bytes stream = {.limit = size}, deflated = {.limit = size + 64};
+    enum tsr_status status = read_stream(chunks, size, &stream, plain, &deflated, residue, error);
+    if (status == TSR_OK && r && plain->size != r->plain_bytes)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
+    if (status == TSR_OK && r) status = take_plain(r, plain->bytes, types, raster, error);
+    if (status == TSR_OK && r) status = put_types(types, r->all, residue, error);
+    if (status == TSR_OK) status = tsr_bytes_put(residue, deflated.bytes, deflated.size, error);
+    tsr_bytes_free(&stream);
+    tsr_bytes_free(&deflated);
+    return status;
 }
 
 enum tsr_status tsr_png_read_idat(const struct tsr_header *header, const uint8_t *chunks, size_t size, uint8_t *raster,
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct rows r = rows_of(header);
-    struct tsr_bytes stream = {.limit = size}, plain = {.limit = r.plain_bytes}, deflated = {.limit = size + 64};
+    struct tsr_bytes plain = {.limit = r.plain_bytes};
     uint8_t *const types = malloc(r.all);
-    enum tsr_status status = types ? join_chunks(chunks, size, &stream, residue, error)
-                                   : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
-    if (status == TSR_OK) status = read_stream(&r, &stream, &plain, &deflated, types, raster, residue, error);
+    const enum tsr_status status = types ? read_chunks(&r, chunks, size, &plain, types, raster, residue, error)
+                                         : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
     free(types);
-    tsr_bytes_free(&stream);
     tsr_bytes_free(&plain);
-    tsr_bytes_free(&deflated);
     return status;
+}
+
+enum tsr_status tsr_png_read_chunks(const uint8_t *chunks, size_t size, struct tsr_bytes *plain,
+                                    struct tsr_bytes *residue, struct tsr_error *error)
+{
+    return read_chunks(NULL, chunks, size, plain, NULL, NULL, residue, error);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------ */
@@ -199,10 +219,12 @@ struct parts {
     const uint8_t *head, *tail, *types; /* types: of all rows, or NULL: each has type */
     size_t tail_size;
     int type;
+    size_t rows_at; /* where type and types stand */
     const uint8_t *deflated;
     size_t deflated_size;
 };
 
+/* r: NULL if it has no rows. */
 static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, size_t size, struct parts *p,
                                   struct tsr_error *error)
 {
@@ -219,8 +241,9 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     if (tail > size) c.bad = true;
     p->tail_size = c.bad ? 0 : (size_t)tail;
     p->tail = tsr_get_bytes(&c, p->tail_size);
-    p->type = tsr_get_u8(&c);
-    if (p->type == LISTED) p->types = tsr_get_bytes(&c, r->all);
+    p->rows_at = c.at;
+    if (r) p->type = tsr_get_u8(&c);
+    if (r && p->type == LISTED) p->types = tsr_get_bytes(&c, r->all);
     if (c.bad || p->chunks == 0 || listed > 1 || (p->type != LISTED && p->type >= TSR_PNG_FILTERS))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a PNG is damaged");
     for (size_t i = 0; p->types && i < r->all; i++)
@@ -254,16 +277,19 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_bytes *strea
     return TSR_OK;
 }
 
-static enum tsr_status make_stream(const struct rows *r, const uint8_t *raster, const struct parts *p, uint8_t *plain,
-                                   struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status make_chunks(struct parts *p, const uint8_t *plain, size_t size, struct tsr_bytes *chunks,
+                                   struct tsr_error *error)
 {
+    struct tsr_bytes stream = {.limit = chunks->limit};
     uint8_t check[ZLIB_CHECK];
-    TSR_TRY(make_plain(r, raster, p->type, p->types, plain, error));
-    TSR_TRY(tsr_bytes_put(stream, p->head, ZLIB_HEAD, error));
-    TSR_TRY(tsr_deflate_write(plain, r->plain_bytes, p->deflated, p->deflated_size, stream, error));
-    tsr_png_put_u32(check, adler_of(plain, r->plain_bytes));
-    TSR_TRY(tsr_bytes_put(stream, check, sizeof check, error));
-    return tsr_bytes_put(stream, p->tail, p->tail_size, error);
+    enum tsr_status status = tsr_bytes_put(&stream, p->head, ZLIB_HEAD, error);
+    if (status == TSR_OK) status = tsr_deflate_write(plain, size, p->deflated, p->deflated_size, &stream, error);
+    tsr_png_put_u32(check, adler_of(plain, size));
+    if (status == TSR_OK) status = tsr_bytes_put(&stream, check, sizeof check, error);
+    if (status == TSR_OK) status = tsr_bytes_put(&stream, p->tail, p->tail_size, error);
+    if (status == TSR_OK) status = put_chunks(p, &stream, chunks, error);
+    tsr_bytes_free(&stream);
+    return status;
 }
 
 enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,
@@ -272,12 +298,32 @@ enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const uint8_
     const struct rows r = rows_of(header);
     struct parts parts;
     TSR_TRY(read_parts(&r, residue, size, &parts, error));
-    struct tsr_bytes stream = {.limit = chunks->limit};
     uint8_t *const plain = malloc(r.plain_bytes + 1);
-    enum tsr_status status = plain ? make_stream(&r, raster, &parts, plain, &stream, error)
+    enum tsr_status status = plain ? make_plain(&r, raster, parts.type, parts.types, plain, error)
                                    : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", r.plain_bytes);
+    if (status == TSR_OK) status = make_chunks(&parts, plain, r.plain_bytes, chunks, error);
     free(plain);
-    if (status == TSR_OK) status = put_chunks(&parts, &stream, chunks, error);
-    tsr_bytes_free(&stream);
     return status;
+}
+
+enum tsr_status tsr_png_write_chunks(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
+                                     struct tsr_bytes *chunks, struct tsr_error *error)
+{
+    struct parts parts;
+    TSR_TRY(read_parts(NULL, residue, size, &parts, error));
+    return make_chunks(&parts, plain, plain_size, chunks, error);
+}
+
+enum tsr_status tsr_png_rows_to_chunks(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,
+                                       size_t size, struct tsr_bytes *plain, struct tsr_bytes *without_rows,
+                                       struct tsr_error *error)
+{
+    const struct rows r = rows_of(header);
+    struct parts parts;
+    TSR_TRY(read_parts(&r, residue, size, &parts, error));
+    TSR_TRY(tsr_bytes_reserve(plain, r.plain_bytes, error));
+    TSR_TRY(make_plain(&r, raster, parts.type, parts.types, plain->bytes, error));
+    plain->size = r.plain_bytes;
+    TSR_TRY(tsr_bytes_put(without_rows, residue, parts.rows_at, error));
+    return tsr_bytes_put(without_rows, parts.deflated, parts.deflated_size, error);
 }

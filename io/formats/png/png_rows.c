@@ -26,17 +26,24 @@ bool tsr_png_is_valid(const struct tsr_header *header)
            !i->planar && !i->swapped && i->big_endian == (depth == 16) && i->exact_only == (is_index || depth == 1);
 }
 
+void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_PNG_START_BYTES])
+{
+    enum { TYPE = 12, DATA = 16, CHECK = DATA + TSR_PNG_IHDR_BYTES };
+    memcpy(start, "\x89PNG\r\n\x1a\n\0\0\0\15IHDR", DATA);
+    memcpy(start + DATA, ihdr, TSR_PNG_IHDR_BYTES);
+    tsr_png_put_u32(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
+}
+
 void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_BYTES])
 {
-    enum { TYPE = 12, COLUMNS = 16, ROWS = 20, DEPTH = 24, COLOUR_TYPE = 25, INTERLACE = 28, CHECK = 29 };
-    memset(start, 0, TSR_PNG_START_BYTES);
-    memcpy(start, "\x89PNG\r\n\x1a\n\0\0\0\15IHDR", COLUMNS);
-    tsr_png_put_u32(start + COLUMNS, header->image.columns);
-    tsr_png_put_u32(start + ROWS, header->image.rows);
-    start[DEPTH] = header->image.bits_stored;
-    start[COLOUR_TYPE] = header->parameters[TSR_PNG_COLOUR_TYPE];
-    start[INTERLACE] = header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED;
-    tsr_png_put_u32(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
+    enum { COLUMNS = 0, ROWS = 4, DEPTH = 8, COLOUR_TYPE = 9, INTERLACE = 12 };
+    uint8_t ihdr[TSR_PNG_IHDR_BYTES] = {0};
+    tsr_png_put_u32(ihdr + COLUMNS, header->image.columns);
+    tsr_png_put_u32(ihdr + ROWS, header->image.rows);
+    ihdr[DEPTH] = header->image.bits_stored;
+    ihdr[COLOUR_TYPE] = header->parameters[TSR_PNG_COLOUR_TYPE];
+    ihdr[INTERLACE] = header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED;
+    tsr_png_start_of(ihdr, start);
 }
 
 const uint8_t tsr_png_end[TSR_PNG_END_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};

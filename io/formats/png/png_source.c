@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "png_file.h"
+#include "io/formats/packed.h"
 #include "png_idat.h"
 
 static bool is_png(const uint8_t *head, size_t size)
@@ -22,6 +23,7 @@ struct png_source {
     size_t start;                  /* bytes of the usual start, which are not in the prefix */
     uint8_t *raster;
     struct tsr_bytes residue; /* of the IDAT chunks */
+    bool proven;              /* raster and residue give the same chunks */
 };
 
 static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
@@ -122,7 +124,9 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
     TSR_TRY(describe(head + SIGNATURE_BYTES + 8, header, error));
     const uint64_t size = tsr_input_size(input), raster = raster_bytes(&header->image);
-    return tsr_input_claim(input, &header->image, 2 * size + raster + tsr_png_idat_memory(header, size), error);
+    const uint64_t reading = 2 * size + tsr_png_idat_memory(header, size),
+                   packing = tsr_packing_png_memory(size, tsr_png_plain_bytes(header));
+    return tsr_input_claim(input, &header->image, raster + (reading > packing ? reading : packing), error);
 }
 
 /* Makes the raster and the residue, and sees that they give the same chunks. The chunks of a lossy copy are others. */
@@ -141,7 +145,16 @@ static enum tsr_status read_pixels(struct png_source *s, bool may_lose, struct t
     if (status != TSR_ERROR_LIMIT && (status != TSR_OK || again.size != size || memcmp(again.bytes, chunks, size) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not come back");
     tsr_bytes_free(&again);
+    s->proven = status == TSR_OK;
     return status;
+}
+
+enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                                  struct tsr_error *error)
+{
+    const struct png_source *const s = (const struct png_source *)source;
+    if (!s->proven) return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks were read for a lossy copy");
+    return tsr_png_rows_to_chunks(&source->header, s->raster, s->residue.bytes, s->residue.size, plain, residue, error);
 }
 
 /* The bytes before and after the chunks, without the usual start and end. */

@@ -188,5 +188,5 @@ uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file)
 {
     static const uint64_t most = UINT64_MAX / 64;
     if (plain > most || file > most) return UINT64_MAX / 2;
-    return TSR_DEFLATE_MEMORY + 4 * file + (2 + TSR_DEFLATE_MEMORY_PER_TOKEN) * plain;
+    return 4 * file + 2 * plain + tsr_deflate_memory(plain);
 }

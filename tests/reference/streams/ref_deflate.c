@@ -171,7 +171,7 @@ static bool read_tokens(struct deflating *d, struct ref_block *block, bool count
     uint64_t count = counted ? number(&d->c, d->chances.count) : m->f.symbols > 0 ? m->f.symbols : UINT64_MAX;
     bool corrected = false;
     while (block->token_count < count && (counted || m->at < m->end)) {
-        if (d->c.bad || m->at >= m->end) return false;
+        if (d->c.bad || m->at >= m->end || block->token_count == 1 << 22) return false;
         if (block->token_count % 16384 == 0) corrected = bit(&d->c, &d->chances.piece);
         struct ref_match token;
         if (corrected) {

@@ -56,24 +56,46 @@ static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *take
 
 /* ---- 4.11 ---- */
 
-enum { BYTES, JPEG, DEFLATE };
+enum { BYTES, JPEG, DEFLATE, PNG_START, PNG_CHUNKS, PNG_END };
+
+/* A piece that has a residue. */
+static bool make_plain_piece(uint64_t kind, struct ref_bytes content, struct ref_bytes residue, ref_sink *put, void *to)
+{
+    struct ref_deflate_out deflated = {.bits = 0};
+    uint8_t *chunks = NULL;
+    size_t size = 0;
+    if (kind == PNG_CHUNKS)
+        return ref_plain_chunks(content.data, content.size, residue.data, residue.size, &chunks, &size) &&
+               put(to, chunks, size);
+    return ref_deflate(content.data, content.size, residue.data, residue.size, &deflated) &&
+           put(to, deflated.bytes, (size_t)(deflated.bits / 8));
+}
+
+static bool put_png_piece(uint64_t kind, const uint8_t *content, uint64_t size, ref_sink *put, void *to)
+{
+    uint8_t bytes[33] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
+    if (size != (kind == PNG_START ? 13 : 0)) return ref_fail("a piece of PNG is corrupt");
+    if (kind == PNG_START) ref_png_start(content, bytes);
+    return put(to, bytes, kind == PNG_START ? 33 : 12);
+}
 
 static bool make_piece(struct ref_bytes *b, uint64_t room, ref_sink *put, void *to)
 {
-    uint64_t kind = ref_number(b, 1), size = ref_varint(b), residue_size = kind == DEFLATE ? ref_varint(b) : 0;
-    const uint8_t *content = ref_take(b, size), *residue = ref_take(b, residue_size);
-    if (b->bad || kind > DEFLATE || (size == 0 && kind != DEFLATE)) return ref_fail("a piece is corrupt");
-    if (kind == BYTES) return put(to, content, (size_t)size);
+    uint64_t kind = ref_number(b, 1), size = ref_varint(b);
+    bool is_plain = kind == DEFLATE || kind == PNG_CHUNKS;
+    uint64_t residue_size = is_plain ? ref_varint(b) : 0;
+    const uint8_t *data = ref_take(b, size), *residue = ref_take(b, residue_size);
+    if (b->bad || kind > PNG_END || (size == 0 && kind <= JPEG)) return ref_fail("a piece is corrupt");
+    struct ref_bytes content = {.data = data, .size = (size_t)size};
+    if (kind == BYTES) return put(to, data, (size_t)size);
+    if (kind == PNG_START || kind == PNG_END) return put_png_piece(kind, data, size, put, to);
     struct ref_stream jpeg = {.data = NULL};
-    struct ref_deflate_out deflated = {.bits = 0};
-    uint64_t takes = 10 * size + 2 * residue_size;
-    if (kind == JPEG) {
-        if (!make_jpeg((struct ref_bytes){.data = content, .size = (size_t)size}, &jpeg, &takes)) return false;
-    } else if (!ref_deflate(content, (size_t)size, residue, (size_t)residue_size, &deflated)) {
-        return false;
-    }
+    uint64_t takes = 2 * size + 2 * residue_size;
+    if (kind == JPEG && !make_jpeg(content, &jpeg, &takes)) return false;
     if (takes > room) return ref_fail("a piece takes more room than the header says");
-    return kind == JPEG ? put(to, jpeg.data, jpeg.size) : put(to, deflated.bytes, (size_t)(deflated.bits / 8));
+    return kind == JPEG ? put(to, jpeg.data, jpeg.size)
+                        : make_plain_piece(kind, content,
+                                           (struct ref_bytes){.data = residue, .size = (size_t)residue_size}, put, to);
 }
 
 bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, ref_sink *put, void *to)

@@ -143,6 +143,7 @@ struct residue {
     struct ref_bytes deflated;
 };
 
+/* h: null if it has no rows. */
 static bool read_residue(const struct ref_header *h, struct ref_bytes *b, struct residue *r)
 {
     memset(r, 0, sizeof *r);
@@ -158,10 +159,10 @@ static bool read_residue(const struct ref_header *h, struct ref_bytes *b, struct
     r->head = ref_take(b, 2);
     r->tail_size = ref_varint(b);
     r->tail = ref_take(b, r->tail_size);
-    r->filters = ref_take(b, 1);
+    if (h) r->filters = ref_take(b, 1);
     if (b->bad) return false;
-    size_t types = 1;
-    if (r->filters[0] == 255) {
+    size_t types = h ? 1 : 0;
+    if (h && r->filters[0] == 255) {
         r->each = true;
         types = row_count(h);
         r->filters = ref_take(b, types);
@@ -200,6 +201,18 @@ static bool cut_stream(const uint8_t *stream, size_t size, struct residue *r, st
     return true;
 }
 
+/* Steps 2 and 3. */
+static bool put_plain(const uint8_t *plain, size_t size, struct residue *r, struct chunks *chunks)
+{
+    struct ref_deflate_out out = {.bits = 0};
+    for (int i = 0; i < 2; i++) ref_deflate_bits(&out, r->head[i], 8);
+    if (!ref_deflate(plain, size, r->deflated.data, r->deflated.size, &out)) return false;
+    uint32_t check = adler(plain, size);
+    for (int i = 0; i < 4; i++) ref_deflate_bits(&out, check >> (24 - 8 * i) & 255, 8);
+    for (uint64_t i = 0; i < r->tail_size; i++) ref_deflate_bits(&out, r->tail[i], 8);
+    return cut_stream(out.bytes, (size_t)(out.bits / 8), r, chunks);
+}
+
 static bool same_chunks(const struct ref_header *h, const uint8_t *raster, struct ref_bytes residue,
                         struct chunks *chunks)
 {
@@ -207,14 +220,27 @@ static bool same_chunks(const struct ref_header *h, const uint8_t *raster, struc
     if (!read_residue(h, &residue, &r)) return ref_fail("the residue of PNG is corrupt");
     size_t size;
     uint8_t *rows = all_rows(h, raster, &size);
-    uint8_t *plain = plain_bytes(h, rows, size, r.filters, r.each);
-    struct ref_deflate_out out = {.bits = 0};
-    for (int i = 0; i < 2; i++) ref_deflate_bits(&out, r.head[i], 8);
-    if (!ref_deflate(plain, size, r.deflated.data, r.deflated.size, &out)) return false;
-    uint32_t check = adler(plain, size);
-    for (int i = 0; i < 4; i++) ref_deflate_bits(&out, check >> (24 - 8 * i) & 255, 8);
-    for (uint64_t i = 0; i < r.tail_size; i++) ref_deflate_bits(&out, r.tail[i], 8);
-    return cut_stream(out.bytes, (size_t)(out.bits / 8), &r, chunks);
+    return put_plain(plain_bytes(h, rows, size, r.filters, r.each), size, &r, chunks);
+}
+
+bool ref_plain_chunks(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t residue_size,
+                      uint8_t **bytes, size_t *size)
+{
+    struct residue r;
+    struct chunks chunks = {NULL, 0};
+    struct ref_bytes b = {.data = residue, .size = residue_size};
+    if (!read_residue(NULL, &b, &r)) return ref_fail("the residue of PNG is corrupt");
+    if (!put_plain(plain, plain_size, &r, &chunks)) return false;
+    *bytes = chunks.bytes;
+    *size = chunks.size;
+    return true;
+}
+
+void ref_png_start(const uint8_t *ihdr, uint8_t start[33])
+{
+    memcpy(start, "\x89PNG\r\n\x1a\n\0\0\0\15IHDR", 16);
+    memcpy(start + 16, ihdr, 13);
+    (void)put_number(start + 29, ref_crc32(start + 12, 17));
 }
 
 /* ---- Other chunks with the same samples: bit 0 of flags is not set. Each row has filter 0. ---- */

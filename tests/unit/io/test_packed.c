@@ -6,6 +6,7 @@
 #include "io/container/section.h"
 #include "io/formats/packed.h"
 #include "io/formats/restore.h"
+#include "io/formats/streams/gzip.h"
 #include "io/formats/streams/stream.h"
 
 enum { LIMIT = 1 << 24 };
@@ -127,11 +128,13 @@ static enum tsr_status open_packed(struct tsr_bytes file, enum tsr_kind kind, st
                                    struct tsr_source **source, struct tsr_error *error)
 {
     *input = must(tsr_input_from_memory(file.bytes, file.size, "file"));
-    return tsr_packed_open(*input, kind, "because", source, error);
+    const struct tsr_packing packing = {.kind = kind, .reason = "because"};
+    return tsr_packed_open(*input, &packing, source, error);
 }
 
 /* The blob of a file that can be packed; counts: pieces of each kind. */
-static struct tsr_bytes pack(struct tsr_bytes file, enum tsr_kind kind, struct tsr_header *header, int counts[3])
+static struct tsr_bytes pack(struct tsr_bytes file, enum tsr_kind kind, struct tsr_header *header,
+                             int counts[TSR_PIECE_KINDS])
 {
     struct tsr_input *input;
     struct tsr_source *source;
@@ -154,7 +157,7 @@ static struct tsr_bytes pack(struct tsr_bytes file, enum tsr_kind kind, struct t
             memcpy(blob.bytes + at, part, now);
             free(part);
         }
-    memset(counts, 0, 3 * sizeof *counts);
+    memset(counts, 0, TSR_PIECE_KINDS * sizeof *counts);
     for (size_t at = 0, used; at < blob.size;) {
         struct tsr_piece_head head;
         assert_int_equal(tsr_get_piece_head(blob.bytes + at, blob.size - at, &head, &used, &error), TSR_OK);
@@ -199,10 +202,13 @@ static enum tsr_status restore(const struct tsr_header *header, struct tsr_bytes
 static void check(struct tsr_bytes *file, enum tsr_kind kind, int jpegs, int deflates, int bytes)
 {
     struct tsr_header header;
-    int counts[3];
+    int counts[TSR_PIECE_KINDS];
     struct tsr_bytes blob = pack(*file, kind, &header, counts);
-    expect(counts[0] == bytes && counts[1] == jpegs && counts[2] == deflates, "%d, %d and %d pieces of %zu bytes",
-           counts[0], counts[1], counts[2], file->size);
+    const int inflated = counts[TSR_PIECE_DEFLATE] + counts[TSR_PIECE_PNG_IDAT];
+    expect(counts[TSR_PIECE_BYTES] == bytes && counts[TSR_PIECE_JPEG] == jpegs && inflated == deflates,
+           "%d, %d and %d pieces of %zu bytes", counts[TSR_PIECE_BYTES], counts[TSR_PIECE_JPEG], inflated, file->size);
+    assert_int_equal(counts[TSR_PIECE_PNG_START], kind == TSR_KIND_PNG);
+    assert_int_equal(counts[TSR_PIECE_PNG_END], kind == TSR_KIND_PNG && bytes % 2 == 0);
     assert_true(deflates > 0 || blob.size + 64 <= file->size);
     const size_t steps[] = {1, 3, 1000, blob.size};
     for (size_t i = 0; i < COUNT_OF(steps); i++)
@@ -232,7 +238,9 @@ static void put_chunk(struct tsr_bytes *b, const char *type, const uint8_t *data
     put(b, length, 4);
     put(b, type, 4);
     put(b, data, size);
-    put(b, "crc!", 4); /* which is kept as it is */
+    const uint32_t check = tsr_crc32(b->bytes + b->size - size - 4, size + 4);
+    const uint8_t crc[4] = {(uint8_t)(check >> 24), (uint8_t)(check >> 16), (uint8_t)(check >> 8), (uint8_t)check};
+    put(b, crc, 4);
 }
 
 /* Appends a gray image of 64 columns, in a stream that is spread over chunks. */
@@ -256,15 +264,16 @@ TEST(png)
     struct tsr_bytes file = {.limit = LIMIT};
     for (unsigned rows = 200; rows < 204; rows++)
         for (int level = 1; level <= 9; level += 4) {
-            put_png(&file, rows, level, 1, &r);
+            put_png(&file, rows, level, 1 + (size_t)level / 4, &r);
             if (rows % 2) put(&file, "after the end", 13);
-            check(&file, TSR_KIND_PNG, 0, 1, 2);
+            check(&file, TSR_KIND_PNG, 0, 1, rows % 2);
         }
     for (int damage = 0; damage < 3; damage++) {
         struct tsr_input *input;
         struct tsr_source *source;
         struct tsr_error error = {0};
-        put_png(&file, 200, 6, damage == 0 ? 2 : 1, &r);
+        put_png(&file, 200, 6, 2, &r);
+        if (damage == 0) file.bytes[50] ^= 1;   /* the chunk's CRC is wrong */
         if (damage == 1) file.bytes[33] = 0xff; /* the size of the IDAT chunk */
         if (damage == 2) file.bytes[23] = 1;    /* one row: the stream has more */
         assert_int_equal(open_packed(file, TSR_KIND_PNG, &input, &source, &error), TSR_ERROR_CORRUPT);
@@ -358,7 +367,13 @@ TEST(sources)
             .packs = i != 1, .verbatim = i == 2, .reason = i == 2 ? "I say so" : NULL};
         struct tsr_source *source;
         if (i == 3) tsr_input_set_account(input, &account);
-        assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
+        const enum tsr_status status = tsr_source_open(input, &options, &source, NULL);
+        assert_int_equal(status, i == 3 ? TSR_ERROR_LIMIT : TSR_OK); /* no limit of memory changes what is made */
+        if (i == 3) {
+            assert_null(source);
+            tsr_input_close(input);
+            continue;
+        }
         const struct tsr_header *const h = &source->header;
         expect(h->restore == (i == 0 ? TSR_RESTORE_PACKED : TSR_RESTORE_VERBATIM), "case %d", i);
         assert_true(!tsr_has_frames(h) && h->exact && h->image.frames == 0);
@@ -378,7 +393,7 @@ TEST(damaged_pieces)
     for (int i = 0; i < 30; i++) {
         struct tsr_bytes file = {.limit = LIMIT};
         struct tsr_header header;
-        int counts[3];
+        int counts[TSR_PIECE_KINDS];
         if (i % 3 == 0) put_jpeg(&file, 30, &r);
         if (i % 3 == 1) put_gzip(&file, 6, NAME, 3000, &r);
         if (i % 3 == 2) put_dicom(&file, &r);

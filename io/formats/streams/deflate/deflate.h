@@ -5,10 +5,15 @@
 
 #include "io/formats/streams/stream.h"
 
-/* Memory at work beside the arguments: this, and a few bytes for each token of the longest block, which has no more
- * tokens than plain bytes. */
-#define TSR_DEFLATE_MEMORY ((size_t)3 << 20)
-#define TSR_DEFLATE_MEMORY_PER_TOKEN ((size_t)8) /* while the array grows; then 4 */
+/* The most tokens of a block: streams with longer ones are refused. Most encoders end a block after 2^15 tokens; some
+ * make one block of all. */
+#define TSR_DEFLATE_TOKENS ((uint64_t)1 << 22)
+
+/* Memory at work beside the arguments. The tokens of a block are held: 4 bytes each, 8 while their array grows. */
+static inline uint64_t tsr_deflate_memory(uint64_t plain)
+{
+    return ((uint64_t)3 << 20) + 8 * (plain < TSR_DEFLATE_TOKENS ? plain : TSR_DEFLATE_TOKENS);
+}
 
 /* Inflates; appends the plain bytes, and the residue. *used: bytes of the stream up to its end (the rest is the
  * caller's). The plain bytes start empty. Errors: TSR_ERROR_CORRUPT (not a whole deflate stream, or over a limit of

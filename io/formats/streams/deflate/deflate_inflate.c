@@ -14,9 +14,10 @@ struct code {
 
 enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
 {
+    if (tokens->count == TSR_DEFLATE_TOKENS)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a block of a deflate stream has more than 2^22 tokens");
     if (tokens->count == tokens->capacity) {
         const size_t capacity = tokens->capacity ? 2 * tokens->capacity : 4096;
-        if (capacity > SIZE_MAX / sizeof *tokens->tokens) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory");
         uint32_t *grown = realloc(tokens->tokens, capacity * sizeof *grown);
         if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu tokens", capacity);
         tokens->tokens = grown;
