@@ -2,6 +2,7 @@
 """Codecs of Zarr chunks on a volume of DICOM slices: sizes and speeds in one run, as a table.
 
 usage: zarr_codecs.py LIBRARY FOLDER [--planes 16] [--repeats 5] [--slow-repeats 1] [--only WORD,...] [--no-stacks]
+                      [--crop SIDE]
 
 LIBRARY  libtessera.so of a build
 FOLDER   DICOM files of one size; they are sorted by their position
@@ -9,8 +10,9 @@ FOLDER   DICOM files of one size; they are sorted by their position
 Each codec is called through its numcodecs form, as Zarr calls it, on chunks of one slice or of --planes slices. All that it
 encodes is decoded and compared. Times are CPU time on one core, from array to bytes and back: of each repeat the sum over all
 chunks, and of the repeats, which take turns, the median. A codec of which a repeat takes more than 20 s has --slow-repeats.
-Rates in a row are also given as the ratio to those of tessera, effort 5, chunks of --planes slices. A second table has the
-sizes of chunks of 1 to all slices. JPEG-LS is also measured by CharLS itself with the volume's number of bits, which
+A row has bytes as a share of the raw ones, bits a sample, bytes as a ratio to those of tessera, effort 5, chunks of --planes
+slices; MB of samples a second to bytes and back, and both as ratios to that of the same tessera. A second table has bits a
+sample of chunks of 1 to 32 slices; with --repeats 0 it is alone. --crop takes the middle of each slice. JPEG-LS is also measured by CharLS itself with the volume's number of bits, which
 imagecodecs does not let one choose. Needs numpy, numcodecs, imagecodecs, pydicom; for that row libcharls.so.2.
 """
 import argparse
@@ -145,10 +147,9 @@ def make_coders(volume, planes, bits):
     return coders
 
 
-def print_table(volume, coders, bits):
+def print_table(volume, coders):
     best = coders[0]
-    print("| codec | chunk | bytes / raw | bits / sample | size / tessera 5 | encode MB/s | decode MB/s | encode / tessera 5 |"
-          " decode / tessera 5 |")
+    print("| codec | chunk | of raw | bits | size | MB/s in | out | speed in | out |")
     print("|" + "---|" * 9)
     for coder in sorted(coders, key=lambda coder: coder.size):
         encode, decode = (volume.nbytes / 1e6 / statistics.median(times) for times in (coder.encode_s, coder.decode_s))
@@ -185,12 +186,16 @@ def main():
     options.add_argument("--slow-repeats", type=int, default=1)
     options.add_argument("--only", default="")
     options.add_argument("--no-stacks", action="store_true")
+    options.add_argument("--crop", type=int)
     given = options.parse_args()
     os.environ["TESSERA_LIBRARY"] = os.path.abspath(given.library)
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "app" / "python"))
     numcodecs.blosc.set_nthreads(1)
 
     volume = read_volume(given.folder)
+    if given.crop:
+        row, column = ((side - given.crop) // 2 for side in volume.shape[1:])
+        volume = volume[:, row : row + given.crop, column : column + given.crop]
     volume = numpy.ascontiguousarray(volume[: len(volume) // given.planes * given.planes])
     bits = int(volume.max()).bit_length()
     coders = make_coders(volume, given.planes, bits)
@@ -204,7 +209,8 @@ def main():
             if not is_slow or repeat < given.slow_repeats:
                 coder.run(volume)
                 print(f"  {repeat}: {coder.name}: {coder.encode_s[-1]:.2f} s, {coder.decode_s[-1]:.2f} s", file=sys.stderr)
-    print_table(volume, coders, bits)
+    if given.repeats:
+        print_table(volume, coders)
     if not given.no_stacks:
         print_stacks(volume)
 

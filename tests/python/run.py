@@ -1,5 +1,6 @@
 """run.py LIBRARY TESTDATA PROGRAM COMPILER WORK [PATTERN]: the tests of the Python package, from its sources, over a
-build's shared library. Makes the synthetic image set in the folder WORK. Exit status 77: there is no numpy."""
+build's shared library. Makes the synthetic image set in the folder WORK. Exit status 77: there is no numpy. What needs a
+package that is missing is skipped; with TESSERA_NO_SKIPS set, as in .ci/run, it fails."""
 
 import os
 import shutil
@@ -11,11 +12,12 @@ from pathlib import Path
 
 def main() -> int:
     library, testdata, program, compiler, work = sys.argv[1:6]
+    no_skips = bool(os.environ.get("TESSERA_NO_SKIPS"))
     try:
         import numpy
     except ImportError:
         print("skipped: python3 has no numpy")
-        return 77
+        return 1 if no_skips else 77
     here = Path(__file__).resolve().parent
     package = Path(os.environ.get("TESSERA_PACKAGE", here.parents[1] / "app" / "python"))
     data = Path(work) / "data"
@@ -33,7 +35,8 @@ def main() -> int:
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
     for test, why in result.skipped:
         print(f"skipped: {test}: {why}")
-    return 0 if result.wasSuccessful() and result.testsRun else 1
+    is_whole = bool(result.testsRun) and not (no_skips and result.skipped)
+    return 0 if result.wasSuccessful() and is_whole else 1
 
 
 if __name__ == "__main__":
