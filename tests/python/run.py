@@ -1,6 +1,6 @@
 """run.py LIBRARY TESTDATA PROGRAM COMPILER WORK [PATTERN]: the tests of the Python package, from its sources, over a
-build's shared library. Makes the synthetic image set in the folder WORK. Exit status 77: there is no numpy. What needs a
-package that is missing is skipped; with TESSERA_NO_SKIPS set, as in .ci/run, it fails."""
+build's shared library. LIBRARY may be "installed": then the package that this Python has is tested. Makes the synthetic
+image set in the folder WORK. Exit status 77: there is no numpy. If TESSERA_ALL_TESTS is set, no test may be skipped."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 
 def main() -> int:
     library, testdata, program, compiler, work = sys.argv[1:6]
-    no_skips = bool(os.environ.get("TESSERA_NO_SKIPS"))
+    no_skips = bool(os.environ.get("TESSERA_ALL_TESTS"))
     try:
         import numpy
     except ImportError:
@@ -24,12 +24,16 @@ def main() -> int:
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
     subprocess.run([testdata, data], check=True, stdout=subprocess.DEVNULL)
-    os.environ.update(TESSERA_LIBRARY=library, TESSERA_TEST_DATA=str(data), TESSERA_TEST_PROGRAM=program,
-                      TESSERA_TEST_COMPILER=compiler, TESSERA_TEST_ROOT=str(here.parents[1]),
-                      PYTHONPATH=str(package))
+    os.environ.update(TESSERA_TEST_DATA=str(data), TESSERA_TEST_PROGRAM=program, TESSERA_TEST_COMPILER=compiler,
+                      TESSERA_TEST_ROOT=str(here.parents[1]))
     sys.dont_write_bytecode = True
-    sys.path[:0] = [str(package), str(here)]
-    print(f"python {sys.version.split()[0]}, numpy {numpy.__version__}")
+    sys.path.insert(0, str(here))
+    if library != "installed":
+        os.environ.update(TESSERA_LIBRARY=library, PYTHONPATH=str(package))
+        sys.path.insert(0, str(package))
+    import tessera
+
+    print(f"python {sys.version.split()[0]}, numpy {numpy.__version__}, {Path(tessera.__file__).parent}")
     pattern = sys.argv[6] if len(sys.argv) > 6 else "test_*.py"
     suite = unittest.defaultTestLoader.discover(str(here), pattern)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)

@@ -51,7 +51,7 @@ class ReaderTest(Case):
 
     def test_values_are_those_of_tsr_unpack_samples(self) -> None:
         orders = set()
-        unpack = ctypes.CDLL(os.environ["TESSERA_LIBRARY"]).tsr_unpack_samples
+        unpack = ctypes.CDLL(_native._find()).tsr_unpack_samples
         for path, is_coded in files():
             if not is_coded:
                 continue

@@ -1,0 +1,109 @@
+"""faults.py LIBRARY TESTDATA PROGRAM COMPILER WORK [WORD]: the tests of clusters and of remote files see faults.
+
+Each fault is one change of a copy of the package; the test that is named with it must fail then. The tests must pass
+without a change. Exit status 1: a fault was not seen. 77: packages are missing.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parents[1] / "app" / "python" / "tessera"
+
+#: Name, file, what stands there, what replaces it, test that fails then.
+FAULTS = [
+    ("a lost worker's output counts as another's", "dask.py", "Status.EXISTS and job.is_new", "Status.EXISTS and False",
+     "test_dask.TaskTest.test_a_task_that_runs_again"),
+    ("an output of any bytes counts", "_media.py", "self._differs |= self._file.read(count) != take_bytes(source, count)",
+     "self._file.read(count)", "test_dask.TaskTest.test_a_task_that_runs_again"),
+    ("a longer output counts", "_media.py", "not self._differs and not self._file.read(1)", "not self._differs",
+     "test_dask.TaskTest.test_a_task_that_runs_again"),
+    ("a task that ends its worker is given up", "dask.py", "if len(jobs) > 1:", "if False:",
+     "test_dask.DaskTest.test_a_file_that_ends_workers_costs_no_other"),
+    ("a task loses a file", "dask.py", "submit(_compress_batch, batch,", "submit(_compress_batch, batch[:1],",
+     "test_dask.DaskTest.test_a_killed_worker"),
+    ("chunks decode whole frames", "dask.py", "fancy=True,", "fancy=False,",
+     "test_dask.ArrayTest.test_slices_decode_the_tiles_that_they_touch"),
+    ("chunks are not tiles", "dask.py", 'or info.coder == "cavlc" else 1', "else 1",
+     "test_dask.ArrayTest.test_chunks_are_tiles"),
+    ("members come in the order of the series", "dask.py", "[member._number for member in chosen]",
+     "sorted(member._number for member in chosen)", "test_dask.ArrayTest.test_series"),
+    ("a file that was replaced is read from the old one", "dask.py",
+     "tokenize(data, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)", "tokenize(data)",
+     "test_dask.ArrayTest.test_a_file_that_was_replaced"),
+    ("all of a remote file is read", "_media.py",
+     'file = filesystem.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type="readahead")',
+     "return io.BytesIO(filesystem.cat_file(path))", "test_remote.HttpTest.test_only_what_is_touched_travels"),
+    ("fsspec chooses its cache and its block", "_media.py", ', block_size=READ_AHEAD_BYTES, cache_type="readahead")', ")",
+     "test_remote.HttpTest.test_only_what_is_touched_travels"),
+    ("a region reads its frame", "_reader.py", "if (rows, columns) == (image.rows, image.columns) and not image.swapped:",
+     "if self._read_all(frame):", "test_remote.HttpTest.test_only_what_is_touched_travels"),
+    ("a stream is an error", "_media.py", "except ValueError:  # it is a stream", "except EOFError:  # it is a stream",
+     "test_remote.HttpTest.test_a_server_without_ranges"),
+]
+#: What the fault of a region calls.
+READ_ALL = '''
+    def _read_all(self, frame: int) -> bool:
+        image = self._image()
+        raster = empty_raster(image)
+        self._call(_library.tsr_read_frame, frame, raster.ctypes.data, raster.size)
+        return False
+
+    def _read('''
+
+
+def passes(package: Path, test: str) -> bool:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(HERE)]), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run([sys.executable, "-m", "unittest", test], env=environment, cwd=HERE, capture_output=True, text=True)
+    if "Ran 1 test" not in run.stderr or "skipped=" in run.stderr:
+        raise SystemExit(f"{test} did not run:\n{run.stderr}")
+    return run.returncode == 0
+
+
+def change(package: Path, file: str, old: str, new: str) -> None:
+    path = package / "tessera" / file
+    text = path.read_text()
+    if text.count(old) != 1:
+        raise SystemExit(f"{file} has {text.count(old)} times: {old}")
+    text = text.replace(old, new)
+    path.write_text(text.replace("\n    def _read(", READ_ALL, 1) if "_read_all" in new else text)
+
+
+def main() -> int:
+    library, testdata, program, compiler, work = sys.argv[1:6]
+    try:
+        import aiohttp  # noqa: F401
+        import distributed  # noqa: F401
+        import fsspec  # noqa: F401
+    except ImportError as error:
+        print(f"skipped: {error}")
+        return 77
+    data = Path(work).resolve() / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    subprocess.run([testdata, data], check=True, stdout=subprocess.DEVNULL)
+    os.environ.update(TESSERA_LIBRARY=str(Path(library).resolve()), TESSERA_TEST_DATA=str(data),
+                      TESSERA_TEST_PROGRAM=str(Path(program).resolve()), TESSERA_TEST_COMPILER=compiler,
+                      TESSERA_TEST_ROOT=str(HERE.parents[1]))
+    faults = [fault for fault in FAULTS if len(sys.argv) < 7 or sys.argv[6] in " ".join(fault)]
+    bad = 0
+    for test in dict.fromkeys(fault[4] for fault in faults):
+        if not passes(PACKAGE.parent, test):
+            print(f"FAIL without a fault: {test}", flush=True)
+            bad += 1
+    for name, file, old, new, test in faults:
+        with tempfile.TemporaryDirectory(prefix="tessera-faults-") as folder:
+            shutil.copytree(PACKAGE, Path(folder) / "tessera", ignore=shutil.ignore_patterns("__pycache__"))
+            change(Path(folder), file, old, new)
+            seen = not passes(Path(folder), test)
+        print(f"{'seen' if seen else 'NOT SEEN'}: {name}", flush=True)
+        bad += not seen
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
