@@ -96,10 +96,11 @@ tail -1 killed.log | grep -q 'ends with status 143' || bad "the log does not end
 
 # The progress of a terminal is not in it.
 if command -v script >/dev/null; then
-    TERM=xterm script -qec "'$TESSERA' compress -9 -T 1 -r -f many -o tty --exclude '3*' --log tty.log" typed >/dev/null 2>&1
+    TERM=xterm script -qec "'$TESSERA' compress -9 -T 1 -r -f many missing.pgm -o tty --exclude '[2-9]*' --exclude '1??.png' --log tty.log" typed >/dev/null 2>&1
     grep -q "$(printf '\033')\\[K" typed || bad "no progress on a terminal"
     sed "s/$stamp//" tty.log | sed -e 1d -e '$d' >plain
     grep -q "$(printf '[\r\033]')" plain && bad "the log has the terminal's escapes"
+    grep -q '^tessera: .*missing.pgm' plain || bad "no error in the log of a terminal: $(head -c 300 plain)"
     grep -q ' files, ' plain || bad "no summary in the log: $(cat plain)"
 fi
 

@@ -18,6 +18,9 @@ tessera verify scans archive
 tessera decompress -r -o back archive
 diff -r scans back
 sha256sum --quiet -c sums --strict 2>/dev/null || (cd scans && sha256sum --quiet -c ../sums) || fail "the manifest"
+# A derived DICOM file is made by DCMTK, in the module that libtessera1 has.
+dicom=$(find scans -name '*.dcm' | head -1)
+[ -z "$dicom" ] || tessera compress -q --qp 20 "$dicom" -o lossy.tsr || fail "no module of DICOM"
 for page in man1/tessera.1 man5/tsr.5; do [ -f /usr/share/man/$page.gz ] || fail "no $page"; done
 for shell in bash-completion/completions/tessera zsh/vendor-completions/_tessera fish/vendor_completions.d/tessera.fish; do
     [ -s /usr/share/$shell ] || fail "no completion: $shell"
