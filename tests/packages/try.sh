@@ -21,6 +21,7 @@ diff -r scans back
 # A derived DICOM file is made by DCMTK, in the module that libtessera1 has.
 dicom=$(find scans -name '*.dcm' | head -1)
 [ -z "$dicom" ] || tessera compress -q --qp 20 "$dicom" -o lossy.tsr || fail "no module of DICOM"
+[ ! -e /proc/self/exe ] || tessera compare -r --sample 1 scans | grep -q 'JPEG XL' || fail "compare does not find its helper"
 for page in man1/tessera.1 man5/tsr.5; do [ -f /usr/share/man/$page.gz ] || fail "no $page"; done
 for shell in bash-completion/completions/tessera zsh/vendor-completions/_tessera fish/vendor_completions.d/tessera.fish; do
     [ -s /usr/share/$shell ] || fail "no completion: $shell"
