@@ -241,6 +241,8 @@ int close_log(int status)
 {
     if (!logged.path) return status;
     divert_back();
+    if (logged.out.used > 0) write_line(logged.out.line, logged.out.used);
+    if (logged.err.used > 0) write_line(logged.err.line, logged.err.used);
     status = end_log(status);
     if (close(logged.descriptor) != 0 && status == 0) status = TSR_ERROR_WRITE;
     logged.path = NULL;

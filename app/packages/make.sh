@@ -6,6 +6,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build-packages}
 command -v dpkg-buildflags >/dev/null || { echo "dpkg-dev is missing" >&2; exit 77; }
+# dpkg-deb takes it for the times of files: the same sources and tools give the same packages.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
+export SOURCE_DATE_EPOCH
 flags() { DEB_BUILD_MAINT_OPTIONS=hardening=+bindnow dpkg-buildflags --get "$1"; }
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_INSTALL_LIBEXECDIR=libexec/tessera -DTSR_SHARED_PROGRAM=ON \

@@ -27,14 +27,16 @@ by_fish()
 {
     HOME=$PWD XDG_CONFIG_HOME=$PWD fish --no-config -c "source '$PAGES/tessera.fish'; complete -C '$1'" | cut -f 1
 }
-# zsh completes only on a terminal: in a pseudo-terminal a widget prints what compadd is given.
+# zsh completes only on a terminal: in a pseudo-terminal a widget prints what compadd is given. What is typed before the
+# line editor reads it would be the terminal's to edit.
 cat >ask.zsh <<'END'
 zmodload zsh/zpty
 zpty asked zsh -f -i
 zpty -w asked 'PROMPT= RPROMPT=; stty -echo; fpath=('${(q)1}' $fpath); autoload -Uz compinit; compinit -u -D; compdef _tessera tessera'
 zpty -w asked 'compadd() { local -a found; builtin compadd -O found "$@" 2>/dev/null; local one; for one in $found; do print -r -- "<$one>"; done; builtin compadd "$@"; }'
-zpty -w asked 'zstyle ":completion:*" list-prompt ""; LISTMAX=10000; zle -C ask complete-word _main_complete; bindkey "^I" ask; print READY'
-zpty -r -m asked line '*READY*' || exit 1
+zpty -w asked 'zstyle ":completion:*" list-prompt ""; LISTMAX=10000; zle -C ask complete-word _main_complete; bindkey "^I" ask'
+zpty -w asked 'zle-line-init() { print -n LINE"-"READY; }; zle -N zle-line-init'
+zpty -r -m asked line '*LINE-READY*' || exit 1
 zpty -w -n asked "$2"$'\t'
 zpty -w asked $'\x15print ENDED'
 zpty -r -m asked line '*ENDED*'

@@ -77,13 +77,6 @@ run 0 "$TESSERA" info --json one.tsr --log json.log
 grep -q '"file"' json.log || bad "no JSON in the log"
 "$TESSERA" compress in/ramp.pgm -o - --log data.log 2>/dev/null | cmp -s - one.tsr || bad "--log changes data on stdout"
 grep -q 'bytes' data.log || bad "the talk of -o - is not in the log"
-# The progress of a terminal is not in it.
-if command -v script >/dev/null; then
-    TERM=xterm script -qec "'$TESSERA' compress -r -f in -o tty --log tty.log" typed >/dev/null 2>&1
-    sed "s/$stamp//" tty.log | sed -e 1d -e '$d' >plain
-    grep -q "$(printf '[\r\033]')" plain && bad "the log has the terminal's escapes"
-    grep -q '3 files' plain || bad "no summary in the log: $(cat plain)"
-fi
 # Several processes share a log; no line is torn.
 for i in 1 2 3 4; do "$TESSERA" compress -r -v -f in -o "shared$i" --log shared.log >/dev/null 2>&1 & done
 wait
@@ -100,6 +93,16 @@ wait $victim
 [ $? -eq 143 ] || bad "the status after SIGTERM"
 grep -q 'tessera: interrupted: ' killed.log || bad "the log does not tell of the signal: $(tail -2 killed.log)"
 tail -1 killed.log | grep -q 'ends with status 143' || bad "the log does not end with the signal: $(tail -2 killed.log)"
+
+# The progress of a terminal is not in it.
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "'$TESSERA' compress -9 -T 1 -r -f many missing.pgm -o tty --exclude '[2-9]*' --exclude '1??.png' --log tty.log" typed >/dev/null 2>&1
+    grep -q "$(printf '\033')\\[K" typed || bad "no progress on a terminal"
+    sed "s/$stamp//" tty.log | sed -e 1d -e '$d' >plain
+    grep -q "$(printf '[\r\033]')" plain && bad "the log has the terminal's escapes"
+    grep -q '^tessera: .*missing.pgm' plain || bad "no error in the log of a terminal: $(head -c 300 plain)"
+    grep -q ' files, ' plain || bad "no summary in the log: $(cat plain)"
+fi
 
 # A log in a folder of inputs is no input, and an original is no log.
 run 0 "$TESSERA" compress -r in -o out2 --log in/log

@@ -32,7 +32,7 @@ sed -n -e 's/^\(struct tsr_[a-z0-9_]*\)[ ;].*/\1/p' -e 's/^\(enum tsr_[a-z0-9_]*
 [ "$(wc -l <functions)" -ge 50 ] && [ "$(wc -l <types)" -ge 40 ] || bad "tessera.h was not read: $(wc -l functions types)"
 while read -r name; do grep -q "[ *]$name(" libtessera.3.txt || bad "libtessera.3 does not have $name()"; done <functions
 while read -r name; do has libtessera.3 "$name"; done <types
-grep -n 'TSR_API\|/\*.*/\*' libtessera.3.txt && bad "the header is not understood"
+grep -n 'TSR_API\|return source;\|/\*.*/\*' libtessera.3.txt && bad "the header is not understood"
 for status in $(sed -n 's/^ *TSR_[A-Z_]* = \([0-9]*\),* *\/\*.*/\1/p' "$ROOT/app/tessera.h" | head -14); do has tessera.1 "$status"; done
 
 # file(1), with the fragment alone.
