@@ -111,6 +111,22 @@ static const struct tsr_element *find(const struct tsr_metadata *metadata, uint3
     return NULL;
 }
 
+static void check_listings(struct tsr_reader *reader, uint32_t member)
+{
+    struct tsr_buffer listed;
+    DO(tsr_list_header(reader, member, TSR_LISTING_TEXT, &listed, &error));
+    const char *text = (const char *)listed.bytes;
+    CHECK(strlen(text) == listed.count, "no zero after the listing");
+    CHECK(strstr(text, "(0010,0010) PN [Doe^Jane]") && strstr(text, "UI [1.2.3.4]"), "elements in the listing");
+    CHECK(strstr(text, "(7fe0,0010) OW (not read)"), "the pixel data in the listing");
+    tsr_buffer_free(&listed);
+    DO(tsr_list_header(reader, member, TSR_LISTING_JSON, &listed, &error));
+    text = (const char *)listed.bytes;
+    CHECK(strlen(text) == listed.count && text[0] == '{' && text[listed.count - 1] == '}', "no object of JSON");
+    CHECK(strstr(text, "\"00280010\":{\"vr\":\"US\",\"Value\":[48]}") && !strstr(text, "7FE00010"), "rows in JSON");
+    tsr_buffer_free(&listed);
+}
+
 static void check_dicom_header(struct tsr_reader *reader, uint32_t member, const struct bytes *original)
 {
     struct tsr_metadata *m;
@@ -125,6 +141,7 @@ static void check_dicom_header(struct tsr_reader *reader, uint32_t member, const
     CHECK(rows && rows->count == 2 && rows->value[0] == 48, "rows");
     CHECK(!find(m, 0x7fe00010), "the pixel data is among the elements");
     tsr_metadata_free(m);
+    check_listings(reader, member);
 }
 
 /* Checks readers of a file as an original, and as a .tsr file. */
@@ -264,6 +281,8 @@ static void check_series(void)
     check_original(reader, 3, &last);
     struct tsr_metadata *metadata;
     FAILS(TSR_ERROR_USAGE, tsr_read_header(reader, 3, &metadata, &error));
+    struct tsr_buffer listed;
+    FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 3, TSR_LISTING_TEXT, &listed, &error));
     CHECK(!tsr_reader_name(reader, 4), "a name of a member that there is not");
     const struct tsr_data_source source = tsr_from_memory(tsr.bytes, tsr.count);
     FAILS(TSR_ERROR_USAGE, tsr_test(engine, &source, NULL, &error));

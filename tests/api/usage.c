@@ -207,6 +207,7 @@ static void readers(const struct tsr_data_source *tsr)
     struct tsr_info info = TSR_INFO;
     struct tsr_image image;
     struct tsr_metadata *metadata;
+    struct tsr_buffer listed;
     const struct tsr_region region = {0, 0, 1, 1};
     uint8_t bytes[8];
     size_t got;
@@ -220,6 +221,10 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_reader_image(reader, 0, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_header(reader, 1, &metadata, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_header(reader, 0, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 1, TSR_LISTING_TEXT, &listed, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 0, TSR_LISTING_TEXT, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_list_header(NULL, 0, TSR_LISTING_TEXT, &listed, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 0, (enum tsr_listing)2, &listed, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, 0, 0, NULL, 1, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, NULL, bytes, 8, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, &region, NULL, 8, &error));

@@ -297,7 +297,8 @@ int contents_decoded(struct contents *c, uint32_t number, struct decoded_file *d
 {
     pthread_mutex_lock(&c->lock);
     const int result = load(c, number);
-    const struct content *const file = &c->files[number];
+    struct content *const file = &c->files[number];
+    file->users += result == 0; /* a release may come before the last read is answered */
     *decoded = (struct decoded_file){file->descriptor >= 0 ? NULL : file->buffer.bytes, file->descriptor, file->size};
     pthread_mutex_unlock(&c->lock);
     return result;

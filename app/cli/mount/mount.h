@@ -59,7 +59,7 @@ void contents_destroy(struct contents *contents);
  *   stat     size, time and permissions, without decoding if the original comes back. Of a file that cannot be read the
  *            size is 0.
  *   open     after it the file stays decoded, once it is, until close
- *   decoded  all of an open file, whose bytes are there until it is closed */
+ *   decoded  all of a file, whose bytes are there until it is closed once more: each success needs a close */
 struct decoded_file {
     const uint8_t *bytes; /* NULL: they are in the file of the descriptor */
     int descriptor;

@@ -122,27 +122,34 @@ static void open_file(fuse_req_t request, fuse_ino_t inode, struct fuse_file_inf
     if (fuse_reply_open(request, info) == -ENOENT) contents_close(served_of(request)->contents, node->file);
 }
 
-static void read_file(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, struct fuse_file_info *info)
+static void reply_part(fuse_req_t request, const struct decoded_file *file, size_t size, off_t offset)
 {
-    const struct node *const node = node_of(request, inode);
-    struct decoded_file decoded;
-    (void)info;
-    const int result = node ? contents_decoded(served_of(request)->contents, node->file, &decoded) : ENOENT;
-    if (result != 0) {
-        fuse_reply_err(request, result);
-        return;
-    }
-    const uint64_t at = (uint64_t)offset, left = at < decoded.size ? decoded.size - at : 0;
+    const uint64_t at = (uint64_t)offset, left = at < file->size ? file->size - at : 0;
     const size_t count = left < size ? (size_t)left : size;
-    if (decoded.bytes || count == 0) {
-        fuse_reply_buf(request, count > 0 ? (const char *)decoded.bytes + at : NULL, count);
+    if (file->bytes || count == 0) {
+        fuse_reply_buf(request, count > 0 ? (const char *)file->bytes + at : NULL, count);
         return;
     }
     struct fuse_bufvec pieces = FUSE_BUFVEC_INIT(count);
     pieces.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK | FUSE_BUF_FD_RETRY;
-    pieces.buf[0].fd = decoded.descriptor;
+    pieces.buf[0].fd = file->descriptor;
     pieces.buf[0].pos = offset;
     fuse_reply_data(request, &pieces, 0);
+}
+
+static void read_file(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, struct fuse_file_info *info)
+{
+    const struct node *const node = node_of(request, inode);
+    struct contents *const contents = served_of(request)->contents;
+    struct decoded_file decoded;
+    (void)info;
+    const int result = node ? contents_decoded(contents, node->file, &decoded) : ENOENT;
+    if (result != 0) {
+        fuse_reply_err(request, result);
+        return;
+    }
+    reply_part(request, &decoded, size, offset);
+    contents_close(contents, node->file);
 }
 
 static void close_file(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
