@@ -362,6 +362,34 @@ TEST(limits)
     tsr_bytes_free(&again);
 }
 
+/* One fixed block of so many literals, each of the 8 bits 10010001: the letter a. */
+static enum tsr_status read_letters(size_t count, struct tsr_error *error)
+{
+    const size_t size = count + 2;
+    uint8_t *const stream = must(malloc(size));
+    struct tsr_bytes found = {.limit = count}, residue = {.limit = size};
+    size_t used = 0;
+    stream[0] = (0x89 << 3 & 255) | 3; /* the bits come from the lowest of each byte */
+    for (size_t i = 1; i < count; i++) stream[i] = (0x89 << 3 & 255) | 0x89 >> 5;
+    stream[count] = 0x89 >> 5;
+    stream[count + 1] = 0;
+    const enum tsr_status status = tsr_deflate_read(stream, size, &used, &found, &residue, error);
+    assert_true(status != TSR_OK || (found.size == count && found.bytes[count - 1] == 'a'));
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    free(stream);
+    return status;
+}
+
+/* So many tokens of a block are held that memory does not grow with the stream. */
+TEST(longest_block)
+{
+    struct tsr_error error = {0};
+    expect(read_letters(1 << 12, &error) == TSR_OK, "%s", error.text);
+    assert_int_equal(read_letters((1 << 22) + 1, &error), TSR_ERROR_CORRUPT);
+    assert_non_null(strstr(error.text, "2^22 tokens"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +402,7 @@ int main(void)
         cmocka_unit_test(damaged_residues),
         cmocka_unit_test(hostile_streams),
         cmocka_unit_test(limits),
+        cmocka_unit_test(longest_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
