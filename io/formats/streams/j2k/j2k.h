@@ -83,8 +83,8 @@ struct tsr_j2k_block {
     uint32_t node;
     uint8_t component, band, band_planes, planes; /* planes: of the band, and that are coded */
     uint8_t passes, length_bits;                  /* so far; length_bits is Lblock */
-    bool is_included;
-    size_t ends; /* of a tile with several layers: the place of the first pass's end */
+    bool is_included, is_cut;                     /* is_cut: the last pass is missing */
+    size_t ends;                                  /* of a tile with several layers: the place of the first pass's end */
 };
 
 /* The blocks of a precinct in a band. */
@@ -203,12 +203,37 @@ void tsr_j2k_store_block(struct tsr_j2k_codec *codec, const struct tsr_j2k_block
 void tsr_j2k_begin_block(struct tsr_j2k_codec *codec, const struct tsr_j2k_tile *tile,
                          const struct tsr_j2k_block *block);
 
+/* The passes of a block whose planes are known. */
+static inline unsigned tsr_j2k_all_passes(const struct tsr_j2k_block *block)
+{
+    if (block->planes == 0) return 0;
+    return 3u * block->planes - 2 - (block->is_cut && block->planes > 1);
+}
+
 /* Encodes a block that was loaded: appends its bytes to coded, and its ends if its tile has layers. */
 enum tsr_status tsr_j2k_encode_block(struct tsr_j2k_codec *codec, const struct tsr_j2k_tile *tile,
                                      struct tsr_j2k_block *block, struct tsr_error *error);
 
 /* The bytes that a block is expected to have in layers that end with so many of its passes. */
 uint32_t tsr_j2k_expect(const struct tsr_j2k_codec *codec, const struct tsr_j2k_block *block, uint32_t passes);
+
+/* What the stream's end is by default, after the last tile-part. */
+enum { TSR_J2K_TAILS = 3 };
+extern const uint8_t tsr_j2k_tails[TSR_J2K_TAILS][3];
+static inline size_t tsr_j2k_tail_size(unsigned number)
+{
+    return number == 0 ? 2 : 3;
+}
+
+/* Bits of a residue's flags, and what bits 2 and 3 say of the blocks' last passes. */
+enum {
+    TSR_J2K_LONG_EMPTIES = 1,
+    TSR_J2K_HAS_SOP = 2,
+    TSR_J2K_CUTS_SHIFT = 2,
+    TSR_J2K_NO_CUTS = 0,
+    TSR_J2K_ALL_CUT = 1,
+    TSR_J2K_LISTED_CUTS = 2
+};
 
 /* The two halves of tsr_stream_j2k. */
 enum tsr_status tsr_j2k_write(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue, size_t size,

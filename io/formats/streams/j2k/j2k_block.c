@@ -235,14 +235,14 @@ static void begin(struct pass *p, struct tsr_j2k_block_work *work, struct contex
     tsr_j2k_mq_reset(&p->mq);
 }
 
-bool tsr_j2k_block_decode(struct tsr_j2k_block_work *work, unsigned planes, uint8_t *bytes)
+bool tsr_j2k_block_decode(struct tsr_j2k_block_work *work, unsigned planes, unsigned passes, uint8_t *bytes)
 {
     struct pass p;
     struct contexts contexts;
     begin(&p, work, &contexts);
     memset(work->sample, 0, (size_t)work->width * work->height * sizeof *work->sample);
     tsr_j2k_mq_begin_decode(&p.mq, bytes);
-    for (unsigned pass = 2; pass < 3 * planes; pass++) {
+    for (unsigned pass = 2; pass < passes + 2; pass++) {
         p.plane = planes - 1 - pass / 3;
         if (pass % 3 == 0) significance(&p, false);
         if (pass % 3 == 1) refinement(&p, false);
@@ -265,19 +265,13 @@ static size_t flush(struct tsr_j2k_mq *mq, const uint8_t *bytes)
     return (size_t)(mq->at - bytes) - (*mq->at == 0xff);
 }
 
-size_t tsr_j2k_block_room(const struct tsr_j2k_block_work *work, unsigned planes)
-{
-    /* A symbol costs at most 15 shifts; there are at most 3 symbols for a bit, and 4 of a segment for a plane. */
-    return (size_t)work->width * work->height * (planes + 1) * 6 + (size_t)planes * 8 + 16;
-}
-
-size_t tsr_j2k_block_encode(struct tsr_j2k_block_work *work, unsigned planes, uint8_t *bytes)
+size_t tsr_j2k_block_encode(struct tsr_j2k_block_work *work, unsigned planes, unsigned passes, uint8_t *bytes)
 {
     struct pass p;
     struct contexts contexts;
     begin(&p, work, &contexts);
     tsr_j2k_mq_begin_encode(&p.mq, bytes);
-    for (unsigned pass = 2; pass < 3 * planes; pass++) {
+    for (unsigned pass = 2; pass < passes + 2; pass++) {
         p.plane = planes - 1 - pass / 3;
         if (pass % 3 == 0) significance(&p, true);
         if (pass % 3 == 1) refinement(&p, true);

@@ -28,13 +28,10 @@ struct tsr_j2k_block_work {
     uint32_t end[TSR_J2K_PASSES]; /* of an encoder: the bytes after each pass, not flushed */
 };
 
-/* Bytes that an encoder may write for a block. */
-size_t tsr_j2k_block_room(const struct tsr_j2k_block_work *work, unsigned planes);
+/* Decodes the first passes of so many planes. bytes are followed by FF FF. False: a segment symbol is wrong. */
+bool tsr_j2k_block_decode(struct tsr_j2k_block_work *work, unsigned planes, unsigned passes, uint8_t *bytes);
 
-/* Decodes all passes of so many planes. bytes are followed by FF FF. False: a segment symbol is wrong. */
-bool tsr_j2k_block_decode(struct tsr_j2k_block_work *work, unsigned planes, uint8_t *bytes);
-
-/* Encodes all passes. bytes[0] is in front of the first byte. Returns the bytes, flushed as T.800 C.2.9 has it. */
-size_t tsr_j2k_block_encode(struct tsr_j2k_block_work *work, unsigned planes, uint8_t *bytes);
+/* Encodes them. bytes[0] is in front of the first byte. Returns the bytes, flushed as T.800 C.2.9 has it. */
+size_t tsr_j2k_block_encode(struct tsr_j2k_block_work *work, unsigned planes, unsigned passes, uint8_t *bytes);
 
 #endif

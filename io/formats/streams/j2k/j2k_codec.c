@@ -6,6 +6,8 @@
 
 enum { SCRATCH = 8 * (TSR_J2K_PLANES + 1) * TSR_J2K_BLOCK_SAMPLES, EXPECTED_MORE = 3 };
 
+const uint8_t tsr_j2k_tails[TSR_J2K_TAILS][3] = {{0xff, 0xd9}, {0xff, 0xd9, 0}, {0xff, 0xd9, 0xff}};
+
 enum tsr_status tsr_j2k_create(struct tsr_j2k_codec *codec, size_t size, struct tsr_error *error)
 {
     const struct tsr_image *const image = codec->image;
@@ -212,11 +214,11 @@ enum tsr_status tsr_j2k_encode_block(struct tsr_j2k_codec *codec, const struct t
     block->start = codec->coded.size;
     block->bytes = 0;
     if (block->planes == 0) return TSR_OK;
-    block->bytes = (uint32_t)tsr_j2k_block_encode(codec->work, block->planes, codec->scratch);
+    const unsigned passes = tsr_j2k_all_passes(block);
+    block->bytes = (uint32_t)tsr_j2k_block_encode(codec->work, block->planes, passes, codec->scratch);
     if (tile->head.layers > 1) {
         block->ends = codec->ends.size;
-        TSR_TRY(
-            tsr_bytes_put(&codec->ends, codec->work->end, (3u * block->planes - 2) * sizeof *codec->work->end, error));
+        TSR_TRY(tsr_bytes_put(&codec->ends, codec->work->end, passes * sizeof *codec->work->end, error));
     }
     return tsr_bytes_put(&codec->coded, codec->scratch + 1, block->bytes, error);
 }

@@ -1,12 +1,10 @@
 /* A codestream of JPEG 2000 becomes samples and residue. FORMAT.md 4.15. */
 #include "j2k.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const uint8_t usual_tails[][3] = {{0xff, 0xd9}, {0xff, 0xd9, 0}, {0xff, 0xd9, 0xff}};
-enum { USUAL_TAILS = 3, NO_CHUNK = 0 };
+enum { NO_CHUNK = 0 };
 
 /* A piece of a block's bytes. Number 0 is none. */
 struct chunk {
@@ -20,7 +18,7 @@ struct reader {
     size_t size, at;
     struct tsr_bytes *residue, heads, rest, chunks, block;
     uint32_t *packet_number; /* of each tile, for SOP */
-    bool short_empties, no_sop;
+    bool short_empties, no_sop, has_cuts, has_whole;
 };
 
 static enum tsr_status refuse(struct tsr_error *error, const char *what)
@@ -154,10 +152,10 @@ static enum tsr_status read_parts(struct reader *r, struct tsr_error *error)
     TSR_TRY(tsr_bytes_put_varint(&r->heads, 0, error));
     const uint8_t *const tail = r->stream + r->at;
     const size_t size = r->size - r->at;
-    for (unsigned i = 0; i < USUAL_TAILS; i++)
-        if (size == (i ? 3 : 2) && memcmp(tail, usual_tails[i], size) == 0)
+    for (unsigned i = 0; i < TSR_J2K_TAILS; i++)
+        if (size == tsr_j2k_tail_size(i) && memcmp(tail, tsr_j2k_tails[i], size) == 0)
             return tsr_bytes_put_varint(&r->heads, i, error);
-    return keep(&r->heads, tail, size, USUAL_TAILS, error);
+    return keep(&r->heads, tail, size, TSR_J2K_TAILS, error);
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------ */
@@ -183,13 +181,6 @@ static enum tsr_status put_deviation(struct reader *r, struct tsr_j2k_block *blo
     size_t same = 0;
     while (same < size && same < block->bytes && ours[same] == theirs[same]) same++;
     ++*distance;
-    if (getenv("J2K_TRACE")) {
-        fprintf(stderr, "D %zu %u %zu :", size, block->bytes, same);
-        for (size_t i = same; i < block->bytes; i++) fprintf(stderr, " %02x", ours[i]);
-        fprintf(stderr, " |");
-        for (size_t i = same; i < size; i++) fprintf(stderr, " %02x", theirs[i]);
-        fprintf(stderr, "\n");
-    }
     const size_t cut = block->bytes - same;
     block->bytes = (uint32_t)size;
     if (same == size && cut == 0) return TSR_OK;
@@ -212,9 +203,13 @@ static enum tsr_status read_block(struct reader *r, struct tsr_j2k_tile *tile, s
         return TSR_OK;
     }
     if (planes > TSR_J2K_PLANES) return refuse(error, "a block has too many planes");
-    if (block->passes != 3 * planes - 2) return refuse(error, "it was coded with loss");
+    if (block->passes + 1u < 3 * planes - 2 + (planes == 1)) return refuse(error, "it was coded with loss");
+    block->is_cut = block->passes != 3 * planes - 2;
+    r->has_cuts |= block->is_cut;
+    r->has_whole |= !block->is_cut && planes > 1;
     TSR_TRY(join(r, block, error));
-    if (!tsr_j2k_block_decode(codec->work, planes, r->block.bytes)) return refuse(error, "a segment symbol is wrong");
+    if (!tsr_j2k_block_decode(codec->work, planes, block->passes, r->block.bytes))
+        return refuse(error, "a segment symbol is wrong");
     tsr_j2k_store_block(codec, block);
     if (!tsr_j2k_load_block(codec, tile, block) || block->planes != planes)
         return refuse(error, "a block's first plane is empty");
@@ -269,15 +264,32 @@ static enum tsr_status put_layers(struct reader *r, struct tsr_error *error)
     return TSR_OK;
 }
 
+/* Appends a bit for each block of each tile: its last pass is missing. */
+static enum tsr_status put_cuts(struct reader *r, struct tsr_error *error)
+{
+    unsigned count = 0;
+    uint8_t byte = 0;
+    for (uint32_t t = 0; t < r->codec.head.tiles; t++)
+        for (uint32_t i = 0; i < r->codec.tile[t].blocks; i++) {
+            byte |= (uint8_t)(r->codec.tile[t].block[i].is_cut << count++ % 8);
+            if (count % 8 > 0) continue;
+            TSR_TRY(tsr_bytes_put(r->residue, &byte, 1, error));
+            byte = 0;
+        }
+    return count % 8 > 0 ? tsr_bytes_put(r->residue, &byte, 1, error) : TSR_OK;
+}
+
 static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_error *error)
 {
     TSR_TRY(read_parts(r, error));
     TSR_TRY(read_blocks(r, error));
     TSR_TRY(put_layers(r, error));
     TSR_TRY(tsr_j2k_give_raster(&r->codec, raster, error));
-    const uint8_t flags = (uint8_t)(r->codec.long_empties | r->codec.has_sop << 1);
+    const unsigned cuts = !r->has_cuts ? TSR_J2K_NO_CUTS : r->has_whole ? TSR_J2K_LISTED_CUTS : TSR_J2K_ALL_CUT;
+    const uint8_t flags = (uint8_t)(r->codec.long_empties | r->codec.has_sop << 1 | cuts << TSR_J2K_CUTS_SHIFT);
     TSR_TRY(tsr_bytes_put(r->residue, &flags, 1, error));
     TSR_TRY(tsr_bytes_put(r->residue, r->heads.bytes, r->heads.size, error));
+    if (cuts == TSR_J2K_LISTED_CUTS) TSR_TRY(put_cuts(r, error));
     return tsr_bytes_put(r->residue, r->rest.bytes, r->rest.size, error);
 }
 

@@ -6,9 +6,6 @@
 
 #include "io/container/section.h"
 
-static const uint8_t usual_tails[][3] = {{0xff, 0xd9}, {0xff, 0xd9, 0}, {0xff, 0xd9, 0xff}};
-enum { USUAL_TAILS = 3, LONG_EMPTIES = 1, SOP = 2 };
-
 /* A tile-part of the residue. */
 struct part {
     const uint8_t *head;
@@ -25,6 +22,7 @@ struct writer {
     struct tsr_bytes parts, blocks; /* struct part; the bytes of all blocks */
     struct tsr_bytes *stream;
     uint32_t *packet_number;
+    unsigned cuts;
 };
 
 static enum tsr_status refuse(struct tsr_error *error)
@@ -59,10 +57,11 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
     const uint8_t flags = tsr_get_u8(&w->residue);
     const uint64_t size = tsr_get_varint(&w->residue);
     size_t at;
-    w->codec.long_empties = flags & LONG_EMPTIES;
-    w->codec.has_sop = flags & SOP;
+    w->codec.long_empties = flags & TSR_J2K_LONG_EMPTIES;
+    w->codec.has_sop = flags & TSR_J2K_HAS_SOP;
+    w->cuts = flags >> TSR_J2K_CUTS_SHIFT;
     w->head = get_bytes(w, size);
-    if (!w->head || flags > 3) return refuse(error);
+    if (!w->head || w->cuts > TSR_J2K_LISTED_CUTS) return refuse(error);
     w->head_size = (size_t)size;
     /* the header ends with the residue's part, a SOT is not in it */
     uint8_t *const head = malloc(w->head_size + 2);
@@ -82,8 +81,9 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
     }
     const uint64_t code = tsr_get_varint(&w->residue);
     if (w->residue.bad) return refuse(error);
-    w->tail_size = (size_t)(code < USUAL_TAILS ? code > 0 ? 3 : 2 : code - USUAL_TAILS);
-    w->tail = code < USUAL_TAILS ? usual_tails[code] : get_bytes(w, code - USUAL_TAILS);
+    const bool is_usual = code < TSR_J2K_TAILS;
+    w->tail_size = is_usual ? tsr_j2k_tail_size((unsigned)code) : (size_t)(code - TSR_J2K_TAILS);
+    w->tail = is_usual ? tsr_j2k_tails[code] : get_bytes(w, code - TSR_J2K_TAILS);
     return w->tail ? TSR_OK : refuse(error);
 }
 
@@ -100,8 +100,23 @@ static enum tsr_status deviate(struct writer *w, struct tsr_j2k_block *block, st
     return tsr_bytes_put(&w->codec.coded, bytes, (size_t)more, error);
 }
 
+/* Says of each block whether its last pass is missing. */
+static enum tsr_status get_cuts(struct writer *w, struct tsr_error *error)
+{
+    unsigned count = 0;
+    uint8_t byte = 0;
+    for (uint32_t t = 0; t < w->codec.head.tiles; t++)
+        for (uint32_t i = 0; i < w->codec.tile[t].blocks; i++) {
+            if (w->cuts == TSR_J2K_LISTED_CUTS && count % 8 == 0) byte = tsr_get_u8(&w->residue);
+            w->codec.tile[t].block[i].is_cut = w->cuts == TSR_J2K_ALL_CUT || byte >> count % 8 & 1;
+            count++;
+        }
+    return w->residue.bad ? refuse(error) : TSR_OK;
+}
+
 static enum tsr_status code_blocks(struct writer *w, struct tsr_error *error)
 {
+    TSR_TRY(get_cuts(w, error));
     uint64_t distance = tsr_get_varint(&w->residue);
     if (w->residue.bad) return refuse(error);
     for (uint32_t t = 0; t < w->codec.head.tiles; t++) {
@@ -125,7 +140,7 @@ static enum tsr_status code_blocks(struct writer *w, struct tsr_error *error)
 static enum tsr_status get_event(struct writer *w, const struct tsr_j2k_tile *tile, struct tsr_j2k_block *block,
                                  uint32_t layer, struct tsr_j2k_event *event, struct tsr_error *error)
 {
-    const uint32_t left = block->planes > 0 ? 3u * block->planes - 2 - block->passes : 0;
+    const uint32_t left = tsr_j2k_all_passes(block) - block->passes;
     *event = (struct tsr_j2k_event){left, block->bytes - block->sent};
     if (layer + 1u < tile->head.layers) {
         const uint64_t passes = tsr_get_varint(&w->residue);
