@@ -83,8 +83,9 @@ struct tsr_j2k_block {
     uint32_t node;
     uint8_t component, band, band_planes, planes; /* planes: of the band, and that are coded */
     uint8_t passes, length_bits;                  /* so far; length_bits is Lblock */
-    bool is_included, is_cut;                     /* is_cut: the last pass is missing */
-    size_t ends;                                  /* of a tile with several layers: the place of the first pass's end */
+    uint8_t cut;                                  /* passes that are missing at the end */
+    bool is_included;
+    size_t ends; /* of a tile with several layers: the place of the first pass's end */
 };
 
 /* The blocks of a precinct in a band. */
@@ -203,11 +204,11 @@ void tsr_j2k_store_block(struct tsr_j2k_codec *codec, const struct tsr_j2k_block
 void tsr_j2k_begin_block(struct tsr_j2k_codec *codec, const struct tsr_j2k_tile *tile,
                          const struct tsr_j2k_block *block);
 
-/* The passes of a block whose planes are known. */
+/* The passes that a stream has of a block whose planes are known. */
 static inline unsigned tsr_j2k_all_passes(const struct tsr_j2k_block *block)
 {
     if (block->planes == 0) return 0;
-    return 3u * block->planes - 2 - (block->is_cut && block->planes > 1);
+    return 3u * block->planes - 2 - block->cut;
 }
 
 /* Encodes a block that was loaded: appends its bytes to coded, and its ends if its tile has layers. */
@@ -225,7 +226,8 @@ static inline size_t tsr_j2k_tail_size(unsigned number)
     return number == 0 ? 2 : 3;
 }
 
-/* Bits of a residue's flags, and what bits 2 and 3 say of the blocks' last passes. */
+/* Bits of a residue's flags, and what bits 2 and 3 say of passes that are missing: none; the last one of all blocks of
+ * several planes; a byte for each block. */
 enum {
     TSR_J2K_LONG_EMPTIES = 1,
     TSR_J2K_HAS_SOP = 2,

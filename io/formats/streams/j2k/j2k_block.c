@@ -235,6 +235,21 @@ static void begin(struct pass *p, struct tsr_j2k_block_work *work, struct contex
     tsr_j2k_mq_reset(&p->mq);
 }
 
+/* Sets the first bit that each sample lacks: the last of the passes was number last, of this plane. */
+static void complete(const struct pass *p, unsigned last)
+{
+    struct tsr_j2k_block_work *const work = p->work;
+    uint32_t *sample = work->sample;
+    for (uint32_t y = 0; y < work->height; y++) {
+        const uint32_t *const flags = work->flags + (y / 4 + 1) * p->stride + 1;
+        for (uint32_t x = 0; x < work->width; x++, sample++) {
+            const bool lacks_plane = last % 3 == 0 && !(flags[x] >> (DONE_BIT + y % 4) & 1);
+            const unsigned known = p->plane + lacks_plane;
+            if (*sample & ~TSR_J2K_SIGN && known > 0) *sample |= 1u << (known - 1);
+        }
+    }
+}
+
 bool tsr_j2k_block_decode(struct tsr_j2k_block_work *work, unsigned planes, unsigned passes, uint8_t *bytes)
 {
     struct pass p;
@@ -249,6 +264,7 @@ bool tsr_j2k_block_decode(struct tsr_j2k_block_work *work, unsigned planes, unsi
         if (pass % 3 == 2 && !cleanup(&p, false)) return false;
         if (work->style & TSR_J2K_RESET) tsr_j2k_mq_reset(&p.mq);
     }
+    complete(&p, passes + 1);
     return true;
 }
 

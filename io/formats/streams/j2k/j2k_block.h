@@ -28,7 +28,8 @@ struct tsr_j2k_block_work {
     uint32_t end[TSR_J2K_PASSES]; /* of an encoder: the bytes after each pass, not flushed */
 };
 
-/* Decodes the first passes of so many planes. bytes are followed by FF FF. False: a segment symbol is wrong. */
+/* Decodes the first passes of so many planes. bytes are followed by FF FF. Of what a sample lacks, the first bit is 1.
+ * False: a segment symbol is wrong. */
 bool tsr_j2k_block_decode(struct tsr_j2k_block_work *work, unsigned planes, unsigned passes, uint8_t *bytes);
 
 /* Encodes them. bytes[0] is in front of the first byte. Returns the bytes, flushed as T.800 C.2.9 has it. */

@@ -202,13 +202,28 @@ static enum tsr_status read_segments(struct tsr_j2k_tile_head *tile, int compone
     return TSR_OK;
 }
 
+/* Where the codestream begins: after the boxes of a JP2 file up to jp2c (T.800 annex I), or at once. */
+static size_t find_codestream(const uint8_t *bytes, size_t size)
+{
+    static const uint8_t signature[8] = {0, 0, 0, 12, 'j', 'P', ' ', ' '};
+    if (size < sizeof signature || memcmp(bytes, signature, sizeof signature) != 0) return 0;
+    for (size_t at = 0; size - at >= 8;) {
+        const uint32_t length = four(bytes + at);
+        if (memcmp(bytes + at + 4, "jp2c", 4) == 0) return at + (length == 1 && size - at >= 16 ? 16 : 8);
+        if (length < 8 || length > size - at) break;
+        at += length;
+    }
+    return 0;
+}
+
 enum tsr_status tsr_j2k_read_head(struct tsr_j2k_head *head, const struct tsr_image *image, const uint8_t *bytes,
                                   size_t size, size_t *at, struct tsr_error *error)
 {
     struct segment siz;
     memset(head, 0, sizeof *head);
-    *at = 2;
-    if (size < 4 || two(bytes) != TSR_J2K_SOC) return refuse(error, "it is no JPEG 2000 stream");
+    *at = find_codestream(bytes, size);
+    if (size - *at < 4 || two(bytes + *at) != TSR_J2K_SOC) return refuse(error, "it is no JPEG 2000 stream");
+    *at += 2;
     if (!get_segment(bytes, size, at, &siz) || siz.marker != SIZ) return refuse(error, "it has no size");
     if (!read_size(head, image, &siz)) return refuse(error, "its size or its components are not those of the image");
     TSR_TRY(read_segments(&head->tile, head->components, true, TSR_J2K_SOT, bytes, size, at, error));

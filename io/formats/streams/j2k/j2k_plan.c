@@ -33,7 +33,7 @@ void tsr_j2k_budget(struct tsr_j2k_budget *budget, const struct tsr_image *image
 {
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
     budget->precincts = 4096 + (uint64_t)size / 8;
-    budget->blocks = 4096 + samples / 64;
+    budget->blocks = 16384 + samples / 64;
     budget->visits = 65536 + samples + 16 * (uint64_t)size;
 }
 

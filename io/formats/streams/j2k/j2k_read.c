@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_CHUNK = 0 };
+/* Samples cost more than a stream that lacks more passes than so many a block. */
+enum { NO_CHUNK = 0, MISSING_LIMIT = 3 };
 
 /* A piece of a block's bytes. Number 0 is none. */
 struct chunk {
@@ -18,7 +19,8 @@ struct reader {
     size_t size, at;
     struct tsr_bytes *residue, heads, rest, chunks, block;
     uint32_t *packet_number; /* of each tile, for SOP */
-    bool short_empties, no_sop, has_cuts, has_whole;
+    bool short_empties, no_sop, has_cuts, has_other_cuts;
+    uint64_t coded_blocks, missing; /* passes */
 };
 
 static enum tsr_status refuse(struct tsr_error *error, const char *what)
@@ -202,11 +204,12 @@ static enum tsr_status read_block(struct reader *r, struct tsr_j2k_tile *tile, s
         tsr_j2k_store_block(codec, block);
         return TSR_OK;
     }
+    r->coded_blocks++;
     if (planes > TSR_J2K_PLANES) return refuse(error, "a block has too many planes");
-    if (block->passes + 1u < 3 * planes - 2 + (planes == 1)) return refuse(error, "it was coded with loss");
-    block->is_cut = block->passes != 3 * planes - 2;
-    r->has_cuts |= block->is_cut;
-    r->has_whole |= !block->is_cut && planes > 1;
+    block->cut = (uint8_t)(3 * planes - 2 - block->passes);
+    r->missing += block->cut;
+    r->has_cuts |= block->cut > 0;
+    r->has_other_cuts |= block->cut != (planes > 1);
     TSR_TRY(join(r, block, error));
     if (!tsr_j2k_block_decode(codec->work, planes, block->passes, r->block.bytes))
         return refuse(error, "a segment symbol is wrong");
@@ -224,6 +227,7 @@ static enum tsr_status read_blocks(struct reader *r, struct tsr_error *error)
         struct tsr_j2k_tile *const tile = &r->codec.tile[t];
         for (uint32_t i = 0; i < tile->blocks; i++) TSR_TRY(read_block(r, tile, &tile->block[i], &distance, error));
     }
+    if (r->missing > r->coded_blocks * MISSING_LIMIT) return refuse(error, "it was coded with loss");
     return tsr_bytes_put_varint(&r->rest, 0, error);
 }
 
@@ -264,19 +268,13 @@ static enum tsr_status put_layers(struct reader *r, struct tsr_error *error)
     return TSR_OK;
 }
 
-/* Appends a bit for each block of each tile: its last pass is missing. */
+/* Appends a byte for each block of each tile: the passes that are missing. */
 static enum tsr_status put_cuts(struct reader *r, struct tsr_error *error)
 {
-    unsigned count = 0;
-    uint8_t byte = 0;
     for (uint32_t t = 0; t < r->codec.head.tiles; t++)
-        for (uint32_t i = 0; i < r->codec.tile[t].blocks; i++) {
-            byte |= (uint8_t)(r->codec.tile[t].block[i].is_cut << count++ % 8);
-            if (count % 8 > 0) continue;
-            TSR_TRY(tsr_bytes_put(r->residue, &byte, 1, error));
-            byte = 0;
-        }
-    return count % 8 > 0 ? tsr_bytes_put(r->residue, &byte, 1, error) : TSR_OK;
+        for (uint32_t i = 0; i < r->codec.tile[t].blocks; i++)
+            TSR_TRY(tsr_bytes_put(r->residue, &r->codec.tile[t].block[i].cut, 1, error));
+    return TSR_OK;
 }
 
 static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_error *error)
@@ -285,7 +283,7 @@ static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_er
     TSR_TRY(read_blocks(r, error));
     TSR_TRY(put_layers(r, error));
     TSR_TRY(tsr_j2k_give_raster(&r->codec, raster, error));
-    const unsigned cuts = !r->has_cuts ? TSR_J2K_NO_CUTS : r->has_whole ? TSR_J2K_LISTED_CUTS : TSR_J2K_ALL_CUT;
+    const unsigned cuts = !r->has_cuts ? TSR_J2K_NO_CUTS : r->has_other_cuts ? TSR_J2K_LISTED_CUTS : TSR_J2K_ALL_CUT;
     const uint8_t flags = (uint8_t)(r->codec.long_empties | r->codec.has_sop << 1 | cuts << TSR_J2K_CUTS_SHIFT);
     TSR_TRY(tsr_bytes_put(r->residue, &flags, 1, error));
     TSR_TRY(tsr_bytes_put(r->residue, r->heads.bytes, r->heads.size, error));

@@ -100,23 +100,16 @@ static enum tsr_status deviate(struct writer *w, struct tsr_j2k_block *block, st
     return tsr_bytes_put(&w->codec.coded, bytes, (size_t)more, error);
 }
 
-/* Says of each block whether its last pass is missing. */
-static enum tsr_status get_cuts(struct writer *w, struct tsr_error *error)
+/* Gets the missing passes of a tile's blocks, whose planes are not known yet. */
+static void get_cuts(struct writer *w, struct tsr_j2k_tile *tile)
 {
-    unsigned count = 0;
-    uint8_t byte = 0;
-    for (uint32_t t = 0; t < w->codec.head.tiles; t++)
-        for (uint32_t i = 0; i < w->codec.tile[t].blocks; i++) {
-            if (w->cuts == TSR_J2K_LISTED_CUTS && count % 8 == 0) byte = tsr_get_u8(&w->residue);
-            w->codec.tile[t].block[i].is_cut = w->cuts == TSR_J2K_ALL_CUT || byte >> count % 8 & 1;
-            count++;
-        }
-    return w->residue.bad ? refuse(error) : TSR_OK;
+    for (uint32_t i = 0; i < tile->blocks && w->cuts == TSR_J2K_LISTED_CUTS; i++)
+        tile->block[i].cut = tsr_get_u8(&w->residue);
 }
 
 static enum tsr_status code_blocks(struct writer *w, struct tsr_error *error)
 {
-    TSR_TRY(get_cuts(w, error));
+    for (uint32_t t = 0; t < w->codec.head.tiles; t++) get_cuts(w, &w->codec.tile[t]);
     uint64_t distance = tsr_get_varint(&w->residue);
     if (w->residue.bad) return refuse(error);
     for (uint32_t t = 0; t < w->codec.head.tiles; t++) {
@@ -124,6 +117,8 @@ static enum tsr_status code_blocks(struct writer *w, struct tsr_error *error)
         for (uint32_t i = 0; i < tile->blocks; i++) {
             struct tsr_j2k_block *const block = &tile->block[i];
             if (!tsr_j2k_load_block(&w->codec, tile, block)) return refuse(error);
+            if (w->cuts == TSR_J2K_ALL_CUT) block->cut = block->planes > 1;
+            if (block->cut > 0 && block->cut + 2u >= 3u * block->planes) return refuse(error);
             TSR_TRY(tsr_j2k_encode_block(&w->codec, tile, block, error));
             if (block->planes == 0 || distance == 0 || --distance > 0) continue;
             TSR_TRY(deviate(w, block, error));
