@@ -180,7 +180,8 @@ struct tsr_j2k_codec {
     struct tsr_bytes parts;             /* struct tsr_j2k_part_packets */
     struct tsr_bytes coded;             /* of all blocks, by this encoder */
     struct tsr_bytes ends;              /* uint32_t: of passes, see tsr_j2k_block */
-    bool long_empties, has_sop;
+    bool long_empties[2];               /* packets without passes: of precincts with blocks, without blocks */
+    bool has_sop;
     struct tsr_j2k_block_work *work;
     uint8_t *scratch; /* of a block's bytes */
     int32_t *column;
@@ -226,12 +227,13 @@ static inline size_t tsr_j2k_tail_size(unsigned number)
     return number == 0 ? 2 : 3;
 }
 
-/* Bits of a residue's flags, and what bits 2 and 3 say of passes that are missing: none; the last one of all blocks of
+/* Bits of a residue's flags, and what bits 3 and 4 say of passes that are missing: none; the last one of all blocks of
  * several planes; a byte for each block. */
 enum {
     TSR_J2K_LONG_EMPTIES = 1,
-    TSR_J2K_HAS_SOP = 2,
-    TSR_J2K_CUTS_SHIFT = 2,
+    TSR_J2K_LONG_WITHOUT_BLOCKS = 2,
+    TSR_J2K_HAS_SOP = 4,
+    TSR_J2K_CUTS_SHIFT = 3,
     TSR_J2K_NO_CUTS = 0,
     TSR_J2K_ALL_CUT = 1,
     TSR_J2K_LISTED_CUTS = 2

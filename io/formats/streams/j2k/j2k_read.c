@@ -19,7 +19,7 @@ struct reader {
     size_t size, at;
     struct tsr_bytes *residue, heads, rest, chunks, block;
     uint32_t *packet_number; /* of each tile, for SOP */
-    bool short_empties, no_sop, has_cuts, has_other_cuts;
+    bool short_empties[2], no_sop, has_cuts, has_other_cuts;
     uint64_t coded_blocks, missing; /* passes */
 };
 
@@ -97,8 +97,8 @@ static enum tsr_status read_packet(struct reader *r, struct tsr_j2k_tile *tile, 
             TSR_TRY(take_chunk(r, &tile->block[precinct->part[part].first + i], event, end, error));
         }
     events->size += blocks * sizeof *event;
-    r->codec.long_empties |= is_empty && is_long;
-    r->short_empties |= is_empty && !is_long;
+    if (is_empty && is_long) r->codec.long_empties[blocks == 0] = true;
+    if (is_empty && !is_long) r->short_empties[blocks == 0] = true;
     return TSR_OK;
 }
 
@@ -149,8 +149,9 @@ static enum tsr_status read_parts(struct reader *r, struct tsr_error *error)
     for (uint32_t i = 0; i < r->codec.head.tiles; i++)
         if (!r->codec.tile[i].is_open || tsr_j2k_next_packet(&r->codec.tile[i], &layer))
             return refuse(error, "packets are missing");
-    if ((r->codec.has_sop && r->no_sop) || (r->codec.long_empties && r->short_empties))
-        return refuse(error, "its packets are of several forms");
+    bool is_mixed = r->codec.has_sop && r->no_sop;
+    for (int i = 0; i < 2; i++) is_mixed |= r->codec.long_empties[i] && r->short_empties[i];
+    if (is_mixed) return refuse(error, "its packets are of several forms");
     TSR_TRY(tsr_bytes_put_varint(&r->heads, 0, error));
     const uint8_t *const tail = r->stream + r->at;
     const size_t size = r->size - r->at;
@@ -284,7 +285,8 @@ static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_er
     TSR_TRY(put_layers(r, error));
     TSR_TRY(tsr_j2k_give_raster(&r->codec, raster, error));
     const unsigned cuts = !r->has_cuts ? TSR_J2K_NO_CUTS : r->has_other_cuts ? TSR_J2K_LISTED_CUTS : TSR_J2K_ALL_CUT;
-    const uint8_t flags = (uint8_t)(r->codec.long_empties | r->codec.has_sop << 1 | cuts << TSR_J2K_CUTS_SHIFT);
+    const uint8_t flags = (uint8_t)(r->codec.long_empties[0] | r->codec.long_empties[1] << 1 | r->codec.has_sop << 2 |
+                                    cuts << TSR_J2K_CUTS_SHIFT);
     TSR_TRY(tsr_bytes_put(r->residue, &flags, 1, error));
     TSR_TRY(tsr_bytes_put(r->residue, r->heads.bytes, r->heads.size, error));
     if (cuts == TSR_J2K_LISTED_CUTS) TSR_TRY(put_cuts(r, error));

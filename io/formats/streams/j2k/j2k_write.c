@@ -57,7 +57,8 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
     const uint8_t flags = tsr_get_u8(&w->residue);
     const uint64_t size = tsr_get_varint(&w->residue);
     size_t at;
-    w->codec.long_empties = flags & TSR_J2K_LONG_EMPTIES;
+    w->codec.long_empties[0] = flags & TSR_J2K_LONG_EMPTIES;
+    w->codec.long_empties[1] = flags & TSR_J2K_LONG_WITHOUT_BLOCKS;
     w->codec.has_sop = flags & TSR_J2K_HAS_SOP;
     w->cuts = flags >> TSR_J2K_CUTS_SHIFT;
     w->head = get_bytes(w, size);
@@ -216,7 +217,7 @@ static enum tsr_status write_packet(struct writer *w, struct tsr_j2k_tile *tile,
 {
     const uint32_t blocks = tsr_j2k_precinct_blocks(precinct), number = w->packet_number[tile - w->codec.tile]++;
     const uint8_t sop[6] = {0xff, 0x91, 0, 4, (uint8_t)(number >> 8), (uint8_t)number};
-    bool is_long = w->codec.long_empties;
+    bool is_long = w->codec.long_empties[blocks == 0];
     for (uint32_t i = 0; i < blocks; i++) is_long |= events[i].passes > 0;
     if (tile->head.may_have_sop && w->codec.has_sop) TSR_TRY(tsr_bytes_put(w->stream, sop, sizeof sop, error));
     TSR_TRY(tsr_j2k_write_packet(tile, precinct, layer, events, is_long, w->stream, error));
