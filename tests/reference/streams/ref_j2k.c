@@ -699,7 +699,7 @@ static void put_packet(struct j2k *j, struct tile *t, const struct event **event
     for (unsigned q = 0; q < p->parts; q++)
         for (size_t m = 0; m < p->part[q].count; m++, e++) {
             struct ref_j2k_block *k = &t->block[p->part[q].block + m];
-            ref_put(j->s, k->bytes + k->bytes_sent, e->bytes);
+            if (e->bytes > 0) ref_put(j->s, k->bytes + k->bytes_sent, e->bytes);
             k->bytes_sent += e->bytes;
             k->passes_sent += e->passes;
         }

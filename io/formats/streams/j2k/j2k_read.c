@@ -285,8 +285,8 @@ static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_er
     TSR_TRY(put_layers(r, error));
     TSR_TRY(tsr_j2k_give_raster(&r->codec, raster, error));
     const unsigned cuts = !r->has_cuts ? TSR_J2K_NO_CUTS : r->has_other_cuts ? TSR_J2K_LISTED_CUTS : TSR_J2K_ALL_CUT;
-    const uint8_t flags = (uint8_t)(r->codec.long_empties[0] | r->codec.long_empties[1] << 1 | r->codec.has_sop << 2 |
-                                    cuts << TSR_J2K_CUTS_SHIFT);
+    const uint8_t flags = (uint8_t)(1u * r->codec.long_empties[0] | 2u * r->codec.long_empties[1] |
+                                    4u * r->codec.has_sop | cuts << TSR_J2K_CUTS_SHIFT);
     TSR_TRY(tsr_bytes_put(r->residue, &flags, 1, error));
     TSR_TRY(tsr_bytes_put(r->residue, r->heads.bytes, r->heads.size, error));
     if (cuts == TSR_J2K_LISTED_CUTS) TSR_TRY(put_cuts(r, error));

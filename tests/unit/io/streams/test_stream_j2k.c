@@ -63,7 +63,10 @@ static void put_coding(struct rng *r, struct text *h, const struct made *m, bool
     put(h, height);
     put(h, m->style);
     put(h, 1);
-    for (int i = 0; i <= m->levels && has_precincts; i++) put(h, 3 + rng_below(r, 6) + 16 * (3 + rng_below(r, 6)));
+    for (int i = 0; i <= m->levels && has_precincts; i++) {
+        const unsigned x = 3 + rng_below(r, 6), y = 3 + rng_below(r, 6);
+        put(h, x + 16 * y);
+    }
 }
 
 static void put_quantisation(struct text *h, const struct made *m)
@@ -189,7 +192,8 @@ static struct made *make(struct rng *r)
     struct made *const m = must(calloc(1, sizeof *m));
     const bool is_wide = rng_below(r, 2);
     const int components = rng_between(r, 1, 4);
-    m->image = image_of(1 + rng_below(r, 90), 1 + rng_below(r, 60), components, is_wide ? 16 : 8, rng_below(r, 2));
+    const uint32_t columns = 1 + rng_below(r, 90), rows = 1 + rng_below(r, 60);
+    m->image = image_of(columns, rows, components, is_wide ? 16 : 8, rng_below(r, 2));
     m->depth = is_wide ? rng_between(r, 2, 16) : rng_between(r, 1, 8);
     m->order = rng_below(r, 5);
     m->layers = rng_below(r, 2) ? 1 : 1 + rng_below(r, 5);
@@ -255,7 +259,7 @@ TEST(streams_come_back)
         end_trial(&t);
         end(m);
     }
-    expect(hash == 0x462a5c7455bbd1ddu, "the streams are others: %llx", (unsigned long long)hash);
+    expect(hash == 0x376a0e4006b1df09u, "the streams are others: %llx", (unsigned long long)hash);
 }
 
 TEST(damaged_streams_do_no_harm)
