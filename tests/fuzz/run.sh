@@ -12,7 +12,7 @@ seconds=$2
 shift 2
 bin=$build/bin
 if [ $# -eq 0 ]; then # all targets that are built
-    for target in container memory frame cavlc huffman stream_deflate stream_jpeg_ls stream_lossless pnm nifti png png_idat dicom stream_jpeg packed \
+    for target in container memory frame cavlc huffman stream_deflate stream_j2k stream_jpeg_ls stream_lossless pnm nifti png png_idat dicom stream_jpeg packed \
         reference; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done

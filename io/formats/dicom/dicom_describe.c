@@ -121,6 +121,7 @@ enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid)
                     {"1.2.840.10008.1.2.4.80", TSR_DICOM_JPEG_LS},
                     {"1.2.840.10008.1.2.4.81", TSR_DICOM_JPEG_LS},
                     {"1.2.840.10008.1.2.4.90", TSR_DICOM_JPEG_2000},
+                    {TSR_JPEG_2000_UID, TSR_DICOM_JPEG_2000},
                     {"1.2.840.10008.1.2.4.201", TSR_DICOM_HTJ2K},
                     {"1.2.840.10008.1.2.4.202", TSR_DICOM_HTJ2K},
                     {"1.2.840.10008.1.2.8.1", TSR_DICOM_DEFLATED_FRAMES}};

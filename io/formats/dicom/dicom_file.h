@@ -19,6 +19,9 @@ struct tsr_dicom_form {
 };
 
 /* The transfer syntax of a data set. */
+/* JPEG 2000, with loss or without. */
+#define TSR_JPEG_2000_UID "1.2.840.10008.1.2.4.91"
+
 enum tsr_dicom_syntax {
     TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
     TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
@@ -27,8 +30,8 @@ enum tsr_dicom_syntax {
     TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
     TSR_DICOM_JPEG_LS,       /* lossless, or near-lossless: the stream says */
     TSR_DICOM_DEFLATED_FRAMES,
-    TSR_DICOM_JPEG_2000, /* without loss; its samples can be read, but the stream cannot be made again */
-    TSR_DICOM_HTJ2K,     /* the same */
+    TSR_DICOM_JPEG_2000, /* maybe with loss */
+    TSR_DICOM_HTJ2K,     /* without loss; its samples can be read, but the stream cannot be made again */
     TSR_DICOM_OTHER
 };
 

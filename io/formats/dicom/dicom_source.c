@@ -467,7 +467,7 @@ static const struct tsr_stream_kind *stream_kind_of(enum tsr_dicom_syntax syntax
     return syntax == TSR_DICOM_RLE               ? &tsr_stream_rle
            : syntax == TSR_DICOM_DEFLATED_FRAMES ? &tsr_stream_deflate
            : syntax == TSR_DICOM_JPEG_LS         ? &tsr_stream_jpeg_ls
-           : syntax == TSR_DICOM_JPEG_2000       ? &tsr_stream_jpeg_2000
+           : syntax == TSR_DICOM_JPEG_2000       ? &tsr_stream_j2k
            : syntax == TSR_DICOM_HTJ2K           ? &tsr_stream_htj2k
                                                  : &tsr_stream_jpeg_lossless;
 }
@@ -477,13 +477,16 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
                                          const struct header *found, struct tsr_source **source,
                                          struct tsr_error *error)
 {
-    const struct tsr_stream_kind *const kind = stream_kind_of(found->dicom.syntax);
+    const struct tsr_stream_kind *kind = stream_kind_of(found->dicom.syntax);
     enum tsr_status status = TSR_ERROR_CORRUPT;
     if (kind->write)
         status = open_streams(input, found, kind, false, source, error);
     else if (!options->samples_only)
         tsr_fail(error, status, "its transfer syntax is %s", found->dicom.syntax_uid);
     if (status != TSR_ERROR_CORRUPT || !options->samples_only) return status;
+    /* the library takes more forms of streams, but also what lost something, which only the syntax rules out */
+    if (kind == &tsr_stream_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0)
+        kind = &tsr_stream_jpeg_2000;
     return open_streams(input, found, kind, true, source, error);
 }
 

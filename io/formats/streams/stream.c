@@ -45,5 +45,6 @@ const struct tsr_stream_kind *const tsr_stream_kinds[] = {
     [TSR_STREAM_JPEG_LOSSLESS] = &tsr_stream_jpeg_lossless,
     [TSR_STREAM_JPEG_LS] = &tsr_stream_jpeg_ls,
     [TSR_STREAM_DEFLATE] = &tsr_stream_deflate,
+    [TSR_STREAM_J2K] = &tsr_stream_j2k,
 };
 const int tsr_stream_kind_count = sizeof tsr_stream_kinds / sizeof tsr_stream_kinds[0];

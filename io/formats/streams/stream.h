@@ -44,9 +44,16 @@ extern const struct tsr_stream_kind tsr_stream_rle;           /* DICOM's RLE: FO
 extern const struct tsr_stream_kind tsr_stream_jpeg_lossless; /* T.81 process 14: FORMAT.md 4.7 */
 extern const struct tsr_stream_kind tsr_stream_jpeg_ls;       /* T.87, lossless: FORMAT.md 4.8 */
 extern const struct tsr_stream_kind tsr_stream_deflate;       /* RFC 1951: FORMAT.md 4.14 */
+extern const struct tsr_stream_kind tsr_stream_j2k;           /* T.800, lossless: FORMAT.md 4.15 */
 
 /* By number in files: FORMAT.md 4.5. NULL: no kind has the number. */
-enum { TSR_STREAM_RLE = 0, TSR_STREAM_JPEG_LOSSLESS = 1, TSR_STREAM_JPEG_LS = 2, TSR_STREAM_DEFLATE = 3 };
+enum {
+    TSR_STREAM_RLE = 0,
+    TSR_STREAM_JPEG_LOSSLESS = 1,
+    TSR_STREAM_JPEG_LS = 2,
+    TSR_STREAM_DEFLATE = 3,
+    TSR_STREAM_J2K = 4
+};
 extern const struct tsr_stream_kind *const tsr_stream_kinds[];
 extern const int tsr_stream_kind_count;
 

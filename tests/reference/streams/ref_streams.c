@@ -162,7 +162,8 @@ static bool deflated_frame(struct ref_stream *s)
 
 bool ref_make_stream(struct ref_stream *s, unsigned kind)
 {
-    bool good = kind == 0 ? ref_rle(s) : kind == 1 ? ref_jpeg(s) : kind == 2 ? ref_jpeg_ls(s) : deflated_frame(s);
+    static bool (*const make[])(struct ref_stream *) = {ref_rle, ref_jpeg, ref_jpeg_ls, deflated_frame, ref_j2k};
+    bool good = make[kind](s);
     if (good && (s->residue.bad || ref_left(&s->residue) > 0))
         return ref_fail("a residue does not end with its stream");
     return good;
@@ -172,9 +173,9 @@ bool ref_check_encapsulated(const struct ref_header *h)
 {
     if (h->parameter_count != 1) return ref_fail("the parameters of the encapsulation are corrupt");
     unsigned kind = h->parameters[0];
-    if (kind > 3) return ref_fail("stream kind %u is unknown", kind);
-    if (h->big_endian || h->swapped || (h->allocated == 1 && (kind == 1 || kind == 2)) ||
-        (h->allocated == 32 && (kind == 1 || kind == 2)))
+    if (kind > 4) return ref_fail("stream kind %u is unknown", kind);
+    if (h->big_endian || h->swapped ||
+        ((h->allocated == 1 || h->allocated == 32) && (kind == 1 || kind == 2 || kind == 4)))
         return ref_fail("the layout is not one of encapsulated frames");
     return true;
 }

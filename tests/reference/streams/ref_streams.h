@@ -33,6 +33,7 @@ bool ref_make_stream(struct ref_stream *s, unsigned kind);
 bool ref_rle(struct ref_stream *s);     /* 4.6 */
 bool ref_jpeg(struct ref_stream *s);    /* 4.7 */
 bool ref_jpeg_ls(struct ref_stream *s); /* 4.8 */
+bool ref_j2k(struct ref_stream *s);     /* 4.15 */
 
 /* Headers of JPEG and JPEG-LS: the marker segment that begins at byte *at. *at becomes the byte after it. SOI has no
  * fill bytes. */
