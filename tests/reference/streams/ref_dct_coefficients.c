@@ -10,6 +10,10 @@ struct context {
     unsigned n;
 };
 
+struct chance {
+    uint16_t one, rate;
+};
+
 struct coder {
     const uint8_t *data;
     uint64_t bits;              /* of the slice */
@@ -47,48 +51,75 @@ static void learn(struct context *context, unsigned y)
     if (context->n < 63) context->n++;
 }
 
-/* y and z are null if the symbol has one context. */
-static unsigned symbol(struct coder *c, struct context *x, struct context *y, struct context *z)
+static void narrow(struct coder *c, uint32_t lower, uint32_t upper)
+{
+    c->range = upper - lower;
+    c->code -= lower;
+    for (; c->range < 32768; c->range *= 2) c->code = 2 * c->code + next_bit(c);
+}
+
+static unsigned symbol(struct coder *c, struct context *const in[4])
 {
     uint32_t lower[8] = {0};
     for (unsigned i = 0; i < 7; i++) {
-        uint32_t over = x->over[i];
-        if (y) over = (((over + y->over[i] + 1) >> 1) + z->over[i] + 1) >> 1;
-        lower[i] = (over * (c->range - 8) >> 16) + 7 - i;
+        uint32_t ab = ((uint32_t)in[0]->over[i] + in[1]->over[i] + 1) >> 1;
+        uint32_t cd = ((uint32_t)in[2]->over[i] + in[3]->over[i] + 1) >> 1;
+        lower[i] = (((ab + cd + 1) >> 1) * (c->range - 8) >> 16) + 7 - i;
     }
-    unsigned value = 0;
-    while (lower[value] > c->code) value++;
-    c->range = (value > 0 ? lower[value - 1] : c->range) - lower[value];
-    c->code -= lower[value];
-    for (; c->range < 32768; c->range *= 2) c->code = 2 * c->code + next_bit(c);
-    learn(x, value);
-    if (y) learn(y, value);
-    if (z) learn(z, value);
-    return value;
+    unsigned y = 0;
+    while (lower[y] > c->code) y++;
+    narrow(c, lower[y], y > 0 ? lower[y - 1] : c->range);
+    for (unsigned i = 0; i < 4; i++) learn(in[i], y);
+    return y;
+}
+
+static unsigned one_bit(struct coder *c, struct chance *chance)
+{
+    uint32_t split = c->range * chance->one >> 16, one = chance->one, rate = chance->rate;
+    unsigned bit = c->code < split;
+    narrow(c, bit ? 0 : split, bit ? split : c->range);
+    if (bit)
+        one += (65535 - one) * rate >> 16;
+    else
+        one -= one * rate >> 16;
+    rate -= rate * rate >> 16;
+    chance->one = (uint16_t)one;
+    chance->rate = (uint16_t)(rate > 1200 ? rate : 1200);
+    return bit;
 }
 
 /* ---- 4.10.3: contexts ---- */
 
-struct contexts { /* for the first component, or for all others */
-    /* Step 1. */
-    struct context count_a[10][8], count_b[10][10][8], count_c[10][10][8];
-    /* Step 2. */
-    struct context inner_a[13][10][20], inner_b[49][20], inner_c[20][20], inner_escape[20][2];
-    /* Step 3. */
-    struct context number_a[10], number_b[8], number_c[8][10];
-    struct context edge_a[8][8][20], edge_b[8][10][20], edge_c[8][8][21], edge_escape[20][2];
-    /* Step 4. */
-    struct context dc_a[20], dc_b[10], dc_c[20], dc_escape[20][2];
-    struct context edge_sign[21], dc_sign[3][3];
+/* The chances of a kind of numbers at a place. */
+struct lows {
+    struct chance low[8], lower[8][2];
 };
 
-static void begin_contexts(struct contexts *contexts)
+struct contexts { /* for the first component, or for all others */
+    /* Step 1. */
+    struct context count_a[50], count_b[10][10], count_c[10][10], count_d[10][10];
+    /* Step 2. */
+    struct context inner_a[49][20], inner_b[49][50], inner_c[8][8][10], inner_d[49][10][12];
+    /* Step 3. */
+    struct context number_a[10][2], number_b[8][10], number_c[8][10], number_d[9][8][10];
+    struct context edge_a[8][20][21], edge_b[8][8][21], edge_c[8][8][8][2], edge_d[8][8][12][2];
+    /* Step 4. */
+    struct context dc_a[20], dc_b[20][20], dc_c[10][8][8], dc_d[20][10];
+};
+
+struct chances {
+    struct chance above[5][16];
+    struct lows count, inner[49], number, edge[21], dc;
+    struct chance edge_sign[21][2][8], dc_sign[2][8][8];
+};
+
+static void begin_contexts(struct contexts *contexts, struct chances *chances)
 {
-    static const struct context begin = {{44000, 30000, 20000, 14000, 9000, 6000, 3500}, 0}, sign = {{32768}, 0};
+    static const struct context begin = {{40000, 20000, 10000, 5000, 2500, 1200, 600}, 0};
     struct context *c = (struct context *)contexts;
+    struct chance *h = (struct chance *)chances;
     for (size_t i = 0; i < sizeof *contexts / sizeof *c; i++) c[i] = begin;
-    for (unsigned i = 0; i < 21; i++) contexts->edge_sign[i] = sign;
-    for (unsigned i = 0; i < 9; i++) contexts->dc_sign[i / 3][i % 3] = sign;
+    for (size_t i = 0; i < sizeof *chances / sizeof *h; i++) h[i] = (struct chance){32768, 32767};
 }
 
 static unsigned bin(uint32_t x, unsigned n)
@@ -104,9 +135,14 @@ static unsigned few(unsigned n)
     return n < 7 ? 5 : n < 10 ? 6 : n < 15 ? 7 : n < 25 ? 8 : 9;
 }
 
-static unsigned shift(uint32_t e)
+static unsigned length(uint32_t x)
 {
-    return e < 9 ? 0 : ref_bit_count(e) - 3;
+    return x > 0 ? ref_bit_count(x) : 0;
+}
+
+static unsigned at_most_7(unsigned x)
+{
+    return x < 7 ? x : 7;
 }
 
 static unsigned mag(int32_t x)
@@ -125,18 +161,17 @@ static int16_t to_signed(uint32_t x)
     return (int16_t)(x < 32768 ? (int32_t)x : (int32_t)x - 65536);
 }
 
-/* size(s) */
-static uint32_t magnitude(struct coder *c, unsigned s, struct context *x, struct context *y, struct context *z,
-                          struct context escape[2])
+/* A number. */
+static uint32_t number(struct coder *c, struct context *const in[4], struct chance above[16], struct lows *lows)
 {
-    uint32_t above = symbol(c, x, y, z); /* ((m - 1) >> s) + 1 */
-    if (above == 0) return 0;
-    if (above == 7) {
-        unsigned n = symbol(c, &escape[0], NULL, NULL);
-        if (n == 7) n += symbol(c, &escape[1], NULL, NULL);
-        above = ((uint32_t)1 << n) + raw_number(c, n) + 6;
-    }
-    return ((above - 1) << s) + raw_number(c, s) + 1;
+    unsigned t = symbol(c, in), n = t;
+    if (t < 2) return t;
+    while (t == 7 && n < 16 && one_bit(c, &above[n])) n++;
+    unsigned first = one_bit(c, &lows->low[t]);
+    uint32_t value = 2 + first;
+    if (n > 2) value = 2 * value + one_bit(c, &lows->lower[t][first]);
+    if (n > 3) value = (value << (n - 3)) + raw_number(c, n - 3);
+    return value;
 }
 
 /* ---- 4.10.3: a block ---- */
@@ -161,11 +196,12 @@ static void make_zigzag(void)
 struct place { /* a block that is decoded */
     struct coder *c;
     struct contexts *contexts;
+    struct chances *chances;
     const struct ref_dct_component *component;
     struct ref_dct_block *block;
     const struct ref_dct_block *left, *above, *corner, *other; /* null: missing */
     unsigned o;                                                /* step 1 */
-    uint32_t near[64];
+    uint32_t around[64], told[64];
     int32_t b0[8], b1[8]; /* of what is decoded so far */
 };
 
@@ -183,18 +219,33 @@ static void set(struct place *p, unsigned k, uint32_t x)
     block->e1[u] += v % 2 == 0 ? t * weight[v] : -t * weight[v];
 }
 
-static void begin_near(struct place *p)
+static int32_t coefficient(const struct ref_dct_block *block, unsigned k)
+{
+    return block ? block->x[k] : 0;
+}
+
+static void look_around(struct place *p)
 {
     for (unsigned k = 0; k < 64; k++) {
-        unsigned l = p->left ? mag(p->left->x[k]) : 0, a = p->above ? mag(p->above->x[k]) : 0;
-        unsigned c = p->corner ? mag(p->corner->x[k]) : 0, o = p->other ? mag(p->other->x[k]) : 0;
-        p->near[k] = (13 * (l + a) + 6 * c + 4 * o) >> 2;
+        unsigned l = mag(coefficient(p->left, k)), a = mag(coefficient(p->above, k));
+        p->around[k] = (13 * (l + a) + 6 * mag(coefficient(p->corner, k)) + 4 * mag(coefficient(p->other, k))) >> 2;
+        p->told[k] = 0;
     }
+}
+
+static unsigned near(const struct place *p, unsigned k)
+{
+    return bin(at_most_1023(p->told[k] + p->around[k]), 20);
+}
+
+static unsigned level(const struct ref_dct_block *block, unsigned k)
+{
+    return bin(mag(coefficient(block, k)), 8);
 }
 
 static void raise(struct place *p, unsigned u, unsigned v, uint32_t by)
 {
-    if (u < 8 && v < 8) p->near[zigzag[v][u]] += by;
+    if (u < 8 && v < 8) p->told[zigzag[v][u]] += by;
 }
 
 /* Step 1. */
@@ -203,14 +254,11 @@ static void read_count(struct place *p)
     struct contexts *h = p->contexts;
     unsigned l = p->left ? p->left->cnt : 0, a = p->above ? p->above->cnt : 0;
     unsigned m = p->left && p->above ? (l + a + 1) / 2 : l + a; /* a missing one has 0 */
-    unsigned part[2], x = 7;
-    for (unsigned i = 0; i < 2; i++) {
-        part[i] =
-            symbol(p->c, &h->count_a[few(m)][x], &h->count_b[few(l)][few(a)][x], &h->count_c[few(p->o)][few(m)][x]);
-        x = part[0];
-    }
-    p->block->cnt = 8 * part[0] + part[1];
-    if (p->block->cnt > 49) p->block->cnt = 49;
+    unsigned corner = p->corner ? p->corner->cnt : 0;
+    struct context *in[4] = {&h->count_a[m], &h->count_b[few(l)][few(a)], &h->count_c[few(p->o)][few(m)],
+                             &h->count_d[few(corner)][few(m)]};
+    uint32_t cnt = number(p->c, in, p->chances->above[0], &p->chances->count);
+    p->block->cnt = cnt < 49 ? cnt : 49;
 }
 
 /* Step 2. */
@@ -221,9 +269,10 @@ static void read_interior(struct place *p)
     for (unsigned k = 0; k < 64 && left > 0; k++) {
         unsigned u = column[k], v = row[k];
         if (u == 0 || v == 0) continue;
-        unsigned near = at_most_1023(p->near[k]), g = bin(near, 20), share = bin(256 * left / (49 - i), 20);
-        uint32_t m = magnitude(p->c, shift(near >> 4), &h->inner_a[i / 4][few(left)][g], &h->inner_b[i][g],
-                               &h->inner_c[share][g], h->inner_escape[g]);
+        struct context *in[4] = {&h->inner_a[i][near(p, k)], &h->inner_b[i][left],
+                                 &h->inner_c[level(p->left, k)][level(p->above, k)][few(left)],
+                                 &h->inner_d[i][few(left)][bin(p->told[k], 12)]};
+        uint32_t m = number(p->c, in, p->chances->above[1], &p->chances->inner[i]);
         i++;
         if (m == 0) continue;
         left--;
@@ -237,14 +286,28 @@ static void read_interior(struct place *p)
     }
 }
 
+static unsigned read_edge_count(struct place *p, unsigned axis)
+{
+    struct contexts *h = p->contexts;
+    unsigned col = p->left ? p->left->col : 0, row_above = p->above ? p->above->row : 0, count = few(p->block->cnt);
+    unsigned before = axis == 0 ? col : row_above, r = axis == 0 ? 8 : p->block->col;
+    struct context *in[4] = {&h->number_a[count][axis], &h->number_b[before][count],
+                             &h->number_c[(col + row_above) / 2][count], &h->number_d[r][before][count]};
+    return at_most_7(number(p->c, in, p->chances->above[2], &p->chances->number));
+}
+
+static uint32_t interior_mag(const struct place *p, unsigned along, unsigned axis)
+{
+    if (along < 1 || along > 7) return 0;
+    return mag(p->block->x[axis == 0 ? zigzag[along][1] : zigzag[1][along]]);
+}
+
 /* Step 3. */
 static void read_edge(struct place *p, unsigned axis)
 {
     struct contexts *h = p->contexts;
     const struct ref_dct_block *beside = axis == 0 ? p->left : p->above;
-    unsigned col = p->left ? p->left->col : 0, row_above = p->above ? p->above->row : 0, count = few(p->block->cnt);
-    unsigned left = symbol(p->c, &h->number_a[count], &h->number_b[axis == 0 ? col : row_above],
-                           &h->number_c[(col + row_above) / 2][count]);
+    unsigned left = read_edge_count(p, axis), w = 0;
     if (axis == 0)
         p->block->col = left;
     else
@@ -255,23 +318,22 @@ static void read_edge(struct place *p, unsigned axis)
         if (beside) guess = axis == 0 ? beside->e0[i] - p->b0[i] : beside->e1[i] - p->b1[i];
         uint32_t size = (uint32_t)abs(guess) >> 5;
         uint32_t z = at_most_1023((size < 65535 ? size : 65535) * (32768 / p->component->q[k]) >> 16);
-        unsigned near = at_most_1023(p->near[k]), g = bin(near, 20), e = beside ? bin(z, 20) : 20;
-        uint32_t m = magnitude(p->c, shift(at_most_1023(near + 4 * z) >> 4), &h->edge_a[i][left][g],
-                               &h->edge_b[left][count][g], &h->edge_c[i][left][e], h->edge_escape[g]);
+        unsigned g = beside ? bin(z, 20) : 20;
+        uint32_t s = interior_mag(p, i - 1, axis) + 2 * interior_mag(p, i, axis) + interior_mag(p, i + 1, axis);
+        struct context *in[4] = {&h->edge_a[i][near(p, k)][g], &h->edge_b[bin(w, 8)][left][g],
+                                 &h->edge_c[level(p->left, k)][level(p->above, k)][left][axis],
+                                 &h->edge_d[i][left][bin(s, 12)][axis]};
+        uint32_t m = number(p->c, in, p->chances->above[3], &p->chances->edge[g]);
+        w = w / 2 + 2 * (m < 255 ? m : 255);
         if (m == 0) continue;
         left--;
         unsigned negative;
         if (z == 0)
             negative = raw_number(p->c, 1);
         else
-            negative = (symbol(p->c, &h->edge_sign[e], NULL, NULL) != 0) != (guess < 0);
+            negative = one_bit(p->c, &p->chances->edge_sign[g][guess < 0][at_most_7(length(m))]);
         set(p, k, negative ? 0 - m : m);
     }
-}
-
-static unsigned side(int32_t x)
-{
-    return x == 0 ? 0 : x < 0 ? 1 : 2;
 }
 
 /* Step 4. */
@@ -287,17 +349,21 @@ static void read_dc(struct place *p)
     int32_t left = p->left ? p->left->d : 0, above = p->above ? p->above->d : 0;
     uint32_t w = (uint32_t)(abs(left) + abs(above));
     int64_t apart = 4 * llabs(x / 2 - y / 2) / d;
-    unsigned f = both ? bin((uint32_t)apart, 19) : 19, g = bin(w, 20);
-    uint32_t m =
-        magnitude(p->c, shift(w >> 1), &h->dc_a[f], &h->dc_b[few(p->block->cnt)], &h->dc_c[g], h->dc_escape[g]);
-    if (m > 0 && symbol(p->c, &h->dc_sign[side(left)][side(above)], NULL, NULL)) m = 0 - m;
+    unsigned f = both ? bin((uint32_t)apart, 19) : 19, count = few(p->block->cnt);
+    struct context *in[4] = {&h->dc_a[f], &h->dc_b[f][bin(w, 20)], &h->dc_c[count][p->block->col][p->block->row],
+                             &h->dc_d[f][count]};
+    uint32_t m = number(p->c, in, p->chances->above[4], &p->chances->dc);
+    if (m > 0) {
+        int64_t part = (llabs(sum) + d / 2) % d / ((d + 7) / 8);
+        if (one_bit(p->c, &p->chances->dc_sign[sum < 0][part][at_most_7(length(m))])) m = 0 - m;
+    }
     p->block->d = to_signed(m);
     set(p, 0, (uint32_t)guess + m);
 }
 
 static void read_block(struct place *p)
 {
-    begin_near(p);
+    look_around(p);
     read_count(p);
     read_interior(p);
     read_edge(p, 0);
@@ -331,15 +397,16 @@ bool ref_dct_slice(struct ref_dct *dct, const uint8_t *slice, size_t size, uint3
     void *mark = ref_mark();
     struct contexts *contexts = ref_alloc(2, sizeof *contexts);
     struct coder coder = {.data = slice, .bits = (uint64_t)size * 8, .range = 65535};
-    begin_contexts(&contexts[0]);
-    begin_contexts(&contexts[1]);
+    struct chances *chances = ref_alloc(2, sizeof *chances);
+    begin_contexts(&contexts[0], &chances[0]);
+    begin_contexts(&contexts[1], &chances[1]);
     make_zigzag();
     for (unsigned i = 0; i < 16; i++) coder.code = 2 * coder.code + next_bit(&coder);
     for (unsigned c = 0; c < dct->components; c++) {
         const struct ref_dct_component *component = &dct->component[c];
         for (uint32_t y = first * component->v; y < end * component->v; y++) {
             for (uint32_t x = 0; x < component->columns; x++) {
-                struct place p = {.c = &coder, .contexts = &contexts[c > 0]};
+                struct place p = {.c = &coder, .contexts = &contexts[c > 0], .chances = &chances[c > 0]};
                 find_neighbours(&p, dct, c, first * component->v, x, y);
                 read_block(&p);
             }

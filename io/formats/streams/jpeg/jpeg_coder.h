@@ -1,4 +1,5 @@
-/* An adaptive range coder of symbols 0 .. 7, whose chances are the mean of those in several contexts.
+/* An adaptive range coder of symbols 0 .. 7, whose chances are the mean of those in four contexts;
+ * and bits with a chance of their own.
  * FORMAT.md 4.10.4. */
 #ifndef TSR_IO_FORMATS_STREAMS_JPEG_CODER_H
 #define TSR_IO_FORMATS_STREAMS_JPEG_CODER_H
@@ -14,15 +15,22 @@
 
 enum {
     TSR_JPEG_SYMBOLS = 8,
-    TSR_JPEG_SLOWEST = 63,      /* a context has learned as slowly as it may after so many symbols */
-    TSR_JPEG_AHEAD = 16,        /* bytes that a decoder takes ahead at most */
-    TSR_JPEG_BLOCK_BYTES = 2048 /* more than a block may take, of symbols or of raw bits */
+    TSR_JPEG_CONTEXTS = 4,       /* of a symbol */
+    TSR_JPEG_SLOWEST = 63,       /* a context has learned as slowly as it may after so many symbols */
+    TSR_JPEG_SLOWEST_BIT = 1200, /* of 65536: the slowest rate of a bit */
+    TSR_JPEG_AHEAD = 16,         /* bytes that a decoder takes ahead at most */
+    TSR_JPEG_BLOCK_BYTES = 2048  /* more than a block may take, of symbols or of raw bits */
 };
 
 /* What is known of a symbol in a context: over[i] / 65536 is the chance that it is above i; over[7] is the number of
  * symbols seen. */
 struct tsr_jpeg_context {
     uint16_t over[TSR_JPEG_SYMBOLS];
+};
+
+/* The chance that a bit is 1, and how fast it learns, in 65536ths. */
+struct tsr_jpeg_chance {
+    uint16_t chance, rate;
 };
 
 /* By the number of symbols that a context has seen: its rate, for each place of over[]; what is added to it then. */
@@ -174,6 +182,17 @@ TSR_HD_INLINE void tsr_jpeg_narrow(struct tsr_jpeg_coder *c, bool decode, uint32
     }
 }
 
+TSR_HD_INLINE int tsr_jpeg_code_bit(struct tsr_jpeg_coder *c, bool decode, int bit, struct tsr_jpeg_chance *chance)
+{
+    const uint32_t split = c->range * chance->chance >> 16, rate = chance->rate;
+    if (decode) bit = c->window >> 48 < split;
+    tsr_jpeg_narrow(c, decode, bit ? 0 : split, bit ? split : c->range);
+    const uint32_t mask = bit ? 65535 : 0, away = chance->chance ^ mask, next = rate - (rate * rate >> 16);
+    chance->chance = (uint16_t)((away - (away * rate >> 16)) ^ mask);
+    chance->rate = (uint16_t)(next > TSR_JPEG_SLOWEST_BIT ? next : TSR_JPEG_SLOWEST_BIT);
+    return bit;
+}
+
 #if defined(__SSE2__)
 
 TSR_HD_INLINE __m128i tsr_jpeg_load(const struct tsr_jpeg_context *context)
@@ -190,14 +209,17 @@ TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpe
     _mm_storeu_si128((__m128i *)(void *)context, _mm_add_epi16(_mm_xor_si128(next, rises), _mm_loadu_si128(step + 1)));
 }
 
-/* Codes a symbol by its mean chances. ends: the upper end of each symbol's interval, its lower end one place further.
- */
-TSR_HD_INLINE int tsr_jpeg_code_mean(struct tsr_jpeg_coder *c, bool decode, int symbol, __m128i mean, __m128i *rises)
+/* Codes a symbol by its chances in four contexts. */
+TSR_HD_INLINE int tsr_jpeg_code_symbol(struct tsr_jpeg_coder *c, bool decode, int symbol,
+                                       struct tsr_jpeg_context *const in[TSR_JPEG_CONTEXTS])
 {
     static const uint16_t masks[16] = {65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535};
-    uint16_t ends[9];
-    const __m128i known = _mm_and_si128(mean, _mm_setr_epi16(-1, -1, -1, -1, -1, -1, -1, 0));
-    const __m128i lower = _mm_add_epi16(_mm_mulhi_epu16(known, _mm_set1_epi16((short)(c->range - 8))),
+    __m128i rises;
+    uint16_t ends[TSR_JPEG_SYMBOLS + 1]; /* the upper end of each symbol's interval, its lower end one place further */
+    const __m128i one = _mm_avg_epu16(tsr_jpeg_load(in[0]), tsr_jpeg_load(in[1]));
+    const __m128i two = _mm_avg_epu16(tsr_jpeg_load(in[2]), tsr_jpeg_load(in[3]));
+    const __m128i mean = _mm_and_si128(_mm_avg_epu16(one, two), _mm_setr_epi16(-1, -1, -1, -1, -1, -1, -1, 0));
+    const __m128i lower = _mm_add_epi16(_mm_mulhi_epu16(mean, _mm_set1_epi16((short)(c->range - 8))),
                                         _mm_setr_epi16(7, 6, 5, 4, 3, 2, 1, 0));
     ends[0] = (uint16_t)c->range;
     _mm_storeu_si128((__m128i *)(void *)(ends + 1), lower);
@@ -205,31 +227,12 @@ TSR_HD_INLINE int tsr_jpeg_code_mean(struct tsr_jpeg_coder *c, bool decode, int 
         const __m128i at = _mm_set1_epi16((short)(c->window >> 48));
         const __m128i not_above = _mm_cmpeq_epi16(_mm_subs_epu16(lower, at), _mm_setzero_si128());
         symbol = tsr_jpeg_lowest((uint32_t)_mm_movemask_epi8(not_above)) >> 1;
-        *rises = _mm_andnot_si128(not_above, _mm_set1_epi16(-1));
+        rises = _mm_andnot_si128(not_above, _mm_set1_epi16(-1));
     } else {
-        *rises = _mm_loadu_si128((const __m128i *)(const void *)(masks + 8 - symbol));
+        rises = _mm_loadu_si128((const __m128i *)(const void *)(masks + 8 - symbol));
     }
     tsr_jpeg_narrow(c, decode, ends[symbol + 1], ends[symbol]);
-    return symbol;
-}
-
-TSR_HD_INLINE int tsr_jpeg_code_one(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a)
-{
-    __m128i rises;
-    symbol = tsr_jpeg_code_mean(c, decode, symbol, tsr_jpeg_load(a), &rises);
-    tsr_jpeg_learn(c, a, rises);
-    return symbol;
-}
-
-TSR_HD_INLINE int tsr_jpeg_code_three(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a,
-                                      struct tsr_jpeg_context *b, struct tsr_jpeg_context *d)
-{
-    __m128i rises;
-    const __m128i mean = _mm_avg_epu16(_mm_avg_epu16(tsr_jpeg_load(a), tsr_jpeg_load(b)), tsr_jpeg_load(d));
-    symbol = tsr_jpeg_code_mean(c, decode, symbol, mean, &rises);
-    tsr_jpeg_learn(c, a, rises);
-    tsr_jpeg_learn(c, b, rises);
-    tsr_jpeg_learn(c, d, rises);
+    for (int i = 0; i < TSR_JPEG_CONTEXTS; i++) tsr_jpeg_learn(c, in[i], rises);
     return symbol;
 }
 
@@ -246,36 +249,21 @@ TSR_HD_INLINE void tsr_jpeg_learn(const struct tsr_jpeg_coder *c, struct tsr_jpe
     context->over[7] = (uint16_t)(seen + (seen < TSR_JPEG_SLOWEST));
 }
 
-TSR_HD_INLINE int tsr_jpeg_code_mean(struct tsr_jpeg_coder *c, bool decode, int symbol, const uint16_t *mean)
+/* Codes a symbol by its chances in four contexts. */
+TSR_HD_INLINE int tsr_jpeg_code_symbol(struct tsr_jpeg_coder *c, bool decode, int symbol,
+                                       struct tsr_jpeg_context *const in[TSR_JPEG_CONTEXTS])
 {
     uint32_t ends[TSR_JPEG_SYMBOLS + 1] = {c->range};
-    for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++)
-        ends[i + 1] = (mean[i] * (c->range - TSR_JPEG_SYMBOLS) >> 16) + (uint32_t)(TSR_JPEG_SYMBOLS - 1 - i);
+    for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) {
+        const uint32_t one = ((uint32_t)in[0]->over[i] + in[1]->over[i] + 1) >> 1;
+        const uint32_t two = ((uint32_t)in[2]->over[i] + in[3]->over[i] + 1) >> 1;
+        ends[i + 1] =
+            (((one + two + 1) >> 1) * (c->range - TSR_JPEG_SYMBOLS) >> 16) + (uint32_t)(TSR_JPEG_SYMBOLS - 1 - i);
+    }
     if (decode)
         for (symbol = 0; ends[symbol + 1] > c->window >> 48;) symbol++;
     tsr_jpeg_narrow(c, decode, ends[symbol + 1], ends[symbol]);
-    return symbol;
-}
-
-TSR_HD_INLINE int tsr_jpeg_code_one(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a)
-{
-    symbol = tsr_jpeg_code_mean(c, decode, symbol, a->over);
-    tsr_jpeg_learn(c, a, symbol);
-    return symbol;
-}
-
-TSR_HD_INLINE int tsr_jpeg_code_three(struct tsr_jpeg_coder *c, bool decode, int symbol, struct tsr_jpeg_context *a,
-                                      struct tsr_jpeg_context *b, struct tsr_jpeg_context *d)
-{
-    uint16_t mean[TSR_JPEG_SYMBOLS - 1];
-    for (int i = 0; i < TSR_JPEG_SYMBOLS - 1; i++) {
-        const uint32_t two = ((uint32_t)a->over[i] + b->over[i] + 1) >> 1;
-        mean[i] = (uint16_t)((two + d->over[i] + 1) >> 1);
-    }
-    symbol = tsr_jpeg_code_mean(c, decode, symbol, mean);
-    tsr_jpeg_learn(c, a, symbol);
-    tsr_jpeg_learn(c, b, symbol);
-    tsr_jpeg_learn(c, d, symbol);
+    for (int i = 0; i < TSR_JPEG_CONTEXTS; i++) tsr_jpeg_learn(c, in[i], symbol);
     return symbol;
 }
 

@@ -1,42 +1,59 @@
 /* Codes quantised coefficients, block by block. FORMAT.md 4.10.3. One body codes and decodes. */
 #include "jpeg_coefficients.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "jpeg_coder.h"
 #include "transform/status.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* Kinds of numbers. */
+enum { COUNT, WITHIN, EDGES, EDGE, DC, KINDS };
+
 enum {
     SETS = 2,      /* of contexts: the first component, the others */
     INTERIOR = 49, /* coefficients of neither the first row nor the first column */
     BINS = 20,     /* of magnitudes */
     FEW = 10,      /* of numbers of coefficients */
-    SHARES = 20,   /* of coefficients that are not 0 among those to come */
     NEXT = 5,      /* places that a coefficient tells of */
     NOWHERE = 64,
+    SIZES = 9,         /* in a row, with those beyond the block */
     KNOWN_LIMIT = 255, /* of a magnitude that is known */
     NEAR_LIMIT = 1023, /* of what is expected, 18 times */
-    ESCAPE = 7
+    TOLD_LIMIT = 10 * KNOWN_LIMIT,
+    LEVELS = 8,  /* bins of a neighbour's magnitude */
+    TOLD = 12,   /* bins of what the block itself tells */
+    LENGTHS = 8, /* the length of a number, up to 7 and above */
+    HALF = 32768,
+    LOWS = INTERIOR + BINS + 1 + 3,
 };
 
 typedef struct tsr_jpeg_context context;
+typedef struct tsr_jpeg_chance chance;
 
-/* Three contexts for each kind of symbol. */
+/* Four contexts for each kind of number's length; then those of the bits below its highest one, and of a length above.
+ */
 struct set {
     struct {
-        context a[FEW][8], b[FEW * FEW][8], c[FEW * FEW][8];
+        context a[INTERIOR + 1], b[FEW * FEW], c[FEW * FEW], d[FEW * FEW];
     } count;
     struct {
-        context a[(INTERIOR + 3) / 4 * FEW * BINS], b[INTERIOR * BINS], c[SHARES * BINS], escape[BINS][2];
+        context a[INTERIOR][32], b[INTERIOR][64], c[LEVELS * LEVELS][16], d[INTERIOR][16][16];
     } interior;
     struct edge_set {
-        context count_a[FEW], count_b[8], count_c[8][FEW];
-        context a[8 * 8 * (BINS + 1)], b[8 * FEW * BINS], c[8 * 8 * BINS], escape[BINS][2], sign[BINS];
+        context count_a[FEW * 2], count_b[8 * FEW], count_c[8 * FEW], count_d[9 * 8 * FEW];
+        context a[8][BINS][32], b[LEVELS][8][32], c[LEVELS * LEVELS][8][2], d[8][8][16][2];
     } edge;
     struct {
-        context a[BINS], b[FEW], c[BINS], escape[BINS][2], sign[3][3];
+        context a[BINS], b[BINS * BINS], c[FEW * 8 * 8], d[BINS * FEW];
     } dc;
+    chance above[KINDS][LENGTHS + 1], low[LOWS][LENGTHS][4]; /* of both bits: by the length, and the first one */
+    chance edge_sign[2 * BINS + 1][LENGTHS], dc_sign[16][LENGTHS];
 };
 
 /* What a block leaves to its neighbours to the right and below. */
@@ -46,17 +63,17 @@ struct border {
     uint8_t edges;      /* coefficients in the first column or row */
 };
 
-/* Vectors first: they are then aligned. */
 struct slice {
     struct set set[SETS];
     struct tsr_jpeg_rates rates;
     struct tsr_jpeg_coder coder;
-    uint8_t next[TSR_JPEG_BLOCK][NEXT];                 /* NOWHERE: none */
-    uint16_t few[INTERIOR + 1];                         /* BINS times, by coefficients left */
-    uint16_t share[INTERIOR + 1][INTERIOR];             /* BINS times, by coefficients left, and place */
-    uint8_t bin[NEAR_LIMIT + 1], shift[NEAR_LIMIT + 1]; /* by what is expected */
-    uint16_t inverse[2][8];                             /* of the component's quantisers */
-    struct border *above;                               /* a row of blocks */
+    uint8_t next[TSR_JPEG_BLOCK][NEXT]; /* NOWHERE: none */
+    uint8_t bin[NEAR_LIMIT + 1];        /* of what is expected */
+    uint8_t told[TOLD_LIMIT + 1];       /* bins of what the block itself tells */
+    uint8_t level[4 * KNOWN_LIMIT + 1]; /* bins of magnitudes */
+    uint16_t inverse[2][8];             /* of the component's quantisers */
+    struct border *above;               /* a row of blocks */
+    uint8_t (*levels)[TSR_JPEG_BLOCK];  /* the same, after one that is missing: bins of their magnitudes */
 };
 
 struct block {
@@ -66,9 +83,13 @@ struct block {
     struct border *from_left, *from_above;
     const uint16_t *quant;
     bool has_left, has_above;
-    int count_left, count_above, count_other;
+    int count_left, count_above, count_corner, count_other;
     int count;
-    uint16_t near[TSR_JPEG_BLOCK + 1]; /* expected magnitudes; after them NOWHERE */
+    uint16_t near[TSR_JPEG_BLOCK];     /* what neighbours tell of magnitudes */
+    uint8_t size[9][SIZES];            /* magnitudes of the interior, by row and column */
+    uint16_t told[TSR_JPEG_BLOCK + 1]; /* what the block itself tells; after it NOWHERE */
+    uint8_t levels[TSR_JPEG_BLOCK];    /* of the blocks to the left and above */
+    uint8_t (*level)[TSR_JPEG_BLOCK];  /* of the block above, and then of this one; before it, of the one to the left */
     /* Coefficients times quantisers: of the first column and row; sums of the interior's along rows and columns, of
      * even and of odd frequencies. */
     int32_t edge[2][8], sum[2][2][8];
@@ -93,19 +114,15 @@ static const uint8_t few[50] = {0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 8, 
 /* 256 sqrt 2 (3 cos(u pi / 16) - cos(3 u pi / 16)) / 2: a cosine, carried on to the block's border. */
 static const int16_t border_weight[8] = {256, 382, 432, 487, 512, 479, 375, 207};
 
+#if !defined(__SSE2__)
 static const uint8_t is_interior[64] = {0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0,
                                         1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1,
                                         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+#endif
 
 static inline int magnitude(int value)
 {
     return value < 0 ? -value : value;
-}
-
-/* 0, 1 or 2 for zero, negative and positive numbers. */
-static inline int side_of(int value)
-{
-    return value < 0 ? 1 : value > 0 ? 2 : 0;
 }
 
 /* Two bins an octave: 0, 1, 2, 3, 4..5, 6..7, 8..11, ... */
@@ -118,43 +135,36 @@ static inline int bin(uint32_t value, int limit)
 
 /* ---- Numbers ---------------------------------------------------------------------------------------------- */
 
-/* The bits below a symbol of magnitudes near `expected`. */
-static inline int shift_of(uint32_t expected)
-{
-    return expected < 9 ? 0 : tsr_jpeg_length(expected) - 3;
-}
+/* What one number needs. */
+struct asked {
+    context *in[TSR_JPEG_CONTEXTS];
+    chance (*low)[4], *above;
+};
 
-static inline int symbol_of(uint32_t value, int shift)
+/* Codes a number below 65536. */
+TSR_HD_INLINE uint32_t code_number(struct tsr_jpeg_coder *c, bool decode, uint32_t value, const struct asked *ask)
 {
-    if (value == 0) return 0;
-    const uint32_t symbol = ((value - 1) >> shift) + 1;
-    return symbol < ESCAPE ? (int)symbol : ESCAPE;
-}
-
-/* What a magnitude has above its symbol, at least 1. */
-TSR_HD_INLINE uint32_t code_escape(struct tsr_jpeg_coder *c, bool decode, uint32_t value, context *escape)
-{
-    int length = decode ? 0 : tsr_jpeg_length(value) - 1;
-    const int first = tsr_jpeg_code_one(c, decode, length < ESCAPE ? length : ESCAPE, &escape[0]);
-    length = first < ESCAPE ? first : ESCAPE + tsr_jpeg_code_one(c, decode, length - ESCAPE, &escape[1]);
-    return 1u << length | tsr_jpeg_code_raw(c, decode, value & ((1u << length) - 1), length);
-}
-
-/* The rest of a magnitude that is not 0, whose symbol is known. */
-TSR_HD_INLINE int code_rest(struct tsr_jpeg_coder *c, bool decode, int symbol, uint32_t value, int shift,
-                            context *escape)
-{
-    uint32_t above = (uint32_t)symbol;
-    if (symbol == ESCAPE) above = ESCAPE - 1 + code_escape(c, decode, ((value - 1) >> shift) - (ESCAPE - 2), escape);
-    if (shift == 0) return (int)above;
-    return (int)((above - 1) << shift | tsr_jpeg_code_raw(c, decode, (value - 1) & ((1u << shift) - 1), shift)) + 1;
+    const int known = decode ? 0 : tsr_jpeg_length(value);
+    const int symbol = tsr_jpeg_code_symbol(c, decode, known < LENGTHS ? known : LENGTHS - 1, ask->in);
+    if (symbol < 2) return (uint32_t)symbol;
+    int length = symbol;
+    if (symbol == LENGTHS - 1)
+        while (length < 16 && tsr_jpeg_code_bit(c, decode, known > length, &ask->above[length - symbol])) length++;
+    int low = length - 2;
+    uint32_t whole = 2 | (uint32_t)tsr_jpeg_code_bit(c, decode, (int)(value >> low & 1), &ask->low[symbol][1]);
+    if (low == 0) return whole;
+    low--;
+    whole = 2 * whole | (uint32_t)tsr_jpeg_code_bit(c, decode, (int)(value >> low & 1), &ask->low[symbol][whole]);
+    if (low == 0) return whole;
+    return whole << low | tsr_jpeg_code_raw(c, decode, value & ((1u << low) - 1), low);
 }
 
 /* ---- A block's parts -------------------------------------------------------------------------------------- */
 
 static inline uint32_t near_of(const struct block *b, int k)
 {
-    return b->near[k] < NEAR_LIMIT ? b->near[k] : NEAR_LIMIT;
+    const uint32_t near = (uint32_t)b->near[k] + b->told[k];
+    return near < NEAR_LIMIT ? near : NEAR_LIMIT;
 }
 
 static inline void add_up(struct block *b, int k, int value)
@@ -167,82 +177,96 @@ static inline void add_up(struct block *b, int k, int value)
 TSR_HD_INLINE void code_interior(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b)
 {
     struct set *set = b->set;
-    int left = b->count;
+    int left = b->count, fewer = few[left];
     for (int i = 0; left > 0 && i < INTERIOR; i++) {
         const int k = interior[i];
-        const uint32_t near = near_of(b, k);
-        const int bins = s->bin[near], shift = s->shift[near];
-        const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int symbol = tsr_jpeg_code_three(
-            c, decode, symbol_of(value, shift), &set->interior.a[i / 4 * (FEW * BINS) + s->few[left] + bins],
-            &set->interior.b[i * BINS + bins], &set->interior.c[s->share[left][i] + bins]);
-        if (symbol == 0) continue;
-        left--;
-        const int whole = code_rest(c, decode, symbol, value, shift, set->interior.escape[bins]);
+        const struct asked ask = {{&set->interior.a[i][s->bin[near_of(b, k)]], &set->interior.b[i][left],
+                                   &set->interior.c[b->levels[k]][fewer],
+                                   &set->interior.d[i][fewer][s->told[b->told[k]]]},
+                                  set->low[i],
+                                  set->above[WITHIN]};
+        const int whole = (int)code_number(c, decode, decode ? 0 : (uint32_t)magnitude(b->own[k]), &ask);
+        if (whole == 0) continue;
+        fewer = few[--left];
         const bool negative = tsr_jpeg_code_raw(c, decode, b->own[k] < 0, 1);
         if (decode) b->own[k] = (int16_t)(negative ? -whole : whole);
         const unsigned tells = whole < KNOWN_LIMIT ? (unsigned)whole : KNOWN_LIMIT;
+        b->size[row[k]][column[k]] = (uint8_t)tells;
         const uint8_t *next = s->next[k];
-        b->near[next[0]] = (uint16_t)(b->near[next[0]] + 3 * tells);
-        b->near[next[1]] = (uint16_t)(b->near[next[1]] + 3 * tells);
-        b->near[next[2]] = (uint16_t)(b->near[next[2]] + 2 * tells);
-        b->near[next[3]] = (uint16_t)(b->near[next[3]] + tells);
-        b->near[next[4]] = (uint16_t)(b->near[next[4]] + tells);
+        b->told[next[0]] = (uint16_t)(b->told[next[0]] + 3 * tells);
+        b->told[next[1]] = (uint16_t)(b->told[next[1]] + 3 * tells);
+        b->told[next[2]] = (uint16_t)(b->told[next[2]] + 2 * tells);
+        b->told[next[3]] = (uint16_t)(b->told[next[3]] + tells);
+        b->told[next[4]] = (uint16_t)(b->told[next[4]] + tells);
         add_up(b, k, b->own[k]);
     }
 }
 
-/* What a neighbour's border makes likely: of the first row (axis 1, of the block above) or the first column (axis 0, of
- * the block to the left). size: 4 times the magnitude; side: whether it is negative. */
-struct guesses {
-    uint16_t size[8];
-    uint8_t side[8];
-};
-
-static inline void guess_edge(const struct slice *s, const struct block *b, int axis, struct guesses *guesses)
+/* What a neighbour's border makes likely of place i of the first row (axis 1, of the block above) or the first column
+ * (axis 0, of the block to the left): 4 times the magnitude. */
+static inline int guess_edge(const struct slice *s, const struct block *b, int axis, int i, bool *negative)
 {
     const struct border *from = axis ? b->from_above : b->from_left;
-    for (int i = 0; i < 8; i++) {
-        const int32_t guess = from->profile[i] - b->sum[axis][0][i] - b->sum[axis][1][i];
-        const int32_t away = (guess < 0 ? -guess : guess) >> 5;
-        const uint32_t size = (uint32_t)(away < 65535 ? away : 65535) * s->inverse[axis][i] >> 16;
-        guesses->size[i] = (uint16_t)(size < NEAR_LIMIT ? size : NEAR_LIMIT);
-        guesses->side[i] = (uint8_t)(guess < 0);
-    }
+    const int32_t guess = from->profile[i] - b->sum[axis][0][i] - b->sum[axis][1][i];
+    const int32_t away = (guess < 0 ? -guess : guess) >> 5;
+    const uint32_t size = (uint32_t)(away < 65535 ? away : 65535) * s->inverse[axis][i] >> 16;
+    *negative = guess < 0;
+    return (int)(size < NEAR_LIMIT ? size : NEAR_LIMIT);
 }
 
-/* Returns the number of coefficients of the edge that are not 0. */
-TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b, int axis)
+/* Codes the number of coefficients of the edge that are not 0. other: that of the other edge; 8: not yet known. */
+TSR_HD_INLINE int code_edge_count(struct tsr_jpeg_coder *c, bool decode, struct block *b, int axis, int other)
 {
-    const bool known = axis ? b->has_above : b->has_left;
     struct edge_set *set = &b->set->edge;
     int edges = 0;
     for (int i = 1; i < 8 && !decode; i++) edges += b->own[axis ? place[0][i] : place[i][0]] != 0;
-    const int counts = few[b->count], around = (b->from_left->edges & 15) + (b->from_above->edges >> 4);
-    const int before = axis ? b->from_above->edges >> 4 : b->from_left->edges & 15;
-    edges = tsr_jpeg_code_three(c, decode, edges, &set->count_a[counts], &set->count_b[before],
-                                &set->count_c[around >> 1][counts]);
-    const int counted = s->few[b->count];
-    struct guesses guesses;
-    if (edges > 0) guess_edge(s, b, axis, &guesses);
+    const int counts = few[b->count], across = b->from_above->edges >> 4, down = b->from_left->edges & 15;
+    const int before = axis ? across : down;
+    const struct asked ask = {{&set->count_a[2 * counts + axis], &set->count_b[before * FEW + counts],
+                               &set->count_c[(across + down) / 2 * FEW + counts],
+                               &set->count_d[(other * 8 + before) * FEW + counts]},
+                              b->set->low[LOWS - 2],
+                              b->set->above[EDGES]};
+    const int coded = (int)code_number(c, decode, (uint32_t)edges, &ask);
+    return coded < 7 ? coded : 7; /* of bytes that no encoder made */
+}
+
+/* Magnitudes of the interior beside place i of an edge. */
+static inline unsigned beside_edge(const struct block *b, int axis, int i)
+{
+    const uint8_t *size = axis ? b->size[1] : &b->size[0][1];
+    const int step = axis ? 1 : SIZES;
+    return 2u * size[i * step] + size[(i - 1) * step] + size[(i + 1) * step];
+}
+
+/* Returns the number of coefficients of the edge that are not 0. */
+TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, bool decode, struct block *b, int axis,
+                            int other)
+{
+    const bool known = axis ? b->has_above : b->has_left;
+    struct edge_set *set = &b->set->edge;
+    const int edges = code_edge_count(c, decode, b, axis, other);
+    unsigned before = 0;
     for (int i = 1, left = edges; left > 0 && i < 8; i++) {
         const int k = axis ? place[0][i] : place[i][0];
-        const uint32_t near = near_of(b, k), size = known ? guesses.size[i] : 0, both = near + 4 * size;
-        const int bins = s->bin[near], sizes = known ? s->bin[size] : BINS;
-        const int shift = s->shift[both < NEAR_LIMIT ? both : NEAR_LIMIT];
-        const uint32_t value = decode ? 0 : (uint32_t)magnitude(b->own[k]);
-        const int symbol = tsr_jpeg_code_three(
-            c, decode, symbol_of(value, shift), &set->c[(8 * i + left) * BINS + bins],
-            &set->b[left * (FEW * BINS) + counted + bins], &set->a[(8 * i + left) * (BINS + 1) + sizes]);
-        if (symbol == 0) continue;
+        bool negative = false;
+        const int near = s->bin[near_of(b, k)], size = known ? guess_edge(s, b, axis, i, &negative) : 0;
+        const int guess = known ? s->bin[size] : BINS;
+        const struct asked ask = {{&set->a[i][near][guess], &set->b[s->level[before]][left][guess],
+                                   &set->c[b->levels[k]][left][axis],
+                                   &set->d[i][left][s->told[beside_edge(b, axis, i)]][axis]},
+                                  b->set->low[INTERIOR + guess],
+                                  b->set->above[EDGE]};
+        int whole = (int)code_number(c, decode, decode ? 0 : (uint32_t)magnitude(b->own[k]), &ask);
+        before = before / 2 + 2 * (unsigned)(whole < KNOWN_LIMIT ? whole : KNOWN_LIMIT);
+        if (whole == 0) continue;
         left--;
-        int whole = code_rest(c, decode, symbol, value, shift, set->escape[bins]);
-        bool negative = b->own[k] < 0;
+        const int length = tsr_jpeg_length((uint32_t)whole);
+        chance *sign = b->set->edge_sign[guess + (negative ? BINS : 0)];
         if (size == 0)
-            negative = tsr_jpeg_code_raw(c, decode, negative, 1);
+            negative = tsr_jpeg_code_raw(c, decode, b->own[k] < 0, 1);
         else
-            negative =
-                (tsr_jpeg_code_one(c, decode, negative != guesses.side[i], &set->sign[sizes]) > 0) != guesses.side[i];
+            negative = tsr_jpeg_code_bit(c, decode, b->own[k] < 0, &sign[length < LENGTHS ? length : LENGTHS - 1]);
         if (negative) whole = -whole;
         if (decode) b->own[k] = (int16_t)whole;
         b->edge[axis][i] = (int16_t)(b->own[k] * b->quant[k]);
@@ -251,7 +275,8 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
 }
 
 /* The DC less what the borders of the neighbours make likely. */
-TSR_HD_INLINE int code_dc(struct tsr_jpeg_coder *c, bool decode, struct block *b, int32_t across, int32_t down)
+TSR_HD_INLINE int code_dc(struct tsr_jpeg_coder *c, bool decode, struct block *b, int32_t across, int32_t down,
+                          int edges)
 {
     const uint32_t scale = 256 * (uint32_t)b->quant[0];
     const int32_t sum = b->has_left && b->has_above ? across / 2 + down / 2
@@ -259,37 +284,61 @@ TSR_HD_INLINE int code_dc(struct tsr_jpeg_coder *c, bool decode, struct block *b
                         : b->has_above              ? down
                                                     : 0;
     int guess = (int)(((uint32_t)magnitude(sum) + scale / 2) / scale);
+    const int over = (int)(((uint32_t)magnitude(sum) + scale / 2) % scale / ((scale + 7) / 8)); /* what it leaves out */
     guess = guess > 32767 ? 32767 : guess;
     if (sum < 0) guess = -guess;
     const uint32_t apart = (uint32_t)magnitude(across / 2 - down / 2) * 4 / scale;
     const int unsure = b->has_left && b->has_above ? bin(apart, BINS - 1) : BINS - 1;
-    const int residual = (int16_t)(b->own[0] - guess);
+    const int residual = (int16_t)(b->own[0] - guess), counts = few[b->count];
     const uint32_t before = (uint32_t)(magnitude(b->from_left->residual) + magnitude(b->from_above->residual));
-    const uint32_t size = decode ? 0 : (uint32_t)magnitude(residual);
-    const int shift = shift_of(before >> 1), befores = bin(before, BINS);
-    const int symbol = tsr_jpeg_code_three(c, decode, symbol_of(size, shift), &b->set->dc.a[unsure],
-                                           &b->set->dc.b[few[b->count]], &b->set->dc.c[befores]);
-    int value = 0;
-    if (symbol > 0) {
-        value = code_rest(c, decode, symbol, size, shift, b->set->dc.escape[befores]);
-        context *sign = &b->set->dc.sign[side_of(b->from_left->residual)][side_of(b->from_above->residual)];
-        if (tsr_jpeg_code_one(c, decode, residual < 0, sign)) value = -value;
+    const struct asked ask = {{&b->set->dc.a[unsure], &b->set->dc.b[unsure * BINS + bin(before, BINS)],
+                               &b->set->dc.c[counts * 64 + edges], &b->set->dc.d[unsure * FEW + counts]},
+                              b->set->low[LOWS - 1],
+                              b->set->above[DC]};
+    int value = (int)code_number(c, decode, decode ? 0 : (uint32_t)magnitude(residual), &ask);
+    if (value > 0) {
+        const int length = tsr_jpeg_length((uint32_t)value);
+        chance *sign = &b->set->dc_sign[over + (sum < 0 ? 8 : 0)][length < LENGTHS ? length : LENGTHS - 1];
+        if (tsr_jpeg_code_bit(c, decode, residual < 0, sign)) value = -value;
     }
     if (decode) b->own[0] = (int16_t)(guess + value);
     return value;
 }
 
+/* The coefficients of the interior that are not 0. */
+static inline int count_interior(const int16_t *block)
+{
+#if defined(__SSE2__)
+    /* The edges' places are bits 0, 1, 2, 3, 5, 6, 9, 10, 14, 15, 20, 21, 27, 28 and 35. */
+    uint64_t zeros = 0;
+    const __m128i *at = (const __m128i *)(const void *)block, none = _mm_setzero_si128();
+    for (int i = 0; i < 4; i++) {
+        const __m128i one = _mm_cmpeq_epi16(_mm_loadu_si128(at + 2 * i), none);
+        const __m128i two = _mm_cmpeq_epi16(_mm_loadu_si128(at + 2 * i + 1), none);
+        zeros |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_packs_epi16(one, two)) << 16 * i;
+    }
+    int count = 0;
+    for (uint64_t found = ~zeros & ~(uint64_t)0x81830c66f; found; found &= found - 1) count++;
+    return count;
+#else
+    int count = 0;
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++) count += (block[k] != 0) & is_interior[k];
+    return count;
+#endif
+}
+
 TSR_HD_INLINE void code_count(struct tsr_jpeg_coder *c, bool decode, struct block *b)
 {
-    unsigned count = 0;
-    for (int k = 0; k < TSR_JPEG_BLOCK && !decode; k++) count += (unsigned)(b->own[k] != 0) & is_interior[k];
-    const int l = b->count_left, a = b->count_above, o = b->count_other;
-    const int around = few[b->has_left && b->has_above ? (l + a + 1) / 2 : b->has_left ? l : a];
-    context *one = b->set->count.a[around], *two = b->set->count.b[FEW * few[l] + few[a]];
-    context *three = b->set->count.c[FEW * few[o] + around];
-    const int high = tsr_jpeg_code_three(c, decode, (int)count >> 3, &one[7], &two[7], &three[7]);
-    const int low = tsr_jpeg_code_three(c, decode, (int)count & 7, &one[high], &two[high], &three[high]);
-    b->count = 8 * high + low;
+    const int count = decode ? 0 : count_interior(b->own);
+    const int l = b->count_left, a = b->count_above;
+    const int around = b->has_left && b->has_above ? (l + a + 1) / 2 : b->has_left ? l : a;
+    struct set *set = b->set;
+    const struct asked ask = {{&set->count.a[around], &set->count.b[FEW * few[l] + few[a]],
+                               &set->count.c[FEW * few[b->count_other] + few[around]],
+                               &set->count.d[FEW * few[b->count_corner] + few[around]]},
+                              set->low[LOWS - 3],
+                              set->above[COUNT]};
+    b->count = (int)code_number(c, decode, (uint32_t)count, &ask);
     if (b->count > INTERIOR) b->count = INTERIOR; /* of bytes that no encoder made */
 }
 
@@ -334,6 +383,24 @@ static inline void look_around(struct block *b)
 
 #endif
 
+/* The levels that the neighbours will see. */
+static inline void make_levels(struct block *b)
+{
+    uint8_t *level = b->level[0];
+#if defined(__SSE2__)
+    static const uint8_t limits[LEVELS - 1] = {1, 2, 3, 4, 6, 8, 12};
+    for (int k = 0; k < TSR_JPEG_BLOCK; k += 16) {
+        const __m128i sizes = _mm_packus_epi16(known_magnitudes(b->own + k), known_magnitudes(b->own + k + 8));
+        __m128i levels = _mm_setzero_si128();
+        for (int i = 0; i < LEVELS - 1; i++)
+            levels = _mm_sub_epi8(levels, _mm_cmpeq_epi8(_mm_max_epu8(sizes, _mm_set1_epi8((char)limits[i])), sizes));
+        _mm_storeu_si128((__m128i *)(void *)(level + k), levels);
+    }
+#else
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++) level[k] = (uint8_t)bin((uint32_t)magnitude(b->own[k]), LEVELS);
+#endif
+}
+
 /* The profiles that the neighbours will see. */
 static void make_border(const struct block *b, int axis, struct border *border)
 {
@@ -356,18 +423,21 @@ TSR_HD_INLINE void code_block(struct slice *s, bool decode, struct block *b)
 {
     struct tsr_jpeg_coder c = s->coder;
     look_around(b);
-    b->near[NOWHERE] = 0;
+    memset(b->told, 0, sizeof b->told);
+    memset(b->size, 0, sizeof b->size);
+    for (int k = 0; k < TSR_JPEG_BLOCK; k++) b->levels[k] = (uint8_t)(8 * b->level[-1][k] + b->level[0][k]);
     for (int i = 0; i < 8; i++) {
         b->edge[0][i] = b->edge[1][i] = 0;
         b->sum[0][0][i] = b->sum[0][1][i] = b->sum[1][0][i] = b->sum[1][1][i] = 0;
     }
     code_count(&c, decode, b);
     code_interior(s, &c, decode, b);
-    const int down = code_edge(s, &c, decode, b, 0), across = code_edge(s, &c, decode, b, 1);
-    const int residual =
-        code_dc(&c, decode, b, b->from_left->profile[0] - begin_of(b, 0), b->from_above->profile[0] - begin_of(b, 1));
+    const int down = code_edge(s, &c, decode, b, 0, 8), across = code_edge(s, &c, decode, b, 1, down);
+    const int residual = code_dc(&c, decode, b, b->from_left->profile[0] - begin_of(b, 0),
+                                 b->from_above->profile[0] - begin_of(b, 1), 8 * down + across);
     s->coder = c;
     b->edge[0][0] = b->edge[1][0] = (int16_t)(b->own[0] * b->quant[0]);
+    make_levels(b);
     make_border(b, 0, b->from_left);
     make_border(b, 1, b->from_above);
     b->from_left->residual = b->from_above->residual = (int16_t)residual;
@@ -414,6 +484,7 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
     }
     const bool same = component > 0 && other->across == own->across && other->down == own->down;
     memset(s->above, 0, stride * sizeof *s->above);
+    memset(s->levels, 0, (stride + 1) * sizeof *s->levels);
     for (size_t y = from; y < to; y++) {
         struct border from_left = {.residual = 0};
         for (size_t x = 0; x < stride; x++) {
@@ -427,11 +498,13 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
             b.other = same ? coefficients + TSR_JPEG_BLOCK * (other->first + y * stride + x) : no_block;
             b.count_left = b.has_left ? counts[at - 1] : 0;
             b.count_above = b.has_above ? counts[at - stride] : 0;
+            b.count_corner = b.has_left && b.has_above ? counts[at - stride - 1] : 0;
             const size_t there =
                 first->first + y * first->down / own->down * first->stride + x * first->across / own->across;
             b.count_other = component > 0 ? counts[there] : b.has_above ? counts[at - stride + (x + 1 < stride)] : 0;
             b.from_left = &from_left;
             b.from_above = &s->above[x];
+            b.level = &s->levels[x + 1];
             if (!decode) TSR_TRY(make_room(s, output, error));
             code_block(s, decode, &b);
             counts[at] = (uint8_t)b.count;
@@ -452,7 +525,7 @@ static size_t widest(const struct tsr_jpeg *jpeg)
 
 size_t tsr_jpeg_slice_memory(const struct tsr_jpeg *jpeg)
 {
-    return sizeof(struct slice) + widest(jpeg) * sizeof(struct border);
+    return sizeof(struct slice) + widest(jpeg) * (sizeof(struct border) + TSR_JPEG_BLOCK) + TSR_JPEG_BLOCK;
 }
 
 static void make_places(struct slice *s)
@@ -463,35 +536,32 @@ static void make_places(struct slice *s)
             const int u = column[k] + steps[n][0], v = row[k] + steps[n][1];
             s->next[k][n] = u > 7 || v > 7 ? NOWHERE : place[v][u];
         }
-    for (uint32_t near = 0; near <= NEAR_LIMIT; near++) {
-        s->bin[near] = (uint8_t)bin(near, BINS);
-        s->shift[near] = (uint8_t)shift_of(near >> 4);
-    }
-    for (int left = 0; left <= INTERIOR; left++) {
-        s->few[left] = (uint16_t)(few[left] * BINS);
-        for (int i = 0; i < INTERIOR; i++)
-            s->share[left][i] = (uint16_t)(BINS * bin((uint32_t)(left << 8) / (uint32_t)(INTERIOR - i), SHARES));
-    }
+    for (uint32_t near = 0; near <= NEAR_LIMIT; near++) s->bin[near] = (uint8_t)bin(near, BINS);
+    for (uint32_t told = 0; told <= TOLD_LIMIT; told++) s->told[told] = (uint8_t)bin(told, TOLD);
+    for (uint32_t size = 0; size <= 4 * KNOWN_LIMIT; size++) s->level[size] = (uint8_t)bin(size, LEVELS);
 }
 
-static void set_contexts(void *contexts, size_t size, struct tsr_jpeg_context to)
+static void set_contexts(void *contexts, size_t size, context to)
 {
-    for (size_t i = 0; i < size / sizeof to; i++) ((struct tsr_jpeg_context *)contexts)[i] = to;
+    for (size_t i = 0; i < size / sizeof to; i++) ((context *)contexts)[i] = to;
 }
 
 static struct slice *start_slice(const struct tsr_jpeg *jpeg)
 {
-    static const context magnitudes = {{44000, 30000, 20000, 14000, 9000, 6000, 3500, 0}}, signs = {{32768}};
+    static const context first = {{40000, 20000, 10000, 5000, 2500, 1200, 600, 0}};
     struct slice *s = malloc(tsr_jpeg_slice_memory(jpeg));
     if (!s) return NULL;
     s->above = (struct border *)(s + 1);
+    s->levels = (uint8_t(*)[TSR_JPEG_BLOCK])(void *)(s->above + widest(jpeg));
     tsr_jpeg_make_rates(&s->rates);
     s->coder = (struct tsr_jpeg_coder){.rates = &s->rates};
     make_places(s);
     for (int i = 0; i < (jpeg->components > 1 ? SETS : 1); i++) {
-        set_contexts(&s->set[i], sizeof s->set[i], magnitudes);
-        set_contexts(s->set[i].edge.sign, sizeof s->set[i].edge.sign, signs);
-        set_contexts(s->set[i].dc.sign, sizeof s->set[i].dc.sign, signs);
+        struct set *set = &s->set[i];
+        set_contexts(set, offsetof(struct set, above), first);
+        chance *const chances = &set->above[0][0];
+        const size_t count = (sizeof *set - offsetof(struct set, above)) / sizeof *chances;
+        for (size_t n = 0; n < count; n++) chances[n] = (chance){HALF, HALF - 1};
     }
     return s;
 }
