@@ -397,16 +397,23 @@ TEST(copies_from_ahead)
     tsr_bytes_free(&packed);
 }
 
-/* Symbols with contexts of their own, now and then unlikely ones, so that carries run far; raw bits between them. */
+/* Symbols by four contexts and bits by a chance, now and then unlikely ones, so that carries run far; raw bits between
+ * them. */
 static void code_symbols(struct tsr_jpeg_coder *coder, bool decode, struct rng *r, int symbols, uint32_t skew)
 {
-    struct tsr_jpeg_context contexts[3] = {{{0}}, {{40000, 20000, 300, 200, 100, 0, 0, 0}}, {{65535, 65535, 9, 9}}};
+    struct tsr_jpeg_context contexts[5] = {
+        {{0}}, {{40000, 20000, 300, 200, 100, 0, 0, 0}}, {{65535, 65535, 9, 9}}, {{9, 8, 7}}, {{32768}}};
+    struct tsr_jpeg_chance chances[2] = {{32768, 30000}, {65535, 2000}};
     for (int k = 0; k < symbols; k++) {
         const int symbol = rng_below(r, 65536) < skew ? 0 : (int)rng_below(r, 8), bits = (int)rng_below(r, 17);
         const uint32_t raw = rng_below(r, 65536) & ((1u << bits) - 1);
-        const int got = k % 3 ? tsr_jpeg_code_three(coder, decode, symbol, contexts, contexts + 1, contexts + 2)
-                              : tsr_jpeg_code_one(coder, decode, symbol, contexts + k % 2);
-        assert_int_equal(got, symbol);
+        struct tsr_jpeg_context *const in[TSR_JPEG_CONTEXTS] = {contexts + k % 2, contexts + 2, contexts + 3,
+                                                                contexts + 4};
+        const int bit = symbol > 3;
+        if (k % 3)
+            assert_int_equal(tsr_jpeg_code_symbol(coder, decode, symbol, in), symbol);
+        else
+            assert_int_equal(tsr_jpeg_code_bit(coder, decode, bit, chances + k % 2), bit);
         assert_int_equal(tsr_jpeg_code_raw(coder, decode, raw, bits), raw);
     }
 }
