@@ -40,6 +40,33 @@ encapsulate() {
     done <"$TSR_FUZZ_TMP/list"
 }
 
+# Streams of JPEG 2000, if OpenJPEG's tools are installed, each behind the head that fuzz_stream_j2k.c reads. 8 bits.
+encode_j2k() {
+    command -v opj_compress >/dev/null || return 0
+    mkdir -p "$work/seeds/stream_j2k"
+    i=0
+    for file in "$TSR_FUZZ_TMP"/set/odd/*_8bit.p[gp]m; do
+        side=$(sed -n '2{s/ .*//p;q}' "$file") rows=$(sed -n '2{s/.* //p;q}' "$file")
+        [ "$side" -le 64 ] && [ "$rows" -le 64 ] || continue
+        components=0
+        [ "${file%.ppm}" = "$file" ] || components=2
+        i=$(((i + 1) % 6))
+        case $i in
+        0) options= ;;
+        1) options='-p RPCL -c [16,16],[16,16]' ;;
+        2) options='-t 24,24 -p PCRL' ;;
+        3) options='-b 8,8 -SOP -EPH' ;;
+        4) options='-n 1 -M 8' ;;
+        5) options='-r 4,2,1 -p LRCP' ;;
+        esac
+        # shellcheck disable=SC2086 # several options
+        opj_compress -i "$file" -o "$TSR_FUZZ_TMP/one.j2k" $options >/dev/null 2>&1 || continue
+        head=$(printf '\\000\\%03o\\%03o\\%03o' $((side - 1)) $((rows - 1)) $components)
+        # shellcheck disable=SC2059 # escapes
+        { printf "$head" && cat "$TSR_FUZZ_TMP/one.j2k"; } >"$work/seeds/stream_j2k/$(basename "$file").j2k"
+    done
+}
+
 # The seeds of all targets: small files of the synthetic set, and the .tsr file of each, with codings in turn. They are made
 # anew if the programs that make them are newer.
 make_seeds() {
@@ -50,6 +77,7 @@ make_seeds() {
         "$work/seeds/packed" "$work/seeds/reference"
     "$bin/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
     encapsulate
+    encode_j2k
     find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
     i=0
     while IFS= read -r file; do
