@@ -56,11 +56,11 @@ encode_j2k() {
         1) options='-p RPCL -c [16,16],[16,16]' ;;
         2) options='-t 24,24 -p PCRL' ;;
         3) options='-b 8,8 -SOP -EPH' ;;
-        4) options='-n 1 -M 8' ;;
+        4) options='-M 8' ;;
         5) options='-r 4,2,1 -p LRCP' ;;
         esac
         # shellcheck disable=SC2086 # several options
-        opj_compress -i "$file" -o "$TSR_FUZZ_TMP/one.j2k" $options >/dev/null 2>&1 || continue
+        opj_compress -i "$file" -o "$TSR_FUZZ_TMP/one.j2k" -n 2 $options >/dev/null 2>&1 || continue
         head=$(printf '\\000\\%03o\\%03o\\%03o' $((side - 1)) $((rows - 1)) $components)
         # shellcheck disable=SC2059 # escapes
         { printf "$head" && cat "$TSR_FUZZ_TMP/one.j2k"; } >"$work/seeds/stream_j2k/$(basename "$file").j2k"
