@@ -67,12 +67,19 @@ struct tsr_j2k_rectangle {
     uint32_t x0, y0, x1, y1;
 };
 
+/* What a tag tree says at a node: value is at least low; until it is known, that is all a reader has. */
+struct tsr_j2k_tag {
+    uint16_t value, low;
+    bool is_known;
+};
+
+/* The layer of a block's first inclusion, and its zero planes. */
+enum tsr_j2k_tree { TSR_J2K_LAYERS, TSR_J2K_ZEROS, TSR_J2K_TREES };
+
 /* A node of the tag trees of a part of a band. */
 struct tsr_j2k_node {
     uint32_t parent; /* of itself: the root */
-    uint16_t layer, layer_low;
-    uint8_t zeros, zeros_low;
-    bool layer_known, zeros_known;
+    struct tsr_j2k_tag tag[TSR_J2K_TREES];
 };
 
 struct tsr_j2k_block {

@@ -78,48 +78,42 @@ static void find_path(struct tsr_j2k_tile *tile, uint32_t leaf, struct path *pat
     }
 }
 
-/* Codes whether the layer of the first inclusion is at most this one. */
-static bool code_inclusion(struct bits *b, struct tsr_j2k_tile *tile, uint32_t leaf, uint32_t layer)
+/* Codes what a tag tree says of a leaf, as far as it is at most last. */
+static const struct tsr_j2k_tag *code_tag(struct bits *b, struct tsr_j2k_tile *tile, uint32_t leaf,
+                                          enum tsr_j2k_tree tree, uint32_t last)
 {
     struct path path;
     find_path(tile, leaf, &path);
     uint16_t low = 0;
     for (int i = path.count - 1; i >= 0; i--) {
-        struct tsr_j2k_node *const n = path.node[i];
-        if (n->layer_low < low) n->layer_low = low;
-        while (n->layer_low <= layer && !n->layer_known) {
-            if (bit(b, n->layer == n->layer_low)) {
-                n->layer_known = true;
-                n->layer = n->layer_low;
+        struct tsr_j2k_tag *const tag = &path.node[i]->tag[tree];
+        if (tag->low < low) tag->low = low;
+        while (tag->low <= last && !tag->is_known) {
+            if (bit(b, tag->value == tag->low)) {
+                tag->is_known = true;
+                tag->value = tag->low;
             } else {
-                n->layer_low++;
+                tag->low++;
             }
         }
-        low = n->layer_low;
+        low = tag->low;
     }
-    return path.node[0]->layer_known && path.node[0]->layer <= layer;
+    return &path.node[0]->tag[tree];
+}
+
+/* Codes whether the layer of the first inclusion is at most this one. */
+static bool code_inclusion(struct bits *b, struct tsr_j2k_tile *tile, uint32_t leaf, uint32_t layer)
+{
+    const struct tsr_j2k_tag *const tag = code_tag(b, tile, leaf, TSR_J2K_LAYERS, layer);
+    return tag->is_known && tag->value <= layer;
 }
 
 /* Codes the zero planes of a block. */
 static unsigned code_zeros(struct bits *b, struct tsr_j2k_tile *tile, uint32_t leaf, unsigned limit)
 {
-    struct path path;
-    find_path(tile, leaf, &path);
-    uint8_t low = 0;
-    for (int i = path.count - 1; i >= 0; i--) {
-        struct tsr_j2k_node *const n = path.node[i];
-        if (n->zeros_low < low) n->zeros_low = low;
-        while (!n->zeros_known && !b->bad) {
-            if (bit(b, n->zeros == n->zeros_low)) {
-                n->zeros_known = true;
-                n->zeros = n->zeros_low;
-            } else if (n->zeros_low++ >= limit) {
-                b->bad = true;
-            }
-        }
-        low = n->zeros_low;
-    }
-    return path.node[0]->zeros_low;
+    const struct tsr_j2k_tag *const tag = code_tag(b, tile, leaf, TSR_J2K_ZEROS, limit);
+    if (!tag->is_known) b->bad = true;
+    return tag->low;
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------ */

@@ -122,8 +122,7 @@ static void plant_tree(struct tsr_j2k_tile *tile, uint32_t across, uint32_t down
             for (uint32_t x = 0; x < across; x++)
                 tile->node[first + y * across + x] =
                     (struct tsr_j2k_node){.parent = is_root ? first : above + y / 2 * up_across + x / 2,
-                                          .layer = UINT16_MAX,
-                                          .zeros = UINT8_MAX};
+                                          .tag = {{.value = UINT16_MAX}, {.value = UINT8_MAX}}};
         first = above;
         if (is_root) break;
         down = (down + 1) / 2;

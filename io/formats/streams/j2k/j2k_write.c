@@ -157,8 +157,8 @@ static enum tsr_status get_event(struct writer *w, const struct tsr_j2k_tile *ti
     struct tsr_j2k_node *node = (struct tsr_j2k_node *)&tile->node[block->node];
     const uint8_t zeros = (uint8_t)(block->band_planes - block->planes);
     for (bool is_first = block->passes == 0; is_first; node = &tile->node[node->parent]) {
-        if (layer < node->layer) node->layer = (uint16_t)layer;
-        if (zeros < node->zeros) node->zeros = zeros;
+        if (layer < node->tag[TSR_J2K_LAYERS].value) node->tag[TSR_J2K_LAYERS].value = (uint16_t)layer;
+        if (zeros < node->tag[TSR_J2K_ZEROS].value) node->tag[TSR_J2K_ZEROS].value = zeros;
         if (node == &tile->node[node->parent]) break;
     }
     block->passes = (uint8_t)(block->passes + event->passes);
