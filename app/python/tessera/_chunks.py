@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import _native
-from ._engine import resolve
-from ._errors import Status, TesseraError, check
+from ._errors import Status, TesseraError
+from ._files import decode_raster, encode_raster
 from ._image import Array
 
 _library = _native.library
@@ -148,35 +148,7 @@ class Layout:
 def _encode_frame(image: _native.tsr_image, raster: Array, configuration: Configuration) -> bytes:
     coding = _native.tsr_coding(effort=configuration.effort)
     coding.lossy, coding.max_error = configuration.max_error > 0, configuration.max_error
-    payload = np.empty(_library.tsr_encode_bound(ctypes.byref(image)), np.uint8)
-    size = ctypes.c_size_t(payload.size)
-    error = _native.tsr_error()
-    with resolve(None)._used() as handle:
-        status = _library.tsr_encode_frame(
-            handle,
-            ctypes.byref(image),
-            ctypes.byref(coding),
-            raster.ctypes.data,
-            payload.ctypes.data,
-            ctypes.byref(size),
-            ctypes.byref(error),
-        )
-    check(status, error)
-    return payload[: size.value].tobytes()
-
-
-def _decode_frame(image: _native.tsr_image, payload: Array, raster: Array) -> None:
-    error = _native.tsr_error()
-    with resolve(None)._used() as handle:
-        status = _library.tsr_decode_frame(
-            handle,
-            ctypes.byref(image),
-            payload.ctypes.data,
-            payload.size,
-            raster.ctypes.data,
-            ctypes.byref(error),
-        )
-    check(status, error)
+    return encode_raster(image, coding, raster, None)
 
 
 def _put_varint(value: int) -> bytes:
@@ -241,9 +213,9 @@ def decode(data: Array, configuration: Configuration, shape: tuple[int, ...], dt
     for (first, end), payload in zip(cut, payloads):
         part = planes[first:end]
         if configuration.depth == 1:
-            _decode_frame(layout.image(end - first), payload, part)
+            decode_raster(layout.image(end - first), payload, part, None)
             continue
         raster = np.empty_like(_across(part, configuration.depth), order="C")
-        _decode_frame(layout.image(end - first), payload, raster)
+        decode_raster(layout.image(end - first), payload, raster, None)
         _across(part, configuration.depth)[:] = raster
     return chunk.astype(dtype, copy=False)

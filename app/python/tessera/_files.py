@@ -300,6 +300,37 @@ def restore_file(
     return _restore(Source(data), sink_to_path(out, overwrite), engine)
 
 
+def encode_raster(
+    image: _native.tsr_image, coding: _native.tsr_coding, raster: Array, engine: Engine | str | None
+) -> bytes:
+    """A frame payload (FORMAT.md 5.5)."""
+    payload = np.empty(_library.tsr_encode_bound(ctypes.byref(image)), np.uint8)
+    size = ctypes.c_size_t(payload.size)
+    error = _native.tsr_error()
+    with resolve(engine)._used() as handle:
+        status = _library.tsr_encode_frame(
+            handle,
+            ctypes.byref(image),
+            ctypes.byref(coding),
+            raster.ctypes.data,
+            payload.ctypes.data,
+            ctypes.byref(size),
+            ctypes.byref(error),
+        )
+    check(status, error)
+    return payload[: size.value].tobytes()
+
+
+def decode_raster(image: _native.tsr_image, payload: Array, raster: Array, engine: Engine | str | None) -> None:
+    """Fills the raster from a payload."""
+    error = _native.tsr_error()
+    with resolve(engine)._used() as handle:
+        status = _library.tsr_decode_frame(
+            handle, ctypes.byref(image), payload.ctypes.data, payload.size, raster.ctypes.data, ctypes.byref(error)
+        )
+    check(status, error)
+
+
 def encode(
     array: Array,
     bits: int | None = None,
@@ -343,22 +374,7 @@ def encode(
     if not 1 <= effort <= 9:
         raise ValueError(f"an effort of {effort} is outside 1 to 9")
     coding = _native.tsr_coding(effort=effort)
-    bound = _library.tsr_encode_bound(ctypes.byref(image))
-    payload = np.empty(bound, np.uint8)
-    size = ctypes.c_size_t(bound)
-    error = _native.tsr_error()
-    with resolve(engine)._used() as handle:
-        status = _library.tsr_encode_frame(
-            handle,
-            ctypes.byref(image),
-            ctypes.byref(coding),
-            raster.ctypes.data,
-            payload.ctypes.data,
-            ctypes.byref(size),
-            ctypes.byref(error),
-        )
-    check(status, error)
-    return payload[: size.value].tobytes()
+    return encode_raster(image, coding, raster, engine)
 
 
 def decode(
@@ -381,12 +397,7 @@ def decode(
     image = describe(tuple(shape), kind, bits, components, one_frame=True)
     data = np.frombuffer(payload, np.uint8)
     raster = empty_raster(image)
-    error = _native.tsr_error()
-    with resolve(engine)._used() as handle:
-        status = _library.tsr_decode_frame(
-            handle, ctypes.byref(image), data.ctypes.data, data.size, raster.ctypes.data, ctypes.byref(error)
-        )
-    check(status, error)
+    decode_raster(image, data, raster, engine)
     if kind == np.bool_:
         count = int(np.prod(shape))
         return np.unpackbits(raster, count=count, bitorder="little").view(np.bool_).reshape(shape)
