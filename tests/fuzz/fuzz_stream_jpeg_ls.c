@@ -13,27 +13,15 @@
 
 enum { HEAD = 4, STREAM_LIMIT = 1 << 20, PARAMETERS = 11, HEADER_ROOM = 128 };
 
-static uint8_t *copy_of(const uint8_t *bytes, size_t size)
-{
-    uint8_t *copy = fuzz_alloc(size);
-    if (size > 0) memcpy(copy, bytes, size);
-    return copy;
-}
-
-static void expect_status(enum tsr_status status, const struct tsr_error *error)
-{
-    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d: %s", status, error->text);
-}
-
 /* Bytes that are no canonical codes are read, but another stream comes back: the caller compares. */
 static void read_any(const struct tsr_image *image, uint8_t *raster, const uint8_t *stream, size_t size)
 {
     struct tsr_bytes residue = {.limit = STREAM_LIMIT}, again = {.limit = STREAM_LIMIT};
     struct tsr_error error;
     const enum tsr_status status = tsr_stream_jpeg_ls.read(image, stream, size, raster, &residue, &error);
-    expect_status(status, &error);
+    fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
-        uint8_t *copy = copy_of(residue.bytes, residue.size);
+        uint8_t *copy = fuzz_copy(residue.bytes, residue.size);
         const enum tsr_status written = tsr_stream_jpeg_ls.write(image, raster, copy, residue.size, &again, &error);
         FUZZ_PROMISE(written == TSR_OK, "what was read is not written: %s", error.text);
         free(copy);
@@ -46,7 +34,7 @@ static void write_any(const struct tsr_image *image, const uint8_t *raster, cons
 {
     struct tsr_bytes stream = {.limit = STREAM_LIMIT};
     struct tsr_error error;
-    expect_status(tsr_stream_jpeg_ls.write(image, raster, residue, size, &stream, &error), &error);
+    fuzz_expect_status(tsr_stream_jpeg_ls.write(image, raster, residue, size, &stream, &error), &error);
     FUZZ_PROMISE(stream.size <= stream.limit, "%zu bytes", stream.size);
     tsr_bytes_free(&stream);
 }
@@ -111,9 +99,9 @@ static void go_round(const struct tsr_image *image, const uint8_t *p, uint8_t *r
     struct tsr_error error;
     const size_t size = make_residue(image, p, residue);
     const enum tsr_status status = tsr_stream_jpeg_ls.write(image, raster, residue, size, &stream, &error);
-    expect_status(status, &error);
+    fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
-        uint8_t *copy = copy_of(stream.bytes, stream.size), *other = fuzz_alloc(raster_size);
+        uint8_t *copy = fuzz_copy(stream.bytes, stream.size), *other = fuzz_alloc(raster_size);
         const enum tsr_status read = tsr_stream_jpeg_ls.read(image, copy, stream.size, other, &again, &error);
         FUZZ_PROMISE(read == TSR_OK, "its own stream is not read: %s", error.text);
         FUZZ_PROMISE(memcmp(raster, other, raster_size) == 0, "other samples");
@@ -137,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     image.bits_stored = image.bits_allocated;
     image.high_bit = (uint8_t)(image.bits_stored - 1);
     const size_t raster_size = (size_t)image.columns * image.rows * image.components * image.bits_allocated / 8;
-    uint8_t *raster = fuzz_alloc(raster_size), *bytes = copy_of(data + HEAD, size - HEAD);
+    uint8_t *raster = fuzz_alloc(raster_size), *bytes = fuzz_copy(data + HEAD, size - HEAD);
     const size_t rest = size - HEAD;
     memset(raster, 0, raster_size);
     if (data[0] % 3 == 0) {
@@ -145,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (data[0] % 3 == 1) {
         const size_t known = bytes[0] < rest ? bytes[0] : rest;
         memcpy(raster, bytes, known < raster_size ? known : raster_size);
-        uint8_t *residue = copy_of(bytes + known, rest - known);
+        uint8_t *residue = fuzz_copy(bytes + known, rest - known);
         write_any(&image, raster, residue, rest - known);
         free(residue);
     } else {

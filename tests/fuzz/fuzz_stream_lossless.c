@@ -12,13 +12,6 @@
 
 enum { HEAD = 4, STREAM_LIMIT = 1 << 20 };
 
-static uint8_t *copy_of(const uint8_t *bytes, size_t size)
-{
-    uint8_t *copy = fuzz_alloc(size);
-    if (size > 0) memcpy(copy, bytes, size);
-    return copy;
-}
-
 /* A JPEG stream may have two codes for a category; then another stream comes back, and the caller finds it. */
 static bool must_come_back(const struct tsr_stream_kind *kind)
 {
@@ -31,11 +24,11 @@ static void read_any(const struct tsr_stream_kind *kind, const struct tsr_image 
     struct tsr_bytes residue = {.limit = STREAM_LIMIT}, again = {.limit = size};
     struct tsr_error error;
     const enum tsr_status status = kind->read(image, stream, size, raster, &residue, &error);
-    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d: %s", status, error.text);
+    fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
-        uint8_t *copy = copy_of(residue.bytes, residue.size);
+        uint8_t *copy = fuzz_copy(residue.bytes, residue.size);
         const enum tsr_status written = kind->write(image, raster, copy, residue.size, &again, &error);
-        FUZZ_PROMISE(written == TSR_OK || written == TSR_ERROR_CORRUPT, "status %d: %s", written, error.text);
+        fuzz_expect_status(written, &error);
         const bool is_same =
             written == TSR_OK && again.size == size && (size == 0 || memcmp(again.bytes, stream, size) == 0);
         FUZZ_PROMISE(is_same || !must_come_back(kind), "another stream came back");
@@ -51,7 +44,7 @@ static void write_any(const struct tsr_stream_kind *kind, const struct tsr_image
     struct tsr_bytes stream = {.limit = STREAM_LIMIT};
     struct tsr_error error;
     const enum tsr_status status = kind->write(image, raster, residue, size, &stream, &error);
-    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d: %s", status, error.text);
+    fuzz_expect_status(status, &error);
     FUZZ_PROMISE(stream.size <= stream.limit, "%zu bytes", stream.size);
     tsr_bytes_free(&stream);
 }
@@ -70,13 +63,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     image.bits_stored = image.bits_allocated;
     image.high_bit = (uint8_t)(image.bits_stored - 1);
     const size_t raster_size = ((size_t)image.columns * image.rows * image.components * image.bits_allocated + 7) / 8;
-    uint8_t *raster = fuzz_alloc(raster_size), *bytes = copy_of(data + HEAD, size - HEAD);
+    uint8_t *raster = fuzz_alloc(raster_size), *bytes = fuzz_copy(data + HEAD, size - HEAD);
     memset(raster, 0, raster_size);
     if (data[0] & 2) {
         size_t known = size - HEAD > 0 ? bytes[0] : 0;
         if (known > size - HEAD) known = size - HEAD;
         memcpy(raster, bytes, known < raster_size ? known : raster_size);
-        uint8_t *residue = copy_of(bytes + known, size - HEAD - known);
+        uint8_t *residue = fuzz_copy(bytes + known, size - HEAD - known);
         write_any(kind, &image, raster, residue, size - HEAD - known);
         free(residue);
     } else {

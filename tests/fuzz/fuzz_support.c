@@ -28,6 +28,18 @@ void *fuzz_alloc(size_t size)
     return memory;
 }
 
+uint8_t *fuzz_copy(const uint8_t *bytes, size_t size)
+{
+    uint8_t *copy = fuzz_alloc(size);
+    if (size > 0) memcpy(copy, bytes, size);
+    return copy;
+}
+
+void fuzz_expect_status(enum tsr_status status, const struct tsr_error *error)
+{
+    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d: %s", status, error->text);
+}
+
 struct fuzz_path fuzz_path(const char *ending)
 {
     struct fuzz_path path;

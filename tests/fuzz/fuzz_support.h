@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/tessera.h"
 #include "tests/paths.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,6 +34,11 @@ uint8_t *fuzz_read_file(const char *path, size_t *size);
 
 /* malloc that ends the program if there is no memory. For size 0 it allocates a byte, so the address is never NULL. */
 void *fuzz_alloc(size_t size);
+/* The same with these bytes: what is read beyond them is seen. */
+uint8_t *fuzz_copy(const uint8_t *bytes, size_t size);
+
+/* A finding if a call on any bytes gave another status than TSR_OK or TSR_ERROR_CORRUPT. */
+void fuzz_expect_status(enum tsr_status status, const struct tsr_error *error);
 
 /* One engine for the process's life. threads is 1 or more. */
 struct tsr_engine *fuzz_engine(int threads);
