@@ -82,3 +82,19 @@ def jpeg_streams(path, stream_class):
         return list(generate_frames(dataset.PixelData, number_of_frames=int(dataset.get("NumberOfFrames", 1) or 1)))
     except Exception:  # no pixels, or no frames
         return []
+
+
+def short(reason):
+    """A reason without numbers that differ from file to file."""
+    return reason if "transfer syntax" in reason else "".join("N" if c.isdigit() else c for c in reason)
+
+
+def print_reasons(title, files):
+    """files: reason, bytes and .tsr bytes of each. A row for each reason, the most frequent one first."""
+    kinds = collections.defaultdict(lambda: [0, 0, 0])
+    for reason, size, out in files:
+        kinds[short(reason)] = [a + b for a, b in zip(kinds[short(reason)], (1, size, out))]
+    if kinds:
+        print("\n| %s | files | bytes | .tsr bytes |\n|---|---|---|---|" % title)
+    for reason, numbers in sorted(kinds.items(), key=lambda item: -item[1][0]):
+        print("| %s | %d | %d | %d |" % (reason, *numbers))

@@ -130,11 +130,6 @@ HEAD = ["stream", "files", "exact", "coded", "bytes", ".tsr bytes", "ratio", "MB
         "MB/s"]
 
 
-def short(reason):
-    """A reason without numbers that differ from file to file."""
-    return "".join("N" if c.isdigit() else c for c in reason) if "transfer syntax" not in reason else reason
-
-
 def report_set(name, folders, options, work, reasons):
     classes = archive_classes.sort_files(folders)
     total = Row()
@@ -152,15 +147,9 @@ def report_set(name, folders, options, work, reasons):
     print("\n%d of %d files exact; %d coded, %d packed, %d verbatim, %d failed; %d .tsr over the original + %d bytes." % (
         total.exact, total.files, total.coded["coded"], total.coded["packed"], total.coded["verbatim"],
         total.coded["failed"], total.grown, GROWTH))
-    kinds = collections.defaultdict(lambda: [0, 0, 0])
-    for reason, size, out, path in total.notes:
-        kinds[short(reason)] = [a + b for a, b in zip(kinds[short(reason)], (1, size, out))]
-        if reasons:
-            reasons.write("%s\t%s\t%d\t%d\t%s\n" % (name, reason, size, out, path))
-    if kinds:
-        print("\n| verbatim or grown, why | files | bytes | .tsr bytes |\n|---|---|---|---|")
-    for reason, numbers in sorted(kinds.items(), key=lambda item: -item[1][0]):
-        print("| %s | %d | %d | %d |" % (reason, *numbers))
+    for reason, size, out, path in total.notes if reasons else ():
+        reasons.write("%s\t%s\t%d\t%d\t%s\n" % (name, reason, size, out, path))
+    archive_classes.print_reasons("verbatim or grown, why", (note[:3] for note in total.notes))
 
 
 def main():

@@ -7,7 +7,6 @@ original. Prints, for each kind of file: files, exact, by way of restoring, byte
 their original plus 64 bytes; then the reasons of what is verbatim. --files writes a line for each file. Exit status 1 if a
 file does not come back as it was."""
 import argparse
-import collections
 import filecmp
 import json
 import os
@@ -16,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import archive_classes
 import machine
 
 GROWTH = 64
@@ -53,11 +53,6 @@ def measure(program, folder, threads, work):
                info.get("reason") or item.get("reason") or item.get("error") or "", path)
 
 
-def short(reason):
-    """A reason without numbers that differ from file to file."""
-    return reason if "transfer syntax" in reason else "".join("N" if c.isdigit() else c for c in reason)
-
-
 def report(folder, rows):
     ways = sorted({row[1] for row in rows})
     print("\n### %s\n\n| kind | files | exact | %s | bytes | .tsr bytes | ratio | over +%d |" % (folder, " | ".join(ways), GROWTH))
@@ -68,14 +63,8 @@ def report(folder, rows):
         cells = [kind, len(some), sum(row[4] for row in some)] + [sum(row[1] == way for row in some) for way in ways]
         cells += [before, after, "%.3f" % (after / before) if before else "-", sum(row[3] > row[2] + GROWTH for row in some)]
         print("| " + " | ".join(map(str, cells)) + " |")
-    reasons = collections.defaultdict(lambda: [0, 0, 0])
-    for row in rows:
-        if row[1] in ("verbatim", "failed"):
-            for i, value in enumerate((1, row[2], row[3])):
-                reasons[short(row[5])][i] += value
-    print("\n| verbatim, why | files | bytes | .tsr bytes |\n|---|---|---|---|")
-    for reason, numbers in sorted(reasons.items(), key=lambda item: -item[1][0]):
-        print("| %s | %d | %d | %d |" % (reason, *numbers))
+    archive_classes.print_reasons(
+        "verbatim, why", ((row[5], row[2], row[3]) for row in rows if row[1] in ("verbatim", "failed")))
 
 
 def main():
