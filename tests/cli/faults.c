@@ -5,6 +5,10 @@
  *   coder           a symbol is coded wrong
  *   restorer        a byte of the restored file is wrong
  *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
+ *   mount_bytes     a byte of a mounted file is wrong
+ *   mount_size      a mounted file's size is wrong
+ *   mount_damage    a mounted file that cannot be decoded is an empty one
+ *   mount_cache     the mount keeps all that it has decoded
  *   cuda            CUDA call number TESSERA_FAULT_AT (1: the first) fails; if TESSERA_FAULT_CALL is set, only calls
  *                   of that name count
  *   cuda_lasting    all calls after it fail, too
@@ -22,6 +26,9 @@
 #include "kernels/engine_cuda/batch_predict_cuda.h"
 #endif
 
+#if TSR_WITH_FUSE
+#include "app/cli/mount/mount.h"
+#endif
 #include "io/formats/format.h"
 #include "io/formats/restore.h"
 #include "kernels/residuals/residuals_cpu.h"
@@ -131,6 +138,45 @@ enum tsr_status __wrap_tsr_output_finish(struct tsr_output *output, struct tsr_e
     if (pwrite(file, &byte, 1, offset) != 1) abort();
     return status;
 }
+
+/* ---- Mount -------------------------------------------------------------------------------------------------- */
+
+#if TSR_WITH_FUSE
+int __real_contents_decoded(struct contents *contents, uint32_t file, struct decoded_file *decoded);
+int __wrap_contents_decoded(struct contents *contents, uint32_t file, struct decoded_file *decoded);
+void __real_contents_stat(struct contents *contents, uint32_t file, struct stat *status);
+void __wrap_contents_stat(struct contents *contents, uint32_t file, struct stat *status);
+struct contents *__real_contents_create(const struct tree *tree, struct tsr_engine *engine, uint64_t cache_bytes);
+struct contents *__wrap_contents_create(const struct tree *tree, struct tsr_engine *engine, uint64_t cache_bytes);
+
+int __wrap_contents_decoded(struct contents *contents, uint32_t file, struct decoded_file *decoded)
+{
+    const int error = __real_contents_decoded(contents, file, decoded);
+    if (error && planted("mount_damage")) {
+        *decoded = (struct decoded_file){.bytes = (const uint8_t *)"", .descriptor = -1};
+        return 0;
+    }
+    if (!error && planted("mount_bytes") && decoded->bytes && decoded->size > 0) {
+        uint8_t *copy = malloc(decoded->size);
+        if (!copy) return error;
+        memcpy(copy, decoded->bytes, decoded->size);
+        copy[decoded->size / 2] ^= 1;
+        decoded->bytes = copy;
+    }
+    return error;
+}
+
+void __wrap_contents_stat(struct contents *contents, uint32_t file, struct stat *status)
+{
+    __real_contents_stat(contents, file, status);
+    if (planted("mount_size")) status->st_size += 1;
+}
+
+struct contents *__wrap_contents_create(const struct tree *tree, struct tsr_engine *engine, uint64_t cache_bytes)
+{
+    return __real_contents_create(tree, engine, planted("mount_cache") ? UINT64_MAX : cache_bytes);
+}
+#endif
 
 /* ---- CUDA --------------------------------------------------------------------------------------------------- */
 

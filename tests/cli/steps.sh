@@ -1,7 +1,8 @@
 # What the scripts share. Each sources it first, with its own arguments:
 #   BIN   folder of the programs      DATA   the synthetic set      WORK   the script's own folder, emptied here
 # Scripts are POSIX sh (dash) and run in WORK. A check that fails prints a message, and the script goes on. `finish` ends
-# with the exit status.
+# with the exit status. TESSERA_PROGRAM names another program to test; with TESSERA_STOP the first check that fails ends
+# the script (test_planted.sh).
 set -u
 export LC_ALL=C
 BIN=$1 DATA=$2 WORK=$3
@@ -9,7 +10,7 @@ case $BIN$DATA$WORK in
 /*) ;;
 *) echo "usage: sh SCRIPT BIN DATA WORK [...], absolute paths" && exit 2 ;;
 esac
-TESSERA=$BIN/tessera
+TESSERA=${TESSERA_PROGRAM:-$BIN/tessera}
 faults=0
 tab=$(printf '\t')
 rm -rf "$WORK" && mkdir -p "$WORK/box" && cd "$WORK/box" || exit 2
@@ -19,6 +20,7 @@ bad()
 {
     faults=$((faults + 1))
     echo "FAILED: $*"
+    [ -z "${TESSERA_STOP:-}" ] || exit 1
 }
 
 finish()

@@ -43,11 +43,11 @@ sends()
 {
     storescu localhost $port "$@" >"$err" 2>&1 || bad "storescu fails: $(tail -1 "$err")"
 }
-# waits COUNT: until so many files are in incoming, at most 20 seconds.
+# waits COUNT: until so many files are left in incoming, at most 20 seconds.
 waits()
 {
     tries=0
-    while [ "$(find incoming -type f | wc -l)" -ne "$1" ] && [ $tries -lt 200 ]; do
+    while [ "$(find incoming -type f | wc -l)" -gt "$1" ] && [ $tries -lt 200 ]; do
         sleep 0.1
         tries=$((tries + 1))
     done
