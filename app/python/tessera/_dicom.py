@@ -85,13 +85,16 @@ def dcmread(data: Data, *, force: bool = False, engine: Engine | str | None = No
     Parameters
     ----------
     data : path, bytes or file object
+        A str is a path; bytes are a file's content.
     force : bool
         Files without DICOM's preamble are read, too.
     engine : Engine or str, optional
+        The CPU by default.
 
     Returns
     -------
     pydicom.FileDataset
+        The data set.
     """
     from ._reader import Reader
 

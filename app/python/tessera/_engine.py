@@ -127,6 +127,7 @@ def engine(
     Returns
     -------
     Engine
+        An engine that `Engine.close` ends.
 
     Raises
     ------

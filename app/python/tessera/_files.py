@@ -131,6 +131,18 @@ class Options:
         return given[0] if given else (_native.LOSSLESS, 0)
 
     def to_native(self) -> _native.tsr_compress_options:
+        """As the C library's struct.
+
+        Returns
+        -------
+        tsr_compress_options
+            Options that the library has accepted.
+
+        Raises
+        ------
+        ValueError
+            For a value that no option takes.
+        """
         options = _native.sized(_native.tsr_compress_options)
         if not 1 <= self.effort <= 9:
             raise ValueError(f"an effort of {self.effort} is outside 1 to 9")
@@ -259,7 +271,14 @@ def decompress(data: Data, *, engine: Engine | str | None = None) -> bytes:
     Parameters
     ----------
     data : path, bytes or file object
+        A str is a path; bytes are a file's content.
     engine : Engine or str, optional
+        The CPU by default.
+
+    Returns
+    -------
+    bytes
+        The bytes of the original, which were checked against the hashes in the .tsr.
 
     Raises
     ------
@@ -282,7 +301,29 @@ def compress_file(
     engine: Engine | str | None = None,
     **options: Any,
 ) -> Report:
-    """Compresses to the file out, which appears when it is complete and proven. Else as `compress`.
+    """Compresses to a file, which appears when it is complete and proven.
+
+    Parameters
+    ----------
+    data : path, bytes, file object or ndarray
+        As of `compress`.
+    out : path
+        The .tsr file.
+    effort : int
+        1 (fastest) to 9 (smallest).
+    overwrite : bool
+        A file that is there is replaced.
+    bits, components : int, optional
+        As of `compress`.
+    engine : Engine or str, optional
+        The CPU by default.
+    **options
+        The fields of `Options`.
+
+    Returns
+    -------
+    Report
+        What was written.
 
     Raises
     ------
@@ -296,7 +337,29 @@ def compress_file(
 def restore_file(
     data: Data, out: str | os.PathLike[str], *, overwrite: bool = False, engine: Engine | str | None = None
 ) -> Report:
-    """Restores the original of a .tsr to the file out. Else as `decompress`."""
+    """Restores the original of a .tsr to a file, which appears when it is complete and proven.
+
+    Parameters
+    ----------
+    data : path, bytes or file object
+        A str is a path; bytes are a file's content.
+    out : path
+        The file of the original.
+    overwrite : bool
+        A file that is there is replaced.
+    engine : Engine or str, optional
+        The CPU by default.
+
+    Returns
+    -------
+    Report
+        What was restored.
+
+    Raises
+    ------
+    TesseraError
+        With status EXISTS if out exists and overwrite is False; also for a series.
+    """
     return _restore(Source(data), sink_to_path(out, overwrite), engine)
 
 
@@ -353,6 +416,7 @@ def encode(
     components : int, optional
         As of `compress`.
     engine : Engine or str, optional
+        The CPU by default.
 
     Returns
     -------
@@ -386,7 +450,25 @@ def decode(
     components: int | None = None,
     engine: Engine | str | None = None,
 ) -> Array:
-    """Decodes a payload of `encode`. shape, dtype, bits and components are those of the array that was encoded.
+    """Decodes a payload of `encode`.
+
+    Parameters
+    ----------
+    payload : bytes
+        What `encode` returned.
+    shape : tuple of int
+        The shape of the array that was encoded.
+    dtype : data type
+        Its type.
+    bits, components : int, optional
+        What `encode` was given.
+    engine : Engine or str, optional
+        The CPU by default.
+
+    Returns
+    -------
+    ndarray
+        The array.
 
     Raises
     ------
@@ -574,6 +656,7 @@ def compress_set(
     overwrite : bool
         Outputs that exist are replaced.
     engine : Engine or str, optional
+        The CPU by default.
     **options
         Fields of `Options`.
 

@@ -16,8 +16,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Image:
-    """The layout of an image's samples in its file (struct tsr_image). Arrays never show planar, swapped or
-    big-endian samples, nor packed ones of one bit."""
+    """The layout of an image's samples in its file (struct tsr_image).
+
+    Arrays never show planar, swapped or big-endian samples, nor packed ones of one bit.
+    """
 
     columns: int
     rows: int

@@ -74,7 +74,18 @@ class Header(Sequence[Element]):
         return self._elements[index]
 
     def find(self, tag: int) -> Element | None:
-        """The first element of depth 0 with this tag, or None."""
+        """The first element of depth 0 with a tag.
+
+        Parameters
+        ----------
+        tag : int
+            The group in the high 16 bits, the element in the low ones.
+
+        Returns
+        -------
+        Element or None
+            None where there is none.
+        """
         return next((element for element in self._elements if element.tag == tag and element.depth == 0), None)
 
 
@@ -189,8 +200,11 @@ class _Handle:
 
 
 class Member:
-    """A file of a reader. ``member[frame, rows, columns]`` is an array of values; of a region, only the tiles that it
-    touches are decoded. Several threads may use it at once."""
+    """A file of a reader.
+
+    ``member[frame, rows, columns]`` is an array of values; of a region, only the tiles that it touches are decoded.
+    Several threads may use it at once.
+    """
 
     def __init__(self, handle: _Handle, number: int, name: str) -> None:
         self._handle = handle
@@ -242,6 +256,7 @@ class Member:
 
     @property
     def ndim(self) -> int:
+        """The number of axes of `shape`."""
         return len(self.shape)
 
     @property
@@ -297,7 +312,13 @@ class Member:
         return values if dtype is None else values.astype(dtype, copy=False)
 
     def original(self) -> bytes:
-        """The bytes of the original. Those of a .tsr are checked against the hashes in it."""
+        """The bytes of the original. Those of a .tsr are checked against the hashes in it.
+
+        Returns
+        -------
+        bytes
+            All of them.
+        """
         if self._handle_content() == _native.CONTENT_ORIGINAL:
             return self.open_original().read()
         sink = MemorySink()
@@ -305,25 +326,62 @@ class Member:
         return sink.take()
 
     def open_original(self) -> io.BufferedReader:
-        """The original as a file object. Reading decodes what is read, and checks no hash."""
+        """The original as a file object. Reading decodes what is read, and checks no hash.
+
+        Returns
+        -------
+        io.BufferedReader
+            It can seek. The reader must stay open as long.
+        """
         return io.BufferedReader(_Original(self), 1 << 16)
 
     def restore_file(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Report:
-        """Restores the member of a .tsr to the file out."""
+        """Restores the member of a .tsr to a file, which appears when it is complete and proven.
+
+        Parameters
+        ----------
+        out : path
+            The file of the original.
+        overwrite : bool
+            A file that is there is replaced.
+
+        Returns
+        -------
+        Report
+            What was restored.
+        """
         sink = sink_to_path(out, overwrite)
         report = _native.sized(_native.tsr_report)
         self._call(_library.tsr_restore_member, ctypes.byref(sink), ctypes.byref(report))
         return report_from_native(report)
 
     def test(self) -> Report:
-        """Decodes the member of a .tsr and checks all of it."""
+        """Decodes the member of a .tsr and checks all of it.
+
+        Returns
+        -------
+        Report
+            What was checked.
+
+        Raises
+        ------
+        TesseraError
+            If anything is damaged.
+        """
         report = _native.sized(_native.tsr_report)
         self._call(_library.tsr_test_member, ctypes.byref(report))
         return report_from_native(report)
 
     def to_pydicom(self) -> pydicom.FileDataset:
-        """The member as pydicom's data set, whose values of over 4 KB are read when they are asked for. The reader
-        must stay open until then."""
+        """The member as pydicom's data set.
+
+        Values of over 4 KB are read when they are asked for. The reader must stay open until then.
+
+        Returns
+        -------
+        pydicom.FileDataset
+            The data set.
+        """
         from ._dicom import to_pydicom
 
         return to_pydicom(self)
@@ -480,6 +538,7 @@ def open(data: Data, *, engine: Engine | str | None = None) -> Reader:
     Returns
     -------
     Reader
+        A reader that `Reader.close` closes.
 
     Raises
     ------

@@ -56,6 +56,13 @@ class Tessera(Codec):  # type: ignore[misc]
         self._layout = _chunks.Layout(self._configuration, self.shape, self.dtype)
 
     def get_config(self) -> dict[str, Any]:
+        """The codec's object in .zarray.
+
+        Returns
+        -------
+        dict
+            As io/ZARR.md specifies it.
+        """
         return {
             "id": self.codec_id,
             **self._configuration.to_dict(),
@@ -65,6 +72,23 @@ class Tessera(Codec):  # type: ignore[misc]
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Tessera:
+        """The codec of an array's metadata.
+
+        Parameters
+        ----------
+        config : dict
+            The codec's object in .zarray (io/ZARR.md).
+
+        Returns
+        -------
+        Tessera
+            The codec.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, unknown or out of its range.
+        """
         given = {name: value for name, value in config.items() if name != "id"}
         made = _chunks.Configuration.from_dict(given, ("shape", "dtype"))
         shape = given["shape"]
@@ -79,7 +103,23 @@ class Tessera(Codec):  # type: ignore[misc]
         return f"Tessera({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     def encode(self, buf: Any) -> bytes:
-        """Encodes an array, or its bytes, in the order in which they lie in memory."""
+        """Encodes an array, or its bytes, in the order in which they lie in memory.
+
+        Parameters
+        ----------
+        buf : buffer
+            The bytes of a chunk.
+
+        Returns
+        -------
+        bytes
+            The frame payload.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the type or the number of bytes is not the chunk's.
+        """
         given = ensure_contiguous_ndarray(buf)
         if given.dtype != self.dtype and given.dtype.itemsize > 1:
             raise TypeError(f"the tessera codec has the type {self.dtype}, and was given {given.dtype}")
@@ -90,6 +130,25 @@ class Tessera(Codec):  # type: ignore[misc]
         return _chunks.encode(data.view(self.dtype).reshape(self.shape), self._configuration)
 
     def decode(self, buf: Any, out: Any = None) -> Array:
+        """Decodes a chunk.
+
+        Parameters
+        ----------
+        buf : buffer
+            What `encode` returned.
+        out : buffer, optional
+            Takes the values, and is returned.
+
+        Returns
+        -------
+        ndarray
+            The chunk.
+
+        Raises
+        ------
+        TesseraError
+            With status CORRUPT if the payload is damaged.
+        """
         data = ensure_contiguous_ndarray(buf).view(np.uint8)
         chunk = _chunks.decode(data, self._configuration, self.shape, self.dtype)
         if out is None:

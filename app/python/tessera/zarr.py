@@ -62,6 +62,23 @@ class TesseraCodec(ArrayBytesCodec):
 
     @classmethod
     def from_dict(cls, data: dict[str, JSON]) -> Self:
+        """The codec of an array's metadata (zarr calls this).
+
+        Parameters
+        ----------
+        data : dict
+            The codec's object in zarr.json (io/ZARR.md).
+
+        Returns
+        -------
+        TesseraCodec
+            The codec.
+
+        Raises
+        ------
+        ValueError
+            If it is another codec's object, or a parameter is missing, unknown or out of its range.
+        """
         if data.get("name") != "tessera":
             raise ValueError(f"a codec of the name {data.get('name')!r} is not the tessera codec")
         unknown = [name for name in data if name not in ("name", "configuration", "must_understand")]
@@ -74,10 +91,32 @@ class TesseraCodec(ArrayBytesCodec):
         return cls(made.effort, made.max_error, made.components, made.depth)
 
     def to_dict(self) -> dict[str, JSON]:
+        """The codec's object in zarr.json.
+
+        Returns
+        -------
+        dict
+            As io/ZARR.md specifies it.
+        """
         return {"name": "tessera", "configuration": cast("JSON", self._configuration.to_dict())}
 
     def validate(self, *, shape: tuple[int, ...], dtype: Any, chunk_grid: Any) -> None:
-        """The type alone: an earlier codec may give the chunk another shape, which encoding checks."""
+        """Refuses arrays of a type that it cannot encode (zarr calls this).
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Not checked: an earlier codec may give the chunk another shape, which encoding checks.
+        dtype : zarr data type
+            The array's.
+        chunk_grid : zarr chunk grid
+            Not checked.
+
+        Raises
+        ------
+        TypeError
+            If the type is no integer of 8 or 16 bits.
+        """
         _chunks.check_type(dtype.to_native_dtype())
 
     def _decode_sync(self, chunk_bytes: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
@@ -96,4 +135,18 @@ class TesseraCodec(ArrayBytesCodec):
         return await asyncio.to_thread(self._encode_sync, chunk_data, chunk_spec)
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
+        """Raises, since the size of a chunk is known only once it is encoded.
+
+        Parameters
+        ----------
+        input_byte_length : int
+            Not used.
+        chunk_spec : zarr.core.array_spec.ArraySpec
+            Not used.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
         raise NotImplementedError("chunks of the tessera codec have no fixed size")
