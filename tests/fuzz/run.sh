@@ -67,6 +67,26 @@ encode_j2k() {
     done
 }
 
+# Streams of JPEG, if libjpeg's tools are installed: grey and colours, subsampled, progressive, with restarts.
+encode_jpeg() {
+    command -v cjpeg >/dev/null || return 0
+    i=0
+    for file in "$TSR_FUZZ_TMP"/set/odd/*_8bit.p[gp]m; do
+        [ "$(wc -c <"$file")" -lt 12000 ] || continue
+        i=$(((i + 1) % 5))
+        case $i in
+        0) options= ;;
+        1) options='-progressive' ;;
+        2) options='-restart 2B -sample 1x1' ;;
+        3) options='-progressive -sample 2x1 -optimize' ;;
+        4) options='-grayscale -restart 1' ;;
+        esac
+        made=$TSR_FUZZ_TMP/set/packed/made_$(basename "$file").jpg
+        # shellcheck disable=SC2086 # several options
+        cjpeg -quality 85 $options "$file" >"$made" 2>/dev/null || rm -f "$made"
+    done
+}
+
 # The seeds of all targets: small files of the synthetic set, and the .tsr file of each, with codings in turn. They are made
 # anew if the programs that make them are newer.
 make_seeds() {
@@ -74,10 +94,11 @@ make_seeds() {
     [ -e "$made" ] && [ -n "$(find "$made" -newer "$bin/tessera" -newer "$bin/tessera_testdata")" ] && return
     rm -rf "$work/seeds"
     mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom" \
-        "$work/seeds/packed" "$work/seeds/reference"
+        "$work/seeds/packed" "$work/seeds/reference" "$work/seeds/stream_jpeg"
     "$bin/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
     encapsulate
     encode_j2k
+    encode_jpeg
     find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
     i=0
     while IFS= read -r file; do
@@ -109,13 +130,17 @@ make_seeds() {
         "$bin/tessera" compress -q -f -T 1 -r --series "$work/seeds/container/series_${folder#*/}.tsr" \
             "$TSR_FUZZ_TMP/some/$folder" >/dev/null 2>&1 || :
     done
-    # Files that are packed, and their streams as fuzz_pieces.c reads them.
+    # Files that are packed, and their streams as fuzz_pieces.c and fuzz_stream_jpeg.c read them.
     for file in "$TSR_FUZZ_TMP"/set/packed/*; do
         name=${file##*/}
         [ "$(wc -c <"$file")" -lt 16000 ] || continue
         { printf '\000\000\000\000\000' && cat "$file"; } >"$work/seeds/packed/$name"
         case $name in
-        *.jpg) { printf '\202\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/$name" ;;
+        *.jpg)
+            { printf '\202\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/$name"
+            { printf '\001\000\000\000\000' && cat "$file"; } >"$work/seeds/stream_jpeg/$name"
+            { printf '\002\000\000\000\000' && cat "$file"; } >"$work/seeds/stream_jpeg/damaged_$name"
+            ;;
         *.gz) { printf '\200\000\000\000\000' && tail -c +11 "$file"; } >"$work/seeds/reference/$name" ;;
         esac
     done
