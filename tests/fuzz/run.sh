@@ -70,20 +70,16 @@ encode_j2k() {
 # Streams of JPEG, if libjpeg's tools are installed: grey and colours, subsampled, progressive, with restarts.
 encode_jpeg() {
     command -v cjpeg >/dev/null || return 0
+    samples=$TSR_FUZZ_TMP/set/pnm/checker_rgb_16bit.ppm
     i=0
-    for file in "$TSR_FUZZ_TMP"/set/odd/*_8bit.p[gp]m; do
-        [ "$(wc -c <"$file")" -lt 12000 ] || continue
-        i=$(((i + 1) % 5))
-        case $i in
-        0) options= ;;
-        1) options='-progressive' ;;
-        2) options='-restart 2B -sample 1x1' ;;
-        3) options='-progressive -sample 2x1 -optimize' ;;
-        4) options='-grayscale -restart 1' ;;
-        esac
-        made=$TSR_FUZZ_TMP/set/packed/made_$(basename "$file").jpg
-        # shellcheck disable=SC2086 # several options
-        cjpeg -quality 85 $options "$file" >"$made" 2>/dev/null || rm -f "$made"
+    for options in '' '-progressive' '-restart 1B' '-optimize -grayscale' '-progressive -grayscale' '-sample 1x1' \
+        '-progressive -sample 2x1 -restart 2B' '-rgb' '-sample 1x2 -restart 1'; do
+        for side in 1 15 33; do
+            i=$((i + 1))
+            # shellcheck disable=SC2086 # several options
+            { printf 'P6\n%d %d\n255\n' $side $side && tail -c +41 "$samples" | head -c $((3 * side * side)); } |
+                cjpeg -quality $((35 + 2 * i)) $options >"$TSR_FUZZ_TMP/set/packed/made_$i.jpg"
+        done
     done
 }
 
