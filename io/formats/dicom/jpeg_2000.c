@@ -64,6 +64,84 @@ const char *tsr_jpeg_2000_lacks(bool is_ht)
     return TSR_WITH_OPENJPEG ? NULL : "this build has no libopenjp2 to code JPEG 2000";
 }
 
+/* ---- What OpenJPH can read -------------------------------------------------------------------------------- */
+
+/* OpenJPH 0.9 believes headers: a size of 0 divides by 0, levels that the steps do not cover end the process by an
+ * assertion, and so does a code that cannot be. So a stream is read only if it is as its encoders write it. */
+enum { QCD = 0x5c, QCC = 0x5d, PLT = 0x58, TLM = 0x55, CAP = 0x50, PRF = 0x56, COM = 0x64, LEVELS_LIMIT = 32 };
+
+static uint32_t four(const uint8_t *bytes)
+{
+    return (uint32_t)two(bytes) << 16 | two(bytes + 2);
+}
+
+/* SIZ of the image: no offsets that leave a tile empty, samples that are not subsampled. */
+static bool sizes_are_sound(const struct tsr_image *image, const uint8_t *segment, size_t length)
+{
+    if (length < 38 || two(segment + 36) != image->components) return false;
+    if (length != 38 + 3 * (size_t)image->components) return false;
+    for (unsigned axis = 0; axis < 2; axis++) {
+        const uint8_t *const at = segment + 4 + 4 * axis;
+        const uint32_t end = four(at), begin = four(at + 8), tile = four(at + 16), first = four(at + 24);
+        if (begin >= end || end - begin != (axis == 0 ? image->columns : image->rows)) return false;
+        if (tile == 0 || first > begin || tile <= begin - first) return false;
+    }
+    for (unsigned c = 0; c < image->components; c++)
+        if (segment[39 + 3 * c] != 1 || segment[40 + 3 * c] != 1) return false;
+    return true;
+}
+
+/* COD: its levels, or -1. */
+static int sound_levels(const uint8_t *segment, size_t length)
+{
+    if (length < 12 || segment[7] > LEVELS_LIMIT || segment[3] > 4 || two(segment + 4) == 0) return -1;
+    if (segment[8] > 8 || segment[9] > 8 || segment[8] + segment[9] > 8) return -1;
+    if ((segment[10] & ~8) != 0x40) return -1; /* each block is of HT */
+    return length == 12u + (segment[2] & 1 ? segment[7] + 1u : 0) ? segment[7] : -1;
+}
+
+static bool main_header_is_sound(const struct tsr_image *image, const uint8_t *stream, size_t size, size_t *at)
+{
+    int levels = -1, steps = -1;
+    for (*at = 2; size - *at >= 4 && stream[*at] == 0xff && stream[*at + 1] != SOT;) {
+        const uint8_t *const segment = stream + *at + 2;
+        const int marker = stream[*at + 1];
+        const size_t length = two(segment);
+        if (length < 4 || length > size - *at - 2 || (marker == SIZ) != (*at == 2)) return false;
+        if (marker == SIZ && !sizes_are_sound(image, segment, length)) return false;
+        if (marker == COD && (levels >= 0 || (levels = sound_levels(segment, length)) < 0)) return false;
+        if (marker == QCD && (steps >= 0 || segment[2] & 0x1f)) return false;
+        if (marker == QCD) steps = (int)length - 4;
+        if (marker != SIZ && marker != COD && marker != QCD && marker != CAP && marker != TLM && marker != PRF &&
+            marker != COM)
+            return false;
+        *at += 2 + length;
+    }
+    return levels >= 0 && steps == 3 * levels;
+}
+
+/* Tile-parts hold packets alone, in which no 0xff is followed by more than 0x8f. */
+static bool tiles_are_sound(const uint8_t *stream, size_t size, size_t at)
+{
+    while (size - at >= 14 && stream[at] == 0xff && stream[at + 1] == SOT) {
+        const size_t part = four(stream + at + 6), end = part == 0 ? size : at + part;
+        if (two(stream + at + 2) != 10 || (part > 0 && part < 14) || part > size - at) return false;
+        for (at += 12; size - at >= 4 && stream[at] == 0xff && (stream[at + 1] == PLT || stream[at + 1] == COM);)
+            at += 2 + two(stream + at + 2) < size - at ? 2 + two(stream + at + 2) : size - at;
+        if (at + 2 > end || stream[at] != 0xff || stream[at + 1] != SOD) return false;
+        for (at += 2; at + 1 < end; at++)
+            if (stream[at] == 0xff && stream[at + 1] > 0x8f && !(part == 0 && stream[at + 1] == EOC)) return false;
+        at = end;
+    }
+    return true;
+}
+
+static bool is_sound(const struct tsr_image *image, const uint8_t *stream, size_t size)
+{
+    size_t at;
+    return main_header_is_sound(image, stream, size, &at) && tiles_are_sound(stream, size, at);
+}
+
 static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, bool is_ht,
                                    uint8_t *raster, struct tsr_error *error)
 {
@@ -73,6 +151,8 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
     if (headers.loses) return tsr_fail(error, TSR_ERROR_CORRUPT, "it was coded with an irreversible transform");
     if (image->bits_allocated != 8 && image->bits_allocated != 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%d bits are allocated", image->bits_allocated);
+    if (is_ht && !is_sound(image, stream, size))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is damaged, or unusual: OpenJPH is not trusted with it");
     return tsr_dicom_decode_jpeg_2000(image, stream, size, is_ht, raster, error);
 }
 
