@@ -36,6 +36,21 @@ static enum tsr_status run_kind(const struct set *set, const struct tsr_task *ta
     return TSR_ERROR_INTERNAL;
 }
 
+/* Tells a result, one at a time. A thread that waits for its turn rests: what another one is told may need its place,
+ * as a set that is begun there does. */
+static void tell(struct set *set, const struct tsr_result *result)
+{
+    if (!set->on_result) return;
+    const bool takes_turns = !set->options->results_at_once;
+    if (takes_turns && pthread_mutex_trylock(&set->lock) != 0) {
+        tsr_pool_rest(set->engine->pool, 0);
+        pthread_mutex_lock(&set->lock);
+        tsr_pool_resume(set->engine->pool);
+    }
+    set->on_result(set->context, result);
+    if (takes_turns) pthread_mutex_unlock(&set->lock);
+}
+
 static void run_task(void *context, unsigned index)
 {
     struct set *const set = context;
@@ -51,10 +66,7 @@ static void run_task(void *context, unsigned index)
         result.status = run_kind(set, &set->tasks[index], &report, &error);
         if (result.status != TSR_OK) atomic_fetch_add(&set->failed, 1);
     }
-    if (!set->on_result) return;
-    if (!set->options->results_at_once) pthread_mutex_lock(&set->lock);
-    set->on_result(set->context, &result);
-    if (!set->options->results_at_once) pthread_mutex_unlock(&set->lock);
+    tell(set, &result);
 }
 
 static enum tsr_status check_task(const struct tsr_task *task, struct tsr_error *error)

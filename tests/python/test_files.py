@@ -3,6 +3,7 @@
 import io
 import os
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -206,6 +207,23 @@ class SetTest(Case):
             tessera.compress_set(paths, self.folder / "out", stop)
         self.assertEqual(len(seen), 1)
         self.assertLess(len(list((self.folder / "out").iterdir())), 150)
+
+    def test_set_within_a_callback(self) -> None:
+        """A set that is begun where a result is told has its place in the engine, also in one of a single thread."""
+        work = (
+            "import sys, tessera\n"
+            "engine = tessera.engine('cpu', threads=int(sys.argv[1]))\n"
+            "names, out, inner = sys.argv[3:], sys.argv[2], []\n"
+            "def tell(result):\n"
+            "    inner.append(tessera.compress_set(names[:3], f'{out}/{result.index}', engine=engine))\n"
+            "results = tessera.compress_set(names, f'{out}/all', on_result=tell, engine=engine)\n"
+            "assert len(results) == len(inner) == len(names), (len(results), len(inner))\n"
+            "assert all(len(one) == 3 and not one[2].error for one in inner)\n"
+        )
+        names = sorted(str(path) for path in (DATA / "dicom" / "ct").iterdir())
+        for threads in ("1", "2", "4"):
+            out = str(self.folder / threads)
+            subprocess.run([sys.executable, "-c", work, threads, out, *names], check=True, timeout=60)
 
 
 class EngineTest(Case):

@@ -517,6 +517,15 @@ def _name_outputs(names: list[str], out: str, root: str | None) -> list[str]:
     return outputs
 
 
+class _OnEngine(threading.local):
+    """Whether the thread is an engine's, which tells a result."""
+
+    tells = False
+
+
+_on_engine = _OnEngine()
+
+
 class Set:
     """The tasks of compress_set, and their results."""
 
@@ -546,6 +555,7 @@ class Set:
 
     def take(self, _context: int, told: Any) -> None:
         """Takes a task's result on a thread of the engine, one at a time. No exception can pass through the library."""
+        told_before, _on_engine.tells = _on_engine.tells, True
         try:
             result = told.contents
             index = result.index
@@ -558,6 +568,8 @@ class Set:
                 self.on_result(made)
         except BaseException as raised:  # noqa: BLE001
             self.raised, self.is_cancelled = raised, True
+        finally:
+            _on_engine.tells = told_before
 
     def run(self, handle: int) -> None:
         cancelled = _native.CancelledCall(lambda _context: self.is_cancelled)
@@ -594,6 +606,9 @@ def run_set(work: Set, engine: Engine | str | None) -> list[Result]:
     for folder in {os.path.dirname(output) for output in work.outputs}:
         Path(folder).mkdir(parents=True, exist_ok=True)
     with resolve(engine)._used() as handle:
+        if _on_engine.tells:  # a thread that waited here for another one would keep it from a place in the engine
+            work.run(handle)
+            return work.finish()
         # The main thread waits in Python, so that Ctrl-C reaches it.
         thread = threading.Thread(target=work.run, args=(handle,), name="tessera.compress_set")
         thread.start()
