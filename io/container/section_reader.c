@@ -314,7 +314,7 @@ static enum tsr_status find_by_copy(struct tsr_sections *s, const struct footer 
 {
     struct copy copy;
     const enum tsr_status status = footer->whole ? read_copy(s, footer->copy_offset, &copy, error) : TSR_ERROR_CORRUPT;
-    if (is_final(status)) return status;
+    if (is_final(status) || status == TSR_ERROR_READ) return status; /* neither can be read: that is no damage */
     if (status != TSR_OK) return fail_headers(version, error);
     s->damage = "header";
     *header = copy.header;

@@ -131,6 +131,24 @@ class ErrorTest(Case):
         self.assertEqual(caught.exception.status, Status.READ)
         self.assertIsInstance(caught.exception.__cause__, ConnectionError)
 
+    def test_file_object_that_dies(self) -> None:
+        """A line that dies before the header and its copy are read is not called damage, whenever it dies."""
+        data = tessera.compress(DATA / "dicom" / "ct" / "slice_01.dcm")
+        for whole in range(6):
+
+            class Dying(Remote):
+                def read(self, count: int = -1) -> bytes:
+                    self.left = getattr(self, "left", whole) - 1
+                    self.fails_at = 0 if self.left < 0 else None
+                    return super().read(count)
+
+            for function in (tessera.decompress, lambda file: tessera.open(file).original()):
+                try:
+                    function(Dying(data))
+                except TesseraError as error:
+                    self.assertEqual(error.status, Status.READ, f"{whole} reads: {error}")
+                    self.assertIsInstance(error.__cause__, ConnectionError)
+
     def test_file_object_that_ends_early(self) -> None:
         class Short(Remote):
             def read(self, count: int = -1) -> bytes:
