@@ -1,4 +1,5 @@
 /* The command line: parses, and calls the verb. */
+#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
@@ -70,6 +71,15 @@ static bool is_closed(int descriptor)
     return poll(&end, 1, 0) == 1 && end.revents & POLLERR;
 }
 
+/* A closed standard descriptor would be that of the first file that is opened, and what is said would be written into
+ * it: an output, or the manifest. So its place is taken, by what fails where it is read or written, as it should. */
+static bool fill_descriptors(void)
+{
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i == STDIN_FILENO ? O_WRONLY : O_RDONLY) != i) return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static int (*const run[VERB_COUNT])(const struct options *) = {
@@ -81,6 +91,7 @@ int main(int argc, char **argv)
     };
     struct options options;
     bool finished;
+    if (!fill_descriptors()) return TSR_ERROR_LIMIT; /* nobody hears a sentence */
     const enum tsr_status status = parse_options(argc, argv, &options, &finished);
     if (finished) {
         free_options(&options);

@@ -143,6 +143,21 @@ full()
 refuses 40 'File too large' full "$TESSERA" compress inputs/a.pgm -o out.tsr
 refuses 40 'File too large' full "$TESSERA" compress inputs/p.png -o out.tsr
 refuses 40 'File too large' full "$TESSERA" decompress a.tsr -o out.pgm
+# A closed descriptor is no place for the first file that is opened: what is said would be written into it.
+mkdir closed
+cp "$DATA"/pnm/*_8bit.pgm "$DATA"/odd/*_8bit.pgm closed
+for shut in 40:'>&-' 0:'2>&-' 40:'<&- >&- 2>&-'; do
+    rm -rf shut shut.manifest*
+    eval "\"$TESSERA\" compress -v -r -o shut --manifest shut.manifest closed ${shut#*:}" >"$out" 2>"$err"
+    got=$?
+    [ "$got" -eq "${shut%%:*}" ] || bad "with ${shut#*:} the status is $got: $(head -2 "$err")"
+    run 0 "$TESSERA" verify -q closed shut
+    run 0 "$TESSERA" test -q -r --manifest shut.manifest shut
+done
+"$TESSERA" compress -q -o shut.tsr - <&- 2>"$err"
+[ $? -eq 20 ] && says 'cannot read stdin' || bad "a closed stdin is not status 20"
+[ ! -e shut.tsr ] || bad "a closed stdin gives an output"
+
 if [ -c /dev/full ]; then
     for verb in test info; do
         "$TESSERA" $verb -v a.tsr >/dev/full 2>"$err"
