@@ -71,6 +71,14 @@ static bool is_closed(int descriptor)
     return poll(&end, 1, 0) == 1 && end.revents & POLLERR;
 }
 
+/* The status of a run whose results could not be written is not 0. */
+static int finish_output(int result)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || is_closed(STDOUT_FILENO)) return result;
+    fprintf(stderr, "tessera: cannot write to standard output\n");
+    return result ? result : TSR_ERROR_WRITE;
+}
+
 /* A closed standard descriptor would be that of the first file that is opened, and what is said would be written into
  * it: an output, or the manifest. So its place is taken, by what fails where it is read or written, as it should. */
 static bool fill_descriptors(void)
@@ -95,7 +103,7 @@ int main(int argc, char **argv)
     const enum tsr_status status = parse_options(argc, argv, &options, &finished);
     if (finished) {
         free_options(&options);
-        return leave((int)status);
+        return leave(finish_output((int)status));
     }
     if (!reserve_stack()) {
         fprintf(stderr, "tessera: no memory for the stack\n");
@@ -108,11 +116,7 @@ int main(int argc, char **argv)
         return leave((int)begun);
     }
     if (options.output && strcmp(options.output, "-") == 0) talk_on_stderr();
-    int result = run[options.verb](&options);
+    const int result = run[options.verb](&options);
     free_options(&options);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !is_closed(STDOUT_FILENO)) {
-        fprintf(stderr, "tessera: cannot write to standard output\n");
-        result = result ? result : TSR_ERROR_WRITE;
-    }
-    return leave(close_log(result));
+    return leave(close_log(finish_output(result)));
 }

@@ -165,6 +165,12 @@ if [ -c /dev/full ]; then
         [ $status -eq 40 ] || bad "$verb to a full device: exit status $status"
         says 'standard output'
     done
+    for words in --version help 'help compress' 'test --help'; do
+        "$TESSERA" $words >/dev/full 2>"$err"
+        status=$?
+        [ $status -eq 40 ] || bad "$words to a full device: exit status $status"
+        says 'standard output'
+    done
 fi
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked
