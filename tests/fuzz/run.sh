@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fuzzes each target for SECONDS: run.sh BUILD SECONDS [target...]. Seeds come from tessera_testdata. Findings are in
-# BUILD/fuzz/findings, and then the status is 1. BUILD was made with clang, TSR_FUZZ=ON and, better, TSR_SANITIZE=ON, too.
+# Fuzzes each target for SECONDS, as many at once as there are processors: run.sh BUILD SECONDS [target...]. Seeds come
+# from tessera_testdata. Findings are in BUILD/fuzz/findings, and then the status is 1. BUILD was made with clang,
+# TSR_FUZZ=ON and, better, TSR_SANITIZE=ON, too.
 # TSR_FUZZ_FLAGS: more flags for libFuzzer.
 set -eu
 [ $# -ge 2 ] || {
@@ -143,13 +144,12 @@ make_seeds() {
     touch "$made"
 }
 
-make_seeds
-status=0
-for target in "$@"; do
+# fuzz TARGET: its line goes to $work/TARGET.line. The status is 1 if something was found.
+fuzz() {
+    target=$1
     [ -x "$bin/fuzz_$target" ] || {
-        echo "fuzz_$target is not built" >&2
-        status=1
-        continue
+        echo "fuzz_$target is not built" >"$work/$target.line"
+        return 1
     }
     corpus=$work/corpus/$target
     mkdir -p "$corpus"
@@ -162,13 +162,26 @@ for target in "$@"; do
     # shellcheck disable=SC2086 # several flags
     "$bin/fuzz_$target" "-max_total_time=$seconds" -rss_limit_mb=2048 -timeout=25 -max_len=16384 -print_final_stats=1 \
         "-artifact_prefix=$work/findings/${target}_" ${TSR_FUZZ_FLAGS-} "$@" >"$work/$target.log" 2>&1 || {
-        status=1
-        echo "fuzz_$target: a finding, see $work/$target.log and $work/findings" >&2
-        grep -E 'FINDING|ERROR|SUMMARY' "$work/$target.log" >&2 || :
-        continue
+        echo "fuzz_$target: a finding, see $work/$target.log and $work/findings" >"$work/$target.line"
+        grep -E 'FINDING|ERROR|SUMMARY' "$work/$target.log" >>"$work/$target.line" || :
+        return 1
     }
     executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$target.log")
     coverage=$(grep -oE 'cov: [0-9]+ ft: [0-9]+' "$work/$target.log" | tail -n 1)
-    echo "fuzz_$target: $executions executions, $coverage, nothing found"
+    echo "fuzz_$target: $executions executions, $coverage, nothing found" >"$work/$target.line"
+}
+
+make_seeds
+status=0
+while [ $# -gt 0 ]; do # as many at once as there are processors
+    running='' targets=''
+    for i in $(seq "$(nproc)"); do
+        [ $# -gt 0 ] || break
+        fuzz "$1" &
+        running="$running $!" targets="$targets $1"
+        shift
+    done
+    for process in $running; do wait "$process" || status=1; done
+    for target in $targets; do cat "$work/$target.line"; done
 done
 exit $status
