@@ -350,7 +350,7 @@ struct tsr_data_sink {
     int64_t (*write)(void *context, const void *bytes, size_t count);
     void *context;
     /* TSR_MEDIUM_PATH: what exists and is not a regular file is never replaced. */
-    bool overwrite;  /* a regular file that exists */
+    bool overwrite;  /* a regular file that exists; never the one that the call reads: TSR_ERROR_SAME_FILE */
     bool is_bounded; /* symbolic links are followed in the first root bytes of the path alone, which name a folder (0:
                         the working folder); else anywhere, also where the path's file is one */
     size_t root;

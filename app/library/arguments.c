@@ -239,6 +239,22 @@ enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_erro
     return tsr_fail(error, TSR_ERROR_USAGE, "sink->medium %d is not known", (int)sink->medium);
 }
 
+static bool has_status(bool is_descriptor, int descriptor, const char *path, struct stat *status)
+{
+    return (is_descriptor ? fstat(descriptor, status) : stat(path, status)) == 0 && S_ISREG(status->st_mode);
+}
+
+enum tsr_status tsr_check_apart(const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                struct tsr_error *error)
+{
+    const bool is_descriptor = source->medium == TSR_MEDIUM_DESCRIPTOR;
+    struct stat in, out;
+    if (sink->medium != TSR_MEDIUM_PATH || (source->medium != TSR_MEDIUM_PATH && !is_descriptor)) return TSR_OK;
+    if (!has_status(is_descriptor, source->descriptor, source->path, &in)) return TSR_OK;
+    if (!has_status(false, -1, sink->path, &out) || in.st_dev != out.st_dev || in.st_ino != out.st_ino) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_SAME_FILE, "the output %s is the input", sink->path);
+}
+
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,
                               struct tsr_error *error)
 {

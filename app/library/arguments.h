@@ -32,6 +32,10 @@ enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct ts
 enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error); /* without a raster */
 enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_error *error);
 
+/* TSR_ERROR_SAME_FILE if the sink's path leads to the regular file that the source reads. Both were checked. */
+enum tsr_status tsr_check_apart(const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                struct tsr_error *error);
+
 /* A report that the caller may leave out: own, which then stands for it. TSR_ERROR_USAGE if its size is wrong. */
 enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *own, struct tsr_error *error);
 

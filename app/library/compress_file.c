@@ -274,6 +274,7 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
     TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_want(options, &wanted, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     wanted.raster = source->raster;

@@ -422,6 +422,7 @@ enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t member, c
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_apart(&reader->source, sink, error));
     return check_and_restore(reader, member, sink, report, error);
 }
 
@@ -460,6 +461,7 @@ enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, co
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_apart(&reader->source, sink, error));
     TSR_TRY(tsr_check_export(to, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     TSR_TRY(check_member(reader, member, error));

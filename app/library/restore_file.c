@@ -66,6 +66,7 @@ enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_data_sou
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
     TSR_TRY(tsr_check_tsr(source, error));
     TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     tsr_clear_report(report);
     return restore(engine, source, sink, report, error);

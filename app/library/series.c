@@ -532,6 +532,7 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
     TSR_TRY(check_files(files, count, error));
     TSR_TRY(tsr_check_sink(sink, error));
+    for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_apart(&files[k].source, sink, error));
     TSR_TRY(tsr_check_sized(options, sizeof *options, "options", error));
     TSR_TRY(tsr_want(options->compress, &wanted, error));
     wanted.keeps_origin = !options->without_times;

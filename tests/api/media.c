@@ -157,6 +157,12 @@ static void by_files(const struct bytes *original, const char *folder)
     FAILS(TSR_ERROR_EXISTS, tsr_restore(engine, &source, &sink, NULL, &error));
     sink.overwrite = true;
     DO(tsr_restore(engine, &source, &sink, NULL, &error));
+    sink = tsr_to_path(tsr);
+    sink.overwrite = true;
+    FAILS(TSR_ERROR_SAME_FILE, tsr_restore(engine, &source, &sink, NULL, &error));
+    FAILS(TSR_ERROR_SAME_FILE, tsr_compress(engine, &source, &sink, NULL, NULL, &error));
+    sink = tsr_to_path(back);
+    sink.overwrite = true;
     uint8_t hash[16];
     source = tsr_from_path("/nowhere/at/all");
     FAILS(TSR_ERROR_READ, tsr_hash(&source, hash, &error));

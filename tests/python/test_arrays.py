@@ -36,6 +36,36 @@ class PayloadTest(Case):
         with self.assertRaisesRegex(ValueError, "17 bits do not fit"):
             tessera.encode(np.zeros((4, 4), np.uint16), bits=17)
 
+    def test_numbers_that_would_wrap(self) -> None:
+        array = ramp((40, 50))
+        payload = tessera.encode(array)
+        for bits in ((1 << 32) + 12, 0, -4, 12.5):
+            with self.assertRaises(ValueError):
+                tessera.encode(array, bits=bits)
+        with self.assertRaises(ValueError):
+            tessera.encode(array, effort=(1 << 32) + 5)
+        for shape in [((1 << 32) + 40, 50), (-40, -50), (40, (1 << 70) + 50)]:
+            with self.assertRaises(ValueError):
+                tessera.decode(payload, shape, np.uint16)
+        with self.assertRaises(ValueError):
+            tessera.encode(np.zeros((4, 4, 257), np.uint8), components=257)
+
+    def test_masks(self) -> None:
+        array = ramp((40, 50))
+        masked = np.ma.masked_greater(array, int(array.mean()))
+        for call in (tessera.encode, tessera.compress):
+            with self.assertRaisesRegex(TypeError, "mask"):
+                call(masked)
+        self.assertEqual(tessera.encode(np.ma.array(array)), tessera.encode(array))
+
+    def test_buffers_in_pieces(self) -> None:
+        array = ramp((40, 50))
+        payload = tessera.encode(array)
+        apart = memoryview(bytes(byte for value in payload for byte in (value, 0)))[::2]
+        np.testing.assert_array_equal(tessera.decode(apart, array.shape, array.dtype), array)
+        stored = tessera.compress(array)
+        self.assertEqual(tessera.decompress(memoryview(stored[::-1])[::-1]), array.tobytes())
+
     def test_strides(self) -> None:
         wide = ramp((40, 60))
         for array in (wide[::2, 1::3], wide.T, np.asfortranarray(wide), wide[::-1, ::-1]):

@@ -167,12 +167,51 @@ class ErrorTest(Case):
             tessera.compress(Interrupted(b"abcdefgh" * 100))
 
     def test_wrong_options(self) -> None:
-        for options in ({"effort": 0}, {"effort": 10}, {"coder": "zip"}, {"path": "x"}, {"verify": "x"}):
-            with self.assertRaises(ValueError):
+        huge, nothing, endless = 1 << 70, float("nan"), float("inf")
+        for options in ({"effort": 0}, {"effort": 10}, {"coder": "zip"}, {"path": "x"}, {"verify": "x"},
+                        {"effort": 5.5}, {"effort": "5"}, {"effort": (1 << 32) + 5}, {"max_error": 0}, {"max_error": huge},
+                        {"max_error": (1 << 64) + 3}, {"max_error": True}, {"size": huge}, {"size": (1 << 64) + 9},
+                        {"size": -1}, {"psnr": endless}, {"psnr": nothing}, {"psnr": 1e300}, {"psnr": huge},
+                        {"ratio": endless}, {"ratio": 1e300}, {"ratio": 10**400}, {"qp": nothing}, {"qp": -endless},
+                        {"qp": (1 << 61) + 4}):
+            with self.subTest(options=options), self.assertRaises(ValueError) as caught:
                 tessera.compress(b"abc", **options)
-        with self.assertRaises(TesseraError) as caught:
-            tessera.compress(b"abc", max_error=0)
-        self.assertEqual(caught.exception.status, Status.USAGE)
+            self.assertRegex(str(caught.exception), " is ")
+        with self.assertRaises(ValueError):
+            tessera.Options(effort=(1 << 64) + 5).to_native()
+        for options in ({"threads": (1 << 32) + 1}, {"threads": -1}, {"memory": 1 << 64}, {"memory": -1}, {"gpus": [1 << 32]},
+                        {"gpu_memory": (1 << 64) + 1}, {"threads": 1.5}):
+            with self.subTest(options=options), self.assertRaises(ValueError):
+                tessera.engine("cpu", **options)
+
+    def test_the_input_is_no_output(self) -> None:
+        original = (DATA / "dicom" / "ct" / "slice_01.dcm").read_bytes()
+        path, other, link = self.folder / "a.dcm", self.folder / "b.dcm", self.folder / "link"
+        path.write_bytes(original)
+        other.symlink_to(path)
+        os.link(path, link)
+        stored = tessera.compress(path)
+        tsr = self.folder / "c.tsr"
+        tsr.write_bytes(stored)
+        with open(path, "rb") as file, tessera.open(tsr) as reader:
+            for call in (lambda: tessera.compress_file(path, path, overwrite=True),
+                         lambda: tessera.compress_file(other, path, overwrite=True),
+                         lambda: tessera.compress_file(path, link, overwrite=True),
+                         lambda: tessera.compress_file(file, path, overwrite=True),
+                         lambda: tessera.restore_file(tsr, tsr, overwrite=True),
+                         lambda: reader.restore_file(tsr, overwrite=True)):
+                with self.assertRaises(TesseraError) as caught:
+                    call()
+                self.assertEqual(caught.exception.status, Status.SAME_FILE)
+        self.assertEqual((path.read_bytes(), tsr.read_bytes()), (original, stored))
+
+    def test_no_output_of_a_set_is_its_input(self) -> None:
+        first, second = self.folder / "a", self.folder / "a.tsr"
+        first.write_bytes(b"first")
+        second.write_bytes(b"second")
+        with self.assertRaisesRegex(ValueError, "is the input"):
+            tessera.compress_set([first, second], self.folder, overwrite=True)
+        self.assertEqual(second.read_bytes(), b"second")
 
 
 class SetTest(Case):

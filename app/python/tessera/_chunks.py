@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -13,7 +14,7 @@ import numpy as np
 from . import _native
 from ._errors import Status, TesseraError
 from ._files import decode_raster, encode_raster
-from ._image import Array
+from ._image import Array, refuse_mask
 
 _library = _native.library
 
@@ -80,7 +81,7 @@ class Layout:
         settings, shape = self.configuration, self.shape
         check_type(self.dtype)
         axes = 3 if settings.components > 1 else 2
-        if len(shape) < axes or 0 in shape:
+        if len(shape) < axes or min(shape) < 1:
             raise ValueError(f"the tessera codec takes chunks of {axes} axes or more, not the shape {shape}")
         if axes == 3 and shape[-1] != settings.components:
             raise ValueError(
@@ -111,7 +112,7 @@ class Layout:
 
     @property
     def planes(self) -> int:
-        return int(np.prod(self._axes[:-2], dtype=np.int64))
+        return math.prod(self._axes[:-2])
 
     @property
     def components(self) -> int:
@@ -180,6 +181,7 @@ def _across(array: Array, depth: int) -> Array:
 
 
 def encode(array: Array, configuration: Configuration) -> bytes:
+    refuse_mask(array)
     layout = Layout(configuration, array.shape, array.dtype)
     planes = array.astype(array.dtype.newbyteorder("="), copy=False).reshape(layout.planes, layout.rows, -1)
     payloads = []

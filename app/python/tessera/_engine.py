@@ -11,6 +11,7 @@ from types import TracebackType
 
 from . import _native
 from ._errors import TesseraError, check
+from ._numbers import integer
 
 _library = _native.library
 
@@ -35,11 +36,12 @@ class Engine:
             raise ValueError(f"{choice!r} is not an engine: {', '.join(_native.ENGINES)}")
         options = _native.sized(_native.tsr_engine_options)
         options.choice = _native.ENGINES.index(choice)
-        options.threads = threads
-        options.memory_bytes = memory
-        options.gpus = (ctypes.c_int * len(gpus))(*gpus)
-        options.gpu_count = len(gpus)
-        options.gpu_memory_bytes = gpu_memory
+        options.threads = integer("threads", threads, 0, 2**31 - 1)
+        options.memory_bytes = integer("memory", memory, 0, 2**64 - 1)
+        chosen = [integer("a number of gpus", gpu, 0, 2**31 - 1) for gpu in gpus]
+        options.gpus = (ctypes.c_int * len(chosen))(*chosen)
+        options.gpu_count = len(chosen)
+        options.gpu_memory_bytes = integer("gpu_memory", gpu_memory, 0, 2**64 - 1)
         handle = ctypes.c_void_p()
         error = _native.tsr_error()
         check(_library.tsr_engine_create(ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error)), error)

@@ -6,6 +6,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from ._engine import Engine, resolve
 from ._errors import Status, TesseraError, check, from_native
 from ._image import Array, Image, describe, empty_raster, pack
 from ._image import from_native as image_from_native
-from ._media import CompareSink, Data, MemorySink, Source, sink_to_path
+from ._media import CompareSink, Data, MemorySink, Source, sink_to_path, view_bytes
+from ._numbers import integer, parts
 
 _library = _native.library
 
@@ -118,17 +120,20 @@ class Options:
     samples_only: bool = False
 
     def _loss(self) -> tuple[int, int]:
-        asked = {
-            _native.LOSS_MAX_ERROR: self.max_error,
-            _native.LOSS_PSNR: None if self.psnr is None else round(self.psnr * 100),
-            _native.LOSS_RATIO: None if self.ratio is None else round(self.ratio * 1000),
-            _native.LOSS_BYTES: self.size,
-            _native.LOSS_QP: None if self.qp is None else round(self.qp * 8),
-        }
-        given = [(loss, value) for loss, value in asked.items() if value is not None]
-        if len(given) > 1:
+        asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp]
+        if sum(value is not None for value in asked) > 1:
             raise ValueError("at most one of max_error, psnr, ratio, size and qp can be given")
-        return given[0] if given else (_native.LOSSLESS, 0)
+        if self.max_error is not None:
+            return _native.LOSS_MAX_ERROR, integer("max_error", self.max_error, 1, 32767)
+        if self.psnr is not None:
+            return _native.LOSS_PSNR, parts("psnr", self.psnr, 100, 1, 200)
+        if self.ratio is not None:
+            return _native.LOSS_RATIO, parts("ratio", self.ratio, 1000, 0.001, 1e15)
+        if self.size is not None:
+            return _native.LOSS_BYTES, integer("size", self.size, 1, 2**63 - 1)
+        if self.qp is not None:
+            return _native.LOSS_QP, parts("qp", self.qp, 8, -48, 51)
+        return _native.LOSSLESS, 0
 
     def to_native(self) -> _native.tsr_compress_options:
         """As the C library's struct.
@@ -144,9 +149,7 @@ class Options:
             For a value that no option takes.
         """
         options = _native.sized(_native.tsr_compress_options)
-        if not 1 <= self.effort <= 9:
-            raise ValueError(f"an effort of {self.effort} is outside 1 to 9")
-        options.effort = self.effort
+        options.effort = integer("effort", self.effort, 1, 9)
         options.path = _number(_native.PATHS, self.path)
         options.coder = _number(_native.CODERS, self.coder)
         options.verify = _number(_native.VERIFY, self.verify)
@@ -227,7 +230,7 @@ def compress(
     ----------
     data : path, bytes, file object or ndarray
         A str is a path; bytes are a file's content. An array has the axes rows and columns; or frames, rows and
-        columns; and components after them.
+        columns; and components after them. Masked values are refused.
     effort : int
         1 (fastest) to 9 (smallest).
     bits : int, optional
@@ -328,7 +331,7 @@ def compress_file(
     Raises
     ------
     TesseraError
-        With status EXISTS if out exists and overwrite is False.
+        With status EXISTS if out exists and overwrite is False; SAME_FILE if it is the input.
     """
     source = _make_source(data, bits, components)
     return _compress(source, sink_to_path(out, overwrite), Options(effort=effort, **options).to_native(), engine)
@@ -358,7 +361,7 @@ def restore_file(
     Raises
     ------
     TesseraError
-        With status EXISTS if out exists and overwrite is False; also for a series.
+        With status EXISTS if out exists and overwrite is False; SAME_FILE if it is the input; also for a series.
     """
     return _restore(Source(data), sink_to_path(out, overwrite), engine)
 
@@ -435,9 +438,7 @@ def encode(
     """
     image = describe(array.shape, array.dtype, bits, components, one_frame=True)
     raster = pack(array, image)
-    if not 1 <= effort <= 9:
-        raise ValueError(f"an effort of {effort} is outside 1 to 9")
-    coding = _native.tsr_coding(effort=effort)
+    coding = _native.tsr_coding(effort=integer("effort", effort, 1, 9))
     return encode_raster(image, coding, raster, engine)
 
 
@@ -477,7 +478,7 @@ def decode(
     """
     kind = np.dtype(dtype)
     image = describe(tuple(shape), kind, bits, components, one_frame=True)
-    data = np.frombuffer(payload, np.uint8)
+    data = view_bytes(payload)
     raster = empty_raster(image)
     decode_raster(image, data, raster, engine)
     if kind == np.bool_:
@@ -517,6 +518,24 @@ def _name_outputs(names: list[str], out: str, root: str | None) -> list[str]:
     return outputs
 
 
+def _identify(names: list[str]) -> dict[tuple[int, int], str]:
+    """The files that there are, by device and number."""
+    found = {}
+    for name in names:
+        with suppress(OSError, ValueError):
+            status = os.stat(name)
+            found[status.st_dev, status.st_ino] = name
+    return found
+
+
+def _check_apart(names: list[str], outputs: list[str]) -> None:
+    """No output of a set is a file that it reads. Errors: ValueError."""
+    there = _identify(outputs)
+    read = there and _identify(names)
+    for identity in there.keys() & read.keys():
+        raise ValueError(f"the output {there[identity]} is the input {read[identity]}")
+
+
 class _OnEngine(threading.local):
     """Whether the thread is an engine's, which tells a result."""
 
@@ -537,6 +556,7 @@ class Set:
         overwrite: bool,
         on_result: Callable[[Result], object] | None,
     ) -> None:
+        _check_apart(names, outputs)
         self.names, self.outputs, self.on_result = names, outputs, on_result
         self.syncs_later = on_result is None  # a folder is brought to the disk once, not once a file
         self.options = options

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _native
 from ._errors import check
+from ._numbers import integer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -102,7 +103,7 @@ def describe(
         raise TypeError(f"samples of {dtype} cannot be coded: bool, and integers of 8, 16 and 32 bits can")
     along = _count_components(shape, components)
     planes = shape[:-1] if along else shape
-    if len(planes) not in (2, 3) or 0 in shape:
+    if len(planes) not in (2, 3) or min(shape) < 1:
         raise ValueError(f"an array of shape {shape} is not an image, nor frames of one")
     frames = planes[0] if len(planes) == 3 else 1
     image = _native.tsr_image()
@@ -110,13 +111,13 @@ def describe(
     if one_frame and frames > 1:
         image.stacked_rows = rows
         rows, frames = rows * frames, 1
-    if max(rows, columns) > 65535 or frames > 2**31 - 1:
+    if max(rows, columns) > 65535 or frames > 2**31 - 1 or along > 255:
         raise ValueError(f"an array of shape {shape} is too large: frames have at most 65535 x 65535 samples")
     image.frames, image.rows, image.columns, image.components = frames, rows, columns, along or 1
     image.bits_allocated = 1 if dtype == np.bool_ else dtype.itemsize * 8
     image.is_signed = dtype.kind == "i"
-    stored = image.bits_allocated if bits is None else bits
-    if not 1 <= stored <= image.bits_allocated:
+    stored = image.bits_allocated if bits is None else integer("bits", bits, 1, 2**31)
+    if stored > image.bits_allocated:
         raise ValueError(f"{bits} bits do not fit samples of {dtype}")
     image.bits_stored, image.high_bit = stored, stored - 1
     error = _native.tsr_error()
@@ -124,8 +125,15 @@ def describe(
     return image
 
 
+def refuse_mask(array: Any) -> None:
+    """TypeError for an array with masked values, of which no mask would be kept."""
+    if np.ma.is_masked(array):
+        raise TypeError("the mask of a masked array cannot be kept: give its filled() values or its data")
+
+
 def pack(array: Array, image: _native.tsr_image) -> Array:
     """The raster of an array, as bytes; without a copy where the array has its layout."""
+    refuse_mask(array)
     if image.bits_allocated == 1:
         return np.packbits(np.ascontiguousarray(array).reshape(-1), bitorder="little")
     if image.bits_stored < image.bits_allocated:

@@ -91,6 +91,14 @@ def _lock_of(file: Any) -> threading.Lock:
         return threading.Lock()
 
 
+def view_bytes(data: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bytes of a buffer; a copy of them where they do not lie in one piece."""
+    view = memoryview(data)
+    if not view.nbytes:
+        return np.zeros(0, np.uint8)
+    return np.frombuffer(data if view.c_contiguous else view.tobytes(), np.uint8)
+
+
 class Source:
     """A tsr_data_source and all that it points to."""
 
@@ -120,8 +128,7 @@ class Source:
         self.name = os.fsdecode(path)
 
     def _from_memory(self, data: Any) -> None:
-        view = np.frombuffer(data, np.uint8) if memoryview(data).nbytes else np.zeros(0, np.uint8)
-        self.set_array(view)
+        self.set_array(view_bytes(data))
 
     def set_array(self, array: np.ndarray[Any, Any]) -> None:
         self._kept.append(array)

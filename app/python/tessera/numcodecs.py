@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from numcodecs.compat import ensure_contiguous_ndarray, ndarray_copy
 from numpy.typing import DTypeLike
 
 from . import _chunks
-from ._image import Array
+from ._image import Array, refuse_mask
 
 __all__ = ["Tessera"]
 
@@ -120,11 +121,12 @@ class Tessera(Codec):  # type: ignore[misc]
         TypeError, ValueError
             If the type or the number of bytes is not the chunk's.
         """
+        refuse_mask(buf)
         given = ensure_contiguous_ndarray(buf)
         if given.dtype != self.dtype and given.dtype.itemsize > 1:
             raise TypeError(f"the tessera codec has the type {self.dtype}, and was given {given.dtype}")
         data = given.view(np.uint8)
-        count = int(np.prod(self.shape)) * self.dtype.itemsize
+        count = math.prod(self.shape) * self.dtype.itemsize
         if data.size != count:
             raise ValueError(f"the tessera codec's shape {self.shape} has {count} bytes, and was given {data.size}")
         return _chunks.encode(data.view(self.dtype).reshape(self.shape), self._configuration)
