@@ -38,6 +38,7 @@ struct tsr_exporter {
     uint64_t table, first; /* places in the output: of the offset table's values (0: it is empty), of frame 0 */
     unsigned waiting, waiting_bits; /* of native samples of one bit */
     uint8_t *raster;
+    struct tsr_hasher values; /* of all frames, if streams have values instead of cells */
     struct tsr_bytes residue, stream;
 };
 
@@ -73,6 +74,13 @@ uint64_t tsr_export_memory(const struct tsr_image *image, uint64_t header_bytes)
     return 16 * raster + 32 * samples + 16 * header_bytes + (4 << 20);
 }
 
+/* Whether streams have the values of samples. Native pixels and RLE keep whole cells. */
+static bool has_values(const struct tsr_exporter *e)
+{
+    return (e->syntax->is_jpeg_2000 || (e->syntax->kind && e->syntax->kind != &tsr_stream_rle)) &&
+           e->from.bits_stored < e->from.bits_allocated;
+}
+
 enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export to, bool all_bits,
                                     struct tsr_output *output, struct tsr_exporter **exporter, struct tsr_error *error)
 {
@@ -92,9 +100,10 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->to.big_endian = e->to.swapped = false;
     if (to != TSR_EXPORT_NATIVE) e->to.planar = false;
     /* GDCM reads neither JPEG-LS nor lossless JPEG of less than 8 bits. */
-    const bool is_low = image->high_bit == image->bits_stored - 1,
-               has_less = image->bits_stored > (e->syntax->is_jpeg_2000 ? 1 : 8);
-    e->bits = all_bits || !is_low || !has_less ? image->bits_allocated : image->bits_stored;
+    const bool has_less = image->bits_stored > (e->syntax->is_jpeg_2000 ? 1 : 8);
+    e->bits = all_bits || !has_less ? image->bits_allocated : image->bits_stored;
+    if (has_values(e)) e->to.high_bit = (uint8_t)(image->bits_stored - 1);
+    tsr_hasher_init(&e->values);
     e->prefix.limit = e->suffix.limit = SIZE_MAX / 4;
     e->residue.limit = 1 << 16;
     e->stream.limit = 4 * raster + (1 << 16);
@@ -142,22 +151,62 @@ static void arrange(const struct tsr_image *from, const struct tsr_image *to, co
         }
 }
 
-/* Whether all samples are those of e->bits bits: of JPEG 2000 with their sign, which other streams do not know. */
-static bool fits(const struct tsr_exporter *e)
+static uint32_t get_cell(const uint8_t *raster, int bytes, size_t i)
+{
+    return bytes == 1 ? raster[i] : raster[2 * i] | (uint32_t)raster[2 * i + 1] << 8;
+}
+
+static void put_cell(uint8_t *raster, int bytes, size_t i, uint32_t cell)
+{
+    raster[(size_t)bytes * i] = (uint8_t)cell;
+    if (bytes == 2) raster[2 * i + 1] = (uint8_t)(cell >> 8);
+}
+
+/* What the cells of a raster have beside their values. */
+struct beside {
+    bool signs, others; /* copies of the sign above the value; other bits that are 1 */
+};
+
+/* Cells become values, with their sign in all bits: those that readers see. The raster's bytes are in order. */
+static struct beside take_values(const struct tsr_image *image, int high_bit, uint8_t *raster)
+{
+    const size_t samples = (size_t)image->columns * image->rows * image->components;
+    const int bytes = image->bits_allocated / 8, stored = image->bits_stored, shift = high_bit + 1 - stored;
+    const uint32_t all = image->bits_allocated == 8 ? 0xff : 0xffff, mask = (UINT32_C(1) << stored) - 1;
+    struct beside beside = {false, false};
+    for (size_t i = 0; i < samples; i++) {
+        const uint32_t cell = get_cell(raster, bytes, i), value = cell >> shift & mask;
+        const uint32_t with_sign = image->is_signed && value >> (stored - 1) != 0 ? value | (all & ~mask) : value;
+        if (cell != value << shift) {
+            beside.signs = true;
+            beside.others |= cell != (with_sign << shift & all);
+        }
+        put_cell(raster, bytes, i, with_sign);
+    }
+    return beside;
+}
+
+/* The values of a frame, as the coder takes them. Without signs in other bits a value takes the bits stored. */
+static enum tsr_status narrow(struct tsr_exporter *e, struct tsr_error *error)
 {
     const struct tsr_image *const image = &e->to;
     const size_t samples = (size_t)image->columns * image->rows * image->components;
-    const bool has_sign = image->is_signed && e->syntax->is_jpeg_2000;
-    const uint32_t half = has_sign ? UINT32_C(1) << (e->bits - 1) : 0,
-                   mask = image->bits_allocated == 8 ? 0xff : 0xffff;
-    uint32_t seen = 0;
-    if (e->bits == image->bits_allocated) return true;
-    for (size_t i = 0; i < samples; i++) {
-        const uint32_t word =
-            image->bits_allocated == 8 ? e->raster[i] : e->raster[2 * i] | (uint32_t)e->raster[2 * i + 1] << 8;
-        seen |= (word + half) & mask;
+    const int bytes = image->bits_allocated / 8;
+    const struct beside beside = take_values(image, e->from.high_bit, e->raster);
+    if (beside.others)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "it cannot be exported: frame %u has other bits beside its samples, such as an overlay, which "
+                        "%s cannot have; native and rle can",
+                        e->frames + 1, e->syntax->word);
+    tsr_hasher_add(&e->values, e->raster, samples * (size_t)bytes);
+    if (e->syntax->is_jpeg_2000 || e->bits == image->bits_allocated) return TSR_OK;
+    if (beside.signs) {
+        e->needs_all_bits = true;
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has bits outside of its samples", e->frames + 1);
     }
-    return seen >> e->bits == 0;
+    for (size_t i = 0; i < samples; i++)
+        put_cell(e->raster, bytes, i, get_cell(e->raster, bytes, i) & ((UINT32_C(1) << image->bits_stored) - 1));
+    return TSR_OK;
 }
 
 /* ---- The file -------------------------------------------------------------------------------------------- */
@@ -311,10 +360,7 @@ static enum tsr_status make_stream(struct tsr_exporter *e, struct tsr_error *err
 /* A fragment for a frame, of an even number of bytes, and its place in the table. */
 static enum tsr_status put_stream(struct tsr_exporter *e, struct tsr_error *error)
 {
-    if (e->syntax->kind != &tsr_stream_rle && !fits(e)) {
-        e->needs_all_bits = true;
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has bits outside of its samples", e->frames + 1);
-    }
+    if (has_values(e)) TSR_TRY(narrow(e, error));
     TSR_TRY(make_stream(e, error));
     if (e->stream.size % 2 != 0) TSR_TRY(tsr_bytes_put(&e->stream, "", 1, error));
     if (e->stream.size > UINT32_MAX - 1)
@@ -390,7 +436,19 @@ static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
            a->swapped == b->swapped && a->exact_only == b->exact_only;
 }
 
-/* Samples are compared as those of the .tsr are promised: FORMAT.md 3.4. */
+/* Adds a frame that was read again: its values, or what FORMAT.md 3.4 promises of a .tsr's samples. */
+static void add_frame(const struct tsr_exporter *e, uint8_t *raster, size_t size, struct tsr_hasher *frames)
+{
+    if (has_values(e)) {
+        take_values(&e->to, e->to.high_bit, raster);
+        tsr_hasher_add(frames, raster, size);
+        return;
+    }
+    arrange(&e->to, &e->from, raster, e->raster);
+    const struct tsr_hash128 hash = tsr_hash128_of(e->raster, size);
+    tsr_hasher_add(frames, hash.bytes, sizeof hash.bytes);
+}
+
 static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *source,
                                const struct tsr_hash128 *samples, struct tsr_error *error)
 {
@@ -406,13 +464,11 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
         status = source->ops->read_frame(source, f, raster, error);
-        arrange(&e->to, &e->from, raster, e->raster);
-        const struct tsr_hash128 hash = tsr_hash128_of(e->raster, size);
-        tsr_hasher_add(&frames, hash.bytes, sizeof hash.bytes);
+        add_frame(e, raster, size, &frames);
     }
     free(raster);
-    const struct tsr_hash128 found = tsr_hasher_result128(&frames);
-    if (status == TSR_OK && !tsr_hash128_equal(&found, samples))
+    const struct tsr_hash128 found = tsr_hasher_result128(&frames), values = tsr_hasher_result128(&e->values);
+    if (status == TSR_OK && !tsr_hash128_equal(&found, has_values(e) ? &values : samples))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are others");
     return status;
 }
