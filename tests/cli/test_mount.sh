@@ -48,6 +48,14 @@ if ! mounts probe small; then
 fi
 ends probe
 
+# What shows nothing is not mounted: the statuses are those of tessera test.
+mkdir empty
+refuses 20 '/dev/null' "$TESSERA" mount /dev/null probe
+refuses 21 'is not a .tsr file' "$TESSERA" mount "$(find "$DATA" -name '*.png' | head -1)" probe
+refuses 22 'no .tsr files' "$TESSERA" mount empty probe
+refuses 22 'no .tsr files' "$TESSERA" mount one probe
+grep -q " $WORK/box/probe fuse.tessera " /proc/self/mounts && fusermount3 -u probe
+
 # picture_of FOLDER: names, sizes, times, permissions.
 picture_of()
 {

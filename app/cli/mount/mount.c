@@ -122,6 +122,33 @@ static enum tsr_status mount_list(const struct options *options, struct tsr_engi
     return status;
 }
 
+/* There is something to show: a file that was named is a .tsr, and a folder has one. */
+static enum tsr_status check_archive(struct tsr_engine *engine, const struct task_list *list, const char *archive,
+                                     struct tsr_error *error)
+{
+    const struct tsr_data_source source = tsr_from_path(archive);
+    struct tsr_reader *reader = NULL;
+    struct stat status_of_archive;
+    if (stat(archive, &status_of_archive) != 0)
+        return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", archive, strerror(errno));
+    if (S_ISDIR(status_of_archive.st_mode))
+        return list->count > 0 ? TSR_OK
+                               : refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files in %s: %zu other file%s", archive,
+                                        list->others, plural(list->others));
+    if (list->count > 0 && list->tasks[0].series) return TSR_OK;
+    if (list->count > 0 && list->tasks[0].status != TSR_OK) {
+        const struct task *const task = &list->tasks[0];
+        refuse(error, task->status, "%s", task->reason ? task->reason : "it cannot be read");
+        name_file(error, archive, NULL);
+        return task->status;
+    }
+    enum tsr_status status = tsr_open(engine, &source, &reader, error);
+    if (status == TSR_OK && tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
+        status = refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", archive);
+    tsr_close(reader);
+    return status;
+}
+
 static int mount_archive(const struct options *options, const char *archive, const char *folder,
                          struct waiting *waiting)
 {
@@ -134,6 +161,7 @@ static int mount_archive(const struct options *options, const char *archive, con
     one.recursive = true;
     struct tsr_engine *const engine = create_engine(options, &error);
     enum tsr_status status = engine ? list_tasks(&one, engine, &list, &error) : error.status;
+    if (status == TSR_OK) status = check_archive(engine, &list, archive, &error);
     if (status == TSR_OK) status = mount_list(&one, engine, &list, archive, folder, waiting, &error);
     if (status != TSR_OK) {
         name_flags(&error);
