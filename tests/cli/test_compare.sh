@@ -29,6 +29,13 @@ grep -q '^4 files, .* as .tsr files .* less; 4 come back as the same file' "$out
 
 # --- Pages: their own are replaced, other files are not; nothing stays after a failure.
 run 0 "$tsr" compare set/landscape_grey_8bit.pgm --html t.html --csv t.csv
+# A disk that is full for an output is that, and no failure of an image.
+for output in html csv; do
+    sh -c "trap '' XFSZ; ulimit -f 1; exec '$tsr' compare set/landscape_grey_8bit.pgm --$output full.$output" >/dev/null 2>"$err"
+    [ $? -eq 40 ] || bad "--$output on a full disk: $(cat "$err")"
+    grep -q "cannot write full.$output: File too large" "$err" || bad "not said of --$output: $(cat "$err")"
+    [ ! -f full.$output ] || bad "a cut full.$output is there"
+done
 cp "$text" other.html
 refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compare "$grey" --html other.html
 refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compress -r set -o made --report other.html

@@ -18,6 +18,7 @@ static struct {
     struct columns columns;
     struct report_origin origin;
     struct page_file page, csv;
+    enum tsr_status page_status; /* of either */
     struct report_image *images;
     size_t image_count, image_capacity;
     struct report_cell *cells;
@@ -163,6 +164,15 @@ static void report_image(const struct options *options, const struct task *task,
 
 /* ---- The whole -------------------------------------------------------------------------------------------- */
 
+static void end_page(struct page_file *page, bool is_good)
+{
+    struct tsr_error error;
+    const enum tsr_status status = close_page(page, is_good, &error);
+    if (status == TSR_OK) return;
+    say_error(&error);
+    run.page_status = status;
+}
+
 static void write_page(const struct options *options, struct tsr_engine *engine, struct report_comparison *comparison)
 {
     struct report_view *views = NULL;
@@ -180,17 +190,13 @@ static void write_page(const struct options *options, struct tsr_engine *engine,
         say_error(&error);
     comparison->views = views;
     const bool written = report_write_comparison(run.page.file, comparison);
-    if (close_page(&run.page, written, &error) != TSR_OK) {
-        say_error(&error);
-        run.failed++;
-    }
+    end_page(&run.page, written);
     free_views(views, comparison->view_count);
     free(csv);
 }
 
 static void summarise(const struct options *options, const struct task_list *list, const struct run_times *times)
 {
-    struct tsr_error error;
     (void)times;
     end_origin(&run.origin);
     struct report_comparison comparison = {
@@ -216,7 +222,7 @@ static void summarise(const struct options *options, const struct task_list *lis
         print_comparison(&comparison, options);
     if (run.csv.file) {
         write_csv(run.csv.file, &comparison);
-        if (close_page(&run.csv, true, &error) != TSR_OK) say_error(&error);
+        end_page(&run.csv, true);
     }
     if (run.page.file) write_page(options, run.engine, &comparison);
 }
@@ -245,5 +251,6 @@ int compare_verb(const struct options *options)
     begin_origin(options, options->identify, &run.origin);
     const int status = run_tasks(options, &work);
     free_run();
+    if (run.page_status != TSR_OK) return (int)run.page_status;
     return status == TSR_OK && run.failed > 0 ? TSR_ERROR_PARTIAL : status;
 }
