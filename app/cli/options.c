@@ -634,6 +634,28 @@ static enum tsr_status settle_set(const struct options *o)
     return TSR_OK;
 }
 
+/* Names that would be those of other files than the user means. */
+static enum tsr_status check_names(const struct options *o)
+{
+    const struct {
+        const char *flag, *name;
+    } files[] = {{"--manifest", o->manifest},
+                 {o->verb == VERB_COMPARE || o->verb == VERB_VERIFY ? "--html" : "--report", o->page},
+                 {"--csv", o->csv},
+                 {"--log", o->log},
+                 {"--series", o->series},
+                 {"-o", o->output}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const char *const name = files[i].name;
+        if (name && !name[0]) return usage("%s wants the name of a file, not an empty one", files[i].flag);
+        if (name && strcmp(name, "-") == 0 && strcmp(files[i].flag, "-o") != 0)
+            return usage("%s wants the name of a file, and - is none: ./- would be", files[i].flag);
+    }
+    for (int i = 0; i < o->input_count; i++)
+        if (!o->inputs[i][0]) return usage("%s", "the name of an input is empty");
+    return TSR_OK;
+}
+
 /* What the options say together: path, loss, and that they can be. */
 static enum tsr_status settle_options(struct options *o, const struct given *given)
 {
@@ -824,7 +846,8 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     if (is_pipe && !o->output && !o->series &&
         (o->verb == VERB_COMPRESS || o->verb == VERB_DECOMPRESS || o->verb == VERB_EXPORT))
         o->output = "-";
-    enum tsr_status settled = settle_options(o, &given);
+    enum tsr_status settled = check_names(o);
+    if (settled == TSR_OK) settled = settle_options(o, &given);
     if (settled == TSR_OK) settled = take_environment(o);
     if (settled != TSR_OK) return settled;
     if (o->input_count == 0 && (!o->files_from || o->verb == VERB_SUMMARY)) {

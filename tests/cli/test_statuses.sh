@@ -91,6 +91,14 @@ usage compress -o
 usage info --force a.tsr
 usage info -T 2 a.tsr
 usage decompress --qp 20 a.tsr
+for option in --manifest --report --log --series; do
+    refuses 2 "$option wants the name of a file, and - is none: ./- would be" "$TESSERA" compress inputs/a.pgm $option -
+done
+refuses 2 '--html wants the name of a file, and - is none' "$TESSERA" compare inputs/a.pgm --html -
+refuses 2 '--csv wants the name of a file, and - is none' "$TESSERA" compare inputs/a.pgm --csv -
+refuses 2 '--manifest wants the name of a file, not an empty one' "$TESSERA" compress inputs/a.pgm --manifest ""
+refuses 2 '-o wants the name of a file, not an empty one' "$TESSERA" compress inputs/a.pgm -o ""
+refuses 2 'the name of an input is empty' "$TESSERA" compress inputs/a.pgm ""
 refuses 2 'it is a folder; add -r' "$TESSERA" compress inputs -o out.tsr
 
 # 20: an input cannot be read.
