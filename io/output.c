@@ -229,17 +229,17 @@ enum tsr_status tsr_output_create(const char *path, const struct tsr_output_opti
 enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error)
 {
     *output = NULL;
-    static const char name[] = "/temporary file"; /* for error texts */
+    static const char name[] = "a temporary file in "; /* for error texts */
     struct tsr_output *created = create(TO_FILE);
     if (created) created->path = malloc(strlen(folder) + sizeof name);
     if (!created || !created->path) {
         tsr_output_close(created);
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", folder);
     }
-    sprintf(created->path, "%s%s", folder, name);
+    sprintf(created->path, "%s%s", name, folder);
     created->spot.folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     enum tsr_status status =
-        created->spot.folder >= 0 ? TSR_OK : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder", folder);
+        created->spot.folder >= 0 ? TSR_OK : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", created->path);
     created->bytes = malloc(BUFFER_BYTES);
     created->capacity = BUFFER_BYTES;
     if (status == TSR_OK && !created->bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");

@@ -17,9 +17,20 @@ static const struct {
     {"take fewer threads", "lower -T"},
 };
 
+/* What the user can do about a folder that he has not named. */
+static void name_folder(struct tsr_error *error)
+{
+    static const char remedy[] = "; set TMPDIR to another";
+    const size_t length = strlen(error->text);
+    if (error->status != TSR_ERROR_WRITE || !strstr(error->text, " a temporary file in ")) return;
+    if (strstr(error->text, remedy) || length + sizeof remedy > sizeof error->text) return;
+    memcpy(error->text + length, remedy, sizeof remedy);
+}
+
 /* At the end of a sentence, after the names of files. */
 void name_flags(struct tsr_error *error)
 {
+    name_folder(error);
     char tail[sizeof error->text];
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         char *found = NULL;

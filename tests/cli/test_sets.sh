@@ -122,6 +122,15 @@ mkfifo fifo && { cat "$grey" >fifo & } && run 0 "$tsr" compress -q -f fifo -o pi
 wait && run 0 "$tsr" decompress -q -f piped.tsr -o back && cmp "$grey" back || bad "a FIFO as input"
 "$tsr" compress -q - <"$grey" 2>"$err" >/dev/full
 [ $? -eq 40 ] && says 'cannot write' || bad "a full device: $(cat "$err")"
+# The folder of temporary files is named in the same words wherever one is needed.
+mkdir tmp && cp piped.tsr tmp.tsr
+for command in "cat tmp.tsr" "decompress tmp.tsr -o -" "compress -"; do
+    TMPDIR=$WORK/box/none "$tsr" $command <"$grey" >/dev/null 2>"$err"
+    [ $? -eq 40 ] && says "cannot create a temporary file in $WORK/box/none: No such file or directory; set TMPDIR to another$" ||
+        bad "without a folder: $command: $(cat "$err")"
+    (trap '' XFSZ && ulimit -f 1 && TMPDIR=$WORK/box/tmp exec "$tsr" $command) <"$grey" 2>&1 >/dev/null | cat >"$err"
+    says "cannot write a temporary file in $WORK/box/tmp: File too large; set TMPDIR to another$"
+done
 refuses 2 'stdout, as -o - does' "$tsr" compress --json "$grey" -o -
 refuses 2 'takes one file' "$tsr" compress "$grey" "$text" -o -
 head -c 300 piped.tsr | "$tsr" decompress - >cut 2>"$err"
