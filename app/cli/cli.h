@@ -260,6 +260,9 @@ void name_flags(struct tsr_error *error);
 /* Puts "FILE: " or "MEMBER in FILE: " before a sentence that does not name the file yet. */
 void name_file(struct tsr_error *error, const char *file, const char *member);
 
+/* As refuse, with a sentence that gets "FILE: " before it unless it names the file. */
+enum tsr_status refuse_named(struct tsr_error *error, enum tsr_status status, const char *file, const char *reason);
+
 void say_error(const struct tsr_error *error);
 
 /* report.c */

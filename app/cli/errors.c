@@ -87,3 +87,8 @@ enum tsr_status refuse(struct tsr_error *error, enum tsr_status status, const ch
     va_end(arguments);
     return status;
 }
+
+enum tsr_status refuse_named(struct tsr_error *error, enum tsr_status status, const char *file, const char *reason)
+{
+    return has_name(reason, file) ? refuse(error, status, "%s", reason) : refuse(error, status, "%s: %s", file, reason);
+}

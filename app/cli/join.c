@@ -172,7 +172,9 @@ static enum tsr_status check_end(const char *path, const struct said *said, stru
 /* The last line of a run that was killed may be cut. */
 static enum tsr_status read_run(const char *path, struct tsr_error *error)
 {
-    FILE *const file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    const bool is_stdin = strcmp(path, "-") == 0;
+    FILE *const file = is_stdin ? stdin : fopen(path, "r");
+    if (is_stdin) path = "stdin";
     char *line = NULL;
     size_t room = 0, number = 0;
     struct said said = {0};

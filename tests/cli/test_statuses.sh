@@ -91,6 +91,15 @@ usage compress -o
 usage info --force a.tsr
 usage info -T 2 a.tsr
 usage decompress --qp 20 a.tsr
+# A sentence names the file once.
+for verb in decompress test cat info "export --to native"; do
+    refuses 20 '^tessera: cannot open missing.tsr: No such file or directory$' "$TESSERA" $verb missing.tsr
+done
+refuses 20 '^tessera: /dev/null is not a regular file$' "$TESSERA" test /dev/null
+for command in "compress - -o x" "test -" "decompress - -o x" "compress -r -o x --files-from -"; do
+    "$TESSERA" $command <&- >"$out" 2>"$err"
+    [ $? -eq 20 ] && says '^tessera: cannot read stdin: ' || bad "a closed stdin: $command: $(cat "$err")"
+done
 for option in --manifest --report --log --series; do
     refuses 2 "$option wants the name of a file, and - is none: ./- would be" "$TESSERA" compress inputs/a.pgm $option -
 done

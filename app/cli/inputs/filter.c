@@ -49,6 +49,7 @@ static enum tsr_status read_all(const char *path, char **bytes, size_t *size, st
 {
     const bool is_stdin = strcmp(path, "-") == 0;
     FILE *const file = is_stdin ? stdin : fopen(path, "rb");
+    if (is_stdin) path = "stdin";
     size_t capacity = 1 << 16;
     if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
     *size = 0;
