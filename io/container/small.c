@@ -70,6 +70,41 @@ static size_t put_head(const struct tsr_small *small, const struct tsr_header *h
     return used;
 }
 
+/* The header that a brief small file stands for. */
+static void brief_header(struct tsr_header *header)
+{
+    static const uint8_t body[] = {
+        TSR_FORMAT_VERSION, TSR_KIND_PNG, TSR_RESTORE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0x80, 0x80, 0x10};
+    (void)tsr_get_header(body, sizeof body, header, NULL);
+}
+
+/* Whether the brief form says all. *content: the bytes of the piece's head, which it leaves out. */
+static bool is_brief(const struct tsr_small *small, const struct tsr_header *header, size_t *head)
+{
+    struct tsr_header usual;
+    uint8_t wanted[TSR_HEADER_LIMIT], body[TSR_HEADER_LIMIT];
+    struct tsr_cursor c = {small->bytes, small->size, 1, false};
+    if (header->restore != TSR_RESTORE_PACKED || small->count != 1 || small->type[0] != 0 || small->size == 0 ||
+        small->bytes[0] != TSR_SMALL_PNG_PIECE)
+        return false;
+    brief_header(&usual);
+    usual.id = header->id;
+    const size_t size = tsr_put_header(wanted, &usual);
+    const uint64_t content = tsr_get_varint(&c);
+    *head = c.at;
+    return !c.bad && content == small->size - c.at && tsr_put_header(body, header) == size &&
+           memcmp(body, wanted, size) == 0;
+}
+
+static size_t put_brief_head(const struct tsr_proof *proof, const struct tsr_header *header, uint8_t *out)
+{
+    memcpy(out, TSR_SIGNATURE, TSR_SIGNATURE_BYTES);
+    size_t used = TSR_SIGNATURE_BYTES;
+    out[used++] = TSR_SECTION_SMALL;
+    out[used++] = 0; /* bytes of the header */
+    return used + tsr_put_proof(out + used, proof, header);
+}
+
 enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_header *header,
                                 const struct tsr_proof *proof, struct tsr_output *output, struct tsr_error *error)
 {
@@ -78,17 +113,23 @@ enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_
     uint8_t head[HEAD_LIMIT], check[TSR_CHECK_BYTES];
     struct tsr_hasher hasher;
     if (header->exact) short_proof.has_samples = false; /* the original's hash says more */
-    size_t size = put_head(small, &brief, &short_proof, head);
-    if (size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS && !tsr_has_frames(header)) {
+    size_t left_out = 0;
+    const bool is_brief_form = is_brief(small, header, &left_out);
+    const uint8_t *const content = small->bytes ? small->bytes + (is_brief_form ? left_out : 0) : NULL;
+    const size_t content_size = small->size - (is_brief_form ? left_out : 0);
+    size_t size =
+        is_brief_form ? put_brief_head(&short_proof, header, head) : put_head(small, &brief, &short_proof, head);
+    if (!is_brief_form && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
+        !tsr_has_frames(header)) {
         brief.reason[0] = '\0';
         size = put_head(small, &brief, &short_proof, head);
     }
     tsr_hasher_init(&hasher);
     tsr_hasher_add(&hasher, head, size);
-    tsr_hasher_add(&hasher, small->bytes, small->size);
+    tsr_hasher_add(&hasher, content, content_size);
     tsr_put_u64(check, tsr_hasher_result64(&hasher));
     TSR_TRY(tsr_output_write(output, head, size, error));
-    TSR_TRY(tsr_output_write(output, small->bytes, small->size, error));
+    TSR_TRY(tsr_output_write(output, content, content_size, error));
     return tsr_output_write(output, check, sizeof check, error);
 }
 
@@ -99,10 +140,17 @@ static enum tsr_status fail(struct tsr_error *error)
     return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the small file does not hold what it lists");
 }
 
-static enum tsr_status get_header(struct tsr_cursor *c, struct tsr_header *header, struct tsr_error *error)
+/* *is_brief: the file has no header and no parts, but the content of a piece. */
+static enum tsr_status get_header(struct tsr_cursor *c, struct tsr_header *header, bool *is_brief,
+                                  struct tsr_error *error)
 {
     uint8_t body[TSR_HEADER_LIMIT] = {0};
     const uint64_t size = tsr_get_varint(c);
+    *is_brief = !c->bad && size == 0;
+    if (*is_brief) {
+        brief_header(header);
+        return TSR_OK;
+    }
     const uint8_t *const bytes =
         size >= TSR_ID_OFFSET && size <= sizeof body - TSR_ID_BYTES ? tsr_get_bytes(c, (size_t)size) : NULL;
     if (!bytes) return fail(error);
@@ -171,6 +219,23 @@ static enum tsr_status put_parts(struct tsr_container_writer *w, const struct ts
     return tsr_container_end(w, proof, error);
 }
 
+/* The one blob of a brief file: the piece's head and content. */
+static enum tsr_status put_brief_part(struct tsr_container_writer *w, const struct tsr_cursor *c,
+                                      const struct tsr_proof *proof, struct tsr_error *error)
+{
+    const size_t content = c->size - c->at;
+    uint8_t *const bytes = malloc(1 + TSR_VARINT_LIMIT + content);
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file");
+    bytes[0] = TSR_SMALL_PNG_PIECE;
+    const size_t head = 1 + tsr_put_varint(bytes + 1, content);
+    memcpy(bytes + head, c->bytes + c->at, content);
+    const struct tsr_cursor part = {bytes, head + content, 0, false};
+    enum tsr_status status = put_blob_part(w, 0, part, error);
+    if (status == TSR_OK) status = tsr_container_end(w, proof, error);
+    free(bytes);
+    return status;
+}
+
 bool tsr_small_is_whole(const uint8_t *bytes, size_t size)
 {
     return size >= TSR_SIGNATURE_BYTES + 1 + TSR_CHECK_BYTES &&
@@ -185,17 +250,22 @@ enum tsr_status tsr_small_expand(const uint8_t *bytes, size_t size, struct tsr_o
     struct tsr_proof proof;
     struct tsr_small small = {0};
     struct tsr_container_writer *w = NULL;
+    bool is_brief_form = false;
     *expanded = NULL;
     if (!tsr_small_is_whole(bytes, size))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the small file is damaged");
-    TSR_TRY(get_header(&c, &header, error));
-    if (!tsr_take_proof(&c, &header, !header.exact, &proof) || !get_parts(&c, &small)) return fail(error);
+    TSR_TRY(get_header(&c, &header, &is_brief_form, error));
+    if (!tsr_take_proof(&c, &header, !header.exact, &proof) || (!is_brief_form && !get_parts(&c, &small)))
+        return fail(error);
     *payload = tsr_small_payload(&small);
     struct tsr_output *const output = tsr_output_to_memory();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file");
     enum tsr_status status = tsr_container_begin(output, &header, &w, error);
     if (status == TSR_OK) tsr_container_stay_large(w);
-    if (status == TSR_OK) status = put_parts(w, &small, bytes + c.at, &proof, error);
+    if (status == TSR_OK && is_brief_form)
+        status = put_brief_part(w, &c, &proof, error);
+    else if (status == TSR_OK)
+        status = put_parts(w, &small, bytes + c.at, &proof, error);
     tsr_container_writer_free(w);
     if (status == TSR_OK)
         *expanded = output;

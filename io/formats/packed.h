@@ -12,6 +12,7 @@ enum tsr_piece_kind {
     TSR_PIECE_PNG_START,
     TSR_PIECE_PNG_IDAT,
     TSR_PIECE_PNG_END,
+    TSR_PIECE_SMALL_PNG, /* a whole file */
     TSR_PIECE_KINDS
 };
 

@@ -4,8 +4,10 @@
 
 #include "packed.h"
 #include "io/container/section.h"
+#include "io/container/small.h"
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
+#include "io/formats/png/png_mix.h"
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
@@ -39,8 +41,9 @@ static bool is_good_size(const struct tsr_piece_head *head)
 {
     static const uint64_t most = (uint64_t)1 << 60;
     return head->kind == TSR_PIECE_PNG_START ? head->size == TSR_PNG_IHDR_BYTES
-           : head->kind == TSR_PIECE_PNG_END
-               ? head->size == 0
+           : head->kind == TSR_PIECE_PNG_END ? head->size == 0
+           : head->kind == TSR_PIECE_SMALL_PNG
+               ? head->size > 0 && head->size <= TSR_PNG_MIX_CODE
                : head->size < most && head->residue < most && (head->size > 0 || has_residue(head->kind));
 }
 
@@ -60,9 +63,10 @@ enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr
 
 uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks)
 {
-    return head->kind == TSR_PIECE_JPEG ? 2 * head->size + 132 * blocks
-           : has_residue(head->kind)    ? 2 * head->size + 2 * head->residue
-                                        : 0;
+    return head->kind == TSR_PIECE_JPEG        ? 2 * head->size + 132 * blocks
+           : head->kind == TSR_PIECE_SMALL_PNG ? TSR_SMALL_PNG_ROOM
+           : has_residue(head->kind)           ? 2 * head->size + 2 * head->residue
+                                               : 0;
 }
 
 /* Besides the room of a piece: its stream while it grows, what is known of the stream's head, and the coders, of which
@@ -116,6 +120,8 @@ static enum tsr_status write_stream(struct tsr_unpacker *u, struct tsr_error *er
         if (tsr_piece_room(&u->head, tsr_jpeg_blocks(content, u->content.size, u->stream.limit)) > u->room)
             return fail_room(error);
         TSR_TRY(tsr_jpeg_unpack(content, u->content.size, &u->stream, error));
+    } else if (u->head.kind == TSR_PIECE_SMALL_PNG) {
+        TSR_TRY(tsr_png_unmix(content, u->content.size, &u->stream, error));
     } else {
         const size_t size = (size_t)u->head.size, residue = (size_t)u->head.residue;
         TSR_TRY(u->head.kind == TSR_PIECE_DEFLATE

@@ -11,6 +11,7 @@
 #include "io/formats/streams/gzip.h"
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
+#include "io/formats/png/png_mix.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
 enum {
@@ -286,6 +287,23 @@ static enum tsr_status read_png(const struct packed_source *s, size_t start, siz
     return status;
 }
 
+/* A small PNG becomes one piece. TSR_ERROR_CORRUPT: it has not the form for that, or does not become smaller. */
+static enum tsr_status put_small_png(struct packed_source *s, const struct tsr_png_parts *parts,
+                                     struct tsr_error *error)
+{
+    struct tsr_bytes code = {.limit = s->size}, again = {.limit = s->size}, none = {0};
+    if (parts->plain->size > TSR_PNG_MIX_PLAIN)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not a small PNG of the usual form");
+    enum tsr_status status = tsr_png_mix(parts, &code, error);
+    if (status == TSR_OK) status = tsr_png_unmix(code.bytes, code.size, &again, error);
+    if (status == TSR_OK && (again.size != s->size || memcmp(again.bytes, s->file, s->size) != 0))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its rows do not come back");
+    tsr_bytes_free(&again);
+    if (status == TSR_OK) return put_stream(s, 0, s->size, TSR_PIECE_SMALL_PNG, 0, &code, &none, error);
+    tsr_bytes_free(&code);
+    return status;
+}
+
 static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct tsr_error *error)
 {
     struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = s->size + 64};
@@ -293,8 +311,11 @@ static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct t
     size_t start = 0, end = 0;
     if (!png_chunks(s, &start, &end) || start < TSR_PNG_START_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IDAT chunks that follow each other");
-    const enum tsr_status status = read_png(s, start, end, &plain, &residue, error);
-    if (status != TSR_OK) {
+    enum tsr_status status = read_png(s, start, end, &plain, &residue, error);
+    const struct tsr_png_parts parts = {s->file, s->size, start, end, &plain, &residue};
+    const bool was_read = status == TSR_OK;
+    if (was_read) status = put_small_png(s, &parts, error);
+    if (!was_read || status != TSR_ERROR_CORRUPT) {
         tsr_bytes_free(&plain);
         tsr_bytes_free(&residue);
         return status;
@@ -422,6 +443,8 @@ static uint64_t stored_size(struct packed_source *s, bool verbatim, bool quick, 
  * that is tried anyway. */
 static enum tsr_status check_quickly(struct packed_source *s, struct tsr_error *error)
 {
+    if (s->count == 1 && s->pieces[0].head.kind == TSR_PIECE_SMALL_PNG)
+        return TSR_OK; /* which no compressor shortens */
     const uint64_t quick = stored_size(s, false, true, UINT64_MAX);
     if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     return quick / 10 * (s->blob_size <= SMALL ? 5 : 8) <= s->packing->most
@@ -459,7 +482,7 @@ static uint64_t deflate_claim(uint64_t size, uint64_t plain)
 
 uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
 {
-    return deflate_claim(size, plain);
+    return deflate_claim(size, plain) + TSR_PNG_MIX_MEMORY;
 }
 
 static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr_error *error)
@@ -484,7 +507,7 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
         TSR_TRY(put_members(s, plain, error));
     } else if (kind == TSR_KIND_PNG) {
         const uint64_t plain = png_plain_limit(s);
-        TSR_TRY(claim(s, deflate_claim(size, plain), error));
+        TSR_TRY(claim(s, tsr_packing_png_memory(size, plain), error));
         TSR_TRY(put_png(s, plain, error));
     }
     if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be packed");

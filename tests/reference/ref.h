@@ -189,6 +189,10 @@ bool ref_check_png(const struct ref_header *header);
 bool ref_plain_chunks(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t residue_size,
                       uint8_t **bytes, size_t *size);
 void ref_png_start(const uint8_t *ihdr, uint8_t start[33]);
+/* Filters a row. All three begin with the filter type. above is null for the first row of a pass. */
+void ref_filter_row(unsigned type, const uint8_t *row, const uint8_t *above, size_t size, size_t step, uint8_t *to);
+/* 4.11.1 (ref_small_png.c) */
+bool ref_small_png(const uint8_t *code, size_t size, ref_sink *put, void *to);
 bool ref_png_chunks(const struct ref_header *header, const uint8_t *raster, const uint8_t *residue, size_t residue_size,
                     uint8_t **chunks, size_t *size);
 

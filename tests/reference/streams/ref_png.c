@@ -93,7 +93,7 @@ static int paeth(int a, int b, int c)
 }
 
 /* PNG specification, 9.2: to and row begin with the filter type. above is null for the first row of a pass. */
-static void filter_row(unsigned type, const uint8_t *row, const uint8_t *above, size_t size, size_t step, uint8_t *to)
+void ref_filter_row(unsigned type, const uint8_t *row, const uint8_t *above, size_t size, size_t step, uint8_t *to)
 {
     to[0] = (uint8_t)type;
     for (size_t i = 1; i < size; i++) {
@@ -115,7 +115,7 @@ static uint8_t *plain_bytes(const struct ref_header *h, const uint8_t *rows, siz
         if (x0 >= h->columns) continue;
         size_t row = 1 + ((h->columns - x0 + dx - 1) / dx * bits + 7) / 8;
         for (uint32_t y = passes[p][1]; y < h->rows; y += passes[p][3], at += row) {
-            filter_row(*types, rows + at, y == passes[p][1] ? NULL : rows + at - row, row, step, plain + at);
+            ref_filter_row(*types, rows + at, y == passes[p][1] ? NULL : rows + at - row, row, step, plain + at);
             types += each;
         }
     }

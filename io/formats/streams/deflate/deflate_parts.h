@@ -187,6 +187,8 @@ void tsr_deflate_range_write(struct deflate_range *range, struct tsr_bytes *out)
 void tsr_deflate_range_read(struct deflate_range *range, const uint8_t *in, size_t size);
 void tsr_deflate_range_end(struct deflate_range *range); /* of writing */
 /* Codes the bit, and returns it. */
+/* A bit that is 0 with a chance of zero / 65536, 1 .. 65535. */
+uint32_t tsr_deflate_bit_of(struct deflate_range *range, uint32_t zero, uint32_t bit);
 uint32_t tsr_deflate_bit(struct deflate_range *range, struct deflate_chance *chance, uint32_t bit);
 uint32_t tsr_deflate_even(struct deflate_range *range, uint32_t value, uint32_t bits);
 uint32_t tsr_deflate_tree(struct deflate_range *range, struct deflate_chance *tree, uint32_t value, uint32_t bits);

@@ -68,10 +68,9 @@ static void narrow(struct deflate_range *r)
     }
 }
 
-uint32_t tsr_deflate_bit(struct deflate_range *r, struct deflate_chance *chance, uint32_t bit)
+uint32_t tsr_deflate_bit_of(struct deflate_range *r, uint32_t zero, uint32_t bit)
 {
-    static const uint8_t rates[] = {1, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 6};
-    const uint32_t bound = (r->range >> 16) * chance->zero;
+    const uint32_t bound = (r->range >> 16) * zero;
     if (!r->out) bit = r->code >= bound;
     if (bit == 0) {
         r->range = bound;
@@ -82,13 +81,20 @@ uint32_t tsr_deflate_bit(struct deflate_range *r, struct deflate_chance *chance,
         else
             r->code -= bound;
     }
+    narrow(r);
+    return bit;
+}
+
+uint32_t tsr_deflate_bit(struct deflate_range *r, struct deflate_chance *chance, uint32_t bit)
+{
+    static const uint8_t rates[] = {1, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 6};
     const uint32_t rate = rates[chance->seen];
+    bit = tsr_deflate_bit_of(r, chance->zero, bit);
     if (chance->seen < sizeof rates - 1) chance->seen++;
     if (bit == 0)
         chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> rate));
     else
         chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> rate));
-    narrow(r);
     return bit;
 }
 

@@ -1,0 +1,450 @@
+/* Small PNG files, of which all bytes are coded by mixed predictions. FORMAT.md 4.11.1. */
+#include "png_mix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/formats/streams/gzip.h"
+#include "mix.h"
+#include "png_file.h"
+#include "png_idat.h"
+#include "png_rows.h"
+
+enum {
+    PAD = 16,      /* zeros before and after a row */
+    MODELLED = 12, /* bytes of a residue */
+    MATCH = 4,     /* bytes of which the last place is known */
+    HISTORY = 1 << 17,
+    CHUNK_HEAD = 8,
+    CHUNK_TAIL = 4,
+    PLACES = 1 << 14,
+    IN_LENGTH = 1, /* instead of a chunk's type */
+    IN_IDAT = 2
+};
+
+struct coder {
+    struct tsr_mix *mix;
+    bool writes, failed;
+    uint8_t *skeleton; /* of a writer, all of it */
+    size_t size, at;
+    uint32_t type, before, offset; /* of the chunk, of the one before it; bytes since */
+    uint8_t *history;
+    uint32_t done, from; /* bytes of the history; where the match is */
+    uint32_t place[PLACES];
+};
+
+/* ---- Contexts ---------------------------------------------------------------------------------------------- */
+
+static uint32_t hash(uint32_t h, uint32_t v)
+{
+    h = (h ^ v) * 0x2c1b3c6du + 0x297a2d39u;
+    return h ^ h >> 15;
+}
+
+static uint32_t hash_of(uint32_t h, const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) h = hash(h, bytes[i]);
+    return h;
+}
+
+/* A byte joins the history, and the match goes on or is sought anew. */
+static void remember(struct coder *c, uint32_t byte)
+{
+    struct tsr_mix *const mix = c->mix;
+    c->history[c->done++] = (uint8_t)byte;
+    if (mix->expected == (int32_t)byte)
+        mix->length++;
+    else
+        mix->length = 0;
+    if (mix->length > 0) c->from++;
+    if (c->done >= MATCH) {
+        uint32_t *const place = &c->place[hash_of(0, c->history + c->done - MATCH, MATCH) >> 18];
+        if (mix->length == 0 && *place > 0) {
+            c->from = *place;
+            while (mix->length < 32 && mix->length < c->from &&
+                   c->history[c->from - mix->length - 1] == c->history[c->done - mix->length - 1])
+                mix->length++;
+            if (mix->length < MATCH) mix->length = 0;
+        }
+        *place = c->done;
+    }
+    mix->expected = mix->length > 0 ? c->history[c->from] : -1;
+}
+
+static uint32_t code_byte(struct coder *c, uint32_t value)
+{
+    const uint32_t byte = tsr_mix_byte(c->mix, value);
+    remember(c, byte);
+    return byte;
+}
+
+/* ---- The skeleton ------------------------------------------------------------------------------------------ */
+
+static uint32_t last(const struct coder *c, uint32_t back)
+{
+    return c->done >= back ? c->history[c->done - back] : 0;
+}
+
+static bool can_go_on(struct coder *c)
+{
+    const size_t limit = c->writes ? c->size : (size_t)TSR_PNG_MIX_SKELETON;
+    if (c->at >= limit || c->mix->range.failed) c->failed = true;
+    return !c->failed;
+}
+
+/* Codes the next byte of the skeleton. */
+static uint32_t next(struct coder *c)
+{
+    uint32_t *const context = c->mix->context;
+    const uint32_t offset = c->offset < 255 ? c->offset : 255;
+    if (!can_go_on(c)) return 0;
+    context[0] = hash(hash(hash(0, c->type), c->before), offset);
+    context[1] = hash(hash(1, c->type), last(c, 1));
+    context[2] = hash(hash(2, last(c, 2)), last(c, 1));
+    context[3] = hash(hash(context[2], last(c, 3)), 3);
+    context[4] = hash(hash(context[3], last(c, 4)), 4);
+    context[5] = hash(hash(hash(context[4], last(c, 5)), last(c, 6)), 5);
+    context[6] = hash(context[0], last(c, 1));
+    context[7] = hash(hash(hash(7, c->type), last(c, 3)), c->offset % 3);
+    c->mix->contexts = 8;
+    c->mix->set = 0;
+    const uint32_t byte = code_byte(c, c->writes ? c->skeleton[c->at] : 0);
+    c->skeleton[c->at++] = (uint8_t)byte;
+    c->offset++;
+    return byte;
+}
+
+static uint32_t next_number(struct coder *c)
+{
+    uint32_t value = 0;
+    for (uint32_t shift = 0; shift < 21; shift += 7) {
+        const uint32_t byte = next(c);
+        value |= (byte & 127) << shift;
+        if (byte < 128) return value;
+    }
+    c->failed = true;
+    return 0;
+}
+
+static void next_residue(struct coder *c)
+{
+    c->type = IN_IDAT;
+    c->offset = 0;
+    const uint32_t size = next_number(c);
+    for (uint32_t i = 0; i < size && !c->failed; i++) {
+        if (i < MODELLED || c->mix->is_learning) {
+            next(c);
+            continue;
+        }
+        if (!can_go_on(c)) return;
+        const uint32_t byte = tsr_deflate_even(&c->mix->range, c->writes ? c->skeleton[c->at] : 0, 8);
+        c->skeleton[c->at++] = (uint8_t)byte;
+    }
+}
+
+/* Codes the skeleton. False: it is not valid. */
+static bool code_skeleton(struct coder *c)
+{
+    static const uint32_t iend = 0x49454e44;
+    bool has_idat = false;
+    c->type = c->before = c->offset = 0;
+    for (int i = 0; i < TSR_PNG_IHDR_BYTES; i++) next(c);
+    for (;;) {
+        c->before = c->type;
+        c->type = IN_LENGTH;
+        c->offset = 0;
+        uint32_t length = next_number(c);
+        if (length == 0) {
+            if (has_idat || c->failed) return false;
+            next_residue(c);
+            has_idat = true;
+            continue;
+        }
+        uint32_t type = 0;
+        for (int i = 0; i < 4; i++) type = type << 8 | next(c);
+        c->type = type;
+        c->offset = 0;
+        for (uint32_t i = 1; i < length && !c->failed; i++) next(c);
+        if (c->failed) return false;
+        if (type == iend) return has_idat && length == 1;
+    }
+}
+
+/* ---- Rows -------------------------------------------------------------------------------------------------- */
+
+struct geometry {
+    struct tsr_image image;
+    struct tsr_png_pass pass[TSR_PNG_PASSES];
+    int passes;
+    size_t pixel, plain, longest;
+};
+
+static bool get_geometry(const uint8_t *ihdr, struct geometry *g)
+{
+    const uint32_t columns = tsr_png_get_u32(ihdr), rows = tsr_png_get_u32(ihdr + 4);
+    const unsigned depth = ihdr[8], channels = tsr_png_channels(ihdr[9]);
+    memset(g, 0, sizeof *g);
+    if (columns == 0 || rows == 0 || columns > TSR_PNG_MIX_PLAIN * 8 || rows > TSR_PNG_MIX_PLAIN || channels == 0 ||
+        depth == 0 || depth > 16 || (depth & (depth - 1)) != 0 || (channels > 1 && depth < 8) || ihdr[12] > 1)
+        return false;
+    g->image = (struct tsr_image){.columns = columns,
+                                  .rows = rows,
+                                  .components = (uint8_t)channels,
+                                  .bits_allocated = depth > 8 ? 16 : 8,
+                                  .bits_stored = (uint8_t)depth};
+    g->passes = tsr_png_passes(&g->image, ihdr[12] == 1, g->pass);
+    g->pixel = channels * depth < 8 ? 1 : channels * depth / 8;
+    for (int i = 0; i < g->passes; i++) {
+        const struct tsr_png_pass *const pass = &g->pass[i];
+        if (pass->columns == 0) continue;
+        if (pass->row_bytes > TSR_PNG_MIX_PLAIN) return false;
+        g->plain += (size_t)pass->rows * (pass->row_bytes + 1);
+        if (g->plain > TSR_PNG_MIX_PLAIN) return false;
+        if (pass->row_bytes > g->longest) g->longest = pass->row_bytes;
+    }
+    return true;
+}
+
+/* Codes the filter type of a row. types: of this row and of the two before it, lowest bits first. */
+static uint32_t code_type(struct coder *c, uint32_t types, uint32_t type)
+{
+    uint32_t *const context = c->mix->context;
+    context[0] = hash(20, 0);
+    context[1] = hash(21, types & 7);
+    context[2] = hash(22, types & 63);
+    c->mix->contexts = 3;
+    c->mix->set = 1;
+    return code_byte(c, type);
+}
+
+/* Contexts of byte x of a row. */
+static void set_contexts(struct coder *c, const uint8_t *row, const uint8_t *above, size_t x, size_t pixel)
+{
+    uint32_t *const context = c->mix->context;
+    const size_t place = x % pixel;
+    const uint8_t *const now = row + x - place, *const up = above + x - place;
+    const int32_t w = row[x - pixel], n = above[x], nw = above[x - pixel];
+    int32_t gradient = w + n - nw;
+    gradient = gradient < 0 ? 0 : gradient > 255 ? 255 : gradient;
+    const uint32_t prefix = hash_of((uint32_t)place + 32, now, place);
+    const uint32_t west = hash_of(prefix, now - pixel, pixel), north = hash_of(prefix, up, pixel);
+    const uint32_t both = hash_of(west, up, pixel);
+    const uint32_t grown = place > 0 ? (uint32_t)(256 + row[x - 1] - row[x - 1 - pixel]) : 512 + (uint32_t)nw;
+    context[0] = hash(40, (uint32_t)place);
+    context[1] = hash(41, prefix);
+    context[2] = hash(42, west);
+    context[3] = hash(43, north);
+    context[4] = hash(44, both);
+    context[5] = hash(45, hash_of(both, up - pixel, pixel));
+    context[6] = hash(46, hash_of(both, up + pixel, pixel));
+    context[7] = hash(47, hash_of(west, now - 2 * pixel, pixel));
+    context[8] = hash(hash(hash(48, (uint32_t)place), (uint32_t)w), (uint32_t)n);
+    context[9] = hash(hash(49, (uint32_t)place), (uint32_t)gradient);
+    context[10] = hash(hash(hash(50, (uint32_t)place), (uint32_t)w), grown);
+    context[11] = hash(hash(hash(51, (uint32_t)place), (uint32_t)gradient), (uint32_t)w);
+    c->mix->contexts = 12;
+    c->mix->set = 1;
+}
+
+/* Codes the plain bytes. False: they are not rows. */
+static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
+{
+    const size_t stride = g->longest + PAD + PAD;
+    uint8_t *const rows = calloc(2, stride);
+    bool good = rows != NULL;
+    for (int i = 0; i < g->passes && good; i++) {
+        const struct tsr_png_pass *const pass = &g->pass[i];
+        uint8_t *row = rows + PAD, *above = rows + stride + PAD;
+        uint32_t types = 0;
+        memset(rows, 0, 2 * stride);
+        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows && good; y++) {
+            const uint32_t type = code_type(c, types, plain[0]);
+            types = types << 3 | type;
+            good = type < TSR_PNG_FILTERS && !c->mix->range.failed;
+            if (!good) break;
+            if (c->writes) {
+                memcpy(row, plain + 1, pass->row_bytes);
+                tsr_png_unfilter((int)type, row, above, pass->row_bytes, g->pixel);
+            }
+            for (size_t x = 0; x < pass->row_bytes; x++) {
+                set_contexts(c, row, above, x, g->pixel);
+                row[x] = (uint8_t)code_byte(c, row[x]);
+            }
+            plain[0] = (uint8_t)type;
+            tsr_png_filter((int)type, row, above, pass->row_bytes, g->pixel, plain + 1);
+            plain += 1 + pass->row_bytes;
+            uint8_t *const other = above;
+            above = row;
+            row = other;
+        }
+    }
+    free(rows);
+    return good && !c->mix->range.failed;
+}
+
+/* ---- Both directions --------------------------------------------------------------------------------------- */
+
+static void coder_free(struct coder *c)
+{
+    if (!c) return;
+    free(c->mix);
+    free(c->history);
+    free(c->skeleton);
+    free(c);
+}
+
+/* A coder that knows the dictionary. */
+static struct coder *coder_create(void)
+{
+    struct coder *const c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->mix = tsr_mix_create();
+    c->history = malloc(HISTORY);
+    c->skeleton = malloc(TSR_PNG_MIX_SKELETON);
+    if (!c->mix || !c->history || !c->skeleton) {
+        coder_free(c);
+        return NULL;
+    }
+    c->mix->expected = -1;
+    c->mix->is_learning = c->writes = true;
+    c->size = TSR_PNG_DICTIONARY_BYTES;
+    memcpy(c->skeleton, tsr_png_dictionary, c->size);
+    while (c->at < c->size) (void)code_skeleton(c);
+    c->mix->is_learning = c->writes = c->failed = false;
+    c->at = c->size = 0;
+    return c;
+}
+
+static enum tsr_status refuse(struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not a small PNG of the usual form");
+}
+
+/* Makes the skeleton of a file. */
+static enum tsr_status make_skeleton(const struct tsr_png_parts *p, struct tsr_bytes *skeleton, struct tsr_error *error)
+{
+    size_t at = TSR_PNG_START_BYTES;
+    bool is_end = false;
+    TSR_TRY(tsr_bytes_put(skeleton, p->file + CHUNK_HEAD + CHUNK_HEAD, TSR_PNG_IHDR_BYTES, error));
+    while (at < p->size && !is_end) {
+        if (at == p->start) {
+            TSR_TRY(tsr_bytes_put_varint(skeleton, 0, error));
+            TSR_TRY(tsr_bytes_put_varint(skeleton, p->residue->size, error));
+            TSR_TRY(tsr_bytes_put(skeleton, p->residue->bytes, p->residue->size, error));
+            at = p->end;
+            continue;
+        }
+        if (p->size - at < CHUNK_HEAD + CHUNK_TAIL) return refuse(error);
+        const uint32_t length = tsr_png_get_u32(p->file + at);
+        const uint8_t *const type = p->file + at + 4;
+        if (length > p->size - at - CHUNK_HEAD - CHUNK_TAIL ||
+            tsr_crc32(type, 4 + (size_t)length) != tsr_png_get_u32(type + 4 + length))
+            return refuse(error);
+        TSR_TRY(tsr_bytes_put_varint(skeleton, (uint64_t)length + 1, error));
+        TSR_TRY(tsr_bytes_put(skeleton, type, 4 + (size_t)length, error));
+        is_end = memcmp(type, "IEND", 4) == 0 && length == 0;
+        at += CHUNK_HEAD + CHUNK_TAIL + (size_t)length;
+    }
+    return is_end && at == p->size ? TSR_OK : refuse(error);
+}
+
+static enum tsr_status write_code(const struct tsr_bytes *skeleton, const struct geometry *g,
+                                  const struct tsr_bytes *rows, struct tsr_bytes *code, struct tsr_error *error)
+{
+    struct coder *const c = coder_create();
+    uint8_t *const plain = malloc(g->plain + 1);
+    enum tsr_status status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code a small PNG");
+    if (c && plain) {
+        memcpy(c->skeleton, skeleton->bytes, skeleton->size);
+        memcpy(plain, rows->bytes, g->plain);
+        c->size = skeleton->size;
+        c->writes = true;
+        tsr_deflate_range_write(&c->mix->range, code);
+        const bool good = code_skeleton(c) && c->at == c->size && code_rows(c, g, plain);
+        tsr_deflate_range_end(&c->mix->range);
+        status = good && !c->mix->range.failed ? TSR_OK : refuse(error);
+    }
+    free(plain);
+    coder_free(c);
+    return status;
+}
+
+enum tsr_status tsr_png_mix(const struct tsr_png_parts *p, struct tsr_bytes *code, struct tsr_error *error)
+{
+    struct geometry g;
+    struct tsr_bytes skeleton = {.limit = TSR_PNG_MIX_SKELETON};
+    uint8_t start[TSR_PNG_START_BYTES];
+    if (p->size < sizeof start + TSR_PNG_END_BYTES || p->start < sizeof start) return refuse(error);
+    tsr_png_start_of(p->file + 16, start);
+    if (memcmp(p->file, start, sizeof start) != 0 || !get_geometry(p->file + 16, &g) || g.plain != p->plain->size)
+        return refuse(error);
+    enum tsr_status status = make_skeleton(p, &skeleton, error);
+    if (status == TSR_OK) status = write_code(&skeleton, &g, p->plain, code, error);
+    tsr_bytes_free(&skeleton);
+    return status;
+}
+
+static enum tsr_status put_chunk(const uint8_t *type, uint32_t length, struct tsr_bytes *file, struct tsr_error *error)
+{
+    uint8_t head[4], tail[4];
+    tsr_png_put_u32(head, length);
+    tsr_png_put_u32(tail, tsr_crc32(type, 4 + (size_t)length));
+    TSR_TRY(tsr_bytes_put(file, head, sizeof head, error));
+    TSR_TRY(tsr_bytes_put(file, type, 4 + (size_t)length, error));
+    return tsr_bytes_put(file, tail, sizeof tail, error);
+}
+
+static uint32_t take_number(const uint8_t **at)
+{
+    uint32_t value = 0, shift = 0;
+    for (;; shift += 7) {
+        const uint8_t byte = *(*at)++;
+        value |= (byte & 127u) << shift;
+        if (byte < 128) return value;
+    }
+}
+
+/* Makes the file of a skeleton, which was seen to be valid, and plain bytes. */
+static enum tsr_status put_file(const struct coder *c, const uint8_t *plain, size_t size, struct tsr_bytes *file,
+                                struct tsr_error *error)
+{
+    uint8_t start[TSR_PNG_START_BYTES];
+    tsr_png_start_of(c->skeleton, start);
+    TSR_TRY(tsr_bytes_put(file, start, sizeof start, error));
+    for (const uint8_t *at = c->skeleton + TSR_PNG_IHDR_BYTES; at < c->skeleton + c->at;) {
+        const uint32_t length = take_number(&at);
+        if (length > 0) {
+            TSR_TRY(put_chunk(at, length - 1, file, error));
+            at += 4 + length - 1;
+        } else {
+            const uint32_t residue = take_number(&at);
+            TSR_TRY(tsr_png_write_chunks(plain, size, at, residue, file, error));
+            at += residue;
+        }
+    }
+    return TSR_OK;
+}
+
+enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes *file, struct tsr_error *error)
+{
+    struct geometry g;
+    struct coder *const c = coder_create();
+    uint8_t *plain = NULL;
+    enum tsr_status status = c ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make a small PNG");
+    if (status == TSR_OK) {
+        tsr_deflate_range_read(&c->mix->range, code, size);
+        status = code_skeleton(c) && get_geometry(c->skeleton, &g)
+                     ? TSR_OK
+                     : tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a small PNG are not valid");
+    }
+    if (status == TSR_OK) {
+        plain = calloc(1, g.plain + 1);
+        if (!plain) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make a small PNG");
+    }
+    if (status == TSR_OK && !code_rows(c, &g, plain))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "the rows of a small PNG are not valid");
+    if (status == TSR_OK) status = put_file(c, plain, g.plain, file, error);
+    free(plain);
+    coder_free(c);
+    return status;
+}
