@@ -243,14 +243,14 @@ static void put_chunk(struct tsr_bytes *b, const char *type, const uint8_t *data
     put(b, crc, 4);
 }
 
-/* Appends a gray image of 64 columns, in a stream that is spread over chunks. */
+/* Appends a gray image of 180 columns, too large for a small PNG, in a stream that is spread over chunks. */
 static void put_png(struct tsr_bytes *b, unsigned rows, int level, size_t chunks, struct rng *r)
 {
-    const uint8_t ihdr[13] = {0, 0, 0, 64, 0, 0, 0, (uint8_t)rows, 8};
-    uint8_t plain[65 * 255], stream[2 * sizeof plain];
+    const uint8_t ihdr[13] = {0, 0, 0, 180, 0, 0, 0, (uint8_t)rows, 8};
+    uint8_t plain[181 * 255], stream[2 * sizeof plain];
     uLongf size = sizeof stream;
-    for (size_t i = 0; i < sizeof plain; i++) plain[i] = (uint8_t)(i % 65 == 0 ? 0 : "aaaaabbbcd"[rng_next(r) % 10]);
-    assert_int_equal(compress2(stream, &size, plain, (uLong)rows * 65, level), Z_OK);
+    for (size_t i = 0; i < sizeof plain; i++) plain[i] = (uint8_t)(i % 181 == 0 ? 0 : "aaaaabbbcd"[rng_next(r) % 10]);
+    assert_int_equal(compress2(stream, &size, plain, (uLong)rows * 181, level), Z_OK);
     put(b, "\x89PNG\r\n\x1a\n", 8);
     put_chunk(b, "IHDR", ihdr, sizeof ihdr);
     for (size_t i = 0; i < chunks; i++)
