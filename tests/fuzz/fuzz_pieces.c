@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "io/formats/packed.h"
+#include "io/formats/png/png_file.h"
+#include "io/formats/png/png_idat.h"
+#include "io/formats/png/png_mix.h"
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
-enum { PIECES, JPEG, DEFLATE, WAYS };
+enum { PIECES, JPEG, DEFLATE, SMALL_PNG, WAYS };
 
 static void put_piece(struct tsr_bytes *pieces, const struct tsr_piece_head *head, const struct tsr_bytes *content,
                       const struct tsr_bytes *residue)
@@ -26,6 +29,29 @@ static void damage(struct tsr_bytes *pieces, struct fuzz_random *random)
         const uint32_t at = fuzz_below(random, (uint32_t)pieces->size);
         pieces->bytes[at] = (uint8_t)(pieces->bytes[at] ^ 1u << fuzz_below(random, 8));
     }
+}
+
+/* Codes a PNG whose first IDAT chunks follow each other. */
+static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
+{
+    struct tsr_bytes plain = {.limit = FUZZ_PIECES_LIMIT}, residue = {.limit = FUZZ_PIECES_LIMIT};
+    struct tsr_png_parts parts = {file, size, 0, 0, &plain, &residue};
+    for (size_t at = 8; at < size && size - at >= 12;) {
+        const uint32_t length = tsr_png_get_u32(file + at);
+        if (length > size - at - 12) break;
+        const bool is_idat = memcmp(file + at + 4, "IDAT", 4) == 0;
+        if (!is_idat && parts.end > 0) break;
+        if (is_idat && parts.end == 0) parts.start = at;
+        at += 12 + (size_t)length;
+        if (is_idat) parts.end = at;
+    }
+    const bool good =
+        parts.end > 0 &&
+        tsr_png_read_chunks(file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
+        tsr_png_mix(&parts, code, NULL) == TSR_OK;
+    tsr_bytes_free(&plain);
+    tsr_bytes_free(&residue);
+    return good;
 }
 
 bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, struct tsr_bytes *pieces)
@@ -47,6 +73,10 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
         if (good)
             put_piece(pieces, &(struct tsr_piece_head){TSR_PIECE_DEFLATE, content.size, residue.size}, &content,
                       &residue);
+        break;
+    case SMALL_PNG:
+        good = mix(rest, left, &content);
+        if (good) put_piece(pieces, &(struct tsr_piece_head){TSR_PIECE_SMALL_PNG, content.size, 0}, &content, &residue);
         break;
     default:
         tsr_bytes_put(pieces, rest, left, NULL);

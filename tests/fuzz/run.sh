@@ -134,12 +134,15 @@ make_seeds() {
         { printf '\000\000\000\000\000' && cat "$file"; } >"$work/seeds/packed/$name"
         case $name in
         *.jpg)
-            { printf '\202\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/$name"
+            { printf '\201\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/$name"
             { printf '\001\000\000\000\000' && cat "$file"; } >"$work/seeds/stream_jpeg/$name"
             { printf '\002\000\000\000\000' && cat "$file"; } >"$work/seeds/stream_jpeg/damaged_$name"
             ;;
-        *.gz) { printf '\200\000\000\000\000' && tail -c +11 "$file"; } >"$work/seeds/reference/$name" ;;
+        *.gz) { printf '\202\000\000\000\000' && tail -c +11 "$file"; } >"$work/seeds/reference/$name" ;;
         esac
+    done
+    find "$TSR_FUZZ_TMP/set/png" -name '*.png' -size -3 | while IFS= read -r file; do
+        { printf '\203\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/small_${file##*/}"
     done
     touch "$made"
 }

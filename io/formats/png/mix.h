@@ -5,7 +5,7 @@
 #include "io/formats/streams/deflate/deflate_parts.h"
 
 enum {
-    TSR_MIX_CONTEXTS = 12, /* at most */
+    TSR_MIX_CONTEXTS = 8, /* at most */
     TSR_MIX_INPUTS = TSR_MIX_CONTEXTS + 1,
     TSR_MIX_SLOTS = 1 << 16,
     TSR_MIX_SEEN = 8, /* classes of how often a slot was seen */
@@ -25,6 +25,7 @@ struct tsr_mix {
     int32_t expected;                   /* the byte that the match expects, or -1 */
     uint32_t length;                    /* of the match */
     int16_t stretch[4096];
+    uint32_t reciprocal[64];
     int32_t weight[TSR_MIX_SETS][TSR_MIX_INPUTS][TSR_MIX_SEEN];
     struct tsr_mix_slot match[TSR_MIX_SETS][16];
     struct tsr_mix_slot slot[TSR_MIX_CONTEXTS][TSR_MIX_SLOTS];

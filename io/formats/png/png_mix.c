@@ -227,22 +227,15 @@ static void set_contexts(struct coder *c, const uint8_t *row, const uint8_t *abo
     int32_t gradient = w + n - nw;
     gradient = gradient < 0 ? 0 : gradient > 255 ? 255 : gradient;
     const uint32_t prefix = hash_of((uint32_t)place + 32, now, place);
-    const uint32_t west = hash_of(prefix, now - pixel, pixel), north = hash_of(prefix, up, pixel);
-    const uint32_t both = hash_of(west, up, pixel);
+    const uint32_t both = hash_of(hash_of(prefix, now - pixel, pixel), up, pixel);
     const uint32_t grown = place > 0 ? (uint32_t)(256 + row[x - 1] - row[x - 1 - pixel]) : 512 + (uint32_t)nw;
     context[0] = hash(40, (uint32_t)place);
     context[1] = hash(41, prefix);
-    context[2] = hash(42, west);
-    context[3] = hash(43, north);
-    context[4] = hash(44, both);
-    context[5] = hash(45, hash_of(both, up - pixel, pixel));
-    context[6] = hash(46, hash_of(both, up + pixel, pixel));
-    context[7] = hash(47, hash_of(west, now - 2 * pixel, pixel));
-    context[8] = hash(hash(hash(48, (uint32_t)place), (uint32_t)w), (uint32_t)n);
-    context[9] = hash(hash(49, (uint32_t)place), (uint32_t)gradient);
-    context[10] = hash(hash(hash(50, (uint32_t)place), (uint32_t)w), grown);
-    context[11] = hash(hash(hash(51, (uint32_t)place), (uint32_t)gradient), (uint32_t)w);
-    c->mix->contexts = 12;
+    context[2] = hash(42, hash_of(prefix, up, pixel));
+    context[3] = hash(43, hash_of(both, up + pixel, pixel));
+    context[4] = hash(hash(44, (uint32_t)place), (uint32_t)gradient);
+    context[5] = hash(hash(hash(45, (uint32_t)place), (uint32_t)w), grown);
+    c->mix->contexts = 6;
     c->mix->set = 1;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SKELETON = 1 << 15, PLAIN = 1 << 15, ROWS = 12 };
+enum { SKELETON = 1 << 15, PLAIN = 1 << 15, MOST = 8 };
 
 static const uint8_t seen_before[] = {
     0x00, 0x00, 0x01, 0x90, 0x00, 0x00, 0x01, 0x2c, 0x08, 0x02, 0x00, 0x00, 0x00, 0x05, 0x67, 0x41, 0x4d, 0x41, 0x00,
@@ -113,10 +113,10 @@ struct state {
     uint32_t range, code;
     unsigned zeros;
     bool bad, known;  /* known: 4.11.4 */
-    uint32_t h[ROWS]; /* 4.11.2 */
+    uint32_t h[MOST]; /* 4.11.2 */
     unsigned n, s;
-    struct slot *slots[ROWS], match_slots[2][10];
-    int32_t w[2][ROWS + 1][8];
+    struct slot *slots[MOST], match_slots[2][10];
+    int32_t w[2][MOST + 1][8];
     int16_t stretch[4096];
     uint8_t history[1 << 17]; /* 4.11.3 */
     uint32_t size, length, from, place[1 << 14];
@@ -195,9 +195,9 @@ static void learn(struct slot *slot, bool one)
 
 static unsigned mixed_bit(struct state *z, uint32_t node, unsigned known)
 {
-    struct slot *slot[ROWS + 1];
-    int64_t x[ROWS + 1], sum = 0;
-    int32_t *w[ROWS + 1];
+    struct slot *slot[MOST + 1];
+    int64_t x[MOST + 1], sum = 0;
+    int32_t *w[MOST + 1];
     unsigned e = z->history[z->from], done = 0;
     while (node >> (done + 1) > 0) done++;
     bool opinion = z->length > 0 && (e | 256) >> (8 - done) == node;
@@ -209,7 +209,7 @@ static unsigned mixed_bit(struct state *z, uint32_t node, unsigned known)
     }
     slot[z->n] = &z->match_slots[z->s][z->length < 16 ? z->length / 2 : z->length < 32 ? 8 : 9];
     x[z->n] = !opinion ? 0 : says ? z->stretch[slot[z->n]->p >> 4] : -z->stretch[slot[z->n]->p >> 4];
-    w[z->n] = &z->w[z->s][12][0];
+    w[z->n] = &z->w[z->s][8][0];
     for (unsigned i = 0; i <= z->n; i++) sum += down(x[i] * down(*w[i], 2), 7);
     int32_t p = squash(down(sum, 7));
     unsigned bit = z->known ? known : bit_of(z, 65536 - (uint32_t)p);
@@ -338,21 +338,15 @@ static void row_contexts(struct state *z, const uint8_t *row, const uint8_t *up,
     uint32_t *h = z->h, m = (uint32_t)(x % d), w = row[x - d], n = up[x], nw = up[x - d];
     const uint8_t *W = row + x - m - d, *N = up + x - m;
     uint32_t g = w + n < nw ? 0 : w + n - nw > 255 ? 255 : w + n - nw;
-    uint32_t A = hash_bytes(m + 32, row + x - m, m), B = hash_bytes(A, W, d), C = hash_bytes(B, N, d);
+    uint32_t A = hash_bytes(m + 32, row + x - m, m);
     uint32_t r = m > 0 ? 256u + row[x - 1] - row[x - 1 - d] : 512 + nw;
     h[0] = hash(40, m);
     h[1] = hash(41, A);
-    h[2] = hash(42, B);
-    h[3] = hash(43, hash_bytes(A, N, d));
-    h[4] = hash(44, C);
-    h[5] = hash(45, hash_bytes(C, N - d, d));
-    h[6] = hash(46, hash_bytes(C, N + d, d));
-    h[7] = hash(47, hash_bytes(B, W - d, d));
-    h[8] = hash(hash(hash(48, m), w), n);
-    h[9] = hash(hash(49, m), g);
-    h[10] = hash(hash(hash(50, m), w), r);
-    h[11] = hash(hash(hash(51, m), g), w);
-    z->n = 12;
+    h[2] = hash(42, hash_bytes(A, N, d));
+    h[3] = hash(43, hash_bytes(hash_bytes(hash_bytes(A, W, d), N, d), N + d, d));
+    h[4] = hash(hash(44, m), g);
+    h[5] = hash(hash(hash(45, m), w), r);
+    z->n = 6;
     z->s = 1;
 }
 
@@ -451,14 +445,14 @@ static void begin(struct state *z)
         while (d < 2047 && squash(d) < 16 * p + 8) d++;
         z->stretch[p] = (int16_t)d;
     }
-    for (unsigned i = 0; i < ROWS; i++) {
+    for (unsigned i = 0; i < MOST; i++) {
         z->slots[i] = ref_alloc(1 << 16, sizeof *z->slots[i]);
         for (size_t k = 0; k < 1 << 16; k++) z->slots[i][k].p = 32768;
     }
     for (unsigned s = 0; s < 2; s++) {
         for (unsigned i = 0; i < 10; i++) z->match_slots[s][i].p = 32768;
-        for (unsigned i = 0; i <= ROWS; i++)
-            for (unsigned k = 0; k < 8; k++) z->w[s][i][k] = 12000;
+        for (unsigned i = 0; i <= MOST; i++)
+            for (unsigned k = 0; k < 8; k++) z->w[s][i][k] = s == 0 ? 12000 : 18000;
     }
     z->skeleton = ref_alloc(SKELETON, 1);
     z->known = true;
