@@ -54,6 +54,56 @@ TEST(stored)
     }
 }
 
+#if TSR_WITH_PNG
+/* The .tsr of a PNG that is packed. */
+static struct bytes pack_bytes(struct bytes original)
+{
+    const struct tsr_source_options options = {.verbatim = true, .packs = true, .reason = "coded it would be larger"};
+    struct tsr_input *input = must(tsr_input_from_memory(original.data, original.size, "original"));
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_source *source;
+    struct tsr_error error = {0};
+    struct tsr_proof proof = {0};
+    struct tsr_encoded encoded = {0};
+    expect(tsr_source_open(input, &options, &source, &error) == TSR_OK, "%s", error.text);
+    expect(tsr_encode(engine, source, output, &proof, &encoded, &error) == TSR_OK, "%s", error.text);
+    const struct bytes tsr = copy_bytes(tsr_output_bytes(output), (size_t)tsr_output_size(output));
+    tsr_source_close(source);
+    tsr_output_close(output);
+    tsr_input_close(input);
+    return tsr;
+}
+
+/* A PNG of one sample becomes a brief file. All other bytes of it than the signature are checked. */
+TEST(brief)
+{
+    static const uint8_t png[] = {0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48,
+                                  0x44, 0x52, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x01, 0x00, 0x00, 0x00,
+                                  0x01, 0x40, 0x69, 0xc9, 0xb2, 0x00, 0x00, 0x00, 0x0a, 0x49, 0x44, 0x41, 0x54, 0x78,
+                                  0x01, 0x63, 0x60, 0x00, 0x00, 0x00, 0x02, 0x00, 0x01, 0x73, 0x75, 0x01, 0x18, 0x00,
+                                  0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82};
+    const struct bytes original = copy_bytes(png, sizeof png), small = pack_bytes(original);
+    expect(small.data[4] == TSR_SECTION_SMALL && small.data[5] == 0, "the form");
+    expect(small.size <= 48, "%zu bytes", small.size);
+    expect_original(small, original, "brief");
+    for (size_t at = TSR_SIGNATURE_BYTES; at < small.size; at++) {
+        struct bytes restored = {NULL, 0};
+        bool damaged;
+        small.data[at] ^= 1;
+        expect(restore_bytes(engine, small.data, small.size, &restored, &damaged) != TSR_OK, "byte %zu", at);
+        small.data[at] ^= 1;
+    }
+    tsr_small_files = false;
+    const struct bytes large = pack_bytes(original);
+    tsr_small_files = true;
+    expect(large.data[4] == TSR_SECTION_HEADER, "the large form");
+    expect_original(large, original, "large");
+    free(large.data);
+    free(small.data);
+    free(original.data);
+}
+#endif
+
 /* Bytes with the signature before them and the right check after them. */
 static struct bytes sealed(const char *bytes, size_t size)
 {
@@ -132,8 +182,14 @@ TEST(a_large_file_that_begins_as_a_small_one)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_forms), cmocka_unit_test(stored),
-                                       cmocka_unit_test(hostile),
-                                       cmocka_unit_test(a_large_file_that_begins_as_a_small_one)};
+    const struct CMUnitTest tests[] = {
+#if TSR_WITH_PNG
+        cmocka_unit_test(brief),
+#endif
+        cmocka_unit_test(both_forms),
+        cmocka_unit_test(stored),
+        cmocka_unit_test(hostile),
+        cmocka_unit_test(a_large_file_that_begins_as_a_small_one)
+    };
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
