@@ -19,8 +19,11 @@ enum {
     LEAST_PNG = 57,     /* bytes of a PNG */
     LEAST_GAIN = 64,    /* bytes that a file becomes smaller by at least, but for a PNG */
     MOST_FAILURES = 64, /* streams that cannot be packed: then no more are tried, of a file that has many by design */
-    ITEM_HEAD = 8       /* of DICOM */
+    ITEM_HEAD = 8,      /* of DICOM */
+    PIECES = 32         /* bytes of heads of a PNG's pieces and of its residue, at least */
 };
+
+enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6, QUICK_LEVEL = 7 }; /* as the container's writer has them */
 
 /* What a gzip file may unfold to. */
 #define PLAIN_FREE ((uint64_t)64 << 20)
@@ -287,6 +290,25 @@ static enum tsr_status read_png(const struct packed_source *s, size_t start, siz
     return status;
 }
 
+/* Whether zstd, by a quick look, makes less of the plain bytes than this. */
+static bool zstd_is_better(const struct tsr_bytes *plain, size_t than)
+{
+#if TSR_WITH_ZSTD
+    const size_t bound = ZSTD_compressBound(plain->size);
+    uint8_t *const made = malloc(bound);
+    ZSTD_CCtx *const context = tsr_take_compressor();
+    const size_t size =
+        made && context ? ZSTD_compressCCtx(context, made, bound, plain->bytes, plain->size, QUICK_LEVEL) : than;
+    tsr_give_compressor(context);
+    free(made);
+    return !ZSTD_isError(size) && size < than;
+#else
+    (void)plain;
+    (void)than;
+    return false;
+#endif
+}
+
 /* A small PNG becomes one piece. TSR_ERROR_CORRUPT: it has not the form for that, or does not become smaller. */
 static enum tsr_status put_small_png(struct packed_source *s, const struct tsr_png_parts *parts,
                                      struct tsr_error *error)
@@ -295,6 +317,9 @@ static enum tsr_status put_small_png(struct packed_source *s, const struct tsr_p
     if (parts->plain->size > TSR_PNG_MIX_PLAIN)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not a small PNG of the usual form");
     enum tsr_status status = tsr_png_mix(parts, &code, error);
+    const size_t beside = s->size - (parts->end - parts->start) + PIECES; /* what zstd would still have to say */
+    if (status == TSR_OK && code.size > beside && zstd_is_better(parts->plain, code.size - beside))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "zstd makes less of it");
     if (status == TSR_OK) status = tsr_png_unmix(code.bytes, code.size, &again, error);
     if (status == TSR_OK && (again.size != s->size || memcmp(again.bytes, s->file, s->size) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its rows do not come back");
@@ -406,8 +431,6 @@ static void read_form(struct packed_source *s, bool verbatim, uint64_t offset, u
     else
         read_blob(&s->base, TSR_BLOB_PREFIX, offset, bytes, size, NULL);
 }
-
-enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6, QUICK_LEVEL = 7 }; /* as the container's writer has them */
 
 /* What the blob takes in a container, or the file would; no more than limit is looked at. 0: no memory. */
 static uint64_t stored_size(struct packed_source *s, bool verbatim, bool quick, uint64_t limit)

@@ -25,7 +25,9 @@ enum {
 struct coder {
     struct tsr_mix *mix;
     bool writes, failed;
-    uint8_t *skeleton; /* of a writer, all of it */
+    uint32_t smooth;              /* 1: bytes of rows are coded as differences from their gradients */
+    bool values[256], steps[256]; /* of a writer: bytes and such differences of rows */
+    uint8_t *skeleton;            /* of a writer, all of it */
     size_t size, at;
     uint32_t type, before, offset; /* of the chunk, of the one before it; bytes since */
     uint8_t *history;
@@ -217,8 +219,8 @@ static uint32_t code_type(struct coder *c, uint32_t types, uint32_t type)
     return code_byte(c, type);
 }
 
-/* Contexts of byte x of a row. */
-static void set_contexts(struct coder *c, const uint8_t *row, const uint8_t *above, size_t x, size_t pixel)
+/* Sets the contexts of byte x of a row, and returns its gradient. */
+static uint32_t set_contexts(struct coder *c, const uint8_t *row, const uint8_t *above, size_t x, size_t pixel)
 {
     uint32_t *const context = c->mix->context;
     const size_t place = x % pixel;
@@ -237,12 +239,14 @@ static void set_contexts(struct coder *c, const uint8_t *row, const uint8_t *abo
     context[5] = hash(hash(hash(45, (uint32_t)place), (uint32_t)w), grown);
     c->mix->contexts = 6;
     c->mix->set = 1;
+    return (uint32_t)gradient;
 }
 
 /* Codes the plain bytes. False: they are not rows. */
 static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
 {
     const size_t stride = g->longest + PAD + PAD;
+    c->smooth = tsr_deflate_even(&c->mix->range, c->smooth, 1);
     uint8_t *const rows = calloc(2, stride);
     bool good = rows != NULL;
     for (int i = 0; i < g->passes && good; i++) {
@@ -260,8 +264,9 @@ static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
                 tsr_png_unfilter((int)type, row, above, pass->row_bytes, g->pixel);
             }
             for (size_t x = 0; x < pass->row_bytes; x++) {
-                set_contexts(c, row, above, x, g->pixel);
-                row[x] = (uint8_t)code_byte(c, row[x]);
+                const uint32_t gradient = set_contexts(c, row, above, x, g->pixel), base = c->smooth ? gradient : 0;
+                row[x] = (uint8_t)(code_byte(c, (row[x] - base) & 255) + base);
+                c->values[row[x]] = c->steps[(row[x] - gradient) & 255] = true;
             }
             plain[0] = (uint8_t)type;
             tsr_png_filter((int)type, row, above, pass->row_bytes, g->pixel, plain + 1);
@@ -341,8 +346,10 @@ static enum tsr_status make_skeleton(const struct tsr_png_parts *p, struct tsr_b
     return is_end && at == p->size ? TSR_OK : refuse(error);
 }
 
-static enum tsr_status write_code(const struct tsr_bytes *skeleton, const struct geometry *g,
-                                  const struct tsr_bytes *rows, struct tsr_bytes *code, struct tsr_error *error)
+/* *may_be_smooth: the other form of the rows, as differences, may be the smaller one: there are few of them. */
+static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const struct tsr_bytes *skeleton,
+                                  const struct geometry *g, const struct tsr_bytes *rows, struct tsr_bytes *code,
+                                  struct tsr_error *error)
 {
     struct coder *const c = coder_create();
     uint8_t *const plain = malloc(g->plain + 1);
@@ -352,10 +359,17 @@ static enum tsr_status write_code(const struct tsr_bytes *skeleton, const struct
         memcpy(plain, rows->bytes, g->plain);
         c->size = skeleton->size;
         c->writes = true;
+        c->smooth = smooth;
         tsr_deflate_range_write(&c->mix->range, code);
         const bool good = code_skeleton(c) && c->at == c->size && code_rows(c, g, plain);
         tsr_deflate_range_end(&c->mix->range);
         status = good && !c->mix->range.failed ? TSR_OK : refuse(error);
+        int values = 0, steps = 0;
+        for (int i = 0; i < 256; i++) {
+            values += c->values[i];
+            steps += c->steps[i];
+        }
+        *may_be_smooth = 2 * steps <= values;
     }
     free(plain);
     coder_free(c);
@@ -372,7 +386,15 @@ enum tsr_status tsr_png_mix(const struct tsr_png_parts *p, struct tsr_bytes *cod
     if (memcmp(p->file, start, sizeof start) != 0 || !get_geometry(p->file + 16, &g) || g.plain != p->plain->size)
         return refuse(error);
     enum tsr_status status = make_skeleton(p, &skeleton, error);
-    if (status == TSR_OK) status = write_code(&skeleton, &g, p->plain, code, error);
+    struct tsr_bytes codes[2] = {{.limit = TSR_PNG_MIX_CODE}, {.limit = TSR_PNG_MIX_CODE}}; /* the second: smooth */
+    bool may_be_smooth = false, is_smooth = false;
+    if (status == TSR_OK) status = write_code(0, &may_be_smooth, &skeleton, &g, p->plain, &codes[0], error);
+    if (status == TSR_OK && may_be_smooth)
+        is_smooth = write_code(1, &may_be_smooth, &skeleton, &g, p->plain, &codes[1], NULL) == TSR_OK &&
+                    codes[1].size < codes[0].size;
+    if (status == TSR_OK) status = tsr_bytes_put(code, codes[is_smooth].bytes, codes[is_smooth].size, error);
+    tsr_bytes_free(&codes[0]);
+    tsr_bytes_free(&codes[1]);
     tsr_bytes_free(&skeleton);
     return status;
 }

@@ -112,6 +112,7 @@ struct state {
     struct ref_bytes b; /* 4.9.2 */
     uint32_t range, code;
     unsigned zeros;
+    unsigned smooth;
     bool bad, known;  /* known: 4.11.4 */
     uint32_t h[MOST]; /* 4.11.2 */
     unsigned n, s;
@@ -148,16 +149,19 @@ static unsigned bit_of(struct state *z, uint32_t chance)
     return value;
 }
 
+static unsigned even_bit(struct state *z)
+{
+    z->range >>= 1;
+    unsigned one = z->code >= z->range;
+    if (one) z->code -= z->range;
+    narrow(z);
+    return one;
+}
+
 static uint8_t even_byte(struct state *z)
 {
     unsigned value = 0;
-    for (int i = 0; i < 8; i++) {
-        z->range >>= 1;
-        unsigned one = z->code >= z->range;
-        if (one) z->code -= z->range;
-        value = 2 * value + one;
-        narrow(z);
-    }
+    for (int i = 0; i < 8; i++) value = 2 * value + even_bit(z);
     return (uint8_t)value;
 }
 
@@ -333,7 +337,7 @@ static bool read_skeleton(struct state *z)
 }
 
 /* The contexts of byte x of a row. row and up have 16 zeros before and after them. */
-static void row_contexts(struct state *z, const uint8_t *row, const uint8_t *up, size_t x, size_t d)
+static uint32_t row_contexts(struct state *z, const uint8_t *row, const uint8_t *up, size_t x, size_t d)
 {
     uint32_t *h = z->h, m = (uint32_t)(x % d), w = row[x - d], n = up[x], nw = up[x - d];
     const uint8_t *W = row + x - m - d, *N = up + x - m;
@@ -348,6 +352,7 @@ static void row_contexts(struct state *z, const uint8_t *row, const uint8_t *up,
     h[5] = hash(hash(hash(45, m), w), r);
     z->n = 6;
     z->s = 1;
+    return g;
 }
 
 /* One pass: count rows of so many bytes. Plain bytes go to *to, which moves on. */
@@ -365,8 +370,8 @@ static bool read_pass(struct state *z, uint64_t count, size_t bytes, size_t d, u
         uint8_t type = mixed_byte(z, 0);
         if (z->bad || type > 4) return ref_fail("a row of a small PNG is corrupt");
         for (size_t x = 0; x < bytes; x++) {
-            row_contexts(z, row, up, x, d);
-            row[x] = mixed_byte(z, 0);
+            uint32_t g = row_contexts(z, row, up, x, d);
+            row[x] = (uint8_t)(mixed_byte(z, 0) + (z->smooth ? g : 0));
         }
         ref_filter_row(type, row - 1, up - 1, bytes + 1, d, *to);
         *to += bytes + 1;
@@ -401,6 +406,7 @@ static bool read_rows(struct state *z, uint8_t **plain, size_t *size)
         sum += counts[i] * (bytes[i] + 1);
     }
     if (sum > PLAIN) return ref_fail("a small PNG is too large");
+    z->smooth = even_bit(z);
     uint8_t *to = *plain = ref_alloc((size_t)sum + 1, 1);
     *size = (size_t)sum;
     for (unsigned i = first; i < end; i++)

@@ -44,7 +44,8 @@ static void put_rows(struct tsr_bytes *plain, const struct shape *s, uint32_t co
         uint8_t byte = (uint8_t)rng_below(r, s->filters);
         put(plain, &byte, 1);
         for (size_t x = 0; x < (columns * bits + 7) / 8; x++) {
-            if (rng_below(r, 4) == 0) byte = (uint8_t)(rng_below(r, s->kinds) * 37);
+            if (s->kinds == 0) byte = (uint8_t)(5 * x + 3 * y); /* smooth */
+            if (s->kinds > 0 && rng_below(r, 4) == 0) byte = (uint8_t)(rng_below(r, s->kinds) * 37);
             put(plain, &byte, 1);
         }
     }
@@ -97,7 +98,7 @@ static struct tsr_bytes make_any(unsigned i, struct rng *r)
                             .type = forms[i % 15][1],
                             .interlaced = i / 15 % 2,
                             .filters = i % 3 ? 5 : 1,
-                            .kinds = 1 + rng_below(r, 12)};
+                            .kinds = rng_below(r, 12)};
     return make_png(&s, rng_below(r, 16), (int)(1 + rng_below(r, 9)), r);
 }
 
