@@ -225,12 +225,12 @@ static uint32_t set_contexts(struct coder *c, const uint8_t *row, const uint8_t 
     uint32_t *const context = c->mix->context;
     const size_t place = x % pixel;
     const uint8_t *const now = row + x - place, *const up = above + x - place;
-    const int32_t w = row[x - pixel], n = above[x], nw = above[x - pixel];
+    const int32_t w = *(row + x - pixel), n = above[x], nw = *(above + x - pixel);
     int32_t gradient = w + n - nw;
     gradient = gradient < 0 ? 0 : gradient > 255 ? 255 : gradient;
     const uint32_t prefix = hash_of((uint32_t)place + 32, now, place);
     const uint32_t both = hash_of(hash_of(prefix, now - pixel, pixel), up, pixel);
-    const uint32_t grown = place > 0 ? (uint32_t)(256 + row[x - 1] - row[x - 1 - pixel]) : 512 + (uint32_t)nw;
+    const uint32_t grown = place > 0 ? (uint32_t)(256 + row[x - 1] - *(row + x - 1 - pixel)) : 512 + (uint32_t)nw;
     context[0] = hash(40, (uint32_t)place);
     context[1] = hash(41, prefix);
     context[2] = hash(42, hash_of(prefix, up, pixel));

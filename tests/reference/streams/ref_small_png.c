@@ -339,11 +339,11 @@ static bool read_skeleton(struct state *z)
 /* The contexts of byte x of a row. row and up have 16 zeros before and after them. */
 static uint32_t row_contexts(struct state *z, const uint8_t *row, const uint8_t *up, size_t x, size_t d)
 {
-    uint32_t *h = z->h, m = (uint32_t)(x % d), w = row[x - d], n = up[x], nw = up[x - d];
+    uint32_t *h = z->h, m = (uint32_t)(x % d), w = *(row + x - d), n = up[x], nw = *(up + x - d);
     const uint8_t *W = row + x - m - d, *N = up + x - m;
     uint32_t g = w + n < nw ? 0 : w + n - nw > 255 ? 255 : w + n - nw;
     uint32_t A = hash_bytes(m + 32, row + x - m, m);
-    uint32_t r = m > 0 ? 256u + row[x - 1] - row[x - 1 - d] : 512 + nw;
+    uint32_t r = m > 0 ? 256u + row[x - 1] - *(row + x - 1 - d) : 512 + nw;
     h[0] = hash(40, m);
     h[1] = hash(41, A);
     h[2] = hash(42, hash_bytes(A, N, d));
