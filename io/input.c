@@ -111,6 +111,11 @@ void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew)
     input->crew = crew;
 }
 
+struct tsr_crew tsr_input_crew(const struct tsr_input *input)
+{
+    return input->crew;
+}
+
 enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error)
 {
     if (!input->account || bytes <= TSR_UNCLAIMED_BYTES) return TSR_OK;

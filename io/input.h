@@ -51,14 +51,15 @@ struct tsr_memory_account {
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 
-/* Threads that read a large piece of an input in parts at once. run calls work(context, i) once for each i below count,
- * and returns when all calls have returned. run NULL, as it is at first: one thread reads. Inputs from functions are
- * always read by one thread. */
+/* Threads that read a large piece of an input in parts at once, and code long streams in pieces. run calls
+ * work(context, i) once for each i below count, and returns when all calls have returned. run NULL, as it is at first:
+ * one thread reads. Inputs from functions are always read by one thread. */
 struct tsr_crew {
     void (*run)(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count);
     void *pool;
 };
 void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew);
+struct tsr_crew tsr_input_crew(const struct tsr_input *input);
 
 /* Claim memory from the input's account. Without an account, every claim is granted. A header of at most
  * TSR_UNCLAIMED_BYTES is granted without asking the account. */

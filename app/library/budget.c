@@ -128,8 +128,8 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_i
                              struct tsr_error *error)
 {
     struct tsr_account *const a = (struct tsr_account *)base;
-    /* Many frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a tile,
-     * are not worth looking at: millions of them would take minutes. */
+    /* Many frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a
+     * tile, are not worth looking at: millions of them would take minutes. */
     enum { LEAST_FRAME = 24, FEW_FRAMES = 64 };
     if (image && !a->is_raster && image->frames > FEW_FRAMES && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
@@ -141,9 +141,14 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_i
     return tsr_account_claim(a, now, error);
 }
 
-static void run_crew(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+static void run_work(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
 {
     tsr_pool_run(pool, work, context, count);
+}
+
+struct tsr_crew tsr_crew_of(const struct tsr_engine *engine)
+{
+    return tsr_pool_threads(engine->pool) > 1 ? (struct tsr_crew){run_work, engine->pool} : (struct tsr_crew){0};
 }
 
 void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose)
@@ -154,7 +159,7 @@ void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, st
     account->name = tsr_input_name(input);
     account->input_bytes = tsr_input_size(input);
     tsr_input_set_account(input, &account->base);
-    if (tsr_pool_threads(engine->pool) > 1) tsr_input_set_crew(input, (struct tsr_crew){run_crew, engine->pool});
+    tsr_input_set_crew(input, tsr_crew_of(engine));
 }
 
 void tsr_account_close(struct tsr_account *account)

@@ -24,6 +24,9 @@ struct tsr_account {
  * is. may_lose as in struct tsr_source_options. */
 void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose);
 
+/* The threads of an engine that help with one file. */
+struct tsr_crew tsr_crew_of(const struct tsr_engine *engine);
+
 /* Claims bytes of files, waiting for them, unless as many were claimed before. Errors: those of tsr_input_claim. */
 enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, struct tsr_error *error);
 

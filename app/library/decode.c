@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io/formats/restore.h"
+#include "budget.h"
 #include "flow.h"
 
 /* A batch at work. */
@@ -271,6 +272,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     tsr_parts_begin(&d.parts);
     enum tsr_status status = exporter ? tsr_restorer_to_exporter(d.header, exporter, &d.restorer, error)
                                       : tsr_restorer_create(d.header, output, &d.restorer, error);
+    if (status == TSR_OK) tsr_restorer_set_crew(d.restorer, tsr_crew_of(engine));
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK) status = decode_frames(&d, error);

@@ -56,6 +56,7 @@ uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain);
 /* Unpacks the pieces of a blob. */
 struct tsr_unpacker;
 struct tsr_unpacker *tsr_unpacker_create(uint64_t room, struct tsr_output *output); /* NULL: no memory */
+void tsr_unpacker_set_crew(struct tsr_unpacker *unpacker, struct tsr_crew crew);
 void tsr_unpacker_free(struct tsr_unpacker *unpacker);
 /* Takes bytes of the blob in their order, and writes those of the file. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT,
  * those of the output. */

@@ -13,6 +13,7 @@
 
 struct tsr_unpacker {
     struct tsr_output *output;
+    struct tsr_crew crew;
     uint64_t room;
     uint8_t head_bytes[TSR_PIECE_HEAD_LIMIT];
     size_t head_size;           /* bytes of a head that is not complete */
@@ -89,6 +90,11 @@ struct tsr_unpacker *tsr_unpacker_create(uint64_t room, struct tsr_output *outpu
     return u;
 }
 
+void tsr_unpacker_set_crew(struct tsr_unpacker *unpacker, struct tsr_crew crew)
+{
+    unpacker->crew = crew;
+}
+
 void tsr_unpacker_free(struct tsr_unpacker *unpacker)
 {
     if (!unpacker) return;
@@ -123,10 +129,11 @@ static enum tsr_status write_stream(struct tsr_unpacker *u, struct tsr_error *er
     } else if (u->head.kind == TSR_PIECE_SMALL_PNG) {
         TSR_TRY(tsr_png_unmix(content, u->content.size, &u->stream, error));
     } else {
+        const struct tsr_deflate_way way = tsr_deflate_with(&u->crew);
         const size_t size = (size_t)u->head.size, residue = (size_t)u->head.residue;
         TSR_TRY(u->head.kind == TSR_PIECE_DEFLATE
-                    ? tsr_deflate_write(content, size, content + size, residue, &u->stream, error)
-                    : tsr_png_write_chunks(content, size, content + size, residue, &u->stream, error));
+                    ? tsr_deflate_write_by(&way, content, size, content + size, residue, &u->stream, error)
+                    : tsr_png_write_chunks(&u->crew, content, size, content + size, residue, &u->stream, error));
     }
     return tsr_output_write(u->output, u->stream.bytes, u->stream.size, error);
 }

@@ -46,6 +46,7 @@ struct piece {
 struct packed_source {
     struct tsr_source base;
     const struct tsr_packing *packing; /* while it is opened */
+    struct tsr_crew crew;
     enum tsr_kind kind;
     const uint8_t *file; /* the whole file, held by the input */
     size_t size, done;   /* bytes of the file, and those that pieces have */
@@ -194,13 +195,15 @@ static bool is_gzip(const struct packed_source *s)
 }
 
 /* Inflates a stream, makes it again, and compares. *used: its bytes. */
-static enum tsr_status unfold(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
-                              struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status unfold(const struct tsr_crew *crew, const uint8_t *stream, size_t size, size_t *used,
+                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     residue->limit = size;
-    TSR_TRY(tsr_deflate_read(stream, size, used, plain, residue, error));
+    const struct tsr_deflate_way way = tsr_deflate_with(crew);
+    TSR_TRY(tsr_deflate_read_by(&way, stream, size, used, plain, residue, error));
     struct tsr_bytes again = {.limit = *used};
-    enum tsr_status status = tsr_deflate_write(plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
+    enum tsr_status status =
+        tsr_deflate_write_by(&way, plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
     if (status == TSR_OK && (again.size != *used || memcmp(again.bytes, stream, *used) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream does not come back");
     tsr_bytes_free(&again);
@@ -214,7 +217,7 @@ static enum tsr_status put_members(struct packed_source *s, uint64_t limit, stru
         struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
         size_t used = 0;
         const enum tsr_status status =
-            unfold(s->file + at, s->size - at - TSR_GZIP_TAIL, &used, &plain, &residue, error);
+            unfold(&s->crew, s->file + at, s->size - at - TSR_GZIP_TAIL, &used, &plain, &residue, error);
         limit -= plain.size;
         if (status == TSR_OK) {
             TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error));
@@ -281,9 +284,9 @@ static enum tsr_status read_png(const struct packed_source *s, size_t start, siz
     const size_t size = end - start;
     struct tsr_bytes again = {.limit = size};
     if (s->packing->opened) return tsr_png_chunks_of(s->packing->opened, plain, residue, error);
-    TSR_TRY(tsr_png_read_chunks(chunks, size, plain, residue, error));
+    TSR_TRY(tsr_png_read_chunks(&s->crew, chunks, size, plain, residue, error));
     enum tsr_status status =
-        tsr_png_write_chunks(plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
+        tsr_png_write_chunks(&s->crew, plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
     if (status == TSR_OK && (again.size != size || memcmp(again.bytes, chunks, size) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not come back");
     tsr_bytes_free(&again);
@@ -556,6 +559,7 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packin
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &packed_ops;
     s->base.input = input;
+    s->crew = tsr_input_crew(input);
     s->packing = packing;
     s->kind = kind;
     s->size = (size_t)size;

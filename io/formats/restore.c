@@ -20,6 +20,7 @@ enum { CHUNK = 1 << 14 };
 struct tsr_restorer {
     struct tsr_header header;
     struct tsr_output *output;
+    struct tsr_crew crew;
     /* Rasters of single bits: the bits of the last byte that are not yet written, and their number. */
     uint8_t waiting;
     int waiting_bits;
@@ -162,6 +163,12 @@ enum tsr_status tsr_restorer_to_exporter(const struct tsr_header *header, struct
     return TSR_OK;
 }
 
+void tsr_restorer_set_crew(struct tsr_restorer *restorer, struct tsr_crew crew)
+{
+    restorer->crew = crew;
+    if (restorer->unpacker) tsr_unpacker_set_crew(restorer->unpacker, crew);
+}
+
 void tsr_restorer_free(struct tsr_restorer *restorer)
 {
     if (!restorer) return;
@@ -246,7 +253,7 @@ static enum tsr_status put_idat(struct tsr_restorer *r, const uint8_t *raster, s
     if (!r->header.exact) return tsr_png_put_raster(&r->header, raster, r->output, error);
     const uint64_t limit = tsr_output_limit_of(r->output);
     r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
-    TSR_TRY(tsr_png_write_idat(&r->header, raster, r->residues, r->residues_size, &r->stream, error));
+    TSR_TRY(tsr_png_write_idat(&r->header, &r->crew, raster, r->residues, r->residues_size, &r->stream, error));
     r->residues_at = r->residues_size;
     return put(r, r->stream.bytes, r->stream.size, error);
 }
@@ -333,7 +340,7 @@ static enum tsr_status put_gzip(struct tsr_restorer *r, struct tsr_error *error)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a gzip file has %zu plain bytes, and should have %zu", r->plain.size,
                         r->plain.limit);
     r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
-    TSR_TRY(tsr_gzip_write(r->plain.bytes, r->plain.size, r->residues, r->residues_size, &r->stream, error));
+    TSR_TRY(tsr_gzip_write(&r->crew, r->plain.bytes, r->plain.size, r->residues, r->residues_size, &r->stream, error));
     r->residues_at = r->residues_size;
     return tsr_output_write(r->output, r->stream.bytes, r->stream.size, error);
 }
@@ -350,8 +357,9 @@ static enum tsr_status put_deflated(struct tsr_restorer *r, struct tsr_error *er
     if (c.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
     const uint64_t limit = tsr_output_limit_of(r->output);
     r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
-    TSR_TRY(tsr_deflate_write(r->plain.bytes ? r->plain.bytes : (const uint8_t *)"", r->plain.size, c.bytes + c.at,
-                              c.size - c.at, &r->stream, error));
+    const struct tsr_deflate_way way = tsr_deflate_with(&r->crew);
+    TSR_TRY(tsr_deflate_write_by(&way, r->plain.bytes ? r->plain.bytes : (const uint8_t *)"", r->plain.size,
+                                 c.bytes + c.at, c.size - c.at, &r->stream, error));
     r->residues_at = r->residues_size;
     TSR_TRY(tsr_output_write(r->output, r->stream.bytes, r->stream.size, error));
     return tsr_output_write(r->output, tail, (size_t)size, error);

@@ -3,6 +3,7 @@
 #define TSR_IO_FORMATS_RESTORE_H
 
 #include "io/container/container.h"
+#include "io/input.h"
 
 struct tsr_restorer;
 
@@ -13,6 +14,9 @@ uint64_t tsr_gzipped_bytes(const struct tsr_header *header);
  * lacks a library that such files need), TSR_ERROR_CORRUPT (the header's parameters are not valid). */
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
                                     struct tsr_restorer **restorer, struct tsr_error *error);
+
+/* Threads that make long streams again in pieces. */
+void tsr_restorer_set_crew(struct tsr_restorer *restorer, struct tsr_crew crew);
 
 /* The same, but blobs and rasters go to an exporter (dicom/dicom_export.h), which makes another file of them. */
 struct tsr_exporter;

@@ -330,16 +330,18 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
 
 /* Inflates a stream, and what follows it becomes a residue, too. Proves that both make the same bytes again. FORMAT.md
  * 4.2. */
-static enum tsr_status take_stream(const uint8_t *stream, size_t size, struct tsr_bytes *plain,
-                                   struct tsr_bytes *residues, struct tsr_error *error)
+static enum tsr_status take_stream(const struct tsr_crew *crew, const uint8_t *stream, size_t size,
+                                   struct tsr_bytes *plain, struct tsr_bytes *residues, struct tsr_error *error)
 {
     struct tsr_bytes coded = {.limit = size + 64}, again = {.limit = size};
     size_t used = 0;
-    enum tsr_status status = tsr_deflate_read(stream, size, &used, plain, &coded, error);
+    const struct tsr_deflate_way way = tsr_deflate_with(crew);
+    enum tsr_status status = tsr_deflate_read_by(&way, stream, size, &used, plain, &coded, error);
     if (status == TSR_OK) status = tsr_bytes_put_varint(residues, size - used, error);
     if (status == TSR_OK) status = tsr_bytes_put(residues, stream + used, size - used, error);
     if (status == TSR_OK) status = tsr_bytes_put(residues, coded.bytes, coded.size, error);
-    if (status == TSR_OK) status = tsr_deflate_write(plain->bytes, plain->size, coded.bytes, coded.size, &again, error);
+    if (status == TSR_OK)
+        status = tsr_deflate_write_by(&way, plain->bytes, plain->size, coded.bytes, coded.size, &again, error);
     if (status == TSR_OK && (again.size != used || memcmp(again.bytes, stream, used) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream does not come back as the same stream");
     tsr_bytes_free(&coded);
@@ -354,9 +356,10 @@ static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const
     const size_t file_size = (size_t)tsr_input_size(input);
     const uint8_t *file;
     TSR_TRY(tsr_input_hold(input, file_size, &file, error));
+    const struct tsr_crew crew = tsr_input_crew(input);
     struct tsr_bytes plain = {.limit = (size_t)size->inflated};
     residues->limit = 2 * file_size + 4096;
-    enum tsr_status status = take_stream(file + start, file_size - start, &plain, residues, error);
+    enum tsr_status status = take_stream(&crew, file + start, file_size - start, &plain, residues, error);
     if (status == TSR_OK && plain.size != size->inflated)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream can be read in two ways");
     if (status == TSR_OK) {

@@ -71,13 +71,14 @@ static enum tsr_status read_head(struct tsr_input *input, struct tsr_nifti *nift
 }
 
 /* Inflates the file, and sees that it can be made again. */
-static enum tsr_status unfold(struct gzip_source *s, const uint8_t *file, size_t size, struct tsr_error *error)
+static enum tsr_status unfold(struct gzip_source *s, struct tsr_crew crew, const uint8_t *file, size_t size,
+                              struct tsr_error *error)
 {
     struct tsr_bytes again = {.limit = size};
     s->residue.limit = size + 64;
-    TSR_TRY(tsr_gzip_read(file, size, &s->plain, &s->residue, error));
+    TSR_TRY(tsr_gzip_read(&crew, file, size, &s->plain, &s->residue, error));
     enum tsr_status status =
-        tsr_gzip_write(s->plain.bytes, s->plain.size, s->residue.bytes, s->residue.size, &again, error);
+        tsr_gzip_write(&crew, s->plain.bytes, s->plain.size, s->residue.bytes, s->residue.size, &again, error);
     if (status != TSR_ERROR_LIMIT && (status != TSR_OK || again.size != size || memcmp(again.bytes, file, size) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its gzip stream does not come back");
     tsr_bytes_free(&again);
@@ -91,7 +92,7 @@ static enum tsr_status open_plain(struct gzip_source *s, struct tsr_input *input
     const uint8_t *file;
     struct tsr_header *const header = &s->base.header;
     TSR_TRY(tsr_input_hold(input, size, &file, error));
-    TSR_TRY(unfold(s, file, size, error));
+    TSR_TRY(unfold(s, tsr_input_crew(input), file, size, error));
     struct tsr_input *const plain = tsr_input_from_memory(s->plain.bytes, s->plain.size, tsr_input_name(input));
     if (!plain) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an input");
     tsr_nifti_describe(nifti, header);

@@ -154,16 +154,17 @@ static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_
 }
 
 /* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. */
-static enum tsr_status read_stream(const uint8_t *chunks, size_t size, struct tsr_bytes *stream,
-                                   struct tsr_bytes *plain, struct tsr_bytes *deflated, struct tsr_bytes *residue,
-                                   struct tsr_error *error)
+static enum tsr_status read_stream(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+                                   struct tsr_bytes *stream, struct tsr_bytes *plain, struct tsr_bytes *deflated,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
     TSR_TRY(join_chunks(chunks, size, stream, residue, error));
     const uint8_t *const z = stream->bytes;
     size_t used = 0;
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
-    TSR_TRY(tsr_deflate_read(z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
+    const struct tsr_deflate_way way = tsr_deflate_with(crew);
+    TSR_TRY(tsr_deflate_read_by(&way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
     if (stream->size - check < ZLIB_CHECK) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
     if (adler_of(plain->bytes, plain->size) != tsr_png_get_u32(z + check))
@@ -175,11 +176,12 @@ static enum tsr_status read_stream(const uint8_t *chunks, size_t size, struct ts
 }
 
 /* Reads chunks, and their rows if r is not NULL. */
-static enum tsr_status read_chunks(const struct rows *r, const uint8_t *chunks, size_t size, struct tsr_bytes *plain,
-                                   uint8_t *types, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *crew, const uint8_t *chunks,
+                                   size_t size, struct tsr_bytes *plain, uint8_t *types, uint8_t *raster,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct tsr_bytes stream = {.limit = size}, deflated = {.limit = size + 64};
-    enum tsr_status status = read_stream(chunks, size, &stream, plain, &deflated, residue, error);
+    enum tsr_status status = read_stream(crew, chunks, size, &stream, plain, &deflated, residue, error);
     if (status == TSR_OK && r && plain->size != r->plain_bytes)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
     if (status == TSR_OK && r) status = take_plain(r, plain->bytes, types, raster, error);
@@ -190,23 +192,23 @@ static enum tsr_status read_chunks(const struct rows *r, const uint8_t *chunks, 
     return status;
 }
 
-enum tsr_status tsr_png_read_idat(const struct tsr_header *header, const uint8_t *chunks, size_t size, uint8_t *raster,
-                                  struct tsr_bytes *residue, struct tsr_error *error)
+enum tsr_status tsr_png_read_idat(const struct tsr_header *header, const struct tsr_crew *crew, const uint8_t *chunks,
+                                  size_t size, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct rows r = rows_of(header);
     struct tsr_bytes plain = {.limit = r.plain_bytes};
     uint8_t *const types = malloc(r.all);
-    const enum tsr_status status = types ? read_chunks(&r, chunks, size, &plain, types, raster, residue, error)
+    const enum tsr_status status = types ? read_chunks(&r, crew, chunks, size, &plain, types, raster, residue, error)
                                          : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
     free(types);
     tsr_bytes_free(&plain);
     return status;
 }
 
-enum tsr_status tsr_png_read_chunks(const uint8_t *chunks, size_t size, struct tsr_bytes *plain,
-                                    struct tsr_bytes *residue, struct tsr_error *error)
+enum tsr_status tsr_png_read_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    return read_chunks(NULL, chunks, size, plain, NULL, NULL, residue, error);
+    return read_chunks(NULL, crew, chunks, size, plain, NULL, NULL, residue, error);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------ */
@@ -277,13 +279,15 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_bytes *strea
     return TSR_OK;
 }
 
-static enum tsr_status make_chunks(struct parts *p, const uint8_t *plain, size_t size, struct tsr_bytes *chunks,
-                                   struct tsr_error *error)
+static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew, const uint8_t *plain, size_t size,
+                                   struct tsr_bytes *chunks, struct tsr_error *error)
 {
     struct tsr_bytes stream = {.limit = chunks->limit};
+    const struct tsr_deflate_way way = tsr_deflate_with(crew);
     uint8_t check[ZLIB_CHECK];
     enum tsr_status status = tsr_bytes_put(&stream, p->head, ZLIB_HEAD, error);
-    if (status == TSR_OK) status = tsr_deflate_write(plain, size, p->deflated, p->deflated_size, &stream, error);
+    if (status == TSR_OK)
+        status = tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, &stream, error);
     tsr_png_put_u32(check, adler_of(plain, size));
     if (status == TSR_OK) status = tsr_bytes_put(&stream, check, sizeof check, error);
     if (status == TSR_OK) status = tsr_bytes_put(&stream, p->tail, p->tail_size, error);
@@ -292,8 +296,9 @@ static enum tsr_status make_chunks(struct parts *p, const uint8_t *plain, size_t
     return status;
 }
 
-enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,
-                                   size_t size, struct tsr_bytes *chunks, struct tsr_error *error)
+enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const struct tsr_crew *crew, const uint8_t *raster,
+                                   const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
+                                   struct tsr_error *error)
 {
     const struct rows r = rows_of(header);
     struct parts parts;
@@ -301,17 +306,18 @@ enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const uint8_
     uint8_t *const plain = malloc(r.plain_bytes + 1);
     enum tsr_status status = plain ? make_plain(&r, raster, parts.type, parts.types, plain, error)
                                    : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", r.plain_bytes);
-    if (status == TSR_OK) status = make_chunks(&parts, plain, r.plain_bytes, chunks, error);
+    if (status == TSR_OK) status = make_chunks(&parts, crew, plain, r.plain_bytes, chunks, error);
     free(plain);
     return status;
 }
 
-enum tsr_status tsr_png_write_chunks(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
-                                     struct tsr_bytes *chunks, struct tsr_error *error)
+enum tsr_status tsr_png_write_chunks(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
+                                     const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
+                                     struct tsr_error *error)
 {
     struct parts parts;
     TSR_TRY(read_parts(NULL, residue, size, &parts, error));
-    return make_chunks(&parts, plain, plain_size, chunks, error);
+    return make_chunks(&parts, crew, plain, plain_size, chunks, error);
 }
 
 enum tsr_status tsr_png_rows_to_chunks(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,

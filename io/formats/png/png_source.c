@@ -130,7 +130,8 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
 }
 
 /* Makes the raster and the residue, and sees that they give the same chunks. The chunks of a lossy copy are others. */
-static enum tsr_status read_pixels(struct png_source *s, bool may_lose, struct tsr_error *error)
+static enum tsr_status read_pixels(struct png_source *s, const struct tsr_crew *crew, bool may_lose,
+                                   struct tsr_error *error)
 {
     const struct tsr_header *header = &s->base.header;
     const uint8_t *const chunks = s->file + s->first_idat;
@@ -139,9 +140,10 @@ static enum tsr_status read_pixels(struct png_source *s, bool may_lose, struct t
     s->residue.limit = size + 64 + 2 * (size_t)header->image.rows; /* each row, of each pass, may have its filter */
     s->raster = malloc(raster_bytes(&header->image));
     if (!s->raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", raster_bytes(&header->image));
-    TSR_TRY(tsr_png_read_idat(header, chunks, size, s->raster, &s->residue, error));
+    TSR_TRY(tsr_png_read_idat(header, crew, chunks, size, s->raster, &s->residue, error));
     if (may_lose && !header->image.exact_only) return TSR_OK;
-    enum tsr_status status = tsr_png_write_idat(header, s->raster, s->residue.bytes, s->residue.size, &again, error);
+    enum tsr_status status =
+        tsr_png_write_idat(header, crew, s->raster, s->residue.bytes, s->residue.size, &again, error);
     if (status != TSR_ERROR_LIMIT && (status != TSR_OK || again.size != size || memcmp(again.bytes, chunks, size) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not come back");
     tsr_bytes_free(&again);
@@ -192,7 +194,8 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     s->base.header = header;
     enum tsr_status status = tsr_input_hold(input, (size_t)size, &s->file, error);
     if (status == TSR_OK) status = find_chunks(s, (size_t)size, error);
-    if (status == TSR_OK) status = read_pixels(s, options->may_lose, error);
+    const struct tsr_crew crew = tsr_input_crew(input);
+    if (status == TSR_OK) status = read_pixels(s, &crew, options->may_lose, error);
     if (status != TSR_OK) {
         close_png(&s->base);
         return status;

@@ -3,6 +3,7 @@
 #ifndef TSR_IO_FORMATS_STREAMS_GZIP_H
 #define TSR_IO_FORMATS_STREAMS_GZIP_H
 
+#include "io/input.h"
 #include "stream.h"
 
 enum { TSR_GZIP_HEAD = 10, TSR_GZIP_TAIL = 8 }; /* least bytes of a member before and after its stream */
@@ -23,13 +24,13 @@ size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t r
 /* Reads a whole file: its plain bytes, which start empty, and a residue. Errors: TSR_ERROR_CORRUPT (over the limit of
  * plain, or it has a member that cannot be made again; the text says why, as half a sentence about the file),
  * TSR_ERROR_LIMIT (memory). */
-enum tsr_status tsr_gzip_read(const uint8_t *file, size_t size, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                              struct tsr_error *error);
+enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, size_t size, struct tsr_bytes *plain,
+                              struct tsr_bytes *residue, struct tsr_error *error);
 
 /* Makes the file again, and appends it. Any plain bytes and any residue are taken: what is not valid is
  * TSR_ERROR_CORRUPT. */
-enum tsr_status tsr_gzip_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
-                               struct tsr_bytes *file, struct tsr_error *error);
+enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
+                               const uint8_t *residue, size_t size, struct tsr_bytes *file, struct tsr_error *error);
 
 /* The memory that writing a file of this many bytes takes, its plain bytes and the file included; reading takes no
  * more. */

@@ -93,8 +93,9 @@ struct deflating {
     uint64_t history, last_segment;
     uint32_t last_stored;
     bool is_marker;
-    struct ref_match last; /* the block's last token that counts */
-    uint64_t room;         /* of the block's tokens */
+    struct ref_match last;        /* the block's last token that counts */
+    uint64_t room;                /* of the block's tokens */
+    uint64_t first_bit, bits, to; /* of a piece; bits 0: there are none */
 };
 
 static void begin_chances(struct chances *chances)
@@ -171,7 +172,7 @@ static bool read_tokens(struct deflating *d, struct ref_block *block, bool count
     uint64_t count = counted ? number(&d->c, d->chances.count) : m->f.symbols > 0 ? m->f.symbols : UINT64_MAX;
     bool corrected = false;
     while (block->token_count < count && (counted || m->at < m->end)) {
-        if (d->c.bad || m->at >= m->end || block->token_count == 1 << 22) return false;
+        if (d->c.bad || m->at >= m->end || block->token_count == (d->bits > 0 ? 1 << 18 : 1 << 22)) return false;
         if (block->token_count % 16384 == 0) corrected = bit(&d->c, &d->chances.piece);
         struct ref_match token;
         if (corrected) {
@@ -340,29 +341,86 @@ static bool before_block(struct deflating *d)
 static bool all_blocks(struct deflating *d)
 {
     struct ref_block block = {.final = false};
-    while (!block.final) {
+    while (!block.final && (d->bits == 0 || d->out->bits - d->first_bit < d->bits)) {
         void *mark = ref_mark();
         const uint8_t *bytes = d->out->bytes;
         if (!before_block(d) || !next_block(d, &block)) return false;
         if (d->out->bytes == bytes) ref_release(mark);
     }
+    if (d->bits == 0) return true;
+    return d->out->bits - d->first_bit == d->bits && d->m.at == d->to && block.final == (d->to == d->m.size);
+}
+
+static void begin_coding(struct deflating *d, const uint8_t *corrections, size_t size)
+{
+    d->c = (struct coder){.b = {.data = corrections, .size = size}, .range = UINT32_MAX};
+    for (int i = 0; i < 4; i++) next_byte(&d->c);
+    begin_chances(&d->chances);
+    d->history = d->last_segment = d->last_stored = 0;
+    d->is_marker = false;
+}
+
+static bool pad(struct ref_deflate_out *out, unsigned padding)
+{
+    unsigned left = (unsigned)(8 - out->bits % 8) % 8;
+    if (padding >> left != 0) return ref_fail("the padding of a deflate stream is corrupt");
+    ref_deflate_bits(out, padding, left);
     return true;
+}
+
+/* ---- 4.9.6 Pieces ---- */
+
+struct piece {
+    uint64_t bits, bytes, size;
+};
+
+static bool read_table(struct ref_bytes *b, struct piece *pieces, uint64_t count, uint64_t plain)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        bool is_last = i + 1 == count;
+        pieces[i].bits = ref_varint(b);
+        pieces[i].bytes = is_last ? plain : ref_varint(b);
+        pieces[i].size = is_last ? 0 : ref_varint(b);
+        if (b->bad || pieces[i].bits == 0 || pieces[i].bytes > plain || pieces[i].bytes < (is_last ? 1 : 65536))
+            return false;
+        plain -= pieces[i].bytes;
+    }
+    return true;
+}
+
+static bool all_pieces(struct deflating *d, struct ref_bytes *b, const uint8_t *plain, size_t size)
+{
+    ref_number(b, 1);
+    uint64_t count = ref_varint(b), at = 0;
+    if (b->bad || count < 2 || count > size / 65536 + 1) return false;
+    struct piece *pieces = ref_alloc((size_t)count, sizeof *pieces);
+    if (!read_table(b, pieces, count, size) || !ref_read_deflate_fields(b, &d->m.f)) return false;
+    ref_start_model(&d->m, plain, size);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t coded = i + 1 == count ? ref_left(b) : pieces[i].size;
+        if (coded > ref_left(b)) return false;
+        begin_coding(d, b->data + b->at, (size_t)coded);
+        b->at += (size_t)coded;
+        ref_begin_piece(&d->m, at, pieces[i].bytes);
+        d->first_bit = d->out->bits;
+        d->bits = pieces[i].bits;
+        d->to = at += pieces[i].bytes;
+        if (!all_blocks(d)) return false;
+    }
+    return pad(d->out, d->m.f.padding);
 }
 
 bool ref_deflate(const uint8_t *plain, size_t size, const uint8_t *residue, size_t residue_size,
                  struct ref_deflate_out *out)
 {
     struct deflating *d = ref_alloc(1, sizeof *d);
+    struct ref_bytes b = {.data = residue, .size = residue_size};
     d->out = out;
-    d->c.b = (struct ref_bytes){.data = residue, .size = residue_size};
-    if (!ref_read_deflate_fields(&d->c.b, &d->m.f)) return false;
-    d->c.range = UINT32_MAX;
-    for (int i = 0; i < 4; i++) next_byte(&d->c);
-    begin_chances(&d->chances);
+    if (residue_size > 0 && residue[0] == 14)
+        return all_pieces(d, &b, plain, size) || ref_fail("the pieces of a deflate stream are corrupt");
+    if (!ref_read_deflate_fields(&b, &d->m.f)) return false;
+    begin_coding(d, residue + b.at, residue_size - b.at);
     ref_start_model(&d->m, plain, size);
     if (!all_blocks(d)) return ref_fail("the residue of a deflate stream is corrupt");
-    unsigned left = (unsigned)(8 - out->bits % 8) % 8;
-    if (d->m.f.padding >> left != 0) return ref_fail("the padding of a deflate stream is corrupt");
-    ref_deflate_bits(out, d->m.f.padding, left);
-    return true;
+    return pad(out, d->m.f.padding);
 }

@@ -34,7 +34,8 @@ void ref_begin_segment(struct ref_deflate_model *m, uint64_t end);
 struct ref_match ref_predict(struct ref_deflate_model *m);
 void ref_advance(struct ref_deflate_model *m, struct ref_match token);
 void ref_jump(struct ref_deflate_model *m, uint64_t at);
-uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length); /* a distance; 0: there is none */
+void ref_begin_piece(struct ref_deflate_model *m, uint64_t b, uint64_t bytes); /* 4.9.6; the model has been started */
+uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length);    /* a distance; 0: there is none */
 
 /* ---- 4.9.4: heads and the bits of blocks (ref_deflate_heads.c) ---- */
 

@@ -80,6 +80,7 @@ void ref_start_model(struct ref_deflate_model *m, const uint8_t *plain, size_t s
 void ref_begin_segment(struct ref_deflate_model *m, uint64_t end)
 {
     m->end = end;
+    if (m->carried.length > end - m->at) m->carried = (struct ref_match){0, 0};
     if (m->at == 0 || !(m->f.flags & 4)) return;
     forget(m);
     m->inserted = m->at;
@@ -236,6 +237,26 @@ void ref_jump(struct ref_deflate_model *m, uint64_t at)
 {
     m->at = at;
     m->carried = (struct ref_match){0, 0};
+}
+
+void ref_begin_piece(struct ref_deflate_model *m, uint64_t b, uint64_t bytes)
+{
+    uint64_t lead = m->f.finder == REF_GREEDY ? 65536 : m->f.finder == REF_LAZY ? 512 : 0;
+    forget(m);
+    m->base = 0;
+    m->carried = (struct ref_match){0, 0};
+    m->work = 512 * (bytes + (1 << 17));
+    m->at = b > lead ? b - lead : 0;
+    m->inserted = m->at > 32768 ? m->at - 32768 : 0;
+    m->end = m->size;
+    while (m->at < b) {
+        struct ref_match token = ref_predict(m);
+        if (m->at + (token.length > 0 ? token.length : 1) > b)
+            ref_jump(m, b);
+        else
+            ref_advance(m, token);
+    }
+    m->end = b;
 }
 
 uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length)

@@ -357,7 +357,7 @@ static bool write_chunks(const struct tsr_header *header, const uint8_t *raster,
     /* A copy of this size shows reads past the end. */
     uint8_t *copy = must(malloc(residue.size + !residue.size));
     if (residue.size > 0) memcpy(copy, residue.data, residue.size);
-    const enum tsr_status status = tsr_png_write_idat(header, raster, copy, residue.size, &chunks, NULL);
+    const enum tsr_status status = tsr_png_write_idat(header, NULL, raster, copy, residue.size, &chunks, NULL);
     free(copy);
     expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", status);
     for (size_t at = 0; status == TSR_OK && at < chunks.size;) {
@@ -385,8 +385,9 @@ static void check_idat(struct bytes file, size_t first, size_t size, const char 
     expect(source->header.restore == TSR_RESTORE_PNG, "%s %zu: %s", what, number, source->header.reason);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size};
-    assert_int_equal(tsr_png_read_idat(&source->header, file.data + first, size, raster, &residue, NULL), TSR_OK);
-    assert_int_equal(tsr_png_write_idat(&source->header, raster, residue.bytes, residue.size, &again, NULL), TSR_OK);
+    assert_int_equal(tsr_png_read_idat(&source->header, NULL, file.data + first, size, raster, &residue, NULL), TSR_OK);
+    assert_int_equal(tsr_png_write_idat(&source->header, NULL, raster, residue.bytes, residue.size, &again, NULL),
+                     TSR_OK);
     /* If all rows have filter 0 and nothing follows the stream, the residue says so in byte 6: no other type is taken.
      */
     for (uint32_t type = 5; type < 255 && residue.bytes[2] == 0 && residue.bytes[5] == 0 && residue.bytes[6] == 0;
@@ -547,7 +548,7 @@ TEST(damaged_residues)
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2};
-    assert_int_equal(tsr_png_read_idat(&source->header, file.data + first, size, raster, &residue, NULL), TSR_OK);
+    assert_int_equal(tsr_png_read_idat(&source->header, NULL, file.data + first, size, raster, &residue, NULL), TSR_OK);
     damage_residue(&source->header, raster, (struct bytes){residue.bytes, residue.size}, size);
     /* What is refused: no chunks, an unknown way to list sizes, a tail that is too long, unknown filters, too large a
      * chunk. */

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/container/section.h"
-
 enum { STRAY = 16 }; /* bytes of a residue by which parameters that seemed right are seen to be wrong later */
 
 static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_tokens *tokens, size_t bytes,
@@ -54,20 +52,33 @@ static void put_mark(struct deflate_marks *marks, const struct deflate_source *s
     marks->mark[marks->count++] = (struct deflate_mark){*source, at, marks->tokens};
 }
 
-/* Inflates all blocks, and notes where they begin, and where empty ones stand before the end. */
+/* What is noted of a stream's blocks. */
+struct outline {
+    struct deflate_marks marks;
+    struct deflate_tokens empty; /* where empty blocks stand before the end */
+    struct deflate_pieces pieces;
+    size_t piece; /* plain bytes of a piece, at least */
+};
+
+/* Inflates all blocks, and notes where they begin, and where pieces may. */
 static enum tsr_status inflate_all(struct deflate_source *source, struct deflate_block *block, struct tsr_bytes *plain,
-                                   struct deflate_marks *marks, struct deflate_tokens *empty, struct tsr_error *error)
+                                   struct outline *outline, struct tsr_error *error)
 {
     const size_t limit = plain->limit < DEFLATE_PLAIN_LIMIT ? plain->limit : DEFLATE_PLAIN_LIMIT;
+    struct deflate_marks *const marks = &outline->marks;
+    struct deflate_tokens *const empty = &outline->empty;
     do {
         size_t bytes = 0;
         const uint32_t start = (uint32_t)plain->size;
         put_mark(marks, source, start);
+        TSR_TRY(tsr_deflate_cut(&outline->pieces, outline->piece, source, start, empty->count, error));
         TSR_TRY(inflate_block(source, block, limit, &bytes, plain, error));
         marks->tokens += block->tokens.count;
+        outline->pieces.none |= block->tokens.count > DEFLATE_PIECE_TOKENS;
         if (bytes == 0) TSR_TRY(tsr_deflate_push(empty, start, error));
     } while (!block->final);
     while (empty->count > 0 && empty->tokens[empty->count - 1] == plain->size) empty->count--;
+    tsr_deflate_end_cuts(&outline->pieces, outline->piece, source, plain->size);
     return TSR_OK;
 }
 
@@ -88,8 +99,8 @@ enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t cou
     return status;
 }
 
-static enum tsr_status put_parameters(struct tsr_bytes *residue, const struct deflate_parameters *p, uint32_t padding,
-                                      struct tsr_error *error)
+enum tsr_status tsr_deflate_put_parameters(struct tsr_bytes *residue, const struct deflate_parameters *p,
+                                           uint32_t padding, struct tsr_error *error)
 {
     const uint8_t head[2] = {(uint8_t)(p->level | p->strategy << 4 | (p->flags & DEFLATE_FORGETS ? 128 : 0)),
                              (uint8_t)((p->memory & 15) | (p->window - 8) << 4 | (padding ? 128 : 0))};
@@ -103,7 +114,7 @@ static enum tsr_status put_parameters(struct tsr_bytes *residue, const struct de
     return TSR_OK;
 }
 
-static bool get_parameters(struct tsr_cursor *in, struct deflate_parameters *p, uint32_t *padding)
+bool tsr_deflate_get_parameters(struct tsr_cursor *in, struct deflate_parameters *p, uint32_t *padding)
 {
     uint32_t fields[10] = {0};
     memset(p, 0, sizeof *p);
@@ -136,17 +147,25 @@ static bool get_parameters(struct tsr_cursor *in, struct deflate_parameters *p, 
     return !in->bad && tsr_deflate_derive(p);
 }
 
-/* Appends the residue of the whole stream, or of its beginning up to where it is seen to stray. */
-static enum tsr_status code_all(struct deflate_coder *c, struct deflate_source source, const struct tsr_bytes *plain,
-                                const struct deflate_parameters *parameters, uint32_t padding,
-                                struct tsr_bytes *residue, struct tsr_error *error)
+/* What is coded, and how. */
+struct reading {
+    struct deflate_coder *coder;
+    struct outline *outline;
+    const struct tsr_crew *crew;
+    const struct tsr_bytes *plain;
+    uint32_t padding;
+};
+
+static enum tsr_status code_alone(const struct reading *r, const struct deflate_parameters *parameters,
+                                  struct tsr_bytes *residue, struct tsr_error *error)
 {
-    TSR_TRY(put_parameters(residue, parameters, padding, error));
+    struct deflate_coder *const c = r->coder;
+    struct deflate_source source = r->outline->marks.mark[0].source;
+    TSR_TRY(tsr_deflate_put_parameters(residue, parameters, r->padding, error));
     c->source = &source;
     c->stop = SIZE_MAX;
-    c->strayed = 0;
     if (c->seems_exact) c->most_residue = residue->size + STRAY;
-    tsr_deflate_begin(&c->model, parameters, plain->bytes, plain->size);
+    tsr_deflate_begin(&c->model, parameters, r->plain->bytes, r->plain->size);
     tsr_deflate_range_write(&c->range, residue);
     const enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_deflate_range_end(&c->range);
@@ -156,28 +175,39 @@ static enum tsr_status code_all(struct deflate_coder *c, struct deflate_source s
                            : TSR_OK;
 }
 
+/* Appends the residue of the whole stream, or of its beginning up to where it is seen to stray. */
+static enum tsr_status code_all(const struct reading *r, const struct deflate_parameters *parameters,
+                                struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const bool is_alone =
+        r->outline->pieces.count == 1 || parameters->finder == DEFLATE_COPY || (parameters->flags & DEFLATE_FORGETS);
+    r->coder->strayed = 0;
+    return is_alone ? code_alone(r, parameters, residue, error)
+                    : tsr_deflate_read_pieces(r->coder, &r->outline->pieces, r->crew, r->plain, parameters, r->padding,
+                                              residue, error);
+}
+
 /* Codes with the parameters chosen. Those that seemed right may be wrong later: then they are chosen once more there,
  * and the better ones of the two remain. */
-static enum tsr_status choose_and_code(struct deflate_coder *c, const struct deflate_marks *marks,
-                                       const struct tsr_bytes *plain, uint32_t padding, struct tsr_bytes *residue,
-                                       struct tsr_error *error)
+static enum tsr_status choose_and_code(const struct reading *r, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct deflate_source begin = marks->mark[0].source;
+    struct deflate_coder *const c = r->coder;
+    const struct deflate_marks *const marks = &r->outline->marks;
     struct deflate_parameters first, second;
     struct tsr_bytes again = {.limit = residue->limit};
     const size_t before = residue->size;
     c->most_residue = SIZE_MAX;
-    TSR_TRY(tsr_deflate_choose(c, marks, plain, 0, &first, error));
-    TSR_TRY(code_all(c, begin, plain, &first, padding, residue, error));
+    TSR_TRY(tsr_deflate_choose(c, marks, r->plain, 0, &first, error));
+    TSR_TRY(code_all(r, &first, residue, error));
     c->most_residue = SIZE_MAX;
     if (c->strayed == 0) return TSR_OK;
-    TSR_TRY(tsr_deflate_choose(c, marks, plain, c->strayed, &second, error));
+    TSR_TRY(tsr_deflate_choose(c, marks, r->plain, c->strayed, &second, error));
     c->seems_exact = false;
     residue->size = before;
-    TSR_TRY(code_all(c, begin, plain, &first, padding, residue, error));
+    TSR_TRY(code_all(r, &first, residue, error));
     const size_t size = residue->size - before;
     again.limit = size;
-    if (code_all(c, begin, plain, &second, padding, &again, NULL) == TSR_OK && again.size < size) {
+    if (code_all(r, &second, &again, NULL) == TSR_OK && again.size < size) {
         residue->size = before;
         tsr_bytes_put(residue, again.bytes, again.size, NULL);
     }
@@ -185,35 +215,46 @@ static enum tsr_status choose_and_code(struct deflate_coder *c, const struct def
     return TSR_OK;
 }
 
-static enum tsr_status read_stream(struct deflate_coder *c, struct deflate_source *source, struct tsr_bytes *plain,
-                                   struct deflate_tokens *empty, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status read_stream(struct reading *r, struct deflate_source *source, struct tsr_bytes *plain,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
-    struct deflate_marks *const marks = calloc(1, sizeof *marks);
-    if (!marks) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
-    enum tsr_status status = inflate_all(source, &c->block, plain, marks, empty, error);
-    const uint32_t padding = (uint32_t)source->bits & ((1u << (source->count & 7)) - 1);
-    c->segments = empty->tokens;
-    c->segment_count = empty->count;
-    if (status == TSR_OK) status = choose_and_code(c, marks, plain, padding, residue, error);
-    free(marks);
+    struct deflate_coder *const c = r->coder;
+    TSR_TRY(inflate_all(source, &c->block, plain, r->outline, error));
+    r->padding = (uint32_t)source->bits & ((1u << (source->count & 7)) - 1);
+    c->segments = r->outline->empty.tokens;
+    c->segment_count = r->outline->empty.count;
+    return choose_and_code(r, residue, error);
+}
+
+enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uint8_t *stream, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct deflate_source source = {.stream = stream, .size = size};
+    struct deflate_coder *coder = calloc(1, sizeof *coder);
+    struct outline *outline = calloc(1, sizeof *outline);
+    struct reading r = {coder, outline, &way->crew, plain, 0};
+    enum tsr_status status = TSR_ERROR_LIMIT;
+    if (coder && outline) {
+        coder->error = error;
+        coder->run = DEFLATE_RUN;
+        outline->piece = way->piece;
+        status = read_stream(&r, &source, plain, residue, error);
+        *used = source.at - source.count / 8;
+        free(outline->empty.tokens);
+        free(coder->block.tokens.tokens);
+        tsr_deflate_free_pieces(&outline->pieces);
+    } else {
+        tsr_fail(error, status, "no memory for a deflate stream");
+    }
+    free(outline);
+    free(coder);
     return status;
 }
 
 enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
                                  struct tsr_bytes *residue, struct tsr_error *error)
 {
-    struct deflate_source source = {.stream = stream, .size = size};
-    struct deflate_tokens empty = {0};
-    struct deflate_coder *coder = calloc(1, sizeof *coder);
-    if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
-    coder->error = error;
-    coder->piece = DEFLATE_PIECE;
-    const enum tsr_status status = read_stream(coder, &source, plain, &empty, residue, error);
-    *used = source.at - source.count / 8;
-    free(empty.tokens);
-    free(coder->block.tokens.tokens);
-    free(coder);
-    return status;
+    return tsr_deflate_read_by(&TSR_DEFLATE_ALONE, stream, size, used, plain, residue, error);
 }
 
 static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *in, const uint8_t *plain, size_t size,
@@ -222,7 +263,7 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     struct deflate_parameters parameters;
     struct deflate_sink sink = {.stream = stream};
     uint32_t padding = 0;
-    if (size > DEFLATE_PLAIN_LIMIT || !get_parameters(in, &parameters, &padding))
+    if (size > DEFLATE_PLAIN_LIMIT || !tsr_deflate_get_parameters(in, &parameters, &padding))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is damaged");
     c->sink = &sink;
     c->stop = SIZE_MAX;
@@ -234,16 +275,25 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     return sink.count > 0 ? tsr_bytes_put(stream, &last, 1, error) : TSR_OK;
 }
 
-enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
-                                  struct tsr_bytes *stream, struct tsr_error *error)
+enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,
+                                     const uint8_t *residue, size_t size, struct tsr_bytes *stream,
+                                     struct tsr_error *error)
 {
     struct tsr_cursor in = {residue, size, 0, false};
+    if (size > 0 && residue[0] == DEFLATE_IN_PIECES)
+        return tsr_deflate_write_pieces(&in, &way->crew, plain, plain_size, stream, error);
     struct deflate_coder *coder = calloc(1, sizeof *coder);
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
     coder->error = error;
-    coder->piece = DEFLATE_PIECE;
+    coder->run = DEFLATE_RUN;
     const enum tsr_status status = write_stream(coder, &in, plain, plain_size, stream, error);
     free(coder->block.tokens.tokens);
     free(coder);
     return status;
+}
+
+enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
+                                  struct tsr_bytes *stream, struct tsr_error *error)
+{
+    return tsr_deflate_write_by(&TSR_DEFLATE_ALONE, plain, plain_size, residue, size, stream, error);
 }

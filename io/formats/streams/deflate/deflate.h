@@ -4,6 +4,7 @@
 #define TSR_IO_FORMATS_STREAMS_DEFLATE_H
 
 #include "io/formats/streams/stream.h"
+#include "io/input.h"
 
 /* The most tokens of a block: streams with longer ones are refused. Most encoders end a block after 2^15 tokens; some
  * make one block of all. */
@@ -15,11 +16,31 @@ static inline uint64_t tsr_deflate_memory(uint64_t plain)
     return ((uint64_t)3 << 20) + 8 * (plain < TSR_DEFLATE_TOKENS ? plain : TSR_DEFLATE_TOKENS);
 }
 
+/* How a stream is coded: by whom, if it is long; run NULL: by one thread. No crew changes the residue. piece: the plain
+ * bytes of a piece of a long stream, at least; 2^16 or more. */
+struct tsr_deflate_way {
+    struct tsr_crew crew;
+    size_t piece;
+};
+#define TSR_DEFLATE_USUAL_PIECE ((size_t)1 << 20)
+#define TSR_DEFLATE_ALONE ((const struct tsr_deflate_way){.piece = TSR_DEFLATE_USUAL_PIECE})
+
+/* As a crew does it; crew NULL: nobody helps. */
+static inline struct tsr_deflate_way tsr_deflate_with(const struct tsr_crew *crew)
+{
+    struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
+    if (crew) way.crew = *crew;
+    return way;
+}
+
 /* Inflates; appends the plain bytes, and the residue. *used: bytes of the stream up to its end (the rest is the
  * caller's). The plain bytes start empty. Errors: TSR_ERROR_CORRUPT (not a whole deflate stream, or over a limit of
  * plain or residue), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
                                  struct tsr_bytes *residue, struct tsr_error *error);
+
+enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uint8_t *stream, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
 
 /* Inflates the first bytes of a stream, which may end early after them: at least count, unless it ends. Errors:
  * TSR_ERROR_CORRUPT (it is no deflate stream), TSR_ERROR_LIMIT (memory). */
@@ -29,5 +50,8 @@ enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t cou
  * TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
                                   struct tsr_bytes *stream, struct tsr_error *error);
+enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,
+                                     const uint8_t *residue, size_t size, struct tsr_bytes *stream,
+                                     struct tsr_error *error);
 
 #endif

@@ -9,7 +9,7 @@ enum {
     LONGER_TOKENS = 32768, /* where the first choice strayed */
     TRIAL_BYTES = 1 << 20,
     WARM_BYTES = 1 << 16, /* before a trial in the middle of a stream: what the window may hold */
-    TRIAL_PIECE = 128,
+    TRIAL_RUN = 128,
     FEW_TOKENS = 1024, /* a block of fewer, or of longer ones than these bytes, tells little */
     FLAT_TOKEN = 16,
     EXACT = 10, /* bytes of a residue of which nothing deviates */
@@ -45,7 +45,7 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
     t->scratch.limit = most;
     c->source = &source;
     c->stop = t->stop;
-    c->piece = TRIAL_PIECE;
+    c->run = TRIAL_RUN;
     tsr_deflate_begin(&c->model, parameters, t->plain->bytes, t->plain->size);
     const uint64_t work = (uint64_t)DEFLATE_WORK * (t->stop - t->begin->at + 4096);
     if (c->model.work > work) c->model.work = work;
@@ -54,7 +54,7 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
     c->block.most = t->tokens + 1;
     if (status == TSR_OK) status = tsr_deflate_code(c);
     c->block.most = 0;
-    c->piece = DEFLATE_PIECE;
+    c->run = DEFLATE_RUN;
     t->no_memory |= status == TSR_ERROR_LIMIT || c->range.no_memory;
     return status != TSR_OK || c->range.failed ? SIZE_MAX : t->scratch.size;
 }

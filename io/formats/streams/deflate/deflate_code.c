@@ -13,6 +13,19 @@ static bool reads_stream(const struct deflate_coder *c)
     return c->source != NULL;
 }
 
+/* Where the plain bytes end that are coded. */
+static uint32_t end_of(const struct deflate_coder *c)
+{
+    return c->end > 0 ? c->to : c->model.size;
+}
+
+/* Bits of the stream so far. */
+static uint64_t bits_of(const struct deflate_coder *c)
+{
+    return reads_stream(c) ? 8 * (uint64_t)c->source->at - c->source->count
+                           : 8 * (uint64_t)c->sink->stream->size + c->sink->count;
+}
+
 /* What the model makes of lengths, for chances: 0 literal, 1 .. 11 matches. */
 static uint32_t length_class(uint32_t length)
 {
@@ -72,7 +85,7 @@ static bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *to
 }
 
 /* Writing the residue: count tokens of the block from first on. */
-static enum tsr_status put_piece(struct deflate_coder *c, const uint32_t *tokens, size_t count)
+static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, size_t count)
 {
     bool exact = true;
     for (size_t i = 0; i < count; i++) {
@@ -86,7 +99,7 @@ static enum tsr_status put_piece(struct deflate_coder *c, const uint32_t *tokens
         }
         tsr_deflate_advance(&c->model, token);
     }
-    if (tsr_deflate_bit(&c->range, &c->chances.piece, !exact) == 0) return TSR_OK;
+    if (tsr_deflate_bit(&c->range, &c->chances.run, !exact) == 0) return TSR_OK;
     for (size_t i = 0; i < count; i++) {
         uint32_t token = tokens[i] < 256 ? 0 : tokens[i];
         if (!code_token(c, c->predicted[i], &token, c->hops[i])) return damaged(c);
@@ -107,8 +120,9 @@ static enum tsr_status get_tokens(struct deflate_coder *c, bool as_model, size_t
     uint32_t deviates = 0;
     tokens->count = 0;
     while (as_model ? m->at < m->end && !is_full(c, tokens->count) : tokens->count < count) {
-        if (m->at >= m->end) return damaged(c);
-        if (tokens->count % c->piece == 0) deviates = tsr_deflate_bit(&c->range, &c->chances.piece, 0);
+        if (m->at >= m->end || m->at >= end_of(c)) return damaged(c);
+        if (c->end > 0 && tokens->count == DEFLATE_PIECE_TOKENS) return damaged(c);
+        if (tokens->count % c->run == 0) deviates = tsr_deflate_bit(&c->range, &c->chances.run, 0);
         const uint32_t predicted = tsr_deflate_predict(m);
         uint32_t token = predicted;
         if (deviates && !code_token(c, predicted, &token, 0)) return damaged(c);
@@ -296,7 +310,7 @@ static enum tsr_status put_stored(struct deflate_coder *c, uint32_t bytes, bool 
     TSR_TRY(pass_stored(c, begin + bytes, &as_model));
     tsr_deflate_bit(&c->range, &c->chances.end, !as_model);
     if (as_model) {
-        for (size_t i = 0; i < c->block.tokens.count; i += c->piece) tsr_deflate_bit(&c->range, &c->chances.piece, 0);
+        for (size_t i = 0; i < c->block.tokens.count; i += c->run) tsr_deflate_bit(&c->range, &c->chances.run, 0);
     } else {
         tsr_deflate_bit(&c->range, &c->chances.stored, 1);
         code_stored_size(c, bytes);
@@ -323,8 +337,8 @@ static enum tsr_status put_block(struct deflate_coder *c, bool marker)
         tsr_deflate_bit(&c->range, &c->chances.stored, 0);
         tsr_deflate_number(&c->range, c->chances.count, (uint32_t)count);
     }
-    for (size_t i = 0; i < count; i += c->piece) {
-        TSR_TRY(put_piece(c, b->tokens.tokens + i, count - i < c->piece ? count - i : c->piece));
+    for (size_t i = 0; i < count; i += c->run) {
+        TSR_TRY(put_run(c, b->tokens.tokens + i, count - i < c->run ? count - i : c->run));
         if (c->range.failed || m->at >= c->stop) return TSR_OK;
     }
     return code_rest(c, false, begin, marker);
@@ -401,7 +415,7 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
     struct deflate_model *m = &c->model;
     uint32_t markers = 0;
     tsr_deflate_chances(&c->chances);
-    c->segment_at = 0;
+    c->segment_at = c->segment_first;
     c->segment_last = c->stored_last = c->history = 0;
     do {
         bool marker = false;
@@ -414,6 +428,8 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
             c->strayed = begin + 1;
             return TSR_OK;
         }
-    } while (m->at < c->stop && !c->block.final);
-    return m->at < m->size && m->at < c->stop ? damaged(c) : TSR_OK;
+    } while (m->at < c->stop && !c->block.final && (c->end == 0 || bits_of(c) < c->end));
+    if (c->end > 0 && (bits_of(c) != c->end || m->at != c->to || c->block.final != (c->to == m->size)))
+        return damaged(c);
+    return m->at < end_of(c) && m->at < c->stop ? damaged(c) : TSR_OK;
 }

@@ -3,7 +3,15 @@
 
 #include <string.h>
 
-enum { MARGIN = 262, HOP_STEPS = 4096 };
+enum {
+    MARGIN = 262,
+    HOP_STEPS = 4096,
+    /* Of a piece: bytes before it through which the model goes, and what searches may cost. */
+    LAZY_LEAD = 1 << 9,
+    GREEDY_LEAD = 1 << 16,
+    PIECE_WORK = 512,
+    WORK_MORE = 1 << 17
+};
 
 static const struct {
     uint8_t finder;
@@ -64,6 +72,7 @@ void tsr_deflate_segment(struct deflate_model *m, uint32_t end)
         m->inserted = m->at;
     }
     m->end = end;
+    if (deflate_length(m->carried) > end - m->at) m->carried = 0;
 }
 
 static uint32_t four(const uint8_t *bytes)
@@ -243,6 +252,23 @@ void tsr_deflate_jump(struct deflate_model *m, uint32_t at)
 {
     m->at = at;
     m->carried = 0;
+}
+
+void tsr_deflate_lead(struct deflate_model *m, uint32_t at, uint32_t bytes)
+{
+    const uint32_t lead = m->p.finder == DEFLATE_GREEDY ? GREEDY_LEAD : m->p.finder == DEFLATE_LAZY ? LAZY_LEAD : 0;
+    m->work = (uint64_t)PIECE_WORK * ((uint64_t)bytes + WORK_MORE);
+    m->at = at > lead ? at - lead : 0;
+    m->inserted = m->at > DEFLATE_WINDOW ? m->at - DEFLATE_WINDOW : 0;
+    m->end = m->size;
+    while (m->at < at) {
+        const uint32_t token = tsr_deflate_predict(m), length = token ? deflate_length(token) : 1;
+        if (length > at - m->at)
+            tsr_deflate_jump(m, at);
+        else
+            tsr_deflate_advance(m, token);
+    }
+    m->end = at;
 }
 
 /* The hop of a distance, or, if distance is 0, the distance of a hop, among matches of at least length. */

@@ -3,6 +3,7 @@
 #define TSR_IO_FORMATS_STREAMS_DEFLATE_PARTS_H
 
 #include "deflate.h"
+#include "io/container/section.h"
 #include "transform/status.h"
 
 enum {
@@ -15,8 +16,11 @@ enum {
     DEFLATE_LENGTHS = DEFLATE_LITERALS + DEFLATE_DISTANCES,
     DEFLATE_KINDS = 19, /* of code lengths */
     DEFLATE_RING = 65536,
-    DEFLATE_WORK = 256,   /* units of searching a plain byte */
-    DEFLATE_PIECE = 16384 /* tokens */
+    DEFLATE_WORK = 256,             /* units of searching a plain byte */
+    DEFLATE_RUN = 16384,            /* tokens that are as the model has them, or of which each is coded */
+    DEFLATE_PIECE_LEAST = 1 << 16,  /* plain bytes of a piece, but of the last */
+    DEFLATE_PIECE_TOKENS = 1 << 18, /* of a block of a stream in pieces */
+    DEFLATE_LANES = 8               /* pieces at once */
 };
 #define DEFLATE_PLAIN_LIMIT ((size_t)1 << 31)
 
@@ -111,7 +115,7 @@ struct deflate_parameters {
     uint8_t finder, flags, hash_bits;
     uint32_t reach, good, lazy, nice, chain, far, symbols;
 };
-enum { DEFLATE_OTHER = 15 };
+enum { DEFLATE_IN_PIECES = 14, DEFLATE_OTHER = 15 };
 enum { STRATEGY_DEFAULT, STRATEGY_FILTERED, STRATEGY_LITERALS, STRATEGY_RUNS, STRATEGY_FIXED };
 /* Fills in what follows from level, strategy, memory and window. False if one is not valid. */
 bool tsr_deflate_derive(struct deflate_parameters *parameters);
@@ -140,6 +144,8 @@ void tsr_deflate_segment(struct deflate_model *model, uint32_t end);
 uint32_t tsr_deflate_predict(struct deflate_model *model);
 void tsr_deflate_advance(struct deflate_model *model, uint32_t token);
 void tsr_deflate_jump(struct deflate_model *model, uint32_t at);
+/* After tsr_deflate_begin: goes to where a piece of so many bytes begins. */
+void tsr_deflate_lead(struct deflate_model *model, uint32_t at, uint32_t bytes);
 /* The place of the match among those of at least its length, the nearest first; DEFLATE_NO_HOP: not found. And back:
  * the distance, or 0. */
 #define DEFLATE_NO_HOP UINT32_MAX
@@ -197,7 +203,7 @@ enum { DEFLATE_NUMBER = 32 + 32 * 4 }; /* chances of a number */
 
 struct deflate_chances {
     struct deflate_chance end, stored, stored_same, type[4], type_other[4], final[2], head, marker[2], padding;
-    struct deflate_chance piece, hit[12][16], literal[12], longer[12], same[12], escape[2];
+    struct deflate_chance run, hit[12][16], literal[12], longer[12], same[12], escape[2];
     struct deflate_chance length[256], delta[2][DEFLATE_NUMBER], hop[3][DEFLATE_NUMBER], count[DEFLATE_NUMBER];
     struct deflate_chance head_sizes[3], same_length[16], code_length[16][16], op[4], op_symbol[4], op_extra[3][128];
     struct deflate_chance same_kind, kind[8], segment_rest, segment_same, segment[DEFLATE_NUMBER], tail;
@@ -226,15 +232,18 @@ struct deflate_coder {
     struct deflate_sink *sink;
     const uint32_t *segments; /* ends of segments that the source has */
     size_t segment_count, segment_at;
+    size_t segment_first; /* of those that follow */
     uint32_t segment_last;
     uint32_t stored_last;
     uint32_t history;
+    uint64_t end;                 /* bits of the stream at which a piece ends; 0: there are no pieces */
+    uint32_t to;                  /* plain bytes at which it ends */
     size_t stop;                  /* ends where this position is reached; SIZE_MAX: goes on to the end */
-    size_t piece;                 /* tokens */
+    size_t run;                   /* tokens */
     bool seems_exact;             /* the parameters chosen repeated what they were chosen by */
     size_t most_residue, strayed; /* coding ends where the residue has more bytes, and notes where that was */
     struct tsr_error *error;
-    uint32_t predicted[DEFLATE_PIECE], hops[DEFLATE_PIECE];
+    uint32_t predicted[DEFLATE_RUN], hops[DEFLATE_RUN];
 };
 enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
 
@@ -245,5 +254,40 @@ enum tsr_status tsr_deflate_warm(struct deflate_coder *coder, size_t from, size_
 enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_marks *marks,
                                    const struct tsr_bytes *plain, size_t place, struct deflate_parameters *chosen,
                                    struct tsr_error *error);
+
+/* A piece of a long stream, which is coded alone. The numbers of pieces and their sizes stand in the residue. */
+struct deflate_piece {
+    struct deflate_source source; /* where it begins; of reading */
+    uint64_t bits, end;           /* of the stream, before it and up to its end */
+    uint32_t at, to;              /* the same of plain bytes */
+    size_t empty;                 /* empty blocks before it; of reading */
+    struct tsr_bytes residue;     /* corrections: made in reading; in writing not its own */
+    enum tsr_status status;
+    size_t strayed;
+    uint8_t left; /* bits of its last byte, which is not whole */
+};
+struct deflate_pieces {
+    struct deflate_piece *pieces; /* allocated */
+    size_t count, capacity;
+    bool none; /* a block is too long for that */
+};
+/* In reading: a block begins here, and a piece if the one before has that many plain bytes. Then the stream ends. */
+enum tsr_status tsr_deflate_cut(struct deflate_pieces *pieces, size_t least, const struct deflate_source *source,
+                                size_t at, size_t empty, struct tsr_error *error);
+void tsr_deflate_end_cuts(struct deflate_pieces *pieces, size_t least, const struct deflate_source *source, size_t at);
+void tsr_deflate_free_pieces(struct deflate_pieces *pieces);
+/* Codes the pieces of a stream, and appends table, parameters and corrections. coder: what it knows of the stream. */
+enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct deflate_pieces *pieces,
+                                        const struct tsr_crew *crew, const struct tsr_bytes *plain,
+                                        const struct deflate_parameters *parameters, uint32_t padding,
+                                        struct tsr_bytes *residue, struct tsr_error *error);
+/* Makes a stream of a residue with pieces. */
+enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, const struct tsr_crew *crew, const uint8_t *plain,
+                                         size_t size, struct tsr_bytes *stream, struct tsr_error *error);
+
+/* A residue's parameters. */
+enum tsr_status tsr_deflate_put_parameters(struct tsr_bytes *residue, const struct deflate_parameters *parameters,
+                                           uint32_t padding, struct tsr_error *error);
+bool tsr_deflate_get_parameters(struct tsr_cursor *in, struct deflate_parameters *parameters, uint32_t *padding);
 
 #endif

@@ -1,0 +1,284 @@
+/* Long streams in pieces, which several threads code at once. FORMAT.md 4.9.6. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "deflate_parts.h"
+
+/* ---- Threads ------------------------------------------------------------------------------------------------ */
+
+struct work;
+typedef void code_piece(struct work *work, struct deflate_coder *coder, struct deflate_piece *piece);
+
+struct work {
+    code_piece *code;
+    struct deflate_piece *pieces;
+    size_t count;
+    atomic_size_t next;
+    const struct deflate_parameters *parameters;
+    const uint8_t *plain;
+    size_t size;
+    const struct deflate_coder *first; /* of reading: what it knows of the stream */
+    struct tsr_bytes *stream;          /* of writing: room for all */
+    size_t begin;                      /* of the stream there */
+};
+
+/* Codes pieces until none is left. */
+static void run_lane(void *context, unsigned lane)
+{
+    struct work *const w = context;
+    struct deflate_coder *c = NULL;
+    (void)lane;
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
+        if (!c) c = calloc(1, sizeof *c);
+        if (!c) return; /* the piece keeps its status */
+        c->run = DEFLATE_RUN;
+        c->stop = SIZE_MAX;
+        c->end = w->pieces[i].end;
+        c->to = w->pieces[i].to;
+        tsr_deflate_begin(&c->model, w->parameters, w->plain, w->size);
+        tsr_deflate_lead(&c->model, w->pieces[i].at, w->pieces[i].to - w->pieces[i].at);
+        w->code(w, c, &w->pieces[i]);
+    }
+    if (c) free(c->block.tokens.tokens);
+    free(c);
+}
+
+/* Each lane holds a coder of 1.2 MB and up to 2 MB of tokens, of which a thread for a long stream that is not in pieces
+ * may hold more than that of all lanes. */
+static void run_all(struct work *w, const struct tsr_crew *crew)
+{
+    const size_t by_size = 1 + w->size / TSR_DEFLATE_USUAL_PIECE,
+                 most = by_size < DEFLATE_LANES ? by_size : DEFLATE_LANES, lanes = w->count < most ? w->count : most;
+    for (size_t i = 0; i < w->count; i++) w->pieces[i].status = TSR_ERROR_LIMIT;
+    atomic_init(&w->next, 0);
+    if (crew->run && lanes > 1)
+        crew->run(crew->pool, run_lane, w, (unsigned)lanes);
+    else
+        run_lane(w, 0);
+}
+
+/* The first error. */
+static enum tsr_status status_of(const struct work *w, struct tsr_error *error)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        const enum tsr_status status = w->pieces[i].status;
+        if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "no memory for a piece of a deflate stream");
+        if (status != TSR_OK) return tsr_fail(error, status, "the residue of a deflate stream is damaged or too large");
+    }
+    return TSR_OK;
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------------ */
+
+static uint64_t bits_before(const struct deflate_source *source)
+{
+    return 8 * (uint64_t)source->at - source->count;
+}
+
+enum tsr_status tsr_deflate_cut(struct deflate_pieces *p, size_t least, const struct deflate_source *source, size_t at,
+                                size_t empty, struct tsr_error *error)
+{
+    if (p->count > 0 && at - p->pieces[p->count - 1].at < least) return TSR_OK;
+    if (p->count == p->capacity) {
+        const size_t capacity = p->capacity ? 2 * p->capacity : 4;
+        struct deflate_piece *const grown = realloc(p->pieces, capacity * sizeof *grown);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu pieces", capacity);
+        p->pieces = grown;
+        p->capacity = capacity;
+    }
+    p->pieces[p->count++] =
+        (struct deflate_piece){.source = *source, .bits = bits_before(source), .at = (uint32_t)at, .empty = empty};
+    return TSR_OK;
+}
+
+void tsr_deflate_end_cuts(struct deflate_pieces *p, size_t least, const struct deflate_source *source, size_t at)
+{
+    if (p->count > 1 && at - p->pieces[p->count - 1].at < least / 2 + 1) p->count--;
+    if (p->none) p->count = 1;
+    for (size_t i = 0; i < p->count; i++) {
+        struct deflate_piece *const piece = &p->pieces[i];
+        const bool is_last = i + 1 == p->count;
+        piece->end = is_last ? bits_before(source) : piece[1].bits;
+        piece->to = is_last ? (uint32_t)at : piece[1].at;
+    }
+}
+
+void tsr_deflate_free_pieces(struct deflate_pieces *p)
+{
+    for (size_t i = 0; i < p->count; i++) tsr_bytes_free(&p->pieces[i].residue);
+    free(p->pieces);
+    p->pieces = NULL;
+    p->count = 0;
+}
+
+enum {
+    STRAY = 64,       /* as in deflate.c; a piece begins with less than is known within a stream */
+    MORE_BYTES = 1024 /* of a residue than of a piece's stream */
+};
+
+static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_piece *piece)
+{
+    struct deflate_source source = piece->source;
+    piece->residue.size = 0;
+    piece->residue.limit = (size_t)((piece->end - piece->bits) / 8) + MORE_BYTES;
+    c->source = &source;
+    c->segments = w->first->segments;
+    c->segment_count = w->first->segment_count;
+    c->segment_first = piece->empty;
+    c->most_residue = w->first->seems_exact ? STRAY : SIZE_MAX;
+    c->strayed = 0;
+    tsr_deflate_range_write(&c->range, &piece->residue);
+    enum tsr_status status = tsr_deflate_code(c);
+    if (status == TSR_OK) tsr_deflate_range_end(&c->range);
+    if (status == TSR_OK && c->range.failed) status = TSR_ERROR_CORRUPT;
+    piece->status = c->range.no_memory ? TSR_ERROR_LIMIT : status;
+    piece->strayed = c->strayed;
+}
+
+static enum tsr_status put_table(const struct deflate_pieces *p, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const uint8_t first = DEFLATE_IN_PIECES;
+    TSR_TRY(tsr_bytes_put(residue, &first, 1, error));
+    TSR_TRY(tsr_bytes_put_varint(residue, p->count, error));
+    for (size_t i = 0; i < p->count; i++) {
+        const struct deflate_piece *const piece = &p->pieces[i];
+        TSR_TRY(tsr_bytes_put_varint(residue, piece->end - piece->bits, error));
+        if (i + 1 == p->count) break;
+        TSR_TRY(tsr_bytes_put_varint(residue, piece->to - piece->at, error));
+        TSR_TRY(tsr_bytes_put_varint(residue, piece->residue.size, error));
+    }
+    return TSR_OK;
+}
+
+enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct deflate_pieces *p,
+                                        const struct tsr_crew *crew, const struct tsr_bytes *plain,
+                                        const struct deflate_parameters *parameters, uint32_t padding,
+                                        struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct work w = {.code = read_piece,
+                     .pieces = p->pieces,
+                     .count = p->count,
+                     .parameters = parameters,
+                     .plain = plain->bytes,
+                     .size = plain->size,
+                     .first = coder};
+    run_all(&w, crew);
+    TSR_TRY(status_of(&w, error));
+    for (size_t i = 0; i < p->count && coder->strayed == 0; i++) coder->strayed = p->pieces[i].strayed;
+    if (coder->strayed > 0) return TSR_OK;
+    TSR_TRY(put_table(p, residue, error));
+    TSR_TRY(tsr_deflate_put_parameters(residue, parameters, padding, error));
+    for (size_t i = 0; i < p->count; i++) {
+        TSR_TRY(tsr_bytes_put(residue, p->pieces[i].residue.bytes, p->pieces[i].residue.size, error));
+        tsr_bytes_free(&p->pieces[i].residue);
+    }
+    return TSR_OK;
+}
+
+/* ---- Writing ------------------------------------------------------------------------------------------------ */
+
+/* A piece writes its whole bytes. The bits of the last one, if it is not whole, are left to be joined. */
+static void write_piece(struct work *w, struct deflate_coder *c, struct deflate_piece *piece)
+{
+    const size_t from = (size_t)(piece->bits / 8), room = (size_t)(piece->end / 8) - from;
+    struct tsr_bytes out = {w->stream->bytes + w->begin + from, 0, room, room};
+    struct deflate_sink sink = {.stream = &out, .count = (uint32_t)(piece->bits % 8)};
+    c->end = piece->end - 8 * (uint64_t)from;
+    c->sink = &sink;
+    tsr_deflate_range_read(&c->range, piece->residue.bytes, piece->residue.size);
+    piece->status = tsr_deflate_code(c);
+    piece->left = (uint8_t)sink.bits;
+}
+
+/* Reads the sizes of pieces; room: bits that the stream may have. False: they are damaged. */
+static bool get_table(struct tsr_cursor *in, struct deflate_pieces *p, size_t size, uint64_t room)
+{
+    uint64_t bits = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const bool is_last = i + 1 == p->count;
+        const uint64_t length = tsr_get_varint(in), bytes = is_last ? size - at : tsr_get_varint(in),
+                       coded = is_last ? 0 : tsr_get_varint(in);
+        if (in->bad || length == 0 || length > room - bits || bytes > size - at || coded > in->size) return false;
+        if (is_last ? bytes == 0 : bytes < DEFLATE_PIECE_LEAST) return false;
+        p->pieces[i] = (struct deflate_piece){.bits = bits,
+                                              .end = bits + length,
+                                              .at = (uint32_t)at,
+                                              .to = (uint32_t)(at + (size_t)bytes),
+                                              .residue = {.size = (size_t)coded}};
+        bits += length;
+        at += (size_t)bytes;
+    }
+    return true;
+}
+
+/* Gives the pieces their corrections, of which the last has the rest. */
+static bool share_corrections(struct tsr_cursor *in, struct deflate_pieces *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        struct tsr_bytes *const corrections = &p->pieces[i].residue;
+        if (i + 1 == p->count) corrections->size = in->size - in->at;
+        if (corrections->size > in->size - in->at) return false;
+        corrections->bytes = (uint8_t *)(uintptr_t)(in->bytes + in->at); /* which is only read */
+        in->at += corrections->size;
+    }
+    return true;
+}
+
+/* Joins the bytes that two pieces or more share. */
+static enum tsr_status join(const struct work *w, uint32_t padding, struct tsr_error *error)
+{
+    uint8_t left = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct deflate_piece *const piece = &w->pieces[i];
+        if (piece->end / 8 > piece->bits / 8) {
+            w->stream->bytes[w->begin + piece->bits / 8] |= left;
+            left = 0;
+        }
+        left |= piece->left;
+    }
+    const uint64_t end = w->pieces[w->count - 1].end;
+    if (padding >> (-end & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
+    w->stream->size += (size_t)(end / 8);
+    left |= (uint8_t)(padding << end % 8);
+    return end % 8 > 0 ? tsr_bytes_put(w->stream, &left, 1, error) : TSR_OK;
+}
+
+static enum tsr_status write_all(struct tsr_cursor *in, struct deflate_pieces *p, const struct tsr_crew *crew,
+                                 const uint8_t *plain, size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+{
+    struct deflate_parameters parameters;
+    uint32_t padding = 0;
+    const uint64_t left = stream->limit - stream->size, room = left < UINT64_MAX / 16 ? 8 * left : UINT64_MAX / 2;
+    if (!get_table(in, p, size, room) || !tsr_deflate_get_parameters(in, &parameters, &padding) ||
+        !share_corrections(in, p))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the pieces of a deflate stream are damaged");
+    TSR_TRY(tsr_bytes_reserve(stream, (size_t)(p->pieces[p->count - 1].end / 8), error));
+    struct work w = {.code = write_piece,
+                     .pieces = p->pieces,
+                     .count = p->count,
+                     .parameters = &parameters,
+                     .plain = plain,
+                     .size = size,
+                     .stream = stream,
+                     .begin = stream->size};
+    run_all(&w, crew);
+    TSR_TRY(status_of(&w, error));
+    return join(&w, padding, error);
+}
+
+enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, const struct tsr_crew *crew, const uint8_t *plain,
+                                         size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+{
+    struct deflate_pieces p = {0};
+    tsr_get_u8(in);
+    const uint64_t count = tsr_get_varint(in);
+    if (in->bad || size > DEFLATE_PLAIN_LIMIT || count < 2 || count > size / DEFLATE_PIECE_LEAST + 1)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the pieces of a deflate stream are damaged");
+    p.count = (size_t)count;
+    p.pieces = calloc(p.count, sizeof *p.pieces);
+    if (!p.pieces) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu pieces", p.count);
+    const enum tsr_status status = write_all(in, &p, crew, plain, size, stream, error);
+    free(p.pieces);
+    return status;
+}
