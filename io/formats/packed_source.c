@@ -1,6 +1,7 @@
 /* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
  * FORMAT.md 4.11. */
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,7 +284,7 @@ static enum tsr_status read_png(const struct packed_source *s, size_t start, siz
     const uint8_t *const chunks = s->file + start;
     const size_t size = end - start;
     struct tsr_bytes again = {.limit = size};
-    if (s->packing->opened) return tsr_png_chunks_of(s->packing->opened, plain, residue, error);
+    if (s->packing->opened) return tsr_png_chunks_of(s->packing->opened, &s->crew, plain, residue, error);
     TSR_TRY(tsr_png_read_chunks(&s->crew, chunks, size, plain, residue, error));
     enum tsr_status status =
         tsr_png_write_chunks(&s->crew, plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
@@ -435,30 +436,59 @@ static void read_form(struct packed_source *s, bool verbatim, uint64_t offset, u
         read_blob(&s->base, TSR_BLOB_PREFIX, offset, bytes, size, NULL);
 }
 
-/* What the blob takes in a container, or the file would; no more than limit is looked at. 0: no memory. */
+#if TSR_WITH_ZSTD
+/* Chunks of what is measured. Each lane takes the next one. */
+struct measuring {
+    struct packed_source *source;
+    bool verbatim, quick;
+    uint64_t whole, limit; /* no more than limit is looked at */
+    atomic_size_t next;
+    atomic_uint_least64_t size;
+    atomic_bool failed;
+};
+enum { LANES = 4 }; /* each holds 8 MB and a compressor */
+
+static void measure_lane(void *context, unsigned lane)
+{
+    struct measuring *const m = context;
+    const bool rows = !m->verbatim && m->source->kind == TSR_KIND_PNG;
+    const size_t bound = ZSTD_compressBound(TSR_BLOB_CHUNK), chunks = (size_t)((m->whole - 1) / TSR_BLOB_CHUNK + 1);
+    uint8_t *const chunk = malloc(TSR_BLOB_CHUNK + bound);
+    ZSTD_CCtx *const compressor = tsr_take_compressor();
+    (void)lane;
+    if (!chunk || !compressor) atomic_store(&m->failed, true);
+    while (chunk && compressor && atomic_load(&m->size) <= m->limit) {
+        const size_t i = atomic_fetch_add(&m->next, 1);
+        if (i >= chunks) break;
+        const uint64_t at = (uint64_t)i * TSR_BLOB_CHUNK;
+        const size_t now = m->whole - at < TSR_BLOB_CHUNK ? (size_t)(m->whole - at) : TSR_BLOB_CHUNK;
+        const int level = m->quick ? QUICK_LEVEL : now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL;
+        read_form(m->source, m->verbatim, at, chunk, now);
+        const size_t made = ZSTD_compressCCtx(compressor, chunk + TSR_BLOB_CHUNK, bound, chunk, now, level);
+        atomic_fetch_add(&m->size, ZSTD_isError(made) || made > now ? now : made);
+    }
+    tsr_give_compressor(compressor);
+    free(chunk);
+}
+#endif
+
+/* What the blob takes in a container, or the file would; no more than limit is looked at. 0: no memory. Only a quick
+ * look is taken by several threads: others hold more memory. */
 static uint64_t stored_size(struct packed_source *s, bool verbatim, bool quick, uint64_t limit)
 {
     const uint64_t whole = verbatim ? s->size : s->blob_size;
-    const bool rows = !verbatim && s->kind == TSR_KIND_PNG;
 #if TSR_WITH_ZSTD
-    const size_t bound = ZSTD_compressBound(TSR_BLOB_CHUNK);
-    uint8_t *const chunk = malloc(TSR_BLOB_CHUNK + bound);
-    ZSTD_CCtx *const context = tsr_take_compressor();
-    uint64_t size = 0;
-    for (uint64_t at = 0; chunk && context && at < whole && size <= limit; at += TSR_BLOB_CHUNK) {
-        const size_t now = whole - at < TSR_BLOB_CHUNK ? (size_t)(whole - at) : TSR_BLOB_CHUNK;
-        const int level = quick ? QUICK_LEVEL : now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL;
-        read_form(s, verbatim, at, chunk, now);
-        const size_t made = ZSTD_compressCCtx(context, chunk + TSR_BLOB_CHUNK, bound, chunk, now, level);
-        size += ZSTD_isError(made) || made > now ? now : made;
-    }
-    tsr_give_compressor(context);
-    free(chunk);
-    return size;
+    struct measuring m = {.source = s, .verbatim = verbatim, .quick = quick, .whole = whole, .limit = limit};
+    const uint64_t chunks = whole / TSR_BLOB_CHUNK;
+    if (whole == 0) return 0;
+    if (quick && s->crew.run && chunks > 1)
+        s->crew.run(s->crew.pool, measure_lane, &m, chunks < LANES ? (unsigned)chunks : LANES);
+    else
+        measure_lane(&m, 0);
+    return atomic_load(&m.failed) ? 0 : atomic_load(&m.size);
 #else
     (void)limit;
     (void)quick;
-    (void)rows;
     (void)read_form;
     return whole;
 #endif

@@ -32,8 +32,8 @@ extern const uint8_t tsr_png_end[TSR_PNG_END_BYTES];
 /* What a source of a PNG, which was read without loss, knows of its chunks, as tsr_png_read_chunks gives it. */
 struct tsr_source;
 struct tsr_bytes;
-enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                                  struct tsr_error *error);
+enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, const struct tsr_crew *crew, struct tsr_bytes *plain,
+                                  struct tsr_bytes *residue, struct tsr_error *error);
 
 /* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
 enum tsr_status tsr_png_status(const char *message);

@@ -64,55 +64,108 @@ uint64_t tsr_png_plain_bytes(const struct tsr_header *header)
     return rows_of(header).plain_bytes;
 }
 
-uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
-{
-    const struct rows r = rows_of(header);
-    return 2 * size + r.all + 2 * (uint64_t)r.longest + 2 * (uint64_t)r.plain_bytes + tsr_deflate_memory(r.plain_bytes);
-}
-
-/* Undoes the filters in place, and fills the raster. types: a byte for each row. */
-static enum tsr_status take_plain(const struct rows *r, uint8_t *plain, uint8_t *types, uint8_t *raster,
+/* Undoes the filters, and fills the raster. types: a byte for each row. */
+static enum tsr_status take_plain(const struct rows *r, const uint8_t *plain, uint8_t *types, uint8_t *raster,
                                   struct tsr_error *error)
-{
-    uint8_t *const zeros = calloc(1, r->longest + 1);
-    if (!zeros) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a row");
-    bool good = true;
-    for (int i = 0; i < r->passes && good; i++) {
-        const struct tsr_png_pass *const pass = &r->pass[i];
-        const uint8_t *above = zeros;
-        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows && good; y++) {
-            *types = *plain++;
-            tsr_png_unfilter(*types, plain, above, pass->row_bytes, r->pixel_bytes);
-            good = *types++ < TSR_PNG_FILTERS && tsr_png_put_row(r->image, pass, y, plain, raster);
-            above = plain;
-            plain += pass->row_bytes;
-        }
-    }
-    free(zeros);
-    return good ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "it has a row with an unknown filter or spare bits");
-}
-
-static enum tsr_status make_plain(const struct rows *r, const uint8_t *raster, int type, const uint8_t *types,
-                                  uint8_t *plain, struct tsr_error *error)
 {
     uint8_t *const rows = calloc(2, r->longest + 1);
     if (!rows) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for two rows");
-    for (int i = 0; i < r->passes; i++) {
+    bool good = true;
+    for (int i = 0; i < r->passes && good; i++) {
         const struct tsr_png_pass *const pass = &r->pass[i];
         uint8_t *row = rows, *above = rows + r->longest + 1;
         memset(above, 0, pass->row_bytes);
-        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows; y++) {
-            *plain = types ? *types++ : (uint8_t)type;
-            tsr_png_take_row(r->image, pass, y, raster, row);
-            tsr_png_filter(*plain, row, above, pass->row_bytes, r->pixel_bytes, plain + 1);
-            plain += 1 + pass->row_bytes;
+        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows && good; y++) {
+            *types = *plain++;
+            memcpy(row, plain, pass->row_bytes);
+            tsr_png_unfilter(*types, row, above, pass->row_bytes, r->pixel_bytes);
+            good = *types++ < TSR_PNG_FILTERS && tsr_png_put_row(r->image, pass, y, row, raster);
+            plain += pass->row_bytes;
             uint8_t *const next = above;
             above = row;
             row = next;
         }
     }
     free(rows);
+    return good ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "it has a row with an unknown filter or spare bits");
+}
+
+/* Bands of rows, which threads filter at once. */
+enum { BANDS = 8, BAND_ROWS = 64 };
+
+struct filtering {
+    const struct rows *rows;
+    const uint8_t *raster, *types; /* types NULL: all rows have type */
+    uint8_t *plain;
+    int type;
+    unsigned bands;
+    enum tsr_status status[BANDS];
+};
+
+static unsigned bands_of(const struct rows *r)
+{
+    const size_t bands = r->passes == 1 ? r->all / BAND_ROWS : 1;
+    return bands < 1 ? 1 : bands < BANDS ? (unsigned)bands : BANDS;
+}
+
+/* Filters some rows of a pass. rows: room for two. */
+static void filter_rows(const struct filtering *f, const struct tsr_png_pass *pass, uint32_t from, uint32_t to,
+                        const uint8_t *types, uint8_t *plain, uint8_t *rows)
+{
+    const struct rows *const r = f->rows;
+    uint8_t *row = rows, *above = rows + r->longest + 1;
+    memset(above, 0, pass->row_bytes);
+    if (from > 0) tsr_png_take_row(r->image, pass, from - 1, f->raster, above);
+    for (uint32_t y = from; y < to; y++) {
+        *plain = types ? *types++ : (uint8_t)f->type;
+        tsr_png_take_row(r->image, pass, y, f->raster, row);
+        tsr_png_filter(*plain, row, above, pass->row_bytes, r->pixel_bytes, plain + 1);
+        plain += 1 + pass->row_bytes;
+        uint8_t *const next = above;
+        above = row;
+        row = next;
+    }
+}
+
+/* A band of the only pass, or all passes. */
+static void filter_band(void *context, unsigned band)
+{
+    struct filtering *const f = context;
+    const struct rows *const r = f->rows;
+    uint8_t *const rows = calloc(2, r->longest + 1), *plain = f->plain;
+    const uint8_t *types = f->types;
+    f->status[band] = rows ? TSR_OK : TSR_ERROR_LIMIT;
+    for (int i = 0; rows && i < r->passes; i++) {
+        const struct tsr_png_pass *const pass = &r->pass[i];
+        if (pass->columns == 0) continue;
+        const uint32_t from = (uint32_t)((uint64_t)pass->rows * band / f->bands),
+                       to = (uint32_t)((uint64_t)pass->rows * (band + 1) / f->bands);
+        filter_rows(f, pass, from, to, types ? types + from : NULL, plain + from * (pass->row_bytes + 1), rows);
+        plain += pass->rows * (pass->row_bytes + 1);
+        if (types) types += pass->rows;
+    }
+    free(rows);
+}
+
+static enum tsr_status make_plain(const struct rows *r, const struct tsr_crew *crew, const uint8_t *raster, int type,
+                                  const uint8_t *types, uint8_t *plain, struct tsr_error *error)
+{
+    const bool helps = crew && crew->run;
+    struct filtering f = {r, raster, types, plain, type, helps ? bands_of(r) : 1, {TSR_OK}};
+    if (helps)
+        crew->run(crew->pool, filter_band, &f, f.bands);
+    else
+        filter_band(&f, 0);
+    for (unsigned i = 0; i < f.bands; i++)
+        if (f.status[i] != TSR_OK) return tsr_fail(error, f.status[i], "no memory for two rows");
     return TSR_OK;
+}
+
+uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
+{
+    const struct rows r = rows_of(header);
+    return 2 * size + r.all + 2 * (uint64_t)bands_of(&r) * (r.longest + 1) + 2 * (uint64_t)r.plain_bytes +
+           tsr_deflate_memory(r.plain_bytes);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
@@ -153,21 +206,40 @@ static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_
     return tsr_bytes_put(residue, types, count, error);
 }
 
+/* What is done of the plain bytes while they are coded. */
+struct reading {
+    const struct rows *r; /* or NULL */
+    const struct tsr_bytes *plain;
+    uint8_t *types, *raster;
+    uint32_t adler;
+    enum tsr_status status;
+    struct tsr_error error;
+};
+
+static void read_plain(void *context)
+{
+    struct reading *const g = context;
+    g->adler = adler_of(g->plain->bytes, g->plain->size);
+    if (!g->r) return;
+    g->status = g->plain->size == g->r->plain_bytes ? take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
+                                                    : tsr_fail(&g->error, TSR_ERROR_CORRUPT, "its pixels end early");
+}
+
 /* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. */
-static enum tsr_status read_stream(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint8_t *chunks, size_t size,
                                    struct tsr_bytes *stream, struct tsr_bytes *plain, struct tsr_bytes *deflated,
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
+    const struct reading *const g = way->context;
     TSR_TRY(join_chunks(chunks, size, stream, residue, error));
     const uint8_t *const z = stream->bytes;
     size_t used = 0;
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
-    const struct tsr_deflate_way way = tsr_deflate_with(crew);
-    TSR_TRY(tsr_deflate_read_by(&way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
+    TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
     if (stream->size - check < ZLIB_CHECK) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
-    if (adler_of(plain->bytes, plain->size) != tsr_png_get_u32(z + check))
+    if (g->adler != tsr_png_get_u32(z + check))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its zlib stream has a wrong check");
     const size_t tail = stream->size - check - ZLIB_CHECK;
     TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
@@ -181,10 +253,12 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct tsr_bytes stream = {.limit = size}, deflated = {.limit = size + 64};
-    enum tsr_status status = read_stream(crew, chunks, size, &stream, plain, &deflated, residue, error);
-    if (status == TSR_OK && r && plain->size != r->plain_bytes)
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
-    if (status == TSR_OK && r) status = take_plain(r, plain->bytes, types, raster, error);
+    struct reading g = {.r = r, .plain = plain, .types = types, .raster = raster};
+    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    way.meanwhile = read_plain;
+    way.context = &g;
+    enum tsr_status status = read_stream(&way, chunks, size, &stream, plain, &deflated, residue, error);
+    if (status == TSR_OK && g.status != TSR_OK) status = tsr_fail(error, g.status, "%s", g.error.text);
     if (status == TSR_OK && r) status = put_types(types, r->all, residue, error);
     if (status == TSR_OK) status = tsr_bytes_put(residue, deflated.bytes, deflated.size, error);
     tsr_bytes_free(&stream);
@@ -279,16 +353,32 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_bytes *strea
     return TSR_OK;
 }
 
+/* The check of plain bytes, made while they are coded. */
+struct checked {
+    const uint8_t *plain;
+    size_t size;
+    uint32_t adler;
+};
+
+static void check_plain(void *context)
+{
+    struct checked *const c = context;
+    c->adler = adler_of(c->plain, c->size);
+}
+
 static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew, const uint8_t *plain, size_t size,
                                    struct tsr_bytes *chunks, struct tsr_error *error)
 {
     struct tsr_bytes stream = {.limit = chunks->limit};
-    const struct tsr_deflate_way way = tsr_deflate_with(crew);
+    struct checked checked = {plain, size, 0};
+    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    way.meanwhile = check_plain;
+    way.context = &checked;
     uint8_t check[ZLIB_CHECK];
     enum tsr_status status = tsr_bytes_put(&stream, p->head, ZLIB_HEAD, error);
     if (status == TSR_OK)
         status = tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, &stream, error);
-    tsr_png_put_u32(check, adler_of(plain, size));
+    tsr_png_put_u32(check, checked.adler);
     if (status == TSR_OK) status = tsr_bytes_put(&stream, check, sizeof check, error);
     if (status == TSR_OK) status = tsr_bytes_put(&stream, p->tail, p->tail_size, error);
     if (status == TSR_OK) status = put_chunks(p, &stream, chunks, error);
@@ -304,7 +394,7 @@ enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const struct
     struct parts parts;
     TSR_TRY(read_parts(&r, residue, size, &parts, error));
     uint8_t *const plain = malloc(r.plain_bytes + 1);
-    enum tsr_status status = plain ? make_plain(&r, raster, parts.type, parts.types, plain, error)
+    enum tsr_status status = plain ? make_plain(&r, crew, raster, parts.type, parts.types, plain, error)
                                    : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", r.plain_bytes);
     if (status == TSR_OK) status = make_chunks(&parts, crew, plain, r.plain_bytes, chunks, error);
     free(plain);
@@ -320,15 +410,15 @@ enum tsr_status tsr_png_write_chunks(const struct tsr_crew *crew, const uint8_t 
     return make_chunks(&parts, crew, plain, plain_size, chunks, error);
 }
 
-enum tsr_status tsr_png_rows_to_chunks(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,
-                                       size_t size, struct tsr_bytes *plain, struct tsr_bytes *without_rows,
-                                       struct tsr_error *error)
+enum tsr_status tsr_png_rows_to_chunks(const struct tsr_header *header, const struct tsr_crew *crew,
+                                       const uint8_t *raster, const uint8_t *residue, size_t size,
+                                       struct tsr_bytes *plain, struct tsr_bytes *without_rows, struct tsr_error *error)
 {
     const struct rows r = rows_of(header);
     struct parts parts;
     TSR_TRY(read_parts(&r, residue, size, &parts, error));
     TSR_TRY(tsr_bytes_reserve(plain, r.plain_bytes, error));
-    TSR_TRY(make_plain(&r, raster, parts.type, parts.types, plain->bytes, error));
+    TSR_TRY(make_plain(&r, crew, raster, parts.type, parts.types, plain->bytes, error));
     plain->size = r.plain_bytes;
     TSR_TRY(tsr_bytes_put(without_rows, residue, parts.rows_at, error));
     return tsr_bytes_put(without_rows, parts.deflated, parts.deflated_size, error);

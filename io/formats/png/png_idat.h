@@ -34,8 +34,9 @@ enum tsr_status tsr_png_write_chunks(const struct tsr_crew *crew, const uint8_t 
                                      struct tsr_error *error);
 
 /* What tsr_png_read_chunks would give, from what tsr_png_read_idat gave. */
-enum tsr_status tsr_png_rows_to_chunks(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue,
-                                       size_t size, struct tsr_bytes *plain, struct tsr_bytes *without_rows,
+enum tsr_status tsr_png_rows_to_chunks(const struct tsr_header *header, const struct tsr_crew *crew,
+                                       const uint8_t *raster, const uint8_t *residue, size_t size,
+                                       struct tsr_bytes *plain, struct tsr_bytes *without_rows,
                                        struct tsr_error *error);
 
 #endif

@@ -151,12 +151,13 @@ static enum tsr_status read_pixels(struct png_source *s, const struct tsr_crew *
     return status;
 }
 
-enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                                  struct tsr_error *error)
+enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, const struct tsr_crew *crew, struct tsr_bytes *plain,
+                                  struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct png_source *const s = (const struct png_source *)source;
     if (!s->proven) return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks were read for a lossy copy");
-    return tsr_png_rows_to_chunks(&source->header, s->raster, s->residue.bytes, s->residue.size, plain, residue, error);
+    return tsr_png_rows_to_chunks(&source->header, crew, s->raster, s->residue.bytes, s->residue.size, plain, residue,
+                                  error);
 }
 
 /* The bytes before and after the chunks, without the usual start and end. */

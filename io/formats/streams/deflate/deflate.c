@@ -151,12 +151,12 @@ bool tsr_deflate_get_parameters(struct tsr_cursor *in, struct deflate_parameters
 struct reading {
     struct deflate_coder *coder;
     struct outline *outline;
-    const struct tsr_crew *crew;
+    struct tsr_deflate_way way;
     const struct tsr_bytes *plain;
     uint32_t padding;
 };
 
-static enum tsr_status code_alone(const struct reading *r, const struct deflate_parameters *parameters,
+static enum tsr_status code_alone(struct reading *r, const struct deflate_parameters *parameters,
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct deflate_coder *const c = r->coder;
@@ -176,20 +176,20 @@ static enum tsr_status code_alone(const struct reading *r, const struct deflate_
 }
 
 /* Appends the residue of the whole stream, or of its beginning up to where it is seen to stray. */
-static enum tsr_status code_all(const struct reading *r, const struct deflate_parameters *parameters,
+static enum tsr_status code_all(struct reading *r, const struct deflate_parameters *parameters,
                                 struct tsr_bytes *residue, struct tsr_error *error)
 {
     const bool is_alone =
         r->outline->pieces.count == 1 || parameters->finder == DEFLATE_COPY || (parameters->flags & DEFLATE_FORGETS);
     r->coder->strayed = 0;
     return is_alone ? code_alone(r, parameters, residue, error)
-                    : tsr_deflate_read_pieces(r->coder, &r->outline->pieces, r->crew, r->plain, parameters, r->padding,
+                    : tsr_deflate_read_pieces(r->coder, &r->outline->pieces, &r->way, r->plain, parameters, r->padding,
                                               residue, error);
 }
 
 /* Codes with the parameters chosen. Those that seemed right may be wrong later: then they are chosen once more there,
  * and the better ones of the two remain. */
-static enum tsr_status choose_and_code(const struct reading *r, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct deflate_coder *const c = r->coder;
     const struct deflate_marks *const marks = &r->outline->marks;
@@ -223,7 +223,9 @@ static enum tsr_status read_stream(struct reading *r, struct deflate_source *sou
     r->padding = (uint32_t)source->bits & ((1u << (source->count & 7)) - 1);
     c->segments = r->outline->empty.tokens;
     c->segment_count = r->outline->empty.count;
-    return choose_and_code(r, residue, error);
+    TSR_TRY(choose_and_code(r, residue, error));
+    deflate_meanwhile(&r->way);
+    return TSR_OK;
 }
 
 enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uint8_t *stream, size_t size, size_t *used,
@@ -232,7 +234,7 @@ enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uin
     struct deflate_source source = {.stream = stream, .size = size};
     struct deflate_coder *coder = calloc(1, sizeof *coder);
     struct outline *outline = calloc(1, sizeof *outline);
-    struct reading r = {coder, outline, &way->crew, plain, 0};
+    struct reading r = {coder, outline, *way, plain, 0};
     enum tsr_status status = TSR_ERROR_LIMIT;
     if (coder && outline) {
         coder->error = error;
@@ -280,8 +282,10 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
                                      struct tsr_error *error)
 {
     struct tsr_cursor in = {residue, size, 0, false};
+    struct tsr_deflate_way left = *way;
     if (size > 0 && residue[0] == DEFLATE_IN_PIECES)
-        return tsr_deflate_write_pieces(&in, &way->crew, plain, plain_size, stream, error);
+        return tsr_deflate_write_pieces(&in, &left, plain, plain_size, stream, error);
+    deflate_meanwhile(&left);
     struct deflate_coder *coder = calloc(1, sizeof *coder);
     if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
     coder->error = error;

@@ -21,6 +21,10 @@ static inline uint64_t tsr_deflate_memory(uint64_t plain)
 struct tsr_deflate_way {
     struct tsr_crew crew;
     size_t piece;
+    /* Called once, if it is not NULL, with all plain bytes there, and while they are coded if a crew does that. After
+     * an error it may not have been called. */
+    void (*meanwhile)(void *context);
+    void *context;
 };
 #define TSR_DEFLATE_USUAL_PIECE ((size_t)1 << 20)
 #define TSR_DEFLATE_ALONE ((const struct tsr_deflate_way){.piece = TSR_DEFLATE_USUAL_PIECE})

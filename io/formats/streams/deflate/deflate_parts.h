@@ -276,13 +276,20 @@ enum tsr_status tsr_deflate_cut(struct deflate_pieces *pieces, size_t least, con
                                 size_t at, size_t empty, struct tsr_error *error);
 void tsr_deflate_end_cuts(struct deflate_pieces *pieces, size_t least, const struct deflate_source *source, size_t at);
 void tsr_deflate_free_pieces(struct deflate_pieces *pieces);
+/* Does what is to be done meanwhile, if it has not been done. */
+static inline void deflate_meanwhile(struct tsr_deflate_way *way)
+{
+    if (way->meanwhile) way->meanwhile(way->context);
+    way->meanwhile = NULL;
+}
+
 /* Codes the pieces of a stream, and appends table, parameters and corrections. coder: what it knows of the stream. */
 enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct deflate_pieces *pieces,
-                                        const struct tsr_crew *crew, const struct tsr_bytes *plain,
+                                        struct tsr_deflate_way *way, const struct tsr_bytes *plain,
                                         const struct deflate_parameters *parameters, uint32_t padding,
                                         struct tsr_bytes *residue, struct tsr_error *error);
 /* Makes a stream of a residue with pieces. */
-enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, const struct tsr_crew *crew, const uint8_t *plain,
+enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, struct tsr_deflate_way *way, const uint8_t *plain,
                                          size_t size, struct tsr_bytes *stream, struct tsr_error *error);
 
 /* A residue's parameters. */

@@ -20,6 +20,7 @@ struct work {
     const struct deflate_coder *first; /* of reading: what it knows of the stream */
     struct tsr_bytes *stream;          /* of writing: room for all */
     size_t begin;                      /* of the stream there */
+    struct tsr_deflate_way meanwhile;
 };
 
 /* Codes pieces until none is left. */
@@ -45,16 +46,29 @@ static void run_lane(void *context, unsigned lane)
 
 /* Each lane holds a coder of 1.2 MB and up to 2 MB of tokens, of which a thread for a long stream that is not in pieces
  * may hold more than that of all lanes. */
-static void run_all(struct work *w, const struct tsr_crew *crew)
+static void run_one(void *context, unsigned index)
+{
+    struct work *const w = context;
+    if (index == 0)
+        deflate_meanwhile(&w->meanwhile);
+    else
+        run_lane(w, index);
+}
+
+static void run_all(struct work *w, struct tsr_deflate_way *way)
 {
     const size_t by_size = 1 + w->size / TSR_DEFLATE_USUAL_PIECE,
                  most = by_size < DEFLATE_LANES ? by_size : DEFLATE_LANES, lanes = w->count < most ? w->count : most;
     for (size_t i = 0; i < w->count; i++) w->pieces[i].status = TSR_ERROR_LIMIT;
     atomic_init(&w->next, 0);
-    if (crew->run && lanes > 1)
-        crew->run(crew->pool, run_lane, w, (unsigned)lanes);
-    else
+    w->meanwhile = *way;
+    way->meanwhile = NULL;
+    if (way->crew.run) {
+        way->crew.run(way->crew.pool, run_one, w, 1 + (unsigned)lanes);
+    } else {
+        deflate_meanwhile(&w->meanwhile);
         run_lane(w, 0);
+    }
 }
 
 /* The first error. */
@@ -151,7 +165,7 @@ static enum tsr_status put_table(const struct deflate_pieces *p, struct tsr_byte
 }
 
 enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct deflate_pieces *p,
-                                        const struct tsr_crew *crew, const struct tsr_bytes *plain,
+                                        struct tsr_deflate_way *way, const struct tsr_bytes *plain,
                                         const struct deflate_parameters *parameters, uint32_t padding,
                                         struct tsr_bytes *residue, struct tsr_error *error)
 {
@@ -162,7 +176,7 @@ enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct defl
                      .plain = plain->bytes,
                      .size = plain->size,
                      .first = coder};
-    run_all(&w, crew);
+    run_all(&w, way);
     TSR_TRY(status_of(&w, error));
     for (size_t i = 0; i < p->count && coder->strayed == 0; i++) coder->strayed = p->pieces[i].strayed;
     if (coder->strayed > 0) return TSR_OK;
@@ -244,7 +258,7 @@ static enum tsr_status join(const struct work *w, uint32_t padding, struct tsr_e
     return end % 8 > 0 ? tsr_bytes_put(w->stream, &left, 1, error) : TSR_OK;
 }
 
-static enum tsr_status write_all(struct tsr_cursor *in, struct deflate_pieces *p, const struct tsr_crew *crew,
+static enum tsr_status write_all(struct tsr_cursor *in, struct deflate_pieces *p, struct tsr_deflate_way *way,
                                  const uint8_t *plain, size_t size, struct tsr_bytes *stream, struct tsr_error *error)
 {
     struct deflate_parameters parameters;
@@ -262,12 +276,12 @@ static enum tsr_status write_all(struct tsr_cursor *in, struct deflate_pieces *p
                      .size = size,
                      .stream = stream,
                      .begin = stream->size};
-    run_all(&w, crew);
+    run_all(&w, way);
     TSR_TRY(status_of(&w, error));
     return join(&w, padding, error);
 }
 
-enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, const struct tsr_crew *crew, const uint8_t *plain,
+enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, struct tsr_deflate_way *way, const uint8_t *plain,
                                          size_t size, struct tsr_bytes *stream, struct tsr_error *error)
 {
     struct deflate_pieces p = {0};
@@ -278,7 +292,7 @@ enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, const struct tsr
     p.count = (size_t)count;
     p.pieces = calloc(p.count, sizeof *p.pieces);
     if (!p.pieces) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu pieces", p.count);
-    const enum tsr_status status = write_all(in, &p, crew, plain, size, stream, error);
+    const enum tsr_status status = write_all(in, &p, way, plain, size, stream, error);
     free(p.pieces);
     return status;
 }
