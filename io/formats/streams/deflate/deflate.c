@@ -175,16 +175,20 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
                            : TSR_OK;
 }
 
-/* Appends the residue of the whole stream, or of its beginning up to where it is seen to stray. */
+/* Appends the residue of the whole stream, or of its beginning up to where it is seen to stray. If pieces stray, the
+ * parameters need not be wrong: a greedy finder may not come to the state that zlib had. */
 static enum tsr_status code_all(struct reading *r, const struct deflate_parameters *parameters,
                                 struct tsr_bytes *residue, struct tsr_error *error)
 {
     const bool is_alone =
         r->outline->pieces.count == 1 || parameters->finder == DEFLATE_COPY || (parameters->flags & DEFLATE_FORGETS);
     r->coder->strayed = 0;
-    return is_alone ? code_alone(r, parameters, residue, error)
-                    : tsr_deflate_read_pieces(r->coder, &r->outline->pieces, &r->way, r->plain, parameters, r->padding,
-                                              residue, error);
+    if (!is_alone)
+        TSR_TRY(tsr_deflate_read_pieces(r->coder, &r->outline->pieces, &r->way, r->plain, parameters, r->padding,
+                                        residue, error));
+    if (!is_alone && r->coder->strayed == 0) return TSR_OK;
+    r->coder->strayed = 0;
+    return code_alone(r, parameters, residue, error);
 }
 
 /* Codes with the parameters chosen. Those that seemed right may be wrong later: then they are chosen once more there,

@@ -1,4 +1,5 @@
 /* Deflate streams come back exactly, and zlib's cost nearly nothing. FORMAT.md 4.9. */
+#include <pthread.h>
 #include <zlib.h>
 
 #include "by_reference.h"
@@ -390,6 +391,200 @@ TEST(longest_block)
     assert_non_null(strstr(error.text, "2^22 tokens"));
 }
 
+/* ---- Pieces ------------------------------------------------------------------------------------------------- */
+
+static void run_backwards(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+{
+    (void)pool;
+    for (unsigned i = count; i-- > 0;) work(context, i);
+}
+
+struct call {
+    void (*work)(void *context, unsigned index);
+    void *context;
+    unsigned index;
+};
+
+static void *do_call(void *call)
+{
+    const struct call *const c = call;
+    c->work(c->context, c->index);
+    return NULL;
+}
+
+static void run_threads(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+{
+    pthread_t threads[16];
+    struct call calls[16];
+    (void)pool;
+    assert_true(count <= 16);
+    for (unsigned i = 0; i < count; i++) {
+        calls[i] = (struct call){work, context, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, do_call, &calls[i]), 0);
+    }
+    for (unsigned i = 0; i < count; i++) pthread_join(threads[i], NULL);
+}
+
+static void count_call(void *context)
+{
+    ++*(int *)context;
+}
+
+/* By one thread and by two crews: the same residue, the same stream. Returns what the residue takes more than that of
+ * the stream in one piece; *pieces: their number, 0 for a stream without any. */
+static long divided(const uint8_t *bytes, size_t size, const char *what, uint64_t *pieces)
+{
+    static void (*const runs[])(void *, void (*)(void *, unsigned), void *, unsigned) = {NULL, run_backwards,
+                                                                                         run_threads};
+    struct tsr_bytes whole = {.limit = size}, single = {.limit = LIMIT}, first = {.limit = LIMIT};
+    size_t used = 0;
+    assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &whole, &single, NULL), TSR_OK);
+    for (size_t i = 0; i < 3; i++) {
+        int calls = 0;
+        const struct tsr_deflate_way way = {{runs[i], NULL}, 1 << 16, count_call, &calls};
+        struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT}, again = {.limit = made.size + 3};
+        struct tsr_error error = {0};
+        expect(tsr_deflate_read_by(&way, made.bytes, made.size, &used, &found, &residue, &error) == TSR_OK, "%s: %s",
+               what, error.text);
+        expect(calls == 1, "%s: %d calls while it is read", what, calls);
+        expect(found.size == size && memcmp(found.bytes, bytes, size) == 0, "%s: other bytes", what);
+        if (i == 0) tsr_bytes_put(&first, residue.bytes, residue.size, NULL);
+        expect(residue.size == first.size && memcmp(residue.bytes, first.bytes, first.size) == 0,
+               "%s: threads change the residue", what);
+        assert_int_equal(tsr_bytes_put(&again, "abc", 3, NULL), TSR_OK);
+        expect(tsr_deflate_write_by(&way, bytes, size, residue.bytes, residue.size, &again, &error) == TSR_OK, "%s: %s",
+               what, error.text);
+        expect(calls == 2, "%s: %d calls while it is written, too", what, calls);
+        expect(again.size == made.size + 3 && memcmp(again.bytes + 3, made.bytes, made.size) == 0, "%s: another stream",
+               what);
+        tsr_bytes_free(&found);
+        tsr_bytes_free(&residue);
+        tsr_bytes_free(&again);
+    }
+    const struct tsr_bytes wanted = {.bytes = made.bytes, .size = made.size};
+    expect_from_reference(&whole, &first, &wanted, what);
+    struct tsr_cursor in = {first.bytes, first.size, 1, false};
+    *pieces = first.bytes[0] == 14 ? tsr_get_varint(&in) : 0;
+    const long more = (long)first.size - (long)single.size;
+    tsr_bytes_free(&whole);
+    tsr_bytes_free(&single);
+    tsr_bytes_free(&first);
+    return more;
+}
+
+TEST(streams_in_pieces)
+{
+    static const int flushes[] = {Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_PARTIAL_FLUSH, Z_BLOCK};
+    struct rng r = {8};
+    for (int i = 0; i < 40; i++) {
+        const int level = i % 10, strategy = i % 3 ? 0 : i / 3 % 5, memory = i % 4 ? 8 : 1 + i % 9;
+        const size_t size = 150000 + rng_below(&r, 100000), flush_at = i % 5 ? 0 : 3000 + rng_below(&r, 90000);
+        const uint32_t kind = rng_below(&r, 5);
+        uint64_t pieces = 0;
+        char what[160];
+        snprintf(what, sizeof what, "level %d strategy %d memory %d kind %u size %zu flush %zu", level, strategy,
+                 memory, kind, size, flush_at);
+        fill(plain, size, kind, &r);
+        deflate_by_zlib(plain, size, level, strategy, memory, 15, flush_at, flushes[i / 5 % 4], &made);
+        const long more = divided(plain, size, what, &pieces);
+        expect(more <= 4 + 60 * (long)pieces, "%s: %ld bytes more of %d pieces", what, more, (int)pieces);
+        const bool is_long = level > 0 && (kind == 0 || kind == 4) && memory == 8 && !flush_at;
+        expect(!is_long || pieces > 1, "%s: not in pieces", what);
+    }
+}
+
+/* The table of a residue. */
+struct table {
+    uint64_t count, bits[40], bytes[40], coded[40];
+    const uint8_t *rest;
+    size_t rest_size;
+};
+
+static void get_table(const struct tsr_bytes *residue, struct table *t)
+{
+    struct tsr_cursor in = {residue->bytes, residue->size, 1, false};
+    t->count = tsr_get_varint(&in);
+    assert_true(residue->bytes[0] == 14 && t->count >= 2 && t->count < 40);
+    for (uint64_t i = 0; i < t->count; i++) {
+        t->bits[i] = tsr_get_varint(&in);
+        t->bytes[i] = i + 1 < t->count ? tsr_get_varint(&in) : 0;
+        t->coded[i] = i + 1 < t->count ? tsr_get_varint(&in) : 0;
+    }
+    t->rest = residue->bytes + in.at;
+    t->rest_size = residue->size - in.at;
+}
+
+static enum tsr_status write_table(const struct table *t, size_t size, struct tsr_bytes *stream)
+{
+    struct tsr_bytes residue = {.limit = LIMIT};
+    tsr_bytes_put(&residue, "\16", 1, NULL);
+    tsr_bytes_put_varint(&residue, t->count, NULL);
+    for (uint64_t i = 0; i < t->count && i < 40; i++) {
+        tsr_bytes_put_varint(&residue, t->bits[i], NULL);
+        if (i + 1 == t->count) break;
+        tsr_bytes_put_varint(&residue, t->bytes[i], NULL);
+        tsr_bytes_put_varint(&residue, t->coded[i], NULL);
+    }
+    tsr_bytes_put(&residue, t->rest, t->rest_size, NULL);
+    stream->size = 0;
+    const enum tsr_status status = tsr_deflate_write(plain, size, residue.bytes, residue.size, stream, NULL);
+    tsr_bytes_free(&residue);
+    return status;
+}
+
+/* Numbers that are not those of pieces. */
+TEST(damaged_tables)
+{
+    enum { SIZE = 400000, CASES = 15 };
+    static const char *const cases[CASES] = {"none",      "one",      "many",      "no bits",     "less bits",
+                                             "more bits", "all bits", "last bits", "short",       "shorter",
+                                             "longer",    "too long", "all bytes", "corrections", "cut"};
+    struct rng r = {9};
+    struct tsr_bytes found = {.limit = SIZE}, residue = {.limit = LIMIT}, stream = {.limit = LIMIT};
+    const struct tsr_deflate_way way = {.piece = 1 << 16};
+    struct table good;
+    size_t used = 0;
+    fill(plain, SIZE, 0, &r);
+    deflate_by_zlib(plain, SIZE, 6, 0, 8, 15, 0, 0, &made);
+    assert_int_equal(tsr_deflate_read_by(&way, made.bytes, made.size, &used, &found, &residue, NULL), TSR_OK);
+    get_table(&residue, &good);
+    for (int i = 0; i < CASES; i++) {
+        struct table t = good;
+        const uint64_t last = t.count - 1;
+        if (i == 1) t.count = 1;
+        if (i == 2) t.count = UINT64_MAX / 2;
+        if (i == 3) t.bits[0] = 0;
+        if (i == 4) t.bits[1]--;
+        if (i == 5) t.bits[1]++;
+        if (i == 6) t.bits[0] = UINT64_MAX / 2;
+        if (i == 7) t.bits[last] += 8;
+        if (i == 8) t.bytes[0] = (1 << 16) - 1;
+        if (i == 9) t.bytes[1]--;
+        if (i == 10) t.bytes[1]++;
+        if (i == 11) t.bytes[0] = UINT64_MAX / 2;
+        if (i == 12) {
+            t.bytes[last - 1] = SIZE;
+            for (uint64_t k = 0; k + 1 < last; k++) t.bytes[last - 1] -= t.bytes[k];
+        }
+        if (i == 13) t.coded[0] = SIZE;
+        if (i == 14) t.rest_size = 1;
+        const enum tsr_status status = write_table(&t, SIZE, &stream);
+        expect(status == (i == 0 ? TSR_OK : TSR_ERROR_CORRUPT), "%s: status %d", cases[i], (int)status);
+    }
+    for (int i = 0; i < 300; i++) { /* any byte */
+        const size_t at = rng_below(&r, (uint32_t)residue.size);
+        const uint8_t was = residue.bytes[at];
+        residue.bytes[at] ^= (uint8_t)(1 << rng_below(&r, 8));
+        stream.size = 0;
+        const enum tsr_status status = tsr_deflate_write(plain, SIZE, residue.bytes, residue.size, &stream, NULL);
+        assert_true(status == TSR_OK || status == TSR_ERROR_CORRUPT);
+        residue.bytes[at] = was;
+    }
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    tsr_bytes_free(&stream);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +598,8 @@ int main(void)
         cmocka_unit_test(hostile_streams),
         cmocka_unit_test(limits),
         cmocka_unit_test(longest_block),
+        cmocka_unit_test(streams_in_pieces),
+        cmocka_unit_test(damaged_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
