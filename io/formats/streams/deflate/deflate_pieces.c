@@ -125,10 +125,10 @@ void tsr_deflate_free_pieces(struct deflate_pieces *p)
     p->count = 0;
 }
 
-enum {
-    STRAY = 64,       /* as in deflate.c; a piece begins with less than is known within a stream */
-    MORE_BYTES = 1024 /* of a residue than of a piece's stream */
-};
+/* Bytes of a residue by which a piece is seen to stray, and more than of the piece's stream. Pieces begin with a state
+ * that is not quite zlib's, so that is more than STRAY in deflate.c; all together may take one byte of SHARE of the
+ * stream, or FEW each. */
+enum { STRAY = 1024, MORE_BYTES = 1024, SHARE = 2048, FEW = 16 };
 
 static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_piece *piece)
 {
@@ -164,6 +164,17 @@ static enum tsr_status put_table(const struct deflate_pieces *p, struct tsr_byte
     return TSR_OK;
 }
 
+static bool stray(const struct deflate_pieces *p)
+{
+    const uint64_t share = p->pieces[p->count - 1].end / 8 / SHARE, few = FEW * (uint64_t)p->count;
+    uint64_t all = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->pieces[i].strayed > 0) return true;
+        all += p->pieces[i].residue.size;
+    }
+    return all > (share > few ? share : few);
+}
+
 enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct deflate_pieces *p,
                                         struct tsr_deflate_way *way, const struct tsr_bytes *plain,
                                         const struct deflate_parameters *parameters, uint32_t padding,
@@ -178,8 +189,10 @@ enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct defl
                      .first = coder};
     run_all(&w, way);
     TSR_TRY(status_of(&w, error));
-    for (size_t i = 0; i < p->count && coder->strayed == 0; i++) coder->strayed = p->pieces[i].strayed;
-    if (coder->strayed > 0) return TSR_OK;
+    if (coder->seems_exact && stray(p)) {
+        coder->strayed = 1;
+        return TSR_OK;
+    }
     TSR_TRY(put_table(p, residue, error));
     TSR_TRY(tsr_deflate_put_parameters(residue, parameters, padding, error));
     for (size_t i = 0; i < p->count; i++) {
