@@ -50,6 +50,7 @@ static const struct {
     {"3x2_interlaced", paint_ramp, 3, 2, PNG_RGB, 8, true, 0},
     {"1025x3_grey8", paint_texture, 1025, 3, PNG_GRAY, 8, false, 0},
     {"2x1030_rgb8", paint_texture, 2, 1030, PNG_RGB, 8, false, 0},
+    {"long_rgb", paint_ramp, 720, 1300, PNG_RGB, 8, false, 0}, /* its stream is coded in pieces */
 };
 
 #define CHUNK(place, type, content)              \

@@ -13,7 +13,9 @@ enum {
     CHAIN_LIMIT = 4,
     NICE_LENGTH = 8,
     INSERT_LIMIT = 4,
-    END_OF_BLOCK = 256
+    END_OF_BLOCK = 256,
+    LONG_INPUT = 1 << 20,
+    LONG_BLOCK = 16383 /* tokens of a block of long inputs, as zlib has them */
 };
 
 /* Bits fill a byte from its least significant bit. */
@@ -114,6 +116,13 @@ static size_t longest_match(const struct matcher *m, size_t at, size_t candidate
     return best;
 }
 
+/* A block of fixed codes. */
+static void begin_block(struct bits *b, bool is_last)
+{
+    put_bits(b, is_last, 1);
+    put_bits(b, 1, 2);
+}
+
 void deflate_fixed(struct bytes *out, const struct bytes *in)
 {
     struct bits bits = {out, 0, 0};
@@ -121,9 +130,15 @@ void deflate_fixed(struct bytes *out, const struct bytes *in)
     m->data = in->data;
     m->size = in->size;
     m->earlier = allocate(in->size, sizeof *m->earlier);
-    put_bits(&bits, 1, 1); /* the last block */
-    put_bits(&bits, 1, 2); /* fixed codes */
+    const bool is_long = in->size > LONG_INPUT;
+    begin_block(&bits, !is_long);
+    size_t tokens = 0;
     for (size_t at = 0; at < in->size;) {
+        if (is_long && tokens++ == LONG_BLOCK) {
+            put_symbol(&bits, END_OF_BLOCK);
+            begin_block(&bits, false);
+            tokens = 1;
+        }
         size_t length = 0, distance = 0;
         if (in->size - at >= MATCH_LEAST) length = longest_match(m, at, insert(m, at), &distance);
         if (length < MATCH_LEAST) {
@@ -137,6 +152,10 @@ void deflate_fixed(struct bytes *out, const struct bytes *in)
         at = end;
     }
     put_symbol(&bits, END_OF_BLOCK);
+    if (is_long) {
+        begin_block(&bits, true); /* an empty one */
+        put_symbol(&bits, END_OF_BLOCK);
+    }
     if (bits.count > 0) put_bits(&bits, 0, 8 - bits.count);
     free(m->earlier);
     free(m);

@@ -443,7 +443,7 @@ struct measuring {
     bool verbatim, quick;
     uint64_t whole, limit; /* no more than limit is looked at */
     atomic_size_t next;
-    atomic_uint_least64_t size;
+    atomic_size_t size;
     atomic_bool failed;
 };
 enum { LANES = 4 }; /* each holds 8 MB and a compressor */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a second thread is worth: one process with two threads, beside two processes with one thread at the same time.
 
-    python3 tests/bench/threads.py BUILD FRAMES [--pairs 9] [--effort 5] [--images 3] [--only WORD] [--work FOLDER]
+    python3 tests/bench/threads.py BUILD FRAMES [--pairs 9] [--effort 5] [--images 3] [--only WORD] [--png FILE] [--work FOLDER]
 
 Inputs are one large image (the largest files of FRAMES, PGM or PPM, and a synthetic PNG of 3840 x 2160), and a folder of small
 files (crops of 256 x 256 from FRAMES). Verbs are compress --verify none, compress, and test. Each of the two processes has its
@@ -142,6 +142,7 @@ def main():
     parser.add_argument('--effort', type=int, default=5)
     parser.add_argument('--images', type=int, default=3)
     parser.add_argument('--only', default='', help='of the inputs, those whose names have this word')
+    parser.add_argument('--png', action='append', default=[], help='another large image; may be given again')
     parser.add_argument('--work', default='/dev/shm' if os.path.isdir('/dev/shm') else None)
     options = parser.parse_args()
     print('%s, %d processors, load %.1f, effort %d, %d pairs' %
@@ -153,6 +154,8 @@ def main():
         for path in reversed(largest):
             if options.only in os.path.basename(path):
                 bench.measure(os.path.basename(path)[:28], path)
+        for path in options.png:
+            bench.measure(os.path.basename(path), path)
         if options.only in 'synthetic.png':
             make_png(os.path.join(work, 'synthetic.png'))
             bench.measure('synthetic.png', os.path.join(work, 'synthetic.png'))

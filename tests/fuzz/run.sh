@@ -127,6 +127,9 @@ make_seeds() {
         "$bin/tessera" compress -q -f -T 1 -r --series "$work/seeds/container/series_${folder#*/}.tsr" \
             "$TSR_FUZZ_TMP/some/$folder" >/dev/null 2>&1 || :
     done
+    # A stream in pieces, from byte 43 of a PNG on, and bytes that damage its residue.
+    mkdir -p "$work/seeds/stream_deflate"
+    { printf '\002' && tail -c +44 "$TSR_FUZZ_TMP/set/png/long_rgb.png"; } >"$work/seeds/stream_deflate/long"
     # Files that are packed, and their streams as fuzz_pieces.c and fuzz_stream_jpeg.c read them.
     for file in "$TSR_FUZZ_TMP"/set/packed/*; do
         name=${file##*/}
