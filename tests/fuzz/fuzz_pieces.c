@@ -47,7 +47,7 @@ static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
     }
     const bool good =
         parts.end > 0 &&
-        tsr_png_read_chunks(file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
+        tsr_png_read_chunks(NULL, file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
         tsr_png_mix(&parts, code, NULL) == TSR_OK;
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);

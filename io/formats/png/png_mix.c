@@ -433,7 +433,7 @@ static enum tsr_status put_file(const struct coder *c, const uint8_t *plain, siz
             at += 4 + length - 1;
         } else {
             const uint32_t residue = take_number(&at);
-            TSR_TRY(tsr_png_write_chunks(plain, size, at, residue, file, error));
+            TSR_TRY(tsr_png_write_chunks(NULL, plain, size, at, residue, file, error));
             at += residue;
         }
     }

@@ -113,8 +113,8 @@ static enum tsr_status mix(const struct tsr_bytes *file, struct tsr_bytes *code)
         if (parts.start == 0) parts.start = at;
         parts.end = at + 12 + (size_t)tsr_png_get_u32(file->bytes + at);
     }
-    assert_int_equal(tsr_png_read_chunks(file->bytes + parts.start, parts.end - parts.start, &plain, &residue, NULL),
-                     TSR_OK);
+    assert_int_equal(
+        tsr_png_read_chunks(NULL, file->bytes + parts.start, parts.end - parts.start, &plain, &residue, NULL), TSR_OK);
     const enum tsr_status status = tsr_png_mix(&parts, code, NULL);
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
