@@ -39,6 +39,7 @@ struct tsr_exporter {
     unsigned waiting, waiting_bits; /* of native samples of one bit */
     uint8_t *raster;
     struct tsr_hasher values; /* of all frames, if streams have values instead of cells */
+    struct tsr_hasher given;  /* the rasters as they came, as FORMAT.md 3.4 hashes samples */
     struct tsr_bytes residue, stream;
 };
 
@@ -104,6 +105,7 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->bits = all_bits || !has_less ? image->bits_allocated : image->bits_stored;
     if (has_values(e)) e->to.high_bit = (uint8_t)(image->bits_stored - 1);
     tsr_hasher_init(&e->values);
+    tsr_hasher_init(&e->given);
     e->prefix.limit = e->suffix.limit = SIZE_MAX / 4;
     e->residue.limit = 1 << 16;
     e->stream.limit = 4 * raster + (1 << 16);
@@ -395,6 +397,8 @@ enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *e, const uint8_t *ra
 {
     const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
     if (e->frames == 0) TSR_TRY(begin(e, error));
+    const struct tsr_hash128 hash = tsr_hash128_of(raster, (size_t)((tsr_frame_bits(&e->from) + 7) / 8));
+    tsr_hasher_add(&e->given, hash.bytes, sizeof hash.bytes);
     arrange(&e->from, &e->to, raster, e->raster);
     if (e->syntax != &syntaxes[TSR_EXPORT_NATIVE])
         TSR_TRY(put_stream(e, error));
@@ -467,8 +471,10 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
         add_frame(e, raster, size, &frames);
     }
     free(raster);
-    const struct tsr_hash128 found = tsr_hasher_result128(&frames), values = tsr_hasher_result128(&e->values);
-    if (status == TSR_OK && !tsr_hash128_equal(&found, has_values(e) ? &values : samples))
+    const struct tsr_hash128 found = tsr_hasher_result128(&frames), values = tsr_hasher_result128(&e->values),
+                             given = tsr_hasher_result128(&e->given);
+    if (status == TSR_OK &&
+        !(tsr_hash128_equal(&given, samples) && tsr_hash128_equal(&found, has_values(e) ? &values : samples)))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are others");
     return status;
 }
