@@ -260,8 +260,8 @@ void name_flags(struct tsr_error *error);
 /* Puts "FILE: " or "MEMBER in FILE: " before a sentence that does not name the file yet. */
 void name_file(struct tsr_error *error, const char *file, const char *member);
 
-/* As refuse, with a sentence that gets "FILE: " before it unless it names the file. */
-enum tsr_status refuse_named(struct tsr_error *error, enum tsr_status status, const char *file, const char *reason);
+/* Of a task whose status was known beforehand: as refuse, with its reason and its input's name. */
+enum tsr_status refuse_task(struct tsr_error *error, const struct task *task);
 
 void say_error(const struct tsr_error *error);
 

@@ -75,8 +75,7 @@ static enum tsr_status check_inputs(const struct options *options, struct task_l
             i++;
             continue;
         }
-        const enum tsr_status status =
-            refuse_named(error, task->status, task->input, task->reason ? task->reason : tsr_status_name(task->status));
+        const enum tsr_status status = refuse_task(error, task);
         *failed = (uint32_t)i;
         if (!options->skip_unreadable) return status;
         drop_task(options, list, i, status, error);

@@ -88,7 +88,9 @@ enum tsr_status refuse(struct tsr_error *error, enum tsr_status status, const ch
     return status;
 }
 
-enum tsr_status refuse_named(struct tsr_error *error, enum tsr_status status, const char *file, const char *reason)
+enum tsr_status refuse_task(struct tsr_error *error, const struct task *task)
 {
-    return has_name(reason, file) ? refuse(error, status, "%s", reason) : refuse(error, status, "%s: %s", file, reason);
+    const char *const reason = task->reason ? task->reason : tsr_status_name(task->status);
+    return has_name(reason, task->input) ? refuse(error, task->status, "%s", reason)
+                                         : refuse(error, task->status, "%s: %s", task->input, reason);
 }

@@ -361,7 +361,7 @@ static int print_all(const struct options *options, struct tsr_engine *engine, c
         struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
         one = list->tasks[i].status;
         if (one != TSR_OK)
-            say_error((refuse_named(&error, one, list->tasks[i].input, list->tasks[i].reason), &error));
+            say_error((refuse_task(&error, &list->tasks[i]), &error));
         else
             one = print_info(options, engine, &list->tasks[i], &error);
         failed += one != TSR_OK;

@@ -233,8 +233,7 @@ static enum tsr_status run_call(void *context, struct tsr_engine *engine, struct
     outcome->error = *error;
     r->outcomes[call->index] = outcome;
     if (task->status != TSR_OK)
-        outcome->status = refuse_named(&outcome->error, task->status, task->input,
-                                       task->reason ? task->reason : tsr_status_name(task->status));
+        outcome->status = refuse_task(&outcome->error, task);
     else
         outcome->status = r->work->work(engine, r->options, task, outcome);
     return outcome->status;

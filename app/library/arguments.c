@@ -250,8 +250,10 @@ enum tsr_status tsr_check_apart(const struct tsr_data_source *source, const stru
     const bool is_descriptor = source->medium == TSR_MEDIUM_DESCRIPTOR;
     struct stat in, out;
     if (sink->medium != TSR_MEDIUM_PATH || (source->medium != TSR_MEDIUM_PATH && !is_descriptor)) return TSR_OK;
-    if (!has_status(is_descriptor, source->descriptor, source->path, &in)) return TSR_OK;
-    if (!has_status(false, -1, sink->path, &out) || in.st_dev != out.st_dev || in.st_ino != out.st_ino) return TSR_OK;
+    if (!has_status(false, -1, sink->path, &out)) return TSR_OK; /* as it is most often */
+    if (!has_status(is_descriptor, source->descriptor, source->path, &in) || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
+        return TSR_OK;
     return tsr_fail(error, TSR_ERROR_SAME_FILE, "the output %s is the input", sink->path);
 }
 

@@ -78,7 +78,7 @@ static void brief_header(struct tsr_header *header)
     (void)tsr_get_header(body, sizeof body, header, NULL);
 }
 
-/* Whether the brief form says all. *content: the bytes of the piece's head, which it leaves out. */
+/* Whether the brief form says all. *head: bytes of the piece's head, which it leaves out. */
 static bool is_brief(const struct tsr_small *small, const struct tsr_header *header, size_t *head)
 {
     struct tsr_header usual;

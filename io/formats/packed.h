@@ -3,6 +3,7 @@
 #ifndef TSR_IO_FORMATS_PACKED_H
 #define TSR_IO_FORMATS_PACKED_H
 
+#include "io/container/small.h"
 #include "source.h"
 
 enum tsr_piece_kind {
@@ -12,7 +13,7 @@ enum tsr_piece_kind {
     TSR_PIECE_PNG_START,
     TSR_PIECE_PNG_IDAT,
     TSR_PIECE_PNG_END,
-    TSR_PIECE_SMALL_PNG, /* a whole file */
+    TSR_PIECE_SMALL_PNG = TSR_SMALL_PNG_PIECE, /* a whole file */
     TSR_PIECE_KINDS
 };
 

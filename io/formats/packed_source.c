@@ -1,7 +1,7 @@
 /* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
  * FORMAT.md 4.11. */
-#include <stdio.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

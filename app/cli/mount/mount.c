@@ -136,12 +136,7 @@ static enum tsr_status check_archive(struct tsr_engine *engine, const struct tas
                                : refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files in %s: %zu other file%s", archive,
                                         list->others, plural(list->others));
     if (list->count > 0 && list->tasks[0].series) return TSR_OK;
-    if (list->count > 0 && list->tasks[0].status != TSR_OK) {
-        const struct task *const task = &list->tasks[0];
-        refuse(error, task->status, "%s", task->reason ? task->reason : "it cannot be read");
-        name_file(error, archive, NULL);
-        return task->status;
-    }
+    if (list->count > 0 && list->tasks[0].status != TSR_OK) return refuse_task(error, &list->tasks[0]);
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
     if (status == TSR_OK && tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
         status = refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", archive);

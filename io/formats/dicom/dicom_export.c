@@ -397,8 +397,10 @@ enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *e, const uint8_t *ra
 {
     const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
     if (e->frames == 0) TSR_TRY(begin(e, error));
-    const struct tsr_hash128 hash = tsr_hash128_of(raster, (size_t)((tsr_frame_bits(&e->from) + 7) / 8));
-    tsr_hasher_add(&e->given, hash.bytes, sizeof hash.bytes);
+    if (has_values(e)) {
+        const struct tsr_hash128 hash = tsr_hash128_of(raster, (size_t)((tsr_frame_bits(&e->from) + 7) / 8));
+        tsr_hasher_add(&e->given, hash.bytes, sizeof hash.bytes);
+    }
     arrange(&e->from, &e->to, raster, e->raster);
     if (e->syntax != &syntaxes[TSR_EXPORT_NATIVE])
         TSR_TRY(put_stream(e, error));
@@ -473,9 +475,9 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
     free(raster);
     const struct tsr_hash128 found = tsr_hasher_result128(&frames), values = tsr_hasher_result128(&e->values),
                              given = tsr_hasher_result128(&e->given);
-    if (status == TSR_OK &&
-        !(tsr_hash128_equal(&given, samples) && tsr_hash128_equal(&found, has_values(e) ? &values : samples)))
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are others");
+    const bool is_same = has_values(e) ? tsr_hash128_equal(&given, samples) && tsr_hash128_equal(&found, &values)
+                                       : tsr_hash128_equal(&found, samples);
+    if (status == TSR_OK && !is_same) status = tsr_fail(error, TSR_ERROR_CORRUPT, "its samples are others");
     return status;
 }
 

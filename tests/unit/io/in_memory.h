@@ -49,18 +49,17 @@ static inline struct bytes make_pgm(struct rng *r, int columns, int rows, uint32
     return b;
 }
 
-/* Compresses the bytes of a file to a .tsr. */
-static inline struct bytes compress_bytes(struct tsr_engine *engine, struct bytes original,
-                                          const struct tsr_coding *coding)
+/* Compresses the bytes of a file to a .tsr, as the options say. */
+static inline struct bytes compress_bytes_by(struct tsr_engine *engine, struct bytes original,
+                                             const struct tsr_source_options *options, const struct tsr_coding *coding)
 {
-    const struct tsr_source_options options = {0};
     struct tsr_input *input = must(tsr_input_from_memory(original.data, original.size, "original"));
     struct tsr_output *output = must(tsr_output_to_memory());
     struct tsr_source *source;
     struct tsr_error error = {0};
     struct tsr_proof proof = {0};
     struct tsr_encoded encoded = {0};
-    enum tsr_status status = tsr_source_open(input, &options, &source, &error);
+    enum tsr_status status = tsr_source_open(input, options, &source, &error);
     expect(status == TSR_OK, "%s", error.text);
     if (tsr_has_frames(&source->header)) {
         source->header.coding = *coding;
@@ -73,6 +72,12 @@ static inline struct bytes compress_bytes(struct tsr_engine *engine, struct byte
     tsr_output_close(output);
     tsr_input_close(input);
     return tsr;
+}
+
+static inline struct bytes compress_bytes(struct tsr_engine *engine, struct bytes original,
+                                          const struct tsr_coding *coding)
+{
+    return compress_bytes_by(engine, original, &(struct tsr_source_options){0}, coding);
 }
 
 /* Restores a .tsr as tsr_restore does. On TSR_OK the caller owns *restored. *damaged: the reader has found damage in a

@@ -59,19 +59,7 @@ TEST(stored)
 static struct bytes pack_bytes(struct bytes original)
 {
     const struct tsr_source_options options = {.verbatim = true, .packs = true, .reason = "coded it would be larger"};
-    struct tsr_input *input = must(tsr_input_from_memory(original.data, original.size, "original"));
-    struct tsr_output *output = must(tsr_output_to_memory());
-    struct tsr_source *source;
-    struct tsr_error error = {0};
-    struct tsr_proof proof = {0};
-    struct tsr_encoded encoded = {0};
-    expect(tsr_source_open(input, &options, &source, &error) == TSR_OK, "%s", error.text);
-    expect(tsr_encode(engine, source, output, &proof, &encoded, &error) == TSR_OK, "%s", error.text);
-    const struct bytes tsr = copy_bytes(tsr_output_bytes(output), (size_t)tsr_output_size(output));
-    tsr_source_close(source);
-    tsr_output_close(output);
-    tsr_input_close(input);
-    return tsr;
+    return compress_bytes_by(engine, original, &options, NULL);
 }
 
 /* A PNG of one sample becomes a brief file. All other bytes of it than the signature are checked. */
