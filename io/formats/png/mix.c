@@ -1,7 +1,9 @@
 /* Mixed predictions of bits. FORMAT.md 4.11.2. */
 #include "mix.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SEEN_LIMIT = 60, FIRST_WEIGHTS = 12000, MORE_OF_ROWS = 6000, WEIGHT_LIMIT = 1 << 20, RATE = 24 };
 
@@ -36,6 +38,17 @@ struct tsr_mix *tsr_mix_create(void)
     return mix;
 }
 
+void tsr_mix_begin(struct tsr_mix *mix, const struct tsr_mix *origin)
+{
+    const bool is_near = mix->origin == origin && mix->bits <= TSR_MIX_NOTED;
+    for (uint64_t b = 0; is_near && b < mix->bits; b++)
+        for (int i = 0; i < TSR_MIX_CONTEXTS; i++) mix->slot[i][mix->noted[b][i]] = origin->slot[i][mix->noted[b][i]];
+    if (!is_near) memcpy(mix->slot, origin->slot, sizeof mix->slot);
+    memcpy(mix, origin, offsetof(struct tsr_mix, origin));
+    mix->origin = origin;
+    mix->bits = 0;
+}
+
 static int seen_class(uint32_t seen)
 {
     return seen < 4 ? (int)seen : seen < 6 ? 4 : seen < 12 ? 5 : seen < 30 ? 6 : 7;
@@ -64,8 +77,10 @@ static uint32_t code_bit(struct tsr_mix *mix, uint32_t node, uint32_t value)
     const uint32_t length = mix->length < 16 ? mix->length / 2 : mix->length < 32 ? 8 : 9;
     const bool expects = mix->expected >= 0 && ((uint32_t)mix->expected + 256) >> (8 - depth) == node;
     const uint32_t expected = expects ? (uint32_t)mix->expected >> (7 - depth) & 1 : 0;
+    uint16_t *const noted = mix->noted[mix->bits++ % TSR_MIX_NOTED];
     for (int i = 0; i < n; i++) {
-        slot[i] = &mix->slot[i][((mix->context[i] + of_node) * 0x85ebca6bu) >> 16];
+        noted[i] = (uint16_t)(((mix->context[i] + of_node) * 0x85ebca6bu) >> 16);
+        slot[i] = &mix->slot[i][noted[i]];
         input[i] = mix->stretch[(slot[i]->chance ^ 32768u) >> 4];
         weight[i] = &mix->weight[mix->set][i][seen_class(slot[i]->seen)];
     }

@@ -1,10 +1,12 @@
 /* Small PNG files, of which all bytes are coded by mixed predictions. FORMAT.md 4.11.1. */
 #include "png_mix.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/formats/streams/gzip.h"
+#include "io/kept.h"
 #include "mix.h"
 #include "png_file.h"
 #include "png_idat.h"
@@ -291,7 +293,6 @@ static void coder_free(struct coder *c)
     free(c);
 }
 
-/* A coder that knows the dictionary. */
 static struct coder *coder_create(void)
 {
     struct coder *const c = calloc(1, sizeof *c);
@@ -299,18 +300,56 @@ static struct coder *coder_create(void)
     c->mix = tsr_mix_create();
     c->history = malloc(HISTORY);
     c->skeleton = malloc(TSR_PNG_MIX_SKELETON);
-    if (!c->mix || !c->history || !c->skeleton) {
-        coder_free(c);
-        return NULL;
+    if (c->mix && c->history && c->skeleton) return c;
+    coder_free(c);
+    return NULL;
+}
+
+/* A coder that has coded nothing but the dictionary. There is one, from which others begin; NULL: no memory. */
+static const struct coder *coder_of_dictionary(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct coder *made; /* under the lock */
+    pthread_mutex_lock(&lock);
+    struct coder *const c = made ? made : coder_create();
+    if (c && !made) {
+        c->mix->expected = -1;
+        c->mix->is_learning = c->writes = true;
+        c->size = TSR_PNG_DICTIONARY_BYTES;
+        memcpy(c->skeleton, tsr_png_dictionary, c->size);
+        while (c->at < c->size) (void)code_skeleton(c);
+        c->mix->is_learning = c->writes = false;
+        made = c;
     }
-    c->mix->expected = -1;
-    c->mix->is_learning = c->writes = true;
-    c->size = TSR_PNG_DICTIONARY_BYTES;
-    memcpy(c->skeleton, tsr_png_dictionary, c->size);
-    while (c->at < c->size) (void)code_skeleton(c);
-    c->mix->is_learning = c->writes = c->failed = false;
-    c->at = c->size = 0;
+    pthread_mutex_unlock(&lock);
     return c;
+}
+
+static struct tsr_kept coders = TSR_KEPT_NONE;
+
+/* A coder that knows the dictionary. It goes back by coder_give; NULL: no memory. */
+static struct coder *coder_take(void)
+{
+    const struct coder *const origin = coder_of_dictionary();
+    struct coder *const kept = origin ? tsr_kept_take(&coders) : NULL, *const c =
+                                                                           kept || !origin ? kept : coder_create();
+    if (!c) return NULL;
+    tsr_mix_begin(c->mix, origin->mix);
+    c->writes = c->failed = false;
+    c->smooth = 0;
+    memset(c->values, 0, sizeof c->values);
+    memset(c->steps, 0, sizeof c->steps);
+    c->size = c->at = 0;
+    memcpy(c->history, origin->history, origin->done);
+    c->done = origin->done;
+    c->from = origin->from;
+    memcpy(c->place, origin->place, sizeof c->place);
+    return c;
+}
+
+static void coder_give(struct coder *c)
+{
+    if (c && !tsr_kept_give(&coders, c)) coder_free(c);
 }
 
 static enum tsr_status refuse(struct tsr_error *error)
@@ -351,7 +390,7 @@ static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const st
                                   const struct geometry *g, const struct tsr_bytes *rows, struct tsr_bytes *code,
                                   struct tsr_error *error)
 {
-    struct coder *const c = coder_create();
+    struct coder *const c = coder_take();
     uint8_t *const plain = malloc(g->plain + 1);
     enum tsr_status status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code a small PNG");
     if (c && plain) {
@@ -372,7 +411,7 @@ static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const st
         *may_be_smooth = 2 * steps <= values;
     }
     free(plain);
-    coder_free(c);
+    coder_give(c);
     return status;
 }
 
@@ -443,7 +482,7 @@ static enum tsr_status put_file(const struct coder *c, const uint8_t *plain, siz
 enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes *file, struct tsr_error *error)
 {
     struct geometry g;
-    struct coder *const c = coder_create();
+    struct coder *const c = coder_take();
     uint8_t *plain = NULL;
     enum tsr_status status = c ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make a small PNG");
     if (status == TSR_OK) {
@@ -460,6 +499,6 @@ enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "the rows of a small PNG are not valid");
     if (status == TSR_OK) status = put_file(c, plain, g.plain, file, error);
     free(plain);
-    coder_free(c);
+    coder_give(c);
     return status;
 }

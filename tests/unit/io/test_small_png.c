@@ -1,5 +1,6 @@
 /* Small PNG files as one piece: they come back, the reference decoder makes the same of them, and damage is bounded.
  * FORMAT.md 4.11.1 to 4.11.4. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -12,7 +13,7 @@
 #include "tests/reference/ref.h"
 #include "tests/unit/support.h"
 
-enum { LIMIT = 1 << 20, FILES = 60 };
+enum { LIMIT = 1 << 20, FILES = 60, THREADS = 4, FILES_AT_ONCE = 24 };
 
 struct shape {
     uint32_t columns, rows;
@@ -145,6 +146,44 @@ static enum tsr_status unmix(const struct tsr_bytes *code, struct tsr_bytes *fil
     return status;
 }
 
+struct work {
+    struct tsr_bytes file[FILES_AT_ONCE], code[FILES_AT_ONCE];
+    pthread_t thread;
+};
+
+static void *mix_all(void *context)
+{
+    struct work *const w = context;
+    for (unsigned i = 0; i < FILES_AT_ONCE; i++) (void)mix(&w->file[i], &w->code[i]);
+    return NULL;
+}
+
+/* Threads that begin at once, with no model made yet, share none. The first files are large, and others small: models
+ * that coded many bits or few begin anew. */
+TEST(at_once)
+{
+    static struct work work[THREADS];
+    static const struct shape large = {90, 90, 8, 2, 0, 5, 12}, small = {4, 4, 8, 0, 0, 2, 3};
+    struct rng r = {45};
+    for (unsigned t = 0; t < THREADS; t++)
+        for (unsigned i = 0; i < FILES_AT_ONCE; i++)
+            work[t].file[i] = make_png(i % 8 == 0 ? &large : &small, i % 4 ? TEXTS : 0, 6, &r);
+    for (unsigned t = 0; t < THREADS; t++)
+        assert_int_equal(pthread_create(&work[t].thread, NULL, mix_all, &work[t]), 0);
+    for (unsigned t = 0; t < THREADS; t++) assert_int_equal(pthread_join(work[t].thread, NULL), 0);
+    for (unsigned t = 0; t < THREADS; t++) {
+        for (unsigned i = 0; i < FILES_AT_ONCE; i++) {
+            struct tsr_bytes *const file = &work[t].file[i], again;
+            assert_int_equal(unmix(&work[t].code[i], &again, "a file of several at once"), TSR_OK);
+            expect(again.size == file->size && memcmp(again.bytes, file->bytes, file->size) == 0,
+                   "file %u: other bytes", i);
+            tsr_bytes_free(file);
+            tsr_bytes_free(&work[t].code[i]);
+            tsr_bytes_free(&again);
+        }
+    }
+}
+
 TEST(come_back)
 {
     struct rng r = {41};
@@ -221,7 +260,7 @@ TEST(damaged)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(come_back), cmocka_unit_test(refused), cmocka_unit_test(limits),
-                                       cmocka_unit_test(damaged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(at_once), cmocka_unit_test(come_back),
+                                       cmocka_unit_test(refused), cmocka_unit_test(limits), cmocka_unit_test(damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
