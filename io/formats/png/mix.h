@@ -27,6 +27,7 @@ struct tsr_mix {
     uint32_t length;                    /* of the match */
     int16_t stretch[4096];
     uint32_t reciprocal[64];
+    uint8_t seen_class[64];
     int32_t weight[TSR_MIX_SETS][TSR_MIX_INPUTS][TSR_MIX_SEEN];
     struct tsr_mix_slot match[TSR_MIX_SETS][16];
     /* What the slots differ in from those of the model that this one began as: as many bits have changed slots. The
