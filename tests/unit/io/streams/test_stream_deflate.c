@@ -493,6 +493,53 @@ TEST(streams_in_pieces)
     }
 }
 
+/* Where the second piece of a stream of zlib's begins. */
+static uint32_t second_piece(size_t size)
+{
+    const struct tsr_deflate_way way = {.piece = 1 << 16};
+    struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT};
+    size_t used = 0;
+    assert_int_equal(tsr_deflate_read_by(&way, made.bytes, made.size, &used, &found, &residue, NULL), TSR_OK);
+    struct tsr_cursor in = {residue.bytes, residue.size, 1, false};
+    assert_true(residue.bytes[0] == 14 && tsr_get_varint(&in) > 1 && tsr_get_varint(&in) > 0);
+    const uint32_t begin = (uint32_t)tsr_get_varint(&in);
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    return begin;
+}
+
+/* A piece begins with the match that the model carries to it from before: it looks for longer ones less far than a
+ * search there. A flush within the match, at which a segment ends, takes it away. Bytes are of two values, so that
+ * chains are long, and several bytes of them match everywhere. */
+TEST(begin_of_pieces)
+{
+    enum { SIZE = 150000, WANTED = 6, SEEDS = 300 };
+    static struct deflate_model model;
+    int found = 0;
+    for (uint32_t seed = 1; seed <= SEEDS && found < WANTED; seed++) {
+        struct rng r = {seed};
+        const int level = 5 + (int)seed % 2;
+        struct deflate_parameters parameters = {.level = (uint8_t)level, .memory = 6, .window = 15};
+        for (size_t k = 0; k < SIZE; k++) plain[k] = (uint8_t)rng_below(&r, 2);
+        deflate_by_zlib(plain, SIZE, level, 0, 6, 15, 0, 0, &made);
+        const uint32_t begin = second_piece(SIZE);
+        assert_true(tsr_deflate_derive(&parameters));
+        tsr_deflate_begin(&model, &parameters, plain, SIZE);
+        tsr_deflate_lead(&model, begin, SIZE - begin);
+        const uint32_t length = deflate_length(model.carried);
+        for (uint32_t flush = 0; length > 0 && flush <= length; flush += length / 2) {
+            uint64_t pieces = 0;
+            char what[80];
+            snprintf(what, sizeof what, "level %d, a piece at %u, a flush %u after it", level, begin, flush);
+            deflate_by_zlib(plain, SIZE, level, 0, 6, 15, flush ? begin + flush : 0, Z_SYNC_FLUSH, &made);
+            divided(plain, SIZE, what, &pieces);
+            expect(pieces > 1, "%s: not in pieces", what);
+        }
+        found += length > 0;
+    }
+    expect(found == WANTED, "only %d pieces begin with a carried match", found);
+}
+
 /* The table of a residue. */
 struct table {
     uint64_t count, bits[40], bytes[40], coded[40];
@@ -599,6 +646,7 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(longest_block),
         cmocka_unit_test(streams_in_pieces),
+        cmocka_unit_test(begin_of_pieces),
         cmocka_unit_test(damaged_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
