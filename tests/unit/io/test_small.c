@@ -81,6 +81,19 @@ TEST(brief)
         expect(restore_bytes(engine, small.data, small.size, &restored, &damaged) != TSR_OK, "byte %zu", at);
         small.data[at] ^= 1;
     }
+    /* With the right check, what is restored is still compared with the proof: a size of one byte, and the hash. */
+    const size_t end = small.size - TSR_CHECK_BYTES, proof = TSR_SIGNATURE_BYTES + 2;
+    for (size_t at = proof; at < proof + 1 + 16; at++) {
+        struct bytes restored = {NULL, 0};
+        bool damaged;
+        small.data[at] ^= 1;
+        tsr_put_u64(small.data + end, tsr_hash64_of(small.data, end));
+        const enum tsr_status status = restore_bytes(engine, small.data, small.size, &restored, &damaged);
+        expect(status == TSR_ERROR_CORRUPT, "proof %zu: %s", at - proof, tsr_status_name(status));
+        small.data[at] ^= 1;
+        tsr_put_u64(small.data + end, tsr_hash64_of(small.data, end));
+    }
+    expect_original(small, original, "brief again");
     tsr_small_files = false;
     const struct bytes large = pack_bytes(original);
     tsr_small_files = true;

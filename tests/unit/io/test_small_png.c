@@ -219,6 +219,25 @@ TEST(refused)
     }
 }
 
+/* A piece has a code, and none that is too long. */
+TEST(sizes_of_codes)
+{
+    static const struct {
+        uint8_t bytes[4];
+        size_t size;
+        enum tsr_status status;
+    } cases[] = {{{6, 0}, 2, TSR_ERROR_CORRUPT},
+                 {{6, 1}, 2, TSR_OK},
+                 {{6, 0x80, 0x80, 8}, 4, TSR_OK}, /* 2^17 */
+                 {{6, 0x81, 0x80, 8}, 4, TSR_ERROR_CORRUPT}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct tsr_piece_head head;
+        size_t used;
+        const enum tsr_status status = tsr_get_piece_head(cases[i].bytes, cases[i].size, &head, &used, NULL);
+        expect(status == cases[i].status, "case %zu: status %d", i, (int)status);
+    }
+}
+
 /* The largest rows that are taken. */
 TEST(limits)
 {
@@ -261,6 +280,7 @@ TEST(damaged)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(at_once), cmocka_unit_test(come_back),
-                                       cmocka_unit_test(refused), cmocka_unit_test(limits), cmocka_unit_test(damaged)};
+                                       cmocka_unit_test(refused), cmocka_unit_test(sizes_of_codes),
+                                       cmocka_unit_test(limits),  cmocka_unit_test(damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
