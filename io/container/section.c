@@ -64,8 +64,13 @@ static const char *const phrases[] = {"",
                                       "it is no PNG, PNM, DICOM or NIfTI file",
                                       "its transfer syntax is 1.2.840.10008.1.2.",
                                       "the stream of frame 1 cannot be made again: it is ",
-                                      "DCMTK: "};
+                                      "DCMTK: ",
+                                      "its JPEG stream cannot be packed: it uses arithmetic coding",
+                                      "its JPEG stream cannot be packed",
+                                      "its gzip stream cannot be packed",
+                                      "packed it would be no smaller"};
 enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
+enum { SENTENCES = 7 }; /* from here on each says enough alone */
 
 /* Writes a reason: length and text, at most TSR_REASON_LIMIT + 1 bytes. */
 static size_t put_reason(uint8_t *out, const char *reason)
@@ -82,6 +87,14 @@ static size_t put_reason(uint8_t *out, const char *reason)
     memcpy(out + used, reason, length);
     out[0] = (uint8_t)(used - 1 + length);
     return used + length;
+}
+
+void tsr_shorten_reason(char *reason)
+{
+    int i = SENTENCES;
+    while (i < PHRASES && strncmp(reason, phrases[i], strlen(phrases[i])) != 0) i++;
+    const size_t rest = i < PHRASES ? strlen(phrases[i]) : 0;
+    reason[reason[rest] ? rest : 0] = '\0';
 }
 
 static void get_reason(struct tsr_cursor *c, char *reason)

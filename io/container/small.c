@@ -119,9 +119,9 @@ enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_
     const size_t content_size = small->size - (is_brief_form ? left_out : 0);
     size_t size =
         is_brief_form ? put_brief_head(&short_proof, header, head) : put_head(small, &brief, &short_proof, head);
-    if (!is_brief_form && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
-        !tsr_has_frames(header)) {
-        brief.reason[0] = '\0';
+    while (!is_brief_form && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
+           !tsr_has_frames(header) && brief.reason[0]) {
+        tsr_shorten_reason(brief.reason);
         size = put_head(small, &brief, &short_proof, head);
     }
     tsr_hasher_init(&hasher);

@@ -54,7 +54,6 @@ struct packed_source {
     struct piece *pieces;
     size_t count, capacity;
     uint64_t room, blob_size;
-    int failures; /* streams that could not be packed */
 };
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------ */
@@ -120,10 +119,20 @@ static enum tsr_status put_stream(struct packed_source *s, size_t start, size_t 
 
 /* ---- JPEG -------------------------------------------------------------------------------------------------- */
 
-static bool is_jpeg(const uint8_t *bytes, size_t size)
+static bool begins_jpeg(const uint8_t *bytes)
 {
-    return size >= LEAST_STREAM && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
+    return bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
 }
+
+/* What becomes of an error that means that a stream stays bytes: why, which is half a sentence, gets a beginning. */
+static enum tsr_status refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,
+                              struct tsr_error *error)
+{
+    return tsr_fail(error, status, "%s%.400s", status == TSR_ERROR_CORRUPT ? begin : "", why->text);
+}
+
+static const char cannot_jpeg[] = "its JPEG stream cannot be packed: it ",
+                  cannot_gzip[] = "its gzip stream cannot be packed: ", no_gain[] = "packed it would be no smaller";
 
 /* Packs a stream, unpacks it, and compares. TSR_ERROR_CORRUPT: it stays bytes. */
 static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_bytes *packed, uint64_t *blocks,
@@ -133,8 +142,8 @@ static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_
     packed->limit = size - LEAST_GAIN;
     TSR_TRY(tsr_jpeg_pack(stream, size, packed, error));
     enum tsr_status status = tsr_jpeg_unpack(packed->bytes, packed->size, &again, error);
-    if (status == TSR_OK && (again.size != size || memcmp(again.bytes, stream, size) != 0))
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its JPEG stream does not come back");
+    if (status == TSR_OK && (again.size != size || memcmp(again.bytes, stream, size) != 0)) status = TSR_ERROR_CORRUPT;
+    if (status == TSR_ERROR_CORRUPT) tsr_fail(error, status, "would not come back as it is");
     tsr_bytes_free(&again);
     *blocks = tsr_jpeg_blocks(packed->bytes, packed->size, size);
     return status;
@@ -143,12 +152,12 @@ static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_
 static enum tsr_status put_jpeg(struct packed_source *s, size_t start, size_t size, struct tsr_error *error)
 {
     struct tsr_bytes packed = {0}, none = {0};
+    struct tsr_error why;
     uint64_t blocks = 0;
-    const enum tsr_status status = pack_jpeg(s->file + start, size, &packed, &blocks, error);
+    const enum tsr_status status = pack_jpeg(s->file + start, size, &packed, &blocks, &why);
     if (status == TSR_OK) return put_stream(s, start, start + size, TSR_PIECE_JPEG, blocks, &packed, &none, error);
     tsr_bytes_free(&packed);
-    s->failures++;
-    return status == TSR_ERROR_CORRUPT ? TSR_OK : status;
+    return refuse(status, cannot_jpeg, &why, error);
 }
 
 /* The next item of DICOM from a byte on that begins as JPEG does. Where items are is not read from the file's header,
@@ -161,7 +170,8 @@ static bool next_item(const struct packed_source *s, size_t at, size_t *start, s
         if (!found) return false;
         *start = (size_t)(found - s->file) + ITEM_HEAD;
         *size = tsr_read_u32(found + 4);
-        if (memcmp(found, tag, sizeof tag) == 0 && *size <= s->size - *start && is_jpeg(found + ITEM_HEAD, *size))
+        if (memcmp(found, tag, sizeof tag) == 0 && *size <= s->size - *start && *size >= LEAST_STREAM &&
+            begins_jpeg(found + ITEM_HEAD))
             return true;
         at = *start - ITEM_HEAD + 1;
     }
@@ -171,28 +181,40 @@ static bool next_item(const struct packed_source *s, size_t at, size_t *start, s
 static enum tsr_status put_items(struct packed_source *s, struct tsr_error *error)
 {
     size_t start, size;
-    for (size_t at = 0; s->failures < MOST_FAILURES && next_item(s, at, &start, &size); at = start + size)
-        TSR_TRY(put_jpeg(s, start, size, error));
+    int failures = 0;
+    for (size_t at = 0; failures < MOST_FAILURES && next_item(s, at, &start, &size); at = start + size) {
+        const enum tsr_status status = put_jpeg(s, start, size, error);
+        if (status == TSR_ERROR_CORRUPT) failures++;
+        if (status != TSR_OK && status != TSR_ERROR_CORRUPT) return status;
+    }
     return TSR_OK;
 }
 
-/* The most that packing one of the streams takes; 0: none can be packed. */
-static uint64_t items_memory(const struct packed_source *s)
+/* The most that packing one of the streams takes. TSR_ERROR_CORRUPT: none can be packed. */
+static enum tsr_status items_memory(const struct packed_source *s, uint64_t *most, struct tsr_error *error)
 {
-    uint64_t most = 0;
+    *most = 0;
     for (size_t at = 0, start, size; next_item(s, at, &start, &size); at = start + size) {
-        const uint64_t memory = tsr_jpeg_memory(s->file + start, size);
-        if (memory > most) most = memory;
+        uint64_t memory = 0;
+        if (tsr_jpeg_memory(s->file + start, size, &memory, error) == TSR_ERROR_LIMIT) return TSR_ERROR_LIMIT;
+        if (memory > *most) *most = memory;
     }
-    return most;
+    return *most > 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "it has no JPEG stream that can be packed");
+}
+
+/* Of a file that is one stream. */
+static enum tsr_status whole_memory(const struct packed_source *s, uint64_t *memory, struct tsr_error *error)
+{
+    struct tsr_error why;
+    const enum tsr_status status = tsr_jpeg_memory(s->file, s->size, memory, &why);
+    return status == TSR_OK ? TSR_OK : refuse(status, cannot_jpeg, &why, error);
 }
 
 /* ---- gzip -------------------------------------------------------------------------------------------------- */
 
-static bool is_gzip(const struct packed_source *s)
+static bool begins_gzip(const uint8_t *bytes)
 {
-    size_t at = 0;
-    return tsr_gzip_stream(s->file, s->size, &at);
+    return bytes[0] == 0x1f && bytes[1] == 0x8b;
 }
 
 /* Inflates a stream, makes it again, and compares. *used: its bytes. */
@@ -206,29 +228,33 @@ static enum tsr_status unfold(const struct tsr_crew *crew, const uint8_t *stream
     enum tsr_status status =
         tsr_deflate_write_by(&way, plain->bytes, plain->size, residue->bytes, residue->size, &again, error);
     if (status == TSR_OK && (again.size != *used || memcmp(again.bytes, stream, *used) != 0))
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream does not come back");
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "it would not come back as it is");
     tsr_bytes_free(&again);
     return status;
 }
 
-/* Members become pieces, until one cannot; it and what follows stays bytes. limit: of all plain bytes. */
+/* Members become pieces, until one cannot; it and what follows stays bytes. limit: of all plain bytes.
+ * TSR_ERROR_CORRUPT: the first one cannot. */
 static enum tsr_status put_members(struct packed_source *s, uint64_t limit, struct tsr_error *error)
 {
-    for (size_t at = 0; tsr_gzip_stream(s->file, s->size, &at);) {
+    size_t at = 0;
+    if (!tsr_gzip_stream(s->file, s->size, &at))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%sits header is not valid", cannot_gzip);
+    do {
         struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
+        struct tsr_error why;
         size_t used = 0;
         const enum tsr_status status =
-            unfold(&s->crew, s->file + at, s->size - at - TSR_GZIP_TAIL, &used, &plain, &residue, error);
+            unfold(&s->crew, s->file + at, s->size - at - TSR_GZIP_TAIL, &used, &plain, &residue, &why);
         limit -= plain.size;
-        if (status == TSR_OK) {
-            TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error));
-        } else {
+        if (status != TSR_OK) {
             tsr_bytes_free(&plain);
             tsr_bytes_free(&residue);
-            return status == TSR_ERROR_CORRUPT ? TSR_OK : status;
+            return status == TSR_ERROR_CORRUPT && s->count > 0 ? TSR_OK : refuse(status, cannot_gzip, &why, error);
         }
+        TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error));
         at += used + TSR_GZIP_TAIL;
-    }
+    } while (tsr_gzip_stream(s->file, s->size, &at));
     return TSR_OK;
 }
 
@@ -505,7 +531,7 @@ static enum tsr_status check_quickly(struct packed_source *s, struct tsr_error *
     if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     return quick / 10 * (s->blob_size <= SMALL ? 5 : 8) <= s->packing->most
                ? TSR_OK
-               : tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is no smaller");
+               : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
 }
 
 static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)
@@ -515,9 +541,7 @@ static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *err
     const uint64_t verbatim = is_png ? s->size : stored_size(s, true, false, UINT64_MAX),
                    packed = stored_size(s, false, false, verbatim);
     if (verbatim == 0 || packed == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    return packed + (is_png ? 1 : LEAST_GAIN) <= verbatim
-               ? TSR_OK
-               : tsr_fail(error, TSR_ERROR_CORRUPT, "packed it is no smaller");
+    return packed + (is_png ? 1 : LEAST_GAIN) <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
 }
 
 /* What JPEG streams take, the largest of which takes this much to pack and to unpack: the file, its blob while that
@@ -543,7 +567,9 @@ uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
 
 static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr_error *error)
 {
-    if (bytes > MEMORY_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "to pack it takes too much memory");
+    if (bytes > MEMORY_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: that would take more than %llu MiB of memory",
+                        (unsigned long long)(MEMORY_LIMIT >> 20));
     return tsr_input_claim(s->base.input, NULL, bytes, error);
 }
 
@@ -551,13 +577,13 @@ static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr
 static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct tsr_error *error)
 {
     const uint64_t size = s->size;
-    if (is_jpeg(s->file, s->size) || kind == TSR_KIND_DICOM) {
-        const bool is_whole = is_jpeg(s->file, s->size);
-        const uint64_t memory = is_whole ? tsr_jpeg_memory(s->file, s->size) : items_memory(s);
-        if (memory == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no JPEG stream");
+    const bool is_whole = begins_jpeg(s->file);
+    if (is_whole || kind == TSR_KIND_DICOM) {
+        uint64_t memory;
+        TSR_TRY(is_whole ? whole_memory(s, &memory, error) : items_memory(s, &memory, error));
         TSR_TRY(claim(s, jpeg_claim(size, memory), error));
         TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
-    } else if (is_gzip(s)) {
+    } else if (begins_gzip(s->file)) {
         const uint64_t plain = plain_limit(s);
         TSR_TRY(claim(s, deflate_claim(size, plain), error));
         TSR_TRY(put_members(s, plain, error));
@@ -571,19 +597,30 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
     return check_gain(s, error);
 }
 
+/* TSR_ERROR_CORRUPT: a look at the first bytes and the size says that the file is not packed. */
+static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(input);
+    const bool is_png = packing->kind == TSR_KIND_PNG;
+    uint8_t head[3] = {0};
+    if (size >= sizeof head) TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
+    if (packing->kind != TSR_KIND_DICOM && !is_png && !begins_jpeg(head) && !begins_gzip(head))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", packing->reason);
+    if (size < (is_png ? LEAST_PNG : LEAST_STREAM))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: it has only %llu bytes", (unsigned long long)size);
+    if (size > FILE_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: it has more than %llu MiB",
+                        (unsigned long long)(FILE_LIMIT >> 20));
+    return TSR_OK;
+}
+
 enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,
                                 struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     const enum tsr_kind kind = packing->kind;
-    uint8_t head[3];
     *source = NULL;
-    if (size < (kind == TSR_KIND_PNG ? LEAST_PNG : LEAST_STREAM) || size > FILE_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes", (unsigned long long)size);
-    TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
-    if (kind != TSR_KIND_DICOM && kind != TSR_KIND_PNG && (head[0] != 0xff || head[1] != 0xd8) &&
-        (head[0] != 0x1f || head[1] != 0x8b))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no stream that is known");
+    TSR_TRY(check_begin(input, packing, error));
     TSR_TRY(tsr_input_claim_header(input, size, error));
     struct packed_source *s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");

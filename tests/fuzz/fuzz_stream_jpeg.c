@@ -26,10 +26,11 @@ static void pack(const uint8_t *stream, size_t size, struct fuzz_random *damage)
 {
     struct tsr_bytes packed = {.limit = LIMIT};
     struct tsr_error error;
-    const uint64_t memory = tsr_jpeg_memory(stream, size);
+    uint64_t memory;
+    const bool has_scan = tsr_jpeg_memory(stream, size, &memory, &error) == TSR_OK;
     const enum tsr_status status = tsr_jpeg_pack(stream, size, &packed, &error);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d: %s", (int)status, error.text);
-    FUZZ_PROMISE(status != TSR_OK || memory > 0, "packed without memory");
+    FUZZ_PROMISE(status != TSR_OK || has_scan, "packed without a scan");
     for (uint32_t n = damage ? 1 + fuzz_below(damage, 4) : 0; status == TSR_OK && n > 0; n--) {
         /* Most of the damage is at the beginning, where the headers are. */
         const uint32_t range = fuzz_below(damage, 2) || packed.size < 64 ? (uint32_t)packed.size : 64;

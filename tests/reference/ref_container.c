@@ -216,7 +216,7 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
     } else if (!ref_has_frames(h)) {
         uint64_t length = ref_number(&b, 1);
         const uint8_t *reason = ref_take(&b, length); /* a text for people, or the number of one and more text */
-        if (reason && length > 0 && (reason[0] == 0 || (reason[0] > 6 && reason[0] < 32)))
+        if (reason && length > 0 && (reason[0] == 0 || (reason[0] > 10 && reason[0] < 32)))
             return ref_fail("the reason's number is unknown");
         if (h->restore == REF_PACKED) h->room = ref_varint(&b);
         if (b.bad) return ref_fail("the header is too short");

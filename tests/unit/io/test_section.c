@@ -337,11 +337,33 @@ TEST(hashes)
     }
 }
 
+/* A reason that finds no room loses what follows its number, if that says enough, and then all. */
+TEST(shorter_reasons)
+{
+    static const char *const reasons[][2] = {
+        {"its gzip stream cannot be packed: it ends", "its gzip stream cannot be packed"},
+        {"its gzip stream cannot be packed", ""},
+        {"its JPEG stream cannot be packed: it uses arithmetic coding", ""},
+        {"its JPEG stream cannot be packed: it is odd", "its JPEG stream cannot be packed"},
+        {"its transfer syntax is 1.2.840.10008.1.2.9", ""},
+        {"another", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        struct tsr_header h = {.restore = TSR_RESTORE_VERBATIM, .exact = true}, again;
+        uint8_t body[TSR_HEADER_LIMIT];
+        strcpy(h.reason, reasons[i][0]);
+        assert_int_equal(tsr_get_header(body, tsr_put_header(body, &h), &again, NULL), TSR_OK);
+        assert_string_equal(again.reason, reasons[i][0]);
+        tsr_shorten_reason(h.reason);
+        assert_string_equal(h.reason, reasons[i][1]);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(varints), cmocka_unit_test(varints_too_long),
-                                       cmocka_unit_test(headers), cmocka_unit_test(headers_out_of_range),
-                                       cmocka_unit_test(items),   cmocka_unit_test(proofs),
-                                       cmocka_unit_test(hashes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(varints),         cmocka_unit_test(varints_too_long),
+                                       cmocka_unit_test(headers),         cmocka_unit_test(headers_out_of_range),
+                                       cmocka_unit_test(items),           cmocka_unit_test(proofs),
+                                       cmocka_unit_test(shorter_reasons), cmocka_unit_test(hashes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

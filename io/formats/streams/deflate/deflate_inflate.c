@@ -105,27 +105,28 @@ static uint32_t get_symbol(struct deflate_source *source, const struct code *cod
     return 65535;
 }
 
-static enum tsr_status ends(struct tsr_error *error)
+static enum tsr_status ends(const struct deflate_source *source, struct tsr_error *error)
 {
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream ends too early, or has an unknown code");
+    if (source->at == source->size) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream ends too early");
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has an unknown code near its byte %zu", source->at);
 }
 
 static enum tsr_status get_lengths(struct deflate_source *source, struct deflate_head *head, struct tsr_error *error)
 {
     static const uint8_t extra[] = {2, 3, 7}, least[] = {3, 3, 11};
     struct code kinds;
-    if (!make_code(&kinds, head->kind_lengths, DEFLATE_KINDS)) return ends(error);
+    if (!make_code(&kinds, head->kind_lengths, DEFLATE_KINDS)) return ends(source, error);
     const uint32_t all = head->literals + head->distances;
     head->op_count = 0;
     for (uint32_t i = 0; i < all;) {
         refill(source);
         const uint32_t symbol = get_symbol(source, &kinds);
-        if (symbol > 18 || (symbol == 16 && i == 0)) return ends(error);
+        if (symbol > 18 || (symbol == 16 && i == 0)) return ends(source, error);
         uint32_t value = 0, run = 1;
         if (symbol >= 16) {
-            if (!get_bits(source, extra[symbol - 16], &value)) return ends(error);
+            if (!get_bits(source, extra[symbol - 16], &value)) return ends(source, error);
             run = value + least[symbol - 16];
-            if (run > all - i) return ends(error);
+            if (run > all - i) return ends(source, error);
         }
         head->ops[head->op_count++] = (struct deflate_op){(uint8_t)symbol, (uint8_t)value};
         memset(head->lengths + i, symbol < 16 ? (int)symbol : symbol == 16 ? head->lengths[i - 1] : 0, run);
@@ -137,17 +138,17 @@ static enum tsr_status get_lengths(struct deflate_source *source, struct deflate
 static enum tsr_status get_head(struct deflate_source *source, struct deflate_head *head, struct tsr_error *error)
 {
     uint32_t sizes = 0;
-    if (!get_bits(source, 14, &sizes)) return ends(error);
+    if (!get_bits(source, 14, &sizes)) return ends(source, error);
     head->literals = 257 + (sizes & 31);
     head->distances = 1 + (sizes >> 5 & 31);
     head->kinds = 4 + (sizes >> 10);
     if (head->literals > DEFLATE_LITERALS || head->distances > DEFLATE_DISTANCES)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block has too many codes");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a block of too many codes");
     memset(head->lengths, 0, sizeof head->lengths);
     memset(head->kind_lengths, 0, sizeof head->kind_lengths);
     for (uint32_t i = 0; i < head->kinds; i++) {
         uint32_t length = 0;
-        if (!get_bits(source, 3, &length)) return ends(error);
+        if (!get_bits(source, 3, &length)) return ends(source, error);
         head->kind_lengths[tsr_deflate_kind_order[i]] = (uint8_t)length;
     }
     return get_lengths(source, head, error);
@@ -181,20 +182,21 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
         }
         if (symbol > 256) {
             uint32_t distance = 0;
-            if (symbol > 285) return ends(error);
+            if (symbol > 285) return ends(source, error);
             if (symbol == 285)
                 length = DEFLATE_MOST - DEFLATE_LEAST;
             else if (!get_value(source, symbol - 257, 4, &length))
-                return ends(error);
+                return ends(source, error);
             else if (length == DEFLATE_MOST - DEFLATE_LEAST)
                 return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a length of 258 in the longer form");
             length += DEFLATE_LEAST;
             const uint32_t far = get_symbol(source, distances);
-            if (far >= DEFLATE_DISTANCES || !get_value(source, far, 2, &distance)) return ends(error);
+            if (far >= DEFLATE_DISTANCES || !get_value(source, far, 2, &distance)) return ends(source, error);
             token = deflate_match(length, distance + 1);
         }
         made += length;
-        if (made > limit) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has too many bytes");
+        if (made > limit)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream becomes more than %zu bytes", limit);
         TSR_TRY(tsr_deflate_push(&block->tokens, token, error));
     }
 }
@@ -204,14 +206,17 @@ static enum tsr_status get_stored(struct deflate_source *source, struct deflate_
 {
     uint32_t sizes = 0;
     refill(source);
-    if (!get_bits(source, source->count & 7, &block->padding) || !get_bits(source, 32, &sizes)) return ends(error);
+    if (!get_bits(source, source->count & 7, &block->padding) || !get_bits(source, 32, &sizes))
+        return ends(source, error);
     size_t size = sizes & 65535;
-    if (size != (sizes >> 16 ^ 65535)) return tsr_fail(error, TSR_ERROR_CORRUPT, "a stored block's size is damaged");
+    if (size != (sizes >> 16 ^ 65535))
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "a deflate stream has a stored block whose size is damaged near its byte %zu", source->at);
     source->at -= source->count / 8;
     source->bits = 0;
     source->count = 0;
     if (block->most > 0 && size > source->size - source->at) size = source->size - source->at;
-    if (size > source->size - source->at || size > limit) return ends(error);
+    if (size > source->size - source->at || size > limit) return ends(source, error);
     *stored = source->stream + source->at;
     source->at += size;
     block->stored = *bytes = size;
@@ -226,9 +231,11 @@ enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_
     uint32_t bits = 0;
     block->tokens.count = 0;
     block->padding = 0;
-    if (!get_bits(source, 3, &bits)) return ends(error);
+    if (!get_bits(source, 3, &bits)) return ends(source, error);
     block->final = bits & 1;
-    if (bits >> 1 == 3) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block of an unknown type");
+    if (bits >> 1 == 3)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a block of an unknown type near its byte %zu",
+                        source->at);
     block->type = (enum deflate_type)(bits >> 1);
     if (block->type == DEFLATE_STORED) return get_stored(source, block, limit, bytes, stored, error);
     const uint8_t *lengths = fixed, *far = fixed + 288;
@@ -243,6 +250,6 @@ enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_
         tsr_deflate_fixed(fixed, fixed + 288);
     }
     if (!make_code(&literals, lengths, literal_count) || !make_code(&distances, far, distance_count))
-        return ends(error);
+        return ends(source, error);
     return get_tokens(source, block, &literals, &distances, limit, bytes, error);
 }

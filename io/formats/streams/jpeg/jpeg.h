@@ -7,7 +7,7 @@
 
 /* Packs a stream: appends the packed bytes, which are smaller if the stream is a usual one. Nothing is checked
  * afterwards: the caller unpacks, and compares. Errors: TSR_ERROR_CORRUPT (it cannot be packed; the text says why, as
- * half a sentence about "its stream"), TSR_ERROR_LIMIT (memory). */
+ * half a sentence about the stream), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error);
 
 /* Makes the stream again, and appends it. Any bytes are taken: what is not valid is TSR_ERROR_CORRUPT. */
@@ -17,7 +17,7 @@ enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_b
 uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit);
 
 /* The memory that packing a stream takes, and unpacking what it becomes, besides both strings of bytes. Looks at the
- * stream's markers alone. 0: tsr_jpeg_pack refuses the stream before it takes any. */
-uint64_t tsr_jpeg_memory(const uint8_t *stream, size_t size);
+ * stream's markers alone. Errors: those of tsr_jpeg_pack, which refuses such a stream, too. */
+enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *memory, struct tsr_error *error);
 
 #endif

@@ -15,6 +15,8 @@ enum {
     HAS_RUNS = 4            /* flag; below it the kind of padding */
 };
 
+static const char no_scan[] = "has no scan";
+
 /* A stream between its two forms. */
 struct parts {
     uint8_t *head; /* with what is known before it */
@@ -70,7 +72,7 @@ static enum tsr_status read_stream(struct tsr_jpeg *jpeg, struct parts *parts, s
         if (!parts->coefficients) TSR_TRY(make_blocks(parts, jpeg->blocks, error));
         TSR_TRY(tsr_jpeg_read_scan(jpeg, parts->coefficients, &parts->oddities, error));
     }
-    return jpeg->scans > 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "has no scan");
+    return jpeg->scans > 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_scan);
 }
 
 static enum tsr_status put_oddities(const struct tsr_jpeg_oddities *o, struct tsr_bytes *packed,
@@ -109,11 +111,9 @@ static enum tsr_status put_slices(const struct tsr_jpeg *jpeg, struct parts *par
     return tsr_bytes_put(packed, slices->bytes, slices->size, error);
 }
 
-static enum tsr_status pack(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_bytes *packed,
-                            struct tsr_error *error)
+static enum tsr_status put_stream(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_bytes *packed,
+                                  struct tsr_error *error)
 {
-    TSR_TRY(make_head(parts, jpeg->size, error));
-    TSR_TRY(read_stream(jpeg, parts, error));
     TSR_TRY(tsr_bytes_put_varint(packed, jpeg->size, error));
     TSR_TRY(put_oddities(&parts->oddities, packed, error));
     TSR_TRY(tsr_bytes_put_varint(packed, parts->head_size, error));
@@ -122,6 +122,15 @@ static enum tsr_status pack(struct tsr_jpeg *jpeg, struct parts *parts, struct t
     const enum tsr_status status = put_slices(jpeg, parts, &slices, packed, error);
     tsr_bytes_free(&slices);
     return status;
+}
+
+static enum tsr_status pack(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_bytes *packed,
+                            struct tsr_error *error)
+{
+    TSR_TRY(make_head(parts, jpeg->size, error));
+    TSR_TRY(read_stream(jpeg, parts, error));
+    const enum tsr_status status = put_stream(jpeg, parts, packed, error);
+    return status == TSR_ERROR_CORRUPT ? tsr_fail(error, status, "would become no smaller") : status;
 }
 
 enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error)
@@ -252,17 +261,19 @@ uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit)
     return blocks;
 }
 
-uint64_t tsr_jpeg_memory(const uint8_t *stream, size_t size)
+enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *memory, struct tsr_error *error)
 {
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
-    if (!jpeg) return 0;
+    if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
     bool found = false;
     jpeg->bytes = stream;
     jpeg->size = size;
     jpeg->stream_size = size;
-    const bool known = tsr_jpeg_next_scan(jpeg, &found, NULL) == TSR_OK && found;
-    const uint64_t blocks = known ? jpeg->blocks : 0, slice = known ? tsr_jpeg_slice_memory(jpeg) : 0;
+    enum tsr_status status = tsr_jpeg_next_scan(jpeg, &found, error);
+    if (status == TSR_OK && !found) status = tsr_fail(error, TSR_ERROR_CORRUPT, no_scan);
+    if (status == TSR_OK) /* coefficients, counts; a coder; the head with its places; the slices, one and all */
+        *memory = 130 * (uint64_t)jpeg->blocks + tsr_jpeg_slice_memory(jpeg) + 5 * (uint64_t)size + 4 * (uint64_t)size +
+                  (1 << 18);
     free(jpeg);
-    /* Coefficients, counts; a coder; the head with its places; the slices, one and all. */
-    return known ? 130 * blocks + slice + 5 * (uint64_t)size + 4 * (uint64_t)size + (1 << 18) : 0;
+    return status;
 }

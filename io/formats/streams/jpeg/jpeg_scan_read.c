@@ -374,7 +374,8 @@ enum tsr_status tsr_jpeg_read_scan(struct tsr_jpeg *jpeg, int16_t *coefficients,
             if (jpeg->scan.codes[kind][i] && !make_codes(&s.codes[kind][i], jpeg->scan.codes[kind][i]))
                 return tsr_fail(error, TSR_ERROR_CORRUPT, "has a Huffman table that is not valid");
     if (!read_blocks(&s)) {
-        if (s.fault) return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", s.fault);
+        if (s.fault)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "%s near byte %zu", s.fault, (size_t)(s.reader.at - jpeg->bytes));
         return tsr_fail(error, memory.status, "%s", memory.text);
     }
     oddities->visited = s.block;

@@ -176,7 +176,8 @@ static void check_there_and_back(struct tsr_bytes stream, const char *what, int 
     struct tsr_bytes packed = {.limit = LIMIT}, again = {.limit = stream.size};
     struct tsr_error error = {.status = TSR_OK};
     expect(tsr_jpeg_pack(stream.bytes, stream.size, &packed, &error) == TSR_OK, "%s %d: %s", what, number, error.text);
-    expect(tsr_jpeg_memory(stream.bytes, stream.size) > 0, "%s %d", what, number);
+    uint64_t memory = 0;
+    expect(tsr_jpeg_memory(stream.bytes, stream.size, &memory, &error) == TSR_OK && memory > 0, "%s %d", what, number);
     expect(tsr_jpeg_unpack(packed.bytes, packed.size, &again, &error) == TSR_OK, "%s %d: %s", what, number, error.text);
     expect(again.size == stream.size && memcmp(again.bytes, stream.bytes, stream.size) == 0, "%s %d", what, number);
     expect_from_reference(&packed, NULL, &stream, what);
@@ -349,7 +350,8 @@ TEST(refused)
     frame[1] = 0xc0;
     frame[5] = frame[7] = 0xff;
     expect_refused(stream, "claims");
-    assert_int_equal(tsr_jpeg_memory(stream.bytes, stream.size), 0);
+    uint64_t memory;
+    assert_int_equal(tsr_jpeg_memory(stream.bytes, stream.size, &memory, NULL), TSR_ERROR_CORRUPT);
     frame[5] = frame[7] = 0x1f; /* 10^6 blocks, of few bytes */
     expect_refused(stream, "claims");
     frame[5] = frame[6] = 0;
