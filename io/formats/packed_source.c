@@ -178,6 +178,7 @@ static bool next_item(const struct packed_source *s, size_t at, size_t *start, s
     return false;
 }
 
+/* TSR_ERROR_CORRUPT: none can be packed. */
 static enum tsr_status put_items(struct packed_source *s, struct tsr_error *error)
 {
     size_t start, size;
@@ -187,27 +188,28 @@ static enum tsr_status put_items(struct packed_source *s, struct tsr_error *erro
         if (status == TSR_ERROR_CORRUPT) failures++;
         if (status != TSR_OK && status != TSR_ERROR_CORRUPT) return status;
     }
-    return TSR_OK;
+    return s->count > 0 ? TSR_OK : TSR_ERROR_CORRUPT;
 }
 
-/* The most that packing one of the streams takes. TSR_ERROR_CORRUPT: none can be packed. */
-static enum tsr_status items_memory(const struct packed_source *s, uint64_t *most, struct tsr_error *error)
-{
-    *most = 0;
-    for (size_t at = 0, start, size; next_item(s, at, &start, &size); at = start + size) {
-        uint64_t memory = 0;
-        if (tsr_jpeg_memory(s->file + start, size, &memory, error) == TSR_ERROR_LIMIT) return TSR_ERROR_LIMIT;
-        if (memory > *most) *most = memory;
-    }
-    return *most > 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "it has no JPEG stream that can be packed");
-}
-
-/* Of a file that is one stream. */
-static enum tsr_status whole_memory(const struct packed_source *s, uint64_t *memory, struct tsr_error *error)
+static enum tsr_status jpeg_memory(const uint8_t *stream, size_t size, uint64_t *memory, struct tsr_error *error)
 {
     struct tsr_error why;
-    const enum tsr_status status = tsr_jpeg_memory(s->file, s->size, memory, &why);
+    const enum tsr_status status = tsr_jpeg_memory(stream, size, memory, &why);
     return status == TSR_OK ? TSR_OK : refuse(status, cannot_jpeg, &why, error);
+}
+
+/* The most that packing one of the streams takes. TSR_ERROR_CORRUPT: none can be packed; the text is empty if there is
+ * none. */
+static enum tsr_status items_memory(const struct packed_source *s, uint64_t *most, struct tsr_error *error)
+{
+    enum tsr_status status = tsr_fail(error, TSR_ERROR_CORRUPT, "%s", "");
+    *most = 0;
+    for (size_t at = 0, start, size; status != TSR_ERROR_LIMIT && next_item(s, at, &start, &size); at = start + size) {
+        uint64_t memory = 0;
+        status = jpeg_memory(s->file + start, size, &memory, error);
+        if (memory > *most) *most = memory;
+    }
+    return status != TSR_ERROR_LIMIT && *most > 0 ? TSR_OK : status;
 }
 
 /* ---- gzip -------------------------------------------------------------------------------------------------- */
@@ -580,7 +582,7 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
     const bool is_whole = begins_jpeg(s->file);
     if (is_whole || kind == TSR_KIND_DICOM) {
         uint64_t memory;
-        TSR_TRY(is_whole ? whole_memory(s, &memory, error) : items_memory(s, &memory, error));
+        TSR_TRY(is_whole ? jpeg_memory(s->file, s->size, &memory, error) : items_memory(s, &memory, error));
         TSR_TRY(claim(s, jpeg_claim(size, memory), error));
         TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
     } else if (begins_gzip(s->file)) {
@@ -605,7 +607,7 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
     uint8_t head[3] = {0};
     if (size >= sizeof head) TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
     if (packing->kind != TSR_KIND_DICOM && !is_png && !begins_jpeg(head) && !begins_gzip(head))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", packing->reason);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", "");
     if (size < (is_png ? LEAST_PNG : LEAST_STREAM))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: it has only %llu bytes", (unsigned long long)size);
     if (size > FILE_LIMIT)
@@ -614,8 +616,8 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
     return TSR_OK;
 }
 
-enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,
-                                struct tsr_error *error)
+static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_packing *packing,
+                                   struct tsr_source **source, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     const enum tsr_kind kind = packing->kind;
@@ -642,4 +644,19 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packin
     s->base.blob_size[TSR_BLOB_PREFIX] = s->blob_size;
     *source = &s->base;
     return TSR_OK;
+}
+
+enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,
+                                struct tsr_error *error)
+{
+    struct tsr_error why;
+    const enum tsr_status status = open_packed(input, packing, source, &why);
+    const bool says_all = status != TSR_ERROR_CORRUPT || (packing->kind == TSR_KIND_OTHER && why.text[0]);
+    if (status != TSR_OK && says_all)
+        *error = why;
+    else if (status != TSR_OK && (!why.text[0] || packing->kind == TSR_KIND_PNG))
+        tsr_fail(error, status, "%s", packing->reason);
+    else if (status != TSR_OK)
+        tsr_fail(error, status, "%.200s, and %.250s", packing->reason, why.text);
+    return status;
 }

@@ -44,9 +44,8 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     return TSR_OK;
 }
 
-/* Packs an input. Where no format took it, why it is not packed is a better reason than that. Errors other than
- * TSR_ERROR_CORRUPT are put in the place of the reason, too: what takes too much memory is one of them, since files
- * must not depend on memory. */
+/* Packs an input, or says in the place of the reason why not. What takes too much memory is an error: files must not
+ * depend on memory. */
 static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind,
                                    const struct tsr_source_options *options, struct tsr_error *reason,
                                    struct tsr_source **source)
@@ -55,7 +54,7 @@ static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind,
     struct tsr_error error = {0};
     const enum tsr_status status = tsr_packed_open(input, &packing, source, &error);
     if (status != TSR_OK && !options->opened) tsr_input_drop_held(input); /* which is not claimed for verbatim files */
-    if (status != TSR_OK && (status != TSR_ERROR_CORRUPT || kind == TSR_KIND_OTHER)) *reason = error;
+    if (status != TSR_OK) *reason = error;
     return status;
 }
 

@@ -157,7 +157,11 @@ static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *el
     if (w->depth == 0 && read_head(w->bytes, w->at, end, layer->form, element) &&
         tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, layer->form, element) && holds_pixels(element->tag))
         return TSR_OK;
-    return fail(w, "its elements do not fit each other");
+    if (!read_head(w->bytes, w->at, end, layer->form, element))
+        return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, w->at, "it has no valid element at byte %zu", w->at);
+    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, w->at,
+                       "its element (%04x,%04x) at byte %zu has more bytes than are there",
+                       (unsigned)(element->tag >> 16), (unsigned)(element->tag & 0xffff), w->at);
 }
 
 static enum tsr_status list(struct walk *w, const struct tsr_dicom_element *element, bool has_content)

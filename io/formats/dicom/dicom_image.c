@@ -14,6 +14,9 @@ enum tsr_status tsr_dicom_image(const struct tsr_dicom *dicom, struct tsr_image 
 {
     const long bits = dicom->bits_allocated;
     memset(image, 0, sizeof *image);
+    if (dicom->columns < 0 || dicom->rows < 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not say how many %s it has",
+                        dicom->columns < 0 ? "columns" : "rows");
     if (dicom->columns < 1 || dicom->rows < 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld columns and %ld rows", dicom->columns, dicom->rows);
     if (bits != 1 && bits != 8 && bits != 16 && bits != 32)

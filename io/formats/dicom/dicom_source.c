@@ -434,7 +434,8 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     const bool may_be_bits = !samples && (kind == &tsr_stream_rle || kind == &tsr_stream_deflate);
     if ((image.bits_allocated == 1 && !may_be_bits) || image.big_endian)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit, or of the other byte order");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of %s",
+                        image.big_endian ? "big-endian samples" : "samples of one bit");
     if (samples) {
         struct tsr_encapsulated_samples native = {&found->scan,
                                                   {.syntax_uid = TSR_NATIVE_UID,

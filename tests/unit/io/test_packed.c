@@ -363,6 +363,34 @@ TEST(not_packed)
     }
 }
 
+/* Of DICOM, the reason says what the file is, and why its streams stay, if it has any. */
+TEST(dicom_not_packed)
+{
+    static const char *const wanted[] = {
+        "because", "because", "because, and its JPEG stream cannot be packed: it ends within a scan near byte 300",
+        "because, and its JPEG stream cannot be packed: it has no scan"};
+    struct rng r = {7};
+    for (int i = 0; i < 4; i++) {
+        struct tsr_bytes file = {.limit = LIMIT}, value = {.limit = LIMIT};
+        struct tsr_input *input;
+        struct tsr_source *source;
+        struct tsr_error error = {0};
+        put_jpeg(&value, 30, &r);
+        value.size = i == 3 ? 270 : 300;
+        if (i == 1) value.bytes[0] = 0;
+        if (i == 3) value.bytes[2 + 69 + 1] = 0xe0; /* no frame header */
+        if (i == 3) memset(value.bytes + 2 + 69 + 2, 0, 100);
+        put(&file, "any bytes of a header", 21);
+        if (i > 0) put_item(&file, &value);
+        for (int k = 0; k < 300; k++) put_u8(&file, rng_next(&r) & 127);
+        assert_int_equal(open_packed(file, TSR_KIND_DICOM, &input, &source, &error), TSR_ERROR_CORRUPT);
+        expect(!source && !strcmp(error.text, wanted[i]), "%d: %s", i, error.text);
+        tsr_input_close(input);
+        tsr_bytes_free(&value);
+        tsr_bytes_free(&file);
+    }
+}
+
 /* ---- Sources ----------------------------------------------------------------------------------------------- */
 
 static enum tsr_status grant(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error)
@@ -493,9 +521,16 @@ TEST(other_blobs)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jpeg),          cmocka_unit_test(gzip),        cmocka_unit_test(dicom),
-        cmocka_unit_test(not_packed),    cmocka_unit_test(sources),     cmocka_unit_test(damaged_pieces),
-        cmocka_unit_test(hostile_sizes), cmocka_unit_test(other_blobs), cmocka_unit_test(png),
+        cmocka_unit_test(jpeg),
+        cmocka_unit_test(gzip),
+        cmocka_unit_test(dicom),
+        cmocka_unit_test(not_packed),
+        cmocka_unit_test(dicom_not_packed),
+        cmocka_unit_test(sources),
+        cmocka_unit_test(damaged_pieces),
+        cmocka_unit_test(hostile_sizes),
+        cmocka_unit_test(other_blobs),
+        cmocka_unit_test(png),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,6 @@ static enum tsr_status get_frame(struct tsr_jpeg *jpeg, int marker, const uint8_
 static bool advance(struct tsr_jpeg *jpeg)
 {
     const struct tsr_jpeg_scan *scan = &jpeg->scan;
-    if (!jpeg->progressive && (scan->first != 0 || scan->last != 63 || scan->high != 0 || scan->low != 0)) return false;
     if (scan->last > 63 || scan->first > scan->last || scan->low > 13) return false;
     if (jpeg->progressive && (scan->first == 0 ? scan->last != 0 : scan->components != 1)) return false;
     if (scan->high > 0 && scan->low != scan->high - 1) return false;
@@ -160,6 +159,8 @@ static enum tsr_status get_scan(struct tsr_jpeg *jpeg, const uint8_t *at, size_t
     scan->last = end[-2];
     scan->high = end[-1] >> 4;
     scan->low = end[-1] & 15;
+    if (!jpeg->progressive && (scan->first != 0 || scan->last != 63 || scan->high != 0 || scan->low != 0))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "is not progressive, but a scan lacks coefficients");
     if (!advance(jpeg)) return tsr_fail(error, TSR_ERROR_CORRUPT, "has a scan that does not go on from those before");
     const struct tsr_jpeg_component *own = &jpeg->component[scan->component[0]];
     scan->across = scan->components > 1 ? jpeg->mcus_across : own->columns;
