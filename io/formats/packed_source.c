@@ -235,20 +235,62 @@ static enum tsr_status unfold(const struct tsr_crew *crew, const uint8_t *stream
     return status;
 }
 
-/* Members become pieces, until one cannot; it and what follows stays bytes. limit: of all plain bytes.
- * TSR_ERROR_CORRUPT: the first one cannot. */
-static enum tsr_status put_members(struct packed_source *s, uint64_t limit, struct tsr_error *error)
+/* The most plain bytes that are made of a gzip file: of all members, and of one. */
+struct gzip_limits {
+    uint64_t plain, largest;
+};
+
+/* Whether another member seems to begin at a byte, after one from byte start on. Headers are those of usual programs,
+ * and the last bytes before it say no more plain bytes than deflate can hold. */
+static bool may_begin(const uint8_t *file, size_t start, size_t at)
+{
+    enum { OTHER_FLAGS = 0xe0, MOST_RATIO = 1032 };
+    const uint8_t *const head = file + at;
+    return begins_gzip(head) && head[2] == 8 && (head[3] & OTHER_FLAGS) == 0 &&
+           (head[8] == 0 || head[8] == 2 || head[8] == 4) && at - start >= TSR_GZIP_HEAD + TSR_GZIP_TAIL &&
+           tsr_read_u32(head - 4) <= MOST_RATIO * (uint64_t)(at - start);
+}
+
+/* The last four bytes of a member say how many plain bytes it has. Bytes may look like another member's: then the
+ * limits are too high, and only memory is claimed for nothing. Where the members do not seem to be all of the file, the
+ * limits may be too low, and some members stay bytes. */
+static struct gzip_limits plain_limits(const struct packed_source *s)
+{
+    const uint64_t size = s->size, ratio = PLAIN_FREE + PLAIN_RATIO * size,
+                   most = ratio < PLAIN_LIMIT ? ratio : PLAIN_LIMIT;
+    struct gzip_limits l = {0};
+    for (size_t start = 0, at = 1; start < s->size; at++) {
+        const uint8_t *const found = s->size - at > TSR_GZIP_HEAD + TSR_GZIP_TAIL
+                                         ? memchr(s->file + at, 0x1f, s->size - at - TSR_GZIP_HEAD - TSR_GZIP_TAIL)
+                                         : NULL;
+        at = found ? (size_t)(found - s->file) : s->size;
+        if (found && !may_begin(s->file, start, at)) continue;
+        const uint64_t said = tsr_read_u32(s->file + at - 4);
+        l.plain += said;
+        if (said > l.largest) l.largest = said;
+        start = at;
+    }
+    const uint64_t least = 4 * size + (1 << 16);
+    if (l.plain < size) l.plain = l.largest = least;
+    if (l.plain > most) l.plain = most;
+    if (l.largest > most) l.largest = most;
+    return l;
+}
+
+/* Members become pieces, until one cannot; it and what follows stays bytes. TSR_ERROR_CORRUPT: the first one cannot. */
+static enum tsr_status put_members(struct packed_source *s, struct gzip_limits *limits, struct tsr_error *error)
 {
     size_t at = 0;
     if (!tsr_gzip_stream(s->file, s->size, &at))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%sits header is not valid", cannot_gzip);
     do {
+        const uint64_t limit = limits->largest < limits->plain ? limits->largest : limits->plain;
         struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
         struct tsr_error why;
         size_t used = 0;
         const enum tsr_status status =
             unfold(&s->crew, s->file + at, s->size - at - TSR_GZIP_TAIL, &used, &plain, &residue, &why);
-        limit -= plain.size;
+        limits->plain -= plain.size;
         if (status != TSR_OK) {
             tsr_bytes_free(&plain);
             tsr_bytes_free(&residue);
@@ -386,15 +428,6 @@ static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct t
     if (last < s->done || memcmp(s->file + last, tsr_png_end, TSR_PNG_END_BYTES) != 0) return TSR_OK;
     TSR_TRY(put_bytes(s, last, error));
     return put_known(s, TSR_PIECE_PNG_END, last, 0, s->size, error);
-}
-
-/* The most plain bytes that are made of a gzip file. Of one member, its last four bytes say how many they are. A file
- * of several, or with bytes after them, may get too few: then some of its members stay bytes. */
-static uint64_t plain_limit(const struct packed_source *s)
-{
-    const uint64_t size = s->size, said = tsr_read_u32(s->file + s->size - 4), most = PLAIN_FREE + PLAIN_RATIO * size;
-    const uint64_t wanted = said >= size ? said : 4 * size + (1 << 16), limit = wanted < most ? wanted : most;
-    return limit < PLAIN_LIMIT ? limit : PLAIN_LIMIT;
 }
 
 /* ---- The source -------------------------------------------------------------------------------------------- */
@@ -554,17 +587,17 @@ static uint64_t jpeg_claim(uint64_t size, uint64_t memory)
     return packing > verifying ? packing : verifying;
 }
 
-/* What deflate streams of so many plain bytes take. */
-static uint64_t deflate_claim(uint64_t size, uint64_t plain)
+/* What deflate streams take that have so many plain bytes together, the largest one of them this many. */
+static uint64_t deflate_claim(uint64_t size, uint64_t plain, uint64_t largest)
 {
-    const uint64_t packing = 5 * size + 3 * plain + tsr_deflate_memory(plain),
-                   verifying = tsr_unpacking_memory(2 * plain + 2 * size, size);
+    const uint64_t packing = 5 * size + 3 * plain + tsr_deflate_memory(largest),
+                   verifying = tsr_unpacking_memory(2 * largest + 2 * size, size);
     return packing > verifying ? packing : verifying;
 }
 
 uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
 {
-    return deflate_claim(size, plain) + TSR_PNG_MIX_MEMORY;
+    return deflate_claim(size, plain, plain) + TSR_PNG_MIX_MEMORY;
 }
 
 static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr_error *error)
@@ -586,9 +619,12 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
         TSR_TRY(claim(s, jpeg_claim(size, memory), error));
         TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
     } else if (begins_gzip(s->file)) {
-        const uint64_t plain = plain_limit(s);
-        TSR_TRY(claim(s, deflate_claim(size, plain), error));
-        TSR_TRY(put_members(s, plain, error));
+        struct gzip_limits limits = plain_limits(s);
+        uint64_t bytes = deflate_claim(size, limits.plain, limits.largest);
+        for (; bytes > MEMORY_LIMIT && limits.plain / 2 >= limits.largest; limits.plain /= 2)
+            bytes = deflate_claim(size, limits.plain / 2, limits.largest); /* some members stay bytes */
+        TSR_TRY(claim(s, bytes, error));
+        TSR_TRY(put_members(s, &limits, error));
     } else if (kind == TSR_KIND_PNG) {
         const uint64_t plain = png_plain_limit(s);
         TSR_TRY(claim(s, tsr_packing_png_memory(size, plain), error));

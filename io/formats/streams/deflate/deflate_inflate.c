@@ -195,8 +195,7 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
             token = deflate_match(length, distance + 1);
         }
         made += length;
-        if (made > limit)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream becomes more than %zu bytes", limit);
+        if (made > limit) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream becomes more bytes than it may");
         TSR_TRY(tsr_deflate_push(&block->tokens, token, error));
     }
 }
