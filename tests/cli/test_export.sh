@@ -218,6 +218,21 @@ for damage in 43:'\000' 24:'\000\000\000\000' 64:'\006' 60:'\377' tile:'\377\377
     run 0 "$TESSERA" decompress -q -f damaged.tsr -o undamaged.dcm
     cmp -s damaged.dcm undamaged.dcm || bad "HTJ2K damaged at $damage does not come back"
 done
+# What OpenJPH does to the process that decodes costs no more than that stream. Here other programs stand in its place.
+mkdir -p aside/tessera
+cp "$TESSERA" aside/program
+cp "$(find "$(dirname "$TESSERA")/.." -name tessera-dicom.so | head -1)" aside/tessera
+for deed in 'kill -SEGV $$' 'exit 0' 'head -c 100 /dev/zero' 'head -c 600 /dev/zero; kill -ABRT $$'; do
+    printf '#!/bin/sh\n%s\n' "$deed" >aside/tessera/tessera-htj2k
+    chmod +x aside/tessera/tessera-htj2k
+    run 0 aside/program compress -f --samples-only scan.htj2k.dcm -o fallen.tsr
+    grep -q "OpenJPH end without a result" "$out" || bad "a decoder that does $deed: $(cat "$out")"
+    run 0 aside/program decompress -q -f fallen.tsr -o fallen.dcm
+    cmp -s scan.htj2k.dcm fallen.dcm || bad "what a decoder did not decode that does $deed does not come back"
+done
+rm aside/tessera/tessera-htj2k fallen.tsr
+run 20 aside/program compress --samples-only scan.htj2k.dcm -o fallen.tsr
+[ ! -e fallen.tsr ] || bad "a file was made without the decoder"
 run 0 "$TESSERA" info scan.dcm.tsr
 grep -q "^  streams" "$out" && bad "info finds streams in a native file"
 run 2 "$TESSERA" compress --recode scan.dcm -o x.tsr

@@ -101,7 +101,9 @@ enum tsr_status tsr_dicom_print(const struct tsr_dicom_bytes *header, bool as_js
 enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                            bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
 enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const uint8_t *stream, size_t size,
-                                           bool is_ht, uint8_t *raster, struct tsr_error *error);
+                                           uint8_t *raster, struct tsr_error *error);
+enum tsr_status tsr_dicom_decode_htj2k(const struct tsr_image *image, const uint8_t *stream, size_t size,
+                                       uint8_t *raster, struct tsr_error *error);
 
 #ifdef __cplusplus
 }

@@ -42,18 +42,24 @@ static bool find_own_folder(char *path, size_t size)
     return slash != NULL;
 }
 
+bool tsr_dicom_find_beside(const char *file, char path[TSR_MODULE_PATH])
+{
+    char folder[4096];
+    if (!find_own_folder(folder, sizeof folder)) return false;
+    for (size_t i = 0; i < sizeof module_folders / sizeof module_folders[0]; i++) {
+        snprintf(path, TSR_MODULE_PATH, "%s/%s/%s", folder, module_folders[i], file);
+        if (access(path, F_OK) == 0) return true;
+    }
+    return false;
+}
+
 /* Opens the module where it is installed, or else where the linker looks: the path in a program that is linked with the
  * static library leads to the module (tessera.pc, tesseraConfig.cmake). */
 static void *open_file(void)
 {
-    char folder[4096], path[sizeof folder + 256];
-    if (find_own_folder(folder, sizeof folder)) {
-        for (size_t i = 0; i < sizeof module_folders / sizeof module_folders[0]; i++) {
-            snprintf(path, sizeof path, "%s/%s/%s", folder, module_folders[i], module_file);
-            if (access(path, F_OK) == 0) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        }
-    }
-    return dlopen(module_file, RTLD_NOW | RTLD_LOCAL);
+    char path[TSR_MODULE_PATH];
+    const bool is_there = tsr_dicom_find_beside(module_file, path);
+    return dlopen(is_there ? path : module_file, RTLD_NOW | RTLD_LOCAL);
 }
 
 static enum tsr_status fail_opening(struct tsr_error *error)
@@ -162,9 +168,9 @@ enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const 
 }
 
 enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const uint8_t *stream, size_t size,
-                                           bool is_ht, uint8_t *raster, struct tsr_error *error)
+                                           uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_dicom_module *module;
     TSR_TRY(need_module(&module, error));
-    return module->decode_jpeg_2000(image, stream, size, is_ht, raster, error);
+    return module->decode_jpeg_2000(image, stream, size, raster, error);
 }

@@ -21,8 +21,24 @@ struct tsr_dicom_module {
                              struct tsr_error *error);
     enum tsr_status (*encode_jpeg_2000)(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                         bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
-    enum tsr_status (*decode_jpeg_2000)(const struct tsr_image *image, const uint8_t *stream, size_t size, bool is_ht,
+    enum tsr_status (*decode_jpeg_2000)(const struct tsr_image *image, const uint8_t *stream, size_t size,
                                         uint8_t *raster, struct tsr_error *error);
+};
+
+/* The path of a file that stands beside the module. False: there is none. */
+enum { TSR_MODULE_PATH = 4096 + 256 };
+bool tsr_dicom_find_beside(const char *file, char path[TSR_MODULE_PATH]);
+
+/* The program that decodes HTJ2K. A request is followed by the stream, and the answer, if it is TSR_OK, by the raster.
+ * Both sides are of one version. */
+#define TSR_HTJ2K_PROGRAM "tessera-htj2k"
+struct tsr_htj2k_request {
+    struct tsr_image image;
+    uint64_t size; /* of the stream */
+};
+struct tsr_htj2k_answer {
+    enum tsr_status status;
+    char text[512]; /* of the error */
 };
 
 #endif

@@ -67,7 +67,8 @@ const char *tsr_jpeg_2000_lacks(bool is_ht)
 /* ---- What OpenJPH can read -------------------------------------------------------------------------------- */
 
 /* OpenJPH 0.9 believes headers: a size of 0 divides by 0, levels that the steps do not cover end the process by an
- * assertion, and so does a code that cannot be. So a stream is read only if it is as its encoders write it. */
+ * assertion, and so does a code that cannot be. So a stream is read only if it is as its encoders write it. What this
+ * overlooks ends a process that only decodes (htj2k_process.c). */
 enum { QCD = 0x5c, QCC = 0x5d, PLT = 0x58, TLM = 0x55, CAP = 0x50, PRF = 0x56, COM = 0x64, LEVELS_LIMIT = 32 };
 
 static uint32_t four(const uint8_t *bytes)
@@ -153,7 +154,8 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%d bits are allocated", image->bits_allocated);
     if (is_ht && !is_sound(image, stream, size))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is damaged, or unusual: OpenJPH is not trusted with it");
-    return tsr_dicom_decode_jpeg_2000(image, stream, size, is_ht, raster, error);
+    return is_ht ? tsr_dicom_decode_htj2k(image, stream, size, raster, error)
+                 : tsr_dicom_decode_jpeg_2000(image, stream, size, raster, error);
 }
 
 static enum tsr_status read_jpeg_2000(const struct tsr_image *image, const uint8_t *stream, size_t size,

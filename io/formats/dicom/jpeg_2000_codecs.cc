@@ -72,8 +72,8 @@ tsr_status encode_jpeg_2000(const tsr_image *image, const uint8_t *raster, int b
     return TSR_OK;
 }
 
-tsr_status decode_jpeg_2000(const tsr_image *image, const uint8_t *stream, size_t size, bool is_ht, uint8_t *raster,
-                            tsr_error *error)
+tsr_status decode_jpeg_2000_by(bool (*codec)(jpeg_2000_job &), const tsr_image *image, const uint8_t *stream,
+                               size_t size, uint8_t *raster, tsr_error *error)
 {
     jpeg_2000_job job{image, 0, false, {}, {}, false};
     try {
@@ -82,7 +82,7 @@ tsr_status decode_jpeg_2000(const tsr_image *image, const uint8_t *stream, size_
     } catch (const std::bad_alloc &) {
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode JPEG 2000");
     }
-    TSR_TRY(run(is_ht ? openjph_decode : openjpeg_decode, job, "the library of JPEG 2000 cannot decode it", error));
+    TSR_TRY(run(codec, job, "the library of JPEG 2000 cannot decode it", error));
     if (job.bits > image->bits_allocated)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its samples have %d bits, and %d are allocated", job.bits,
                         image->bits_allocated);
@@ -90,4 +90,10 @@ tsr_status decode_jpeg_2000(const tsr_image *image, const uint8_t *stream, size_
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it says of the sign of samples what the header does not");
     if (!give_raster(job, raster)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has samples that do not fit");
     return TSR_OK;
+}
+
+tsr_status decode_jpeg_2000(const tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
+                            tsr_error *error)
+{
+    return decode_jpeg_2000_by(openjpeg_decode, image, stream, size, raster, error);
 }

@@ -1,4 +1,4 @@
-/* What the module does by OpenJPEG and OpenJPH. It is compiled as C++. */
+/* What the module does by OpenJPEG and OpenJPH, and tessera-htj2k by OpenJPH. It is compiled as C++. */
 #ifndef TSR_IO_FORMATS_DICOM_JPEG_2000_CODECS_H
 #define TSR_IO_FORMATS_DICOM_JPEG_2000_CODECS_H
 
@@ -24,7 +24,9 @@ bool openjph_decode(jpeg_2000_job &job);
 
 tsr_status encode_jpeg_2000(const tsr_image *image, const uint8_t *raster, int bits, bool is_ht, bool is_rgb,
                             tsr_dicom_made *made, tsr_error *error);
-tsr_status decode_jpeg_2000(const tsr_image *image, const uint8_t *stream, size_t size, bool is_ht, uint8_t *raster,
+tsr_status decode_jpeg_2000_by(bool (*codec)(jpeg_2000_job &), const tsr_image *image, const uint8_t *stream,
+                               size_t size, uint8_t *raster, tsr_error *error);
+tsr_status decode_jpeg_2000(const tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
                             tsr_error *error);
 
 #endif
