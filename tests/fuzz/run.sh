@@ -84,6 +84,88 @@ encode_jpeg() {
     done
 }
 
+# bytes FILE AT COUNT: numbers.
+bytes() {
+    od -An -v -tu1 -j "$2" -N "$3" "$1"
+}
+
+# find_bytes FILE PATTERN: where a pattern begins first.
+find_bytes() {
+    LC_ALL=C grep -obUaP "$2" "$1" | head -n 1 | cut -d: -f1
+}
+
+# put_frame TARGET FILE PATTERN HEAD...: the stream that begins with a pattern in an exported file, after each head that
+# fuzz_stream_lossless.c and fuzz_stream_jpeg_ls.c read. The item's length stands before the stream.
+put_frame() {
+    at=$(find_bytes "$2" "$3")
+    [ -n "$at" ] || return 0
+    length=$(od -An -v -tu4 -j $((at - 4)) -N 4 "$2")
+    mkdir -p "$work/seeds/$1"
+    from=$2 seed=$work/seeds/$1/$(basename "$2")
+    shift 3
+    for head in "$@"; do
+        # shellcheck disable=SC2059 # escapes
+        { printf "$head" && tail -c +$((at + 1)) "$from" | head -c "$length"; } >"${seed}_$#"
+        shift
+    done
+}
+
+# Frames as JPEG-LS, lossless JPEG and RLE, of images of at most 256 columns and 64 rows, as the JPEG-LS header has them.
+# The same bytes are residues, which begin as streams do, after one byte of a raster; and parameters with a raster.
+export_frames() {
+    find "$TSR_FUZZ_TMP/set/dicom" -name '*.dcm' -size -8 >"$TSR_FUZZ_TMP/list"
+    while IFS= read -r file; do
+        one=$TSR_FUZZ_TMP/one.tsr to=$TSR_FUZZ_TMP/$(basename "$file" .dcm)
+        "$bin/tessera" compress -q -f "$file" -o "$one" >/dev/null 2>&1 || continue
+        "$bin/tessera" export -q -f "$one" --to jpeg-ls -o "$to.jls" >/dev/null 2>&1 || continue
+        at=$(find_bytes "$to.jls" '\xff\xf7\x00')
+        [ -n "$at" ] || continue
+        # shellcheck disable=SC2046 # several numbers: bits, rows, columns, components
+        set -- $(bytes "$to.jls" $((at + 4)) 6)
+        [ $(($2 * 256 + $3)) -le 64 ] && [ $(($4 * 256 + $5)) -le 256 ] || continue
+        size=$(printf '\\%03o\\%03o\\%03o' $(($4 * 256 + $5 - 1)) $(($3 - 1)) $(($6 - 1 + ($1 > 8) * 4)))
+        put_frame stream_jpeg_ls "$to.jls" '\xff\xd8\xff' "\\000$size" "\\001$size\\001" "\\002$size"
+        "$bin/tessera" export -q -f "$one" --to jpeg-lossless -o "$to.ljpg" >/dev/null 2>&1 &&
+            put_frame stream_lossless "$to.ljpg" '\xff\xd8\xff' "\\001$size" "\\003$size\\001"
+        "$bin/tessera" export -q -f "$one" --to rle -o "$to.rle" >/dev/null 2>&1 &&
+            put_frame stream_lossless "$to.rle" '[\x01-\x0f]\x00\x00\x00\x40\x00\x00\x00' "\\000$size" "\\002$size\\001"
+    done <"$TSR_FUZZ_TMP/list"
+}
+
+# Streams of gzip, whole and in pieces: of samples that repeat and of some that do not, at several levels.
+deflate_streams() {
+    mkdir -p "$work/seeds/stream_deflate"
+    for name in screen_1bit texture_200 checker_8bit noise_8bit landscape_grey_8bit; do
+        file=$TSR_FUZZ_TMP/set/pnm/$name.pgm
+        for level in 1 4 6 9; do
+            for mode in 0 2; do
+                { printf "\\00$mode" && head -c 3000 "$file" | gzip -n -$level | tail -c +11; } \
+                    >"$work/seeds/stream_deflate/${name}_${level}_$mode"
+            done
+        done
+    done
+    # In pieces: 320,000 bytes that take few. The check after the stream damages its residue.
+    head -c 8000 "$TSR_FUZZ_TMP/set/pnm/landscape_grey_8bit.pgm" >"$TSR_FUZZ_TMP/part"
+    { printf '\002' && for _ in $(seq 40); do cat "$TSR_FUZZ_TMP/part"; done | gzip -n | tail -c +11; } \
+        >"$work/seeds/stream_deflate/long"
+}
+
+# Images that fuzz_png_idat.c compresses: each colour type, depth and form, and calls of zlib by chance.
+images_to_compress() {
+    mkdir -p "$work/seeds/png_idat"
+    for name in screen_1bit texture_200 noise_8bit landscape_grey_8bit; do
+        for type in 0 1 2 3 4; do
+            for depth in 0 1 2 3 4; do
+                head=$(printf '\\000\\047\\035\\00%d\\00%d\\%03o\\00%d\\%03o' $type $depth $(((type + depth) % 4)) \
+                    $depth $((50 * type + ${#name})))
+                # shellcheck disable=SC2059 # escapes
+                { printf "$head" && tail -c 1000 "$TSR_FUZZ_TMP/set/pnm/$name.pgm"; } \
+                    >"$work/seeds/png_idat/${name}_${type}_$depth"
+            done
+        done
+    done
+}
+
 # The seeds of all targets: small files of the synthetic set, and the .tsr file of each, with codings in turn. They are made
 # anew if the programs that make them are newer.
 make_seeds() {
@@ -96,6 +178,9 @@ make_seeds() {
     encapsulate
     encode_j2k
     encode_jpeg
+    export_frames
+    deflate_streams
+    images_to_compress
     find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
     i=0
     while IFS= read -r file; do
@@ -127,9 +212,6 @@ make_seeds() {
         "$bin/tessera" compress -q -f -T 1 -r --series "$work/seeds/container/series_${folder#*/}.tsr" \
             "$TSR_FUZZ_TMP/some/$folder" >/dev/null 2>&1 || :
     done
-    # A stream in pieces, from byte 43 of a PNG on, and bytes that damage its residue.
-    mkdir -p "$work/seeds/stream_deflate"
-    { printf '\002' && tail -c +44 "$TSR_FUZZ_TMP/set/png/long_rgb.png"; } >"$work/seeds/stream_deflate/long"
     # Files that are packed, and their streams as fuzz_pieces.c and fuzz_stream_jpeg.c read them.
     for file in "$TSR_FUZZ_TMP"/set/packed/*; do
         name=${file##*/}
@@ -162,7 +244,6 @@ fuzz() {
     set -- "$corpus"
     [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
     [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom"
-    [ "$target" = png_idat ] && set -- "$@" "$work/seeds/png" # any bytes will do
     [ "$target" = packed ] && set -- "$@" "$work/seeds/reference"
     [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"
     # shellcheck disable=SC2086 # several flags
