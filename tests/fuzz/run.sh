@@ -144,9 +144,8 @@ deflate_streams() {
             done
         done
     done
-    # In pieces: 320,000 bytes that take few. The check after the stream damages its residue.
-    head -c 8000 "$TSR_FUZZ_TMP/set/pnm/landscape_grey_8bit.pgm" >"$TSR_FUZZ_TMP/part"
-    { printf '\002' && for _ in $(seq 40); do cat "$TSR_FUZZ_TMP/part"; done | gzip -n | tail -c +11; } \
+    # In pieces, which begin with blocks: 330,000 bytes in many short ones. The check after the stream damages its residue.
+    { printf '\002' && seq 3000 | sed 's/./&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&/g' | gzip -n -1 --rsyncable | tail -c +11; } \
         >"$work/seeds/stream_deflate/long"
 }
 
