@@ -164,6 +164,7 @@ static enum tsr_status put_jpeg(struct packed_source *s, size_t start, size_t si
  * which may be one that cannot be read: whatever looks like an item is tried, and proven. */
 static bool next_item(const struct packed_source *s, size_t at, size_t *start, size_t *size)
 {
+    enum { SOF_JPEG_LS = 0xf7 }; /* with which its streams begin */
     static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
     while (s->size - at > ITEM_HEAD) {
         const uint8_t *const found = memchr(s->file + at, tag[0], s->size - at - ITEM_HEAD);
@@ -171,7 +172,7 @@ static bool next_item(const struct packed_source *s, size_t at, size_t *start, s
         *start = (size_t)(found - s->file) + ITEM_HEAD;
         *size = tsr_read_u32(found + 4);
         if (memcmp(found, tag, sizeof tag) == 0 && *size <= s->size - *start && *size >= LEAST_STREAM &&
-            begins_jpeg(found + ITEM_HEAD))
+            begins_jpeg(found + ITEM_HEAD) && found[ITEM_HEAD + 3] != SOF_JPEG_LS)
             return true;
         at = *start - ITEM_HEAD + 1;
     }

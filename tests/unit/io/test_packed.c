@@ -376,9 +376,9 @@ TEST(dicom_not_packed)
 {
     static const char *const wanted[] = {
         "because", "because", "because, and its JPEG stream cannot be packed: it ends within a scan near byte 300",
-        "because, and its JPEG stream cannot be packed: it has no scan"};
+        "because, and its JPEG stream cannot be packed: it has no scan", "because"};
     struct rng r = {7};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct tsr_bytes file = {.limit = LIMIT}, value = {.limit = LIMIT};
         struct tsr_input *input;
         struct tsr_source *source;
@@ -386,6 +386,7 @@ TEST(dicom_not_packed)
         put_jpeg(&value, 30, &r);
         value.size = i == 3 ? 270 : 300;
         if (i == 1) value.bytes[0] = 0;
+        if (i == 4) value.bytes[3] = 0xf7;          /* JPEG-LS */
         if (i == 3) value.bytes[2 + 69 + 1] = 0xe0; /* no frame header */
         if (i == 3) memset(value.bytes + 2 + 69 + 2, 0, 100);
         put(&file, "any bytes of a header", 21);
