@@ -73,20 +73,34 @@ struct encoding {
     struct tsr_error *take_error;
 };
 
+/* Chunks of a blob that are compressed at once: as many as there are threads, and as what the input has claimed leaves
+ * room for. A file without frames has its blob, and what that was made from, in memory, and nothing else. */
+static uint64_t lanes_of(const struct encoding *e, uint64_t size)
+{
+    const uint64_t threads = (uint64_t)tsr_pool_threads(e->engine->pool), claimed = tsr_input_claimed(e->source->input),
+                   taken = 2 * (size + tsr_input_size(e->source->input));
+    uint64_t lanes = threads < TSR_BLOB_LANES ? threads : TSR_BLOB_LANES;
+    const uint64_t room = claimed > taken ? (claimed - taken) / TSR_BLOB_LANE_BYTES : 0;
+    if (lanes > 1 + room) lanes = 1 + room;
+    return tsr_has_frames(&e->source->header) ? 1 : lanes;
+}
+
 static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)
 {
-    const uint64_t size = e->source->blob_size[blob];
-    const size_t most = size < TSR_BLOB_CHUNK ? (size_t)size : TSR_BLOB_CHUNK;
+    const uint64_t size = e->source->blob_size[blob], lanes = size > TSR_BLOB_CHUNK ? lanes_of(e, size) : 1;
+    const size_t most = size < TSR_BLOB_CHUNK ? (size_t)size : (size_t)lanes * TSR_BLOB_CHUNK;
     if (size == 0) return TSR_OK;
     uint8_t *chunk = malloc(most);
     if (!chunk) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", most);
     enum tsr_status status = TSR_OK;
+    if (size > TSR_BLOB_CHUNK) tsr_container_begin_long_blob(e->writer, tsr_crew_of(e->engine));
     for (uint64_t at = 0; at < size && status == TSR_OK; at += most) {
         const size_t now = size - at < most ? (size_t)(size - at) : most;
         status = e->source->ops->read_blob(e->source, blob, at, chunk, now, error);
         if (status == TSR_OK && !e->source->header.exact) tsr_parts_add_blob(&e->parts, blob, chunk, now);
         if (status == TSR_OK) status = tsr_container_put_blob(e->writer, blob, chunk, now, error);
     }
+    tsr_container_end_long_blob(e->writer);
     free(chunk);
     return status;
 }

@@ -98,6 +98,13 @@ void tsr_container_stay_large(struct tsr_container_writer *writer);
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);
 
+/* Between these calls bytes of a long blob are appended, up to TSR_BLOB_LANES chunks a call. The crew compresses them
+ * at once, which takes TSR_BLOB_LANE_BYTES a chunk. The bytes that are written do not depend on that. */
+enum { TSR_BLOB_LANES = 4 };
+#define TSR_BLOB_LANE_BYTES ((uint64_t)64 << 20)
+void tsr_container_begin_long_blob(struct tsr_container_writer *writer, struct tsr_crew crew);
+void tsr_container_end_long_blob(struct tsr_container_writer *writer);
+
 /* Appends a blob's section whose content is stored already, by a method without a distance. size: bytes of the content
  * after decompression. */
 enum tsr_blob_method { TSR_BLOB_RAW = 0, TSR_BLOB_ZSTD = 1, TSR_BLOB_ZSTD_AFTER = 2 };

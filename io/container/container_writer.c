@@ -24,8 +24,12 @@ struct tsr_container_writer {
     uint64_t blob_bytes;
     uint32_t frames;     /* put so far */
     uint32_t tiles;      /* of the last frame, put so far */
-    uint8_t *compressed; /* a blob's chunk, or a section that is read again */
+    uint8_t *compressed; /* chunks of a blob, or a section that is read again */
     size_t compressed_capacity;
+    /* Of a long blob: the compressors of its chunks, and who works on several at once. */
+    bool is_long;
+    struct tsr_crew crew;
+    void *compressor[TSR_BLOB_LANES];
     /* Place in the output: of a file its first byte, of a member its first section. */
     uint64_t start;
     struct tsr_small *small; /* the parts so far; NULL: the file does not become a small one */
@@ -150,6 +154,7 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
         free(writer->waiting[blob].bytes);
         free(writer->base[blob].bytes);
     }
+    tsr_container_end_long_blob(writer);
     tsr_small_free(writer->small);
     free(writer->entries);
     free(writer->compressed);
@@ -178,29 +183,60 @@ static int zstd_level(const struct tsr_header *header, size_t size)
     return size <= SMALL_BLOB && !is_large ? SMALL_LEVEL : LARGE_LEVEL;
 }
 
+/* Makes room for that many compressed bytes. */
 static enum tsr_status make_room(struct tsr_container_writer *w, size_t size, struct tsr_error *error)
 {
-    if (ZSTD_compressBound(size) <= w->compressed_capacity) return TSR_OK;
+    if (size <= w->compressed_capacity) return TSR_OK;
     free(w->compressed);
     w->compressed_capacity = 0;
-    w->compressed = malloc(ZSTD_compressBound(size));
-    if (!w->compressed) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    w->compressed_capacity = ZSTD_compressBound(size);
+    w->compressed = malloc(size);
+    if (!w->compressed) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu compressed bytes", size);
+    w->compressed_capacity = size;
     return TSR_OK;
 }
 
-static enum tsr_status compress_chunk(struct tsr_container_writer *w, const void *bytes, size_t size,
-                                      size_t *compressed, struct tsr_error *error)
+/* Chunks of a blob that are compressed at once. */
+struct chunks {
+    struct tsr_container_writer *w;
+    const uint8_t *bytes;
+    size_t size, bound;
+    size_t made[TSR_BLOB_LANES]; /* or an error of zstd; 0: no memory */
+};
+
+static size_t chunk_size(const struct chunks *c, unsigned i)
 {
-    TSR_TRY(make_room(w, size, error));
-    ZSTD_CCtx *context = tsr_take_compressor();
-    if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    const size_t result =
-        ZSTD_compressCCtx(context, w->compressed, w->compressed_capacity, bytes, size, zstd_level(&w->header, size));
-    tsr_give_compressor(context);
-    if (ZSTD_isError(result))
-        return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
-    *compressed = result;
+    const size_t left = c->size - i * TSR_BLOB_CHUNK;
+    return left < TSR_BLOB_CHUNK ? left : TSR_BLOB_CHUNK;
+}
+
+static void compress_chunk(void *context, unsigned i)
+{
+    struct chunks *const c = context;
+    ZSTD_CCtx *const kept = c->w->compressor[i], *const compressor = kept ? kept : tsr_take_compressor();
+    if (compressor)
+        c->made[i] =
+            ZSTD_compressCCtx(compressor, c->w->compressed + i * c->bound, c->bound, c->bytes + i * TSR_BLOB_CHUNK,
+                              chunk_size(c, i), zstd_level(&c->w->header, chunk_size(c, i)));
+    c->w->compressor[i] = c->w->is_long ? compressor : NULL;
+    if (!c->w->is_long) tsr_give_compressor(compressor);
+}
+
+/* Compresses count chunks, each alone. */
+static enum tsr_status compress_chunks(struct chunks *c, unsigned count, struct tsr_error *error)
+{
+    c->bound = ZSTD_compressBound(chunk_size(c, 0));
+    TSR_TRY(make_room(c->w, count * c->bound, error));
+    if (count > 1 && c->w->crew.run)
+        c->w->crew.run(c->w->crew.pool, compress_chunk, c, count);
+    else
+        for (unsigned i = 0; i < count; i++) compress_chunk(c, i);
+    for (unsigned i = 0; i < count; i++) {
+        if (c->made[i] == 0)
+            return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", chunk_size(c, i));
+        if (ZSTD_isError(c->made[i]))
+            return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(c->made[i]),
+                            chunk_size(c, i));
+    }
     return TSR_OK;
 }
 
@@ -208,7 +244,7 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const void
 static enum tsr_status compress_after(struct tsr_container_writer *w, const struct base *base, const void *bytes,
                                       size_t size, size_t *compressed, struct tsr_error *error)
 {
-    TSR_TRY(make_room(w, size, error));
+    TSR_TRY(make_room(w, ZSTD_compressBound(size), error));
     ZSTD_CCtx *context = tsr_take_compressor();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
     size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, zstd_level(&w->header, size));
@@ -233,26 +269,59 @@ enum tsr_status tsr_container_put_stored(struct tsr_container_writer *w, enum ts
     return put_section(w, TSR_SECTION_BLOB, pieces, 2, error);
 }
 
-/* Writes a blob in chunks, each compressed alone if that is smaller. */
+void tsr_container_begin_long_blob(struct tsr_container_writer *writer, struct tsr_crew crew)
+{
+    writer->is_long = true;
+    writer->crew = crew;
+}
+
+void tsr_container_end_long_blob(struct tsr_container_writer *writer)
+{
+    writer->is_long = false;
+    writer->crew = (struct tsr_crew){0};
+#if TSR_WITH_ZSTD
+    for (int i = 0; i < TSR_BLOB_LANES; i++) {
+        tsr_give_compressor(writer->compressor[i]);
+        writer->compressor[i] = NULL;
+    }
+#endif
+}
+
+/* Writes up to TSR_BLOB_LANES chunks, each compressed alone if that is smaller. */
+static enum tsr_status put_chunks(struct tsr_container_writer *w, enum tsr_blob blob, const uint8_t *bytes, size_t size,
+                                  struct tsr_error *error)
+{
+    const unsigned count = (unsigned)((size - 1) / TSR_BLOB_CHUNK + 1);
+#if TSR_WITH_ZSTD
+    struct chunks c = {.w = w, .bytes = bytes, .size = size};
+    TSR_TRY(compress_chunks(&c, count, error));
+#endif
+    for (unsigned i = 0; i < count; i++) {
+        const size_t left = size - i * TSR_BLOB_CHUNK, chunk = left < TSR_BLOB_CHUNK ? left : TSR_BLOB_CHUNK;
+        enum tsr_blob_method method = TSR_BLOB_RAW;
+        struct tsr_piece stored = {bytes + i * TSR_BLOB_CHUNK, chunk};
+#if TSR_WITH_ZSTD
+        if (c.made[i] < chunk) {
+            method = TSR_BLOB_ZSTD;
+            stored = (struct tsr_piece){w->compressed + i * c.bound, c.made[i]};
+        }
+#endif
+        TSR_TRY(tsr_container_put_stored(w, blob, method, chunk, stored, error));
+    }
+    return TSR_OK;
+}
+
+/* Writes a blob in chunks. */
 static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error)
 {
     const uint8_t *at = bytes;
+    const size_t most = w->is_long ? TSR_BLOB_LANES * TSR_BLOB_CHUNK : TSR_BLOB_CHUNK;
     while (size > 0) {
-        const size_t chunk = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
-        enum tsr_blob_method method = TSR_BLOB_RAW;
-        struct tsr_piece stored = {at, chunk};
-#if TSR_WITH_ZSTD
-        size_t compressed = 0;
-        TSR_TRY(compress_chunk(w, at, chunk, &compressed, error));
-        if (compressed < chunk) {
-            method = TSR_BLOB_ZSTD;
-            stored = (struct tsr_piece){w->compressed, compressed};
-        }
-#endif
-        TSR_TRY(tsr_container_put_stored(w, blob, method, chunk, stored, error));
-        at += chunk;
-        size -= chunk;
+        const size_t now = size < most ? size : most;
+        TSR_TRY(put_chunks(w, blob, at, now, error));
+        at += now;
+        size -= now;
     }
     return TSR_OK;
 }
