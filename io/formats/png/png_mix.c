@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "io/formats/streams/gzip.h"
+#include "io/formats/streams/mix.h"
 #include "io/kept.h"
-#include "mix.h"
 #include "png_file.h"
 #include "png_idat.h"
 #include "png_rows.h"
@@ -15,14 +15,15 @@
 enum {
     PAD = 16,      /* zeros before and after a row */
     MODELLED = 12, /* bytes of a residue */
-    MATCH = 4,     /* bytes of which the last place is known */
     HISTORY = 1 << 17,
     CHUNK_HEAD = 8,
     CHUNK_TAIL = 4,
-    PLACES = 1 << 14,
     IN_LENGTH = 1, /* instead of a chunk's type */
-    IN_IDAT = 2
+    IN_IDAT = 2,
+    CONTEXTS = 8
 };
+
+static const int32_t weights[TSR_MIX_SETS] = {12000, 18000}; /* of the skeleton, of rows */
 
 struct coder {
     struct tsr_mix *mix;
@@ -32,62 +33,19 @@ struct coder {
     uint8_t *skeleton;            /* of a writer, all of it */
     size_t size, at;
     uint32_t type, before, offset; /* of the chunk, of the one before it; bytes since */
-    uint8_t *history;
-    uint32_t done, from; /* bytes of the history; where the match is */
-    uint32_t place[PLACES];
+    struct tsr_mix_history history;
 };
 
 /* ---- Contexts ---------------------------------------------------------------------------------------------- */
 
-static uint32_t hash(uint32_t h, uint32_t v)
-{
-    h = (h ^ v) * 0x2c1b3c6du + 0x297a2d39u;
-    return h ^ h >> 15;
-}
-
-static uint32_t hash_of(uint32_t h, const uint8_t *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++) h = hash(h, bytes[i]);
-    return h;
-}
-
-/* A byte joins the history, and the match goes on or is sought anew. */
-static void remember(struct coder *c, uint32_t byte)
-{
-    struct tsr_mix *const mix = c->mix;
-    c->history[c->done++] = (uint8_t)byte;
-    if (mix->expected == (int32_t)byte)
-        mix->length++;
-    else
-        mix->length = 0;
-    if (mix->length > 0) c->from++;
-    if (c->done >= MATCH) {
-        uint32_t *const place = &c->place[hash_of(0, c->history + c->done - MATCH, MATCH) >> 18];
-        if (mix->length == 0 && *place > 0) {
-            c->from = *place;
-            while (mix->length < 32 && mix->length < c->from &&
-                   c->history[c->from - mix->length - 1] == c->history[c->done - mix->length - 1])
-                mix->length++;
-            if (mix->length < MATCH) mix->length = 0;
-        }
-        *place = c->done;
-    }
-    mix->expected = mix->length > 0 ? c->history[c->from] : -1;
-}
-
 static uint32_t code_byte(struct coder *c, uint32_t value)
 {
     const uint32_t byte = tsr_mix_byte(c->mix, value);
-    remember(c, byte);
+    tsr_mix_remember(c->mix, &c->history, byte);
     return byte;
 }
 
 /* ---- The skeleton ------------------------------------------------------------------------------------------ */
-
-static uint32_t last(const struct coder *c, uint32_t back)
-{
-    return c->done >= back ? c->history[c->done - back] : 0;
-}
 
 static bool can_go_on(struct coder *c)
 {
@@ -102,14 +60,15 @@ static uint32_t next(struct coder *c)
     uint32_t *const context = c->mix->context;
     const uint32_t offset = c->offset < 255 ? c->offset : 255;
     if (!can_go_on(c)) return 0;
-    context[0] = hash(hash(hash(0, c->type), c->before), offset);
-    context[1] = hash(hash(1, c->type), last(c, 1));
-    context[2] = hash(hash(2, last(c, 2)), last(c, 1));
-    context[3] = hash(hash(context[2], last(c, 3)), 3);
-    context[4] = hash(hash(context[3], last(c, 4)), 4);
-    context[5] = hash(hash(hash(context[4], last(c, 5)), last(c, 6)), 5);
-    context[6] = hash(context[0], last(c, 1));
-    context[7] = hash(hash(hash(7, c->type), last(c, 3)), c->offset % 3);
+    context[0] = tsr_mix_hash(tsr_mix_hash(tsr_mix_hash(0, c->type), c->before), offset);
+    context[1] = tsr_mix_hash(tsr_mix_hash(1, c->type), tsr_mix_last(&c->history, 1));
+    context[2] = tsr_mix_hash(tsr_mix_hash(2, tsr_mix_last(&c->history, 2)), tsr_mix_last(&c->history, 1));
+    context[3] = tsr_mix_hash(tsr_mix_hash(context[2], tsr_mix_last(&c->history, 3)), 3);
+    context[4] = tsr_mix_hash(tsr_mix_hash(context[3], tsr_mix_last(&c->history, 4)), 4);
+    context[5] = tsr_mix_hash(
+        tsr_mix_hash(tsr_mix_hash(context[4], tsr_mix_last(&c->history, 5)), tsr_mix_last(&c->history, 6)), 5);
+    context[6] = tsr_mix_hash(context[0], tsr_mix_last(&c->history, 1));
+    context[7] = tsr_mix_hash(tsr_mix_hash(tsr_mix_hash(7, c->type), tsr_mix_last(&c->history, 3)), c->offset % 3);
     c->mix->contexts = 8;
     c->mix->set = 0;
     const uint32_t byte = code_byte(c, c->writes ? c->skeleton[c->at] : 0);
@@ -213,9 +172,9 @@ static bool get_geometry(const uint8_t *ihdr, struct geometry *g)
 static uint32_t code_type(struct coder *c, uint32_t types, uint32_t type)
 {
     uint32_t *const context = c->mix->context;
-    context[0] = hash(20, 0);
-    context[1] = hash(21, types & 7);
-    context[2] = hash(22, types & 63);
+    context[0] = tsr_mix_hash(20, 0);
+    context[1] = tsr_mix_hash(21, types & 7);
+    context[2] = tsr_mix_hash(22, types & 63);
     c->mix->contexts = 3;
     c->mix->set = 1;
     return code_byte(c, type);
@@ -230,15 +189,15 @@ static uint32_t set_contexts(struct coder *c, const uint8_t *row, const uint8_t 
     const int32_t w = *(row + x - pixel), n = above[x], nw = *(above + x - pixel);
     int32_t gradient = w + n - nw;
     gradient = gradient < 0 ? 0 : gradient > 255 ? 255 : gradient;
-    const uint32_t prefix = hash_of((uint32_t)place + 32, now, place);
-    const uint32_t both = hash_of(hash_of(prefix, now - pixel, pixel), up, pixel);
+    const uint32_t prefix = tsr_mix_hash_of((uint32_t)place + 32, now, place);
+    const uint32_t both = tsr_mix_hash_of(tsr_mix_hash_of(prefix, now - pixel, pixel), up, pixel);
     const uint32_t grown = place > 0 ? (uint32_t)(256 + row[x - 1] - *(row + x - 1 - pixel)) : 512 + (uint32_t)nw;
-    context[0] = hash(40, (uint32_t)place);
-    context[1] = hash(41, prefix);
-    context[2] = hash(42, hash_of(prefix, up, pixel));
-    context[3] = hash(43, hash_of(both, up + pixel, pixel));
-    context[4] = hash(hash(44, (uint32_t)place), (uint32_t)gradient);
-    context[5] = hash(hash(hash(45, (uint32_t)place), (uint32_t)w), grown);
+    context[0] = tsr_mix_hash(40, (uint32_t)place);
+    context[1] = tsr_mix_hash(41, prefix);
+    context[2] = tsr_mix_hash(42, tsr_mix_hash_of(prefix, up, pixel));
+    context[3] = tsr_mix_hash(43, tsr_mix_hash_of(both, up + pixel, pixel));
+    context[4] = tsr_mix_hash(tsr_mix_hash(44, (uint32_t)place), (uint32_t)gradient);
+    context[5] = tsr_mix_hash(tsr_mix_hash(tsr_mix_hash(45, (uint32_t)place), (uint32_t)w), grown);
     c->mix->contexts = 6;
     c->mix->set = 1;
     return (uint32_t)gradient;
@@ -288,7 +247,7 @@ static void coder_free(struct coder *c)
 {
     if (!c) return;
     free(c->mix);
-    free(c->history);
+    free(c->history.bytes);
     free(c->skeleton);
     free(c);
 }
@@ -297,10 +256,10 @@ static struct coder *coder_create(void)
 {
     struct coder *const c = calloc(1, sizeof *c);
     if (!c) return NULL;
-    c->mix = tsr_mix_create();
-    c->history = malloc(HISTORY);
+    c->mix = tsr_mix_create(CONTEXTS, weights);
+    c->history.bytes = malloc(HISTORY);
     c->skeleton = malloc(TSR_PNG_MIX_SKELETON);
-    if (c->mix && c->history && c->skeleton) return c;
+    if (c->mix && c->history.bytes && c->skeleton) return c;
     coder_free(c);
     return NULL;
 }
@@ -313,7 +272,6 @@ static const struct coder *coder_of_dictionary(void)
     pthread_mutex_lock(&lock);
     struct coder *const c = made ? made : coder_create();
     if (c && !made) {
-        c->mix->expected = -1;
         c->mix->is_learning = c->writes = true;
         c->size = TSR_PNG_DICTIONARY_BYTES;
         memcpy(c->skeleton, tsr_png_dictionary, c->size);
@@ -340,10 +298,7 @@ static struct coder *coder_take(void)
     memset(c->values, 0, sizeof c->values);
     memset(c->steps, 0, sizeof c->steps);
     c->size = c->at = 0;
-    memcpy(c->history, origin->history, origin->done);
-    c->done = origin->done;
-    c->from = origin->from;
-    memcpy(c->place, origin->place, sizeof c->place);
+    tsr_mix_history_begin(&c->history, &origin->history);
     return c;
 }
 
