@@ -14,6 +14,7 @@ enum tsr_piece_kind {
     TSR_PIECE_PNG_IDAT,
     TSR_PIECE_PNG_END,
     TSR_PIECE_SMALL_PNG = TSR_SMALL_PNG_PIECE, /* a whole file */
+    TSR_PIECE_ELEMENTS = TSR_SMALL_ELEMENTS_PIECE,
     TSR_PIECE_KINDS
 };
 
@@ -23,6 +24,7 @@ struct tsr_piece_head {
     enum tsr_piece_kind kind;
     uint64_t size;    /* of bytes, of a packed JPEG stream, of plain bytes */
     uint64_t residue; /* of a deflate stream, or of IDAT chunks */
+    uint64_t plain;   /* bytes that a code of elements becomes */
 };
 size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head);
 

@@ -5,6 +5,7 @@
 #include "packed.h"
 #include "io/container/section.h"
 #include "io/container/small.h"
+#include "io/formats/elements/elements_mix.h"
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
 #include "io/formats/png/png_mix.h"
@@ -35,16 +36,19 @@ size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head)
     out[used++] = (uint8_t)head->kind;
     used += tsr_put_varint(out + used, head->size);
     if (has_residue(head->kind)) used += tsr_put_varint(out + used, head->residue);
+    if (head->kind == TSR_PIECE_ELEMENTS) used += tsr_put_varint(out + used, head->plain);
     return used;
 }
 
 static bool is_good_size(const struct tsr_piece_head *head)
 {
     static const uint64_t most = (uint64_t)1 << 60;
-    return head->kind == TSR_PIECE_PNG_START ? head->size == TSR_PNG_IHDR_BYTES
-           : head->kind == TSR_PIECE_PNG_END ? head->size == 0
-           : head->kind == TSR_PIECE_SMALL_PNG
-               ? head->size > 0 && head->size <= TSR_PNG_MIX_CODE
+    return head->kind == TSR_PIECE_PNG_START   ? head->size == TSR_PNG_IHDR_BYTES
+           : head->kind == TSR_PIECE_PNG_END   ? head->size == 0
+           : head->kind == TSR_PIECE_SMALL_PNG ? head->size > 0 && head->size <= TSR_PNG_MIX_CODE
+           : head->kind == TSR_PIECE_ELEMENTS
+               ? head->size > 0 && head->size <= TSR_ELEMENTS_CODE && head->plain > 0 &&
+                     head->plain <= TSR_ELEMENTS_PLAIN
                : head->size < most && head->residue < most && (head->size > 0 || has_residue(head->kind));
 }
 
@@ -56,6 +60,7 @@ enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr
     *head = (struct tsr_piece_head){.kind = (enum tsr_piece_kind)kind};
     head->size = tsr_get_varint(&c);
     if (has_residue(head->kind)) head->residue = tsr_get_varint(&c);
+    if (head->kind == TSR_PIECE_ELEMENTS) head->plain = tsr_get_varint(&c);
     *used = c.bad ? 0 : c.at;
     if (kind < TSR_PIECE_KINDS && (!c.bad || size < TSR_PIECE_HEAD_LIMIT) && (c.bad || is_good_size(head)))
         return TSR_OK;
@@ -66,6 +71,7 @@ uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks)
 {
     return head->kind == TSR_PIECE_JPEG        ? 2 * head->size + 132 * blocks
            : head->kind == TSR_PIECE_SMALL_PNG ? TSR_SMALL_PNG_ROOM
+           : head->kind == TSR_PIECE_ELEMENTS  ? TSR_SMALL_ELEMENTS_ROOM
            : has_residue(head->kind)           ? 2 * head->size + 2 * head->residue
                                                : 0;
 }
@@ -128,6 +134,8 @@ static enum tsr_status write_stream(struct tsr_unpacker *u, struct tsr_error *er
         TSR_TRY(tsr_jpeg_unpack(content, u->content.size, &u->stream, error));
     } else if (u->head.kind == TSR_PIECE_SMALL_PNG) {
         TSR_TRY(tsr_png_unmix(content, u->content.size, &u->stream, error));
+    } else if (u->head.kind == TSR_PIECE_ELEMENTS) {
+        TSR_TRY(tsr_elements_unmix(content, u->content.size, (size_t)u->head.plain, &u->stream, error));
     } else {
         const struct tsr_deflate_way way = tsr_deflate_with(&u->crew);
         const size_t size = (size_t)u->head.size, residue = (size_t)u->head.residue;

@@ -9,6 +9,7 @@
 #include "io/container/section.h"
 #include "io/container/zstd_contexts.h"
 #include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/elements/elements_mix.h"
 #include "io/formats/streams/gzip.h"
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
@@ -54,6 +55,7 @@ struct packed_source {
     struct piece *pieces;
     size_t count, capacity;
     uint64_t room, blob_size;
+    uint64_t verbatim; /* what the file takes verbatim; 0: not known */
 };
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------ */
@@ -109,7 +111,10 @@ static enum tsr_status put_stream(struct packed_source *s, size_t start, size_t 
     }
     piece->first = *first;
     piece->residue = *residue;
-    piece->head = (struct tsr_piece_head){.kind = kind, .size = first->size, .residue = residue->size};
+    piece->head = (struct tsr_piece_head){.kind = kind,
+                                          .size = first->size,
+                                          .residue = residue->size,
+                                          .plain = kind == TSR_PIECE_ELEMENTS ? end - start : 0};
     const uint64_t room = tsr_piece_room(&piece->head, blocks);
     if (room > s->room) s->room = room;
     s->done = end;
@@ -574,7 +579,9 @@ static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *err
 {
     const bool is_png = s->kind == TSR_KIND_PNG; /* verbatim, it stays as long as it is */
     if (s->packing->most > 0 && is_png) return check_quickly(s, error);
-    const uint64_t verbatim = is_png ? s->size : stored_size(s, true, false, UINT64_MAX),
+    const uint64_t verbatim = is_png        ? s->size
+                              : s->verbatim ? s->verbatim
+                                            : stored_size(s, true, false, UINT64_MAX),
                    packed = stored_size(s, false, false, verbatim);
     if (verbatim == 0 || packed == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     return packed + (is_png ? 1 : LEAST_GAIN) <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
@@ -596,6 +603,14 @@ static uint64_t deflate_claim(uint64_t size, uint64_t plain, uint64_t largest)
     return packing > verifying ? packing : verifying;
 }
 
+/* What the elements of a file take. */
+static uint64_t elements_claim(uint64_t size)
+{
+    const uint64_t packing = 4 * size + TSR_ELEMENTS_MEMORY,
+                   verifying = tsr_unpacking_memory(TSR_SMALL_ELEMENTS_ROOM, size);
+    return packing > verifying ? packing : verifying;
+}
+
 uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
 {
     return deflate_claim(size, plain, plain) + TSR_PNG_MIX_MEMORY;
@@ -609,16 +624,53 @@ static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr
     return tsr_input_claim(s->base.input, NULL, bytes, error);
 }
 
+/* A DICOM file becomes one piece. TSR_ERROR_CORRUPT: it does not become smaller than it is verbatim. */
+static enum tsr_status put_elements(struct packed_source *s, struct tsr_error *error)
+{
+    struct tsr_bytes code = {0}, again = {.limit = s->size}, none = {0};
+    if (s->size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has too many bytes");
+    TSR_TRY(claim(s, elements_claim(s->size), error));
+    s->verbatim = stored_size(s, true, false, UINT64_MAX);
+    if (s->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
+    code.limit = (size_t)s->verbatim;
+    enum tsr_status status = tsr_elements_mix(s->file, s->size, &code, error);
+    if (status == TSR_OK) status = tsr_elements_unmix(code.bytes, code.size, s->size, &again, error);
+    if (status == TSR_OK && memcmp(again.bytes, s->file, s->size) != 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its elements do not come back");
+    tsr_bytes_free(&again);
+    if (status == TSR_OK) return put_stream(s, 0, s->size, TSR_PIECE_ELEMENTS, 0, &code, &none, error);
+    tsr_bytes_free(&code);
+    return status;
+}
+
+/* Packs a JPEG file, or the streams of a DICOM file. TSR_ERROR_CORRUPT: none can be packed. */
+static enum tsr_status put_jpegs(struct packed_source *s, struct tsr_error *error)
+{
+    const bool is_whole = begins_jpeg(s->file);
+    uint64_t memory;
+    TSR_TRY(is_whole ? jpeg_memory(s->file, s->size, &memory, error) : items_memory(s, &memory, error));
+    TSR_TRY(claim(s, jpeg_claim(s->size, memory), error));
+    return is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error);
+}
+
+/* Packs the streams of a DICOM file; if none can be, its elements. The error is about the streams. */
+static enum tsr_status put_dicom(struct packed_source *s, struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    const enum tsr_status streams = put_jpegs(s, error);
+    const enum tsr_status elements = streams == TSR_ERROR_CORRUPT ? put_elements(s, &ignored) : streams;
+    if (elements != TSR_OK && elements != TSR_ERROR_CORRUPT && elements != streams) *error = ignored;
+    return elements;
+}
+
 /* Claims what packing takes, and packs. */
 static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct tsr_error *error)
 {
     const uint64_t size = s->size;
-    const bool is_whole = begins_jpeg(s->file);
-    if (is_whole || kind == TSR_KIND_DICOM) {
-        uint64_t memory;
-        TSR_TRY(is_whole ? jpeg_memory(s->file, s->size, &memory, error) : items_memory(s, &memory, error));
-        TSR_TRY(claim(s, jpeg_claim(size, memory), error));
-        TSR_TRY(is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error));
+    if (begins_jpeg(s->file)) {
+        TSR_TRY(put_jpegs(s, error));
+    } else if (kind == TSR_KIND_DICOM) {
+        TSR_TRY(put_dicom(s, error));
     } else if (begins_gzip(s->file)) {
         struct gzip_limits limits = plain_limits(s);
         uint64_t bytes = deflate_claim(size, limits.plain, limits.largest);

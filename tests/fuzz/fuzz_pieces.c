@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/formats/elements/elements_mix.h"
 #include "io/formats/packed.h"
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
@@ -11,7 +12,7 @@
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/streams/jpeg/jpeg.h"
 
-enum { PIECES, JPEG, DEFLATE, SMALL_PNG, WAYS };
+enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 
 static void put_piece(struct tsr_bytes *pieces, const struct tsr_piece_head *head, const struct tsr_bytes *content,
                       const struct tsr_bytes *residue)
@@ -63,25 +64,37 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     const uint8_t *const rest = data + FUZZ_PIECES_HEAD;
     size_t left = size - FUZZ_PIECES_HEAD, used = 0;
     bool good = true;
-    switch (data[0] % WAYS) {
+    switch ((data[0] & 127) % WAYS) {
     case JPEG:
         good = tsr_jpeg_pack(rest, left, &content, NULL) == TSR_OK;
-        if (good) put_piece(pieces, &(struct tsr_piece_head){TSR_PIECE_JPEG, content.size, 0}, &content, &residue);
+        if (good)
+            put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_JPEG, .size = content.size}, &content,
+                      &residue);
         break;
     case DEFLATE:
         good = tsr_deflate_read(rest, left, &used, &content, &residue, NULL) == TSR_OK;
         if (good)
-            put_piece(pieces, &(struct tsr_piece_head){TSR_PIECE_DEFLATE, content.size, residue.size}, &content,
-                      &residue);
+            put_piece(
+                pieces,
+                &(struct tsr_piece_head){.kind = TSR_PIECE_DEFLATE, .size = content.size, .residue = residue.size},
+                &content, &residue);
         break;
     case SMALL_PNG:
         good = mix(rest, left, &content);
-        if (good) put_piece(pieces, &(struct tsr_piece_head){TSR_PIECE_SMALL_PNG, content.size, 0}, &content, &residue);
+        if (good)
+            put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_SMALL_PNG, .size = content.size}, &content,
+                      &residue);
+        break;
+    case ELEMENTS:
+        good = left > 0 && left <= FUZZ_PIECES_LIMIT && tsr_elements_mix(rest, left, &content, NULL) == TSR_OK;
+        if (good)
+            put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_ELEMENTS, .size = content.size, .plain = left},
+                      &content, &residue);
         break;
     default:
         tsr_bytes_put(pieces, rest, left, NULL);
     }
-    if (good && data[0] % WAYS != PIECES) damage(pieces, random);
+    if (good && (data[0] & 127) % WAYS != PIECES) damage(pieces, random);
     tsr_bytes_free(&content);
     tsr_bytes_free(&residue);
     return good;

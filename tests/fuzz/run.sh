@@ -228,6 +228,11 @@ make_seeds() {
     find "$TSR_FUZZ_TMP/set/png" -name '*.png' -size -3 | while IFS= read -r file; do
         { printf '\203\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/small_${file##*/}"
     done
+    find "$TSR_FUZZ_TMP/set/dicom/odd" -name '*no_pixels*.dcm' | while IFS= read -r file; do
+        { printf '\204\000\000\000\000' && cat "$file"; } >"$work/seeds/reference/elements_${file##*/}"
+        { printf '\204\000\000\000\000' && cat "$file"; } >"$work/seeds/packed/elements_${file##*/}"
+        { printf '\000\000\000\000\000' && cat "$file"; } >"$work/seeds/packed/whole_${file##*/}"
+    done
     touch "$made"
 }
 

@@ -85,13 +85,14 @@ static bool add_parts(struct ref_file *file, struct ref_bytes *b)
     return true;
 }
 
-/* The one part of a brief file. */
-static bool add_brief(struct ref_file *file, struct ref_bytes *b)
+/* The one part of a brief file of a form, the header length. */
+static bool add_brief(struct ref_file *file, uint64_t form, uint64_t original_size, struct ref_bytes *b)
 {
-    uint8_t head[16] = {6};
+    uint8_t head[24] = {form == 0 ? 6 : 7};
     struct ref_bytes piece = {.data = head, .size = 1};
     size_t size = ref_left(b);
     put_varint(&piece, head, size);
+    if (form == 1) put_varint(&piece, head, original_size);
     uint8_t *bytes = ref_alloc(piece.size + size, 1);
     memcpy(bytes, head, piece.size);
     if (size > 0) memcpy(bytes + piece.size, ref_take(b, size), size);
@@ -101,8 +102,9 @@ static bool add_brief(struct ref_file *file, struct ref_bytes *b)
 
 bool ref_open_small(struct ref_file *file)
 {
-    /* The header that a brief file stands for: restore 6 of a PNG, reason 1, room 2^18. */
-    static const uint8_t usual[] = {3, 1, 6, 1, 1, 1, 0x80, 0x80, 0x10};
+    /* The headers that brief files stand for: restore 6 of a PNG, reason 1, room 2^18; of DICOM, reason 2, room 2^22.
+     */
+    static const uint8_t usual[2][10] = {{3, 1, 6, 1, 1, 1, 0x80, 0x80, 0x10}, {3, 3, 6, 1, 1, 2, 0x80, 0x80, 0x80, 2}};
     uint8_t header[1024] = {0};
     if (file->size < 4 + 1 + 8 || file->size > (1u << 20) + (1u << 14))
         return ref_fail("a small file cannot have %zu bytes", file->size);
@@ -110,9 +112,10 @@ bool ref_open_small(struct ref_file *file)
     if (ref_hash64(file->bytes, file->size - 8) != ref_number(&check, 8)) return ref_fail("the small file is damaged");
     struct ref_bytes b = {.data = file->bytes, .size = file->size - 8, .at = 5};
     uint64_t size = ref_varint(&b);
-    bool is_brief = !b.bad && size == 0;
-    const uint8_t *body = is_brief ? usual : size >= 4 && size <= sizeof header - 8 ? ref_take(&b, size) : NULL;
-    if (is_brief) size = sizeof usual;
+    uint64_t form = b.bad ? 2 : size;
+    bool is_brief = form < 2;
+    const uint8_t *body = is_brief ? usual[form] : size >= 4 && size <= sizeof header - 8 ? ref_take(&b, size) : NULL;
+    if (is_brief) size = form == 0 ? 9 : 10;
     if (!body) return ref_fail("the header of a small file does not fit");
     memcpy(header, body, 4);
     memcpy(header + 12, body + 4, (size_t)size - 4);
@@ -121,9 +124,10 @@ bool ref_open_small(struct ref_file *file)
     const uint8_t *proof = b.data + b.at;
     size_t proof_size = take_proof(&b, &file->header);
     if (b.bad) return ref_fail("the proof of a small file does not fit");
+    struct ref_bytes original = {.data = proof, .size = proof_size};
     file->has_index = true;
     file->sections = ref_alloc(64 + 1, sizeof *file->sections);
-    if (!(is_brief ? add_brief(file, &b) : add_parts(file, &b))) return false;
+    if (!(is_brief ? add_brief(file, form, ref_varint(&original), &b) : add_parts(file, &b))) return false;
     add_proof(file, proof, proof_size);
     return true;
 }

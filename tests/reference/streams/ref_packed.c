@@ -56,7 +56,7 @@ static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *take
 
 /* ---- 4.11 ---- */
 
-enum { BYTES, JPEG, DEFLATE, PNG_START, PNG_CHUNKS, PNG_END, SMALL_PNG };
+enum { BYTES, JPEG, DEFLATE, PNG_START, PNG_CHUNKS, PNG_END, SMALL_PNG, ELEMENTS };
 
 /* A piece that has a residue. */
 static bool make_plain_piece(uint64_t kind, struct ref_bytes content, struct ref_bytes residue, ref_sink *put, void *to)
@@ -83,9 +83,9 @@ static bool make_piece(struct ref_bytes *b, uint64_t room, ref_sink *put, void *
 {
     uint64_t kind = ref_number(b, 1), size = ref_varint(b);
     bool is_plain = kind == DEFLATE || kind == PNG_CHUNKS;
-    uint64_t residue_size = is_plain ? ref_varint(b) : 0;
+    uint64_t residue_size = is_plain ? ref_varint(b) : 0, plain_size = kind == ELEMENTS ? ref_varint(b) : 0;
     const uint8_t *data = ref_take(b, size), *residue = ref_take(b, residue_size);
-    if (b->bad || kind > SMALL_PNG || (size == 0 && (kind <= JPEG || kind == SMALL_PNG)))
+    if (b->bad || kind > ELEMENTS || (size == 0 && (kind <= JPEG || kind >= SMALL_PNG)))
         return ref_fail("a piece is corrupt");
     struct ref_bytes content = {.data = data, .size = (size_t)size};
     if (kind == BYTES) return put(to, data, (size_t)size);
@@ -93,6 +93,7 @@ static bool make_piece(struct ref_bytes *b, uint64_t room, ref_sink *put, void *
     if (kind == SMALL_PNG)
         return size > 1 << 17 || room < 1 << 18 ? ref_fail("a small PNG is too large")
                                                 : ref_small_png(data, (size_t)size, put, to);
+    if (kind == ELEMENTS) return ref_elements(data, size, plain_size, room, put, to);
     struct ref_stream jpeg = {.data = NULL};
     uint64_t takes = 2 * size + 2 * residue_size;
     if (kind == JPEG && !make_jpeg(content, &jpeg, &takes)) return false;

@@ -1,9 +1,9 @@
 /* FORMAT.md 4.11.1 to 4.11.4: small PNG files. */
-#include "ref_deflate.h"
+#include "ref_mix.h"
 
 #include <string.h>
 
-enum { SKELETON = 1 << 15, PLAIN = 1 << 15, MOST = 8 };
+enum { SKELETON = 1 << 15, PLAIN = 1 << 15 };
 
 static const uint8_t seen_before[] = {
     0x00, 0x00, 0x01, 0x90, 0x00, 0x00, 0x01, 0x2c, 0x08, 0x02, 0x00, 0x00, 0x00, 0x05, 0x67, 0x41, 0x4d, 0x41, 0x00,
@@ -104,189 +104,30 @@ static const uint8_t seen_before[] = {
     0x00, 0x36, 0x18, 0x01, 0x49, 0x45, 0x4e, 0x44, 0x00, 0x00, 0x00, 0x18, 0x00, 0x00, 0x00, 0x18, 0x08, 0x06, 0x00,
     0x00, 0x00, 0x00, 0x08, 0x01, 0x00, 0x00, 0x58, 0x85, 0x00, 0x16, 0x48, 0x01, 0x49, 0x45, 0x4e, 0x44};
 
-struct slot {
-    uint32_t p, c;
-};
-
 struct state {
-    struct ref_bytes b; /* 4.9.2 */
-    uint32_t range, code;
-    unsigned zeros;
+    struct ref_mix m;
     unsigned smooth;
-    bool bad, known;  /* known: 4.11.4 */
-    uint32_t h[MOST]; /* 4.11.2 */
-    unsigned n, s;
-    struct slot *slots[MOST], match_slots[2][10];
-    int32_t w[2][MOST + 1][8];
-    int16_t stretch[4096];
-    uint8_t history[1 << 17]; /* 4.11.3 */
-    uint32_t size, length, from, place[1 << 14];
     uint8_t *skeleton; /* 4.11.1 */
     size_t skeleton_size;
     const uint8_t *known_bytes;
 };
 
-/* ---- 4.9.2 ---- */
-
-static void next_byte(struct state *z)
-{
-    if (ref_left(&z->b) == 0 && ++z->zeros > 4) z->bad = true;
-    z->code = z->code << 8 | (ref_left(&z->b) > 0 ? (uint32_t)ref_number(&z->b, 1) : 0);
-}
-
-static void narrow(struct state *z)
-{
-    for (; z->range < 1u << 24; z->range <<= 8) next_byte(z);
-}
-
-static unsigned bit_of(struct state *z, uint32_t chance)
-{
-    uint32_t bound = (z->range >> 16) * chance;
-    unsigned value = z->code >= bound;
-    z->range = value ? z->range - bound : bound;
-    if (value) z->code -= bound;
-    narrow(z);
-    return value;
-}
-
-static unsigned even_bit(struct state *z)
-{
-    z->range >>= 1;
-    unsigned one = z->code >= z->range;
-    if (one) z->code -= z->range;
-    narrow(z);
-    return one;
-}
-
-static uint8_t even_byte(struct state *z)
-{
-    unsigned value = 0;
-    for (int i = 0; i < 8; i++) value = 2 * value + even_bit(z);
-    return (uint8_t)value;
-}
-
-/* ---- 4.11.2 ---- */
-
-static int64_t down(int64_t a, unsigned n) /* a >> n of 2.1 */
-{
-    int64_t unit = (int64_t)1 << n;
-    return a >= 0 ? a / unit : -((-a + unit - 1) / unit);
-}
-
-static int32_t squash(int64_t d)
-{
-    static const int32_t curve[33] = {22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
-                                      4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
-                                      62428, 63615, 64357, 64816, 65097, 65269, 65374, 65438, 65476, 65500, 65514};
-    d = d > 2047 ? 2047 : d < -2047 ? -2047 : d;
-    int32_t j = (int32_t)(d + 2048) / 128, r = (int32_t)(d + 2048) % 128;
-    return (curve[j] * (128 - r) + curve[j + 1] * r) / 128;
-}
-
-static unsigned class_of(uint32_t c)
-{
-    return c < 4 ? c : c < 6 ? 4 : c < 12 ? 5 : c < 30 ? 6 : 7;
-}
-
-static void learn(struct slot *slot, bool one)
-{
-    if (one)
-        slot->p += (65535 - slot->p) * 2 / (2 * slot->c + 3);
-    else
-        slot->p -= 2 * slot->p / (2 * slot->c + 3);
-    if (slot->c < 60) slot->c++;
-}
-
-static unsigned mixed_bit(struct state *z, uint32_t node, unsigned known)
-{
-    struct slot *slot[MOST + 1];
-    int64_t x[MOST + 1], sum = 0;
-    int32_t *w[MOST + 1];
-    unsigned e = z->history[z->from], done = 0;
-    while (node >> (done + 1) > 0) done++;
-    bool opinion = z->length > 0 && (e | 256) >> (8 - done) == node;
-    bool says = opinion && (e >> (7 - done) & 1);
-    for (unsigned i = 0; i < z->n; i++) {
-        slot[i] = &z->slots[i][(uint32_t)((z->h[i] + node * 0x9e3779b1u) * 0x85ebca6bu) >> 16];
-        x[i] = z->stretch[slot[i]->p >> 4];
-        w[i] = &z->w[z->s][i][class_of(slot[i]->c)];
-    }
-    slot[z->n] = &z->match_slots[z->s][z->length < 16 ? z->length / 2 : z->length < 32 ? 8 : 9];
-    x[z->n] = !opinion ? 0 : says ? z->stretch[slot[z->n]->p >> 4] : -z->stretch[slot[z->n]->p >> 4];
-    w[z->n] = &z->w[z->s][8][0];
-    for (unsigned i = 0; i <= z->n; i++) sum += down(x[i] * down(*w[i], 2), 7);
-    int32_t p = squash(down(sum, 7));
-    unsigned bit = z->known ? known : bit_of(z, 65536 - (uint32_t)p);
-    int64_t miss = down(bit ? 65536 - p : -p, 3);
-    for (unsigned i = 0; i <= z->n; i++) {
-        int64_t moved = *w[i] + down(24 * x[i] * miss + 65536, 17);
-        *w[i] = (int32_t)(moved > 1 << 20 ? 1 << 20 : moved < -(1 << 20) ? -(1 << 20) : moved);
-    }
-    for (unsigned i = 0; i < z->n; i++) learn(slot[i], bit);
-    if (opinion) learn(slot[z->n], bit == says);
-    return bit;
-}
-
-/* ---- 4.11.3 ---- */
-
-static uint32_t hash(uint32_t h, uint32_t v)
-{
-    uint32_t g = (h ^ v) * 0x2c1b3c6du + 0x297a2d39u;
-    return g ^ g >> 15;
-}
-
-static uint32_t hash_bytes(uint32_t h, const uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) h = hash(h, bytes[i]);
-    return h;
-}
-
-static void add_to_history(struct state *z, uint8_t byte)
-{
-    const uint8_t *H = z->history;
-    bool goes_on = z->length > 0 && byte == H[z->from];
-    z->length = goes_on ? z->length + 1 : 0;
-    z->from += goes_on;
-    z->history[z->size++] = byte;
-    if (z->size < 4) return;
-    uint32_t *place = &z->place[hash_bytes(0, H + z->size - 4, 4) >> 18], n = 0;
-    if (z->length == 0 && *place > 0) {
-        z->from = *place;
-        while (n < 32 && n < z->from && H[z->from - 1 - n] == H[z->size - 1 - n]) n++;
-        z->length = n < 4 ? 0 : n;
-    }
-    *place = z->size;
-}
-
-static uint8_t mixed_byte(struct state *z, uint8_t known)
-{
-    uint32_t node = 1;
-    for (int i = 7; i >= 0; i--) node = 2 * node + mixed_bit(z, node, known >> i & 1);
-    add_to_history(z, (uint8_t)node);
-    return (uint8_t)node;
-}
-
-static uint32_t back(const struct state *z, uint32_t i)
-{
-    return z->size >= i ? z->history[z->size - i] : 0;
-}
-
 static uint8_t skeleton_byte(struct state *z, uint32_t t, uint32_t o, uint32_t u)
 {
-    uint32_t *h = z->h, b1 = back(z, 1);
-    if (z->skeleton_size == SKELETON) z->bad = true;
-    if (z->bad) return 0;
-    h[0] = hash(hash(hash(0, t), u), o < 255 ? o : 255);
-    h[1] = hash(hash(1, t), b1);
-    h[2] = hash(hash(2, back(z, 2)), b1);
-    h[3] = hash(hash(h[2], back(z, 3)), 3);
-    h[4] = hash(hash(h[3], back(z, 4)), 4);
-    h[5] = hash(hash(hash(h[4], back(z, 5)), back(z, 6)), 5);
-    h[6] = hash(h[0], b1);
-    h[7] = hash(hash(hash(7, t), back(z, 3)), o % 3);
-    z->n = 8;
-    z->s = 0;
-    uint8_t byte = mixed_byte(z, z->known ? *z->known_bytes++ : 0);
+    uint32_t *h = z->m.h, b1 = ref_back(&z->m, 1);
+    if (z->skeleton_size == SKELETON) z->m.bad = true;
+    if (z->m.bad) return 0;
+    h[0] = ref_mix_hash(ref_mix_hash(ref_mix_hash(0, t), u), o < 255 ? o : 255);
+    h[1] = ref_mix_hash(ref_mix_hash(1, t), b1);
+    h[2] = ref_mix_hash(ref_mix_hash(2, ref_back(&z->m, 2)), b1);
+    h[3] = ref_mix_hash(ref_mix_hash(h[2], ref_back(&z->m, 3)), 3);
+    h[4] = ref_mix_hash(ref_mix_hash(h[3], ref_back(&z->m, 4)), 4);
+    h[5] = ref_mix_hash(ref_mix_hash(ref_mix_hash(h[4], ref_back(&z->m, 5)), ref_back(&z->m, 6)), 5);
+    h[6] = ref_mix_hash(h[0], b1);
+    h[7] = ref_mix_hash(ref_mix_hash(ref_mix_hash(7, t), ref_back(&z->m, 3)), o % 3);
+    z->m.n = 8;
+    z->m.s = 0;
+    uint8_t byte = ref_mixed_byte(&z->m, z->m.known ? *z->known_bytes++ : 0);
     z->skeleton[z->skeleton_size++] = byte;
     return byte;
 }
@@ -301,7 +142,7 @@ static uint32_t varint(struct state *z, uint32_t t, uint32_t *o, uint32_t u)
         value |= (uint32_t)(byte & 127) << 7 * i;
         if (byte < 128) return value;
     }
-    z->bad = true;
+    z->m.bad = true;
     return 0;
 }
 
@@ -315,23 +156,23 @@ static bool read_skeleton(struct state *z)
         if (size == 0) {
             t = 2;
             size = varint(z, t, &at, u);
-            for (uint32_t i = 0; i < size && !z->bad; i++) {
+            for (uint32_t i = 0; i < size && !z->m.bad; i++) {
                 if (i < 12) {
                     skeleton_byte(z, t, at++, u);
                 } else if (z->skeleton_size == SKELETON) {
-                    z->bad = true;
+                    z->m.bad = true;
                 } else {
-                    z->skeleton[z->skeleton_size++] = even_byte(z);
+                    z->skeleton[z->skeleton_size++] = (uint8_t)ref_even(&z->m, 8);
                 }
             }
-            if (z->bad || ++idats > 1) return false;
+            if (z->m.bad || ++idats > 1) return false;
             continue;
         }
         uint32_t type = 0;
         for (int i = 0; i < 4; i++) type = type << 8 | skeleton_byte(z, 1, o++, u);
         t = type;
-        for (o = 0; o + 1 < size && !z->bad; o++) skeleton_byte(z, t, o, u);
-        if (z->bad) return false;
+        for (o = 0; o + 1 < size && !z->m.bad; o++) skeleton_byte(z, t, o, u);
+        if (z->m.bad) return false;
         if (type == 0x49454e44 && size == 1) return idats == 1;
     }
 }
@@ -339,19 +180,19 @@ static bool read_skeleton(struct state *z)
 /* The contexts of byte x of a row. row and up have 16 zeros before and after them. */
 static uint32_t row_contexts(struct state *z, const uint8_t *row, const uint8_t *up, size_t x, size_t d)
 {
-    uint32_t *h = z->h, m = (uint32_t)(x % d), w = *(row + x - d), n = up[x], nw = *(up + x - d);
+    uint32_t *h = z->m.h, m = (uint32_t)(x % d), w = *(row + x - d), n = up[x], nw = *(up + x - d);
     const uint8_t *W = row + x - m - d, *N = up + x - m;
     uint32_t g = w + n < nw ? 0 : w + n - nw > 255 ? 255 : w + n - nw;
-    uint32_t A = hash_bytes(m + 32, row + x - m, m);
+    uint32_t A = ref_mix_hash_bytes(m + 32, row + x - m, m);
     uint32_t r = m > 0 ? 256u + row[x - 1] - *(row + x - 1 - d) : 512 + nw;
-    h[0] = hash(40, m);
-    h[1] = hash(41, A);
-    h[2] = hash(42, hash_bytes(A, N, d));
-    h[3] = hash(43, hash_bytes(hash_bytes(hash_bytes(A, W, d), N, d), N + d, d));
-    h[4] = hash(hash(44, m), g);
-    h[5] = hash(hash(hash(45, m), w), r);
-    z->n = 6;
-    z->s = 1;
+    h[0] = ref_mix_hash(40, m);
+    h[1] = ref_mix_hash(41, A);
+    h[2] = ref_mix_hash(42, ref_mix_hash_bytes(A, N, d));
+    h[3] = ref_mix_hash(43, ref_mix_hash_bytes(ref_mix_hash_bytes(ref_mix_hash_bytes(A, W, d), N, d), N + d, d));
+    h[4] = ref_mix_hash(ref_mix_hash(44, m), g);
+    h[5] = ref_mix_hash(ref_mix_hash(ref_mix_hash(45, m), w), r);
+    z->m.n = 6;
+    z->m.s = 1;
     return g;
 }
 
@@ -362,16 +203,16 @@ static bool read_pass(struct state *z, uint64_t count, size_t bytes, size_t d, u
     uint32_t y1 = 0, y2 = 0;
     for (uint64_t y = 0; y < count; y++) {
         uint8_t *row = rows + (y % 2) * (bytes + 48) + 16, *up = rows + ((y + 1) % 2) * (bytes + 48) + 16;
-        z->h[0] = hash(20, 0);
-        z->h[1] = hash(21, y1);
-        z->h[2] = hash(22, y1 + 8 * y2);
-        z->n = 3;
-        z->s = 1;
-        uint8_t type = mixed_byte(z, 0);
-        if (z->bad || type > 4) return ref_fail("a row of a small PNG is corrupt");
+        z->m.h[0] = ref_mix_hash(20, 0);
+        z->m.h[1] = ref_mix_hash(21, y1);
+        z->m.h[2] = ref_mix_hash(22, y1 + 8 * y2);
+        z->m.n = 3;
+        z->m.s = 1;
+        uint8_t type = ref_mixed_byte(&z->m, 0);
+        if (z->m.bad || type > 4) return ref_fail("a row of a small PNG is corrupt");
         for (size_t x = 0; x < bytes; x++) {
             uint32_t g = row_contexts(z, row, up, x, d);
-            row[x] = (uint8_t)(mixed_byte(z, 0) + (z->smooth ? g : 0));
+            row[x] = (uint8_t)(ref_mixed_byte(&z->m, 0) + (z->smooth ? g : 0));
         }
         ref_filter_row(type, row - 1, up - 1, bytes + 1, d, *to);
         *to += bytes + 1;
@@ -406,13 +247,13 @@ static bool read_rows(struct state *z, uint8_t **plain, size_t *size)
         sum += counts[i] * (bytes[i] + 1);
     }
     if (sum > PLAIN) return ref_fail("a small PNG is too large");
-    z->smooth = even_bit(z);
+    z->smooth = ref_even(&z->m, 1);
     uint8_t *to = *plain = ref_alloc((size_t)sum + 1, 1);
     *size = (size_t)sum;
     for (unsigned i = first; i < end; i++)
         if (counts[i] > 0 && !read_pass(z, counts[i], (size_t)bytes[i], n * depth < 8 ? 1 : n * depth / 8, &to))
             return false;
-    return !z->bad || ref_fail("the rows of a small PNG end too early");
+    return !z->m.bad || ref_fail("the rows of a small PNG end too early");
 }
 
 static bool put_chunk(const uint8_t *type, uint32_t size, ref_sink *put, void *to)
@@ -446,25 +287,13 @@ static bool put_file(const struct state *z, const uint8_t *plain, size_t plain_s
 
 static void begin(struct state *z)
 {
-    int32_t d = -2047;
-    for (int32_t p = 0; p < 4096; p++) {
-        while (d < 2047 && squash(d) < 16 * p + 8) d++;
-        z->stretch[p] = (int16_t)d;
-    }
-    for (unsigned i = 0; i < MOST; i++) {
-        z->slots[i] = ref_alloc(1 << 16, sizeof *z->slots[i]);
-        for (size_t k = 0; k < 1 << 16; k++) z->slots[i][k].p = 32768;
-    }
-    for (unsigned s = 0; s < 2; s++) {
-        for (unsigned i = 0; i < 10; i++) z->match_slots[s][i].p = 32768;
-        for (unsigned i = 0; i <= MOST; i++)
-            for (unsigned k = 0; k < 8; k++) z->w[s][i][k] = s == 0 ? 12000 : 18000;
-    }
+    static const int32_t weights[2] = {12000, 18000};
+    ref_mix_begin(&z->m, 8, 2, weights, 1 << 17);
     z->skeleton = ref_alloc(SKELETON, 1);
-    z->known = true;
+    z->m.known = true;
     z->known_bytes = seen_before;
     while (z->known_bytes < seen_before + sizeof seen_before) (void)read_skeleton(z);
-    z->known = false;
+    z->m.known = false;
 }
 
 bool ref_small_png(const uint8_t *code, size_t size, ref_sink *put, void *to)
@@ -473,9 +302,7 @@ bool ref_small_png(const uint8_t *code, size_t size, ref_sink *put, void *to)
     uint8_t *plain = NULL;
     size_t plain_size = 0;
     begin(z);
-    z->b = (struct ref_bytes){.data = code, .size = size};
-    z->range = UINT32_MAX;
-    for (int i = 0; i < 4; i++) next_byte(z);
+    ref_mix_read(&z->m, code, size);
     if (!read_skeleton(z)) return ref_fail("the skeleton of a small PNG is corrupt");
     return read_rows(z, &plain, &plain_size) && put_file(z, plain, plain_size, put, to);
 }

@@ -29,8 +29,9 @@ static void expect_from_reference(const struct tsr_bytes *content, const struct 
 {
     struct tsr_bytes piece = {.limit = SIZE_MAX / 2};
     struct by_reference b = {.expected = expected};
-    const struct tsr_piece_head head = {residue ? TSR_PIECE_DEFLATE : TSR_PIECE_JPEG, content->size,
-                                        residue ? residue->size : 0};
+    const struct tsr_piece_head head = {.kind = residue ? TSR_PIECE_DEFLATE : TSR_PIECE_JPEG,
+                                        .size = content->size,
+                                        .residue = residue ? residue->size : 0};
     uint8_t bytes[TSR_PIECE_HEAD_LIMIT];
     tsr_bytes_put(&piece, bytes, tsr_put_piece_head(bytes, &head), NULL);
     tsr_bytes_put(&piece, content->bytes, content->size, NULL);

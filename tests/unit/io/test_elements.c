@@ -1,0 +1,272 @@
+/* DICOM files without pixels as one piece: they come back, the reference decoder makes the same of them, and damage is
+ * bounded. FORMAT.md 4.16. */
+#include "dicom_bytes.h"
+#include "one_engine.h"
+#include "io/formats/elements/elements_mix.h"
+#include "io/formats/packed.h"
+#include "tests/reference/ref.h"
+
+enum { LIMIT = 1 << 22, FILES = 24 };
+
+static const struct tsr_dicom_form *const forms[] = {&explicit_little, &implicit_little, &explicit_big};
+
+/* Elements of an item, and of items within it. */
+static void put_item(struct dicom_bytes *d, struct rng *r, int depth)
+{
+    static const char *const vrs[] = {"UI", "DA", "CS", "PN", "LO", "US", "UT", "OB", "DS", "UN"};
+    for (uint32_t i = 0, n = 1 + rng_below(r, 6); i < n; i++) {
+        char text[40];
+        const uint32_t which = rng_below(r, COUNT_OF(vrs)), tag = 0x00080000 + i * 0x00080000 + which * 0x11;
+        snprintf(text, sizeof text, "1.2.%u.%u", rng_below(r, 9), rng_below(r, 1000000));
+        put_value(d, tag, vrs[which], text, strlen(text) & ~(size_t)1);
+    }
+    for (uint32_t i = 0; depth > 0 && i < 2; i++) {
+        const bool has_length = rng_below(r, 2);
+        const size_t sequence = begin_sequence(d, 0x00400275 + i, "SQ", has_length);
+        for (uint32_t n = rng_below(r, 3); n > 0; n--) {
+            const bool item_has_length = rng_below(r, 2);
+            const size_t item = begin_sequence(d, TAG_ITEM, "", item_has_length);
+            put_item(d, r, depth - 1);
+            end_sequence(d, item, TAG_ITEM_END, item_has_length);
+        }
+        end_sequence(d, sequence, TAG_SEQUENCE_END, has_length);
+    }
+}
+
+/* A file of a form, with or without meta header; every fourth is cut, every sixth is noise after some bytes. */
+static struct bytes make_file(unsigned i, struct rng *r)
+{
+    struct dicom_bytes d = {.form = *forms[i % COUNT_OF(forms)]};
+    if (i % 2 == 0) put_meta(&d, syntax_of(d.form));
+    put_item(&d, r, 3);
+    if (i % 4 == 3) d.all.size = 1 + rng_below(r, (uint32_t)d.all.size);
+    for (size_t k = d.all.size / 2; i % 6 == 5 && k < d.all.size; k++) d.all.data[k] = (uint8_t)rng_next(r);
+    return d.all;
+}
+
+static bool add(void *to, const void *data, size_t size)
+{
+    return tsr_bytes_put(to, data, size, NULL) == TSR_OK;
+}
+
+static struct tsr_bytes mix(struct bytes file)
+{
+    struct tsr_bytes code = {.limit = LIMIT};
+    assert_int_equal(tsr_elements_mix(file.data, file.size, &code, NULL), TSR_OK);
+    return code;
+}
+
+/* What both decoders make of a code. */
+static enum tsr_status unmix(const struct tsr_bytes *code, size_t size, struct tsr_bytes *file, const char *what)
+{
+    struct tsr_bytes other = {.limit = LIMIT};
+    struct tsr_error error = {0};
+    *file = (struct tsr_bytes){.limit = LIMIT};
+    const enum tsr_status status = tsr_elements_unmix(code->bytes, code->size, size, file, &error);
+    expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%s: %s", what, error.text);
+    void *mark = ref_mark();
+    ref_clear();
+    const bool good = ref_elements(code->bytes, code->size, size, TSR_SMALL_ELEMENTS_ROOM, add, &other);
+    expect(good == (status == TSR_OK), "%s: the reference decoder: %s", what, ref_sentence());
+    expect(!good || (other.size == file->size && memcmp(other.bytes, file->bytes, file->size) == 0),
+           "%s: the reference decoder makes another file", what);
+    ref_release(mark);
+    tsr_bytes_free(&other);
+    return status;
+}
+
+static void expect_back(struct bytes file, const char *what)
+{
+    struct tsr_bytes code = mix(file), again;
+    assert_int_equal(unmix(&code, file.size, &again, what), TSR_OK);
+    expect(again.size == file.size && memcmp(again.bytes, file.data, file.size) == 0, "%s: other bytes", what);
+    tsr_bytes_free(&code);
+    tsr_bytes_free(&again);
+}
+
+TEST(come_back)
+{
+    struct rng r = {51};
+    for (unsigned i = 0; i < FILES; i++) {
+        char what[32];
+        const struct bytes file = make_file(i, &r);
+        snprintf(what, sizeof what, "file %u", i);
+        expect_back(file, what);
+        free(file.data);
+    }
+}
+
+/* Bytes that are no elements: each of them alone, noise, and items within items without an end. */
+TEST(any_bytes)
+{
+    static const uint8_t item[8] = {0xfe, 0xff, 0x00, 0xe0, 0xff, 0xff, 0xff, 0xff};
+    struct rng r = {52};
+    struct bytes noise = {NULL, 0}, deep = {NULL, 0};
+    for (int i = 0; i < 3000; i++) {
+        const uint8_t byte = (uint8_t)rng_next(&r);
+        append(&noise, &byte, 1);
+        append(&deep, item, sizeof item);
+    }
+    expect_back(noise, "noise");
+    expect_back(deep, "items");
+    noise.size = 1;
+    for (unsigned i = 0; i < 256; i += 51) {
+        noise.data[0] = (uint8_t)i;
+        expect_back(noise, "a byte");
+    }
+    free(noise.data);
+    free(deep.data);
+}
+
+/* What a file becomes does not depend on what was coded before it. */
+TEST(same_code)
+{
+    struct rng r = {53};
+    const struct bytes one = make_file(0, &r), other = make_file(7, &r);
+    struct tsr_bytes first = mix(one), between = mix(other), second = mix(one);
+    expect(first.size == second.size && memcmp(first.bytes, second.bytes, first.size) == 0, "another code");
+    tsr_bytes_free(&first);
+    tsr_bytes_free(&between);
+    tsr_bytes_free(&second);
+    free(one.data);
+    free(other.data);
+}
+
+TEST(damaged)
+{
+    struct rng r = {54};
+    const struct bytes file = make_file(0, &r);
+    struct tsr_bytes code = mix(file), again;
+    unsigned other = 0;
+    for (size_t at = 0; at < code.size; at++) {
+        code.bytes[at] ^= (uint8_t)(1u << rng_below(&r, 8));
+        const bool good = unmix(&code, file.size, &again, "a damaged code") == TSR_OK;
+        other += !good || memcmp(again.bytes, file.data, file.size) != 0;
+        tsr_bytes_free(&again);
+        tsr_bytes_free(&code);
+        code = mix(file);
+    }
+    expect(other + 1 >= code.size, "%u of %zu damages change the file", other,
+           code.size); /* the last bits may be free */
+    for (size_t size = 0; size < code.size; size += 7) {
+        const struct tsr_bytes cut = {.bytes = code.bytes, .size = size};
+        (void)unmix(&cut, file.size, &again, "a cut code");
+        tsr_bytes_free(&again);
+    }
+    tsr_bytes_free(&code);
+    free(file.data);
+}
+
+/* The bytes of text of which the model has learned, at most: it has room for 2^14. */
+TEST(room_for_what_is_learned)
+{
+    size_t bytes = 0;
+    for (const char *const *line = tsr_elements_seen; *line; line++)
+        for (const char *at = *line; *at; at = strchr(at, '|') + 1)
+            bytes += at[1] != '|' ? (size_t)(strchr(at, '|') - at) + 1 : *at == '0' ? 132 : 8;
+    expect(bytes <= 1 << 14, "%zu bytes", bytes);
+}
+
+/* A piece with this head, of which the first bytes of content follow. */
+static enum tsr_status unpack(const struct tsr_piece_head *head, const struct tsr_bytes *content, uint64_t room)
+{
+    uint8_t bytes[TSR_PIECE_HEAD_LIMIT];
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_unpacker *unpacker = must(tsr_unpacker_create(room, output));
+    enum tsr_status status = tsr_unpacker_put(unpacker, bytes, tsr_put_piece_head(bytes, head), NULL);
+    if (status == TSR_OK) status = tsr_unpacker_put(unpacker, content->bytes, content->size, NULL);
+    if (status == TSR_OK) status = tsr_unpacker_end(unpacker, NULL);
+    tsr_unpacker_free(unpacker);
+    tsr_output_close(output);
+    return status;
+}
+
+TEST(limits)
+{
+    static const struct {
+        uint64_t size, plain, room; /* 0: as it is */
+        enum tsr_status status;
+    } cases[] = {{0, 0, 0, TSR_OK},
+                 {TSR_ELEMENTS_CODE + 1, 0, 0, TSR_ERROR_CORRUPT},
+                 {0, TSR_ELEMENTS_PLAIN + 1, 0, TSR_ERROR_CORRUPT},
+                 {0, 0, TSR_SMALL_ELEMENTS_ROOM - 1, TSR_ERROR_CORRUPT},
+                 {1 << 20, 0, 0, TSR_ERROR_CORRUPT}}; /* the content ends early */
+    struct rng r = {55};
+    const struct bytes file = make_file(0, &r);
+    struct tsr_bytes code = mix(file), none = {.limit = LIMIT};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct tsr_piece_head head = {.kind = TSR_PIECE_ELEMENTS,
+                                            .size = cases[i].size ? cases[i].size : code.size,
+                                            .plain = cases[i].plain ? cases[i].plain : file.size};
+        const enum tsr_status status = unpack(&head, &code, cases[i].room ? cases[i].room : TSR_SMALL_ELEMENTS_ROOM);
+        expect(status == cases[i].status, "case %zu: %s", i, tsr_status_name(status));
+    }
+    const struct tsr_piece_head empty = {.kind = TSR_PIECE_ELEMENTS, .size = code.size, .plain = 0};
+    expect(unpack(&empty, &code, TSR_SMALL_ELEMENTS_ROOM) == TSR_ERROR_CORRUPT, "no plain bytes");
+    expect(tsr_elements_mix(file.data, 0, &none, NULL) == TSR_ERROR_CORRUPT, "an empty file");
+    expect(tsr_elements_mix(file.data, TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT, "too large a file");
+    none.limit = code.size / 2;
+    expect(tsr_elements_mix(file.data, file.size, &none, NULL) == TSR_ERROR_CORRUPT, "a code over its limit");
+    tsr_bytes_free(&code);
+    tsr_bytes_free(&none);
+    free(file.data);
+}
+
+/* The largest file that is taken: zeros, and a value in them. */
+TEST(largest)
+{
+    struct bytes file = {calloc(TSR_ELEMENTS_PLAIN, 1), TSR_ELEMENTS_PLAIN};
+    struct tsr_bytes again = {.limit = LIMIT};
+    memcpy((uint8_t *)must(file.data) + 300000, "a text", 6);
+    struct tsr_bytes code = mix(file);
+    assert_int_equal(tsr_elements_unmix(code.bytes, code.size, file.size, &again, NULL), TSR_OK);
+    expect(again.size == file.size && memcmp(again.bytes, file.data, file.size) == 0, "other bytes");
+    expect(code.size < 4000, "%zu bytes", code.size);
+    tsr_bytes_free(&code);
+    tsr_bytes_free(&again);
+    free(file.data);
+}
+
+/* A whole .tsr: a brief one if the file has no pixel data, and one of many sections. Damage is refused. */
+TEST(whole_files)
+{
+    struct dicom_bytes d = {.form = explicit_little};
+    struct rng r = {56};
+    put_meta(&d, syntax_of(d.form));
+    put_text(&d, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.88.11");
+    put_item(&d, &r, 1);
+    const struct tsr_source_options options = {.packs = true};
+    const struct bytes small = compress_bytes_by(engine, d.all, &options, NULL);
+    expect(small.data[4] == TSR_SECTION_SMALL && small.data[5] == 1, "the form");
+    for (size_t at = TSR_SIGNATURE_BYTES; at <= small.size; at++) {
+        struct bytes restored = {NULL, 0};
+        bool damaged;
+        if (at < small.size) small.data[at] ^= 1;
+        const enum tsr_status status = restore_bytes(engine, small.data, small.size, &restored, &damaged);
+        expect((status == TSR_OK) == (at == small.size), "byte %zu: %s", at, tsr_status_name(status));
+        expect(status != TSR_OK || equal(restored, d.all), "other bytes");
+        if (at < small.size) small.data[at] ^= 1;
+        free(restored.data);
+    }
+    tsr_small_files = false;
+    const struct bytes large = compress_bytes_by(engine, d.all, &options, NULL);
+    tsr_small_files = true;
+    struct bytes restored;
+    bool damaged;
+    expect(large.data[4] == TSR_SECTION_HEADER, "the large form");
+    assert_int_equal(restore_bytes(engine, large.data, large.size, &restored, &damaged), TSR_OK);
+    expect(equal(restored, d.all), "other bytes of the large form");
+    free(restored.data);
+    free(large.data);
+    free(small.data);
+    free_dicom(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(come_back), cmocka_unit_test(any_bytes),
+                                       cmocka_unit_test(same_code), cmocka_unit_test(damaged),
+                                       cmocka_unit_test(limits),    cmocka_unit_test(room_for_what_is_learned),
+                                       cmocka_unit_test(largest),   cmocka_unit_test(whole_files)};
+    return cmocka_run_group_tests(tests, create_engine, destroy_engine);
+}
