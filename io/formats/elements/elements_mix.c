@@ -9,6 +9,8 @@
 #include "io/formats/streams/mix.h"
 #include "io/kept.h"
 
+#define WAVES 0x54001010u
+
 enum {
     CONTEXTS = 12,
     FORM_BITS = 2,
@@ -104,6 +106,31 @@ static int set_of(uint32_t vr)
                                                    : IN_NUMBERS;
 }
 
+/* The byte of a number of 16 bits that comes, if the number is near another one. low: its first byte, if that came. */
+static uint32_t byte_near(uint32_t other, uint32_t is_second, uint32_t low)
+{
+    return (is_second ? (other + ((low - other + 128) & 255) - 128) >> 8 : other) & 255;
+}
+
+/* Sets contexts of a byte of samples of 16 bits, of channels by turns. */
+static void set_waves(struct coder *c, uint32_t b1)
+{
+    const struct tsr_place *const p = &c->place;
+    uint32_t *const context = c->mix->context;
+    const uint32_t is_second = p->offset & 1, back = 2 * p->channels + is_second, low = is_second ? b1 : NO_BYTE;
+    const uint32_t one = tsr_mix_last(&c->history, back) | tsr_mix_last(&c->history, back - 1) << 8;
+    const uint32_t two =
+        tsr_mix_last(&c->history, back + 2 * p->channels) | tsr_mix_last(&c->history, back + 2 * p->channels - 1) << 8;
+    const uint32_t line = (2 * one - two) & 0xffff; /* on which both are */
+    const uint32_t near_one = byte_near(one, is_second, low), near_line = byte_near(line, is_second, low);
+    context[0] = hash3(45, low, one, two);
+    context[2] = hash2(46, low, one);
+    context[8] = hash2(47, low, line);
+    context[9] = hash2(48, is_second, near_one);
+    context[10] = hash2(49, is_second, near_line);
+    context[11] = hash3(50, is_second, near_one, near_line);
+}
+
 /* Sets the contexts of a byte of a value. */
 static void set_value(struct coder *c)
 {
@@ -129,6 +156,7 @@ static void set_value(struct coder *c)
         context[9] = hash3(39, byte_of(end, p->offset, 4, p->is_big), p->tag, o);
         context[10] = hash3(40, b2, o & 1, p->vr);
         context[11] = hash3(41, b4, o & 3, b2);
+        if (p->tag == WAVES && !p->is_big && p->channels > 0) set_waves(c, b1);
     } else {
         context[9] = hash2(42, c->word, p->vr);
         context[10] = hash2(43, c->word, c->last_word);

@@ -5,6 +5,7 @@
 
 #include "io/formats/streams/mix.h"
 
+#define CHANNELS 0x003a0005u /* of a waveform */
 #define ITEM 0xfffee000u
 #define ITEM_END 0xfffee00du
 #define SEQUENCE_END 0xfffee0ddu
@@ -157,7 +158,7 @@ void tsr_place_begin(struct tsr_place *p, uint32_t size, unsigned form)
     p->depth = 0;
     p->level[0] = (struct tsr_place_level){.end = size};
     p->is_explicit = p->is_big = false;
-    p->vr = p->length = p->old_length = 0;
+    p->vr = p->length = p->old_length = p->channels = 0;
     if (form & TSR_PLACE_BARE) begin_head(p);
 }
 
@@ -171,7 +172,8 @@ void tsr_place_take(struct tsr_place *p, uint8_t byte)
         if (++p->offset == TSR_PLACE_PREAMBLE) begin_head(p);
     } else {
         if (p->offset < 4) p->head[p->offset] = byte;
-        if (++p->offset == p->length)
+        if (++p->offset == 2 && p->tag == CHANNELS) p->channels = number(p, 0, 2) & 255;
+        if (p->offset == p->length)
             begin_head(p);
         else if (p->offset == 4)
             see_item(p, p->head);

@@ -41,6 +41,7 @@ struct tsr_place {
     uint8_t head[TSR_PLACE_HEAD];
     uint32_t head_size, length_size, tag, vr, length;
     bool is_explicit, is_big;
+    uint32_t channels;                     /* of the waveform */
     uint32_t value, old_value, old_length; /* where the value begins, and the last one of the tag; 0: there is none */
     int depth;
     struct tsr_place_level level[TSR_PLACE_LEVELS];

@@ -114,7 +114,7 @@ struct known {
 struct state {
     struct ref_mix m;
     /* 4.16.1 */
-    uint32_t Z, at, o, head_size, length_size, tag, vr, length, old_length, old_value;
+    uint32_t Z, at, o, channels, head_size, length_size, tag, vr, length, old_length, old_value;
     unsigned form, D, E, B;
     enum part part;
     uint8_t head[12];
@@ -242,7 +242,9 @@ static void take_in_head(struct state *z, uint8_t byte)
 static void take_in_value(struct state *z, uint8_t byte)
 {
     if (z->o < 4) z->head[z->o] = byte;
-    if (++z->o == z->length) {
+    z->o++;
+    if (z->o == 2 && z->tag == 0x003a0005) z->channels = make_number(z, z->head, 2) % 256;
+    if (z->o == z->length) {
         begin_element(z);
     } else if (z->o == 4 && memcmp(z->head, z->B ? "\xff\xfe\xe0\x00" : "\xfe\xff\x00\xe0", 4) == 0) {
         push(z, z->at - 4, z->length);
@@ -354,13 +356,32 @@ static void value_contexts(struct state *z)
     h[11] = s == 3 ? HASH(41, b4, p % 4, b2) : HASH(44, z->shape, z->vr, least(r, 2));
 }
 
+/* The number of 16 bits whose low byte is so many bytes back. */
+static uint32_t sample(const struct state *z, uint32_t bytes)
+{
+    return ref_back(&z->m, bytes) + 256 * ref_back(&z->m, bytes - 1);
+}
+
+static void wave_contexts(struct state *z)
+{
+    uint32_t *h = z->m.h, y = z->o % 2, step = 2 * z->channels, b = y ? ref_back(&z->m, 1) : 256;
+    uint32_t S = sample(z, step + y), T = sample(z, 2 * step + y), U = (2 * S - T) % 65536, n[2] = {S, U};
+    for (int i = 0; i < 2; i++) n[i] = (y ? (n[i] + (b - n[i] + 128) % 256 - 128) / 256 : n[i]) % 256;
+    h[0] = HASH(45, b, S, T);
+    h[2] = HASH(46, b, S);
+    h[8] = HASH(47, b, U);
+    h[9] = HASH(48, y, n[0]);
+    h[10] = HASH(49, y, n[1]);
+    h[11] = HASH(50, y, n[0], n[1]);
+}
+
 /* ---- 4.16 ---- */
 
 static void begin_string(struct state *z, uint32_t size, unsigned form)
 {
     z->Z = size;
     z->form = form;
-    z->at = z->o = z->D = z->E = z->B = z->vr = z->length = z->old_length = 0;
+    z->at = z->o = z->D = z->E = z->B = z->vr = z->length = z->old_length = z->channels = 0;
     z->level[0] = (struct level){.end = size};
     z->part = START;
     z->m.match[1] = (struct ref_match){.exists = false};
@@ -375,6 +396,7 @@ static uint8_t next_byte(struct state *z, uint8_t known)
         head_contexts(z);
     else
         value_contexts(z);
+    if (z->part == VALUE && z->tag == 0x54001010 && z->m.s == 3 && !z->B && z->channels > 0) wave_contexts(z);
     uint8_t byte = ref_mixed_byte(&z->m, known);
     z->at++;
     if (z->part == HEAD)
