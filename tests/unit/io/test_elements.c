@@ -102,6 +102,23 @@ TEST(waves)
     }
 }
 
+/* Items of bytes, which are no elements, as encapsulated pixels have them. */
+TEST(items_of_bytes)
+{
+    struct dicom_bytes d = {.form = explicit_little};
+    struct rng r = {57};
+    put_meta(&d, syntax_of(d.form));
+    const size_t start = begin_sequence(&d, 0x00420011, "OB", false);
+    for (int i = 0; i < 3; i++) {
+        put_head(&d, TAG_ITEM, "", 300);
+        for (int k = 0; k < 75; k++) put_word(&d, rng_below(&r, 9) * 0x00080005, 4);
+    }
+    end_sequence(&d, start, TAG_SEQUENCE_END, false);
+    put_item(&d, &r, 1);
+    expect_back(d.all, "items of bytes");
+    free_dicom(&d);
+}
+
 TEST(come_back)
 {
     struct rng r = {51};
@@ -223,6 +240,8 @@ TEST(limits)
     expect(unpack(&empty, &code, TSR_SMALL_ELEMENTS_ROOM) == TSR_ERROR_CORRUPT, "no plain bytes");
     expect(tsr_elements_mix(file.data, 0, &none, NULL) == TSR_ERROR_CORRUPT, "an empty file");
     expect(tsr_elements_mix(file.data, TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT, "too large a file");
+    expect(tsr_elements_unmix(code.bytes, code.size, TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT,
+           "too many bytes");
     none.limit = code.size / 2;
     expect(tsr_elements_mix(file.data, file.size, &none, NULL) == TSR_ERROR_CORRUPT, "a code over its limit");
     tsr_bytes_free(&code);
@@ -282,14 +301,10 @@ TEST(whole_files)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(come_back),
-                                       cmocka_unit_test(any_bytes),
-                                       cmocka_unit_test(waves),
-                                       cmocka_unit_test(same_code),
-                                       cmocka_unit_test(damaged),
-                                       cmocka_unit_test(limits),
-                                       cmocka_unit_test(room_for_what_is_learned),
-                                       cmocka_unit_test(largest),
-                                       cmocka_unit_test(whole_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(come_back), cmocka_unit_test(any_bytes),
+                                       cmocka_unit_test(waves),     cmocka_unit_test(items_of_bytes),
+                                       cmocka_unit_test(same_code), cmocka_unit_test(damaged),
+                                       cmocka_unit_test(limits),    cmocka_unit_test(room_for_what_is_learned),
+                                       cmocka_unit_test(largest),   cmocka_unit_test(whole_files)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
