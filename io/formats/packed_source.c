@@ -657,11 +657,12 @@ static enum tsr_status put_jpegs(struct packed_source *s, struct tsr_error *erro
 /* Packs the streams of a DICOM file; if none can be, its elements. The error is about the streams. */
 static enum tsr_status put_dicom(struct packed_source *s, struct tsr_error *error)
 {
-    struct tsr_error ignored;
-    const enum tsr_status streams = put_jpegs(s, error);
-    const enum tsr_status elements = streams == TSR_ERROR_CORRUPT ? put_elements(s, &ignored) : streams;
-    if (elements != TSR_OK && elements != TSR_ERROR_CORRUPT && elements != streams) *error = ignored;
-    return elements;
+    struct tsr_error why;
+    enum tsr_status status = put_jpegs(s, error);
+    if (status != TSR_ERROR_CORRUPT) return status;
+    status = put_elements(s, &why);
+    if (status != TSR_OK && status != TSR_ERROR_CORRUPT) *error = why;
+    return status;
 }
 
 /* Claims what packing takes, and packs. */
