@@ -8,6 +8,8 @@
 #include "kernels/planes/planes_cpu.h"
 #include "kernels/planes/ranges_cpu.h"
 
+enum { BANDS_A_THREAD = 4 };
+
 struct band_work;
 
 /* Does a band, whose first pixel is number offset of the frame. */
@@ -40,11 +42,14 @@ static void run_rows(struct band_work *work, uint32_t first, uint32_t end)
     work->step(work, &band, planes, offset);
 }
 
+/* Bands that begin one after the other are a quarter of the frame apart: two threads that touch a new large page at
+ * once both clear all of it. */
 static void run_band(void *context, unsigned index)
 {
     struct band_work *const work = context;
-    run_rows(work, (uint32_t)((uint64_t)index * work->image->rows / work->bands),
-             (uint32_t)((uint64_t)(index + 1) * work->image->rows / work->bands));
+    const uint64_t rows = work->image->rows, apart = work->bands / BANDS_A_THREAD, whole = apart * BANDS_A_THREAD;
+    const uint64_t band = index < whole ? index % BANDS_A_THREAD * apart + index / BANDS_A_THREAD : index;
+    run_rows(work, (uint32_t)(band * rows / work->bands), (uint32_t)((band + 1) * rows / work->bands));
 }
 
 bool tsr_has_bands(const struct tsr_image *image)
@@ -59,7 +64,7 @@ static uint32_t count_bands(const struct tsr_pool *pool, const struct tsr_image 
     const uint32_t threads = (uint32_t)tsr_pool_threads(pool);
     if (threads == 1 || !tsr_has_bands(image) || samples < 2 * LEAST_SAMPLES) return 1;
     uint64_t bands = samples / LEAST_SAMPLES;
-    if (bands > 4 * threads) bands = 4 * threads;
+    if (bands > BANDS_A_THREAD * threads) bands = BANDS_A_THREAD * threads;
     return bands < image->rows ? (uint32_t)bands : image->rows;
 }
 

@@ -64,6 +64,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
     s->left = tsr_take(base, &used, tiles * sizeof *s->left);
+    s->next = tsr_take(base, &used, parts * sizeof *s->next);
     s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
     s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
     s->range = tsr_take(base, &used, sizeof *s->range);
@@ -181,7 +182,7 @@ static void encode_plane(struct tsr_plane_work *work)
         tsr_make_coefficients(work);
     }
     if (work->taken_job) put_model(work->image, work->space, work->taken_job);
-    tsr_run_pass(work, code_pass);
+    (work->taken_job ? tsr_run_pass_in_order : tsr_run_pass)(work, code_pass);
 }
 
 /* ---- The frame ------------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct tsr_encode_space {
     struct tsr_coded_tile *tiles;
     uint8_t *tile_sizes;
     atomic_uint *left;             /* by tile */
+    atomic_uint *next;             /* tiles of the pass, by range */
     union tsr_part_counts *counts; /* by part */
     uint8_t *scratch;              /* by part, scratch_bytes each */
     size_t tile_coefficients, tile_payload, scratch_bytes;
@@ -79,7 +80,7 @@ struct tsr_plane_work {
     int round;
     struct tsr_context_plan contexts; /* path P with Huffman or rANS */
     uint32_t tiles, parts;
-    atomic_uint next; /* tile of the pass */
+    uint32_t ranges; /* of the pass, at most as many as parts */
     struct tsr_block_coding blocks;
     struct tsr_coefficient_coding coefficients;
     int32_t lambda;  /* of lossy planes with lapping; 0: coefficients are rounded */
@@ -94,6 +95,8 @@ struct tsr_plane_work {
 
 /* Calls pass for all tiles. A part is the work of one thread: whichever tiles it comes to, one after the other. */
 void tsr_run_pass(struct tsr_plane_work *work, tsr_tile_pass *pass);
+/* The same; tiles begin in their order. */
+void tsr_run_pass_in_order(struct tsr_plane_work *work, tsr_tile_pass *pass);
 
 /* Runs a pass that counts. The first bytes of each part's counts are set to 0 before, and added up in part 0's
  * afterwards, as words of 32 bits. */
