@@ -6,6 +6,8 @@ import math
 import operator
 from typing import Any
 
+# Callers give the library's ranges: its own errors name no keyword and no range, and it takes effort 0 as default.
+
 
 def integer(name: str, value: Any, low: int, high: int) -> int:
     """A number that was checked. Errors: ValueError."""
