@@ -79,7 +79,7 @@ static void brief_header(enum brief_form form, struct tsr_header *header)
     static const uint8_t png[] = {
         TSR_FORMAT_VERSION, TSR_KIND_PNG, TSR_RESTORE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0x80, 0x80, 0x10};
     static const uint8_t elements[] = {
-        TSR_FORMAT_VERSION, TSR_KIND_DICOM, TSR_RESTORE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0x80, 0x80, 0x80, 2};
+        TSR_FORMAT_VERSION, TSR_KIND_DICOM, TSR_RESTORE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0x80, 0x80, 0x40};
     if (form == BRIEF_PNG)
         (void)tsr_get_header(png, sizeof png, header, NULL);
     else

@@ -102,9 +102,9 @@ static bool add_brief(struct ref_file *file, uint64_t form, uint64_t original_si
 
 bool ref_open_small(struct ref_file *file)
 {
-    /* The headers that brief files stand for: restore 6 of a PNG, reason 1, room 2^18; of DICOM, reason 2, room 2^22.
+    /* The headers that brief files stand for: restore 6 of a PNG, reason 1, room 2^18; of DICOM, reason 2, room 2^20.
      */
-    static const uint8_t usual[2][10] = {{3, 1, 6, 1, 1, 1, 0x80, 0x80, 0x10}, {3, 3, 6, 1, 1, 2, 0x80, 0x80, 0x80, 2}};
+    static const uint8_t usual[2][9] = {{3, 1, 6, 1, 1, 1, 0x80, 0x80, 0x10}, {3, 3, 6, 1, 1, 2, 0x80, 0x80, 0x40}};
     uint8_t header[1024] = {0};
     if (file->size < 4 + 1 + 8 || file->size > (1u << 20) + (1u << 14))
         return ref_fail("a small file cannot have %zu bytes", file->size);
@@ -115,7 +115,7 @@ bool ref_open_small(struct ref_file *file)
     uint64_t form = b.bad ? 2 : size;
     bool is_brief = form < 2;
     const uint8_t *body = is_brief ? usual[form] : size >= 4 && size <= sizeof header - 8 ? ref_take(&b, size) : NULL;
-    if (is_brief) size = form == 0 ? 9 : 10;
+    if (is_brief) size = sizeof usual[0];
     if (!body) return ref_fail("the header of a small file does not fit");
     memcpy(header, body, 4);
     memcpy(header + 12, body + 4, (size_t)size - 4);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { LEAST_ROOM = 1 << 22, PLAIN = 1 << 20, CODE = 1 << 21, SEEN = 1 << 14 };
+enum { LEAST_ROOM = 1 << 20, PLAIN = 1 << 20, CODE = 1 << 21, SEEN = 1 << 14 };
 
 /* 4.16.4 */
 static const char *const seen_before[] = {
