@@ -364,6 +364,7 @@ static void coder_give(struct coder *c)
 enum tsr_status tsr_elements_mix(const uint8_t *bytes, size_t size, struct tsr_bytes *code, struct tsr_error *error)
 {
     if (size == 0 || size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %zu bytes", size);
+    TSR_TRY(tsr_bytes_reserve(code, code->limit - code->size, error)); /* later, no memory is not a code too long */
     struct coder *const c = coder_take();
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
     struct deflate_range *const range = &c->mix->range;

@@ -347,8 +347,9 @@ static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const st
 {
     struct coder *const c = coder_take();
     uint8_t *const plain = malloc(g->plain + 1);
+    const bool has_room = tsr_bytes_reserve(code, code->limit, NULL) == TSR_OK; /* later, no memory is not damage */
     enum tsr_status status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code a small PNG");
-    if (c && plain) {
+    if (c && plain && has_room) {
         memcpy(c->skeleton, skeleton->bytes, skeleton->size);
         memcpy(plain, rows->bytes, g->plain);
         c->size = skeleton->size;
@@ -383,9 +384,11 @@ enum tsr_status tsr_png_mix(const struct tsr_png_parts *p, struct tsr_bytes *cod
     struct tsr_bytes codes[2] = {{.limit = TSR_PNG_MIX_CODE}, {.limit = TSR_PNG_MIX_CODE}}; /* the second: smooth */
     bool may_be_smooth = false, is_smooth = false;
     if (status == TSR_OK) status = write_code(0, &may_be_smooth, &skeleton, &g, p->plain, &codes[0], error);
-    if (status == TSR_OK && may_be_smooth)
-        is_smooth = write_code(1, &may_be_smooth, &skeleton, &g, p->plain, &codes[1], NULL) == TSR_OK &&
-                    codes[1].size < codes[0].size;
+    if (status == TSR_OK && may_be_smooth) {
+        const enum tsr_status smooth = write_code(1, &may_be_smooth, &skeleton, &g, p->plain, &codes[1], error);
+        is_smooth = smooth == TSR_OK && codes[1].size < codes[0].size;
+        if (smooth == TSR_ERROR_LIMIT) status = smooth;
+    }
     if (status == TSR_OK) status = tsr_bytes_put(code, codes[is_smooth].bytes, codes[is_smooth].size, error);
     tsr_bytes_free(&codes[0]);
     tsr_bytes_free(&codes[1]);
