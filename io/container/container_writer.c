@@ -173,6 +173,13 @@ enum {
     LARGE_LEVEL = 6
 };
 
+/* Bytes of chunk i of so many bytes. */
+static size_t chunk_size(size_t bytes, unsigned i)
+{
+    const size_t left = bytes - i * TSR_BLOB_CHUNK;
+    return left < TSR_BLOB_CHUNK ? left : TSR_BLOB_CHUNK;
+}
+
 #if TSR_WITH_ZSTD
 static int zstd_level(const struct tsr_header *header, size_t size)
 {
@@ -203,12 +210,6 @@ struct chunks {
     size_t made[TSR_BLOB_LANES]; /* or an error of zstd; 0: no memory */
 };
 
-static size_t chunk_size(const struct chunks *c, unsigned i)
-{
-    const size_t left = c->size - i * TSR_BLOB_CHUNK;
-    return left < TSR_BLOB_CHUNK ? left : TSR_BLOB_CHUNK;
-}
-
 static void compress_chunk(void *context, unsigned i)
 {
     struct chunks *const c = context;
@@ -216,7 +217,7 @@ static void compress_chunk(void *context, unsigned i)
     if (compressor)
         c->made[i] =
             ZSTD_compressCCtx(compressor, c->w->compressed + i * c->bound, c->bound, c->bytes + i * TSR_BLOB_CHUNK,
-                              chunk_size(c, i), zstd_level(&c->w->header, chunk_size(c, i)));
+                              chunk_size(c->size, i), zstd_level(&c->w->header, chunk_size(c->size, i)));
     c->w->compressor[i] = c->w->is_long ? compressor : NULL;
     if (!c->w->is_long) tsr_give_compressor(compressor);
 }
@@ -224,7 +225,7 @@ static void compress_chunk(void *context, unsigned i)
 /* Compresses count chunks, each alone. */
 static enum tsr_status compress_chunks(struct chunks *c, unsigned count, struct tsr_error *error)
 {
-    c->bound = ZSTD_compressBound(chunk_size(c, 0));
+    c->bound = ZSTD_compressBound(chunk_size(c->size, 0));
     TSR_TRY(make_room(c->w, count * c->bound, error));
     if (count > 1 && c->w->crew.run)
         c->w->crew.run(c->w->crew.pool, compress_chunk, c, count);
@@ -232,10 +233,10 @@ static enum tsr_status compress_chunks(struct chunks *c, unsigned count, struct 
         for (unsigned i = 0; i < count; i++) compress_chunk(c, i);
     for (unsigned i = 0; i < count; i++) {
         if (c->made[i] == 0)
-            return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", chunk_size(c, i));
+            return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", chunk_size(c->size, i));
         if (ZSTD_isError(c->made[i]))
             return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(c->made[i]),
-                            chunk_size(c, i));
+                            chunk_size(c->size, i));
     }
     return TSR_OK;
 }
@@ -297,7 +298,7 @@ static enum tsr_status put_chunks(struct tsr_container_writer *w, enum tsr_blob 
     TSR_TRY(compress_chunks(&c, count, error));
 #endif
     for (unsigned i = 0; i < count; i++) {
-        const size_t left = size - i * TSR_BLOB_CHUNK, chunk = left < TSR_BLOB_CHUNK ? left : TSR_BLOB_CHUNK;
+        const size_t chunk = chunk_size(size, i);
         enum tsr_blob_method method = TSR_BLOB_RAW;
         struct tsr_piece stored = {bytes + i * TSR_BLOB_CHUNK, chunk};
 #if TSR_WITH_ZSTD
