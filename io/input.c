@@ -129,6 +129,13 @@ enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image 
     return input->account ? input->account->claim(input->account, image, bytes, error) : TSR_OK;
 }
 
+void tsr_input_give_back(struct tsr_input *input)
+{
+    tsr_input_drop_held(input);
+    input->claimed = 0;
+    if (input->account && input->account->give_back) input->account->give_back(input->account);
+}
+
 uint64_t tsr_input_claimed(const struct tsr_input *input)
 {
     return input->claimed;

@@ -48,6 +48,9 @@ struct tsr_memory_account {
     enum tsr_status (*claim_header)(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error);
     enum tsr_status (*claim)(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,
                              struct tsr_error *error);
+    /* Gives back what was claimed for the file, of which nothing is in use any more. The next claim is the first one.
+     * NULL: the account grants every claim, or one. */
+    void (*give_back)(struct tsr_memory_account *account);
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 
@@ -67,6 +70,9 @@ enum { TSR_UNCLAIMED_BYTES = 4 << 20 };
 enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error);
 enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
                                 struct tsr_error *error);
+/* The input is read in another way, and no memory of the first way is in use: drops what is held of it, and gives its
+ * claim back. */
+void tsr_input_give_back(struct tsr_input *input);
 
 /* Bytes of the last tsr_input_claim, without what coding takes. */
 uint64_t tsr_input_claimed(const struct tsr_input *input);

@@ -124,6 +124,14 @@ enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct 
     return TSR_OK;
 }
 
+static void give_back(struct tsr_memory_account *base)
+{
+    struct tsr_account *const a = (struct tsr_account *)base;
+    if (a->has_files) tsr_pool_release(a->engine->pool, TSR_MEMORY_OF_FILES, a->files);
+    a->files = 0;
+    a->has_files = false;
+}
+
 static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_image *image, uint64_t bytes,
                              struct tsr_error *error)
 {
@@ -153,7 +161,7 @@ struct tsr_crew tsr_crew_of(const struct tsr_engine *engine)
 
 void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose)
 {
-    *account = (struct tsr_account){.base = {claim_header, claim}, .engine = engine, .may_lose = may_lose};
+    *account = (struct tsr_account){.base = {claim_header, claim, give_back}, .engine = engine, .may_lose = may_lose};
     account->name = "it";
     if (!input) return;
     account->name = tsr_input_name(input);
@@ -165,6 +173,5 @@ void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, st
 void tsr_account_close(struct tsr_account *account)
 {
     release_headers(account);
-    if (account->has_files) tsr_pool_release(account->engine->pool, TSR_MEMORY_OF_FILES, account->files);
-    account->has_files = false;
+    give_back(&account->base);
 }

@@ -327,7 +327,7 @@ TEST(gzip_claims)
     struct rng r = {12};
     static const struct deflating how = {6, 8, 0, 15, 0};
     for (int i = 0; i < 5; i++) { /* the last one gets no memory, and is stored as it is */
-        struct tsr_memory_account account = {grant_header, note_claim};
+        struct tsr_memory_account account = {.claim_header = grant_header, .claim = note_claim};
         const struct tsr_source_options options = {0};
         struct bytes volume = make_volume(&r, 1, 4, 2), b = {NULL, 0};
         for (int k = 0; (i == 2 || i == 3) && k < (1 << 20) + (i == 3 ? 1 : 0) - 6; k++) append(&volume, "s", 1);

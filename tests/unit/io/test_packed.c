@@ -424,7 +424,7 @@ TEST(sources)
     struct tsr_bytes file = {.limit = LIMIT};
     put_jpeg(&file, 30, &r);
     for (int i = 0; i < 4; i++) {
-        struct tsr_memory_account account = {grant, refuse};
+        struct tsr_memory_account account = {.claim_header = grant, .claim = refuse};
         struct tsr_input *input = must(tsr_input_from_memory(file.bytes, file.size, "file"));
         const struct tsr_source_options options = {
             .packs = i != 1, .verbatim = i == 2, .reason = i == 2 ? "I say so" : NULL};
