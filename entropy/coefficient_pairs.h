@@ -196,16 +196,13 @@ struct tsr_pair_bits {
 
 TSR_HD_INLINE struct tsr_pair_bits tsr_pair_bits(uint32_t entry, const struct tsr_codeword *const *of_cell)
 {
+    /* No branch: whether an entry is of raw bits cannot be foreseen. Those of a symbol have 0 to 2 with it. */
+    const uint32_t is_raw = 0u - entry / TSR_RAW_ENTRY, of_symbol = entry & ~is_raw;
+    const struct tsr_codeword word = of_cell[of_symbol >> 8 & 255u][of_symbol & 255u];
+    const uint32_t raw_bits = of_symbol >> 16 & 3u, raw = entry & is_raw;
     struct tsr_pair_bits bits;
-    if (entry & TSR_RAW_ENTRY) {
-        bits.value = entry & 0xffffu;
-        bits.count = (int)(entry >> 16 & 31u);
-    } else {
-        const struct tsr_codeword word = of_cell[entry >> 8 & 255u][entry & 255u];
-        const uint32_t raw_bits = entry >> 16 & 3u;
-        bits.value = (uint32_t)word.bits << raw_bits | entry >> 18;
-        bits.count = (int)(word.length + raw_bits);
-    }
+    bits.value = (((uint32_t)word.bits << raw_bits | of_symbol >> 18) & ~is_raw) | (raw & 0xffffu);
+    bits.count = (int)(((word.length + raw_bits) & ~is_raw) | (raw >> 16 & 31u));
     return bits;
 }
 

@@ -3,10 +3,7 @@
 #include "kernels/engine_cpu/isa_cpu.h"
 
 #if TSR_HAS_VECTOR_FORMS
-#include "pair_entries_avx2.h"
-
 #define TSR_FORM tsr_coefficient_form_avx2
-#define TSR_PAIR_ENTRIES pair_entries
 #define TSR_LANES
 #include "coefficients_form.h"
 #endif

@@ -14,10 +14,6 @@ static size_t entries_limit(int32_t slice_side)
     return blocks * (pair > one ? pair : one);
 }
 
-#if !defined(TSR_PAIR_ENTRIES)
-#define TSR_PAIR_ENTRIES tsr_pair_entries
-#endif
-
 /* ---- Energies along a slice -------------------------------------------------------------------------------- */
 
 /* Magnitudes of the row of blocks above and of the one at work, with a block of zeros before and after. */
@@ -32,6 +28,25 @@ static void begin_slice(struct slice_rows *rows, int32_t columns)
     rows->now = 0;
 }
 
+/* ---- Coefficients to entries ------------------------------------------------------------------------------------- */
+
+static const int32_t *block_at(const int32_t *coefficients, struct tsr_block_grid grid, int32_t column, int32_t row)
+{
+    return coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
+}
+
+#if defined(TSR_LANES)
+#include "pair_entries_avx2.h"
+#include "rans_entries_avx2.h"
+
+/* Entries of a slice in the decoder's order; returns their number. */
+static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice,
+                            struct tsr_coefficient_coding coding, uint32_t *out)
+{
+    return (coding.pairs ? pair_slice_entries : rans_slice_entries)(coefficients, grid, slice, coding.magnitude_shift,
+                                                                    out);
+}
+#else
 static struct tsr_magnitudes *seen_at(struct slice_rows *rows, int32_t column)
 {
     return &rows->held[rows->now][column + 1];
@@ -41,13 +56,6 @@ static void energies_at(struct slice_rows *rows, int32_t column, uint16_t energy
 {
     const struct tsr_magnitudes *above = &rows->held[!rows->now][column + 1];
     tsr_energies_around(seen_at(rows, column) - 1, above, above - 1, above + 1, energy);
-}
-
-/* ---- Coefficients to entries ------------------------------------------------------------------------------------- */
-
-static const int32_t *block_at(const int32_t *coefficients, struct tsr_block_grid grid, int32_t column, int32_t row)
-{
-    return coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
 }
 
 /* Zero blocks from this one of the slice on. */
@@ -61,17 +69,9 @@ static uint32_t zero_run(const int32_t *coefficients, struct tsr_block_grid grid
     return run;
 }
 
-#if defined(TSR_LANES)
-#include "rans_entries_avx2.h"
-#endif
-
-/* Entries of a slice in the decoder's order; returns their number. */
 static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice,
                             struct tsr_coefficient_coding coding, uint32_t *out)
 {
-#if defined(TSR_LANES)
-    if (!coding.pairs) return rans_slice_entries(coefficients, grid, slice, coding.magnitude_shift, out);
-#endif
     struct slice_rows rows;
     size_t count = 0;
     bool in_run =
@@ -104,31 +104,32 @@ static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid g
             }
             in_run = false;
             count +=
-                (size_t)TSR_PAIR_ENTRIES(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, energy_class),
+                (size_t)tsr_pair_entries(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, energy_class),
                                          coding.magnitude_shift, out + count);
         }
     }
     return count;
 }
+#endif
 
+/* Raw bits are counted, too, at places that nobody wants: whether an entry is of raw bits cannot be foreseen. */
 static void count_slice(const uint32_t *entries, size_t count, bool pairs, union tsr_entry_counts *counts)
 {
-#if defined(TSR_LANES)
-    if (!pairs) { /* raw bits likewise, to counts that nobody wants */
-        uint32_t *of = &counts->coefficient[0][0];
-        for (size_t i = 0; i < count; i++)
-            of[(entries[i] >> 8 & 255u) * TSR_COEFFICIENT_SYMBOLS + (entries[i] & 255u)]++;
+    if (pairs) {
+        const uint32_t unused = (uint32_t)tsr_pair_cell(TSR_PAIR_RUN, 1) << 8; /* runs have class 0 alone */
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t raw = 0u - (entries[i] / TSR_RAW_ENTRY), entry = (entries[i] & ~raw) | (unused & raw);
+            counts->pair[entry >> 8 & 255u][entry & 255u]++;
+        }
         return;
     }
+#if defined(TSR_LANES)
+    uint32_t *of = &counts->coefficient[0][0];
+    for (size_t i = 0; i < count; i++) of[(entries[i] >> 8 & 255u) * TSR_COEFFICIENT_SYMBOLS + (entries[i] & 255u)]++;
+#else
+    for (size_t i = 0; i < count; i++)
+        if (!(entries[i] & TSR_RAW_ENTRY)) counts->coefficient[entries[i] >> 8][entries[i] & 255u]++;
 #endif
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t entry = entries[i];
-        if (entry & TSR_RAW_ENTRY) continue;
-        if (pairs)
-            counts->pair[entry >> 8 & 255u][entry & 255u]++;
-        else
-            counts->coefficient[entry >> 8][entry & 255u]++;
-    }
 }
 
 /* What is kept of a tile: 1, and for each slice the number of its entries and these; or 0. */
@@ -152,6 +153,7 @@ static void count_entries(const int32_t *coefficients, struct tsr_tile tile, str
         if (!fits) memcpy(kept + used + 1, entries, count * sizeof *entries);
         used += 1 + count;
     }
+    if (coding.pairs) counts->pair[tsr_pair_cell(TSR_PAIR_RUN, 1)][0] = 0;
 #if defined(TSR_LANES)
     if (!coding.pairs) memset(&counts->coefficient[0][0] + RAW_ROW * TSR_COEFFICIENT_SYMBOLS, 0, 17 * sizeof(uint32_t));
 #endif

@@ -108,6 +108,7 @@ TEST(round_trips_and_damage)
         memset(&coefficient, 0, sizeof coefficient);
         pair.magnitude_shift = coefficient.magnitude_shift = (uint8_t)coding.magnitude_shift;
         tsr_count_entries(coefficients, tile, coding, &counts, kept, n % 5 ? ROOM : 40, scratch);
+        if (coding.pairs) assert_int_equal(counts.pair[tsr_pair_cell(TSR_PAIR_RUN, 1)][0], 0); /* no such runs */
         train(coding.pairs);
         const size_t size =
             tsr_code_coefficients(coefficients, tile, coding, &tables, kept, payload, sizeof payload, scratch);
