@@ -1,6 +1,7 @@
-/* The choice of a row's coefficients for AVX2: eight blocks at once, a lane each, in the order of their highest places.
- * It takes 0.43 of the instructions of choose_block compiled for AVX2. tsr_choose_place and the steps around it stand
- * here as vectors; test_lapped_cpu holds both forms equal. Part of lapped_avx2.c. */
+/* The choice of coefficients for AVX2, a row of blocks at a time: eight blocks at once, a lane each, in the order of
+ * their highest places. It takes 0.43 of the instructions of choose_block compiled for AVX2. Eight blocks beside each
+ * other that have nothing to choose are done together: on medical windows these are seven of ten. tsr_choose_place and
+ * the steps around it stand here as vectors; test_lapped_cpu holds both forms equal. Part of lapped_avx2.c. */
 #ifndef TSR_KERNELS_BLOCKS_CHOOSE_AVX2_H
 #define TSR_KERNELS_BLOCKS_CHOOSE_AVX2_H
 
@@ -26,10 +27,9 @@ static inline __m256i nearest_of(__m256i units)
 static inline void load_lane(struct choice_lanes *lanes, int k, const int32_t *block, const struct tsr_magnitudes *seen,
                              const struct tsr_magnitudes *above, const struct choice_rates *rates)
 {
-    uint16_t energy[TSR_BLOCK_SAMPLES];
-    tsr_energies_around(seen - 1, above, above - 1, above + 1, energy);
-    const int32_t *places = rates->places[tsr_block_energy_class(energy)];
-    tsr_add_energies(seen, energy);
+    __m256i energy = tsr_vector_energies(seen - 1, above);
+    const int32_t *places = rates->places[tsr_vector_class(energy)];
+    energy = tsr_add_vector_energies(energy, _mm256_loadu_si256((const __m256i *)seen));
     lanes->none[k] = places[block[0] != 0];
     for (int i = 0; i < 2; i++) {
         const __m256i units = _mm256_loadu_si256((const __m256i *)(block + 8 * i));
@@ -39,8 +39,8 @@ static inline void load_lane(struct choice_lanes *lanes, int k, const int32_t *b
     const __m256i nearest = _mm256_permute4x64_epi64(
         _mm256_packs_epi32(nearest_of(lanes->units[k]), nearest_of(lanes->units[8 + k])), 0xd8);
     const __m256i capped = _mm256_min_epi16(nearest, _mm256_set1_epi16(TSR_RATE_MAGNITUDES - 1));
-    const __m256i classes = tsr_energy_classes(_mm256_loadu_si256((const __m256i *)energy));
-    _mm256_storeu_si256((__m256i *)lanes->rate[k], _mm256_add_epi16(_mm256_slli_epi16(classes, 4), capped));
+    const __m256i rate = _mm256_add_epi16(_mm256_slli_epi16(tsr_energy_classes(energy), 4), capped);
+    _mm256_storeu_si256((__m256i *)lanes->rate[k], rate);
 }
 
 /* Rates of a place: of its magnitudes here, less, last and last_less. */
@@ -133,55 +133,173 @@ static void choose_lanes(int32_t *row, const uint16_t *column, const uint8_t *to
     store_lanes(&lanes, &choice, row, column);
 }
 
-/* The highest place of a block that could be coded; 0: none but the DC. */
-static inline int highest_place(const int32_t *block)
-{
-    const __m256i limit = _mm256_set1_epi32(TSR_UNIT / 2 - 1);
-    const __m256i low = _mm256_cmpgt_epi32(_mm256_abs_epi32(_mm256_loadu_si256((const __m256i *)block)), limit);
-    const __m256i high = _mm256_cmpgt_epi32(_mm256_abs_epi32(_mm256_loadu_si256((const __m256i *)(block + 8))), limit);
-    const __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
-    const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
-    const uint32_t places = (uint32_t)_mm_movemask_epi8(bytes);
-    return tsr_floor_log2(places | 1u);
-}
+/* A row of blocks at work. */
+struct choice_row {
+    int32_t *blocks;
+    size_t columns;
+    struct tsr_magnitudes *here;
+    const struct tsr_magnitudes *above;
+    const int32_t *dc; /* differences from predictions */
+    const int32_t *weight;
+    const struct choice_rates *rates;
+};
 
-/* At most CHOICE_COLUMNS blocks. */
-static void choose_part(int32_t *row, size_t count, const struct tsr_magnitudes *here,
-                        const struct tsr_magnitudes *above, const int32_t *weight, const struct choice_rates *rates)
+/* Blocks that have something to choose, at most CHOICE_COLUMNS: their columns and highest places. */
+struct choice_list {
+    uint32_t count, next[TSR_BLOCK_SAMPLES + 1]; /* how many have each place, one further on */
+    uint16_t column[CHOICE_COLUMNS];
+    uint8_t top[CHOICE_COLUMNS];
+};
+
+static void choose_listed(const struct choice_row *row, struct choice_list *list)
 {
-    uint8_t top[CHOICE_COLUMNS], sorted_top[CHOICE_COLUMNS + CHOICE_BLOCKS];
+    uint8_t sorted_top[CHOICE_COLUMNS + CHOICE_BLOCKS];
     uint16_t sorted[CHOICE_COLUMNS + CHOICE_BLOCKS];
-    uint32_t next[TSR_BLOCK_SAMPLES + 1] = {0}, used = 0;
-    for (size_t c = 0; c < count; c++) {
-        int32_t *block = row + TSR_BLOCK_SAMPLES * c;
-        top[c] = (uint8_t)highest_place(block);
-        next[top[c] + 1]++;
-        if (top[c] == 0) memset(block + 1, 0, (TSR_BLOCK_SAMPLES - 1) * sizeof *block);
+    for (int t = 1; t < TSR_BLOCK_SAMPLES; t++) list->next[t + 1] += list->next[t];
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uint32_t at = list->next[list->top[i]]++;
+        sorted[at] = list->column[i];
+        sorted_top[at] = list->top[i];
     }
-    next[1] = 0; /* blocks without a place are done */
-    for (int t = 1; t < TSR_BLOCK_SAMPLES; t++) next[t + 1] += next[t];
-    for (size_t c = 0; c < count; c++) {
-        if (top[c] == 0) continue;
-        const uint32_t at = next[top[c]]++;
-        sorted[at] = (uint16_t)c;
-        sorted_top[at] = top[c];
-        used++;
+    for (uint32_t i = list->count; i % CHOICE_BLOCKS != 0; i++) { /* the last one fills the lanes */
+        sorted[i] = sorted[list->count - 1];
+        sorted_top[i] = sorted_top[list->count - 1];
     }
-    for (uint32_t i = used; i % CHOICE_BLOCKS != 0; i++) { /* the last one fills the lanes */
-        sorted[i] = sorted[used - 1];
-        sorted_top[i] = sorted_top[used - 1];
-    }
-    for (uint32_t i = 0; i < used; i += CHOICE_BLOCKS)
-        choose_lanes(row, sorted + i, sorted_top + i, here, above, weight, rates);
+    for (uint32_t i = 0; i < list->count; i += CHOICE_BLOCKS)
+        choose_lanes(row->blocks, sorted + i, sorted_top + i, row->here, row->above, row->weight, row->rates);
 }
 
-static void choose_row(int32_t *row, size_t columns, const struct tsr_magnitudes *here,
-                       const struct tsr_magnitudes *above, bool lapped, const struct choice_rates *rates)
+/* Whether none of eight blocks has a place but the DC that could be coded. */
+static inline bool have_dcs_alone(const int32_t *blocks)
 {
-    const int32_t *weight = tsr_error_weight_host + (lapped ? TSR_BLOCK_SAMPLES : 0);
-    for (size_t c = 0; c < columns; c += CHOICE_COLUMNS) {
-        const size_t count = columns - c < CHOICE_COLUMNS ? columns - c : CHOICE_COLUMNS;
-        choose_part(row + TSR_BLOCK_SAMPLES * c, count, here + c, above + c, weight, rates);
+    __m256i low = _mm256_setzero_si256(), high = low;
+    for (int k = 0; k < CHOICE_BLOCKS; k++) {
+        const __m256i *block = (const __m256i *)(blocks + TSR_BLOCK_SAMPLES * k);
+        low = _mm256_or_si256(low, _mm256_abs_epi32(_mm256_loadu_si256(block)));
+        high = _mm256_or_si256(high, _mm256_abs_epi32(_mm256_loadu_si256(block + 1)));
+    }
+    const __m256i coded = _mm256_set1_epi32(~(TSR_UNIT / 2 - 1));
+    return _mm256_testz_si256(_mm256_or_si256(_mm256_blend_epi32(low, _mm256_setzero_si256(), 1), high), coded);
+}
+
+static void take_dcs(const struct choice_row *row, size_t from)
+{
+    const __m256i difference = _mm256_loadu_si256((const __m256i *)(row->dc + from));
+    int32_t seen[CHOICE_BLOCKS];
+    _mm256_storeu_si256((__m256i *)seen,
+                        _mm256_min_epi32(_mm256_abs_epi32(difference), _mm256_set1_epi32(TSR_MAGNITUDE_CAP)));
+    for (size_t k = 0; k < CHOICE_BLOCKS; k++) {
+        store_block(row->blocks + TSR_BLOCK_SAMPLES * (from + k), first_value(row->dc + from + k),
+                    _mm256_setzero_si256());
+        _mm256_storeu_si256((__m256i *)(row->here + from + k), first_value(seen + k));
+    }
+}
+
+/* One block: its difference, what its neighbours see, and its highest place. */
+static inline void take_block(const struct choice_row *row, size_t column, struct choice_list *list)
+{
+    int32_t *block = row->blocks + TSR_BLOCK_SAMPLES * column;
+    const __m256i low = _mm256_loadu_si256((const __m256i *)block);
+    const __m256i high = _mm256_loadu_si256((const __m256i *)(block + 8));
+    const __m256i a = _mm256_abs_epi32(low), b = _mm256_abs_epi32(high);
+    const __m256i limit = _mm256_set1_epi32(TSR_UNIT / 2 - 1), dead = _mm256_set1_epi32(TSR_ROUND_AC >> TSR_UNIT_BITS);
+    const uint32_t places = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, limit))) |
+                            (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(b, limit))) << 8;
+    const int top = tsr_floor_log2(places | 1u);
+    const __m256i dc = first_value(row->dc + column);
+    const __m256i round_a = _mm256_srli_epi32(_mm256_add_epi32(a, dead), TSR_UNIT_BITS);
+    const __m256i round_b = _mm256_srli_epi32(_mm256_add_epi32(b, dead), TSR_UNIT_BITS);
+    const __m256i seen = _mm256_permute4x64_epi64(
+        _mm256_packus_epi32(_mm256_blend_epi32(round_a, _mm256_abs_epi32(dc), 1), round_b), 0xd8);
+    _mm256_storeu_si256((__m256i *)(row->here + column), _mm256_min_epu16(seen, _mm256_set1_epi16(TSR_MAGNITUDE_CAP)));
+    if (top == 0) {
+        store_block(block, dc, _mm256_setzero_si256());
+        return;
+    }
+    _mm256_storeu_si256((__m256i *)block, _mm256_blend_epi32(low, dc, 1));
+    list->column[list->count] = (uint16_t)column;
+    list->top[list->count++] = (uint8_t)top;
+    list->next[top + 1]++;
+}
+
+/* The choice reads what all blocks of the row look like before it: the blocks to the right of a part may not be seen
+ * yet, since no energy needs them. */
+static void choose_row(const struct choice_row *row)
+{
+    for (size_t first = 0; first < row->columns; first += CHOICE_COLUMNS) {
+        const size_t end = row->columns - first < CHOICE_COLUMNS ? row->columns : first + CHOICE_COLUMNS;
+        struct choice_row part = *row;
+        struct choice_list list;
+        list.count = 0;
+        memset(list.next, 0, sizeof list.next);
+        part.blocks += TSR_BLOCK_SAMPLES * first;
+        part.here += first;
+        part.above += first;
+        part.dc += first;
+        for (size_t c = 0; c < end - first;) {
+            if (c + CHOICE_BLOCKS <= end - first && have_dcs_alone(part.blocks + TSR_BLOCK_SAMPLES * c)) {
+                take_dcs(&part, c);
+                c += CHOICE_BLOCKS;
+                continue;
+            }
+            const size_t stop = end - first - c < CHOICE_BLOCKS ? end - first : c + CHOICE_BLOCKS;
+            for (; c < stop; c++) take_block(&part, c, &list);
+        }
+        choose_listed(&part, &list);
+    }
+}
+
+/* Rounds the DCs of a row of blocks: tsr_round_units with a sign, eight at once. now has room for eight more. */
+static void round_dc_row(const int32_t *blocks, size_t columns, int32_t *now)
+{
+    const __m256i half = _mm256_set1_epi32(TSR_ROUND_DC >> TSR_UNIT_BITS);
+    for (size_t c = 0; c < columns; c++) now[c] = blocks[c * TSR_BLOCK_SAMPLES];
+    for (size_t c = 0; c < columns; c += 8) {
+        const __m256i units = _mm256_loadu_si256((const __m256i *)(now + c));
+        const __m256i magnitude = _mm256_srli_epi32(_mm256_add_epi32(_mm256_abs_epi32(units), half), TSR_UNIT_BITS);
+        _mm256_storeu_si256((__m256i *)(now + c), _mm256_sign_epi32(magnitude, units));
+    }
+}
+
+/* What DCs differ from their predictions by, eight at once. Zeros before both rows, and above the first one, give the
+ * first block and the first row the predictions of tsr_predict_dc. */
+static void difference_dc_row(const int32_t *now, const int32_t *above, size_t columns, int32_t *difference)
+{
+    for (size_t c = 0; c < columns; c += 8) {
+        const __m256i w = _mm256_loadu_si256((const __m256i *)(now + c - 1));
+        const __m256i n = _mm256_loadu_si256((const __m256i *)(above + c));
+        const __m256i nw = _mm256_loadu_si256((const __m256i *)(above + c - 1));
+        const __m256i sum = _mm256_sub_epi32(_mm256_add_epi32(w, n), nw);
+        const __m256i median =
+            _mm256_max_epi32(_mm256_min_epi32(w, n), _mm256_min_epi32(_mm256_max_epi32(w, n), sum)); /* of the edge */
+        const __m256i dc = _mm256_loadu_si256((const __m256i *)(now + c));
+        _mm256_storeu_si256((__m256i *)(difference + c), _mm256_sub_epi32(dc, median));
+    }
+}
+
+/* scratch: zeros. */
+static void choose_by_energies(int32_t *units, struct tsr_block_grid grid, bool lapped, int32_t lambda, void *scratch)
+{
+    struct choice_rates rates;
+    const size_t columns = (size_t)grid.columns;
+    struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
+    int32_t *dc_above = (int32_t *)(here + columns + 1) + 1, *dc = dc_above + columns + DC_ROW_MORE;
+    int32_t *const difference = dc + columns + DC_ROW_MORE;
+    fill_rates(&rates, lambda);
+    struct choice_row row = {units, columns, here, above, difference, tsr_error_weight_host, &rates};
+    if (lapped) row.weight += TSR_BLOCK_SAMPLES;
+    for (int32_t r = 0; r < grid.rows; r++, row.blocks += columns * TSR_BLOCK_SAMPLES) {
+        round_dc_row(row.blocks, columns, dc);
+        difference_dc_row(dc, dc_above, columns, difference);
+        row.here = here;
+        row.above = above;
+        choose_row(&row);
+        struct tsr_magnitudes *const swap = above;
+        int32_t *const swap_dc = dc_above;
+        above = here;
+        here = swap;
+        dc_above = dc;
+        dc = swap_dc;
     }
 }
 

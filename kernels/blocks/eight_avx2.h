@@ -118,4 +118,16 @@ static inline void store_eight(const __m256i v[4], __m256i top, uint16_t *sample
     _mm256_storeu_si256((__m256i *)(samples + 16), _mm256_permute2x128_si256(low, high, 0x31));
 }
 
+/* A value, and zeros. */
+static inline __m256i first_value(const int32_t *value)
+{
+    return _mm256_zextsi128_si256(_mm_cvtsi32_si128(*value));
+}
+
+static inline void store_block(int32_t *block, __m256i low, __m256i high)
+{
+    _mm256_storeu_si256((__m256i *)block, low);
+    _mm256_storeu_si256((__m256i *)(block + 8), high);
+}
+
 #endif

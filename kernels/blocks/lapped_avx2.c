@@ -4,6 +4,6 @@
 #if TSR_HAS_VECTOR_FORMS
 #define TSR_FORM tsr_lapped_form_avx2
 #define TSR_EIGHT_BLOCKS
-#define TSR_CHOOSE_ROW "choose_avx2.h"
+#define TSR_CHOOSE_TILE "choose_avx2.h"
 #include "lapped_form.h"
 #endif

@@ -16,10 +16,12 @@ size_t tsr_lapped_scratch_bytes(int32_t tile_width)
     return (ROWS_HELD * 16 + 16) * pitch_of(tile_width) * sizeof(int32_t);
 }
 
-/* Two rows of magnitudes as plain rounding gives them, with a block of zeros before and after. */
+/* Two rows of magnitudes as plain rounding gives them, with a block of zeros before and after. choose_avx2.h has three
+ * rows of DCs behind them. */
 size_t tsr_choose_scratch_bytes(int32_t tile_width)
 {
-    return 2 * ((size_t)(tile_width + 3) / 4 + 2) * sizeof(struct tsr_magnitudes);
+    const size_t columns = (size_t)(tile_width + 3) / 4;
+    return 2 * (columns + 2) * sizeof(struct tsr_magnitudes) + 3 * (columns + DC_ROW_MORE) * sizeof(int32_t);
 }
 
 /* ---- The form of this machine ---------------------------------------------------------------------------------- */

@@ -3,34 +3,69 @@
 
 #include "eight_avx2.h"
 
-/* units_of_line for eight blocks. AVX2 has no arithmetic shift of 64 bits: above, 2^50, keeps sums above 0. */
-static inline __m256i units_of_eight(__m256i v, __m256i factor, __m256i above, __m128i shift, __m256i less)
+/* What units of one q are made by: tsr_quantiser_units. */
+struct eight_units {
+    __m256i factor[3], half; /* by class of norm */
+    __m128i shift, shift_odd;
+};
+
+/* Shifts above 32, of the coarsest steps alone, have bits that a logical shift of 64 bits does not give. */
+static inline bool has_eight_units(int32_t q)
 {
-    const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(v, factor), above);
-    const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(v, 32), factor), above);
-    const __m256i high = _mm256_slli_epi64(_mm256_srl_epi64(odd, shift), 32);
-    return _mm256_sub_epi32(_mm256_blend_epi32(_mm256_srl_epi64(even, shift), high, 0xaa), less);
+    return tsr_quantiser_units_shift(q) <= 32;
+}
+
+static inline struct eight_units eight_units(int32_t q)
+{
+    const int shift = tsr_quantiser_units_shift(q);
+    struct eight_units to;
+    for (int c = 0; c < 3; c++) to.factor[c] = _mm256_set1_epi32(tsr_quantiser_factor(q, c));
+    to.half = _mm256_set1_epi64x(1LL << (shift - 1));
+    to.shift = _mm_cvtsi32_si128(shift);
+    to.shift_odd = _mm_cvtsi32_si128(32 - shift);
+    return to;
+}
+
+/* units_of_line for eight blocks: the low halves of the quotients are the units, the high ones of no meaning. raster:
+ * the place of the values. */
+static inline __m256i units_of_eight(__m256i v, const struct eight_units *to, int raster)
+{
+    const __m256i factor = to->factor[tsr_norm_class(raster / 4, raster % 4)];
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epi32(v, factor), to->half);
+    const __m256i odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(v, 32), factor), to->half);
+    return _mm256_blend_epi32(_mm256_srl_epi64(even, to->shift), _mm256_sll_epi64(odd, to->shift_odd), 0xaa);
+}
+
+/* Whether all values of eight blocks but their first are 0. */
+static inline bool are_dcs_alone(const __m256i line[TSR_BLOCK_SAMPLES])
+{
+    __m256i any = line[1];
+    for (int i = 2; i < TSR_BLOCK_SAMPLES; i++) any = _mm256_or_si256(any, line[i]);
+    return _mm256_testz_si256(any, any);
 }
 
 /* units_of_blocks for eight blocks or more. */
 static void units_of_eights(struct block_row row, size_t from, size_t end, int32_t q, int32_t *units)
 {
-    const int shift = tsr_quantiser_units_shift(q);
-    const __m256i less = _mm256_set1_epi32((int32_t)(uint32_t)(((uint64_t)1 << 50) >> shift));
-    const __m256i above = _mm256_set1_epi64x((1LL << 50) + (1LL << (shift - 1)));
-    const int32_t factor[3] = {tsr_quantiser_factor(q, 0), tsr_quantiser_factor(q, 1), tsr_quantiser_factor(q, 2)};
+    const struct eight_units to = eight_units(q);
     for (size_t k = from; k < end; k += EIGHT_BLOCKS) { /* some of the last eight may be done already */
         const size_t at = k + EIGHT_BLOCKS <= end ? k : end - EIGHT_BLOCKS;
         __m256i line[TSR_BLOCK_SAMPLES];
         for (int i = 0; i < 16; i++) line[i] = _mm256_loadu_si256((const __m256i *)(row.line[i] + at));
         for (int i = 0; i < 4; i++) forward_eight(line + 4 * i, 1);
         for (int j = 0; j < 4; j++) forward_eight(line + j, 4);
+        if (are_dcs_alone(line)) { /* flat ground */
+            int32_t dc[EIGHT_BLOCKS];
+            _mm256_storeu_si256((__m256i *)dc, units_of_eight(line[0], &to, 0));
+            for (size_t i = 0; i < EIGHT_BLOCKS; i++)
+                store_block(units + (at + i) * TSR_BLOCK_SAMPLES, first_value(dc + i), _mm256_setzero_si256());
+            continue;
+        }
         for (int h = 0; h < 2; h++) {
             __m256i v[8];
             for (int i = 0; i < 8; i++) {
                 const int place = tsr_zigzag(8 * h + i);
-                v[i] = units_of_eight(line[place], _mm256_set1_epi32(factor[tsr_norm_class(place / 4, place % 4)]),
-                                      above, _mm_cvtsi32_si128(shift), less);
+                v[i] = units_of_eight(line[place], &to, place);
             }
             transpose_eight(v);
             for (size_t i = 0; i < 8; i++)

@@ -15,7 +15,7 @@
 #include "entropy/rate_distortion.h"
 #include "transform/block/lapping.h"
 
-enum { ROWS_HELD = 2 };
+enum { ROWS_HELD = 2, DC_ROW_MORE = 9 /* places of a row of DCs that are no columns */ };
 
 /* Blocks of a row, rounded up so that lines are aligned. */
 static size_t pitch_of(int32_t tile_width)
@@ -125,7 +125,7 @@ static void units_of_blocks(struct block_row row, size_t from, size_t end, int32
     const size_t count = end - from;
     int32_t *line[16], *to[16];
 #if defined(TSR_EIGHT_BLOCKS)
-    if (count >= EIGHT_BLOCKS) {
+    if (count >= EIGHT_BLOCKS && has_eight_units(q)) {
         units_of_eights(row, from, end, q, units);
         return;
     }
@@ -179,13 +179,13 @@ enum {
 };
 
 struct rough_costs {
-    uint32_t of[ROUGH_COSTS]; /* by 1/16 of a step */
+    uint8_t of[ROUGH_COSTS]; /* by 1/16 of a step */
 };
 
 static struct rough_costs rough_costs(void)
 {
     struct rough_costs costs;
-    for (uint32_t t = 0; t < ROUGH_COSTS; t++) costs.of[t] = tsr_rough_cost(t << 4);
+    for (uint32_t t = 0; t < ROUGH_COSTS; t++) costs.of[t] = (uint8_t)tsr_rough_cost(t << 4);
     return costs;
 }
 
@@ -195,6 +195,9 @@ TSR_HD_INLINE uint32_t rough_cost(const struct rough_costs *costs, int32_t units
     return magnitude >> 4 < ROUGH_COSTS ? costs->of[magnitude >> 4] : tsr_rough_cost(magnitude);
 }
 
+#if defined(TSR_EIGHT_BLOCKS)
+#include "rough_avx2.h"
+#else
 static uint64_t rough_tile_cost(const int32_t *units, struct tsr_tile tile)
 {
     const struct rough_costs costs = rough_costs();
@@ -205,16 +208,23 @@ static uint64_t rough_tile_cost(const int32_t *units, struct tsr_tile tile)
         for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += rough_cost(&costs, units[i + p]);
     return cost;
 }
+#endif
 
-/* Of count blocks, their samples with the fraction as lines and each one's q. */
-static uint64_t rough_blocks_cost(int32_t at[16][ROUGH_BLOCKS], const int32_t q[ROUGH_BLOCKS], int count,
+/* Of count blocks: four lines of their samples, and each one's q. */
+static uint64_t rough_blocks_cost(const uint16_t samples[4][ROUGH_BLOCKS][4], const int32_t q[ROUGH_BLOCKS], int count,
                                   const struct rough_costs *costs)
 {
+    int32_t at[16][ROUGH_BLOCKS];
     uint64_t cost = 0;
+    const bool equal = q[0] == q[count - 1];
+#if defined(TSR_EIGHT_BLOCKS)
+    if (equal && count == ROUGH_BLOCKS && has_eight_units(q[0])) return rough_eight_cost(samples, q[0], costs);
+#endif
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < ROUGH_BLOCKS; k++) at[i][k] = samples[i / 4][k][i % 4] << TSR_LAP_BITS;
     for (int i = 0; i < 4; i++)
         core_lines_forward(at[4 * i], at[4 * i + 1], at[4 * i + 2], at[4 * i + 3], ROUGH_BLOCKS);
     for (int j = 0; j < 4; j++) core_lines_forward(at[j], at[4 + j], at[8 + j], at[12 + j], ROUGH_BLOCKS);
-    const bool equal = q[0] == q[count - 1];
     for (int i = 1; i < 16; i++) {
         int32_t units[ROUGH_BLOCKS];
         const int norm_class = tsr_norm_class(i / 4, i % 4);
@@ -231,23 +241,26 @@ static uint64_t rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, 
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     const struct rough_costs costs = rough_costs();
-    int32_t at[16][ROUGH_BLOCKS] = {{0}}, q[ROUGH_BLOCKS];
+    uint16_t at[4][ROUGH_BLOCKS][4] = {{{0}}};
+    int32_t q[ROUGH_BLOCKS], row = 0, column = 0;
     uint64_t cost = 0;
     int held = 0;
-    for (int32_t b = 0; b < grid.columns * grid.rows; b += TSR_ROUGH_STEP) {
-        const int32_t row = b / grid.columns, column = b % grid.columns;
+    while (row < grid.rows) {
         const size_t first = tile.first + 4 * (size_t)row * tile.stride + 4 * (size_t)column;
         q[held] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
         for (int i = 0; i < 4; i++) {
             const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
-            for (int j = 0; j < 4; j++)
-                at[4 * i + j][held] = line[tsr_min(4 * column + j, tile.width - 1)] << TSR_LAP_BITS;
+            if (4 * column + 4 <= tile.width)
+                memcpy(at[i][held], line + 4 * column, sizeof at[i][held]);
+            else
+                for (int j = 0; j < 4; j++) at[i][held][j] = line[tsr_min(4 * column + j, tile.width - 1)];
         }
+        for (column += TSR_ROUGH_STEP; column >= grid.columns && row < grid.rows; row++) column -= grid.columns;
         if (++held < ROUGH_BLOCKS) continue;
-        cost += rough_blocks_cost(at, q, held, &costs);
+        cost += rough_blocks_cost((const uint16_t(*)[ROUGH_BLOCKS][4])at, q, held, &costs);
         held = 0;
     }
-    return held > 0 ? cost + rough_blocks_cost(at, q, held, &costs) : cost;
+    return held > 0 ? cost + rough_blocks_cost((const uint16_t(*)[ROUGH_BLOCKS][4])at, q, held, &costs) : cost;
 }
 
 /* Magnitudes with a dead zone; those of the DCs are mended by the caller. */
@@ -289,8 +302,27 @@ static void fill_rates(struct choice_rates *rates, int32_t lambda)
     }
 }
 
-#if defined(TSR_CHOOSE_ROW)
-#include TSR_CHOOSE_ROW
+/* The DCs of all blocks: units, in place, to what their coefficients differ from their predictions by. */
+static void round_dcs(int32_t *units, struct tsr_block_grid grid)
+{
+    for (size_t b = 0; b < (size_t)grid.columns * (size_t)grid.rows; b++) {
+        int32_t *dc = units + b * TSR_BLOCK_SAMPLES;
+        const int32_t coefficient = tsr_round_units(*dc, TSR_ROUND_DC);
+        *dc = *dc < 0 ? -coefficient : coefficient;
+    }
+    tsr_difference_dcs(units, grid);
+}
+
+/* A row's blocks as their neighbours see them before the choice. */
+static void see_row(const int32_t *row, size_t columns, struct tsr_magnitudes *here)
+{
+    round_row(row, columns, here->at);
+    for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just after it would wait */
+        here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(row[c * TSR_BLOCK_SAMPLES]), 0);
+}
+
+#if defined(TSR_CHOOSE_TILE)
+#include TSR_CHOOSE_TILE
 #else
 /* The choice of a block's coefficients by the energies around it. Nothing is done above the highest place that could
  * be coded. */
@@ -322,48 +354,54 @@ TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct t
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = tsr_chosen_coefficient(block[p], p, choice.last, less_at);
 }
 
-/* Of a row of blocks. */
-static void choose_row(int32_t *row, size_t columns, const struct tsr_magnitudes *here,
-                       const struct tsr_magnitudes *above, bool lapped, const struct choice_rates *rates)
+static void choose_by_energies(int32_t *units, struct tsr_block_grid grid, bool lapped, int32_t lambda, void *scratch)
 {
-    for (size_t c = 0; c < columns; c++)
-        choose_block(row + TSR_BLOCK_SAMPLES * c, here + c, here + c - 1, above + c, lapped, rates);
+    struct choice_rates rates;
+    const size_t columns = (size_t)grid.columns;
+    struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
+    fill_rates(&rates, lambda);
+    round_dcs(units, grid);
+    for (int32_t r = 0; r < grid.rows; r++) {
+        int32_t *row = units + (size_t)r * columns * TSR_BLOCK_SAMPLES;
+        see_row(row, columns, here);
+        for (size_t c = 0; c < columns; c++)
+            choose_block(row + TSR_BLOCK_SAMPLES * c, here + c, here + c - 1, above + c, lapped, &rates);
+        struct tsr_magnitudes *swap = above;
+        above = here;
+        here = swap;
+    }
 }
 #endif
+
+static void choose_by_cavlc(int32_t *units, struct tsr_block_grid grid, bool lapped, int32_t lambda, void *scratch)
+{
+    const size_t columns = (size_t)grid.columns;
+    struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
+    round_dcs(units, grid);
+    for (int32_t r = 0; r < grid.rows; r++) {
+        int32_t *block = units + (size_t)r * columns * TSR_BLOCK_SAMPLES;
+        see_row(block, columns, here);
+        for (size_t c = 0; c < columns; c++, block += TSR_BLOCK_SAMPLES) {
+            const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = r > 0 ? total_of(&above[c]) : -1;
+            tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
+        }
+        struct tsr_magnitudes *swap = above;
+        above = here;
+        here = swap;
+    }
+}
 
 static void choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
                                 void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
-    const size_t columns = (size_t)grid.columns, pitch = columns * TSR_BLOCK_SAMPLES;
-    for (size_t b = 0; b < columns * (size_t)grid.rows; b++) {
-        int32_t *dc = units + b * TSR_BLOCK_SAMPLES;
-        const int32_t coefficient = tsr_round_units(*dc, TSR_ROUND_DC);
-        *dc = *dc < 0 ? -coefficient : coefficient;
-    }
-    tsr_difference_dcs(units, grid);
     if (lambda == 0) {
-        round_dead_zone(units, columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES);
+        round_dcs(units, grid);
+        round_dead_zone(units, (size_t)grid.columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES);
         return;
     }
-    struct choice_rates rates;
-    fill_rates(&rates, lambda);
-    struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
     memset(scratch, 0, tsr_choose_scratch_bytes(tile.width));
-    for (int32_t row = 0; row < grid.rows; row++) {
-        int32_t *block = units + (size_t)row * pitch;
-        round_row(block, columns, here->at);
-        for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just after it would wait */
-            here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(block[c * TSR_BLOCK_SAMPLES]), 0);
-        for (size_t c = 0; c < columns && cavlc; c++, block += TSR_BLOCK_SAMPLES) {
-            const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = row > 0 ? total_of(&above[c]) : -1;
-            tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
-        }
-        if (!cavlc) choose_row(block, columns, here, above, lapped, &rates);
-        struct tsr_magnitudes *swap = above;
-        above = here;
-        here = swap;
-    }
+    (cavlc ? choose_by_cavlc : choose_by_energies)(units, grid, lapped, lambda, scratch);
 }
 
 /* ---- Inverse ---------------------------------------------------------------------------------------------- */

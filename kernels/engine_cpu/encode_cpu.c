@@ -23,6 +23,7 @@ static size_t scratch_bytes(int32_t width, int32_t height)
     most = larger(most, tsr_code_scratch_bytes(width, height, tsr_lanes_for_tile(width, height)));
     most = larger(most, sizeof(struct tsr_training_scratch));
     most = larger(most, tsr_lapped_scratch_bytes(width));
+    most = larger(most, tsr_choose_scratch_bytes(width));
     most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
     return (most + 63) / 64 * 64;
 }

@@ -28,6 +28,16 @@ static struct tsr_tile random_tile(struct rng *r)
     return tile;
 }
 
+/* Samples of all sizes, or of two; in some tries flat ground from one row of blocks to another. */
+static void fill_samples(struct rng *r, uint32_t range, int n)
+{
+    const size_t from = rng_below(r, SAMPLES), end = n / 4 % 2 ? from + rng_below(r, SAMPLES) : 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        samples[i] = (uint16_t)(n % 4 ? rng_below(r, range) : rng_below(r, 2) * (range - 1));
+        if (i > from && i < end) samples[i] = samples[from];
+    }
+}
+
 static void lap(int32_t *at, ptrdiff_t step, bool forward)
 {
     if (forward)
@@ -88,8 +98,7 @@ TEST(against_plain_blocks)
         if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - q);
         steps.coarser_from = rng_below(&r, SAMPLES);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
-        for (size_t i = 0; i < SAMPLES; i++)
-            samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
+        fill_samples(&r, range, n);
         tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
         for (int32_t y = 0; y < height; y++)
             for (int32_t x = 0; x < width; x++)
@@ -153,13 +162,16 @@ TEST(small_errors)
     }
 }
 
-/* Units of all sizes. Many blocks quantise to zeros. */
+/* Units of all sizes. Many blocks quantise to zeros, some beside each other. */
 static void random_units(struct rng *r, int32_t blocks)
 {
-    for (int32_t b = 0; b < blocks; b++) {
+    int32_t quiet = 0; /* blocks without a place but the DC */
+    for (int32_t b = 0; b < blocks; b++, quiet--) {
         const int width = (int)rng_below(r, 4) ? rng_between(r, 6, 12) : rng_between(r, 1, 29);
+        if (quiet <= 0 && rng_below(r, 16) == 0) quiet = rng_between(r, 8, 30);
         for (int p = 0; p < 16; p++) {
-            units[16 * b + p] = (int32_t)rng_width(r, p == 0 || rng_below(r, 3) == 0 ? width : 7);
+            const bool large = p == 0 || (quiet <= 0 && rng_below(r, 3) == 0);
+            units[16 * b + p] = (int32_t)rng_width(r, large ? width : 7);
             if (rng_below(r, 2)) units[16 * b + p] = -units[16 * b + p];
         }
     }
@@ -252,8 +264,7 @@ TEST(rough_costs)
         struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, 0};
         if (n % 2) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
         steps.coarser_from = rng_below(&r, SAMPLES);
-        for (size_t i = 0; i < SAMPLES; i++)
-            samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
+        fill_samples(&r, range, n);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
         tsr_lapped_forward(samples, tile, steps, false, units, scratch);
         free(scratch);
@@ -280,8 +291,7 @@ TEST(forms)
         const bool lapped = n & 1;
         struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, rng_below(&r, SAMPLES)};
         if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
-        for (size_t i = 0; i < SAMPLES; i++)
-            samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
+        fill_samples(&r, range, n);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
         void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
         memset(units, 0x5a, sizeof units);
