@@ -215,12 +215,17 @@ TSR_HD void tsr_know_cell(const uint32_t *counts, int symbols, struct tsr_merge_
     work->total[cell] = 0;
     work->end[cell] = 0;
     for (int w = 0; w < TSR_MERGE_SYMBOLS / 64; w++) work->occur[cell][w] = 0;
-    for (int s = 0; s < symbols; s++) {
-        const uint32_t c = counts[cell * symbols + s];
-        if (c == 0) continue;
-        work->total[cell] += c;
-        work->occur[cell][s / 64] |= (uint64_t)1 << s % 64;
-        work->end[cell] = (int16_t)(s + 1);
+    for (int first = 0; first < symbols; first += 8) { /* most cells have few symbols, beside each other */
+        const uint32_t *of_cell = counts + cell * symbols;
+        const int end = tsr_min(first + 8, symbols);
+        uint32_t any = 0;
+        for (int s = first; s < end; s++) any |= of_cell[s];
+        for (int s = first; s < end && any != 0; s++) {
+            if (of_cell[s] == 0) continue;
+            work->total[cell] += of_cell[s];
+            work->occur[cell][s / 64] |= (uint64_t)1 << s % 64;
+            work->end[cell] = (int16_t)(s + 1);
+        }
     }
 }
 
@@ -353,11 +358,10 @@ TSR_HD int tsr_number_tables(uint32_t *counts, int cells, int symbols, uint8_t *
 
 /* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
  * cells. Cells without samples get the table before them (the first table, for those in front). Returns the
- * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. */
-TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
+ * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. work has count costs. */
+TSR_HD int tsr_merge_cells(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
 {
     int head;
-    tsr_fill_count_costs(work);
     int alive = tsr_line_up_cells(counts, cells, symbols, table_of, work, &head);
     for (int i = head; i >= 0; i = work->next[i]) {
         int j = work->next[i];
@@ -380,6 +384,13 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
         tsr_update_gains(counts, symbols, work, a, b);
     }
     return tsr_number_tables(counts, cells, symbols, table_of, work, head);
+}
+
+/* The same, of cells that are the only ones to be merged. */
+TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
+{
+    tsr_fill_count_costs(work);
+    return tsr_merge_cells(counts, cells, symbols, table_of, work);
 }
 
 #endif

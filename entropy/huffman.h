@@ -16,9 +16,10 @@ enum {
 };
 static_assert(TSR_ALPHABET_LIMIT <= 1 << TSR_CODE_LIMIT, "every symbol must find a codeword");
 
-/* Work space of the construction; the caller provides it (about 21 KB). */
+/* Work space of the construction; the caller provides it (about 25 KB). */
 struct tsr_huffman_work {
-    uint64_t weight[2][2 * TSR_ALPHABET_LIMIT];              /* one round's packages and leaves, in order */
+    uint64_t weight[2][2 * TSR_ALPHABET_LIMIT + 2]; /* one round's packages and leaves, in order */
+    uint64_t leaf[TSR_ALPHABET_LIMIT + 1];          /* counts of used symbols, rarest first, and more than any */
     uint8_t is_leaf[TSR_CODE_LIMIT][2 * TSR_ALPHABET_LIMIT]; /* per round and place in that order */
     uint16_t order[TSR_ALPHABET_LIMIT];                      /* used symbols, rarest first */
 };
@@ -40,19 +41,23 @@ TSR_HD void tsr_huffman_lengths(const uint32_t *counts, int symbols, uint8_t *le
         lengths[work->order[0]] = 1;
         return;
     }
-    /* Round 0 holds the leaves alone; each next one merges the leaves with the pairs of the round before. */
+    for (int i = 0; i < used; i++) work->leaf[i] = counts[work->order[i]];
+    work->leaf[used] = UINT64_MAX;
+    /* Round 0 holds the leaves alone; each next one merges the leaves with the pairs of the round before, behind which
+     * a pair stands that no leaf exceeds. */
     int size = 0;
     for (int round = 0; round < TSR_CODE_LIMIT; round++) {
-        const uint64_t *before = work->weight[(round + 1) & 1];
-        uint64_t *now = work->weight[round & 1];
-        int pairs = size / 2, leaf = 0, pair = 0;
-        size = 0;
-        while (leaf < used || pair < pairs) {
-            uint64_t package = pair < pairs ? before[2 * pair] + before[2 * pair + 1] : UINT64_MAX;
-            bool take_leaf = leaf < used && counts[work->order[leaf]] <= package;
-            now[size] = take_leaf ? counts[work->order[leaf++]] : package;
+        uint64_t *before = work->weight[(round + 1) & 1], *now = work->weight[round & 1];
+        const int pairs = size / 2;
+        int leaf = 0, pair = 0;
+        before[2 * pairs] = before[2 * pairs + 1] = UINT64_MAX / 2;
+        for (size = 0; size < used + pairs; size++) {
+            const uint64_t package = before[2 * pair] + before[2 * pair + 1], one = work->leaf[leaf];
+            const int take_leaf = one <= package;
+            now[size] = take_leaf ? one : package;
+            work->is_leaf[round][size] = (uint8_t)take_leaf;
+            leaf += take_leaf;
             pair += !take_leaf;
-            work->is_leaf[round][size++] = take_leaf;
         }
     }
     /* The cheapest 2 (used - 1) items of the last round are the solution; a leaf among them adds one to its

@@ -32,7 +32,9 @@ TSR_HD void tsr_rans_normalise(const uint32_t *counts, int symbols, uint16_t *fr
     for (int s = 0; s < symbols; s++) {
         frequency[s] = 0;
         if (counts[s] == 0) continue;
-        const uint64_t share = ((uint64_t)counts[s] * TSR_RANS_TOTAL + total / 2) / total;
+        const uint64_t part = (uint64_t)counts[s] * TSR_RANS_TOTAL + total / 2;
+        /* Numbers of 32 bits, which all are where the total is small, are divided faster. */
+        const uint64_t share = part <= UINT32_MAX ? (uint32_t)part / (uint32_t)total : part / total;
         frequency[s] = (uint16_t)(share > 0 ? share : 1);
         left -= frequency[s];
     }

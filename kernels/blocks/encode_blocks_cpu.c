@@ -98,14 +98,15 @@ static void train_entries(struct tsr_plane_work *work)
     work->coefficients.magnitude_shift = magnitude_shift_of(work);
     tsr_run_counts(work, count_entries_pass, sizeof(union tsr_entry_counts));
     union tsr_entry_counts *counts = &s->counts[0].entries;
+    tsr_fill_count_costs(s->merge);
     if (plane->pairs) {
         struct tsr_pair_model *model = &plane->pair;
         memset(model, 0, sizeof *model);
         model->magnitude_shift = (uint8_t)work->coefficients.magnitude_shift;
         for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
             const int first = g * TSR_ENERGY_CLASSES;
-            model->tables[g] = (uint8_t)tsr_merge_contexts(counts->pair[first], TSR_ENERGY_CLASSES, TSR_PAIR_SYMBOLS,
-                                                           model->table_of + first, s->merge);
+            model->tables[g] = (uint8_t)tsr_merge_cells(counts->pair[first], TSR_ENERGY_CLASSES, TSR_PAIR_SYMBOLS,
+                                                        model->table_of + first, s->merge);
             for (int t = first; t < first + model->tables[g]; t++) {
                 tsr_huffman_lengths(counts->pair[t], TSR_PAIR_SYMBOLS, model->lengths[t], s->huffman);
                 tsr_huffman_codewords(model->lengths[t], TSR_PAIR_SYMBOLS, s->pair_codes[t]);
@@ -118,8 +119,8 @@ static void train_entries(struct tsr_plane_work *work)
     model->magnitude_shift = (uint8_t)work->coefficients.magnitude_shift;
     for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
         const int first = g * TSR_ENERGY_CLASSES;
-        model->tables[g] = (uint8_t)tsr_merge_contexts(counts->coefficient[first], TSR_ENERGY_CLASSES,
-                                                       TSR_COEFFICIENT_SYMBOLS, model->table_of + first, s->merge);
+        model->tables[g] = (uint8_t)tsr_merge_cells(counts->coefficient[first], TSR_ENERGY_CLASSES,
+                                                    TSR_COEFFICIENT_SYMBOLS, model->table_of + first, s->merge);
         for (int t = first; t < first + model->tables[g]; t++) {
             model->mantissa[t] =
                 (uint8_t)tsr_rans_weights(counts->coefficient[t], TSR_COEFFICIENT_SYMBOLS, model->weight[t]);
