@@ -535,12 +535,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
         for (uint32_t m = ends & inside; m; m &= m - 1) end_row(t, &lane[__builtin_ctz(m)]);
 
         put_above(t, tick, column_of_first, y_of_first, period, pitch, 1 + set);
-        if (tick % PAIR_TICKS < PAIRS_AGAIN)
-            memcpy(pairs - ABOVE + PAIR_TICKS * pitch, pairs - ABOVE,
-                   (size_t)(TSR_LANE_STEP * pitch) * sizeof pairs[0]);
-        if (tick % MAGNITUDE_TICKS < MAGNITUDES_AGAIN)
-            memcpy(magnitudes - ABOVE + MAGNITUDE_TICKS * pitch, magnitudes - ABOVE,
-                   (size_t)(TSR_LANE_STEP * pitch) * sizeof magnitudes[0]);
+        repeat_ticks(h, tick, pitch);
         column_of_first += TSR_LANE_STEP;
         if (column_of_first == period) {
             column_of_first = 0;

@@ -1,8 +1,6 @@
 /* Decoding a tile's lanes, sample by sample; see decode_lanes.h. */
 #include "decode_lanes.h"
 
-enum { VECTOR_LANES = 4 }; /* fewer lanes are decoded faster one by one */
-
 void tsr_spread_bins(struct tsr_activity_bins *bins, const uint8_t of_bin[TSR_ACTIVITY_BINS])
 {
     static_assert(8 * TSR_MAGNITUDE_LIMIT >> 6 < 512, "the largest activity has an entry");
@@ -123,6 +121,7 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     decoder->model = model;
     decoder->rans = rans;
     decoder->isa = tsr_isa();
+    decoder->vector_lanes = TSR_VECTOR_LANES;
     decoder->predictor = predictor;
     tsr_map_contexts(&map, model);
     memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
@@ -490,6 +489,18 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
     return true;
 }
 
+/* What decodes the rows of a tile that has enough lanes. On x86-64 that of TSR_ISA_PLAIN is SSE2's. */
+static bool (*rows_decoder(enum tsr_isa isa))(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    if (isa == TSR_ISA_AVX512) return tsr_decode_rows_avx512;
+    if (isa == TSR_ISA_AVX2) return tsr_decode_rows_avx2;
+#if defined(__SSE2__)
+    return tsr_decode_rows_sse2;
+#else
+    return decode_rows;
+#endif
+}
+
 bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_padded_tile *earlier,
                      const uint8_t *payload, size_t size, uint16_t *samples, struct tsr_tile tile, uint32_t range,
                      void *scratch)
@@ -497,7 +508,6 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     struct decoding_lane lane[TSR_LANE_LIMIT];
     const struct tsr_residual_model *model = decoder->model;
     const int lanes = tsr_min(model->lanes, tile.height);
-    const enum tsr_isa isa = lanes >= VECTOR_LANES ? decoder->isa : TSR_ISA_PLAIN;
     struct decoding *t = scratch;
     int16_t *room = (int16_t *)(t + 1);
     uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
@@ -535,10 +545,7 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
-    if (!(isa == TSR_ISA_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
-          : isa == TSR_ISA_AVX2 ? tsr_decode_rows_avx2(t, lane, lanes)
-                                : decode_rows(t, lane, lanes)))
-        return false;
+    if (!(lanes < decoder->vector_lanes ? decode_rows : rows_decoder(decoder->isa))(t, lane, lanes)) return false;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)
         if (decoder->rans ? lane[l].state != TSR_RANS_LOW : lane[l].reader.bits != 0 || lane[l].reader.count > 47)

@@ -1,5 +1,5 @@
 /* What the vector forms of decoding share: the results of the last ticks, by tick and lane, as the taps of the next
- * ones. Private to decode_lanes_avx*.c.
+ * ones. Private to decode_lanes_sse2.c and decode_lanes_avx*.c.
  *
  * Each row runs eight columns behind the row above it. So the neighbour u rows up and r columns to the right of lane
  * l's sample in tick t is the sample of lane l - u in tick t - 8u + r. The results of the last ticks are kept tick by
@@ -118,6 +118,16 @@ static inline void put_above(struct decoding *t, uint32_t tick, int32_t column, 
             memcpy(&pairs[j * pitch - v], &sample[j - 1], sizeof pairs[0]); /* NW low, N high */
         for (int j = 0; j < TSR_LANE_STEP && v <= 2; j++) magnitudes[j * pitch - v] = mag[j];
     }
+}
+
+/* Repeats what begins a ring of ticks after its end: the step that begins with tick. */
+static inline void repeat_ticks(struct lane_history *h, uint32_t tick, int pitch)
+{
+    int32_t *pairs = h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch;
+    int32_t *magnitudes = h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch;
+    const size_t size = (size_t)(TSR_LANE_STEP * pitch) * sizeof pairs[0];
+    if (tick % PAIR_TICKS < PAIRS_AGAIN) memcpy(pairs + PAIR_TICKS * pitch, pairs, size);
+    if (tick % MAGNITUDE_TICKS < MAGNITUDES_AGAIN) memcpy(magnitudes + MAGNITUDE_TICKS * pitch, magnitudes, size);
 }
 
 #endif

@@ -536,8 +536,10 @@ static bool decode_as_set(const struct coded *c, const uint8_t *payload, size_t 
 {
     uint8_t *exact = must(malloc(size + !size));
     const size_t scratch_bytes = tsr_decode_scratch_bytes(tile.width, tile.height);
-    void *scratch = must(malloc(scratch_bytes));
-    memset(scratch, NO_VALUE, scratch_bytes); /* its old contents must not matter */
+    uint8_t *scratch = must(malloc(scratch_bytes));
+    uint32_t old = 1;
+    for (size_t i = 0; i < scratch_bytes; i++) /* its old contents must not matter */
+        scratch[i] = (uint8_t)((old = old * 1664525u + 1013904223u) >> 24);
     memcpy(exact, payload, size);
     memset(plane, NO_VALUE, SAMPLES * sizeof plane[0]);
     const bool good = tsr_decode_tile(&c->decoder, c->chosen ? c->chosen->predictors.tile.earlier : NULL, exact, size,
@@ -547,16 +549,17 @@ static bool decode_as_set(const struct coded *c, const uint8_t *payload, size_t 
     return good;
 }
 
-/* Decodes a payload of exactly size bytes into plane with every instruction set that this machine has. Nothing outside
- * the tile may be touched. */
+/* Decodes a payload of exactly size bytes into plane: one lane after the other, then with every instruction set that
+ * this machine has. Nothing outside the tile may be touched. */
 static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile, uint32_t range,
                    uint16_t *plane)
 {
     static uint16_t other[SAMPLES];
     const int best = (int)tsr_best_isa();
-    c->decoder.isa = TSR_ISA_PLAIN;
+    c->decoder.vector_lanes = TSR_LANE_LIMIT + 1;
     const bool good = decode_as_set(c, payload, size, tile, range, plane);
-    for (int isa = TSR_ISA_AVX2; isa <= best; isa++) {
+    c->decoder.vector_lanes = 4; /* the history of ticks is made for four lanes or more */
+    for (int isa = TSR_ISA_PLAIN; isa <= best; isa++) {
         c->decoder.isa = (enum tsr_isa)isa;
         expect(decode_as_set(c, payload, size, tile, range, other) == good, "form %d, %d lanes: %s", isa,
                c->model.lanes, good ? "refused" : "accepted");
