@@ -1,13 +1,10 @@
 /* DICOM files without pixels, of which all bytes are coded by mixed predictions. FORMAT.md 4.16. */
 #include "elements_mix.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "elements_place.h"
-#include "io/formats/streams/mix.h"
-#include "io/kept.h"
+#include "io/formats/streams/mix_coders.h"
 
 #define WAVES 0x54001010u
 
@@ -25,9 +22,8 @@ enum { IN_START, IN_TAG, IN_LENGTH, IN_NUMBERS, IN_UID, IN_DIGITS, IN_CODES, IN_
 static const int32_t weights[TSR_MIX_SETS] = {5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000};
 
 struct coder {
-    struct tsr_mix *mix;
+    struct tsr_mix_coder base;
     struct tsr_place place;
-    struct tsr_mix_history history;
     uint32_t word, last_word; /* of text: hashes of the letters and digits of a word, and of the one before it */
     uint32_t shape;           /* kinds of the last three characters */
 };
@@ -56,15 +52,15 @@ static uint32_t byte_of(uint32_t number, uint32_t i, uint32_t bytes, bool is_big
 /* Sets the contexts of a byte before the first element. */
 static void set_start(struct coder *c)
 {
-    uint32_t *const context = c->mix->context;
-    const uint32_t o = c->place.offset, b1 = tsr_mix_last(&c->history, 1), b2 = tsr_mix_last(&c->history, 2);
+    uint32_t *const context = c->base.mix->context;
+    const uint32_t o = c->place.offset, b1 = tsr_mix_last(&c->base.history, 1), b2 = tsr_mix_last(&c->base.history, 2);
     context[0] = tsr_mix_hash(1, o);
     context[1] = hash2(2, o, b1);
     context[2] = tsr_mix_hash(3, b1);
     context[3] = hash2(4, b2, b1);
-    context[4] = hash3(5, tsr_mix_last(&c->history, 3), b2, b1);
+    context[4] = hash3(5, tsr_mix_last(&c->base.history, 3), b2, b1);
     for (int i = 5; i < CONTEXTS; i++) context[i] = 6;
-    c->mix->set = IN_START;
+    c->base.mix->set = IN_START;
 }
 
 /* Sets the contexts of a byte of a tag, a VR or a length. */
@@ -72,7 +68,7 @@ static void set_head(struct coder *c)
 {
     const struct tsr_place *const p = &c->place;
     const struct tsr_place_level *const level = &p->level[p->depth];
-    uint32_t *const context = c->mix->context;
+    uint32_t *const context = c->base.mix->context;
     const uint32_t o = p->offset, first = p->head_size - p->length_size; /* of the length's bytes */
     const bool is_length = o >= 4 && o >= first, is_open = level->end == TSR_PLACE_OPEN;
     const uint32_t rest = is_open ? 0 : level->end - p->at - (p->head_size - o); /* after the head */
@@ -80,8 +76,8 @@ static void set_head(struct coder *c)
     const uint32_t what = o << 2 | (uint32_t)p->is_explicit << 1 | (uint32_t)p->is_big;
     const uint32_t now =
         o < 4 ? tsr_mix_hash_of(what, p->head, o) : tsr_mix_hash_of(tsr_mix_hash(what, p->tag), p->head + 4, o - 4);
-    const uint32_t b1 = tsr_mix_last(&c->history, 1), b2 = tsr_mix_last(&c->history, 2),
-                   b3 = tsr_mix_last(&c->history, 3), b4 = tsr_mix_last(&c->history, 4);
+    const uint32_t b1 = tsr_mix_last(&c->base.history, 1), b2 = tsr_mix_last(&c->base.history, 2),
+                   b3 = tsr_mix_last(&c->base.history, 3), b4 = tsr_mix_last(&c->base.history, 4);
     context[0] = tsr_mix_hash(10, now);
     context[1] = hash2(11, now, level->before);
     context[2] = hash3(12, now, level->before, level->tag);
@@ -94,7 +90,7 @@ static void set_head(struct coder *c)
     context[9] = hash3(hash2(19, o, b4), b3, b2, b1);
     context[10] = hash3(20, what, p->vr, b1);
     context[11] = hash3(21, p->vr, is_length, b1);
-    c->mix->set = o < 4 ? IN_TAG : IN_LENGTH;
+    c->base.mix->set = o < 4 ? IN_TAG : IN_LENGTH;
 }
 
 static int set_of(uint32_t vr)
@@ -116,11 +112,11 @@ static uint32_t byte_near(uint32_t other, uint32_t is_second, uint32_t low)
 static void set_waves(struct coder *c, uint32_t b1)
 {
     const struct tsr_place *const p = &c->place;
-    uint32_t *const context = c->mix->context;
+    uint32_t *const context = c->base.mix->context;
     const uint32_t is_second = p->offset & 1, back = 2 * p->channels + is_second, low = is_second ? b1 : NO_BYTE;
-    const uint32_t one = tsr_mix_last(&c->history, back) | tsr_mix_last(&c->history, back - 1) << 8;
-    const uint32_t two =
-        tsr_mix_last(&c->history, back + 2 * p->channels) | tsr_mix_last(&c->history, back + 2 * p->channels - 1) << 8;
+    const uint32_t one = tsr_mix_last(&c->base.history, back) | tsr_mix_last(&c->base.history, back - 1) << 8;
+    const uint32_t two = tsr_mix_last(&c->base.history, back + 2 * p->channels) |
+                         tsr_mix_last(&c->base.history, back + 2 * p->channels - 1) << 8;
     const uint32_t line = (2 * one - two) & 0xffff; /* on which both are */
     const uint32_t near_one = byte_near(one, is_second, low), near_line = byte_near(line, is_second, low);
     context[0] = hash3(45, low, one, two);
@@ -136,11 +132,11 @@ static void set_value(struct coder *c)
 {
     const struct tsr_place *const p = &c->place;
     const struct tsr_place_level *const level = &p->level[p->depth];
-    uint32_t *const context = c->mix->context;
+    uint32_t *const context = c->base.mix->context;
     const uint32_t o = least(p->offset, FEW), left = least(p->length - p->offset, 4);
-    const uint32_t b1 = o > 0 ? tsr_mix_last(&c->history, 1) : NO_BYTE, b2 = tsr_mix_last(&c->history, 2),
-                   b3 = tsr_mix_last(&c->history, 3), b4 = tsr_mix_last(&c->history, 4);
-    const struct tsr_mix_match *const old = &c->mix->match[1];
+    const uint32_t b1 = o > 0 ? tsr_mix_last(&c->base.history, 1) : NO_BYTE, b2 = tsr_mix_last(&c->base.history, 2),
+                   b3 = tsr_mix_last(&c->base.history, 3), b4 = tsr_mix_last(&c->base.history, 4);
+    const struct tsr_mix_match *const old = &c->base.mix->match[1];
     const int set = set_of(p->vr);
     context[0] = hash2(30, p->tag, o);
     context[1] = tsr_mix_hash(31, p->vr);
@@ -162,7 +158,7 @@ static void set_value(struct coder *c)
         context[10] = hash2(43, c->word, c->last_word);
         context[11] = hash3(44, c->shape, p->vr, least(left, 2));
     }
-    c->mix->set = set;
+    c->base.mix->set = set;
 }
 
 static void follow_text(struct coder *c, uint32_t byte)
@@ -183,7 +179,7 @@ static void follow_text(struct coder *c, uint32_t byte)
 static void follow_old(struct coder *c, uint32_t byte)
 {
     const struct tsr_place *const p = &c->place;
-    struct tsr_mix_match *const old = &c->mix->match[1];
+    struct tsr_mix_match *const old = &c->base.mix->match[1];
     if (p->part != TSR_PLACE_IN_VALUE) {
         old->expected = -1;
         return;
@@ -194,7 +190,7 @@ static void follow_old(struct coder *c, uint32_t byte)
     } else {
         old->length = old->expected == (int32_t)byte ? old->length + 1 : 0;
     }
-    old->expected = p->old_value > 0 ? c->history.bytes[p->old_value + p->offset] : -1;
+    old->expected = p->old_value > 0 ? c->base.history.bytes[p->old_value + p->offset] : -1;
 }
 
 static uint32_t code_byte(struct coder *c, uint32_t value)
@@ -205,8 +201,8 @@ static uint32_t code_byte(struct coder *c, uint32_t value)
         set_head(c);
     else
         set_value(c);
-    const uint32_t byte = tsr_mix_byte(c->mix, value);
-    tsr_mix_remember(c->mix, &c->history, byte);
+    const uint32_t byte = tsr_mix_byte(c->base.mix, value);
+    tsr_mix_remember(c->base.mix, &c->base.history, byte);
     tsr_place_take(&c->place, (uint8_t)byte);
     follow_text(c, byte);
     follow_old(c, byte);
@@ -267,7 +263,7 @@ static void begin(struct coder *c, uint32_t size, unsigned form)
 {
     tsr_place_begin(&c->place, size, form);
     c->word = c->last_word = c->shape = 0;
-    c->mix->match[1] = (struct tsr_mix_match){-1, 0};
+    c->base.mix->match[1] = (struct tsr_mix_match){-1, 0};
 }
 
 /* Codes what a word of one character stands for: the begin of a string, by its form; an item or an end. */
@@ -296,84 +292,38 @@ static void learn_line(struct coder *c, const char *text)
     }
 }
 
-static void learn(struct coder *c)
+static void learn(void *coder)
 {
-    c->mix->is_learning = true;
+    struct coder *const c = coder;
+    c->base.mix->contexts = CONTEXTS;
+    c->base.mix->matches = 2;
     for (const char *const *line = tsr_elements_seen; *line; line++) learn_line(c, *line);
-    c->mix->is_learning = false;
 }
 
 /* ---- Coding ------------------------------------------------------------------------------------------------ */
 
-static void coder_free(struct coder *c)
-{
-    if (!c) return;
-    free(c->mix);
-    free(c->history.bytes);
-    free(c);
-}
-
-static struct coder *coder_create(void)
-{
-    struct coder *const c = calloc(1, sizeof *c);
-    if (!c) return NULL;
-    c->mix = tsr_mix_create(CONTEXTS, weights);
-    c->history.bytes = malloc(SEEN + TSR_ELEMENTS_PLAIN);
-    if (c->mix && c->history.bytes) {
-        c->mix->contexts = CONTEXTS;
-        c->mix->matches = 2;
-        return c;
-    }
-    coder_free(c);
-    return NULL;
-}
-
-/* A coder that has only learned. There is one, from which others begin; NULL: no memory. */
-static const struct coder *coder_that_learned(void)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct coder *made; /* under the lock */
-    pthread_mutex_lock(&lock);
-    struct coder *const c = made ? made : coder_create();
-    if (c && !made) learn(c);
-    made = c;
-    pthread_mutex_unlock(&lock);
-    return c;
-}
-
-static struct tsr_kept coders = TSR_KEPT_NONE;
-
-/* A coder that has learned. It goes back by coder_give; NULL: no memory. */
-static struct coder *coder_take(void)
-{
-    const struct coder *const origin = coder_that_learned();
-    struct coder *c = origin ? tsr_kept_take(&coders) : NULL;
-    if (origin && !c) c = coder_create();
-    if (!c) return NULL;
-    tsr_mix_begin(c->mix, origin->mix);
-    tsr_mix_history_begin(&c->history, &origin->history);
-    c->place = origin->place;
-    return c;
-}
-
-static void coder_give(struct coder *c)
-{
-    if (c && !tsr_kept_give(&coders, c)) coder_free(c);
-}
+static struct tsr_mix_coders coders = {.size = sizeof(struct coder),
+                                       .state = sizeof(struct coder),
+                                       .contexts = CONTEXTS,
+                                       .weights = weights,
+                                       .history = SEEN + TSR_ELEMENTS_PLAIN,
+                                       .learn = learn,
+                                       .lock = PTHREAD_MUTEX_INITIALIZER,
+                                       .kept = TSR_KEPT_NONE};
 
 enum tsr_status tsr_elements_mix(const uint8_t *bytes, size_t size, struct tsr_bytes *code, struct tsr_error *error)
 {
     if (size == 0 || size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %zu bytes", size);
     TSR_TRY(tsr_bytes_reserve(code, code->limit - code->size, error)); /* later, no memory is not a code too long */
-    struct coder *const c = coder_take();
+    struct coder *const c = tsr_mix_coder_take(&coders);
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
-    struct deflate_range *const range = &c->mix->range;
+    struct deflate_range *const range = &c->base.mix->range;
     tsr_deflate_range_write(range, code);
     begin(c, (uint32_t)size, tsr_deflate_even(range, tsr_place_form(bytes, (uint32_t)size), FORM_BITS));
     for (size_t i = 0; i < size && !range->failed; i++) (void)code_byte(c, bytes[i]);
     tsr_deflate_range_end(range);
     const bool failed = range->failed;
-    coder_give(c);
+    tsr_mix_coder_give(&coders, c);
     return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of its elements is no smaller") : TSR_OK;
 }
 
@@ -382,13 +332,13 @@ enum tsr_status tsr_elements_unmix(const uint8_t *code, size_t size, size_t plai
 {
     if (plain_size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "too many bytes of elements");
     TSR_TRY(tsr_bytes_reserve(bytes, plain_size, error));
-    struct coder *const c = coder_take();
+    struct coder *const c = tsr_mix_coder_take(&coders);
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make elements");
-    struct deflate_range *const range = &c->mix->range;
+    struct deflate_range *const range = &c->base.mix->range;
     tsr_deflate_range_read(range, code, size);
     begin(c, (uint32_t)plain_size, tsr_deflate_even(range, 0, FORM_BITS));
     for (size_t i = 0; i < plain_size && !range->failed; i++) bytes->bytes[bytes->size++] = (uint8_t)code_byte(c, 0);
     const bool failed = range->failed;
-    coder_give(c);
+    tsr_mix_coder_give(&coders, c);
     return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of elements is not valid") : TSR_OK;
 }

@@ -1,13 +1,12 @@
 /* Small PNG files, of which all bytes are coded by mixed predictions. FORMAT.md 4.11.1. */
 #include "png_mix.h"
 
-#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/formats/streams/gzip.h"
-#include "io/formats/streams/mix.h"
-#include "io/kept.h"
+#include "io/formats/streams/mix_coders.h"
 #include "png_file.h"
 #include "png_idat.h"
 #include "png_rows.h"
@@ -26,22 +25,21 @@ enum {
 static const int32_t weights[TSR_MIX_SETS] = {12000, 18000}; /* of the skeleton, of rows */
 
 struct coder {
-    struct tsr_mix *mix;
+    struct tsr_mix_coder base;
     bool writes, failed;
     uint32_t smooth;              /* 1: bytes of rows are coded as differences from their gradients */
     bool values[256], steps[256]; /* of a writer: bytes and such differences of rows */
-    uint8_t *skeleton;            /* of a writer, all of it */
     size_t size, at;
-    uint32_t type, before, offset; /* of the chunk, of the one before it; bytes since */
-    struct tsr_mix_history history;
+    uint32_t type, before, offset;          /* of the chunk, of the one before it; bytes since */
+    uint8_t skeleton[TSR_PNG_MIX_SKELETON]; /* of a writer, all of it */
 };
 
 /* ---- Contexts ---------------------------------------------------------------------------------------------- */
 
 static uint32_t code_byte(struct coder *c, uint32_t value)
 {
-    const uint32_t byte = tsr_mix_byte(c->mix, value);
-    tsr_mix_remember(c->mix, &c->history, byte);
+    const uint32_t byte = tsr_mix_byte(c->base.mix, value);
+    tsr_mix_remember(c->base.mix, &c->base.history, byte);
     return byte;
 }
 
@@ -50,27 +48,28 @@ static uint32_t code_byte(struct coder *c, uint32_t value)
 static bool can_go_on(struct coder *c)
 {
     const size_t limit = c->writes ? c->size : (size_t)TSR_PNG_MIX_SKELETON;
-    if (c->at >= limit || c->mix->range.failed) c->failed = true;
+    if (c->at >= limit || c->base.mix->range.failed) c->failed = true;
     return !c->failed;
 }
 
 /* Codes the next byte of the skeleton. */
 static uint32_t next(struct coder *c)
 {
-    uint32_t *const context = c->mix->context;
+    uint32_t *const context = c->base.mix->context;
     const uint32_t offset = c->offset < 255 ? c->offset : 255;
     if (!can_go_on(c)) return 0;
     context[0] = tsr_mix_hash(tsr_mix_hash(tsr_mix_hash(0, c->type), c->before), offset);
-    context[1] = tsr_mix_hash(tsr_mix_hash(1, c->type), tsr_mix_last(&c->history, 1));
-    context[2] = tsr_mix_hash(tsr_mix_hash(2, tsr_mix_last(&c->history, 2)), tsr_mix_last(&c->history, 1));
-    context[3] = tsr_mix_hash(tsr_mix_hash(context[2], tsr_mix_last(&c->history, 3)), 3);
-    context[4] = tsr_mix_hash(tsr_mix_hash(context[3], tsr_mix_last(&c->history, 4)), 4);
+    context[1] = tsr_mix_hash(tsr_mix_hash(1, c->type), tsr_mix_last(&c->base.history, 1));
+    context[2] = tsr_mix_hash(tsr_mix_hash(2, tsr_mix_last(&c->base.history, 2)), tsr_mix_last(&c->base.history, 1));
+    context[3] = tsr_mix_hash(tsr_mix_hash(context[2], tsr_mix_last(&c->base.history, 3)), 3);
+    context[4] = tsr_mix_hash(tsr_mix_hash(context[3], tsr_mix_last(&c->base.history, 4)), 4);
     context[5] = tsr_mix_hash(
-        tsr_mix_hash(tsr_mix_hash(context[4], tsr_mix_last(&c->history, 5)), tsr_mix_last(&c->history, 6)), 5);
-    context[6] = tsr_mix_hash(context[0], tsr_mix_last(&c->history, 1));
-    context[7] = tsr_mix_hash(tsr_mix_hash(tsr_mix_hash(7, c->type), tsr_mix_last(&c->history, 3)), c->offset % 3);
-    c->mix->contexts = 8;
-    c->mix->set = 0;
+        tsr_mix_hash(tsr_mix_hash(context[4], tsr_mix_last(&c->base.history, 5)), tsr_mix_last(&c->base.history, 6)),
+        5);
+    context[6] = tsr_mix_hash(context[0], tsr_mix_last(&c->base.history, 1));
+    context[7] = tsr_mix_hash(tsr_mix_hash(tsr_mix_hash(7, c->type), tsr_mix_last(&c->base.history, 3)), c->offset % 3);
+    c->base.mix->contexts = 8;
+    c->base.mix->set = 0;
     const uint32_t byte = code_byte(c, c->writes ? c->skeleton[c->at] : 0);
     c->skeleton[c->at++] = (uint8_t)byte;
     c->offset++;
@@ -95,12 +94,12 @@ static void next_residue(struct coder *c)
     c->offset = 0;
     const uint32_t size = next_number(c);
     for (uint32_t i = 0; i < size && !c->failed; i++) {
-        if (i < MODELLED || c->mix->is_learning) {
+        if (i < MODELLED || c->base.mix->is_learning) {
             next(c);
             continue;
         }
         if (!can_go_on(c)) return;
-        const uint32_t byte = tsr_deflate_even(&c->mix->range, c->writes ? c->skeleton[c->at] : 0, 8);
+        const uint32_t byte = tsr_deflate_even(&c->base.mix->range, c->writes ? c->skeleton[c->at] : 0, 8);
         c->skeleton[c->at++] = (uint8_t)byte;
     }
 }
@@ -171,19 +170,19 @@ static bool get_geometry(const uint8_t *ihdr, struct geometry *g)
 /* Codes the filter type of a row. types: of this row and of the two before it, lowest bits first. */
 static uint32_t code_type(struct coder *c, uint32_t types, uint32_t type)
 {
-    uint32_t *const context = c->mix->context;
+    uint32_t *const context = c->base.mix->context;
     context[0] = tsr_mix_hash(20, 0);
     context[1] = tsr_mix_hash(21, types & 7);
     context[2] = tsr_mix_hash(22, types & 63);
-    c->mix->contexts = 3;
-    c->mix->set = 1;
+    c->base.mix->contexts = 3;
+    c->base.mix->set = 1;
     return code_byte(c, type);
 }
 
 /* Sets the contexts of byte x of a row, and returns its gradient. */
 static uint32_t set_contexts(struct coder *c, const uint8_t *row, const uint8_t *above, size_t x, size_t pixel)
 {
-    uint32_t *const context = c->mix->context;
+    uint32_t *const context = c->base.mix->context;
     const size_t place = x % pixel;
     const uint8_t *const now = row + x - place, *const up = above + x - place;
     const int32_t w = *(row + x - pixel), n = above[x], nw = *(above + x - pixel);
@@ -198,8 +197,8 @@ static uint32_t set_contexts(struct coder *c, const uint8_t *row, const uint8_t 
     context[3] = tsr_mix_hash(43, tsr_mix_hash_of(both, up + pixel, pixel));
     context[4] = tsr_mix_hash(tsr_mix_hash(44, (uint32_t)place), (uint32_t)gradient);
     context[5] = tsr_mix_hash(tsr_mix_hash(tsr_mix_hash(45, (uint32_t)place), (uint32_t)w), grown);
-    c->mix->contexts = 6;
-    c->mix->set = 1;
+    c->base.mix->contexts = 6;
+    c->base.mix->set = 1;
     return (uint32_t)gradient;
 }
 
@@ -207,7 +206,7 @@ static uint32_t set_contexts(struct coder *c, const uint8_t *row, const uint8_t 
 static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
 {
     const size_t stride = g->longest + PAD + PAD;
-    c->smooth = tsr_deflate_even(&c->mix->range, c->smooth, 1);
+    c->smooth = tsr_deflate_even(&c->base.mix->range, c->smooth, 1);
     uint8_t *const rows = calloc(2, stride);
     bool good = rows != NULL;
     for (int i = 0; i < g->passes && good; i++) {
@@ -218,7 +217,7 @@ static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
         for (uint32_t y = 0; pass->columns > 0 && y < pass->rows && good; y++) {
             const uint32_t type = code_type(c, types, plain[0]);
             types = types << 3 | type;
-            good = type < TSR_PNG_FILTERS && !c->mix->range.failed;
+            good = type < TSR_PNG_FILTERS && !c->base.mix->range.failed;
             if (!good) break;
             if (c->writes) {
                 memcpy(row, plain + 1, pass->row_bytes);
@@ -238,74 +237,30 @@ static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
         }
     }
     free(rows);
-    return good && !c->mix->range.failed;
+    return good && !c->base.mix->range.failed;
 }
 
 /* ---- Both directions --------------------------------------------------------------------------------------- */
 
-static void coder_free(struct coder *c)
+static void learn(void *coder)
 {
-    if (!c) return;
-    free(c->mix);
-    free(c->history.bytes);
-    free(c->skeleton);
-    free(c);
-}
-
-static struct coder *coder_create(void)
-{
-    struct coder *const c = calloc(1, sizeof *c);
-    if (!c) return NULL;
-    c->mix = tsr_mix_create(CONTEXTS, weights);
-    c->history.bytes = malloc(HISTORY);
-    c->skeleton = malloc(TSR_PNG_MIX_SKELETON);
-    if (c->mix && c->history.bytes && c->skeleton) return c;
-    coder_free(c);
-    return NULL;
-}
-
-/* A coder that has coded nothing but the dictionary. There is one, from which others begin; NULL: no memory. */
-static const struct coder *coder_of_dictionary(void)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct coder *made; /* under the lock */
-    pthread_mutex_lock(&lock);
-    struct coder *const c = made ? made : coder_create();
-    if (c && !made) {
-        c->mix->is_learning = c->writes = true;
-        c->size = TSR_PNG_DICTIONARY_BYTES;
-        memcpy(c->skeleton, tsr_png_dictionary, c->size);
-        while (c->at < c->size) (void)code_skeleton(c);
-        c->mix->is_learning = c->writes = false;
-        made = c;
-    }
-    pthread_mutex_unlock(&lock);
-    return c;
-}
-
-static struct tsr_kept coders = TSR_KEPT_NONE;
-
-/* A coder that knows the dictionary. It goes back by coder_give; NULL: no memory. */
-static struct coder *coder_take(void)
-{
-    const struct coder *const origin = coder_of_dictionary();
-    struct coder *const kept = origin ? tsr_kept_take(&coders) : NULL, *const c =
-                                                                           kept || !origin ? kept : coder_create();
-    if (!c) return NULL;
-    tsr_mix_begin(c->mix, origin->mix);
-    c->writes = c->failed = false;
-    c->smooth = 0;
-    memset(c->values, 0, sizeof c->values);
-    memset(c->steps, 0, sizeof c->steps);
+    struct coder *const c = coder;
+    c->writes = true;
+    c->size = TSR_PNG_DICTIONARY_BYTES;
+    memcpy(c->skeleton, tsr_png_dictionary, c->size);
+    while (c->at < c->size) (void)code_skeleton(c);
+    c->writes = false;
     c->size = c->at = 0;
-    tsr_mix_history_begin(&c->history, &origin->history);
-    return c;
 }
 
-static void coder_give(struct coder *c)
-{
-    if (c && !tsr_kept_give(&coders, c)) coder_free(c);
-}
+static struct tsr_mix_coders coders = {.size = sizeof(struct coder),
+                                       .state = offsetof(struct coder, skeleton),
+                                       .contexts = CONTEXTS,
+                                       .weights = weights,
+                                       .history = HISTORY,
+                                       .learn = learn,
+                                       .lock = PTHREAD_MUTEX_INITIALIZER,
+                                       .kept = TSR_KEPT_NONE};
 
 static enum tsr_status refuse(struct tsr_error *error)
 {
@@ -345,7 +300,7 @@ static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const st
                                   const struct geometry *g, const struct tsr_bytes *rows, struct tsr_bytes *code,
                                   struct tsr_error *error)
 {
-    struct coder *const c = coder_take();
+    struct coder *const c = tsr_mix_coder_take(&coders);
     uint8_t *const plain = malloc(g->plain + 1);
     const bool has_room = tsr_bytes_reserve(code, code->limit, NULL) == TSR_OK; /* later, no memory is not damage */
     enum tsr_status status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code a small PNG");
@@ -355,10 +310,10 @@ static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const st
         c->size = skeleton->size;
         c->writes = true;
         c->smooth = smooth;
-        tsr_deflate_range_write(&c->mix->range, code);
+        tsr_deflate_range_write(&c->base.mix->range, code);
         const bool good = code_skeleton(c) && c->at == c->size && code_rows(c, g, plain);
-        tsr_deflate_range_end(&c->mix->range);
-        status = good && !c->mix->range.failed ? TSR_OK : refuse(error);
+        tsr_deflate_range_end(&c->base.mix->range);
+        status = good && !c->base.mix->range.failed ? TSR_OK : refuse(error);
         int values = 0, steps = 0;
         for (int i = 0; i < 256; i++) {
             values += c->values[i];
@@ -367,7 +322,7 @@ static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const st
         *may_be_smooth = 2 * steps <= values;
     }
     free(plain);
-    coder_give(c);
+    tsr_mix_coder_give(&coders, c);
     return status;
 }
 
@@ -440,11 +395,11 @@ static enum tsr_status put_file(const struct coder *c, const uint8_t *plain, siz
 enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes *file, struct tsr_error *error)
 {
     struct geometry g;
-    struct coder *const c = coder_take();
+    struct coder *const c = tsr_mix_coder_take(&coders);
     uint8_t *plain = NULL;
     enum tsr_status status = c ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make a small PNG");
     if (status == TSR_OK) {
-        tsr_deflate_range_read(&c->mix->range, code, size);
+        tsr_deflate_range_read(&c->base.mix->range, code, size);
         status = code_skeleton(c) && get_geometry(c->skeleton, &g)
                      ? TSR_OK
                      : tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a small PNG are not valid");
@@ -457,6 +412,6 @@ enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "the rows of a small PNG are not valid");
     if (status == TSR_OK) status = put_file(c, plain, g.plain, file, error);
     free(plain);
-    coder_give(c);
+    tsr_mix_coder_give(&coders, c);
     return status;
 }
