@@ -4,7 +4,7 @@
 #include "one_engine.h"
 #include "io/formats/elements/elements_mix.h"
 #include "io/formats/packed.h"
-#include "tests/reference/ref.h"
+#include "streams/by_reference.h"
 
 enum { LIMIT = 1 << 22, FILES = 24 };
 
@@ -44,11 +44,6 @@ static struct bytes make_file(unsigned i, struct rng *r)
     return d.all;
 }
 
-static bool add(void *to, const void *data, size_t size)
-{
-    return tsr_bytes_put(to, data, size, NULL) == TSR_OK;
-}
-
 static struct tsr_bytes mix(struct bytes file)
 {
     struct tsr_bytes code = {.limit = LIMIT};
@@ -56,29 +51,21 @@ static struct tsr_bytes mix(struct bytes file)
     return code;
 }
 
-/* What both decoders make of a code. */
-static enum tsr_status unmix(const struct tsr_bytes *code, size_t size, struct tsr_bytes *file, const char *what)
+static enum tsr_status by_product(const struct tsr_bytes *code, size_t plain_size, struct tsr_bytes *file,
+                                  struct tsr_error *error)
 {
-    struct tsr_bytes other = {.limit = LIMIT};
-    struct tsr_error error = {0};
-    *file = (struct tsr_bytes){.limit = LIMIT};
-    const enum tsr_status status = tsr_elements_unmix(code->bytes, code->size, size, file, &error);
-    expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%s: %s", what, error.text);
-    void *mark = ref_mark();
-    ref_clear();
-    const bool good = ref_elements(code->bytes, code->size, size, TSR_SMALL_ELEMENTS_ROOM, add, &other);
-    expect(good == (status == TSR_OK), "%s: the reference decoder: %s", what, ref_sentence());
-    expect(!good || (other.size == file->size && memcmp(other.bytes, file->bytes, file->size) == 0),
-           "%s: the reference decoder makes another file", what);
-    ref_release(mark);
-    tsr_bytes_free(&other);
-    return status;
+    return tsr_elements_unmix(code->bytes, code->size, plain_size, file, error);
+}
+
+static bool by_reference(const struct tsr_bytes *code, size_t plain_size, ref_sink *put, void *to)
+{
+    return ref_elements(code->bytes, code->size, plain_size, TSR_SMALL_ELEMENTS_ROOM, put, to);
 }
 
 static void expect_back(struct bytes file, const char *what)
 {
     struct tsr_bytes code = mix(file), again;
-    assert_int_equal(unmix(&code, file.size, &again, what), TSR_OK);
+    assert_int_equal(unmix(by_product, by_reference, &code, file.size, &again, what), TSR_OK);
     expect(again.size == file.size && memcmp(again.bytes, file.data, file.size) == 0, "%s: other bytes", what);
     tsr_bytes_free(&code);
     tsr_bytes_free(&again);
@@ -175,7 +162,7 @@ TEST(damaged)
     unsigned other = 0;
     for (size_t at = 0; at < code.size; at++) {
         code.bytes[at] ^= (uint8_t)(1u << rng_below(&r, 8));
-        const bool good = unmix(&code, file.size, &again, "a damaged code") == TSR_OK;
+        const bool good = unmix(by_product, by_reference, &code, file.size, &again, "a damaged code") == TSR_OK;
         other += !good || memcmp(again.bytes, file.data, file.size) != 0;
         tsr_bytes_free(&again);
         tsr_bytes_free(&code);
@@ -185,7 +172,7 @@ TEST(damaged)
            code.size); /* the last bits may be free */
     for (size_t size = 0; size < code.size; size += 7) {
         const struct tsr_bytes cut = {.bytes = code.bytes, .size = size};
-        (void)unmix(&cut, file.size, &again, "a cut code");
+        (void)unmix(by_product, by_reference, &cut, file.size, &again, "a cut code");
         tsr_bytes_free(&again);
     }
     tsr_bytes_free(&code);
