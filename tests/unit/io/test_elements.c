@@ -1,12 +1,14 @@
 /* DICOM files without pixels as one piece: they come back, the reference decoder makes the same of them, and damage is
  * bounded. FORMAT.md 4.16. */
+#include <pthread.h>
+
 #include "dicom_bytes.h"
 #include "one_engine.h"
 #include "io/formats/elements/elements_mix.h"
 #include "io/formats/packed.h"
 #include "streams/by_reference.h"
 
-enum { LIMIT = 1 << 22, FILES = 24 };
+enum { LIMIT = 1 << 22, FILES = 24, THREADS = 4, FILES_AT_ONCE = 12 };
 
 static const struct tsr_dicom_form *const forms[] = {&explicit_little, &implicit_little, &explicit_big};
 
@@ -115,6 +117,49 @@ TEST(come_back)
         snprintf(what, sizeof what, "file %u", i);
         expect_back(file, what);
         free(file.data);
+    }
+}
+
+struct work {
+    struct bytes file[FILES_AT_ONCE];
+    struct tsr_bytes code[FILES_AT_ONCE], again[FILES_AT_ONCE];
+    pthread_t thread;
+};
+
+static void *mix_all(void *context)
+{
+    struct work *const w = context;
+    for (unsigned i = 0; i < FILES_AT_ONCE; i++) {
+        w->code[i].limit = w->again[i].limit = LIMIT;
+        (void)tsr_elements_mix(w->file[i].data, w->file[i].size, &w->code[i], NULL);
+        (void)by_product(&w->code[i], w->file[i].size, &w->again[i], NULL);
+    }
+    return NULL;
+}
+
+/* Threads that begin at once, with no coder made yet, share none. What they write is what one thread writes. */
+TEST(at_once)
+{
+    static struct work work[THREADS];
+    struct rng r = {58};
+    for (unsigned t = 0; t < THREADS; t++)
+        for (unsigned i = 0; i < FILES_AT_ONCE; i++) work[t].file[i] = make_file(i, &r);
+    for (unsigned t = 0; t < THREADS; t++)
+        assert_int_equal(pthread_create(&work[t].thread, NULL, mix_all, &work[t]), 0);
+    for (unsigned t = 0; t < THREADS; t++) assert_int_equal(pthread_join(work[t].thread, NULL), 0);
+    for (unsigned t = 0; t < THREADS; t++) {
+        for (unsigned i = 0; i < FILES_AT_ONCE; i++) {
+            const struct bytes file = work[t].file[i];
+            struct tsr_bytes *const code = &work[t].code[i], *const again = &work[t].again[i], alone = mix(file);
+            expect(again->size == file.size && memcmp(again->bytes, file.data, file.size) == 0, "file %u: other bytes",
+                   i);
+            expect(code->size == alone.size && memcmp(code->bytes, alone.bytes, alone.size) == 0,
+                   "file %u: another code", i);
+            free(file.data);
+            tsr_bytes_free(code);
+            tsr_bytes_free(again);
+            tsr_bytes_free(&alone);
+        }
     }
 }
 
@@ -288,10 +333,10 @@ TEST(whole_files)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(come_back), cmocka_unit_test(any_bytes),
-                                       cmocka_unit_test(waves),     cmocka_unit_test(items_of_bytes),
-                                       cmocka_unit_test(same_code), cmocka_unit_test(damaged),
-                                       cmocka_unit_test(limits),    cmocka_unit_test(room_for_what_is_learned),
-                                       cmocka_unit_test(largest),   cmocka_unit_test(whole_files)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(at_once), cmocka_unit_test(come_back),      cmocka_unit_test(any_bytes),
+        cmocka_unit_test(waves),   cmocka_unit_test(items_of_bytes), cmocka_unit_test(same_code),
+        cmocka_unit_test(damaged), cmocka_unit_test(limits),         cmocka_unit_test(room_for_what_is_learned),
+        cmocka_unit_test(largest), cmocka_unit_test(whole_files)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
