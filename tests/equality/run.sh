@@ -16,6 +16,7 @@
 #   TSR_SAME             codings of them: some, or all 104        some
 #   TSR_MUTANTS          mutants of files of each kind, path, coder and mutation       10
 #   TSR_BENCH_WORDS      more words for bench                     none; --policies, --repeat N, --quick
+#   TSR_SANITIZE_SECONDS seconds that a sanitizer run may take    400; racecheck of test_cuda_engine took more than 120
 #   TSR_SANITIZE_JOBS    sanitizer runs at the same time          8
 #   TSR_SANITIZERS       tools of compute-sanitizer               memcheck racecheck initcheck synccheck
 # Libraries in .deps (include/, lib/, pkgconfig/) are used if the system does not have them.
@@ -113,7 +114,7 @@ sanitize_one()
     memcheck) step=5 ;;
     *) step=2 ;;
     esac
-    TSR_TEST_SMALL=$step timeout "${TSR_SANITIZE_SECONDS:-120}" compute-sanitizer --tool "$1" --error-exitcode 99 "$2" >"$log" 2>&1 &&
+    TSR_TEST_SMALL=$step timeout "${TSR_SANITIZE_SECONDS:-400}" compute-sanitizer --tool "$1" --error-exitcode 99 "$2" >"$log" 2>&1 &&
         ! grep -q '^skipped' "$log"
 }
 
