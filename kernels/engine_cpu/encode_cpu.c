@@ -28,6 +28,12 @@ static size_t scratch_bytes(int32_t width, int32_t height)
     return (most + 63) / 64 * 64;
 }
 
+/* Whether predictors of a later plane may refer to plane p: see tsr_reference_planes. */
+static bool is_referred_to(const struct tsr_image *image, int p)
+{
+    return p < image->components - 1;
+}
+
 /* Lays the space out for one of the two cuts; returns its size. Sums stay far below 2^63 for every checked image. */
 static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
                       const struct tsr_frame_model *cut, void *base)
@@ -37,9 +43,10 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     const int planes = tsr_image_planes(image);
     size_t used = 0;
     s->tile_coefficients = tsr_tile_coefficients(cut->tile_width, cut->tile_height);
-    s->tile_payload = tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height);
     s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height);
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
+    s->tile_payload = s->tile_padded * sizeof(int16_t);
+    assert(s->tile_payload >= tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height));
     s->tile_blocks = (size_t)tsr_blocks_across(cut->tile_width) * (size_t)tsr_blocks_across(cut->tile_height);
     s->model = tsr_take(base, &used, sizeof *s->model);
     for (int p = 0; p < planes; p++) {
@@ -52,15 +59,17 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->training = tsr_take(base, &used, sizeof *s->training);
     s->solver = tsr_take(base, &used, sizeof *s->solver);
     const size_t symbols_at = used;
+    s->symbols = (struct tsr_symbol_planes){0};
     s->symbols.value = tsr_take(base, &used, count * sizeof(uint16_t));
     s->symbols.symbol = tsr_take(base, &used, count);
     s->symbols.context = tsr_take(base, &used, count);
-    s->symbols.intensity = tsr_take(base, &used, count * sizeof(uint16_t));
     size_t coefficients_end = symbols_at;
     s->coefficients = tsr_take(base, &coefficients_end, tiles * s->tile_coefficients * sizeof(int32_t));
     s->entries = tsr_take(base, &coefficients_end, tiles * s->tile_coefficients * sizeof(uint32_t));
     if (coefficients_end > used) used = coefficients_end;
-    s->payloads = tsr_take(base, &used, (size_t)planes * tiles * s->tile_payload);
+    for (int p = 0; p < planes; p++)
+        s->payloads[p] = is_referred_to(image, p) ? tsr_take(base, &used, tiles * s->tile_payload)
+                                                  : (uint8_t *)s->padded[p]; /* which is not needed any more */
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
@@ -97,6 +106,34 @@ size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image 
         if (size > most) most = size;
     }
     return most;
+}
+
+static void add_area(struct tsr_areas *areas, void *start, size_t bytes)
+{
+    areas->area[areas->count++] = (struct tsr_area){start, bytes};
+}
+
+void tsr_cpu_encode_areas(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          void *workspace, struct tsr_areas *areas)
+{
+    struct tsr_encode_space s;
+    struct tsr_frame_model cut;
+    const size_t samples = (size_t)image->columns * image->rows;
+    const struct tsr_effort_plan effort = tsr_effort_plan(coding->effort);
+    const bool by_lanes = coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC;
+    const bool trains = by_lanes && effort.neighbours_set > 0;
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
+    lay_out(&s, pool, image, &cut, workspace);
+    const uint32_t tiles = tsr_tile_count(image, &cut);
+    areas->count = 0;
+    for (int p = 0; p < image->components; p++) {
+        if (trains || !is_referred_to(image, p)) add_area(areas, s.padded[p], tiles * s.tile_payload);
+        if (p == 0 && by_lanes && !effort.once)
+            add_area(areas, s.symbols.value, samples * (sizeof *s.symbols.value + 2));
+        if (p == 0 && !by_lanes)
+            add_area(areas, s.coefficients, tiles * s.tile_coefficients * (sizeof *s.coefficients + sizeof *s.entries));
+        if (is_referred_to(image, p)) add_area(areas, s.payloads[p], tiles * s.tile_payload);
+    }
 }
 
 /* ---- One plane ------------------------------------------------------------------------------------------- */
@@ -162,7 +199,7 @@ static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t numbe
     const struct tsr_plane_model *plane = work->plane;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
     const size_t raw_bytes = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
-    uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
+    uint8_t *payload = s->payloads[work->number] + number * s->tile_payload;
     struct tsr_segment *segment = &s->tiles[number].segment[1 + work->number];
     size_t size = 0; /* 0: the tile is stored raw, which is not longer */
     if (raw_bytes > 1)

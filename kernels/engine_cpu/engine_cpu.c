@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,9 +31,9 @@ enum { KEPT_BLOCKS = 512 };
 struct block {
     void *memory; /* NULL: an empty place */
     size_t bytes;
-    bool is_taken;
-    int processor;  /* that gave it back last: its cache has the block */
-    uint64_t given; /* when: the number of blocks that had been given back by then */
+    bool is_taken, is_fresh; /* is_fresh: nothing has used it yet, so Linux has its pages to clear */
+    int processor;           /* that gave it back last: its cache has the block */
+    uint64_t given;          /* when: the number of blocks that had been given back by then */
 };
 
 struct cpu_engine {
@@ -75,7 +76,7 @@ static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
     if (place == cpu->blocks + cpu->places) cpu->places++;
     if (place->memory) cpu->kept_bytes -= place->bytes;
     free(place->memory);
-    *place = (struct block){memory, bytes, true, 0, 0};
+    *place = (struct block){memory, bytes, true, true, 0, 0};
     cpu->kept_bytes += bytes;
 }
 
@@ -104,8 +105,7 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-/* is_new: the memory was not in use before. */
-static void *take(struct tsr_engine *engine, size_t bytes, bool *is_new)
+static void *take_workspace(struct tsr_engine *engine, size_t bytes)
 {
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
     struct block *best = NULL;
@@ -119,39 +119,72 @@ static void *take(struct tsr_engine *engine, size_t bytes, bool *is_new)
     void *memory = best ? best->memory : allocate(bytes);
     if (memory && !best) keep(cpu, memory, bytes);
     pthread_mutex_unlock(&cpu->lock);
-    *is_new = !best;
     return memory;
 }
 
-static void *take_workspace(struct tsr_engine *engine, size_t bytes)
+/* Whether this is the first use of a large space. Spaces that are not kept do not count. */
+static bool begin_use(struct tsr_engine *engine, const void *workspace)
 {
-    bool is_new;
-    return take(engine, bytes, &is_new);
+    struct cpu_engine *cpu = (struct cpu_engine *)engine;
+    bool is_first = false;
+    pthread_mutex_lock(&cpu->lock);
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places && workspace; b++)
+        if (b->memory == workspace) {
+            is_first = b->is_fresh && b->bytes >= LARGE_SPACE;
+            b->is_fresh = false;
+        }
+    pthread_mutex_unlock(&cpu->lock);
+    return is_first;
 }
 
-struct fresh {
-    uint8_t *memory;
-    size_t bytes;
-};
-
-enum { TOUCHED_AT_ONCE = LARGE_PAGE };
-
-static void touch(void *context, unsigned part)
+/* Piece n of those that areas are cut into at large pages; bytes 0: there are fewer. */
+static struct tsr_area piece_of(const struct tsr_areas *areas, unsigned n)
 {
-    const struct fresh *const fresh = context;
-    const size_t start = (size_t)part * TOUCHED_AT_ONCE, left = fresh->bytes - start;
-    volatile uint8_t *const memory = fresh->memory + start;
-    for (size_t at = 0; at < left && at < TOUCHED_AT_ONCE; at += SMALL_PAGE) memory[at] = 0;
+    for (size_t i = 0; i < areas->count; i++) {
+        const uintptr_t start = (uintptr_t)areas->area[i].start / SMALL_PAGE * SMALL_PAGE,
+                        end = (uintptr_t)areas->area[i].start + areas->area[i].bytes, page = start / LARGE_PAGE;
+        const uintptr_t pieces = (end - 1) / LARGE_PAGE - page + 1;
+        if (n < pieces) {
+            const uintptr_t from = n == 0 ? start : (page + n) * LARGE_PAGE, next = (page + n + 1) * LARGE_PAGE;
+            return (struct tsr_area){(uint8_t *)from, (next < end ? next : end) - from};
+        }
+        n -= (unsigned)pieces;
+    }
+    return (struct tsr_area){NULL, 0};
 }
 
-/* One thread reads a file into them, while the others have nothing to do. So all threads let Linux clear the pages. */
+static unsigned count_pieces(const struct tsr_areas *areas)
+{
+    unsigned count = 0;
+    while (piece_of(areas, count).bytes > 0) count++;
+    return count;
+}
+
+/* Linux clears the pages of a piece now, and not at their first touch. What is in them stays. */
+static void populate(void *context, unsigned index)
+{
+#if defined(MADV_POPULATE_WRITE)
+    const struct tsr_area piece = piece_of(context, index);
+    madvise(piece.start, piece.bytes, MADV_POPULATE_WRITE); /* if this fails, it is at their first touch */
+#else
+    (void)context, (void)index;
+#endif
+}
+
+/* All threads have pages cleared at once: far from each other, since two threads that touch a new large page at once
+ * both clear all of it. */
+static void populate_all(struct tsr_engine *engine, struct tsr_areas *areas)
+{
+    if (tsr_pool_threads(engine->pool) > 1) tsr_pool_run(engine->pool, populate, areas, count_pieces(areas));
+}
+
+/* One thread reads a file into them, while the others have nothing to do. */
 static void *take_rasters(struct tsr_engine *engine, size_t bytes)
 {
-    bool is_new;
-    struct fresh fresh = {take(engine, bytes, &is_new), bytes};
-    if (fresh.memory && is_new && bytes >= LARGE_SPACE)
-        tsr_pool_run(engine->pool, touch, &fresh, (unsigned)((bytes + TOUCHED_AT_ONCE - 1) / TOUCHED_AT_ONCE));
-    return fresh.memory;
+    uint8_t *const memory = take_workspace(engine, bytes);
+    struct tsr_areas areas = {{{memory, bytes}}, 1};
+    if (begin_use(engine, memory)) populate_all(engine, &areas);
+    return memory;
 }
 
 static void give_workspace(struct tsr_engine *engine, void *workspace)
@@ -182,6 +215,8 @@ struct batch {
     struct tsr_decode_job *decode;
     uint8_t *workspace;
     size_t space;
+    struct tsr_areas areas; /* of one frame in a fresh space */
+    atomic_bool is_coded;
 };
 
 static size_t frames_space(size_t space, uint32_t frames)
@@ -223,11 +258,39 @@ static void encode_one(void *context, unsigned index)
     tsr_cpu_encode_frame(b->engine->pool, b->image, b->coding, &b->encode[index], b->workspace + index * b->space);
 }
 
+static void encode_or_populate(void *context, unsigned index)
+{
+    struct batch *b = context;
+    if (index == 0) {
+        encode_one(b, 0);
+        atomic_store(&b->is_coded, true);
+    } else if (!atomic_load(&b->is_coded)) {
+        populate(&b->areas, index - 1);
+    }
+}
+
+/* One frame. Its first stages have little work, and wait for memory; threads that have nothing to do meanwhile have the
+ * pages cleared that later stages write. */
+static void encode_in_fresh_space(struct batch *b)
+{
+    tsr_cpu_encode_areas(b->engine->pool, b->image, b->coding, b->workspace, &b->areas);
+    tsr_pool_run(b->engine->pool, encode_or_populate, b, 1 + count_pieces(&b->areas));
+}
+
 static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
                               struct tsr_encode_job *jobs, uint32_t frames, void *workspace)
 {
-    struct batch b = {engine, image, coding, jobs, NULL, workspace, tsr_cpu_encode_space(engine->pool, image)};
-    tsr_pool_run(engine->pool, encode_one, &b, frames);
+    struct batch b = {.engine = engine,
+                      .image = image,
+                      .coding = coding,
+                      .encode = jobs,
+                      .workspace = workspace,
+                      .space = tsr_cpu_encode_space(engine->pool, image)};
+    const bool is_fresh = begin_use(engine, workspace);
+    if (is_fresh && frames == 1 && tsr_pool_threads(engine->pool) > 1)
+        encode_in_fresh_space(&b);
+    else
+        tsr_pool_run(engine->pool, encode_one, &b, frames);
     for (uint32_t i = 0; i < frames; i++) {
         jobs[i].engine = engine->ops->name;
         jobs[i].fallback = NULL;
@@ -252,7 +315,15 @@ static void decode_one(void *context, unsigned index)
 static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,
                               uint32_t frames, void *workspace)
 {
-    struct batch b = {engine, image, NULL, NULL, jobs, workspace, largest_decode_space(engine, image, jobs, frames)};
+    struct batch b = {.engine = engine,
+                      .image = image,
+                      .decode = jobs,
+                      .workspace = workspace,
+                      .space = largest_decode_space(engine, image, jobs, frames)};
+    if (begin_use(engine, jobs[0].raster) && frames == 1) {
+        tsr_cpu_decode_areas(engine->pool, image, &jobs[0], workspace, &b.areas);
+        populate_all(engine, &b.areas);
+    }
     tsr_pool_run(engine->pool, decode_one, &b, frames);
     for (uint32_t i = 0; i < frames; i++) {
         jobs[i].engine = engine->ops->name;

@@ -27,6 +27,21 @@ size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image 
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace);
 
+/* Large areas of memory, in the order in which they come into use. */
+struct tsr_area {
+    uint8_t *start;
+    size_t bytes;
+};
+enum { TSR_AREAS_LIMIT = 2 * TSR_PLANES_LIMIT + 1 };
+struct tsr_areas {
+    struct tsr_area area[TSR_AREAS_LIMIT];
+    size_t count;
+};
+
+/* The areas of its work space that encoding a frame writes after it has made planes of samples. */
+void tsr_cpu_encode_areas(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          void *workspace, struct tsr_areas *areas);
+
 size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_decode_job *job);
 
@@ -34,5 +49,9 @@ size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image 
 size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image);
 void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
                           void *workspace);
+
+/* The areas that decoding a frame writes: its raster, and planes in the work space. */
+void tsr_cpu_decode_areas(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_decode_job *job,
+                          void *workspace, struct tsr_areas *areas);
 
 #endif

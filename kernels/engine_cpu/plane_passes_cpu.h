@@ -31,7 +31,8 @@ struct tsr_encode_space {
     struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
     int32_t *coefficients;               /* of the plane at work, all else; shares its room with symbols */
     uint32_t *entries; /* of the plane at work: what coefficients are coded as, tile_coefficients words a tile */
-    uint8_t *payloads; /* by plane and tile, tile_payload bytes each */
+    uint8_t *payloads[TSR_PLANES_LIMIT]; /* by tile, tile_payload bytes each; in the room of padded where no plane
+                                            refers to that */
     uint8_t *model_bytes;
     struct tsr_coded_tile *tiles;
     uint8_t *tile_sizes;

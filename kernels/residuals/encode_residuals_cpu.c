@@ -22,18 +22,22 @@ static void predict_pass(struct tsr_plane_work *work, uint32_t part, uint32_t ti
 {
     struct tsr_encode_space *s = work->space;
     struct tsr_tile_predictors room;
+    uint8_t *const scratch = s->scratch + part * s->scratch_bytes;
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     predictors_of(work, tile, &room), work->contexts.cuts_period, s->symbols, &s->counts[part].bins,
-                     s->scratch + part * s->scratch_bytes);
+                     predictors_of(work, tile, &room), work->contexts.cuts_period,
+                     tsr_symbol_row(work->frame->tile_width, scratch), &s->counts[part].bins, scratch);
 }
 
 static void count_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
 {
     struct tsr_encode_space *s = work->space;
     struct tsr_tile_predictors room;
+    uint8_t *const scratch = s->scratch + part * s->scratch_bytes;
+    const bool is_coded_from_samples = work->contexts.period > 0;
     tsr_count_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                   predictors_of(work, tile, &room), work->contexts.period, &work->map, s->symbols,
-                   &s->counts[part].symbols, s->scratch + part * s->scratch_bytes);
+                   predictors_of(work, tile, &room), work->contexts.period, &work->map,
+                   is_coded_from_samples ? tsr_symbol_row(work->frame->tile_width, scratch) : s->symbols,
+                   &s->counts[part].symbols, scratch);
 }
 
 /* Tables' codes, from their counts. */

@@ -14,9 +14,24 @@ static size_t quiet_bytes(int32_t tile_width)
     return ((size_t)tile_width + 2 * TSR_SYMBOL_MARGIN) / 32 * sizeof(uint32_t);
 }
 
+/* Where the row of tsr_symbol_row begins: an even place. */
+static size_t row_offset(int32_t tile_width)
+{
+    static_assert(TSR_SMALL_VALUES % 2 == 0, "values of 16 bits follow");
+    return tsr_residual_rows_bytes(tile_width) + quiet_bytes(tile_width) + TSR_SMALL_VALUES;
+}
+
 size_t tsr_predict_scratch_bytes(int32_t tile_width)
 {
-    return tsr_residual_rows_bytes(tile_width) + quiet_bytes(tile_width) + TSR_SMALL_VALUES;
+    return row_offset(tile_width) + (size_t)tile_width * (sizeof(uint16_t) + 2);
+}
+
+struct tsr_symbol_planes tsr_symbol_row(int32_t tile_width, void *scratch)
+{
+    uint8_t *const row = (uint8_t *)scratch + row_offset(tile_width);
+    uint8_t *const symbol = row + (size_t)tile_width * sizeof(uint16_t);
+    return (struct tsr_symbol_planes){
+        .value = (uint16_t *)(void *)row, .symbol = symbol, .context = symbol + tile_width, .is_row = true};
 }
 
 /* Puts the runs of a row in place of their first samples' symbols, marks the others, and finds the interruptions. */
@@ -81,7 +96,8 @@ static bool next_symbols(struct symbol_pass *pass, struct tsr_symbol_planes out,
         tsr_next_row(rows);
         if (tsr_row_is_sampled(pass->y, pass->period)) break;
     }
-    *at = tile.first + (size_t)pass->y++ * tile.stride;
+    *at = out.is_row ? 0 : tile.first + (size_t)pass->y * tile.stride;
+    pass->y++;
     memcpy(out.value + *at, rows->folded, (size_t)tile.width * sizeof *out.value);
     pass->forms->find_symbols(pass->small, rows->folded, rows->activity, tile.width, out.symbol + *at,
                               out.context + *at, pass->quiet);
@@ -96,7 +112,7 @@ void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t ra
     struct symbol_pass pass = begin_pass(samples, tile, range, predictors, period, scratch);
     size_t at;
     while (next_symbols(&pass, out, &at)) {
-        memcpy(out.intensity + at, pass.rows.intensity, (size_t)tile.width * sizeof *out.intensity);
+        if (out.intensity) memcpy(out.intensity + at, pass.rows.intensity, (size_t)tile.width * sizeof *out.intensity);
         count_bins(out.context + at, pass.rows.intensity, tile.width, counts);
     }
 }

@@ -8,13 +8,18 @@
 
 #include "residual_rows_cpu.h"
 
-/* What the passes leave for each sample of a plane, as arrays of the plane's size. */
+/* What the passes leave for each sample of a plane, as arrays of the plane's size; or of one row, in which each row of
+ * a tile takes the place of the one before. */
 struct tsr_symbol_planes {
     uint16_t *value;     /* folded residual or length of the run */
     uint8_t *symbol;     /* token of value; after a run's first sample undefined */
     uint8_t *context;    /* activity bin, or one of those below; after the count pass, the context's number, if any */
-    uint16_t *intensity; /* intensity bin */
+    uint16_t *intensity; /* intensity bin; NULL: not wanted */
+    bool is_row;
 };
+
+/* One row, without intensities, in the scratch of a pass 1 or 2. */
+struct tsr_symbol_planes tsr_symbol_row(int32_t tile_width, void *scratch);
 
 enum {
     TSR_INTERRUPTION_BIN = TSR_ACTIVITY_BINS, /* activity zero and not a run; bin 0 is a run's start */

@@ -121,7 +121,7 @@ TEST(codes_without_symbols_are_those_of_symbols)
     static struct tsr_huffman_work work;
     static struct tsr_value_codes value_codes;
     static tsr_code_table codes[TSR_MODEL_TABLES];
-    const struct tsr_symbol_planes planes = {value, symbol, context, intensity};
+    const struct tsr_symbol_planes planes = {value, symbol, context, intensity, false};
     struct rng r = {73};
     int coded = 0;
     for (int n = 0; n < 60; n++) {

@@ -9,7 +9,7 @@ enum { MOST = 80, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), NO_VALUE = 0
 
 static uint16_t values[SAMPLES], intensities[SAMPLES];
 static uint8_t symbols[SAMPLES], contexts[SAMPLES];
-static const struct tsr_symbol_planes out = {values, symbols, contexts, intensities};
+static const struct tsr_symbol_planes out = {values, symbols, contexts, intensities, false};
 
 static struct tsr_tile random_tile(struct rng *r)
 {
@@ -442,7 +442,7 @@ TEST(counting)
         memset(symbol, NO_VALUE, sizeof symbol);
         void *scratch = must(malloc(tsr_predict_scratch_bytes(tile.width)));
         tsr_count_tile(samples, tile, range, linear ? &chosen.predictors : NULL, period, &map,
-                       (struct tsr_symbol_planes){value, symbol, context, NULL}, &counts, scratch);
+                       (struct tsr_symbol_planes){value, symbol, context, NULL, false}, &counts, scratch);
         free(scratch);
         assert_memory_equal(&counts, &expected, sizeof counts);
         find_runs(tile, inside);
