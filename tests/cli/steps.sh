@@ -38,7 +38,7 @@ run()
     got=$?
     [ "$got" -eq "$wanted" ] && return 0
     bad "exit status $got, not $wanted: $*"
-    sed 's/^/    stderr: /' "$err" | head -5
+    awk 'NR <= 5 || /Sanitizer|Tracer|runtime error/ { print "    stderr: " $0 }' "$err"
     return 1
 }
 
