@@ -44,8 +44,9 @@ static struct cuda_failure state;
 static uint64_t *record;
 static size_t record_room;
 
-/* The error that cudaGetLastError will give the thread. */
+/* The error that cudaGetLastError will give the thread, and the call that had it. */
 static _Thread_local cudaError_t pending = cudaSuccess;
+static _Thread_local enum cuda_call pending_kind;
 
 void plan_cuda_failure(enum cuda_call kind, long fails, bool lasts)
 {
@@ -110,6 +111,9 @@ static cudaError_t count_call(enum cuda_call kind)
 {
     cudaError_t error = cudaSuccess;
     pthread_mutex_lock(&lock);
+    if (kind == CUDA_CALL_LAUNCH && pending != cudaSuccess &&
+        (pending_kind == CUDA_CALL_COPY || pending_kind == CUDA_CALL_FILL))
+        state.went_on = true;
     if (kind == planned_kind || planned_kind == CUDA_CALLS) {
         if (record && (size_t)state.calls < record_room) record[state.calls] = way_here();
         state.calls++;
@@ -122,7 +126,10 @@ static cudaError_t count_call(enum cuda_call kind)
         state.error = cudaGetErrorString(error);
     }
     pthread_mutex_unlock(&lock);
-    if (error != cudaSuccess) pending = error;
+    if (error != cudaSuccess) {
+        pending = error;
+        pending_kind = kind;
+    }
     return error;
 }
 

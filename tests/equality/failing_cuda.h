@@ -46,6 +46,7 @@ struct cuda_failure {
     bool failed;         /* whether a call failed */
     enum cuda_call kind; /* of the first that failed */
     const char *error;   /* its error, as text */
+    bool went_on;        /* a kernel was launched after a copy or a fill that failed */
 };
 struct cuda_failure cuda_failure(void);
 

@@ -163,6 +163,7 @@ static struct cuda_failure run_scenario(const struct scenario *scenario, long n,
         engine->ops->destroy(engine);
         failure = cuda_failure();
     }
+    expect(!failure.went_on, "%s: a kernel was launched on what a failed call did not fill", what);
     const struct cuda_belongings left = cuda_belongings();
     expect(left.blocks == 0 && left.host_blocks == 0 && left.streams == 0 && left.events == 0,
            "%s: %ld blocks, %ld pinned ones, %ld streams, %ld events are left", what, left.blocks, left.host_blocks,
