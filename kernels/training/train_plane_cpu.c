@@ -5,7 +5,7 @@
 
 #include "kernels/planes/planes_cpu.h"
 
-/* A tile of a plane, padded before. */
+/* A tile of a plane, padded before or by the pass that asks. */
 static struct tsr_padded_tile padded_tile(const struct tsr_plane_work *work, int plane, uint32_t number)
 {
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
@@ -20,17 +20,18 @@ struct tsr_training_tile tsr_training_tile_at(const struct tsr_plane_work *work,
     return tile;
 }
 
-static void pad_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
+/* The first pass that reads padded tiles pads them: they are in the cache then. */
+static void pad_tile(struct tsr_plane_work *work, uint32_t number)
 {
     struct tsr_encode_space *s = work->space;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
-    (void)part;
     tsr_pad_tile(s->planes[work->number] + tile.first, tile.stride, tile.width, tile.height,
                  s->padded[work->number] + number * s->tile_padded);
 }
 
 static void median_costs_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
 {
+    if (!work->is_padded) pad_tile(work, number);
     const struct tsr_training_tile tile = tsr_training_tile_at(work, number);
     tsr_median_costs(work->space->training, &tile, &work->space->counts[part].sums);
 }
@@ -124,6 +125,7 @@ static const struct tsr_training_sums *train_classes(struct tsr_plane_work *work
     model->shape.neighbours = TSR_AT(tsr_neighbours)[plan.set];
     model->shape.references = (uint8_t)tsr_min(work->references, TSR_REFERENCES_LIMIT);
     tsr_take_first_labels(t, run_sums(work, median_costs_pass, 0));
+    work->is_padded = true;
     for (work->round = 0; work->round < plan.rounds; work->round++) {
         tsr_fit_classes(t, run_sums(work, sum_pass, plan.classes), s->solver);
         sums = run_sums(work, label_pass, 0);
@@ -141,7 +143,6 @@ void tsr_train_predictors(struct tsr_plane_work *work)
     const int count =
         tsr_training_plans(tsr_effort_plan(work->effort), (uint64_t)work->image->columns * work->image->rows, plans);
     if (count == 0) return;
-    tsr_run_pass(work, pad_pass);
     const struct tsr_training_sums *sums = NULL;
     int best = 0, last = 0;
     uint64_t least = UINT64_MAX;
