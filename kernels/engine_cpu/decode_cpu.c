@@ -368,18 +368,3 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     if (!tsr_has_bands(image)) tsr_finish_rows(pool, image, model, space.planes, job->raster, 0, image->rows);
     job->status = TSR_OK;
 }
-
-void tsr_cpu_decode_areas(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_decode_job *job,
-                          void *workspace, struct tsr_areas *areas)
-{
-    struct decode_space space;
-    struct tsr_frame_model cut;
-    areas->area[0] = (struct tsr_area){job->raster, (size_t)((tsr_frame_bits(image) + 7) / 8)};
-    areas->count = 1;
-    if (!peek_tiles(image, job, &cut)) return;
-    lay_out_tiles(&space, pool, image, &cut, workspace);
-    for (int c = 0; c < image->components; c++)
-        if (!tsr_plane_in_raster(image, c, job->raster))
-            areas->area[areas->count++] = (struct tsr_area){
-                (uint8_t *)space.planes[c], (size_t)image->columns * image->rows * sizeof *space.planes[c]};
-}

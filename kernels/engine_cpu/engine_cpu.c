@@ -94,13 +94,12 @@ enum { SMALL_PAGE = 4 << 10, LARGE_PAGE = 2 << 20, LARGE_SPACE = 2 * LARGE_PAGE 
  * coding one large image, and threads wait for each other there. */
 static void *allocate(size_t bytes)
 {
-    void *const memory = malloc(bytes);
+    if (bytes < LARGE_SPACE) return malloc(bytes);
+    if (bytes > SIZE_MAX - LARGE_PAGE) return NULL;
+    void *const memory = aligned_alloc(LARGE_PAGE, (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE);
 #if defined(MADV_HUGEPAGE)
-    if (memory && bytes >= LARGE_SPACE) {
-        const uintptr_t start = ((uintptr_t)memory + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE,
-                        end = ((uintptr_t)memory + bytes) / LARGE_PAGE * LARGE_PAGE;
-        madvise((void *)start, end - start, MADV_HUGEPAGE); /* if this fails, the pages are small */
-    }
+    if (memory)
+        madvise(memory, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE); /* if this fails, the pages are small */
 #endif
     return memory;
 }
@@ -320,10 +319,6 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
                       .decode = jobs,
                       .workspace = workspace,
                       .space = largest_decode_space(engine, image, jobs, frames)};
-    if (begin_use(engine, jobs[0].raster) && frames == 1) {
-        tsr_cpu_decode_areas(engine->pool, image, &jobs[0], workspace, &b.areas);
-        populate_all(engine, &b.areas);
-    }
     tsr_pool_run(engine->pool, decode_one, &b, frames);
     for (uint32_t i = 0; i < frames; i++) {
         jobs[i].engine = engine->ops->name;

@@ -50,8 +50,4 @@ size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image 
 void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
                           void *workspace);
 
-/* The areas that decoding a frame writes: its raster, and planes in the work space. */
-void tsr_cpu_decode_areas(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_decode_job *job,
-                          void *workspace, struct tsr_areas *areas);
-
 #endif

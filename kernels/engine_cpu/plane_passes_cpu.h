@@ -79,7 +79,7 @@ struct tsr_plane_work {
     int effort;
     int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
     int round;
-    bool is_padded; /* the tiles of the plane are */
+    bool is_padded;                   /* the tiles of the plane are */
     struct tsr_context_plan contexts; /* path P with Huffman or rANS */
     uint32_t tiles, parts;
     uint32_t ranges; /* of the pass, at most as many as parts */
