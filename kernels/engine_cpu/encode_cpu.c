@@ -108,13 +108,13 @@ size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image 
     return most;
 }
 
-static void add_area(struct tsr_areas *areas, void *start, size_t bytes)
+static void add_span(struct tsr_spans *spans, void *start, size_t bytes)
 {
-    areas->area[areas->count++] = (struct tsr_area){start, bytes};
+    spans->span[spans->count++] = (struct tsr_span){start, bytes};
 }
 
-void tsr_cpu_encode_areas(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          void *workspace, struct tsr_areas *areas)
+void tsr_cpu_encode_spans(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          void *workspace, struct tsr_spans *spans)
 {
     struct tsr_encode_space s;
     struct tsr_frame_model cut;
@@ -125,14 +125,14 @@ void tsr_cpu_encode_areas(const struct tsr_pool *pool, const struct tsr_image *i
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
     lay_out(&s, pool, image, &cut, workspace);
     const uint32_t tiles = tsr_tile_count(image, &cut);
-    areas->count = 0;
+    spans->count = 0;
     for (int p = 0; p < image->components; p++) {
-        if (trains || !is_referred_to(image, p)) add_area(areas, s.padded[p], tiles * s.tile_payload);
+        if (trains || !is_referred_to(image, p)) add_span(spans, s.padded[p], tiles * s.tile_payload);
         if (p == 0 && by_lanes && !effort.once)
-            add_area(areas, s.symbols.value, samples * (sizeof *s.symbols.value + 2));
+            add_span(spans, s.symbols.value, samples * (sizeof *s.symbols.value + 2));
         if (p == 0 && !by_lanes)
-            add_area(areas, s.coefficients, tiles * s.tile_coefficients * (sizeof *s.coefficients + sizeof *s.entries));
-        if (is_referred_to(image, p)) add_area(areas, s.payloads[p], tiles * s.tile_payload);
+            add_span(spans, s.coefficients, tiles * s.tile_coefficients * (sizeof *s.coefficients + sizeof *s.entries));
+        if (is_referred_to(image, p)) add_span(spans, s.payloads[p], tiles * s.tile_payload);
     }
 }
 

@@ -136,26 +136,26 @@ static bool begin_use(struct tsr_engine *engine, const void *workspace)
     return is_first;
 }
 
-/* Piece n of those that areas are cut into at large pages; bytes 0: there are fewer. */
-static struct tsr_area piece_of(const struct tsr_areas *areas, unsigned n)
+/* Piece n of those that spans are cut into at large pages; bytes 0: there are fewer. */
+static struct tsr_span piece_of(const struct tsr_spans *spans, unsigned n)
 {
-    for (size_t i = 0; i < areas->count; i++) {
-        const uintptr_t start = (uintptr_t)areas->area[i].start / SMALL_PAGE * SMALL_PAGE,
-                        end = (uintptr_t)areas->area[i].start + areas->area[i].bytes, page = start / LARGE_PAGE;
+    for (size_t i = 0; i < spans->count; i++) {
+        const uintptr_t start = (uintptr_t)spans->span[i].start / SMALL_PAGE * SMALL_PAGE,
+                        end = (uintptr_t)spans->span[i].start + spans->span[i].bytes, page = start / LARGE_PAGE;
         const uintptr_t pieces = (end - 1) / LARGE_PAGE - page + 1;
         if (n < pieces) {
             const uintptr_t from = n == 0 ? start : (page + n) * LARGE_PAGE, next = (page + n + 1) * LARGE_PAGE;
-            return (struct tsr_area){(uint8_t *)from, (next < end ? next : end) - from};
+            return (struct tsr_span){(uint8_t *)from, (next < end ? next : end) - from};
         }
         n -= (unsigned)pieces;
     }
-    return (struct tsr_area){NULL, 0};
+    return (struct tsr_span){NULL, 0};
 }
 
-static unsigned count_pieces(const struct tsr_areas *areas)
+static unsigned count_pieces(const struct tsr_spans *spans)
 {
     unsigned count = 0;
-    while (piece_of(areas, count).bytes > 0) count++;
+    while (piece_of(spans, count).bytes > 0) count++;
     return count;
 }
 
@@ -163,7 +163,7 @@ static unsigned count_pieces(const struct tsr_areas *areas)
 static void populate(void *context, unsigned index)
 {
 #if defined(MADV_POPULATE_WRITE)
-    const struct tsr_area piece = piece_of(context, index);
+    const struct tsr_span piece = piece_of(context, index);
     madvise(piece.start, piece.bytes, MADV_POPULATE_WRITE); /* if this fails, it is at their first touch */
 #else
     (void)context, (void)index;
@@ -172,17 +172,17 @@ static void populate(void *context, unsigned index)
 
 /* All threads have pages cleared at once: far from each other, since two threads that touch a new large page at once
  * both clear all of it. */
-static void populate_all(struct tsr_engine *engine, struct tsr_areas *areas)
+static void populate_all(struct tsr_engine *engine, struct tsr_spans *spans)
 {
-    if (tsr_pool_threads(engine->pool) > 1) tsr_pool_run(engine->pool, populate, areas, count_pieces(areas));
+    if (tsr_pool_threads(engine->pool) > 1) tsr_pool_run(engine->pool, populate, spans, count_pieces(spans));
 }
 
 /* One thread reads a file into them, while the others have nothing to do. */
 static void *take_rasters(struct tsr_engine *engine, size_t bytes)
 {
     uint8_t *const memory = take_workspace(engine, bytes);
-    struct tsr_areas areas = {{{memory, bytes}}, 1};
-    if (begin_use(engine, memory)) populate_all(engine, &areas);
+    struct tsr_spans spans = {{{memory, bytes}}, 1};
+    if (begin_use(engine, memory)) populate_all(engine, &spans);
     return memory;
 }
 
@@ -214,7 +214,7 @@ struct batch {
     struct tsr_decode_job *decode;
     uint8_t *workspace;
     size_t space;
-    struct tsr_areas areas; /* of one frame in a fresh space */
+    struct tsr_spans spans; /* of one frame in a fresh space */
     atomic_bool is_coded;
 };
 
@@ -264,7 +264,7 @@ static void encode_or_populate(void *context, unsigned index)
         encode_one(b, 0);
         atomic_store(&b->is_coded, true);
     } else if (!atomic_load(&b->is_coded)) {
-        populate(&b->areas, index - 1);
+        populate(&b->spans, index - 1);
     }
 }
 
@@ -272,8 +272,8 @@ static void encode_or_populate(void *context, unsigned index)
  * pages cleared that later stages write. */
 static void encode_in_fresh_space(struct batch *b)
 {
-    tsr_cpu_encode_areas(b->engine->pool, b->image, b->coding, b->workspace, &b->areas);
-    tsr_pool_run(b->engine->pool, encode_or_populate, b, 1 + count_pieces(&b->areas));
+    tsr_cpu_encode_spans(b->engine->pool, b->image, b->coding, b->workspace, &b->spans);
+    tsr_pool_run(b->engine->pool, encode_or_populate, b, 1 + count_pieces(&b->spans));
 }
 
 static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,

@@ -27,20 +27,20 @@ size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image 
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace);
 
-/* Large areas of memory, in the order in which they come into use. */
-struct tsr_area {
+/* Large spans of memory, in the order in which they come into use. */
+struct tsr_span {
     uint8_t *start;
     size_t bytes;
 };
-enum { TSR_AREAS_LIMIT = 2 * TSR_PLANES_LIMIT + 1 };
-struct tsr_areas {
-    struct tsr_area area[TSR_AREAS_LIMIT];
+enum { TSR_SPANS_LIMIT = 2 * TSR_PLANES_LIMIT + 1 };
+struct tsr_spans {
+    struct tsr_span span[TSR_SPANS_LIMIT];
     size_t count;
 };
 
-/* The areas of its work space that encoding a frame writes after it has made planes of samples. */
-void tsr_cpu_encode_areas(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
-                          void *workspace, struct tsr_areas *areas);
+/* The spans of its work space that encoding a frame writes after it has made planes of samples. */
+void tsr_cpu_encode_spans(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          void *workspace, struct tsr_spans *spans);
 
 size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_decode_job *job);
