@@ -2,6 +2,7 @@
 """What a second thread is worth: one process with two threads, beside two processes with one thread at the same time.
 
     python3 tests/bench/threads.py BUILD FRAMES [--pairs 9] [--effort 5] [--images 3] [--only WORD] [--png FILE] [--work FOLDER]
+                                   [--row N]
 
 Inputs are one large image (the largest files of FRAMES, PGM or PPM, and a synthetic PNG of 3840 x 2160), and a folder of small
 files (crops of 256 x 256 from FRAMES). Verbs are compress --verify none, compress, and test. Each of the two processes has its
@@ -11,13 +12,18 @@ Both sides of a pair run one after the other, in turns of order. The ratio of a 
 of two processes together, which is the sum of their own. Times are from the start of a process to its end. Prints the median of
 the ratios and their quartiles, and medians of times. On a machine that others use, a single pair may be far off. WORK is
 /dev/shm if that exists, so that no disk is waited for.
+
+--row N: the same by the Python package, which each process has loaded: the large image N times, one after the other, without the
+start and the end of a process. The third verb is restore_file then.
 """
 import argparse
+import multiprocessing
 import os
 import random
 import shutil
 import statistics
 import struct
+import sys
 import tempfile
 import time
 import zlib
@@ -87,6 +93,60 @@ def finish(commands):
     return took
 
 
+def work_in_row(options, threads, source, orders, answers):
+    """A process that does what it is told, N times one after the other, and says how long it took."""
+    import tessera
+    engine = tessera.Engine(threads=threads)
+    compress = lambda verify: tessera.compress_file(source, source + '.row', options.effort, verify=verify, overwrite=True, engine=engine)
+    verbs = {'compress --verify none': lambda: compress('none'), 'compress': lambda: compress('cpu'),
+             'restore': lambda: tessera.restore_file(source + '.packed', source + '.row', overwrite=True, engine=engine)}
+    for verb in iter(orders.get, None):
+        begun = time.perf_counter()
+        for _ in range(options.row):
+            verbs[verb]()
+        answers.put(time.perf_counter() - begun)
+
+
+class Row:
+    """The processes of --row: one with two threads, and two with one."""
+
+    def __init__(self, options, sources):
+        self.orders, answers = [], []
+        for threads, source in ((2, sources[0]), (1, sources[0] + '.other'), (1, sources[1])):
+            self.orders.append(multiprocessing.Queue())
+            answers.append(multiprocessing.Queue())
+            multiprocessing.Process(target=work_in_row, args=(options, threads, source, self.orders[-1], answers[-1])).start()
+        self.answers = answers
+
+    def finish(self, verb, workers):
+        for worker in workers:
+            self.orders[worker].put(verb)
+        return [self.answers[worker].get() for worker in workers]
+
+    def end(self):
+        for orders in self.orders:
+            orders.put(None)
+
+
+def say(what, verb, ratios, threads, processes):
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    print('%-28s %-23s ratio %.3f (%.3f to %.3f)   two threads %7.1f ms, two processes %7.1f ms' %
+          (what, verb, middle, low, high, 1e3 * statistics.median(threads), 1e3 * statistics.median(processes)), flush=True)
+
+
+def in_turns(pairs, two_threads, two_processes):
+    """Ratios, seconds of two threads, and seconds of two processes."""
+    ratios, threads, processes = [], [], []
+    for pair in range(pairs):
+        for side in ((0, 1) if pair % 2 else (1, 0)):
+            if side == 0:
+                threads += two_threads()
+            else:
+                processes.append(2 / sum(1 / seconds for seconds in two_processes()))
+        ratios.append(processes[-1] / 2 / threads[-1])
+    return ratios, threads, processes
+
+
 class Bench:
     def __init__(self, options, work):
         self.program = os.path.join(os.path.abspath(options.build), 'bin', 'tessera')
@@ -118,20 +178,22 @@ class Bench:
         for copy in both:
             recurses = ['-r'] if os.path.isdir(copy) else []
             finish([[self.program, 'compress', '-q', '-%d' % self.options.effort, *recurses, '-o', copy + '.packed', copy]])
+        if self.options.row and not os.path.isdir(source):
+            self.measure_row(what, both)
+            return
         for verb in (['compress', '--verify', 'none'], ['compress'], ['test']):
-            ratios, threads, processes = [], [], []
-            for pair in range(self.options.pairs):
-                for side in ((0, 1) if pair % 2 else (1, 0)):
-                    if side == 0:
-                        threads += finish([self.command(verb, both[0], 2)])
-                    else:
-                        rates = [1 / seconds for seconds in finish([self.command(verb, copy, 1) for copy in both])]
-                        processes.append(2 / sum(rates))
-                ratios.append(processes[-1] / 2 / threads[-1])
-            low, middle, high = statistics.quantiles(ratios, n=4)
-            print('%-28s %-23s ratio %.3f (%.3f to %.3f)   two threads %7.1f ms, two processes %7.1f ms' %
-                  (what, ' '.join(verb), middle, low, high, 1e3 * statistics.median(threads), 1e3 * statistics.median(processes)),
-                  flush=True)
+            say(what, ' '.join(verb), *in_turns(self.options.pairs, lambda: finish([self.command(verb, both[0], 2)]),
+                                                lambda: finish([self.command(verb, copy, 1) for copy in both])))
+
+    def measure_row(self, what, both):
+        for suffix in ('', '.packed'):
+            shutil.copy(both[0] + suffix, both[0] + '.other' + suffix)
+        row = Row(self.options, both)
+        for verb in ('compress --verify none', 'compress', 'restore'):
+            row.finish(verb, [0, 1, 2]) # all have their memory then
+            ratios, threads, processes = in_turns(self.options.pairs, lambda: row.finish(verb, [0]), lambda: row.finish(verb, [1, 2]))
+            say(what, verb, ratios, [t / self.options.row for t in threads], [t / self.options.row for t in processes])
+        row.end()
 
 
 def main():
@@ -143,8 +205,11 @@ def main():
     parser.add_argument('--images', type=int, default=3)
     parser.add_argument('--only', default='', help='of the inputs, those whose names have this word')
     parser.add_argument('--png', action='append', default=[], help='another large image; may be given again')
+    parser.add_argument('--row', type=int, default=0, help='images one after the other in a process')
     parser.add_argument('--work', default='/dev/shm' if os.path.isdir('/dev/shm') else None)
     options = parser.parse_args()
+    os.environ['TESSERA_LIBRARY'] = os.path.join(os.path.abspath(options.build), 'lib', 'libtessera.so')
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'app', 'python'))
     print('%s, %d processors, load %.1f, effort %d, %d pairs' %
           (machine.model(), os.cpu_count(), os.getloadavg()[0], options.effort, options.pairs))
     frames = [os.path.join(options.frames, name) for name in os.listdir(options.frames)]
