@@ -111,12 +111,13 @@ class Row:
     """The processes of --row: one with two threads, and two with one."""
 
     def __init__(self, options, sources):
-        self.orders, answers = [], []
+        self.orders, self.answers, self.processes = [], [], []
         for threads, source in ((2, sources[0]), (1, sources[0] + '.other'), (1, sources[1])):
             self.orders.append(multiprocessing.Queue())
-            answers.append(multiprocessing.Queue())
-            multiprocessing.Process(target=work_in_row, args=(options, threads, source, self.orders[-1], answers[-1])).start()
-        self.answers = answers
+            self.answers.append(multiprocessing.Queue())
+            arguments = (options, threads, source, self.orders[-1], self.answers[-1])
+            self.processes.append(multiprocessing.Process(target=work_in_row, args=arguments))
+            self.processes[-1].start()
 
     def finish(self, verb, workers):
         for worker in workers:
@@ -126,6 +127,8 @@ class Row:
     def end(self):
         for orders in self.orders:
             orders.put(None)
+        for process in self.processes:
+            process.join()
 
 
 def say(what, verb, ratios, threads, processes):
