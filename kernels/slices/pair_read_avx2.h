@@ -11,25 +11,6 @@ enum {
     PAIR_NARROW = 1 << 15 /* magnitudes in a vector are below this */
 };
 
-/* What magnitudes at places p - 1 and p say of places 0 .. 15, by turns; row p. */
-static const uint8_t weights_of_pair[TSR_BLOCK_SAMPLES * 2 * TSR_BLOCK_SAMPLES] = {
-    0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    0, 3, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    3, 6, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    6, 1, 0,  0,  0,  11, 0,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    1, 6, 0,  5,  11, 7,  0,  2,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    6, 1, 5,  11, 7,  0,  2,  0,  0,  0,  0,  0,  0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    1, 0, 11, 11, 0,  0,  0,  0,  0,  0,  0,  14, 0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    0, 6, 11, 3,  0,  4,  0,  0,  0,  10, 14, 5,  0, 3, 0,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    6, 4, 3,  4,  4,  4,  0,  5,  10, 9,  5,  1,  3, 1, 0,  3,  0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    4, 0, 4,  0,  4,  11, 5,  17, 9,  0,  1,  0,  1, 0, 3,  0,  0, 2, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    0, 5, 0,  2,  11, 4,  17, 6,  0,  7,  0,  1,  0, 0, 0,  2,  2, 9, 0, 9, 0, 0, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    5, 3, 2,  2,  4,  2,  6,  3,  7,  5,  1,  3,  0, 1, 2,  7,  9, 8, 9, 3, 0, 5, 0, 0, 0,  0,  0, 0,  0, 0,  0, 0,
-    3, 7, 2,  4,  2,  3,  3,  0,  5,  10, 3,  5,  1, 6, 7,  11, 8, 3, 3, 1, 5, 2, 0, 4, 0,  0,  0, 0,  0, 0,  0, 0,
-    7, 5, 4,  3,  3,  1,  0,  2,  10, 5,  5,  3,  6, 5, 11, 7,  3, 8, 1, 2, 2, 5, 4, 9, 0,  11, 0, 0,  0, 0,  0, 0,
-    5, 2, 3,  1,  1,  2,  2,  2,  5,  5,  3,  2,  5, 1, 7,  5,  8, 8, 2, 7, 5, 9, 9, 9, 11, 6,  0, 7,  0, 0,  0, 0,
-    2, 3, 1,  1,  2,  0,  2,  2,  5,  5,  2,  2,  1, 3, 5,  5,  8, 6, 7, 3, 9, 9, 9, 8, 6,  10, 7, 10, 0, 14, 0, 0};
-
 /* What the magnitudes at places p and p - 1 say of places p - 2 and p - 3 together. */
 static const uint8_t weight_of_first[TSR_BLOCK_SAMPLES] = {0, 0, 0, 1, 12, 0, 0, 15, 2, 0, 11, 11, 3, 14, 15, 20};
 static const uint8_t weight_of_second[TSR_BLOCK_SAMPLES] = {0, 0, 0, 6, 11, 9, 0, 14, 8, 4, 2, 18, 8, 6, 20, 13};
@@ -191,7 +172,7 @@ static inline __attribute__((always_inline)) bool get_pair(struct tsr_bit_reader
     const uint32_t both = (magnitudes | magnitudes << 8) & 0xf000fu;
     const uint32_t first = magnitudes >> 8 >> shift, second = (magnitudes & 15u) >> shift;
     const uint32_t seen = shift == 0 ? magnitudes : second | first << 8;
-    const __m256i weights = _mm256_loadu_si256((const __m256i *)(weights_of_pair + 2 * TSR_BLOCK_SAMPLES * p));
+    const __m256i weights = _mm256_loadu_si256((const __m256i *)(tsr_weights_of_pair + 2 * TSR_BLOCK_SAMPLES * p));
     tsr_drop_bits(r, (int)(entry & 15u));
     place_pair(b, p, (both ^ negative * 0xffffu) + negative, first, second,
                _mm256_maddubs_epi16(weights, _mm256_set1_epi16((short)seen)));
