@@ -185,29 +185,11 @@ static void finish_band(struct band_work *work, const struct tsr_image *band, ui
     tsr_join_raster(band, model, planes, work->joined + raster_offset(band, offset));
 }
 
-/* Rows that are finished in parts. */
-struct rows {
-    struct band_work *work;
-    uint32_t first, count, parts;
-};
-
-static void finish_part(void *context, unsigned part)
+void tsr_finish_rows(const struct tsr_image *image, const struct tsr_frame_model *model, uint16_t *const *planes,
+                     uint8_t *raster, uint32_t first, uint32_t end)
 {
-    const struct rows *const rows = context;
-    run_rows(rows->work, rows->first + (uint32_t)((uint64_t)rows->count * part / rows->parts),
-             rows->first + (uint32_t)((uint64_t)rows->count * (part + 1) / rows->parts));
-}
-
-void tsr_finish_rows(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_frame_model *model,
-                     uint16_t *const *planes, uint8_t *raster, uint32_t first, uint32_t end)
-{
-    enum { LEAST_ROWS = 16 };
     struct band_work work = {.image = image, .planes = planes, .step = finish_band, .joined = raster, .model = model};
-    const uint32_t count = end - first, threads = (uint32_t)tsr_pool_threads(pool);
-    const uint32_t most = tsr_has_bands(image) ? count / LEAST_ROWS : 1;
-    struct rows rows = {&work, first, count, most < threads ? most : threads};
-    if (rows.parts == 0) rows.parts = 1;
-    tsr_pool_run(pool, finish_part, &rows, rows.parts);
+    run_rows(&work, first, end);
 }
 
 size_t tsr_bytes_of_rows(const struct tsr_image *image, uint32_t rows)

@@ -20,8 +20,8 @@ void tsr_choose_plane_range(struct tsr_pool *pool, const struct tsr_image *image
 
 /* Decoded planes, which are used up, to a raster: ranges, colours, near-lossless samples, words. Of rows first to
  * end - 1, which are all rows if tsr_has_bands is false. */
-void tsr_finish_rows(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_frame_model *model,
-                     uint16_t *const *planes, uint8_t *raster, uint32_t first, uint32_t end);
+void tsr_finish_rows(const struct tsr_image *image, const struct tsr_frame_model *model, uint16_t *const *planes,
+                     uint8_t *raster, uint32_t first, uint32_t end);
 
 /* Whether rows have whole bytes, and all components of their pixels; then, bytes of this many rows. */
 bool tsr_has_bands(const struct tsr_image *image);

@@ -150,7 +150,6 @@ size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image 
 /* ---- Tiles ----------------------------------------------------------------------------------------------- */
 
 struct frame_work {
-    struct tsr_pool *pool;
     const struct tsr_image *image;
     struct decode_space *space;
     struct tsr_decode_job *job;
@@ -278,8 +277,8 @@ static void note_decoded(struct frame_work *work, uint32_t tile)
 {
     const uint32_t row = tile / work->across;
     if (!tsr_has_bands(work->image) || atomic_fetch_sub(&work->space->left[row], 1) != LATER + 1) return;
-    tsr_finish_rows(work->pool, work->image, work->space->model, work->space->planes, work->job->raster,
-                    first_row(work, row), first_row(work, row + 1));
+    tsr_finish_rows(work->image, work->space->model, work->space->planes, work->job->raster, first_row(work, row),
+                    first_row(work, row + 1));
     atomic_store(&work->space->left[row], 0);
     if (work->job->take) tsr_give_in_order(&work->rows_in_order, give_row, work);
 }
@@ -344,7 +343,6 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     struct tsr_frame_model *model = space.model;
 
     struct frame_work work;
-    work.pool = pool;
     work.image = image;
     work.space = &space;
     work.job = job;
@@ -365,6 +363,6 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         return;
     }
 
-    if (!tsr_has_bands(image)) tsr_finish_rows(pool, image, model, space.planes, job->raster, 0, image->rows);
+    if (!tsr_has_bands(image)) tsr_finish_rows(image, model, space.planes, job->raster, 0, image->rows);
     job->status = TSR_OK;
 }

@@ -66,8 +66,8 @@ static void check(struct tsr_pool *pool, const struct tsr_image *image, enum tsr
         if (bands.model.plane[p].range == 1) memset(bands.plane[p], 0xa5, COUNT * sizeof(uint16_t));
     memset(back, 0xa5, sizeof back);
     const uint32_t cut = tsr_has_bands(image) ? ROWS / 3 : 0;
-    if (cut > 0) tsr_finish_rows(pool, image, &bands.model, bands.planes, back, 0, cut);
-    tsr_finish_rows(pool, image, &bands.model, bands.planes, back, cut, ROWS);
+    if (cut > 0) tsr_finish_rows(image, &bands.model, bands.planes, back, 0, cut);
+    tsr_finish_rows(image, &bands.model, bands.planes, back, cut, ROWS);
     const size_t bytes = raster_bytes(image);
     expect(memcmp(back, raster, bytes) == 0, "another raster comes back");
     for (size_t i = bytes; i < bytes + GUARD; i++) assert_int_equal(back[i], 0xa5);
