@@ -114,7 +114,10 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* much larger blocks are for others */
         if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 2 <= bytes && is_better(b, best, processor))
             best = b;
-    if (best) best->is_taken = true;
+    if (best) {
+        best->is_taken = true;
+        best->is_fresh = false;
+    }
     void *memory = best ? best->memory : allocate(bytes);
     if (memory && !best) keep(cpu, memory, bytes);
     pthread_mutex_unlock(&cpu->lock);
@@ -170,19 +173,14 @@ static void populate(void *context, unsigned index)
 #endif
 }
 
-/* All threads have pages cleared at once: far from each other, since two threads that touch a new large page at once
- * both clear all of it. */
-static void populate_all(struct tsr_engine *engine, struct tsr_spans *spans)
-{
-    if (tsr_pool_threads(engine->pool) > 1) tsr_pool_run(engine->pool, populate, spans, count_pieces(spans));
-}
-
-/* One thread reads a file into them, while the others have nothing to do. */
+/* One thread reads a file into them, while the others have nothing to do. So all threads have pages cleared, each far
+ * from the others: two that touch a new large page at once both clear all of it. */
 static void *take_rasters(struct tsr_engine *engine, size_t bytes)
 {
     uint8_t *const memory = take_workspace(engine, bytes);
     struct tsr_spans spans = {{{memory, bytes}}, 1};
-    if (begin_use(engine, memory)) populate_all(engine, &spans);
+    if (begin_use(engine, memory) && tsr_pool_threads(engine->pool) > 1)
+        tsr_pool_run(engine->pool, populate, &spans, count_pieces(&spans));
     return memory;
 }
 
