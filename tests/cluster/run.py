@@ -8,6 +8,7 @@ which one task is killed amid its work and requeued; then by mpirun with 4 ranks
 random moment, and once to the end. Each time the tree must be that of the one process, no temporary file may be left, and
 `tessera summary` must find every file reported. Exit status 77: neither Slurm nor Open MPI is installed.
 """
+import contextlib
 import glob
 import os
 import random
@@ -77,12 +78,15 @@ def run_mpi(wanted, seconds):
                 time.sleep(0.005)
             time.sleep(rng.uniform(0, seconds / kills))
             for pid in pids_of_ranks(process.pid)[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
+                with contextlib.suppress(ProcessLookupError):  # it ended after the list was made
+                    os.kill(pid, signal.SIGKILL)
         status = process.wait()
         if attempt == kills and status:
             bad(f"mpirun ends with {status}")
+        killed += attempt < kills and status != 0
     print(f"mpirun: a rank killed in {killed} of {kills} runs", flush=True)
+    if kills and killed == 0:
+        bad("no rank was killed amid its work")
     check("MPI", os.path.join(place, "out"), wanted, sorted(glob.glob(os.path.join(place, "json", "*.json"))))
 
 
