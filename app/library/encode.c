@@ -85,23 +85,34 @@ static uint64_t lanes_of(const struct encoding *e, uint64_t size)
     return tsr_has_frames(&e->source->header) ? 1 : lanes;
 }
 
+/* A blob that is read and hashed. */
+struct read_blob {
+    struct encoding *encoding;
+    enum tsr_blob blob;
+};
+
+static enum tsr_status read_blob(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error)
+{
+    const struct read_blob *const r = context;
+    struct tsr_source *const source = r->encoding->source;
+    TSR_TRY(source->ops->read_blob(source, r->blob, offset, buffer, size, error));
+    if (!source->header.exact) tsr_parts_add_blob(&r->encoding->parts, r->blob, buffer, size);
+    return TSR_OK;
+}
+
 static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)
 {
-    const uint64_t size = e->source->blob_size[blob], lanes = size > TSR_BLOB_CHUNK ? lanes_of(e, size) : 1;
-    const size_t most = size < TSR_BLOB_CHUNK ? (size_t)size : (size_t)lanes * TSR_BLOB_CHUNK;
+    const uint64_t size = e->source->blob_size[blob];
+    struct read_blob r = {e, blob};
     if (size == 0) return TSR_OK;
-    uint8_t *chunk = malloc(most);
-    if (!chunk) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", most);
-    enum tsr_status status = TSR_OK;
-    if (size > TSR_BLOB_CHUNK) tsr_container_begin_long_blob(e->writer, tsr_crew_of(e->engine));
-    for (uint64_t at = 0; at < size && status == TSR_OK; at += most) {
-        const size_t now = size - at < most ? (size_t)(size - at) : most;
-        status = e->source->ops->read_blob(e->source, blob, at, chunk, now, error);
-        if (status == TSR_OK && !e->source->header.exact) tsr_parts_add_blob(&e->parts, blob, chunk, now);
-        if (status == TSR_OK) status = tsr_container_put_blob(e->writer, blob, chunk, now, error);
-    }
-    tsr_container_end_long_blob(e->writer);
-    free(chunk);
+    if (size > TSR_BLOB_CHUNK)
+        return tsr_container_put_long_blob(e->writer, blob, size, (struct tsr_blob_source){read_blob, &r},
+                                           (unsigned)lanes_of(e, size), tsr_crew_of(e->engine), error);
+    uint8_t *const bytes = malloc((size_t)size);
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", (size_t)size);
+    enum tsr_status status = read_blob(&r, 0, bytes, (size_t)size, error);
+    if (status == TSR_OK) status = tsr_container_put_blob(e->writer, blob, bytes, (size_t)size, error);
+    free(bytes);
     return status;
 }
 

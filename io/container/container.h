@@ -98,12 +98,18 @@ void tsr_container_stay_large(struct tsr_container_writer *writer);
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);
 
-/* Between these calls bytes of a long blob are appended, up to TSR_BLOB_LANES chunks a call. The crew compresses them
- * at once, which takes TSR_BLOB_LANE_BYTES a chunk. The bytes that are written do not depend on that. */
+/* Appends a blob of any length that read gives, in order. The crew compresses lanes chunks at once, TSR_BLOB_LANES at
+ * most; each after the first takes TSR_BLOB_LANE_BYTES. The bytes that are written do not depend on that. Without a
+ * crew the calling thread does all. One thread at a time calls read. */
 enum { TSR_BLOB_LANES = 4 };
-#define TSR_BLOB_LANE_BYTES ((uint64_t)64 << 20)
-void tsr_container_begin_long_blob(struct tsr_container_writer *writer, struct tsr_crew crew);
-void tsr_container_end_long_blob(struct tsr_container_writer *writer);
+#define TSR_BLOB_LANE_BYTES ((uint64_t)72 << 20)
+struct tsr_blob_source {
+    enum tsr_status (*read)(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error);
+    void *context;
+};
+enum tsr_status tsr_container_put_long_blob(struct tsr_container_writer *writer, enum tsr_blob blob, uint64_t size,
+                                            struct tsr_blob_source source, unsigned lanes, struct tsr_crew crew,
+                                            struct tsr_error *error);
 
 /* Appends a blob's section whose content is stored already, by a method without a distance. size: bytes of the content
  * after decompression. */

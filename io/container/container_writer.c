@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "long_blob.h"
 #include "small.h"
 #include "zstd_contexts.h"
 
@@ -24,12 +25,8 @@ struct tsr_container_writer {
     uint64_t blob_bytes;
     uint32_t frames;     /* put so far */
     uint32_t tiles;      /* of the last frame, put so far */
-    uint8_t *compressed; /* chunks of a blob, or a section that is read again */
+    uint8_t *compressed; /* a chunk of a blob, or a section that is read again */
     size_t compressed_capacity;
-    /* Of a long blob: the compressors of its chunks, and who works on several at once. */
-    bool is_long;
-    struct tsr_crew crew;
-    void *compressor[TSR_BLOB_LANES];
     /* Place in the output: of a file its first byte, of a member its first section. */
     uint64_t start;
     struct tsr_small *small; /* the parts so far; NULL: the file does not become a small one */
@@ -154,7 +151,6 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
         free(writer->waiting[blob].bytes);
         free(writer->base[blob].bytes);
     }
-    tsr_container_end_long_blob(writer);
     tsr_small_free(writer->small);
     free(writer->entries);
     free(writer->compressed);
@@ -173,16 +169,9 @@ enum {
     LARGE_LEVEL = 6
 };
 
-/* Bytes of chunk i of so many bytes. */
-static size_t chunk_size(size_t bytes, unsigned i)
+int tsr_container_level(const struct tsr_container_writer *w, size_t size)
 {
-    const size_t left = bytes - i * TSR_BLOB_CHUNK;
-    return left < TSR_BLOB_CHUNK ? left : TSR_BLOB_CHUNK;
-}
-
-#if TSR_WITH_ZSTD
-static int zstd_level(const struct tsr_header *header, size_t size)
-{
+    const struct tsr_header *const header = &w->header;
     const bool is_image = tsr_has_frames(header);
     if (header->kind == TSR_KIND_PNG && header->restore == TSR_RESTORE_PACKED) return SMALL_LEVEL; /* rows of a PNG */
     const bool is_large = is_image && header->coding.effort < THOROUGH_CODING &&
@@ -190,6 +179,7 @@ static int zstd_level(const struct tsr_header *header, size_t size)
     return size <= SMALL_BLOB && !is_large ? SMALL_LEVEL : LARGE_LEVEL;
 }
 
+#if TSR_WITH_ZSTD
 /* Makes room for that many compressed bytes. */
 static enum tsr_status make_room(struct tsr_container_writer *w, size_t size, struct tsr_error *error)
 {
@@ -202,42 +192,18 @@ static enum tsr_status make_room(struct tsr_container_writer *w, size_t size, st
     return TSR_OK;
 }
 
-/* Chunks of a blob that are compressed at once. */
-struct chunks {
-    struct tsr_container_writer *w;
-    const uint8_t *bytes;
-    size_t size, bound;
-    size_t made[TSR_BLOB_LANES]; /* or an error of zstd; 0: no memory */
-};
-
-static void compress_chunk(void *context, unsigned i)
+/* Compresses a chunk alone. */
+static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint8_t *bytes, size_t size, size_t *made,
+                                      struct tsr_error *error)
 {
-    struct chunks *const c = context;
-    ZSTD_CCtx *const kept = c->w->compressor[i], *const compressor = kept ? kept : tsr_take_compressor();
-    if (compressor)
-        c->made[i] =
-            ZSTD_compressCCtx(compressor, c->w->compressed + i * c->bound, c->bound, c->bytes + i * TSR_BLOB_CHUNK,
-                              chunk_size(c->size, i), zstd_level(&c->w->header, chunk_size(c->size, i)));
-    c->w->compressor[i] = c->w->is_long ? compressor : NULL;
-    if (!c->w->is_long) tsr_give_compressor(compressor);
-}
-
-/* Compresses count chunks, each alone. */
-static enum tsr_status compress_chunks(struct chunks *c, unsigned count, struct tsr_error *error)
-{
-    c->bound = ZSTD_compressBound(chunk_size(c->size, 0));
-    TSR_TRY(make_room(c->w, count * c->bound, error));
-    if (count > 1 && c->w->crew.run)
-        c->w->crew.run(c->w->crew.pool, compress_chunk, c, count);
-    else
-        for (unsigned i = 0; i < count; i++) compress_chunk(c, i);
-    for (unsigned i = 0; i < count; i++) {
-        if (c->made[i] == 0)
-            return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", chunk_size(c->size, i));
-        if (ZSTD_isError(c->made[i]))
-            return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(c->made[i]),
-                            chunk_size(c->size, i));
-    }
+    TSR_TRY(make_room(w, ZSTD_compressBound(size), error));
+    ZSTD_CCtx *const compressor = tsr_take_compressor();
+    if (!compressor) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
+    *made =
+        ZSTD_compressCCtx(compressor, w->compressed, w->compressed_capacity, bytes, size, tsr_container_level(w, size));
+    tsr_give_compressor(compressor);
+    if (ZSTD_isError(*made))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(*made), size);
     return TSR_OK;
 }
 
@@ -248,7 +214,7 @@ static enum tsr_status compress_after(struct tsr_container_writer *w, const stru
     TSR_TRY(make_room(w, ZSTD_compressBound(size), error));
     ZSTD_CCtx *context = tsr_take_compressor();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, zstd_level(&w->header, size));
+    size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, tsr_container_level(w, size));
     if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base->bytes, base->size);
     if (!ZSTD_isError(result)) result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
     tsr_give_compressor(context);
@@ -270,60 +236,35 @@ enum tsr_status tsr_container_put_stored(struct tsr_container_writer *w, enum ts
     return put_section(w, TSR_SECTION_BLOB, pieces, 2, error);
 }
 
-void tsr_container_begin_long_blob(struct tsr_container_writer *writer, struct tsr_crew crew)
-{
-    writer->is_long = true;
-    writer->crew = crew;
-}
-
-void tsr_container_end_long_blob(struct tsr_container_writer *writer)
-{
-    writer->is_long = false;
-    writer->crew = (struct tsr_crew){0};
-#if TSR_WITH_ZSTD
-    for (int i = 0; i < TSR_BLOB_LANES; i++) {
-        tsr_give_compressor(writer->compressor[i]);
-        writer->compressor[i] = NULL;
-    }
-#endif
-}
-
-/* Writes up to TSR_BLOB_LANES chunks, each compressed alone if that is smaller. */
-static enum tsr_status put_chunks(struct tsr_container_writer *w, enum tsr_blob blob, const uint8_t *bytes, size_t size,
-                                  struct tsr_error *error)
-{
-    const unsigned count = (unsigned)((size - 1) / TSR_BLOB_CHUNK + 1);
-#if TSR_WITH_ZSTD
-    struct chunks c = {.w = w, .bytes = bytes, .size = size};
-    TSR_TRY(compress_chunks(&c, count, error));
-#endif
-    for (unsigned i = 0; i < count; i++) {
-        const size_t chunk = chunk_size(size, i);
-        enum tsr_blob_method method = TSR_BLOB_RAW;
-        struct tsr_piece stored = {bytes + i * TSR_BLOB_CHUNK, chunk};
-#if TSR_WITH_ZSTD
-        if (c.made[i] < chunk) {
-            method = TSR_BLOB_ZSTD;
-            stored = (struct tsr_piece){w->compressed + i * c.bound, c.made[i]};
-        }
-#endif
-        TSR_TRY(tsr_container_put_stored(w, blob, method, chunk, stored, error));
-    }
-    return TSR_OK;
-}
-
-/* Writes a blob in chunks. */
+/* Writes a blob in chunks, each compressed alone if that is smaller. */
 static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error)
 {
     const uint8_t *at = bytes;
-    const size_t most = w->is_long ? TSR_BLOB_LANES * TSR_BLOB_CHUNK : TSR_BLOB_CHUNK;
-    while (size > 0) {
-        const size_t now = size < most ? size : most;
-        TSR_TRY(put_chunks(w, blob, at, now, error));
-        at += now;
-        size -= now;
+    for (size_t now; size > 0; at += now, size -= now) {
+        now = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
+        enum tsr_blob_method method = TSR_BLOB_RAW;
+        struct tsr_piece stored = {at, now};
+#if TSR_WITH_ZSTD
+        size_t made = now;
+        TSR_TRY(compress_chunk(w, at, now, &made, error));
+        if (made < now) {
+            method = TSR_BLOB_ZSTD;
+            stored = (struct tsr_piece){w->compressed, made};
+        }
+#endif
+        TSR_TRY(tsr_container_put_stored(w, blob, method, now, stored, error));
     }
+    return TSR_OK;
+}
+
+/* Of a member: a blob is too long to wait. The bytes that wait are written first. */
+static enum tsr_status end_waiting(struct tsr_container_writer *w, enum tsr_blob blob, struct tsr_error *error)
+{
+    struct waiting *const waiting = &w->waiting[blob];
+    waiting->started = true;
+    TSR_TRY(put_alone(w, blob, waiting->bytes, waiting->size, error));
+    waiting->size = 0;
     return TSR_OK;
 }
 
@@ -340,11 +281,16 @@ enum tsr_status tsr_container_put_blob(struct tsr_container_writer *w, enum tsr_
         waiting->started = true;
         return TSR_OK;
     }
-    /* The blob is too long to wait: the bytes that wait are written first. */
-    waiting->started = true;
-    TSR_TRY(put_alone(w, blob, waiting->bytes, waiting->size, error));
-    waiting->size = 0;
+    TSR_TRY(end_waiting(w, blob, error));
     return put_alone(w, blob, bytes, size, error);
+}
+
+enum tsr_status tsr_container_put_long_blob(struct tsr_container_writer *w, enum tsr_blob blob, uint64_t size,
+                                            struct tsr_blob_source source, unsigned lanes, struct tsr_crew crew,
+                                            struct tsr_error *error)
+{
+    if (w->is_member) TSR_TRY(end_waiting(w, blob, error));
+    return tsr_put_long_blob(w, blob, size, source, lanes, crew, error);
 }
 
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const void *model, size_t size,

@@ -1,5 +1,6 @@
 /* The container's writer and reader against each other, and the reader against files that are whole and invalid
  * (io/container/container.h). FORMAT.md section 3. */
+#include "app/library/budget.h"
 #include "in_memory.h"
 #include "io/container/zstd_contexts.h"
 
@@ -142,6 +143,69 @@ TEST(blobs)
         tsr_output_close(output);
         free(bytes);
     }
+}
+
+/* A blob in memory that can be read up to a byte. */
+struct readable {
+    const uint8_t *bytes;
+    size_t size;
+    uint64_t readable, next; /* next: each read begins where the one before has ended */
+};
+
+static enum tsr_status read_on(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error)
+{
+    struct readable *const r = context;
+    expect(offset == r->next, "read at %llu, not at %llu", (unsigned long long)offset, (unsigned long long)r->next);
+    r->next = offset + size;
+    if (offset + size > r->readable) return tsr_fail(error, TSR_ERROR_READ, "cannot be read");
+    memcpy(buffer, r->bytes + offset, size);
+    return TSR_OK;
+}
+
+/* The sections of a blob that lanes compress at once. size 0 of the result: it could not be read. */
+static struct bytes put_long(struct readable from, unsigned lanes, struct tsr_crew crew)
+{
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_container_writer *writer;
+    struct tsr_header header = {.exact = true, .reason = "a reason"};
+    struct tsr_error error = {0};
+    struct bytes made = {0};
+    assert_int_equal(tsr_container_begin(output, &header, &writer, NULL), TSR_OK);
+    const enum tsr_status status = tsr_container_put_long_blob(
+        writer, TSR_BLOB_PREFIX, from.size, (struct tsr_blob_source){read_on, &from}, lanes, crew, &error);
+    if (status == TSR_OK) {
+        append(&made, tsr_output_bytes(output), (size_t)tsr_output_size(output));
+    } else {
+        assert_int_equal(status, TSR_ERROR_READ);
+        assert_string_equal(error.text, "cannot be read");
+    }
+    tsr_container_writer_free(writer);
+    tsr_output_close(output);
+    return made;
+}
+
+/* Lanes change nothing of the bytes, however long their chunks take, and stop at the first error. */
+TEST(long_blobs)
+{
+    enum { CHUNKS = 7, LANES = 6 };
+    struct rng r = {14};
+    struct tsr_engine *const threads = must(make_engine(TSR_ENGINE_CPU, 4));
+    const size_t size = (CHUNKS - 1) * TSR_BLOB_CHUNK + 5;
+    uint8_t *const bytes = random_bytes(&r, size, true);
+    for (size_t i = 0; i < size; i++) /* chunks that take long, and ones that do not become smaller */
+        if (i / TSR_BLOB_CHUNK % 3 == 1) bytes[i] = (uint8_t)rng_next(&r);
+    const struct bytes wanted = put_long((struct readable){bytes, size, size, 0}, 1, (struct tsr_crew){0});
+    assert_true(wanted.size > 2 * TSR_BLOB_CHUNK && wanted.size < 3 * TSR_BLOB_CHUNK);
+    for (unsigned lanes = 0; lanes <= LANES; lanes++) {
+        const struct bytes made = put_long((struct readable){bytes, size, size, 0}, lanes, tsr_crew_of(threads));
+        expect(equal(made, wanted), "%u lanes", lanes);
+        free(made.data);
+    }
+    for (size_t readable = 0; readable < size; readable += TSR_BLOB_CHUNK)
+        assert_int_equal(put_long((struct readable){bytes, size, readable, 0}, 3, tsr_crew_of(threads)).size, 0);
+    tsr_engine_destroy(threads);
+    free(wanted.data);
+    free(bytes);
 }
 
 enum { FRAMES = 40, TILES = 6, PIECES = 3, ROOM = 300 };
@@ -719,6 +783,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(split_and_join),
         cmocka_unit_test(blobs),
+        cmocka_unit_test(long_blobs),
         cmocka_unit_test(frames),
         cmocka_unit_test(lost_parts),
         cmocka_unit_test(walk_without_index),
