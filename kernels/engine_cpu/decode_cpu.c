@@ -41,6 +41,8 @@ static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
     return tiles < threads ? tiles : threads;
 }
 
+enum { CACHE_LINE = 64 };
+
 /* The bytes of scratch that a thread needs for a tile: row buffers, or the tile's coefficients. */
 static size_t scratch_of(int32_t width, int32_t height)
 {
@@ -48,7 +50,8 @@ static size_t scratch_of(int32_t width, int32_t height)
     const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
     const size_t coefficients_bytes =
         tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
-    return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + 63) / 64 * 64;
+    return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + CACHE_LINE - 1) / CACHE_LINE *
+           CACHE_LINE;
 }
 
 /* Lays the space out; each of the threads has scratch of its own. Returns its size. */
@@ -68,7 +71,9 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
     s->left = tsr_take(base, &used, image->rows * sizeof *s->left); /* tiles may have a row of samples */
-    s->scratch = tsr_take(base, &used, threads * scratch_bytes);
+    /* The base may lie anywhere, scratch begins at a line of the cache: the lanes' vectors are aligned then. */
+    uint8_t *const scratch = tsr_take(base, &used, threads * scratch_bytes + CACHE_LINE);
+    s->scratch = base ? scratch + (-(uintptr_t)scratch & (CACHE_LINE - 1)) : NULL;
     return used;
 }
 

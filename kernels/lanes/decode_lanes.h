@@ -63,7 +63,8 @@ struct decoding_lane {
  * numbers and one for each lane of each vector. The rows are kept in rings. The first ticks of a ring are repeated
  * after its last one, so that a few consecutive ticks are always consecutive in memory. */
 enum {
-    ABOVE = 4, /* places before lane 0, of the rows above its row */
+    ROWS_ABOVE = 4, /* which a lane's taps and magnitudes lie in */
+    ABOVE = 8,      /* places before lane 0, of the rows above its row; so many that vectors are aligned */
     HISTORY_PITCH = ABOVE + TSR_LANE_LIMIT,
     PAIR_TICKS = 64,
     PAIRS_AGAIN = 16,
@@ -77,16 +78,17 @@ struct lane_history {
     int32_t near[2][TSR_LANE_LIMIT];        /* pairs of weights: WW (low) and W (high); 0 and WWW */
     int32_t far[FAR_PAIRS][TSR_LANE_LIMIT]; /* of the other neighbours, in pairs */
     int32_t far_of_class[TSR_CLASS_LIMIT][FAR_PAIRS];
-    int far_pairs;
     int32_t last_pair[3][TSR_LANE_LIMIT], last_magnitude[2][TSR_LANE_LIMIT], run[TSR_LANE_LIMIT];
     uint64_t bits[2][TSR_LANE_LIMIT / 2]; /* Huffman: even lanes, odd lanes */
     int32_t count[TSR_LANE_LIMIT];
     uint32_t state[TSR_LANE_LIMIT];        /* rANS */
     uint32_t linear, first_row, after_run; /* a bit a lane */
+    int far_pairs;
 };
 
 /* A tile while it is decoded. Samples and magnitudes have guard columns, as in tsr_padded_tile. */
 struct decoding {
+    struct lane_history h; /* vector forms: first, so that its vectors are aligned where the scratch is */
     const struct tsr_plane_decoder *d;
     uint16_t *out; /* the tile's first sample in its plane */
     size_t out_stride;
@@ -103,7 +105,6 @@ struct decoding {
     uint8_t tap[2 * PAIRS_LIMIT];      /* their numbers */
     ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample to the tap, in samples; valid where the tap's row exists */
     struct class_weights weights[TSR_CLASS_LIMIT];
-    struct lane_history h; /* vector forms */
 };
 
 /* A lane begins its row: sets the pointers into it and the guards on its left. */

@@ -541,7 +541,8 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
     const int32_t period = tsr_lane_period(t->width, t->d->model->lanes), width = t->width;
     const bool referring = set && model->shape.references > 0;
     /* The history lacks some taps of a lane in columns below left or above right, and in rows above row top. */
-    const int32_t left = set == 3 ? 8 : 4, right = width - TSR_LANE_STEP - (set ? set + 1 : 1), top = set ? ABOVE : 2;
+    const int32_t left = set == 3 ? 8 : 4, right = width - TSR_LANE_STEP - (set ? set + 1 : 1),
+                  top = set ? ROWS_ABOVE : 2;
     struct lane_history *h = &t->h;
     struct word_stream stream = t->stream;
     uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, upper = 0;

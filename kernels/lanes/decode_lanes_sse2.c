@@ -527,7 +527,7 @@ static void begin_step(struct decoding *t, struct walk *k, struct decoding_lane 
 {
     /* The history lacks some taps of a lane in columns below left or above right, and in rows above row top. */
     const int32_t left = k->set == 3 ? 8 : 4, right = t->width - TSR_LANE_STEP - (k->set ? k->set + 1 : 1),
-                  top = k->set ? ABOVE : 2;
+                  top = k->set ? ROWS_ABOVE : 2;
     const uint32_t bit = 1u << l;
     k->until[l] = tick + TSR_LANE_STEP;
     k->inside &= ~bit;
