@@ -236,6 +236,14 @@ enum tsr_status tsr_container_put_stored(struct tsr_container_writer *w, enum ts
     return put_section(w, TSR_SECTION_BLOB, pieces, 2, error);
 }
 
+enum tsr_status tsr_container_put_chunk(struct tsr_container_writer *w, enum tsr_blob blob, struct tsr_piece plain,
+                                        struct tsr_piece compressed, struct tsr_error *error)
+{
+    const bool is_smaller = compressed.size < plain.size;
+    return tsr_container_put_stored(w, blob, is_smaller ? TSR_BLOB_ZSTD : TSR_BLOB_RAW, plain.size,
+                                    is_smaller ? compressed : plain, error);
+}
+
 /* Writes a blob in chunks, each compressed alone if that is smaller. */
 static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error)
@@ -243,17 +251,12 @@ static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob b
     const uint8_t *at = bytes;
     for (size_t now; size > 0; at += now, size -= now) {
         now = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
-        enum tsr_blob_method method = TSR_BLOB_RAW;
-        struct tsr_piece stored = {at, now};
-#if TSR_WITH_ZSTD
         size_t made = now;
+#if TSR_WITH_ZSTD
         TSR_TRY(compress_chunk(w, at, now, &made, error));
-        if (made < now) {
-            method = TSR_BLOB_ZSTD;
-            stored = (struct tsr_piece){w->compressed, made};
-        }
 #endif
-        TSR_TRY(tsr_container_put_stored(w, blob, method, now, stored, error));
+        TSR_TRY(tsr_container_put_chunk(w, blob, (struct tsr_piece){at, now}, (struct tsr_piece){w->compressed, made},
+                                        error));
     }
     return TSR_OK;
 }

@@ -57,10 +57,9 @@ static void put_ready(struct long_blob *b)
     for (; b->status == TSR_OK && b->written < b->next; b->written++) {
         struct chunk *const c = &b->chunk[b->written % b->places];
         if (!c->is_ready) return;
-        const bool is_smaller = c->made < c->size;
-        const struct tsr_piece stored = {c->bytes + (is_smaller ? c->size : 0), is_smaller ? c->made : c->size};
-        const enum tsr_status status = tsr_container_put_stored(
-            b->writer, b->blob, is_smaller ? TSR_BLOB_ZSTD : TSR_BLOB_RAW, c->size, stored, b->error);
+        const enum tsr_status status =
+            tsr_container_put_chunk(b->writer, b->blob, (struct tsr_piece){c->bytes, c->size},
+                                    (struct tsr_piece){c->bytes + c->size, c->made}, b->error);
         c->is_ready = false;
         if (status != TSR_OK) fail(b, status);
         pthread_cond_broadcast(&b->put);

@@ -195,7 +195,10 @@ TEST(long_blobs)
     for (size_t i = 0; i < size; i++) /* chunks that take long, and ones that do not become smaller */
         if (i / TSR_BLOB_CHUNK % 3 == 1) bytes[i] = (uint8_t)rng_next(&r);
     const struct bytes wanted = put_long((struct readable){bytes, size, size, 0}, 1, (struct tsr_crew){0});
-    assert_true(wanted.size > 2 * TSR_BLOB_CHUNK && wanted.size < 3 * TSR_BLOB_CHUNK);
+    if (TSR_WITH_ZSTD)
+        assert_true(wanted.size > 2 * TSR_BLOB_CHUNK && wanted.size < 3 * TSR_BLOB_CHUNK);
+    else
+        assert_true(wanted.size > size);
     for (unsigned lanes = 0; lanes <= LANES; lanes++) {
         const struct bytes made = put_long((struct readable){bytes, size, size, 0}, lanes, tsr_crew_of(threads));
         expect(equal(made, wanted), "%u lanes", lanes);
