@@ -114,7 +114,12 @@ sanitize_one()
     memcheck) step=5 ;;
     *) step=2 ;;
     esac
-    TSR_TEST_SMALL=$step timeout "${TSR_SANITIZE_SECONDS:-400}" compute-sanitizer --tool "$1" --error-exitcode 99 "$2" >"$log" 2>&1 &&
+    words=
+    case $1,$2 in # this test decodes a damaged frame: its raster is not written, but copied out with its batch's
+    initcheck,*/test_cuda_failures) words='--check-api-memory-access no' ;;
+    esac
+    # shellcheck disable=SC2086 # words
+    TSR_TEST_SMALL=$step timeout "${TSR_SANITIZE_SECONDS:-400}" compute-sanitizer --tool "$1" $words --error-exitcode 99 "$2" >"$log" 2>&1 &&
         ! grep -q '^skipped' "$log"
 }
 
