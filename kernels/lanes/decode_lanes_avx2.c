@@ -41,6 +41,30 @@ TSR_AVX2_INLINE __m128i load_half(const void *from)
     return _mm_loadu_si128((const __m128i *)from);
 }
 
+/* Numbers that each tick needs in all lanes. They are kept in memory: gcc else makes them anew in each tick. */
+struct numbers {
+    __m256i bias, places_from, bins, quiet, refill, refill_more, bits_of_number, bits_mask, word, one, magnitudes,
+        range, highest;
+};
+
+TSR_AVX2_INLINE void fill_numbers(struct numbers *n, const struct decoding *t)
+{
+    n->bias = all(BIAS);
+    n->places_from = all(TSR_ACTIVITY_PLACES_FROM);
+    n->bins = all(TSR_INTENSITY_BINS - 1);
+    n->quiet = all(TSR_ACTIVITY_PLACES);
+    n->refill = all(t->refill_bits);
+    n->refill_more = all(t->refill_bits - TSR_LANE_WORD_BITS);
+    n->bits_of_number = all(32);
+    n->bits_mask = all(ENTRY_BITS);
+    n->word = all(UINT16_MAX);
+    n->one = all(1);
+    n->magnitudes = all(TSR_MAGNITUDE_LIMIT);
+    n->range = all(t->range);
+    n->highest = all(t->range - 1);
+    __asm__("" : "+m"(*n));
+}
+
 /* A bit a lane, of lanes that are all ones or all zeros. */
 TSR_AVX2_INLINE uint32_t bits_of(__m256i v)
 {
@@ -204,33 +228,45 @@ TSR_AVX2_INLINE __m256i look_up_longer(const struct tsr_plane_decoder *d, __m256
                                        _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), rest), longer, 4);
 }
 
-/* Takes a symbol for each lane of coding from its table. Returns the entries; *raw: what is added to their values. */
-TSR_AVX2_INLINE __m256i take_huffman(const struct decoding *t, struct word_stream *stream, struct eight *s,
-                                     __m256i coding, struct look_ups *at, __m256i *raw)
-{
-    const __m256i needs = _mm256_and_si256(_mm256_cmpgt_epi32(all(t->refill_bits), s->count), coding);
-    const __m256i needs_more =
-        _mm256_and_si256(_mm256_cmpgt_epi32(all(t->refill_bits - TSR_LANE_WORD_BITS), s->count), coding);
-    const __m256i words = take_words(stream, needs, needs_more);
-    const __m256i shift = _mm256_sub_epi32(all(32), s->count); /* where it exceeds 63, words are 0 */
-    const __m256i even = _mm256_or_si256(s->even, _mm256_sllv_epi64(of_even(words), of_even(shift)));
-    const __m256i odd = _mm256_or_si256(s->odd, _mm256_sllv_epi64(of_odd(words), of_odd(shift)));
-    const __m256i taken_words = _mm256_add_epi32(needs, needs_more); /* less than 0 */
-    const __m256i count = _mm256_sub_epi32(s->count, _mm256_slli_epi32(taken_words, 4));
+/* A tick of eight lanes between its parts. Each part of a tick is done for all lanes before the next one: a processor
+ * looks a few hundred instructions ahead, and so finds work that does not wait for what it has just stored. */
+struct part_way {
+    struct look_ups at;
+    __m256i prediction, active, in_run, coding;
+    __m256i even, odd, count, top; /* Huffman */
+    __m256i entry, place;
+};
 
-    const __m256i top = join(of_odd(even), odd); /* the next 32 bits */
-    store(at->by, _mm256_srli_epi32(top, 32 - TSR_DIRECT_BITS));
-    keep_in_memory(at);
-    __m256i entry = look_up_huffman(t->d, at);
+/* Takes words for the lanes of coding that need them, and stores the bits that their symbols are looked up by. */
+TSR_AVX2_INLINE void begin_huffman(const struct numbers *n, struct word_stream *stream, const struct eight *s,
+                                   struct part_way *k)
+{
+    const __m256i needs = _mm256_and_si256(_mm256_cmpgt_epi32(n->refill, s->count), k->coding);
+    const __m256i needs_more = _mm256_and_si256(_mm256_cmpgt_epi32(n->refill_more, s->count), k->coding);
+    const __m256i words = take_words(stream, needs, needs_more);
+    const __m256i shift = _mm256_sub_epi32(n->bits_of_number, s->count); /* where it exceeds 63, words are 0 */
+    k->even = _mm256_or_si256(s->even, _mm256_sllv_epi64(of_even(words), of_even(shift)));
+    k->odd = _mm256_or_si256(s->odd, _mm256_sllv_epi64(of_odd(words), of_odd(shift)));
+    const __m256i taken_words = _mm256_add_epi32(needs, needs_more); /* less than 0 */
+    k->count = _mm256_sub_epi32(s->count, _mm256_slli_epi32(taken_words, 4));
+    k->top = join(of_odd(k->even), k->odd); /* the next 32 bits */
+    store(k->at.by, _mm256_srli_epi32(k->top, 32 - TSR_DIRECT_BITS));
+}
+
+/* Takes the symbols. Returns the entries; *raw: what is added to their values. */
+TSR_AVX2_INLINE __m256i take_huffman(const struct decoding *t, const struct numbers *n, struct eight *s,
+                                     struct part_way *k, __m256i *raw)
+{
+    __m256i entry = k->entry;
     const __m256i longer =
-        _mm256_and_si256(_mm256_srai_epi32(_mm256_slli_epi32(entry, 21), 31), coding); /* ENTRY_LONGER */
+        _mm256_and_si256(_mm256_srai_epi32(_mm256_slli_epi32(entry, 21), 31), k->coding); /* ENTRY_LONGER */
     static_assert(ENTRY_LONGER == 1 << (31 - 21), "the flag's shift");
-    if (__builtin_expect(!_mm256_testz_si256(longer, longer), 0)) entry = look_up_longer(t->d, entry, longer, top);
-    const __m256i bits = _mm256_and_si256(_mm256_and_si256(entry, all(ENTRY_BITS)), coding);
-    *raw = _mm256_srlv_epi32(top, _mm256_sub_epi32(all(32), bits)); /* a shift by 32 gives 0 */
-    s->even = _mm256_sllv_epi64(even, of_even(bits));
-    s->odd = _mm256_sllv_epi64(odd, of_odd(bits));
-    s->count = _mm256_sub_epi32(count, bits);
+    if (__builtin_expect(!_mm256_testz_si256(longer, longer), 0)) entry = look_up_longer(t->d, entry, longer, k->top);
+    const __m256i bits = _mm256_and_si256(_mm256_and_si256(entry, n->bits_mask), k->coding);
+    *raw = _mm256_srlv_epi32(k->top, _mm256_sub_epi32(n->bits_of_number, bits)); /* a shift by 32 gives 0 */
+    s->even = _mm256_sllv_epi64(k->even, of_even(bits));
+    s->odd = _mm256_sllv_epi64(k->odd, of_odd(bits));
+    s->count = _mm256_sub_epi32(k->count, bits);
     return entry;
 }
 
@@ -242,37 +278,39 @@ TSR_AVX2_INLINE __m256i below_power(__m256i x, __m256i bits)
     return _mm256_cmpeq_epi32(_mm256_srlv_epi32(x, bits), _mm256_setzero_si256());
 }
 
-/* The same with rANS. */
-TSR_AVX2_INLINE __m256i take_rans(const struct decoding *t, struct word_stream *stream, struct eight *s, __m256i coding,
-                                  struct look_ups *at, __m256i *raw_out)
+/* Stores the slots that symbols are looked up by. */
+TSR_AVX2_INLINE void begin_rans(const struct eight *s, struct part_way *k)
 {
-    const __m256i slot = _mm256_and_si256(s->state, all(TSR_RANS_TOTAL - 1)), sixteen = all(16);
-    __m256i place;
-    store(at->by, slot);
-    keep_in_memory(at);
-    const __m256i entry = look_up_rans(t->d, at, &place), raw = raw_bits_of(entry);
-    __m256i x = _mm256_mullo_epi32(_mm256_srli_epi32(place, 16), _mm256_srli_epi32(s->state, TSR_RANS_BITS));
-    x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, _mm256_and_si256(place, all(UINT16_MAX))));
+    store(k->at.by, _mm256_and_si256(s->state, all(TSR_RANS_TOTAL - 1)));
+}
+
+/* take_huffman with rANS. Takes words for the lanes of coding that need them. */
+TSR_AVX2_INLINE __m256i take_rans(const struct numbers *n, struct word_stream *stream, struct eight *s,
+                                  const struct part_way *k, __m256i *raw_out)
+{
+    const __m256i slot = load(k->at.by), sixteen = all(16), raw = raw_bits_of(k->entry);
+    __m256i x = _mm256_mullo_epi32(_mm256_srli_epi32(k->place, 16), _mm256_srli_epi32(s->state, TSR_RANS_BITS));
+    x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, _mm256_and_si256(k->place, n->word)));
     /* A first word is taken before the raw bits, a second one after them; x already tells whether each is needed. */
-    const __m256i needs = _mm256_and_si256(below_power(x, sixteen), coding);
+    const __m256i needs = _mm256_and_si256(below_power(x, sixteen), k->coding);
     const __m256i bound = _mm256_add_epi32(raw, _mm256_andnot_si256(needs, sixteen));
-    const __m256i needs_more = _mm256_and_si256(below_power(x, bound), coding);
+    const __m256i needs_more = _mm256_and_si256(below_power(x, bound), k->coding);
     const __m256i words = take_word_pairs(stream, needs, needs_more);
     x = _mm256_sllv_epi32(x, _mm256_and_si256(needs, sixteen));
-    x = _mm256_or_si256(x, _mm256_and_si256(words, all(UINT16_MAX)));
+    x = _mm256_or_si256(x, _mm256_and_si256(words, n->word));
     *raw_out = _mm256_andnot_si256(_mm256_sllv_epi32(all(-1), raw), x);
     x = _mm256_srlv_epi32(x, raw);
     x = _mm256_sllv_epi32(x, _mm256_and_si256(needs_more, sixteen));
     x = _mm256_or_si256(x, _mm256_srli_epi32(words, 16));
-    s->state = _mm256_blendv_epi8(s->state, x, coding);
-    return entry;
+    s->state = _mm256_blendv_epi8(s->state, x, k->coding);
+    return k->entry;
 }
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
 
 /* tsr_lane_prediction of the eight lanes from first on. */
-TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, const struct eight *s, const struct step_inputs *in,
-                                      int j, int first)
+TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, const struct numbers *n, const struct eight *s,
+                                      const struct step_inputs *in, int j, int first)
 {
     const struct lane_history *h = &t->h;
     const uint32_t linear = h->linear >> first & 255u;
@@ -283,14 +321,14 @@ TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, const struct eig
                       north_west = _mm256_srai_epi32(_mm256_slli_epi32(above, 16), 16);
         const __m256i low = _mm256_min_epi32(west, north), high = _mm256_max_epi32(west, north);
         const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west, north), north_west);
-        prediction = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), all(BIAS));
+        prediction = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), n->bias);
     }
     if (linear) {
         const __m256i far = _mm256_madd_epi16(s->pair[2], load(h->near[1] + first));
         __m256i sum = _mm256_madd_epi16(s->pair[0], load(h->near[0] + first));
         sum = _mm256_add_epi32(_mm256_add_epi32(load(in->sum[j] + first), far), sum);
-        __m256i clamped = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), all(BIAS));
-        clamped = _mm256_max_epi32(_mm256_setzero_si256(), _mm256_min_epi32(all(t->range - 1), clamped));
+        __m256i clamped = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), n->bias);
+        clamped = _mm256_max_epi32(_mm256_setzero_si256(), _mm256_min_epi32(n->highest, clamped));
         prediction = linear == 255u ? clamped : _mm256_blendv_epi8(prediction, clamped, lanes_of(linear));
     }
     return prediction;
@@ -312,66 +350,94 @@ TSR_AVX2_INLINE __m256i activities_of(const struct decoding *t, const struct eig
 }
 
 /* The places by which the lanes look up their tables. Idle lanes have those of quiet ones. */
-TSR_AVX2_INLINE void place_look_ups(const struct decoding *t, struct look_ups *at, __m256i activity, __m256i prediction,
-                                    __m256i coding, __m256i after_run)
+TSR_AVX2_INLINE void place_look_ups(const struct decoding *t, const struct numbers *n, struct look_ups *at,
+                                    __m256i activity, __m256i prediction, __m256i coding, __m256i after_run)
 {
     const __m256i in_cell = _mm256_andnot_si256(_mm256_cmpeq_epi32(activity, _mm256_setzero_si256()), coding);
-    const __m256i place =
-        _mm256_min_epi32(activity, _mm256_add_epi32(_mm256_srli_epi32(activity, 6), all(TSR_ACTIVITY_PLACES_FROM)));
-    const __m256i quiet = _mm256_sub_epi32(all(TSR_ACTIVITY_PLACES), after_run);
+    const __m256i place = _mm256_min_epi32(activity, _mm256_add_epi32(_mm256_srli_epi32(activity, 6), n->places_from));
+    const __m256i quiet = _mm256_sub_epi32(n->quiet, after_run);
     const __m256i bin = _mm256_and_si256(_mm256_min_epu32(_mm256_srl_epi32(prediction, _mm_cvtsi32_si128(t->shift)),
-                                                          all(TSR_INTENSITY_BINS - 1)), /* where samples are invalid */
+                                                          n->bins), /* where samples are invalid */
                                          in_cell);
     store(at->activity, _mm256_or_si256(_mm256_blendv_epi8(quiet, place, in_cell), _mm256_slli_epi32(bin, 16)));
 }
 
-/* Decodes sample number j of the step, of the eight lanes from first on. Symbols and samples that are invalid show in
- * s->entries and s->highest. */
-TSR_AVX2_INLINE void decode_eight(const struct decoding *t, struct word_stream *stream, struct eight *s,
-                                  const struct step_inputs *in, int j, int first, __m256i active, bool rans)
+/* The first part of sample number j of the step, of the eight lanes from first on: what is predicted, and which lanes
+ * have symbols. */
+TSR_AVX2_INLINE void begin_eight(const struct decoding *t, const struct numbers *n, const struct eight *s,
+                                 const struct step_inputs *in, int j, int first, __m256i active, struct part_way *k)
 {
-    const __m256i zero = _mm256_setzero_si256(), range = all(t->range);
-    const __m256i prediction = predict_eight(t, s, in, j, first);
-    const __m256i in_run = _mm256_cmpgt_epi32(s->run, zero);
-    const __m256i coding = _mm256_andnot_si256(in_run, active);
-    __m256i sample = prediction, magnitude = zero;
-    if (_mm256_testz_si256(coding, coding)) { /* no lane has a symbol: samples are their predictions */
-        s->run = _mm256_add_epi32(s->run, active);
-        s->after_run = _mm256_cmpeq_epi32(s->run, zero);
-    } else {
-        struct look_ups at;
-        __m256i raw;
-        place_look_ups(t, &at, activities_of(t, s, in, j, first), prediction, coding, s->after_run);
-        const __m256i entry =
-            rans ? take_rans(t, stream, s, coding, &at, &raw) : take_huffman(t, stream, s, coding, &at, &raw);
-        const __m256i value =
-            _mm256_and_si256(_mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw), all(UINT16_MAX));
+    k->active = active;
+    k->prediction = predict_eight(t, n, s, in, j, first);
+    k->in_run = _mm256_cmpgt_epi32(s->run, _mm256_setzero_si256());
+    k->coding = _mm256_andnot_si256(k->in_run, active);
+}
 
-        /* Runs that begin, and runs that go on. */
-        static_assert(ENTRY_RUN == 1 << (31 - 22), "the flag's shift");
-        const __m256i begins = _mm256_and_si256(_mm256_srai_epi32(_mm256_slli_epi32(entry, 22), 31), coding);
-        const __m256i of_run = _mm256_or_si256(begins, _mm256_and_si256(in_run, active));
-        s->run = _mm256_add_epi32(_mm256_blendv_epi8(s->run, value, begins), of_run);
-        s->after_run = _mm256_and_si256(of_run, _mm256_cmpeq_epi32(s->run, zero));
+/* The second part: by what the symbols are looked up. */
+TSR_AVX2_INLINE void ask_eight(const struct decoding *t, const struct numbers *n, struct word_stream *stream,
+                               struct eight *s, const struct step_inputs *in, int j, int first, bool rans,
+                               struct part_way *k)
+{
+    place_look_ups(t, n, &k->at, activities_of(t, s, in, j, first), k->prediction, k->coding, s->after_run);
+    if (rans)
+        begin_rans(s, k);
+    else
+        begin_huffman(n, stream, s, k);
+    keep_in_memory(&k->at);
+}
 
-        const __m256i negative = _mm256_sub_epi32(zero, _mm256_and_si256(value, all(1)));
-        const __m256i residual = _mm256_and_si256(_mm256_andnot_si256(begins, coding),
-                                                  _mm256_xor_si256(_mm256_srli_epi32(value, 1), negative));
-        /* Modulo the range: as an unsigned number, a sample within it is less than one that is negative or past it. */
-        sample = _mm256_add_epi32(prediction, residual);
-        sample = _mm256_min_epu32(sample, _mm256_add_epi32(sample, range));
-        sample = _mm256_min_epu32(sample, _mm256_sub_epi32(sample, range));
-        magnitude = _mm256_min_epi32(_mm256_abs_epi32(residual), all(TSR_MAGNITUDE_LIMIT));
+/* The third part: the entries of the symbols. */
+TSR_AVX2_INLINE void look_up_eight(const struct tsr_plane_decoder *d, bool rans, struct part_way *k)
+{
+    k->entry = rans ? look_up_rans(d, &k->at, &k->place) : look_up_huffman(d, &k->at);
+}
 
-        s->entries = _mm256_or_si256(s->entries, _mm256_and_si256(entry, coding));
-        s->highest = _mm256_max_epu32(s->highest, _mm256_and_si256(sample, active));
-    }
+/* The lanes get their samples. */
+TSR_AVX2_INLINE void go_on(const struct numbers *n, struct eight *s, __m256i sample, __m256i magnitude)
+{
     s->pair[2] = s->pair[1];
     s->pair[1] = s->pair[0];
     s->pair[0] =
-        _mm256_or_si256(_mm256_srli_epi32(s->pair[0], 16), _mm256_slli_epi32(_mm256_sub_epi32(sample, all(BIAS)), 16));
+        _mm256_or_si256(_mm256_srli_epi32(s->pair[0], 16), _mm256_slli_epi32(_mm256_sub_epi32(sample, n->bias), 16));
     s->magnitude[1] = s->magnitude[0];
     s->magnitude[0] = magnitude;
+}
+
+/* The last part where no lane has a symbol: samples are their predictions. */
+TSR_AVX2_INLINE void finish_quiet(const struct numbers *n, struct eight *s, const struct part_way *k)
+{
+    s->run = _mm256_add_epi32(s->run, k->active);
+    s->after_run = _mm256_and_si256(k->active, _mm256_cmpeq_epi32(s->run, _mm256_setzero_si256()));
+    go_on(n, s, k->prediction, _mm256_setzero_si256());
+}
+
+/* The last part. Symbols and samples that are invalid show in s->entries and s->highest. */
+TSR_AVX2_INLINE void finish_eight(const struct decoding *t, const struct numbers *n, struct word_stream *stream,
+                                  struct eight *s, bool rans, struct part_way *k)
+{
+    const __m256i zero = _mm256_setzero_si256(), coding = k->coding;
+    __m256i raw;
+    const __m256i entry = rans ? take_rans(n, stream, s, k, &raw) : take_huffman(t, n, s, k, &raw);
+    const __m256i value = _mm256_and_si256(_mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw), n->word);
+
+    /* Runs that begin, and runs that go on. */
+    static_assert(ENTRY_RUN == 1 << (31 - 22), "the flag's shift");
+    const __m256i begins = _mm256_and_si256(_mm256_srai_epi32(_mm256_slli_epi32(entry, 22), 31), coding);
+    const __m256i of_run = _mm256_or_si256(begins, _mm256_and_si256(k->in_run, k->active));
+    s->run = _mm256_add_epi32(_mm256_blendv_epi8(s->run, value, begins), of_run);
+    s->after_run = _mm256_and_si256(of_run, _mm256_cmpeq_epi32(s->run, zero));
+
+    const __m256i negative = _mm256_sub_epi32(zero, _mm256_and_si256(value, n->one));
+    const __m256i residual =
+        _mm256_and_si256(_mm256_andnot_si256(begins, coding), _mm256_xor_si256(_mm256_srli_epi32(value, 1), negative));
+    /* Modulo the range: as an unsigned number, a sample within it is less than one that is negative or past it. */
+    __m256i sample = _mm256_add_epi32(k->prediction, residual);
+    sample = _mm256_min_epu32(sample, _mm256_add_epi32(sample, n->range));
+    sample = _mm256_min_epu32(sample, _mm256_sub_epi32(sample, n->range));
+
+    s->entries = _mm256_or_si256(s->entries, _mm256_and_si256(entry, coding));
+    s->highest = _mm256_max_epu32(s->highest, _mm256_and_si256(sample, k->active));
+    go_on(n, s, sample, _mm256_min_epi32(_mm256_abs_epi32(residual), n->magnitudes));
 }
 
 /* True if all symbols are valid in their tables, and all samples are within the range. */
@@ -439,9 +505,23 @@ TSR_AVX2 static void sum_set_3(const struct lane_history *h, uint32_t tick, int 
     sum_set(h, tick, pitch, first, in, 3);
 }
 
-/* Fills in the inputs of the eight lanes from first on from the history. set: 0 without linear predictors. */
+/* Corrects the activities of a step without linear predictors. begins: lanes at their first column, whose NW is beyond
+ * the row and takes NN's place; ends: lanes in their last step, whose NE at the last tick is beyond it, and takes N's.
+ */
+TSR_AVX2_INLINE void correct_ends(const int32_t *up, const int32_t *up2, int pitch, int first, struct step_inputs *in,
+                                  __m256i begins, __m256i ends, int last)
+{
+    const __m256i left = _mm256_sub_epi32(load(up2), load(up)),
+                  right = _mm256_sub_epi32(load(up + (last + 1) * pitch), load(up + (last + 2) * pitch));
+    int32_t *activity = in->activity[0] + first, *activity_last = in->activity[last] + first;
+    store(activity, _mm256_add_epi32(load(activity), _mm256_and_si256(left, begins)));
+    store(activity_last, _mm256_add_epi32(load(activity_last), _mm256_and_si256(right, ends)));
+}
+
+/* Fills in the inputs of the eight lanes from first on from the history. set: 0 without linear predictors. width: of
+ * the tile. */
 TSR_AVX2_INLINE void prepare_eight(const struct lane_history *h, uint32_t tick, int pitch, int first,
-                                   struct step_inputs *in, int set)
+                                   struct step_inputs *in, int set, __m256i column, int32_t width)
 {
     const int32_t *above = pairs_at(h, tick - TSR_LANE_DELAY, pitch) + ABOVE - 1 + first;
     const int32_t *up = magnitudes_at(h, tick - TSR_LANE_DELAY - 1, pitch) + ABOVE - 1 + first;
@@ -452,6 +532,11 @@ TSR_AVX2_INLINE void prepare_eight(const struct lane_history *h, uint32_t tick, 
         store(in->activity[j] + first,
               _mm256_add_epi32(_mm256_add_epi32(beside, load(up2 + j * pitch)), _mm256_add_epi32(north, north)));
         store(in->pair[j] + first, load(above + j * pitch));
+    }
+    if (set == 0) {
+        const int32_t last = (width - 1) % TSR_LANE_STEP;
+        correct_ends(up, up2, pitch, first, in, _mm256_cmpeq_epi32(column, _mm256_setzero_si256()),
+                     _mm256_cmpeq_epi32(column, all(width - 1 - last)), last);
     }
     if (!(h->linear >> first & 255u) || set == 0) return;
     if (set == 1)
@@ -464,52 +549,102 @@ TSR_AVX2_INLINE void prepare_eight(const struct lane_history *h, uint32_t tick, 
 
 TSR_AVX2_INLINE void load_lanes(const struct lane_history *h, int first, struct eight *s)
 {
-    for (int i = 0; i < 3; i++) s->pair[i] = load(h->last_pair[i] + first);
-    for (int i = 0; i < 2; i++) s->magnitude[i] = load(h->last_magnitude[i] + first);
-    s->run = load(h->run + first);
+    memset(s, 0, sizeof *s);
     s->even = load(h->bits[0] + first / 2);
     s->odd = load(h->bits[1] + first / 2);
     s->count = load(h->count + first);
     s->state = load(h->state + first);
-    s->after_run = lanes_of(h->after_run >> first & 255u);
-    s->entries = s->highest = _mm256_setzero_si256();
 }
 
 TSR_AVX2_INLINE void store_lanes(struct lane_history *h, int first, const struct eight *s)
 {
-    for (int i = 0; i < 3; i++) store(h->last_pair[i] + first, s->pair[i]);
-    for (int i = 0; i < 2; i++) store(h->last_magnitude[i] + first, s->magnitude[i]);
-    store(h->run + first, s->run);
     store(h->bits[0] + first / 2, s->even);
     store(h->bits[1] + first / 2, s->odd);
     store(h->count + first, s->count);
     store(h->state + first, s->state);
-    h->after_run = (h->after_run & ~(255u << first)) | bits_of(s->after_run) << first;
 }
 
-/* Writes four samples and magnitudes of each lane of inside to its row. magnitude0, magnitude1: of ticks 0 and 1. */
-TSR_AVX2_INLINE void write_rows(struct decoding_lane *lane, int first, uint32_t inside, const struct eight *s,
-                                __m256i magnitude0, __m256i magnitude1)
+/* Vectors are changed in registers: what is stored number by number could not be loaded as a vector for some cycles. */
+TSR_AVX2_INLINE void put_in_lane(int32_t *vector, __m256i lane, int32_t number)
 {
-    static const uint8_t place[VECTOR] = {0, 1, 4, 5, 2, 3, 6, 7};
-    uint64_t samples[VECTOR], magnitudes[VECTOR];
-    const __m256i early = _mm256_or_si256(magnitude0, _mm256_slli_epi32(magnitude1, 16)),
-                  late = _mm256_or_si256(s->magnitude[1], _mm256_slli_epi32(s->magnitude[0], 16));
-    store(samples, _mm256_unpacklo_epi32(s->pair[2], s->pair[0]));
-    store(samples + 4, _mm256_unpackhi_epi32(s->pair[2], s->pair[0]));
-    store(magnitudes, _mm256_unpacklo_epi32(early, late));
-    store(magnitudes + 4, _mm256_unpackhi_epi32(early, late));
-    for (uint32_t m = inside; m; m &= m - 1) {
-        const int i = __builtin_ctz(m);
-        struct decoding_lane *me = &lane[first + i];
-        memcpy(me->row, &samples[place[i]], sizeof samples[0]);
-        memcpy(me->mag, &magnitudes[place[i]], sizeof magnitudes[0]);
-        me->row += TSR_LANE_STEP;
-        me->mag += TSR_LANE_STEP;
+    store(vector, _mm256_blendv_epi8(load(vector), all(number), lane));
+}
+
+/* Lane i of the eight begins its row: it carries the row's guards. */
+TSR_AVX2_INLINE void carry_guards(struct eight *s, const struct decoding_lane *lane, int i)
+{
+    const __m256i me = lanes_of(1u << i), pair = all(pair_of(lane->row[-1], lane->row[-1])),
+                  magnitude = all(lane->mag[-1]);
+    for (int k = 0; k < 3; k++) s->pair[k] = _mm256_blendv_epi8(s->pair[k], pair, me);
+    for (int k = 0; k < 2; k++) s->magnitude[k] = _mm256_blendv_epi8(s->magnitude[k], magnitude, me);
+    s->run = _mm256_andnot_si256(me, s->run);
+    s->after_run = _mm256_andnot_si256(me, s->after_run);
+}
+
+/* prepare_lane for a few lanes of a step. */
+TSR_AVX2_INLINE void prepare_one(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+{
+    const int first = l / VECTOR * VECTOR;
+    const __m256i me = lanes_of(1u << l % VECTOR);
+    if (lane->y > 0) prepare_step(t, lane);
+    for (int j = 0; j < TSR_LANE_STEP; j++) {
+        const bool has_above = lane->y > 0; /* else W predicts, and no row above adds to the activity */
+        int32_t pair = 0;
+        if (has_above) memcpy(&pair, &lane->row[j - 1 - t->pitch], sizeof pair);
+        put_in_lane(in->pair[j] + first, me, pair);
+        put_in_lane(in->activity[j] + first, me, has_above ? lane->activity[j] : 0);
+        if (t->h.linear >> l & 1u) put_in_lane(in->sum[j] + first, me, lane->sum[j]);
     }
 }
 
-/* Where the lanes stand before a step: a bit a lane. */
+/* Writes the halves of four. */
+TSR_AVX2_INLINE void put_two(void *first, void *second, __m128i four)
+{
+    _mm_storel_epi64((__m128i *)first, four);
+    _mm_storeh_pd((double *)second, _mm_castsi128_pd(four));
+}
+
+/* Writes four numbers of each lane of inside to rows + at[lane]. low: of lanes 0, 1, 4, 5; high: of 2, 3, 6, 7. */
+TSR_AVX2_INLINE void write_rows(uint16_t *rows, const ptrdiff_t at[VECTOR], uint32_t inside, __m256i low, __m256i high)
+{
+    static const uint8_t place[VECTOR] = {0, 1, 4, 5, 2, 3, 6, 7};
+    uint64_t numbers[VECTOR];
+    if (__builtin_expect(inside == 255u, 1)) {
+        put_two(rows + at[0], rows + at[1], _mm256_castsi256_si128(low));
+        put_two(rows + at[2], rows + at[3], _mm256_castsi256_si128(high));
+        put_two(rows + at[4], rows + at[5], _mm256_extracti128_si256(low, 1));
+        put_two(rows + at[6], rows + at[7], _mm256_extracti128_si256(high, 1));
+        return;
+    }
+    store(numbers, low);
+    store(numbers + 4, high);
+    for (uint32_t m = inside; m; m &= m - 1) {
+        const int i = __builtin_ctz(m);
+        memcpy(rows + at[i], &numbers[place[i]], sizeof numbers[0]);
+    }
+}
+
+/* Writes four samples and magnitudes of each lane of inside. rows, mags: at, from the tick's place on. magnitude0,
+ * magnitude1: of ticks 0 and 1. */
+TSR_AVX2_INLINE void write_eight(int16_t *rows, uint16_t *mags, const ptrdiff_t at[VECTOR], uint32_t inside,
+                                 const struct eight *s, __m256i magnitude0, __m256i magnitude1)
+{
+    const __m256i early = _mm256_or_si256(magnitude0, _mm256_slli_epi32(magnitude1, 16)),
+                  late = _mm256_or_si256(s->magnitude[1], _mm256_slli_epi32(s->magnitude[0], 16));
+    write_rows((uint16_t *)rows, at, inside, _mm256_unpacklo_epi32(s->pair[2], s->pair[0]),
+               _mm256_unpackhi_epi32(s->pair[2], s->pair[0]));
+    write_rows(mags, at, inside, _mm256_unpacklo_epi32(early, late), _mm256_unpackhi_epi32(early, late));
+}
+
+/* Chooses the weights of lane l for a column where a block begins. */
+TSR_AVX2_INLINE void change_weights(struct decoding *t, struct decoding_lane *lane, int l, int32_t column)
+{
+    const struct class_weights *before = lane->weights;
+    lane->column = column;
+    if (choose_weights(t, lane) != before) set_weights(t, lane->weights, l);
+}
+
+/* Where the lanes stand before a step: a bit a lane. blocks: those whose next step begins a block. */
 struct lane_places {
     uint32_t inside, begins, blocks, edges, ends, wraps;
 };
@@ -523,10 +658,12 @@ TSR_AVX2_INLINE void place_eight(struct lane_places *p, __m256i column, int firs
         _mm256_or_si256(_mm256_cmpgt_epi32(zero, column), _mm256_cmpgt_epi32(column, all(width - 1)));
     const __m256i edges =
         _mm256_or_si256(_mm256_cmpgt_epi32(all(left), column), _mm256_cmpgt_epi32(column, all(right)));
-    const __m256i within = _mm256_and_si256(column, all(TSR_PREDICTOR_BLOCK - 1));
+    const __m256i next = _mm256_add_epi32(column, all(TSR_LANE_STEP));
+    const __m256i in_block = _mm256_and_si256(next, all(TSR_PREDICTOR_BLOCK - 1));
+    const __m256i blocks = _mm256_and_si256(_mm256_cmpeq_epi32(in_block, zero), _mm256_cmpgt_epi32(all(width), next));
     p->inside |= (bits_of(outside) ^ 255u) << first;
     p->begins |= bits_of(_mm256_cmpeq_epi32(column, zero)) << first;
-    p->blocks |= bits_of(_mm256_cmpeq_epi32(within, zero)) << first;
+    p->blocks |= bits_of(blocks) << first;
     p->edges |= bits_of(edges) << first;
     p->ends |= bits_of(_mm256_cmpgt_epi32(column, all(width - TSR_LANE_STEP - 1))) << first;
     p->wraps |= bits_of(_mm256_cmpeq_epi32(column, all(period - TSR_LANE_STEP))) << first;
@@ -539,15 +676,21 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
     const struct tsr_predictor_model *model = t->d->predictor;
     const int pitch = ABOVE + VECTOR * groups, set = t->label ? model->set : 0;
     const int32_t period = tsr_lane_period(t->width, t->d->model->lanes), width = t->width;
-    const bool referring = set && model->shape.references > 0;
-    /* The history lacks some taps of a lane in columns below left or above right, and in rows above row top. */
-    const int32_t left = set == 3 ? 8 : 4, right = width - TSR_LANE_STEP - (set ? set + 1 : 1),
-                  top = set ? ROWS_ABOVE : 2;
+    const bool referring = set && model->shape.references > 0, partial = width % TSR_LANE_STEP != 0;
+    struct numbers n;
+    /* The history lacks some taps of a lane in columns below left or above right, and in rows above row top. Without
+     * linear predictors prepare_eight makes up for the columns. */
+    const int32_t left = set == 0   ? 0
+                         : set == 3 ? 8
+                                    : 4,
+                  right = set ? width - TSR_LANE_STEP - (set + 1) : width, top = set ? ROWS_ABOVE : 2;
     struct lane_history *h = &t->h;
     struct word_stream stream = t->stream;
     uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, upper = 0;
     int32_t column_of_first = 0, y_of_first = 0;
     __m256i column[GROUPS_LIMIT];
+    struct eight s[GROUPS_LIMIT];
+    ptrdiff_t at[TSR_LANE_LIMIT]; /* from the first sample to the lane's row, less the tick in which it began */
     h->linear = h->first_row = h->after_run = 0;
     for (int l = 0; l < lanes; l++) {
         lane[l].y = l;
@@ -556,7 +699,9 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
     for (int g = 0; g < groups; g++)
         column[g] = _mm256_mullo_epi32(_mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), all(VECTOR * g)),
                                        all(-TSR_LANE_DELAY));
+    for (int g = 0; g < groups; g++) load_lanes(h, VECTOR * g, &s[g]);
     if (set) pair_weights(t);
+    fill_numbers(&n, t);
 
     for (uint32_t tick = 0; alive; tick += TSR_LANE_STEP) {
         struct step_inputs in;
@@ -567,43 +712,64 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
             place_eight(&p, column[g], VECTOR * g, width, period, left, right);
         }
         const uint32_t inside = p.inside & alive;
-        for (uint32_t m = p.begins & inside; m; m &= m - 1) begin_lane(t, &lane[__builtin_ctz(m)], __builtin_ctz(m));
-        for (uint32_t m = set ? p.blocks & inside & ~h->first_row : 0; m; m &= m - 1) {
+        for (uint32_t m = p.begins & inside; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
-            const struct class_weights *before = lane[l].weights;
-            lane[l].column = columns[l];
-            if (choose_weights(t, &lane[l]) != before) set_weights(t, lane[l].weights, l);
+            begin_lane_row(t, &lane[l], l);
+            carry_guards(&s[l / VECTOR], &lane[l], l % VECTOR);
+            at[l] = lane[l].y * t->pitch - (ptrdiff_t)tick;
+            if (set && lane[l].y > 0) change_weights(t, &lane[l], l, 0);
         }
-        for (int g = 0; g < groups; g++)
-            if (inside >> VECTOR * g & 255u) prepare_eight(h, tick, pitch, VECTOR * g, &in, referring ? 0 : set);
+        for (int g = groups - 1; g >= 0; g--) /* last the eight below what put_above has just stored */
+            if (inside >> VECTOR * g & 255u)
+                prepare_eight(h, tick, pitch, VECTOR * g, &in, referring ? 0 : set, column[g], width);
         for (uint32_t m = (referring ? UINT32_MAX : p.edges | upper) & inside; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
             lane[l].column = columns[l];
-            prepare_lane(t, &lane[l], l, &in);
+            lane[l].row = t->samples + at[l] + tick;
+            lane[l].mag = t->magnitudes + at[l] + tick;
+            if (referring)
+                prepare_lane(t, &lane[l], l, &in);
+            else
+                prepare_one(t, &lane[l], l, &in);
         }
 
-        struct eight s[GROUPS_LIMIT];
         bool good = true;
-        for (int g = 0; g < groups; g++) load_lanes(h, VECTOR * g, &s[g]);
+        __m256i within[GROUPS_LIMIT];
+        for (int g = 0; g < groups; g++) within[g] = lanes_of(inside >> VECTOR * g & 255u);
         int32_t *pairs = h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch + ABOVE;
         int32_t *magnitudes = h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch + ABOVE;
-        for (int j = 0; j < TSR_LANE_STEP; j++)
+        for (int j = 0; j < TSR_LANE_STEP; j++) {
+            struct part_way k[GROUPS_LIMIT];
+            __m256i coding = _mm256_setzero_si256();
             for (int g = 0; g < groups; g++) {
-                const int first = VECTOR * g;
-                if (!(inside >> first & 255u)) continue;
                 const __m256i active =
-                    _mm256_and_si256(lanes_of(inside >> first & 255u), _mm256_cmpgt_epi32(all(width - j), column[g]));
-                decode_eight(t, &stream, &s[g], &in, j, first, active, rans);
-                store(pairs + j * pitch + first, s[g].pair[0]);
-                store(magnitudes + j * pitch + first, s[g].magnitude[0]);
+                    partial ? _mm256_and_si256(within[g], _mm256_cmpgt_epi32(all(width - j), column[g])) : within[g];
+                begin_eight(t, &n, &s[g], &in, j, VECTOR * g, active, &k[g]);
+                coding = _mm256_or_si256(coding, k[g].coding);
             }
+            if (_mm256_testz_si256(coding, coding)) {
+                for (int g = 0; g < groups; g++) finish_quiet(&n, &s[g], &k[g]);
+            } else {
+                for (int g = 0; g < groups; g++) ask_eight(t, &n, &stream, &s[g], &in, j, VECTOR * g, rans, &k[g]);
+                for (int g = 0; g < groups; g++) look_up_eight(t->d, rans, &k[g]);
+                for (int g = 0; g < groups; g++) finish_eight(t, &n, &stream, &s[g], rans, &k[g]);
+            }
+            for (int g = 0; g < groups; g++) {
+                store(pairs + j * pitch + VECTOR * g, s[g].pair[0]);
+                store(magnitudes + j * pitch + VECTOR * g, s[g].magnitude[0]);
+            }
+        }
+        /* The weights of the next step, so early that prepare_eight does not wait for them. */
+        for (uint32_t m = set ? p.blocks & inside & ~h->first_row : 0; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            change_weights(t, &lane[l], l, columns[l] + TSR_LANE_STEP);
+        }
         for (int g = 0; g < groups; g++) good &= is_good(t, &s[g]);
         if (!good) return false;
         for (int g = 0; g < groups; g++) {
             const int first = VECTOR * g;
-            store_lanes(h, first, &s[g]);
-            write_rows(lane, first, inside >> first & 255u, &s[g], load(magnitudes + first),
-                       load(magnitudes + pitch + first));
+            write_eight(t->samples + tick, t->magnitudes + tick, at + first, inside >> first & 255u, &s[g],
+                        load(magnitudes + first), load(magnitudes + pitch + first));
         }
         if (tick == 0) spread_first_sample(t);
         for (uint32_t m = p.ends & inside; m; m &= m - 1) end_row(t, &lane[__builtin_ctz(m)]);
@@ -626,6 +792,7 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
             if (lane[l].y >= t->height) alive &= ~(1u << l);
         }
     }
+    for (int g = 0; g < groups; g++) store_lanes(h, VECTOR * g, &s[g]);
     t->stream = stream;
     return true;
 }

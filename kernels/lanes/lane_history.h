@@ -68,18 +68,25 @@ static inline void set_weights(struct decoding *t, const struct class_weights *w
     for (int p = 0; p < h->far_pairs; p++) h->far[p][l] = far[p];
 }
 
-/* Lane l begins its row: sets the state that it carries from sample to sample. */
-static inline void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
+/* Lane l begins its row: all but the state that it carries from sample to sample. */
+static inline void begin_lane_row(struct decoding *t, struct decoding_lane *lane, int l)
 {
     struct lane_history *h = &t->h;
     begin_row(t, lane);
+    h->first_row = (h->first_row & ~(1u << l)) | (uint32_t)(lane->y == 0) << l;
+    h->linear &= ~(1u << l);
+    lane->weights = NULL;
+}
+
+/* The same, and sets that state. */
+static inline void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
+{
+    struct lane_history *h = &t->h;
+    begin_lane_row(t, lane, l);
     for (int i = 0; i < 3; i++) h->last_pair[i][l] = pair_of(lane->row[-1], lane->row[-1]);
     for (int i = 0; i < 2; i++) h->last_magnitude[i][l] = lane->mag[-1];
     h->run[l] = 0;
     h->after_run &= ~(1u << l);
-    h->first_row = (h->first_row & ~(1u << l)) | (uint32_t)(lane->y == 0) << l;
-    h->linear &= ~(1u << l);
-    lane->weights = NULL;
 }
 
 /* Fills in the inputs of lane l from memory: near the ends of its row and in the first rows. */
