@@ -636,14 +636,6 @@ TSR_AVX2_INLINE void write_eight(int16_t *rows, uint16_t *mags, const ptrdiff_t 
     write_rows(mags, at, inside, _mm256_unpacklo_epi32(early, late), _mm256_unpackhi_epi32(early, late));
 }
 
-/* Chooses the weights of lane l for a column where a block begins. */
-TSR_AVX2_INLINE void change_weights(struct decoding *t, struct decoding_lane *lane, int l, int32_t column)
-{
-    const struct class_weights *before = lane->weights;
-    lane->column = column;
-    if (choose_weights(t, lane) != before) set_weights(t, lane->weights, l);
-}
-
 /* Where the lanes stand before a step: a bit a lane. blocks: those whose next step begins a block. */
 struct lane_places {
     uint32_t inside, begins, blocks, edges, ends, wraps;

@@ -264,53 +264,81 @@ TSR_AVX512_INLINE __m512i activities_of(const struct decoding *t, const struct s
     return activity;
 }
 
-/* Decodes sample number j of the step, of the sixteen lanes from first on. Symbols and samples that are invalid show in
- * s->tables, s->run_tables and s->highest. */
-TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
-                                      const struct step_inputs *in, int j, int first, __mmask16 active, int lanes,
-                                      bool rans)
+/* A tick of sixteen lanes between its parts. Each part of a tick is done for all lanes before the next one: a processor
+ * looks a few hundred instructions ahead, and so finds work that does not wait. */
+struct part_way {
+    __m512i prediction, table;
+    __mmask16 active, in_run, coding;
+};
+
+/* The first part of sample number j of the step, of the sixteen lanes from first on: what is predicted, and which lanes
+ * have symbols. */
+TSR_AVX512_INLINE void begin_sixteen(const struct decoding *t, const struct sixteen *s, const struct step_inputs *in,
+                                     int j, int first, __mmask16 active, struct part_way *k)
 {
-    const __m512i zero = _mm512_setzero_si512(), range = all(t->range);
-    const __m512i prediction = predict_sixteen(t, s, in, j, first);
-    const __mmask16 in_run = _mm512_test_epi32_mask(s->run, s->run);
-    const __mmask16 coding = _kandn_mask16(in_run, active);
-    __m512i sample = prediction, magnitude = zero;
-    if (coding == 0) { /* no lane has a symbol: samples are their predictions */
-        s->run = _mm512_mask_sub_epi32(s->run, active, s->run, all(1));
-        s->after_run = _mm512_testn_epi32_mask(s->run, s->run);
-    } else {
-        const __m512i activity = activities_of(t, s, in, j, first);
-        __m512i table = tables_of(t, activity, prediction);
-        const __mmask16 silent = _mm512_testn_epi32_mask(activity, activity);
-        table = _mm512_mask_mov_epi32(table, silent, _mm512_maskz_mov_epi32(s->after_run, all(1)));
-        table = _mm512_maskz_mov_epi32(coding, table); /* idle lanes look up table 0, which is there */
-        __mmask16 begins;
-        const __m512i value = rans ? take_rans(t, stream, s, coding, table, lanes, &begins)
-                                   : take_huffman(t, stream, s, coding, table, lanes, &begins);
+    k->active = active;
+    k->prediction = predict_sixteen(t, s, in, j, first);
+    k->in_run = _mm512_test_epi32_mask(s->run, s->run);
+    k->coding = _kandn_mask16(k->in_run, active);
+}
 
-        /* Runs that begin, and runs that go on. */
-        const __mmask16 of_run = _kor_mask16(begins, _kand_mask16(in_run, active));
-        s->run = _mm512_mask_sub_epi32(s->run, of_run, _mm512_mask_mov_epi32(s->run, begins, value), all(1));
-        s->after_run = _mm512_mask_testn_epi32_mask(of_run, s->run, s->run);
+/* The second part: the tables of the symbols. */
+TSR_AVX512_INLINE void ask_sixteen(const struct decoding *t, const struct sixteen *s, const struct step_inputs *in,
+                                   int j, int first, struct part_way *k)
+{
+    const __m512i activity = activities_of(t, s, in, j, first);
+    const __m512i table = tables_of(t, activity, k->prediction);
+    const __mmask16 silent = _mm512_testn_epi32_mask(activity, activity);
+    /* Idle lanes look up table 0, which is there. */
+    k->table = _mm512_maskz_mov_epi32(
+        k->coding, _mm512_mask_mov_epi32(table, silent, _mm512_maskz_mov_epi32(s->after_run, all(1))));
+}
 
-        const __m512i negative = _mm512_sub_epi32(zero, _mm512_and_si512(value, all(1)));
-        const __m512i residual =
-            _mm512_maskz_xor_epi32(_kandn_mask16(begins, coding), _mm512_srli_epi32(value, 1), negative);
-        /* Modulo the range: as an unsigned number, a sample within it is less than one that is negative or past it. */
-        sample = _mm512_add_epi32(prediction, residual);
-        sample = _mm512_min_epu32(sample, _mm512_add_epi32(sample, range));
-        sample = _mm512_min_epu32(sample, _mm512_sub_epi32(sample, range));
-        magnitude = _mm512_min_epi32(_mm512_abs_epi32(residual), all(TSR_MAGNITUDE_LIMIT));
-
-        s->tables = _mm512_or_si512(s->tables, _mm512_maskz_sllv_epi32(coding, all(1), table));
-        s->run_tables = _mm512_mask_or_epi32(s->run_tables, begins, s->run_tables, table);
-        s->highest = _mm512_mask_max_epu32(s->highest, active, s->highest, sample);
-    }
+/* The lanes get their samples. */
+TSR_AVX512_INLINE void go_on(struct sixteen *s, __m512i sample, __m512i magnitude)
+{
     s->pair[2] = s->pair[1];
     s->pair[1] = s->pair[0];
     s->pair[0] = _mm512_shrdi_epi32(s->pair[0], _mm512_sub_epi32(sample, all(BIAS)), 16);
     s->magnitude[1] = s->magnitude[0];
     s->magnitude[0] = magnitude;
+}
+
+/* The last part where no lane has a symbol: samples are their predictions. */
+TSR_AVX512_INLINE void finish_quiet(struct sixteen *s, const struct part_way *k)
+{
+    s->run = _mm512_mask_sub_epi32(s->run, k->active, s->run, all(1));
+    s->after_run = _mm512_mask_testn_epi32_mask(k->active, s->run, s->run);
+    go_on(s, k->prediction, _mm512_setzero_si512());
+}
+
+/* The last part. Symbols and samples that are invalid show in s->tables, s->run_tables and s->highest. */
+TSR_AVX512_INLINE void finish_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
+                                      const struct part_way *k, int lanes, bool rans)
+{
+    const __m512i zero = _mm512_setzero_si512(), range = all(t->range);
+    const __mmask16 coding = k->coding;
+    __mmask16 begins;
+    const __m512i value = rans ? take_rans(t, stream, s, coding, k->table, lanes, &begins)
+                               : take_huffman(t, stream, s, coding, k->table, lanes, &begins);
+
+    /* Runs that begin, and runs that go on. */
+    const __mmask16 of_run = _kor_mask16(begins, _kand_mask16(k->in_run, k->active));
+    s->run = _mm512_mask_sub_epi32(s->run, of_run, _mm512_mask_mov_epi32(s->run, begins, value), all(1));
+    s->after_run = _mm512_mask_testn_epi32_mask(of_run, s->run, s->run);
+
+    const __m512i negative = _mm512_sub_epi32(zero, _mm512_and_si512(value, all(1)));
+    const __m512i residual =
+        _mm512_maskz_xor_epi32(_kandn_mask16(begins, coding), _mm512_srli_epi32(value, 1), negative);
+    /* Modulo the range: as an unsigned number, a sample within it is less than one that is negative or past it. */
+    __m512i sample = _mm512_add_epi32(k->prediction, residual);
+    sample = _mm512_min_epu32(sample, _mm512_add_epi32(sample, range));
+    sample = _mm512_min_epu32(sample, _mm512_sub_epi32(sample, range));
+
+    s->tables = _mm512_or_si512(s->tables, _mm512_maskz_sllv_epi32(coding, all(1), k->table));
+    s->run_tables = _mm512_mask_or_epi32(s->run_tables, begins, s->run_tables, k->table);
+    s->highest = _mm512_mask_max_epu32(s->highest, k->active, s->highest, sample);
+    go_on(s, sample, _mm512_min_epi32(_mm512_abs_epi32(residual), all(TSR_MAGNITUDE_LIMIT)));
 }
 
 /* True if all tables exist, only the run table has given runs, and all samples are within the range. */
@@ -380,49 +408,96 @@ TSR_AVX512 static void sum_set_3(const struct lane_history *h, uint32_t tick, in
 
 TSR_AVX512_INLINE void load_lanes(const struct lane_history *h, int first, struct sixteen *s)
 {
-    for (int i = 0; i < 3; i++) s->pair[i] = load(h->last_pair[i] + first);
-    for (int i = 0; i < 2; i++) s->magnitude[i] = load(h->last_magnitude[i] + first);
-    s->run = load(h->run + first);
+    memset(s, 0, sizeof *s);
     s->even = load(h->bits[0] + first / 2);
     s->odd = load(h->bits[1] + first / 2);
     s->count = load(h->count + first);
     s->state = load(h->state + first);
-    s->after_run = (__mmask16)(h->after_run >> first);
-    s->tables = s->highest = s->run_tables = _mm512_setzero_si512();
 }
 
 TSR_AVX512_INLINE void store_lanes(struct lane_history *h, int first, const struct sixteen *s)
 {
-    for (int i = 0; i < 3; i++) store(h->last_pair[i] + first, s->pair[i]);
-    for (int i = 0; i < 2; i++) store(h->last_magnitude[i] + first, s->magnitude[i]);
-    store(h->run + first, s->run);
     store(h->bits[0] + first / 2, s->even);
     store(h->bits[1] + first / 2, s->odd);
     store(h->count + first, s->count);
     store(h->state + first, s->state);
-    h->after_run = (h->after_run & ~(0xffffu << first)) | (uint32_t)s->after_run << first;
 }
 
-/* Writes four samples and magnitudes of each lane of inside to its row. magnitude0, magnitude1: of ticks 0 and 1. */
-TSR_AVX512_INLINE void write_rows(struct decoding_lane *lane, int first, uint32_t inside, const struct sixteen *s,
-                                  __m512i magnitude0, __m512i magnitude1)
+/* Vectors are changed in registers: what is stored number by number could not be loaded as a vector for some cycles. */
+TSR_AVX512_INLINE void put_in_lane(int32_t *vector, __mmask16 lane, int32_t number)
+{
+    store(vector, _mm512_mask_set1_epi32(load(vector), lane, number));
+}
+
+/* Lane i of the sixteen begins its row: it carries the row's guards. */
+TSR_AVX512_INLINE void carry_guards(struct sixteen *s, const struct decoding_lane *lane, int i)
+{
+    const __mmask16 me = (__mmask16)(1u << i);
+    const int32_t pair = pair_of(lane->row[-1], lane->row[-1]);
+    for (int k = 0; k < 3; k++) s->pair[k] = _mm512_mask_set1_epi32(s->pair[k], me, pair);
+    for (int k = 0; k < 2; k++) s->magnitude[k] = _mm512_mask_set1_epi32(s->magnitude[k], me, lane->mag[-1]);
+    s->run = _mm512_mask_set1_epi32(s->run, me, 0);
+    s->after_run = (__mmask16)(s->after_run & ~me);
+}
+
+/* prepare_lane for a few lanes of a step. */
+TSR_AVX512_INLINE void prepare_one(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+{
+    const int first = l / VECTOR * VECTOR;
+    const __mmask16 me = (__mmask16)(1u << l % VECTOR);
+    if (lane->y > 0) prepare_step(t, lane);
+    for (int j = 0; j < TSR_LANE_STEP; j++) {
+        const bool has_above = lane->y > 0; /* else W predicts, and no row above adds to the activity */
+        int32_t pair = 0;
+        if (has_above) memcpy(&pair, &lane->row[j - 1 - t->pitch], sizeof pair);
+        put_in_lane(in->pair[j] + first, me, pair);
+        put_in_lane(in->activity[j] + first, me, has_above ? lane->activity[j] : 0);
+        if (t->h.linear >> l & 1u) put_in_lane(in->sum[j] + first, me, lane->sum[j]);
+    }
+}
+
+/* Writes the halves of four. */
+TSR_AVX512_INLINE void put_two(void *first, void *second, __m128i four)
+{
+    _mm_storel_epi64((__m128i *)first, four);
+    _mm_storeh_pd((double *)second, _mm_castsi128_pd(four));
+}
+
+/* Writes four numbers of each lane of inside to rows + at[lane]. low: of lanes 0, 1 of each four; high: of 2, 3. */
+TSR_AVX512_INLINE void write_rows(uint16_t *rows, const ptrdiff_t at[VECTOR], uint32_t inside, __m512i low,
+                                  __m512i high)
 {
     static const uint8_t place[VECTOR] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
-    uint64_t samples[VECTOR], magnitudes[VECTOR];
-    const __m512i early = _mm512_or_si512(magnitude0, _mm512_slli_epi32(magnitude1, 16)),
-                  late = _mm512_or_si512(s->magnitude[1], _mm512_slli_epi32(s->magnitude[0], 16));
-    store(samples, _mm512_unpacklo_epi32(s->pair[2], s->pair[0]));
-    store(samples + 8, _mm512_unpackhi_epi32(s->pair[2], s->pair[0]));
-    store(magnitudes, _mm512_unpacklo_epi32(early, late));
-    store(magnitudes + 8, _mm512_unpackhi_epi32(early, late));
+    uint64_t numbers[VECTOR];
+    if (__builtin_expect(inside == UINT16_MAX, 1)) {
+        put_two(rows + at[0], rows + at[1], _mm512_castsi512_si128(low));
+        put_two(rows + at[2], rows + at[3], _mm512_castsi512_si128(high));
+        put_two(rows + at[4], rows + at[5], _mm512_extracti32x4_epi32(low, 1));
+        put_two(rows + at[6], rows + at[7], _mm512_extracti32x4_epi32(high, 1));
+        put_two(rows + at[8], rows + at[9], _mm512_extracti32x4_epi32(low, 2));
+        put_two(rows + at[10], rows + at[11], _mm512_extracti32x4_epi32(high, 2));
+        put_two(rows + at[12], rows + at[13], _mm512_extracti32x4_epi32(low, 3));
+        put_two(rows + at[14], rows + at[15], _mm512_extracti32x4_epi32(high, 3));
+        return;
+    }
+    store(numbers, low);
+    store(numbers + 8, high);
     for (uint32_t m = inside; m; m &= m - 1) {
         const int i = __builtin_ctz(m);
-        struct decoding_lane *me = &lane[first + i];
-        memcpy(me->row, &samples[place[i]], sizeof samples[0]);
-        memcpy(me->mag, &magnitudes[place[i]], sizeof magnitudes[0]);
-        me->row += TSR_LANE_STEP;
-        me->mag += TSR_LANE_STEP;
+        memcpy(rows + at[i], &numbers[place[i]], sizeof numbers[0]);
     }
+}
+
+/* Writes four samples and magnitudes of each lane of inside. rows, mags: at, from the tick's place on. magnitude0,
+ * magnitude1: of ticks 0 and 1. */
+TSR_AVX512_INLINE void write_sixteen(int16_t *rows, uint16_t *mags, const ptrdiff_t at[VECTOR], uint32_t inside,
+                                     const struct sixteen *s, __m512i magnitude0, __m512i magnitude1)
+{
+    const __m512i early = _mm512_or_si512(magnitude0, _mm512_slli_epi32(magnitude1, 16)),
+                  late = _mm512_or_si512(s->magnitude[1], _mm512_slli_epi32(s->magnitude[0], 16));
+    write_rows((uint16_t *)rows, at, inside, _mm512_unpacklo_epi32(s->pair[2], s->pair[0]),
+               _mm512_unpackhi_epi32(s->pair[2], s->pair[0]));
+    write_rows(mags, at, inside, _mm512_unpacklo_epi32(early, late), _mm512_unpackhi_epi32(early, late));
 }
 
 /* Decodes all rows of a tile. It is longer than 60 lines: cut into functions that share its variables in a structure,
@@ -436,14 +511,21 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
     const int pitch = ABOVE + VECTOR * groups, set = t->label ? model->set : 0;
     const int32_t period = tsr_lane_period(t->width, t->d->model->lanes), width = t->width;
     const bool referring = set && model->shape.references > 0;
-    /* The history lacks some taps of a lane in columns below left or above right, and in rows above row top. */
-    const int32_t left = set == 3 ? 8 : 4, right = width - TSR_LANE_STEP - (set ? set + 1 : 1),
-                  top = set ? ROWS_ABOVE : 2;
+    /* The history lacks some taps of a lane in columns below left or above right, and in rows above row top. Without
+     * linear predictors the step makes up for the columns: at the first one NN takes the place of NW, which is beyond
+     * the row, and at the last one N that of NE. */
+    const int32_t left = set == 0   ? 0
+                         : set == 3 ? 8
+                                    : 4,
+                  right = set ? width - TSR_LANE_STEP - (set + 1) : width, top = set ? ROWS_ABOVE : 2,
+                  last = (width - 1) % TSR_LANE_STEP;
     struct lane_history *h = &t->h;
     struct word_stream stream = t->stream;
     uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, upper = 0;
     int32_t column_of_first = 0, y_of_first = 0;
     __m512i column[2];
+    struct sixteen s[2];
+    ptrdiff_t at[TSR_LANE_LIMIT]; /* from the first sample to the lane's row, less the tick in which it began */
     h->linear = h->first_row = h->after_run = 0;
     for (int l = 0; l < lanes; l++) {
         lane[l].y = l;
@@ -454,6 +536,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
             _mm512_mullo_epi32(_mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                                                 _mm512_set1_epi32(VECTOR * g)),
                                _mm512_set1_epi32(-TSR_LANE_DELAY));
+    for (int g = 0; g < groups; g++) load_lanes(h, VECTOR * g, &s[g]);
     if (set) pair_weights(t);
 
     for (uint32_t tick = 0; alive; tick += TSR_LANE_STEP) {
@@ -465,22 +548,25 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
             store(columns + first, column[g]);
             inside |= (uint32_t)_mm512_cmplt_epu32_mask(column[g], _mm512_set1_epi32(width)) << first;
             begins |= (uint32_t)_mm512_testn_epi32_mask(column[g], column[g]) << first;
-            blocks |= (uint32_t)_mm512_testn_epi32_mask(column[g], _mm512_set1_epi32(TSR_PREDICTOR_BLOCK - 1)) << first;
+            const __m512i next = _mm512_add_epi32(column[g], _mm512_set1_epi32(TSR_LANE_STEP));
+            const __mmask16 goes_on = _mm512_cmplt_epi32_mask(next, _mm512_set1_epi32(width));
+            blocks |= (uint32_t)_mm512_mask_testn_epi32_mask(goes_on, next, _mm512_set1_epi32(TSR_PREDICTOR_BLOCK - 1))
+                      << first;
             edges |= (uint32_t)_mm512_cmplt_epi32_mask(column[g], _mm512_set1_epi32(left)) << first;
             edges |= (uint32_t)_mm512_cmpgt_epi32_mask(column[g], _mm512_set1_epi32(right)) << first;
             ends |= (uint32_t)_mm512_cmpge_epi32_mask(column[g], _mm512_set1_epi32(width - TSR_LANE_STEP)) << first;
             wraps |= (uint32_t)_mm512_cmpeq_epi32_mask(column[g], _mm512_set1_epi32(period - TSR_LANE_STEP)) << first;
         }
         inside &= alive;
-        for (uint32_t m = begins & inside; m; m &= m - 1) begin_lane(t, &lane[__builtin_ctz(m)], __builtin_ctz(m));
-        for (uint32_t m = set ? blocks & inside & ~h->first_row : 0; m; m &= m - 1) {
+        for (uint32_t m = begins & inside; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
-            const struct class_weights *before = lane[l].weights;
-            lane[l].column = columns[l];
-            if (choose_weights(t, &lane[l]) != before) set_weights(t, lane[l].weights, l);
+            begin_lane_row(t, &lane[l], l);
+            carry_guards(&s[l / VECTOR], &lane[l], l % VECTOR);
+            at[l] = lane[l].y * t->pitch - (ptrdiff_t)tick;
+            if (set && lane[l].y > 0) change_weights(t, &lane[l], l, 0);
         }
 
-        for (int g = 0; g < groups; g++) {
+        for (int g = groups - 1; g >= 0; g--) { /* last the lanes below what put_above has just stored */
             const int first = VECTOR * g;
             if (!(inside >> first & UINT16_MAX)) continue;
             const int32_t *above = pairs_at(h, tick - TSR_LANE_DELAY, pitch) + ABOVE - 1 + first;
@@ -493,6 +579,17 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
                                                                _mm512_add_epi32(north, north)));
                 store(in.pair[j] + first, load(above + j * pitch));
             }
+            if (set == 0) {
+                const __mmask16 ends_now = _mm512_cmpeq_epi32_mask(column[g], _mm512_set1_epi32(width - 1 - last));
+                const __m512i at_left = load(in.activity[0] + first);
+                store(in.activity[0] + first, _mm512_mask_add_epi32(at_left, (__mmask16)(begins >> first), at_left,
+                                                                    _mm512_sub_epi32(load(up2), load(up))));
+                const __m512i at_right = load(in.activity[last] + first);
+                store(in.activity[last] + first,
+                      _mm512_mask_add_epi32(
+                          at_right, ends_now, at_right,
+                          _mm512_sub_epi32(load(up + (last + 1) * pitch), load(up + (last + 2) * pitch))));
+            }
             if (!(h->linear >> first & UINT16_MAX) || referring) continue;
             if (set == 1)
                 sum_set_1(h, tick, pitch, first, &in);
@@ -504,33 +601,54 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
         for (uint32_t m = (referring ? UINT32_MAX : edges | upper) & inside; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
             lane[l].column = columns[l];
-            prepare_lane(t, &lane[l], l, &in);
+            lane[l].row = t->samples + at[l] + tick;
+            lane[l].mag = t->magnitudes + at[l] + tick;
+            if (referring)
+                prepare_lane(t, &lane[l], l, &in);
+            else
+                prepare_one(t, &lane[l], l, &in);
         }
 
-        struct sixteen s[2];
         bool good = true;
-        for (int g = 0; g < groups; g++) load_lanes(h, VECTOR * g, &s[g]);
         int32_t *pairs = h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch + ABOVE;
         int32_t *magnitudes = h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch + ABOVE;
 #pragma GCC unroll 4
-        for (int j = 0; j < TSR_LANE_STEP; j++)
+        for (int j = 0; j < TSR_LANE_STEP; j++) {
+            struct part_way k[2];
+            __mmask16 coding = 0;
 #pragma GCC unroll 2
             for (int g = 0; g < groups; g++) {
-                const int first = VECTOR * g;
-                if (!(inside >> first & UINT16_MAX)) continue;
-                const __mmask16 active =
-                    _mm512_mask_cmplt_epi32_mask((__mmask16)(inside >> first), column[g], _mm512_set1_epi32(width - j));
-                decode_sixteen(t, &stream, &s[g], &in, j, first, active, vector_lanes, rans);
-                store(pairs + j * pitch + first, s[g].pair[0]);
-                store(magnitudes + j * pitch + first, s[g].magnitude[0]);
+                const __mmask16 active = _mm512_mask_cmplt_epi32_mask((__mmask16)(inside >> VECTOR * g), column[g],
+                                                                      _mm512_set1_epi32(width - j));
+                begin_sixteen(t, &s[g], &in, j, VECTOR * g, active, &k[g]);
+                coding |= k[g].coding;
             }
+            if (coding == 0) {
+#pragma GCC unroll 2
+                for (int g = 0; g < groups; g++) finish_quiet(&s[g], &k[g]);
+            } else {
+#pragma GCC unroll 2
+                for (int g = 0; g < groups; g++) ask_sixteen(t, &s[g], &in, j, VECTOR * g, &k[g]);
+#pragma GCC unroll 2
+                for (int g = 0; g < groups; g++) finish_sixteen(t, &stream, &s[g], &k[g], vector_lanes, rans);
+            }
+#pragma GCC unroll 2
+            for (int g = 0; g < groups; g++) {
+                store(pairs + j * pitch + VECTOR * g, s[g].pair[0]);
+                store(magnitudes + j * pitch + VECTOR * g, s[g].magnitude[0]);
+            }
+        }
+        /* The weights of the next step, so early that its sums do not wait for them. */
+        for (uint32_t m = set ? blocks & inside & ~h->first_row : 0; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            change_weights(t, &lane[l], l, columns[l] + TSR_LANE_STEP);
+        }
         for (int g = 0; g < groups; g++) good &= is_good(t, &s[g]);
         if (!good) return false;
         for (int g = 0; g < groups; g++) {
             const int first = VECTOR * g;
-            store_lanes(h, first, &s[g]);
-            write_rows(lane, first, inside >> first & UINT16_MAX, &s[g], load(magnitudes + first),
-                       load(magnitudes + pitch + first));
+            write_sixteen(t->samples + tick, t->magnitudes + tick, at + first, inside >> first & UINT16_MAX, &s[g],
+                          load(magnitudes + first), load(magnitudes + pitch + first));
         }
         if (tick == 0) spread_first_sample(t);
         for (uint32_t m = ends & inside; m; m &= m - 1) end_row(t, &lane[__builtin_ctz(m)]);
@@ -554,6 +672,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
             if (lane[l].y >= t->height) alive &= ~(1u << l);
         }
     }
+    for (int g = 0; g < groups; g++) store_lanes(h, VECTOR * g, &s[g]);
     t->stream = stream;
     return true;
 }

@@ -68,6 +68,14 @@ static inline void set_weights(struct decoding *t, const struct class_weights *w
     for (int p = 0; p < h->far_pairs; p++) h->far[p][l] = far[p];
 }
 
+/* Chooses the weights of lane l for a column where a block begins. */
+static inline void change_weights(struct decoding *t, struct decoding_lane *lane, int l, int32_t column)
+{
+    const struct class_weights *before = lane->weights;
+    lane->column = column;
+    if (choose_weights(t, lane) != before) set_weights(t, lane->weights, l);
+}
+
 /* Lane l begins its row: all but the state that it carries from sample to sample. */
 static inline void begin_lane_row(struct decoding *t, struct decoding_lane *lane, int l)
 {
