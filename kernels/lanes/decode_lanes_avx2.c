@@ -600,8 +600,9 @@ TSR_AVX2_INLINE void prepare_one(const struct decoding *t, struct decoding_lane 
 /* Writes the halves of four. */
 TSR_AVX2_INLINE void put_two(void *first, void *second, __m128i four)
 {
+    const int64_t late = _mm_extract_epi64(four, 1);
     _mm_storel_epi64((__m128i *)first, four);
-    _mm_storeh_pd((double *)second, _mm_castsi128_pd(four));
+    memcpy(second, &late, sizeof late);
 }
 
 /* Writes four numbers of each lane of inside to rows + at[lane]. low: of lanes 0, 1, 4, 5; high: of 2, 3, 6, 7. */
