@@ -78,11 +78,10 @@ struct lane_history {
     int32_t near[2][TSR_LANE_LIMIT];        /* pairs of weights: WW (low) and W (high); 0 and WWW */
     int32_t far[FAR_PAIRS][TSR_LANE_LIMIT]; /* of the other neighbours, in pairs */
     int32_t far_of_class[TSR_CLASS_LIMIT][FAR_PAIRS];
-    int32_t last_pair[3][TSR_LANE_LIMIT], last_magnitude[2][TSR_LANE_LIMIT], run[TSR_LANE_LIMIT];
     uint64_t bits[2][TSR_LANE_LIMIT / 2]; /* Huffman: even lanes, odd lanes */
     int32_t count[TSR_LANE_LIMIT];
-    uint32_t state[TSR_LANE_LIMIT];        /* rANS */
-    uint32_t linear, first_row, after_run; /* a bit a lane */
+    uint32_t state[TSR_LANE_LIMIT]; /* rANS */
+    uint32_t linear, first_row;     /* a bit a lane */
     int far_pairs;
 };
 

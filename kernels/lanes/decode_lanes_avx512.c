@@ -440,28 +440,18 @@ TSR_AVX512_INLINE void carry_guards(struct sixteen *s, const struct decoding_lan
     s->after_run = (__mmask16)(s->after_run & ~me);
 }
 
-/* prepare_lane for a few lanes of a step. */
-TSR_AVX512_INLINE void prepare_one(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+/* Puts the inputs of lane l, as memory has them, into those of the step. */
+TSR_AVX512_INLINE void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
 {
     const int first = l / VECTOR * VECTOR;
     const __mmask16 me = (__mmask16)(1u << l % VECTOR);
-    if (lane->y > 0) prepare_step(t, lane);
+    struct lane_inputs found;
+    find_inputs(t, lane, &found);
     for (int j = 0; j < TSR_LANE_STEP; j++) {
-        const bool has_above = lane->y > 0; /* else W predicts, and no row above adds to the activity */
-        int32_t pair = 0;
-        if (has_above) memcpy(&pair, &lane->row[j - 1 - t->pitch], sizeof pair);
-        put_in_lane(in->pair[j] + first, me, pair);
-        put_in_lane(in->activity[j] + first, me, has_above ? lane->activity[j] : 0);
-        if (t->h.linear >> l & 1u) put_in_lane(in->sum[j] + first, me, lane->sum[j]);
+        put_in_lane(in->pair[j] + first, me, found.pair[j]);
+        put_in_lane(in->activity[j] + first, me, found.activity[j]);
+        if (t->h.linear >> l & 1u) put_in_lane(in->sum[j] + first, me, found.sum[j]);
     }
-}
-
-/* Writes the halves of four. */
-TSR_AVX512_INLINE void put_two(void *first, void *second, __m128i four)
-{
-    const int64_t late = _mm_extract_epi64(four, 1);
-    _mm_storel_epi64((__m128i *)first, four);
-    memcpy(second, &late, sizeof late);
 }
 
 /* Writes four numbers of each lane of inside to rows + at[lane]. low: of lanes 0, 1 of each four; high: of 2, 3. */
@@ -527,7 +517,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
     __m512i column[2];
     struct sixteen s[2];
     ptrdiff_t at[TSR_LANE_LIMIT]; /* from the first sample to the lane's row, less the tick in which it began */
-    h->linear = h->first_row = h->after_run = 0;
+    h->linear = h->first_row = 0;
     for (int l = 0; l < lanes; l++) {
         lane[l].y = l;
         upper |= (uint32_t)(l < top) << l;
@@ -561,13 +551,15 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
         inside &= alive;
         for (uint32_t m = begins & inside; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
-            begin_lane_row(t, &lane[l], l);
+            begin_lane(t, &lane[l], l);
             carry_guards(&s[l / VECTOR], &lane[l], l % VECTOR);
             at[l] = lane[l].y * t->pitch - (ptrdiff_t)tick;
             if (set && lane[l].y > 0) change_weights(t, &lane[l], l, 0);
         }
 
-        for (int g = groups - 1; g >= 0; g--) { /* last the lanes below what put_above has just stored */
+        /* Last the lanes below what put_above has just stored. Of planes that refer to others, memory has all inputs.
+         */
+        for (int g = groups - 1; g >= 0 && !referring; g--) {
             const int first = VECTOR * g;
             if (!(inside >> first & UINT16_MAX)) continue;
             const int32_t *above = pairs_at(h, tick - TSR_LANE_DELAY, pitch) + ABOVE - 1 + first;
@@ -591,7 +583,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
                           at_right, ends_now, at_right,
                           _mm512_sub_epi32(load(up + (last + 1) * pitch), load(up + (last + 2) * pitch))));
             }
-            if (!(h->linear >> first & UINT16_MAX) || referring) continue;
+            if (!(h->linear >> first & UINT16_MAX)) continue;
             if (set == 1)
                 sum_set_1(h, tick, pitch, first, &in);
             else if (set == 2)
@@ -604,10 +596,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
             lane[l].column = columns[l];
             lane[l].row = t->samples + at[l] + tick;
             lane[l].mag = t->magnitudes + at[l] + tick;
-            if (referring)
-                prepare_lane(t, &lane[l], l, &in);
-            else
-                prepare_one(t, &lane[l], l, &in);
+            prepare_lane(t, &lane[l], l, &in);
         }
 
         bool good = true;

@@ -455,9 +455,7 @@ static void begin_numbers(struct decoding *t, struct lane_numbers *s, struct dec
 /* The same of each block. */
 static void begin_block(struct decoding *t, struct lane_numbers *s, struct decoding_lane *lane, int l)
 {
-    const struct class_weights *before = lane->weights;
-    if (choose_weights(t, lane) == before) return;
-    set_weights(t, lane->weights, l);
+    change_weights(t, lane, l, lane->column);
     s->linear[l] = lane->weights ? -1 : 0;
 }
 
@@ -552,6 +550,18 @@ static void begin_step(struct decoding *t, struct walk *k, struct decoding_lane 
     const int32_t of_row = (right - me->column) / TSR_LANE_STEP * TSR_LANE_STEP + TSR_LANE_STEP,
                   of_block = TSR_PREDICTOR_BLOCK - me->column % TSR_PREDICTOR_BLOCK;
     k->until[l] = tick + (uint32_t)(k->set ? tsr_min(of_row, of_block) : of_row);
+}
+
+/* Puts the inputs of lane l, as memory has them, into those of the step. */
+static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+{
+    struct lane_inputs found;
+    find_inputs(t, lane, &found);
+    for (int j = 0; j < TSR_LANE_STEP; j++) {
+        in->activity[j][l] = found.activity[j];
+        in->pair[j][l] = found.pair[j];
+        in->sum[j][l] = found.sum[j];
+    }
 }
 
 /* Begins a step of all lanes. */

@@ -76,8 +76,8 @@ static inline void change_weights(struct decoding *t, struct decoding_lane *lane
     if (choose_weights(t, lane) != before) set_weights(t, lane->weights, l);
 }
 
-/* Lane l begins its row: all but the state that it carries from sample to sample. */
-static inline void begin_lane_row(struct decoding *t, struct decoding_lane *lane, int l)
+/* Lane l begins its row. What it carries from sample to sample is the form's own. */
+static inline void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
 {
     struct lane_history *h = &t->h;
     begin_row(t, lane);
@@ -86,31 +86,35 @@ static inline void begin_lane_row(struct decoding *t, struct decoding_lane *lane
     lane->weights = NULL;
 }
 
-/* The same, and sets that state. */
-static inline void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
-{
-    struct lane_history *h = &t->h;
-    begin_lane_row(t, lane, l);
-    for (int i = 0; i < 3; i++) h->last_pair[i][l] = pair_of(lane->row[-1], lane->row[-1]);
-    for (int i = 0; i < 2; i++) h->last_magnitude[i][l] = lane->mag[-1];
-    h->run[l] = 0;
-    h->after_run &= ~(1u << l);
-}
+/* The inputs of one lane in a step. */
+struct lane_inputs {
+    int32_t pair[TSR_LANE_STEP], activity[TSR_LANE_STEP], sum[TSR_LANE_STEP];
+};
 
-/* Fills in the inputs of lane l from memory: near the ends of its row and in the first rows. */
-static inline void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+/* Finds them in memory: near the ends of the lane's row and in the first rows. In each form it has the form's own
+ * instructions: a call of one without AVX costs the form for AVX2 a tenth of its speed, and colours half. */
+TSR_HD_INLINE void find_inputs(const struct decoding *t, struct decoding_lane *lane, struct lane_inputs *found)
 {
     if (lane->y == 0) { /* W predicts, and no row above adds to the activity */
-        for (int j = 0; j < TSR_LANE_STEP; j++) in->pair[j][l] = in->activity[j][l] = 0;
+        memset(found, 0, sizeof *found);
         return;
     }
     prepare_step(t, lane);
     for (int j = 0; j < TSR_LANE_STEP; j++) {
-        in->activity[j][l] = lane->activity[j];
-        in->pair[j][l] = pair_of(lane->row[j - 1 - t->pitch], lane->row[j - t->pitch]);
-        in->sum[j][l] = lane->sum[j];
+        found->activity[j] = lane->activity[j];
+        found->pair[j] = pair_of(lane->row[j - 1 - t->pitch], lane->row[j - t->pitch]);
+        found->sum[j] = lane->sum[j];
     }
 }
+
+#if defined(__SSE2__)
+/* Writes the halves of four. */
+static inline void put_two(void *first, void *second, __m128i four)
+{
+    _mm_storel_epi64((__m128i *)first, four);
+    _mm_storel_epi64((__m128i *)second, _mm_unpackhi_epi64(four, four));
+}
+#endif
 
 /* Copies the rows above lane 0, as of the step just decoded, to the places before lane 0. column, y: lane 0's. rows:
  * the number of rows whose samples are needed; magnitudes: of two rows. */
