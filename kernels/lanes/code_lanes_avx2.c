@@ -5,6 +5,8 @@
 #if TSR_HAS_VECTOR_FORMS
 #include <immintrin.h>
 
+#include "code_ticks.h"
+
 TSR_AVX2_INLINE __m256i load(const void *at)
 {
     return _mm256_loadu_si256((const __m256i *)at);
@@ -121,29 +123,10 @@ TSR_AVX2 static void look_up(const struct tsr_value_codes *codes, const uint8_t 
 
 /* ---- Strings ----------------------------------------------------------------------------------------------- */
 
-/* By number of 8 bits: the places of its ones, a byte each, the lowest first. */
-#define ONES(m) \
-    (((m)&1) + ((m) >> 1 & 1) + ((m) >> 2 & 1) + ((m) >> 3 & 1) + ((m) >> 4 & 1) + ((m) >> 5 & 1) + ((m) >> 6 & 1))
-#define PLACE(m, bit) ((uint64_t)((m) >> (bit)&1) * (bit) << 8 * ONES((m) & ((1 << (bit)) - 1)))
-#define PLACES(m) (PLACE(m, 1) | PLACE(m, 2) | PLACE(m, 3) | PLACE(m, 4) | PLACE(m, 5) | PLACE(m, 6) | PLACE(m, 7))
-#define PLACES_4(m) PLACES(m), PLACES((m) + 1), PLACES((m) + 2), PLACES((m) + 3)
-#define PLACES_16(m) PLACES_4(m), PLACES_4((m) + 4), PLACES_4((m) + 8), PLACES_4((m) + 12)
-#define PLACES_64(m) PLACES_16(m), PLACES_16((m) + 16), PLACES_16((m) + 32), PLACES_16((m) + 48)
-static const uint64_t places_of_ones[256] = {PLACES_64(0), PLACES_64(64), PLACES_64(128), PLACES_64(192)};
-
-/* For each byte, the sum of the bytes up to it, modulo 256. */
-TSR_AVX2_INLINE __m128i running_sums(__m128i v)
-{
-    v = _mm_add_epi8(v, _mm_slli_si128(v, 1));
-    v = _mm_add_epi8(v, _mm_slli_si128(v, 2));
-    v = _mm_add_epi8(v, _mm_slli_si128(v, 4));
-    return _mm_add_epi8(v, _mm_slli_si128(v, 8));
-}
-
 /* Notes the ticks of eight columns, of which those of mask take a word. tick: of the first, in all words. */
 TSR_AVX2_INLINE void note_ticks(uint32_t mask, __m256i tick, struct lane_string *lane)
 {
-    const __m256i column = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places_of_ones[mask]));
+    const __m256i column = _mm256_cvtepu8_epi32(places_of(mask));
     store(lane->tick + lane->words, _mm256_add_epi32(tick, column));
     lane->words += (uint32_t)__builtin_popcount(mask);
 }
@@ -168,16 +151,6 @@ TSR_AVX2_INLINE int join_codes(const __m256i code[2], const __m256i length[2], u
     return _mm256_movemask_epi8(_mm256_cmpgt_epi32(all, _mm256_set1_epi32(STRING_BITS)));
 }
 
-/* The words that are taken at each column, before its code. length: of the codes. */
-TSR_AVX2_INLINE __m128i words_taken(__m128i length, const struct lane_string *lane, int refill_bits)
-{
-    const uint32_t before = lane->bits + (uint32_t)refill_bits + TSR_LANE_WORD_BITS - 1;
-    const __m128i bits_before =
-        _mm_add_epi8(running_sums(_mm_slli_si128(length, 1)), _mm_set1_epi8((char)(before % 16)));
-    const __m128i wanted = _mm_and_si128(_mm_srli_epi16(bits_before, 4), _mm_set1_epi8(15));
-    return _mm_insert_epi8(_mm_sub_epi8(wanted, _mm_slli_si128(wanted, 1)), (int)(before / 16 - lane->words), 0);
-}
-
 /* Appends up to sixteen columns, those after them with codes of no bits, at once if every four codes have at most
  * STRING_BITS bits and no column takes two words; else one by one. ticks: of column c, in all words. */
 TSR_AVX2_INLINE void append_some(const uint32_t *code, int32_t c, int32_t columns, int refill_bits, uint32_t tick,
@@ -191,7 +164,7 @@ TSR_AVX2_INLINE void append_some(const uint32_t *code, int32_t c, int32_t column
     uint64_t four[4], four_length[4];
     const int too_long = join_codes(word, length, four, four_length);
     const __m128i column = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m128i more = words_taken(_mm256_castsi256_si128(in_order), lane, refill_bits);
+    __m128i more = words_taken(sums_before(_mm256_castsi256_si128(in_order)), lane->bits, lane->words, refill_bits);
     if (columns < ROW_STEP) more = _mm_and_si128(more, _mm_cmpgt_epi8(_mm_set1_epi8((char)columns), column));
     if (__builtin_expect(too_long | _mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_set1_epi8(1))), 0)) {
         struct lane_string copy = *lane; /* so that the lane itself stays in registers */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "code_ticks.h"
 #include "entropy/runs.h"
 
 void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model)
@@ -87,12 +88,14 @@ static void look_up(const struct tsr_value_codes *codes, const uint8_t *context,
     }
 }
 
-/* Notes the ticks in which the words of a row are taken, and how many. */
-static void note_ticks(const uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
+/* Notes the ticks in which the words of some columns are taken, and how many. tick: of column 0. Returns the bits after
+ * them. */
+static uint32_t note_columns(const uint32_t *code, int32_t first, int32_t end, int refill_bits, uint32_t tick,
+                             uint32_t bits, struct lane_string *lane)
 {
-    uint32_t words = lane->words, bits = lane->bits, *at = lane->tick;
+    uint32_t words = lane->words, *at = lane->tick;
     uint8_t *taken = lane->taken + tick;
-    for (int32_t c = 0; c < width; c++) {
+    for (int32_t c = first; c < end; c++) {
         const uint32_t wanted = tsr_lane_words(bits, refill_bits);
         at[words] = at[words + 1] = tick + (uint32_t)c;
         taken[c] = (uint8_t)(taken[c] + wanted - words);
@@ -100,6 +103,69 @@ static void note_ticks(const uint32_t *code, int32_t width, int refill_bits, uin
         bits += code[c] & ROW_LENGTH_MASK;
     }
     lane->words = words;
+    return bits;
+}
+
+#if defined(__SSE2__)
+
+/* The lengths of sixteen codes. */
+static __m128i lengths_of(const uint32_t *code)
+{
+    __m128i four[4];
+    for (int i = 0; i < 4; i++)
+        four[i] = _mm_and_si128(_mm_loadu_si128((const __m128i *)(const void *)(code + 4 * i)),
+                                _mm_set1_epi32(ROW_LENGTH_MASK));
+    return _mm_packus_epi16(_mm_packs_epi32(four[0], four[1]), _mm_packs_epi32(four[2], four[3]));
+}
+
+static uint32_t last_byte(__m128i v)
+{
+    return (uint32_t)_mm_extract_epi16(v, 7) >> 8;
+}
+
+/* Notes the ticks of eight columns, of which those of mask take a word. tick: of the first. */
+static void note_eight(uint32_t mask, uint32_t tick, struct lane_string *lane)
+{
+    const __m128i zero = _mm_setzero_si128(), column = _mm_unpacklo_epi8(places_of(mask), zero),
+                  ticks = _mm_set1_epi32((int)tick);
+    uint32_t *const at = lane->tick + lane->words;
+    _mm_storeu_si128((__m128i *)(void *)at, _mm_add_epi32(ticks, _mm_unpacklo_epi16(column, zero)));
+    _mm_storeu_si128((__m128i *)(void *)(at + 4), _mm_add_epi32(ticks, _mm_unpackhi_epi16(column, zero)));
+}
+
+/* The same as note_columns for sixteen columns, if none takes two words and the codes are not too long. *bits: before
+ * them, and after them. */
+static bool note_sixteen(const uint32_t *code, int refill_bits, uint32_t tick, uint32_t *bits, struct lane_string *lane)
+{
+    enum { MOST = UINT8_MAX - TSR_LANE_WORD_BITS };
+    const __m128i length = lengths_of(code), sums = sums_before(length);
+    const __m128i more = words_taken(sums, *bits, lane->words, refill_bits);
+    if (last_byte(sums) > MOST || _mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_set1_epi8(1)))) return false;
+    __m128i *const taken = (__m128i *)(void *)(lane->taken + tick);
+    const uint32_t mask = (uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_setzero_si128()));
+    _mm_storeu_si128(taken, _mm_add_epi8(_mm_loadu_si128(taken), more));
+    const __m128i words = _mm_sad_epu8(more, _mm_setzero_si128()); /* of eight columns each */
+    note_eight(mask & 0xff, tick, lane);
+    lane->words += (uint32_t)_mm_extract_epi16(words, 0);
+    note_eight(mask >> 8, tick + 8, lane);
+    lane->words += (uint32_t)_mm_extract_epi16(words, 4);
+    *bits += last_byte(sums) + last_byte(length);
+    return true;
+}
+
+#endif
+
+/* Notes the ticks in which the words of a row are taken, and how many. */
+static void note_ticks(const uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
+{
+    uint32_t bits = lane->bits;
+    int32_t c = 0;
+#if defined(__SSE2__)
+    for (; c + ROW_STEP <= width; c += ROW_STEP)
+        if (!note_sixteen(code + c, refill_bits, tick + (uint32_t)c, &bits, lane))
+            bits = note_columns(code, c, c + ROW_STEP, refill_bits, tick, bits, lane);
+#endif
+    (void)note_columns(code, c, width, refill_bits, tick, bits, lane);
 }
 
 /* Two codes, the first one on top, and their length. */
