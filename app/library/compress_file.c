@@ -76,26 +76,49 @@ static enum tsr_status check_size(const struct tsr_wanted *wanted, struct tsr_in
                     tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
 }
 
-/* Opens a file to be stored as it is or packed, and measures that. */
-static enum tsr_status measure_source(struct tsr_engine *engine, struct tsr_input *input,
-                                      const struct tsr_source_options *options, struct tsr_source **source,
-                                      uint64_t *bytes, struct tsr_error *error)
-{
+/* Another form of a file, which was measured: it stays as it is, or is packed. */
+struct form {
+    struct tsr_source *source;
+    struct tsr_output *output; /* what it becomes, in memory; to nothing: it must be encoded again */
     struct tsr_proof proof;
-    struct tsr_encoded encoded = {0};
-    struct tsr_output *output = tsr_output_to_null();
-    enum tsr_status status = output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
-    if (status == TSR_OK) status = tsr_source_open(input, options, source, error);
-    if (status == TSR_OK) status = tsr_encode(engine, *source, output, &proof, &encoded, error);
-    *bytes = output ? tsr_output_size(output) : 0;
-    tsr_output_close(output);
-    return status;
+    struct tsr_encoded encoded;
+};
+
+static void free_form(struct form *form)
+{
+    tsr_output_close(form->output);
+    tsr_source_close(form->source);
+    *form = (struct form){0};
 }
 
-/* What the file takes stored as it is or, a PNG, packed. The other source of it is known, and what it took. *instead:
- * the source that takes less, if there is one. */
+static bool is_kept(const struct form *form)
+{
+    return form->output && tsr_output_is_memory(form->output);
+}
+
+/* Opens a file in another form, and measures that. What a packed PNG becomes is kept, as long as it takes no more than
+ * the file; TSR_ERROR_CORRUPT: it does. It would be compressed twice else, which is most of the work. */
+static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input *input,
+                                    const struct tsr_source_options *options, struct form *form,
+                                    struct tsr_error *error)
+{
+    const uint64_t most = tsr_input_size(input);
+    TSR_TRY(tsr_source_open(input, options, &form->source, error));
+    const bool keeps = options->opened && form->source->header.restore == TSR_RESTORE_PACKED && most <= SIZE_MAX;
+    form->output = keeps ? tsr_output_to_memory() : tsr_output_to_null();
+    if (!form->output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
+    tsr_output_forgo_hash(form->output);
+    if (keeps) {
+        TSR_TRY(tsr_output_make_room(form->output, (size_t)most, error));
+        tsr_output_limit(form->output, most);
+    }
+    return tsr_encode(engine, form->source, form->output, &form->proof, &form->encoded, error);
+}
+
+/* Measures what the file takes stored as it is or, a PNG, packed: what takes less. The other source of it is known, and
+ * what it took. */
 static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
-                                        uint64_t *bytes, struct tsr_source **instead, struct tsr_error *error)
+                                        struct form *form, struct tsr_error *error)
 {
     const bool is_png = coded->header.restore == TSR_RESTORE_PNG && coded->header.exact;
     struct tsr_source_options options = {.verbatim = true,
@@ -103,18 +126,12 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
                                          .packs = true,
                                          .opened = is_png ? coded : NULL,
                                          .coded = size};
-    struct tsr_source *source = NULL;
-    enum tsr_status status = measure_source(engine, coded->input, &options, &source, bytes, error);
-    if (status == TSR_OK && source->header.restore == TSR_RESTORE_PACKED && *bytes > tsr_input_size(coded->input)) {
-        tsr_source_close(source);
-        source = NULL;
+    enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
+    if (status == TSR_ERROR_CORRUPT && is_kept(form)) {
+        free_form(form);
         options.packs = false;
-        status = measure_source(engine, coded->input, &options, &source, bytes, error);
+        status = measure_form(engine, coded->input, &options, form, error);
     }
-    if (status == TSR_OK && *bytes < size)
-        *instead = source;
-    else
-        tsr_source_close(source);
     return status;
 }
 
@@ -122,16 +139,18 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
  * or, on what is compressed already, to find something to do. */
 static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
-                                  struct tsr_source **instead, struct tsr_error *error)
+                                  struct form *instead, struct tsr_error *error)
 {
     const struct tsr_header *const header = &source->header;
     const uint64_t whole = tsr_input_size(source->input);
     const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
-    uint64_t verbatim = 0;
     const uint64_t little = header->restore == TSR_RESTORE_PNG ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     if (!tsr_has_frames(header) || size <= little) return TSR_OK;
-    TSR_TRY(measure_verbatim(engine, source, size, &verbatim, instead, error));
-    return size <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+    const enum tsr_status status = measure_verbatim(engine, source, size, instead, error);
+    if (status == TSR_OK && tsr_output_size(instead->output) < size)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+    free_form(instead);
+    return status;
 }
 
 /* Of a member, whose blobs are compressed later, the frames alone tell: they are no longer than what they replace. */
@@ -144,10 +163,10 @@ static enum tsr_status check_frames(const struct tsr_source *source, uint64_t si
     return size <= rest ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
 }
 
-/* One try; TSR_ERROR_CORRUPT: it must be verbatim. */
+/* One try; TSR_ERROR_CORRUPT: it must be verbatim, as *instead if that has a source. */
 static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                                      const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
-                                     struct tsr_encoded *encoded, struct tsr_source **instead, struct tsr_error *error)
+                                     struct tsr_encoded *encoded, struct form *instead, struct tsr_error *error)
 {
     const uint64_t start = tsr_output_size(output);
     encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
@@ -165,6 +184,17 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
     return check_size(wanted, source->input, output, error);
 }
 
+/* Writes what a measured form has become already. */
+static enum tsr_status put_form(const struct form *form, struct tsr_input *input, struct tsr_output *output,
+                                const struct tsr_wanted *wanted, struct tsr_written *written,
+                                struct tsr_encoded *encoded, struct tsr_error *error)
+{
+    written->proof = form->proof;
+    *encoded = form->encoded;
+    TSR_TRY(tsr_output_write(output, tsr_output_bytes(form->output), (size_t)tsr_output_size(form->output), error));
+    return check_size(wanted, input, output, error);
+}
+
 static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                        const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                        struct tsr_report *report, struct tsr_error *error)
@@ -175,25 +205,27 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
                                                 .raster = wanted->raster};
     const struct tsr_output_mark start = tsr_output_mark(output);
     char reason[sizeof report->reason];
-    struct tsr_source *instead = NULL; /* opened already */
+    struct form instead = {0}; /* was measured */
     for (;;) {
-        struct tsr_source *source = instead;
+        struct form form = instead;
         struct tsr_encoded encoded = {0};
         const double opening = tsr_seconds();
         enum tsr_status status =
-            instead ? TSR_OK : open_coded(engine, input, &source_options, wanted, &source, report, error);
-        instead = NULL;
+            form.source ? TSR_OK : open_coded(engine, input, &source_options, wanted, &form.source, report, error);
+        instead = (struct form){0};
         report->read_s += tsr_seconds() - opening;
-        if (status == TSR_OK)
-            status = try_container(engine, source, output, wanted, is_member, written, &encoded, &instead, error);
-        if (source) written->header = source->header;
+        if (status == TSR_OK && is_kept(&form))
+            status = put_form(&form, input, output, wanted, written, &encoded, error);
+        else if (status == TSR_OK)
+            status = try_container(engine, form.source, output, wanted, is_member, written, &encoded, &instead, error);
+        if (form.source) written->header = form.source->header;
         written->raster = encoded.raster;
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;
         report->read_s += encoded.read_s;
         report->write_s += encoded.write_s;
         snprintf(report->fallback, sizeof report->fallback, "%s", encoded.fallback ? encoded.fallback : "");
-        tsr_source_close(source);
+        free_form(&form);
         if (status != TSR_ERROR_CORRUPT || source_options.verbatim || wanted->raster) return status;
         snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
         source_options.verbatim = true;
@@ -203,7 +235,10 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
         written->raster = NULL;
         tsr_container_writer_free(written->writer);
         written->writer = NULL;
-        TSR_TRY(tsr_output_return(output, &start, error));
+        status = tsr_output_return(output, &start, error);
+        if (status == TSR_OK) continue;
+        free_form(&instead);
+        return status;
     }
 }
 
