@@ -54,7 +54,8 @@ static size_t scratch_of(int32_t width, int32_t height)
            CACHE_LINE;
 }
 
-/* Lays the space out; each of the threads has scratch of its own. Returns its size. */
+/* Lays the space out; each of the threads has scratch of its own. Returns its size. Planes come last: most often they
+ * are not touched, and what is small lies in one large page, which Linux clears while one thread works alone. */
 static size_t lay_out(struct decode_space *s, const struct tsr_image *image, size_t scratch_bytes, size_t threads,
                       void *base)
 {
@@ -63,10 +64,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
     size_t used = 0;
     s->scratch_bytes = scratch_bytes;
     s->model = tsr_take(base, &used, sizeof *s->model);
-    for (int p = 0; p < planes; p++) {
-        s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
-        s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
-    }
+    for (int p = 0; p < planes; p++) s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     for (int c = 0; c < 3 && image->components >= 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
@@ -74,6 +72,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
     /* The base may lie anywhere, scratch begins at a line of the cache: the lanes' vectors are aligned then. */
     uint8_t *const scratch = tsr_take(base, &used, threads * scratch_bytes + CACHE_LINE);
     s->scratch = base ? scratch + (-(uintptr_t)scratch & (CACHE_LINE - 1)) : NULL;
+    for (int p = 0; p < planes; p++) s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
     return used;
 }
 
