@@ -15,7 +15,8 @@ enum {
     LENGTH_BYTES = 4,
     ZLIB_HEAD = 2,
     ZLIB_CHECK = 4,
-    LISTED = 255 /* instead of a filter type: each row's type is listed */
+    LISTED = 255,        /* instead of a filter type: each row's type is listed */
+    DEFLATE_RATIO = 1032 /* bytes that one of a deflate stream becomes, at most */
 };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------- */
@@ -178,6 +179,7 @@ static enum tsr_status join_chunks(const uint8_t *chunks, size_t size, struct ts
     uint64_t count = 0;
     const uint32_t first = tsr_png_get_u32(chunks);
     bool equal = true;
+    TSR_TRY(tsr_bytes_reserve(stream, size, error));
     for (size_t at = 0; at < size; count++) {
         const uint32_t length = tsr_png_get_u32(chunks + at); /* which fits: the caller has seen it */
         const uint8_t *const type = chunks + at + LENGTH_BYTES;
@@ -236,6 +238,8 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     size_t used = 0;
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
+    const uint64_t most = DEFLATE_RATIO * (uint64_t)stream->size;
+    if (g->r) TSR_TRY(tsr_bytes_reserve(plain, most < g->r->plain_bytes ? (size_t)most : g->r->plain_bytes, error));
     TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
     if (stream->size - check < ZLIB_CHECK) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");

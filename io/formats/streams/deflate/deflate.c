@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRAY = 16 }; /* bytes of a residue by which parameters that seemed right are seen to be wrong later */
+enum {
+    STRAY = 16, /* bytes of a residue by which parameters that seemed right are seen to be wrong later */
+    WORD = 8    /* bytes that are copied at once */
+};
 
 static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_tokens *tokens, size_t bytes,
                               struct tsr_error *error)
@@ -12,6 +15,7 @@ static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_toke
     TSR_TRY(tsr_bytes_reserve(plain, bytes, error));
     uint8_t *to = plain->bytes;
     size_t at = plain->size;
+    const size_t end = at + bytes;
     for (size_t i = 0; i < tokens->count; i++) {
         const uint32_t token = tokens->tokens[i], distance = token & 65535, length = deflate_length(token);
         if (length == 0) {
@@ -19,8 +23,8 @@ static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_toke
             continue;
         }
         if (distance > at) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream copies from before its begin");
-        if (distance >= length)
-            memcpy(to + at, to + at - distance, length);
+        if (distance >= WORD && end - at >= length + WORD) /* which may write WORD - 1 bytes more */
+            for (uint32_t k = 0; k < length; k += WORD) memcpy(to + at + k, to + at + k - distance, WORD);
         else
             for (uint32_t k = 0; k < length; k++) to[at + k] = to[at + k - distance];
         at += length;

@@ -12,19 +12,30 @@ struct code {
     uint16_t count[CODE_BITS + 1], sorted[CODES];
 };
 
-enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
+/* Makes room for a token more. */
+static enum tsr_status grow(struct deflate_tokens *tokens, struct tsr_error *error)
 {
+    static_assert((TSR_DEFLATE_TOKENS & (TSR_DEFLATE_TOKENS - 1)) == 0, "the capacity becomes the limit itself");
     if (tokens->count == TSR_DEFLATE_TOKENS)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a block of a deflate stream has more than 2^22 tokens");
-    if (tokens->count == tokens->capacity) {
-        const size_t capacity = tokens->capacity ? 2 * tokens->capacity : 4096;
-        uint32_t *grown = realloc(tokens->tokens, capacity * sizeof *grown);
-        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu tokens", capacity);
-        tokens->tokens = grown;
-        tokens->capacity = capacity;
-    }
+    const size_t capacity = tokens->capacity ? 2 * tokens->capacity : 4096;
+    uint32_t *grown = realloc(tokens->tokens, capacity * sizeof *grown);
+    if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu tokens", capacity);
+    tokens->tokens = grown;
+    tokens->capacity = capacity;
+    return TSR_OK;
+}
+
+static inline enum tsr_status push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
+{
+    if (tokens->count == tokens->capacity) TSR_TRY(grow(tokens, error));
     tokens->tokens[tokens->count++] = token;
     return TSR_OK;
+}
+
+enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
+{
+    return push(tokens, token, error);
 }
 
 static uint32_t reverse(uint32_t code, uint32_t length)
@@ -60,8 +71,28 @@ static bool make_code(struct code *code, const uint8_t *lengths, uint32_t symbol
     return true;
 }
 
+static inline uint64_t next_eight(const struct deflate_source *source)
+{
+    uint64_t bytes;
+    memcpy(&bytes, source->stream + source->at, sizeof bytes);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return bytes;
+#else
+    return __builtin_bswap64(bytes);
+#endif
+}
+
+/* Takes bytes as long as one fits. */
 static void refill(struct deflate_source *source)
 {
+    if (source->size - source->at >= sizeof(uint64_t)) {
+        const uint32_t bytes = (64 - source->count) / 8;
+        if (bytes == 0) return;
+        source->bits |= (next_eight(source) & UINT64_MAX >> (64 - 8 * bytes)) << source->count;
+        source->at += bytes;
+        source->count += 8 * bytes;
+        return;
+    }
     while (source->count <= 56 && source->at < source->size) {
         source->bits |= (uint64_t)source->stream[source->at++] << source->count;
         source->count += 8;
@@ -79,17 +110,11 @@ static bool get_bits(struct deflate_source *source, uint32_t bits, uint32_t *val
     return true;
 }
 
-/* The next symbol; 65535: no such code, or the end. There is room for 48 bits if the stream does not end. */
-static uint32_t get_symbol(struct deflate_source *source, const struct code *code)
+enum { NO_SYMBOL = 65535 };
+
+/* The next symbol, whose code is longer than FAST_BITS. */
+static uint32_t get_long(struct deflate_source *source, const struct code *code)
 {
-    const uint32_t found = code->fast[source->bits & ((1 << FAST_BITS) - 1)];
-    if (found) {
-        const uint32_t length = found & 15;
-        if (length > source->count) return 65535;
-        source->bits >>= length;
-        source->count -= length;
-        return found >> 4;
-    }
     uint32_t value = 0, first = 0, index = 0;
     for (uint32_t n = 1; n <= CODE_BITS && n <= source->count; n++) {
         value |= (uint32_t)(source->bits >> (n - 1)) & 1;
@@ -102,7 +127,18 @@ static uint32_t get_symbol(struct deflate_source *source, const struct code *cod
         first = (first + code->count[n]) << 1;
         value <<= 1;
     }
-    return 65535;
+    return NO_SYMBOL;
+}
+
+/* The next symbol; NO_SYMBOL: no such code, or the end. There is room for 48 bits if the stream does not end. */
+static inline uint32_t get_symbol(struct deflate_source *source, const struct code *code)
+{
+    const uint32_t found = code->fast[source->bits & ((1 << FAST_BITS) - 1)], length = found & 15;
+    if (found == 0) return get_long(source, code);
+    if (length > source->count) return NO_SYMBOL;
+    source->bits >>= length;
+    source->count -= length;
+    return found >> 4;
 }
 
 static enum tsr_status ends(const struct deflate_source *source, struct tsr_error *error)
@@ -196,7 +232,7 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
         }
         made += length;
         if (made > limit) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream becomes more bytes than it may");
-        TSR_TRY(tsr_deflate_push(&block->tokens, token, error));
+        TSR_TRY(push(&block->tokens, token, error));
     }
 }
 
