@@ -74,7 +74,8 @@ struct encoding {
 };
 
 /* Chunks of a blob that are compressed at once: as many as there are threads, and as what the input has claimed leaves
- * room for. A file without frames has its blob, and what that was made from, in memory, and nothing else. */
+ * room for. A file without frames has its blob, and what that was made from, in memory; a PNG that is packed also what
+ * it becomes, which is no longer than the file. */
 static uint64_t lanes_of(const struct encoding *e, uint64_t size)
 {
     const uint64_t threads = (uint64_t)tsr_pool_threads(e->engine->pool), claimed = tsr_input_claimed(e->source->input),
