@@ -96,23 +96,27 @@ static bool is_kept(const struct form *form)
     return form->output && tsr_output_is_memory(form->output);
 }
 
-/* Opens a file in another form, and measures that. What a packed PNG becomes is kept, as long as it takes no more than
- * the file; TSR_ERROR_CORRUPT: it does. It would be compressed twice else, which is most of the work. */
+/* Opens a file in another form, and measures that. What a packed one becomes is kept, if it takes no more than the
+ * file; TSR_ERROR_CORRUPT: it does. It would be compressed twice else, which is most of the work. A small file has
+ * sections first, which take more than it does in the end. */
 static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input *input,
                                     const struct tsr_source_options *options, struct form *form,
                                     struct tsr_error *error)
 {
     const uint64_t most = tsr_input_size(input);
     TSR_TRY(tsr_source_open(input, options, &form->source, error));
-    const bool keeps = options->opened && form->source->header.restore == TSR_RESTORE_PACKED && most <= SIZE_MAX;
+    const bool keeps = form->source->header.restore == TSR_RESTORE_PACKED;
     form->output = keeps ? tsr_output_to_memory() : tsr_output_to_null();
     if (!form->output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
     tsr_output_forgo_hash(form->output);
-    if (keeps) {
-        TSR_TRY(tsr_output_make_room(form->output, (size_t)most, error));
-        tsr_output_limit(form->output, most);
+    if (keeps) { /* packed files are held in memory: the sum is no overflow */
+        TSR_TRY(tsr_output_make_room(form->output, (size_t)(most + TSR_EXCESS_BYTES), error));
+        tsr_output_limit(form->output, most + TSR_EXCESS_BYTES);
     }
-    return tsr_encode(engine, form->source, form->output, &form->proof, &form->encoded, error);
+    TSR_TRY(tsr_encode(engine, form->source, form->output, &form->proof, &form->encoded, error));
+    return keeps && tsr_output_size(form->output) > most
+               ? tsr_fail(error, TSR_ERROR_CORRUPT, "packed, it would be larger")
+               : TSR_OK;
 }
 
 /* Measures what the file takes stored as it is or, a PNG, packed: what takes less. The other source of it is known, and
