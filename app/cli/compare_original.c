@@ -55,7 +55,7 @@ static void end_hashes(struct both_hashes *both, char xxh3[HASH_TEXT], char sha2
 
 static int64_t compare_bytes(void *context, const void *bytes, size_t count)
 {
-    static _Thread_local uint8_t buffer[1 << 16];
+    uint8_t buffer[1 << 16];
     struct comparison *const c = context;
     size_t taken = 0;
     while (taken < count) {

@@ -1,6 +1,8 @@
 /* Words for people: names that a terminal can show, and the stream that they go to. And the time. */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,23 +23,57 @@ void talk(const char *format, ...)
     va_end(arguments);
 }
 
-/* Control characters of the terminal's are written as escapes: ASCII's, and those that UTF-8 has as C2 80 .. C2 9F. */
+/* Control characters of the terminal's: ASCII's, and those that UTF-8 has as C2 80 .. C2 9F. */
+static bool is_escaped(const unsigned char *text)
+{
+    return text[0] < ' ' || text[0] == 127 || (text[0] == 0xc2 && text[1] >= 0x80 && text[1] <= 0x9f);
+}
+
 static size_t show_byte(const unsigned char *text, char *out)
 {
-    const bool is_pair = text[0] == 0xc2 && text[1] >= 0x80 && text[1] <= 0x9f;
-    if (text[0] >= ' ' && text[0] != 127 && !is_pair) {
+    if (!is_escaped(text)) {
         out[0] = (char)text[0];
         return 1;
     }
     return text[0] == '\n' ? (size_t)snprintf(out, 5, "\\n") : (size_t)snprintf(out, 5, "\\x%02x", text[0]);
 }
 
+/* What shown has made for a thread. Not a variable of the thread: each thread would begin with all of it cleared. */
+enum { SHOWN = 4, ROOM = 4 * 4096 + 8 };
+struct rooms {
+    int next;
+    char text[SHOWN][ROOM];
+};
+static pthread_key_t rooms_key;
+static bool has_key;
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&rooms_key, free) == 0;
+}
+
+static char *next_room(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_key);
+    struct rooms *rooms = has_key ? pthread_getspecific(rooms_key) : NULL;
+    if (!rooms && has_key) {
+        rooms = calloc(1, sizeof *rooms);
+        if (!rooms || pthread_setspecific(rooms_key, rooms) != 0) {
+            free(rooms);
+            return NULL;
+        }
+    }
+    return rooms ? rooms->text[rooms->next++ % SHOWN] : NULL;
+}
+
 const char *shown(const char *text)
 {
-    enum { SHOWN = 4, ROOM = 4 * 4096 + 8 };
-    static _Thread_local char room[SHOWN][ROOM];
-    static _Thread_local int next;
-    char *const out = room[next = (next + 1) % SHOWN];
+    const unsigned char *byte = (const unsigned char *)text;
+    while (*byte && !is_escaped(byte)) byte++;
+    if (!*byte) return text;
+    char *const out = next_room();
+    if (!out) return "(no memory for a name)";
     size_t used = 0;
     for (; *text && used + 5 < ROOM; text++) used += show_byte((const unsigned char *)text, out + used);
     out[used] = '\0';
