@@ -22,6 +22,7 @@ struct tsr_input {
     uint8_t *held;      /* its first bytes */
     size_t held_size;
     struct tsr_hasher hasher;
+    bool hashes_late;       /* by tsr_input_hash alone */
     uint64_t hashed;        /* bytes from the start that the hasher has seen */
     const uint8_t *lasting; /* the bytes after these, which tsr_input_hash_read hashes */
     size_t lasting_size;
@@ -259,7 +260,7 @@ enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *b
     uint8_t *const out = buffer;
     if (offset > input->size || size > input->size - offset) return fail_end(input, offset, size, error);
     TSR_TRY(read_parts(input, offset, out, size, error));
-    if (input->lasting_size == 0 && offset <= input->hashed && offset + size > input->hashed) {
+    if (!input->hashes_late && input->lasting_size == 0 && offset <= input->hashed && offset + size > input->hashed) {
         const size_t known = (size_t)(input->hashed - offset);
         tsr_hasher_add(&input->hasher, out + known, size - known);
         input->hashed = offset + size;
@@ -349,6 +350,7 @@ static enum tsr_status check_unchanged(const struct tsr_input *input, struct tsr
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
 {
     enum { CHUNK = 1 << 16 };
+    input->hashes_late = false;
     uint8_t *chunk = input->hashed < input->size ? malloc(CHUNK) : NULL; /* usually all bytes are hashed already */
     if (!chunk && input->hashed < input->size)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to hash %s", input->name);
@@ -362,6 +364,11 @@ enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash
     free(chunk);
     *hash = tsr_hasher_result128(&input->hasher);
     return status;
+}
+
+void tsr_input_hash_late(struct tsr_input *input)
+{
+    input->hashes_late = true;
 }
 
 void tsr_input_restart_hash(struct tsr_input *input)

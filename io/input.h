@@ -110,6 +110,10 @@ void tsr_input_drop_held(struct tsr_input *input);
  * opened, its name now leads to another file, or it is longer than its size), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error);
 
+/* The hash is not likely to be asked for: tsr_input_read hashes nothing from now on, tsr_input_hash reads what is not
+ * hashed. */
+void tsr_input_hash_late(struct tsr_input *input);
+
 /* Starts the hash again at byte 0, before the whole input is read a second time. */
 void tsr_input_restart_hash(struct tsr_input *input);
 

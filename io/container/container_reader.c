@@ -394,6 +394,7 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
     *reader = NULL;
     if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     r->sections.input = input;
+    tsr_input_hash_late(input); /* sections have hashes of their own */
     enum tsr_status status = tsr_find_sections(&r->sections, &r->chosen.header, error);
     if (status == TSR_OK) status = find_contents(r, error);
     if (status != TSR_OK) {
@@ -432,6 +433,7 @@ enum tsr_status tsr_container_share(const struct tsr_container_reader *reader, s
     *shared = r;
     if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     r->sections.input = input;
+    tsr_input_hash_late(input);
     r->sections.damage = reader->sections.damage;
     r->sections.place = reader->sections.place;
     r->sections.count = reader->sections.count;

@@ -612,6 +612,7 @@ TEST(inputs_hash_what_they_deliver)
             r.state = seed;
             assert_int_equal(tsr_input_size(inputs[k]), size);
             assert_true((tsr_input_descriptor(inputs[k]) >= 0) == (k == 0));
+            if (rng_below(&r, 3) == 0) tsr_input_hash_late(inputs[k]);
             for (uint32_t reads = rng_below(&r, 6); reads > 0; reads--) { /* anywhere, overlapping, backwards */
                 const size_t at = rng_below(&r, (uint32_t)size + 1), count = rng_below(&r, (uint32_t)(size - at) + 1);
                 assert_int_equal(tsr_input_read(inputs[k], at, got, count, NULL), TSR_OK);
