@@ -43,23 +43,35 @@ static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
 
 enum { CACHE_LINE = 64 };
 
+static size_t round_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+/* Where a thread's scratch begins. The lanes' vectors are aligned. Of a large image, each thread has large pages of its
+ * own: Linux clears a large page for each thread that touches it first, in vain for all but one of them. */
+static size_t scratch_alignment(const struct tsr_image *image)
+{
+    enum { LARGE_IMAGE = 1 << 21 }; /* samples */
+    return (uint64_t)image->columns * image->rows >= LARGE_IMAGE ? TSR_LARGE_PAGE : CACHE_LINE;
+}
+
 /* The bytes of scratch that a thread needs for a tile: row buffers, or the tile's coefficients. */
-static size_t scratch_of(int32_t width, int32_t height)
+static size_t scratch_of(const struct tsr_image *image, int32_t width, int32_t height)
 {
     const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
     const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
     const size_t coefficients_bytes =
         tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
-    return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + CACHE_LINE - 1) / CACHE_LINE *
-           CACHE_LINE;
+    return round_up(rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes, scratch_alignment(image));
 }
 
 /* Lays the space out; each of the threads has scratch of its own. Returns its size. Planes come last: most often they
- * are not touched, and what is small lies in one large page, which Linux clears while one thread works alone. */
+ * are not touched. */
 static size_t lay_out(struct decode_space *s, const struct tsr_image *image, size_t scratch_bytes, size_t threads,
                       void *base)
 {
-    const size_t count = (size_t)image->columns * image->rows;
+    const size_t count = (size_t)image->columns * image->rows, alignment = scratch_alignment(image);
     const int planes = tsr_image_planes(image);
     size_t used = 0;
     s->scratch_bytes = scratch_bytes;
@@ -69,9 +81,8 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
     s->left = tsr_take(base, &used, image->rows * sizeof *s->left); /* tiles may have a row of samples */
-    /* The base may lie anywhere, scratch begins at a line of the cache: the lanes' vectors are aligned then. */
-    uint8_t *const scratch = tsr_take(base, &used, threads * scratch_bytes + CACHE_LINE);
-    s->scratch = base ? scratch + (-(uintptr_t)scratch & (CACHE_LINE - 1)) : NULL;
+    uint8_t *const scratch = tsr_take(base, &used, threads * scratch_bytes + alignment); /* the base may lie anywhere */
+    s->scratch = base ? scratch + (-(uintptr_t)scratch & (alignment - 1)) : NULL;
     for (int p = 0; p < planes; p++) s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
     return used;
 }
@@ -79,7 +90,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
 static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_frame_model *cut, void *base)
 {
-    return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height),
+    return lay_out(s, image, scratch_of(image, cut->tile_width, cut->tile_height),
                    tile_threads(pool, tsr_tile_count(image, cut)), base);
 }
 
@@ -95,7 +106,7 @@ size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image 
                           height = (int32_t)(2 * h <= image->rows ? 2 * h - 1 : image->rows);
             const uint64_t tiles = (uint64_t)((image->columns + w - 1) / w) * ((image->rows + h - 1) / h);
             const size_t threads = tile_threads(pool, tiles < UINT32_MAX ? (uint32_t)tiles : UINT32_MAX);
-            const size_t bytes = threads * scratch_of(width, height);
+            const size_t bytes = threads * scratch_of(image, width, height);
             if (bytes > most) most = bytes;
         }
     }
@@ -149,6 +160,16 @@ size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image 
     struct decode_space space;
     struct tsr_frame_model cut;
     return peek_tiles(image, job, &cut) ? lay_out_tiles(&space, pool, image, &cut, NULL) : 0;
+}
+
+size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image *image,
+                            const struct tsr_decode_job *job, void *workspace)
+{
+    struct decode_space space;
+    struct tsr_frame_model cut;
+    if (!peek_tiles(image, job, &cut)) return 0;
+    lay_out_tiles(&space, pool, image, &cut, workspace);
+    return (size_t)(space.scratch - (uint8_t *)workspace);
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------------------- */

@@ -70,11 +70,11 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     for (int p = 0; p < planes; p++)
         s->payloads[p] = is_referred_to(image, p) ? tsr_take(base, &used, tiles * s->tile_payload)
                                                   : (uint8_t *)s->padded[p]; /* which is not needed any more */
-    s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
     s->left = tsr_take(base, &used, tiles * sizeof *s->left);
     s->next = tsr_take(base, &used, parts * sizeof *s->next);
+    s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT); /* in a page that has been touched before */
     s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
     s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
     s->range = tsr_take(base, &used, sizeof *s->range);

@@ -10,6 +10,9 @@
 enum { TSR_PARTS_LIMIT = 1024 };
 uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles);
 
+/* Linux' large pages. */
+enum { TSR_LARGE_PAGE = 2 << 20 };
+
 /* Takes bytes from the space at base + *used and adds them, rounded up to a multiple of 64, to *used. base NULL: only
  * counts, and returns NULL. */
 void *tsr_take(void *base, size_t *used, size_t bytes);
@@ -44,6 +47,10 @@ void tsr_cpu_encode_spans(const struct tsr_pool *pool, const struct tsr_image *i
 
 size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_decode_job *job);
+
+/* The bytes at the start of the work space in which decoding has its tables. After them is its threads' scratch. */
+size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image *image,
+                            const struct tsr_decode_job *job, void *workspace);
 
 /* The same, enough for any model. */
 size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image);
