@@ -15,9 +15,10 @@ static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_toke
     TSR_TRY(tsr_bytes_reserve(plain, bytes, error));
     uint8_t *to = plain->bytes;
     size_t at = plain->size;
-    const size_t end = at + bytes;
-    for (size_t i = 0; i < tokens->count; i++) {
-        const uint32_t token = tokens->tokens[i], distance = token & 65535, length = deflate_length(token);
+    const uint32_t *const from = tokens->tokens; /* bytes may lie anywhere, for all that a compiler knows */
+    const size_t end = at + bytes, count = tokens->count;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t token = from[i], distance = token & 65535, length = deflate_length(token);
         if (length == 0) {
             to[at++] = (uint8_t)token;
             continue;

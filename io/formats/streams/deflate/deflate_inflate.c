@@ -26,16 +26,11 @@ static enum tsr_status grow(struct deflate_tokens *tokens, struct tsr_error *err
     return TSR_OK;
 }
 
-static inline enum tsr_status push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
+enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
 {
     if (tokens->count == tokens->capacity) TSR_TRY(grow(tokens, error));
     tokens->tokens[tokens->count++] = token;
     return TSR_OK;
-}
-
-enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error)
-{
-    return push(tokens, token, error);
 }
 
 static uint32_t reverse(uint32_t code, uint32_t length)
@@ -83,7 +78,7 @@ static inline uint64_t next_eight(const struct deflate_source *source)
 }
 
 /* Takes bytes as long as one fits. */
-static void refill(struct deflate_source *source)
+static inline void refill(struct deflate_source *source)
 {
     if (source->size - source->at >= sizeof(uint64_t)) {
         const uint32_t bytes = (64 - source->count) / 8;
@@ -99,45 +94,45 @@ static void refill(struct deflate_source *source)
     }
 }
 
+static inline void drop_bits(struct deflate_source *source, uint32_t bits)
+{
+    source->bits >>= bits;
+    source->count -= bits;
+}
+
 /* At most 32 bits. False if the stream ends before. */
-static bool get_bits(struct deflate_source *source, uint32_t bits, uint32_t *value)
+static inline bool get_bits(struct deflate_source *source, uint32_t bits, uint32_t *value)
 {
     if (source->count < bits) refill(source);
     if (source->count < bits) return false;
     *value = (uint32_t)(source->bits & (((uint64_t)1 << bits) - 1));
-    source->bits >>= bits;
-    source->count -= bits;
+    drop_bits(source, bits);
     return true;
 }
 
 enum { NO_SYMBOL = 65535 };
 
-/* The next symbol, whose code is longer than FAST_BITS. */
-static uint32_t get_long(struct deflate_source *source, const struct code *code)
+/* The symbol that the first of count bits are, whose code is longer than FAST_BITS: symbol << 4 | length. 0: none. */
+static uint32_t find_long(const struct code *code, uint64_t bits, uint32_t count)
 {
     uint32_t value = 0, first = 0, index = 0;
-    for (uint32_t n = 1; n <= CODE_BITS && n <= source->count; n++) {
-        value |= (uint32_t)(source->bits >> (n - 1)) & 1;
-        if (value - first < code->count[n]) {
-            source->bits >>= n;
-            source->count -= n;
-            return code->sorted[index + value - first];
-        }
+    for (uint32_t n = 1; n <= CODE_BITS && n <= count; n++) {
+        value |= (uint32_t)(bits >> (n - 1)) & 1;
+        if (value - first < code->count[n]) return (uint32_t)code->sorted[index + value - first] << 4 | n;
         index += code->count[n];
         first = (first + code->count[n]) << 1;
         value <<= 1;
     }
-    return NO_SYMBOL;
+    return 0;
 }
 
-/* The next symbol; NO_SYMBOL: no such code, or the end. There is room for 48 bits if the stream does not end. */
+/* The next symbol; NO_SYMBOL: no such code, or the end. */
 static inline uint32_t get_symbol(struct deflate_source *source, const struct code *code)
 {
-    const uint32_t found = code->fast[source->bits & ((1 << FAST_BITS) - 1)], length = found & 15;
-    if (found == 0) return get_long(source, code);
-    if (length > source->count) return NO_SYMBOL;
-    source->bits >>= length;
-    source->count -= length;
+    uint32_t found = code->fast[source->bits & ((1 << FAST_BITS) - 1)];
+    if (found == 0) found = find_long(code, source->bits, source->count);
+    if (found == 0 || (found & 15) > source->count) return NO_SYMBOL;
+    drop_bits(source, found & 15);
     return found >> 4;
 }
 
@@ -191,7 +186,7 @@ static enum tsr_status get_head(struct deflate_source *source, struct deflate_he
 }
 
 /* The length or distance that a symbol begins. */
-static bool get_value(struct deflate_source *source, uint32_t v, uint32_t per, uint32_t *value)
+static inline bool get_value(struct deflate_source *source, uint32_t v, uint32_t per, uint32_t *value)
 {
     if (v < 2 * per) {
         *value = v;
@@ -204,36 +199,53 @@ static bool get_value(struct deflate_source *source, uint32_t v, uint32_t per, u
     return true;
 }
 
+/* A match, of which symbol was the first. 0: the stream ends, or has an unknown code. */
+static inline uint32_t get_match(struct deflate_source *source, uint32_t symbol, const struct code *distances)
+{
+    uint32_t length = DEFLATE_MOST - DEFLATE_LEAST, distance = 0;
+    if (symbol > 285 || (symbol < 285 && !get_value(source, symbol - 257, 4, &length))) return 0;
+    const uint32_t far = get_symbol(source, distances);
+    if (far >= DEFLATE_DISTANCES || !get_value(source, far, 2, &distance)) return 0;
+    return deflate_match(length + DEFLATE_LEAST, distance + 1);
+}
+
+/* What is next in the stream is kept in registers. */
 static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_block *block,
                                   const struct code *literals, const struct code *distances, size_t limit,
                                   size_t *bytes, struct tsr_error *error)
 {
-    for (size_t made = 0;;) {
-        refill(source);
-        const uint32_t symbol = get_symbol(source, literals);
+    enum { TOKEN_BITS = 2 * CODE_BITS + 5 + 13 }; /* at most */
+    struct deflate_tokens *const tokens = &block->tokens;
+    struct deflate_source s = *source;
+    const size_t most = block->most > 0 ? block->most : SIZE_MAX;
+    size_t made = 0, count = tokens->count;
+    for (;;) {
+        if (s.count < TOKEN_BITS) refill(&s);
+        const uint32_t symbol = get_symbol(&s, literals);
         uint32_t token = symbol, length = 1;
-        if (symbol == 256 || (block->most > 0 && block->tokens.count == block->most)) {
-            *bytes = made;
-            return TSR_OK;
-        }
+        if (symbol == 256 || count == most) break;
         if (symbol > 256) {
-            uint32_t distance = 0;
-            if (symbol > 285) return ends(source, error);
-            if (symbol == 285)
-                length = DEFLATE_MOST - DEFLATE_LEAST;
-            else if (!get_value(source, symbol - 257, 4, &length))
-                return ends(source, error);
-            else if (length == DEFLATE_MOST - DEFLATE_LEAST)
-                return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a length of 258 in the longer form");
-            length += DEFLATE_LEAST;
-            const uint32_t far = get_symbol(source, distances);
-            if (far >= DEFLATE_DISTANCES || !get_value(source, far, 2, &distance)) return ends(source, error);
-            token = deflate_match(length, distance + 1);
+            token = get_match(&s, symbol, distances);
+            length = deflate_length(token);
         }
         made += length;
+        if (token == 0 && symbol > 0) {
+            *source = s;
+            return ends(source, error);
+        }
+        if (symbol < 285 && length == DEFLATE_MOST)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a length of 258 in the longer form");
         if (made > limit) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream becomes more bytes than it may");
-        TSR_TRY(push(&block->tokens, token, error));
+        if (count == tokens->capacity) {
+            tokens->count = count;
+            TSR_TRY(grow(tokens, error));
+        }
+        tokens->tokens[count++] = token;
     }
+    tokens->count = count;
+    *source = s;
+    *bytes = made;
+    return TSR_OK;
 }
 
 static enum tsr_status get_stored(struct deflate_source *source, struct deflate_block *block, size_t limit,
