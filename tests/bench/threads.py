@@ -97,14 +97,17 @@ def work_in_row(options, threads, source, orders, answers):
     """A process that does what it is told, N times one after the other, and says how long it took."""
     import tessera
     engine = tessera.Engine(threads=threads)
-    compress = lambda verify: tessera.compress_file(source, source + '.row', options.effort, verify=verify, overwrite=True, engine=engine)
-    verbs = {'compress --verify none': lambda: compress('none'), 'compress': lambda: compress('cpu'),
-             'restore': lambda: tessera.restore_file(source + '.packed', source + '.row', overwrite=True, engine=engine)}
+    compress = lambda verify, output: tessera.compress_file(source, output, options.effort, verify=verify, engine=engine)
+    verbs = {'compress --verify none': lambda output: compress('none', output), 'compress': lambda output: compress('cpu', output),
+             'restore': lambda output: tessera.restore_file(source + '.packed', output, engine=engine)}
+    outputs = ['%s.row%d' % (source, number) for number in range(options.row)]
     for verb in iter(orders.get, None):
         begun = time.perf_counter()
-        for _ in range(options.row):
-            verbs[verb]()
+        for output in outputs:
+            verbs[verb](output)
         answers.put(time.perf_counter() - begun)
+        for output in outputs:
+            os.unlink(output)
 
 
 class Row:
