@@ -374,6 +374,7 @@ void tsr_input_hash_late(struct tsr_input *input)
 void tsr_input_restart_hash(struct tsr_input *input)
 {
     tsr_hasher_init(&input->hasher);
+    input->hashes_late = false;
     input->hashed = 0;
     input->lasting_size = 0;
 }

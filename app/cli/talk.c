@@ -1,4 +1,5 @@
 /* Words for people: names that a terminal can show, and the stream that they go to. And the time. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static size_t show_byte(const unsigned char *text, char *out)
 /* What shown has made for a thread. Not a variable of the thread: each thread would begin with all of it cleared. */
 enum { SHOWN = 4, ROOM = 4 * 4096 + 8 };
 struct rooms {
-    int next;
+    unsigned next;
     char text[SHOWN][ROOM];
 };
 static pthread_key_t rooms_key;
@@ -72,7 +73,9 @@ const char *shown(const char *text)
     const unsigned char *byte = (const unsigned char *)text;
     while (*byte && !is_escaped(byte)) byte++;
     if (!*byte) return text;
+    const int error = errno; /* that a sentence with the name may name, too */
     char *const out = next_room();
+    errno = error;
     if (!out) return "(no memory for a name)";
     size_t used = 0;
     for (; *text && used + 5 < ROOM; text++) used += show_byte((const unsigned char *)text, out + used);

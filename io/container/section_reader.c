@@ -386,6 +386,7 @@ static enum tsr_status expand(struct tsr_sections *s, struct tsr_error *error)
         s->expanded = NULL;
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file");
     }
+    tsr_input_hash_late(expanded);
     s->input = expanded;
     return TSR_OK;
 }

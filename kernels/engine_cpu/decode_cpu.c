@@ -43,13 +43,8 @@ static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
 
 enum { CACHE_LINE = 64 };
 
-static size_t round_up(size_t bytes, size_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
-
-/* Where a thread's scratch begins. The lanes' vectors are aligned. Of a large image, each thread has large pages of its
- * own: Linux clears a large page for each thread that touches it first, in vain for all but one of them. */
+/* Where scratch begins: the lanes' vectors are aligned. Of a large image it begins at a large page, and what lies
+ * before it is in small ones. */
 static size_t scratch_alignment(const struct tsr_image *image)
 {
     enum { LARGE_IMAGE = 1 << 21 }; /* samples */
@@ -57,13 +52,14 @@ static size_t scratch_alignment(const struct tsr_image *image)
 }
 
 /* The bytes of scratch that a thread needs for a tile: row buffers, or the tile's coefficients. */
-static size_t scratch_of(const struct tsr_image *image, int32_t width, int32_t height)
+static size_t scratch_of(int32_t width, int32_t height)
 {
     const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
     const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
     const size_t coefficients_bytes =
         tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
-    return round_up(rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes, scratch_alignment(image));
+    return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + CACHE_LINE - 1) / CACHE_LINE *
+           CACHE_LINE;
 }
 
 /* Lays the space out; each of the threads has scratch of its own. Returns its size. Planes come last: most often they
@@ -90,7 +86,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
 static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_frame_model *cut, void *base)
 {
-    return lay_out(s, image, scratch_of(image, cut->tile_width, cut->tile_height),
+    return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height),
                    tile_threads(pool, tsr_tile_count(image, cut)), base);
 }
 
@@ -106,7 +102,7 @@ size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image 
                           height = (int32_t)(2 * h <= image->rows ? 2 * h - 1 : image->rows);
             const uint64_t tiles = (uint64_t)((image->columns + w - 1) / w) * ((image->rows + h - 1) / h);
             const size_t threads = tile_threads(pool, tiles < UINT32_MAX ? (uint32_t)tiles : UINT32_MAX);
-            const size_t bytes = threads * scratch_of(image, width, height);
+            const size_t bytes = threads * scratch_of(width, height);
             if (bytes > most) most = bytes;
         }
     }
@@ -167,7 +163,7 @@ size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image 
 {
     struct decode_space space;
     struct tsr_frame_model cut;
-    if (!peek_tiles(image, job, &cut)) return 0;
+    if (scratch_alignment(image) < TSR_LARGE_PAGE || !peek_tiles(image, job, &cut)) return 0;
     lay_out_tiles(&space, pool, image, &cut, workspace);
     return (size_t)(space.scratch - (uint8_t *)workspace);
 }
