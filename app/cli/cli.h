@@ -285,7 +285,8 @@ void talk(const char *format, ...);
 
 double wall_seconds(void); /* talk.c, too */
 
-const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
+/* A name or a sentence as a terminal may have it: text itself, or what lasts for three more calls. */
+const char *shown(const char *text);
 enum { HASH_TEXT = 33 };
 void write_hash(const uint8_t hash[16], char text[HASH_TEXT]); /* an XXH3-128 in hexadecimal */
 const char *plural(size_t count);                              /* "s", or nothing for one */

@@ -53,19 +53,21 @@ static void make_key(void)
     has_key = pthread_key_create(&rooms_key, free) == 0;
 }
 
+/* NULL: there is no memory. */
 static char *next_room(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
-    struct rooms *rooms = has_key ? pthread_getspecific(rooms_key) : NULL;
-    if (!rooms && has_key) {
+    if (!has_key) return NULL;
+    struct rooms *rooms = pthread_getspecific(rooms_key);
+    if (!rooms) {
         rooms = calloc(1, sizeof *rooms);
         if (!rooms || pthread_setspecific(rooms_key, rooms) != 0) {
             free(rooms);
             return NULL;
         }
     }
-    return rooms ? rooms->text[rooms->next++ % SHOWN] : NULL;
+    return rooms->text[rooms->next++ % SHOWN];
 }
 
 const char *shown(const char *text)

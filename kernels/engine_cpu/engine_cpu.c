@@ -98,9 +98,8 @@ static void *allocate(size_t bytes)
     if (bytes > SIZE_MAX - TSR_LARGE_PAGE) return NULL;
     void *const memory = aligned_alloc(TSR_LARGE_PAGE, (bytes + TSR_LARGE_PAGE - 1) / TSR_LARGE_PAGE * TSR_LARGE_PAGE);
 #if defined(MADV_HUGEPAGE)
-    if (memory)
-        madvise(memory, bytes / TSR_LARGE_PAGE * TSR_LARGE_PAGE,
-                MADV_HUGEPAGE); /* if this fails, the pages are small */
+    if (memory) /* if this fails, the pages are small */
+        madvise(memory, bytes / TSR_LARGE_PAGE * TSR_LARGE_PAGE, MADV_HUGEPAGE);
 #endif
     return memory;
 }
