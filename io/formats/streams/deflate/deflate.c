@@ -57,34 +57,109 @@ static void put_mark(struct deflate_marks *marks, const struct deflate_source *s
     marks->mark[marks->count++] = (struct deflate_mark){*source, at, marks->tokens};
 }
 
+static bool may_be_in_pieces(const struct deflate_parameters *parameters)
+{
+    return parameters->finder != DEFLATE_COPY && !(parameters->flags & DEFLATE_FORGETS);
+}
+
 /* What is noted of a stream's blocks. */
 struct outline {
     struct deflate_marks marks;
     struct deflate_tokens empty; /* where empty blocks stand before the end */
     struct deflate_pieces pieces;
-    size_t piece; /* plain bytes of a piece, at least */
+    size_t piece;                     /* plain bytes of a piece, but of the last ones */
+    struct deflate_parameters chosen; /* if is_chosen: by what was known of the stream then */
+    bool is_chosen;
 };
 
-/* Inflates all blocks, and notes where they begin, and where pieces may. */
-static enum tsr_status inflate_all(struct deflate_source *source, struct deflate_block *block, struct tsr_bytes *plain,
-                                   struct outline *outline, struct tsr_error *error)
+/* What is coded, and how. */
+struct reading {
+    struct deflate_coder *coder;
+    struct outline *outline;
+    struct tsr_deflate_way way;
+    struct deflate_source source;
+    struct tsr_bytes *plain;
+    uint32_t padding;
+    enum tsr_status status; /* of inflating */
+    struct tsr_error *error;
+};
+
+/* Plain bytes of a piece, at least. The last pieces are smaller, so that threads end at about the same time. Of a
+ * stream of less than a piece and a half none is. */
+static size_t least_piece(const struct outline *o, const struct deflate_source *source, size_t at)
 {
+    enum { SHARE = 3, FRACTION = 8 };
+    const uint64_t left = source->at > 0 ? (uint64_t)at * (source->size - source->at) / source->at : 0;
+    if (source->at == 0 || at + left < o->piece + o->piece / 2 || left / SHARE >= o->piece) return o->piece;
+    const size_t least = o->piece / FRACTION < DEFLATE_PIECE_LEAST ? DEFLATE_PIECE_LEAST : o->piece / FRACTION;
+    return left / SHARE < least ? least : (size_t)(left / SHARE);
+}
+
+/* Inflates all blocks, and notes where they begin, and where pieces may. Chooses parameters as soon as they can be.
+ * followed: pieces are coded meanwhile, until that cannot be what is wanted; or NULL. */
+static enum tsr_status inflate_all(struct reading *r, struct deflate_followed *followed)
+{
+    struct outline *const o = r->outline;
+    struct deflate_source *const source = &r->source;
+    struct deflate_block *const block = &r->coder->block;
+    struct tsr_bytes *const plain = r->plain;
     const size_t limit = plain->limit < DEFLATE_PLAIN_LIMIT ? plain->limit : DEFLATE_PLAIN_LIMIT;
-    struct deflate_marks *const marks = &outline->marks;
-    struct deflate_tokens *const empty = &outline->empty;
-    do {
+    for (bool final = false; !final;) {
         size_t bytes = 0;
         const uint32_t start = (uint32_t)plain->size;
-        put_mark(marks, source, start);
-        TSR_TRY(tsr_deflate_cut(&outline->pieces, outline->piece, source, start, empty->count, error));
-        TSR_TRY(inflate_block(source, block, limit, &bytes, plain, error));
-        marks->tokens += block->tokens.count;
-        outline->pieces.none |= block->tokens.count > DEFLATE_PIECE_TOKENS;
-        if (bytes == 0) TSR_TRY(tsr_deflate_push(empty, start, error));
-    } while (!block->final);
-    while (empty->count > 0 && empty->tokens[empty->count - 1] == plain->size) empty->count--;
-    tsr_deflate_end_cuts(&outline->pieces, outline->piece, source, plain->size);
+        put_mark(&o->marks, source, start);
+        TSR_TRY(tsr_deflate_cut(&o->pieces, least_piece(o, source, start), source, start, o->empty.count, r->error));
+        if (!o->is_chosen && o->empty.count == 0 && tsr_deflate_may_choose(&o->marks, start)) {
+            TSR_TRY(tsr_deflate_choose(r->coder, &o->marks, plain, 0, &o->chosen, r->error));
+            o->is_chosen = true;
+        }
+        if (followed && o->is_chosen && o->empty.count == 0 && may_be_in_pieces(&o->chosen))
+            tsr_deflate_show(followed, &o->chosen);
+        block->most = followed ? DEFLATE_PIECE_TOKENS + 1 : 0; /* longer ones would take memory that the crew has */
+        TSR_TRY(inflate_block(source, block, limit, &bytes, plain, r->error));
+        block->most = 0;
+        final = block->final;
+        o->marks.tokens += block->tokens.count;
+        o->pieces.none |= block->tokens.count > DEFLATE_PIECE_TOKENS;
+        if (followed && o->pieces.none) return TSR_OK;
+        if (bytes == 0) TSR_TRY(tsr_deflate_push(&o->empty, start, r->error));
+    }
+    while (o->empty.count > 0 && o->empty.tokens[o->empty.count - 1] == plain->size) o->empty.count--;
+    tsr_deflate_end_cuts(&o->pieces, least_piece(o, source, plain->size), source, plain->size);
     return TSR_OK;
+}
+
+/* Inflates while pieces are coded. Returns whether all are to be coded so. */
+static bool read_followed(void *context, struct deflate_followed *followed)
+{
+    struct reading *const r = context;
+    const struct outline *const o = r->outline;
+    r->status = inflate_all(r, followed);
+    const bool is_good = r->status == TSR_OK && !o->pieces.none;
+    if (is_good) deflate_meanwhile(&r->way);
+    return is_good && o->is_chosen && o->empty.count == 0 && o->pieces.count > 1 && r->plain->size == r->plain->limit &&
+           may_be_in_pieces(&o->chosen);
+}
+
+/* Inflates, by a crew while the first pieces are coded, if all plain bytes have their place already. */
+static enum tsr_status inflate(struct reading *r)
+{
+    enum { MANY = 4 }; /* pieces */
+    struct outline *const o = r->outline;
+    const struct deflate_source start = r->source;
+    const size_t size = r->plain->limit;
+    if (!r->way.crew.run || r->plain->capacity < size || size < MANY * o->piece || size > DEFLATE_PLAIN_LIMIT)
+        return inflate_all(r, NULL);
+    TSR_TRY(tsr_deflate_follow(r->coder, &o->pieces, size / DEFLATE_PIECE_LEAST + 2, &r->way, r->plain->bytes, size,
+                               read_followed, r, r->error));
+    if (r->status != TSR_OK || !o->pieces.none) return r->status;
+    tsr_deflate_free_pieces(&o->pieces);
+    o->pieces = (struct deflate_pieces){0};
+    o->marks = (struct deflate_marks){0};
+    o->empty.count = 0;
+    r->source = start;
+    r->plain->size = 0;
+    return inflate_all(r, NULL);
 }
 
 enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t count, struct tsr_bytes *plain)
@@ -96,6 +171,7 @@ enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t cou
     while (status == TSR_OK && plain->size < count && !block->final) {
         size_t bytes = 0;
         block->most = count - plain->size; /* tokens, each of a byte or more */
+        block->is_cut = true;
         status = inflate_block(&source, block, limit, &bytes, plain, NULL);
         if (block->tokens.count == block->most) break; /* it stopped within the block */
     }
@@ -152,15 +228,6 @@ bool tsr_deflate_get_parameters(struct tsr_cursor *in, struct deflate_parameters
     return !in->bad && tsr_deflate_derive(p);
 }
 
-/* What is coded, and how. */
-struct reading {
-    struct deflate_coder *coder;
-    struct outline *outline;
-    struct tsr_deflate_way way;
-    const struct tsr_bytes *plain;
-    uint32_t padding;
-};
-
 static enum tsr_status code_alone(struct reading *r, const struct deflate_parameters *parameters,
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
@@ -185,8 +252,7 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
 static enum tsr_status code_all(struct reading *r, const struct deflate_parameters *parameters,
                                 struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const bool is_alone =
-        r->outline->pieces.count == 1 || parameters->finder == DEFLATE_COPY || (parameters->flags & DEFLATE_FORGETS);
+    const bool is_alone = r->outline->pieces.count == 1 || !may_be_in_pieces(parameters);
     r->coder->strayed = 0;
     if (!is_alone)
         TSR_TRY(tsr_deflate_read_pieces(r->coder, &r->outline->pieces, &r->way, r->plain, parameters, r->padding,
@@ -206,7 +272,10 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
     struct tsr_bytes again = {.limit = residue->limit};
     const size_t before = residue->size;
     c->most_residue = SIZE_MAX;
-    TSR_TRY(tsr_deflate_choose(c, marks, r->plain, 0, &first, error));
+    if (r->outline->is_chosen && c->segment_count == 0)
+        first = r->outline->chosen;
+    else
+        TSR_TRY(tsr_deflate_choose(c, marks, r->plain, 0, &first, error));
     TSR_TRY(code_all(r, &first, residue, error));
     c->most_residue = SIZE_MAX;
     if (c->strayed == 0) return TSR_OK;
@@ -224,12 +293,11 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
     return TSR_OK;
 }
 
-static enum tsr_status read_stream(struct reading *r, struct deflate_source *source, struct tsr_bytes *plain,
-                                   struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status read_stream(struct reading *r, struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct deflate_coder *const c = r->coder;
-    TSR_TRY(inflate_all(source, &c->block, plain, r->outline, error));
-    r->padding = (uint32_t)source->bits & ((1u << (source->count & 7)) - 1);
+    TSR_TRY(inflate(r));
+    r->padding = (uint32_t)r->source.bits & ((1u << (r->source.count & 7)) - 1);
     c->segments = r->outline->empty.tokens;
     c->segment_count = r->outline->empty.count;
     TSR_TRY(choose_and_code(r, residue, error));
@@ -240,17 +308,21 @@ static enum tsr_status read_stream(struct reading *r, struct deflate_source *sou
 enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uint8_t *stream, size_t size, size_t *used,
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    struct deflate_source source = {.stream = stream, .size = size};
     struct deflate_coder *coder = calloc(1, sizeof *coder);
     struct outline *outline = calloc(1, sizeof *outline);
-    struct reading r = {coder, outline, *way, plain, 0};
+    struct reading r = {.coder = coder,
+                        .outline = outline,
+                        .way = *way,
+                        .source = {.stream = stream, .size = size},
+                        .plain = plain,
+                        .error = error};
     enum tsr_status status = TSR_ERROR_LIMIT;
     if (coder && outline) {
         coder->error = error;
         coder->run = DEFLATE_RUN;
         outline->piece = way->piece;
-        status = read_stream(&r, &source, plain, residue, error);
-        *used = source.at - source.count / 8;
+        status = read_stream(&r, residue, error);
+        *used = r.source.at - r.source.count / 8;
         free(outline->empty.tokens);
         free(coder->block.tokens.tokens);
         tsr_deflate_free_pieces(&outline->pieces);

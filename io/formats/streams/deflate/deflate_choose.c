@@ -8,6 +8,7 @@ enum {
     FINAL_TOKENS = 3072,   /* and others */
     LONGER_TOKENS = 32768, /* where the first choice strayed */
     TRIAL_BYTES = 1 << 20,
+    AHEAD = 1 << 17,      /* bytes after a trial, by which it sees that the stream goes on */
     WARM_BYTES = 1 << 16, /* before a trial in the middle of a stream: what the window may hold */
     TRIAL_RUN = 128,
     FEW_TOKENS = 1024, /* a block of fewer, or of longer ones than these bytes, tells little */
@@ -288,19 +289,32 @@ static void others(struct trial *t)
     vary(t, &p.far, &p, fars, sizeof fars / sizeof *fars);
 }
 
-/* The first block of the stream that tells something, or the last that begins before the place. */
-static uint32_t find_mark(const struct deflate_marks *marks, size_t plain, size_t place)
+/* The first block that tells something; the number of marks, if none does. */
+static uint32_t find_telling(const struct deflate_marks *marks, size_t plain)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < marks->count; i++) {
+    uint32_t i = 0;
+    for (; i < marks->count; i++) {
         const struct deflate_mark *const mark = &marks->mark[i];
-        if (mark->at <= place && place > 0) found = i;
-        if (place > 0) continue;
         const size_t bytes = (i + 1 < marks->count ? mark[1].at : plain) - mark->at,
                      tokens = (i + 1 < marks->count ? mark[1].tokens : marks->tokens) - mark->tokens;
-        if (tokens >= FEW_TOKENS && bytes / FLAT_TOKEN <= tokens) return i;
+        if (tokens >= FEW_TOKENS && bytes / FLAT_TOKEN <= tokens) break;
     }
-    return found;
+    return i;
+}
+
+/* The last block that begins before the place; 0: the first that tells something. */
+static uint32_t find_mark(const struct deflate_marks *marks, size_t plain, size_t place)
+{
+    uint32_t found = place > 0 ? 0 : find_telling(marks, plain);
+    for (uint32_t i = 0; place > 0 && i < marks->count; i++)
+        if (marks->mark[i].at <= place) found = i;
+    return found < marks->count ? found : 0;
+}
+
+bool tsr_deflate_may_choose(const struct deflate_marks *marks, size_t plain)
+{
+    const uint32_t i = plain > TRIAL_BYTES + AHEAD ? find_telling(marks, plain) : marks->count;
+    return i < marks->count && plain - marks->mark[i].at >= TRIAL_BYTES + AHEAD;
 }
 
 enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_marks *marks,

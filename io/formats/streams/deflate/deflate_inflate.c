@@ -262,7 +262,7 @@ static enum tsr_status get_stored(struct deflate_source *source, struct deflate_
     source->at -= source->count / 8;
     source->bits = 0;
     source->count = 0;
-    if (block->most > 0 && size > source->size - source->at) size = source->size - source->at;
+    if (block->is_cut && size > source->size - source->at) size = source->size - source->at;
     if (size > source->size - source->at || size > limit) return ends(source, error);
     *stored = source->stream + source->at;
     source->at += size;

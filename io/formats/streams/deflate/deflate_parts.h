@@ -91,7 +91,8 @@ struct deflate_block {
     bool final;
     uint32_t padding; /* bits before a stored block's size */
     size_t stored;    /* bytes of a stored block */
-    size_t most;      /* reading stops after so many tokens, or where the stream does in stored bytes; 0: does not */
+    size_t most;      /* reading stops after so many tokens; 0: does not */
+    bool is_cut;      /* the stream may end within stored bytes: they end there, too */
     struct deflate_tokens tokens;
     struct deflate_head head;
 };
@@ -250,6 +251,9 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
 /* The model takes the blocks from one position to another as they are, before it predicts any. */
 enum tsr_status tsr_deflate_warm(struct deflate_coder *coder, size_t from, size_t to);
 
+/* Whether parameters can be chosen before all of the stream is known: it has so many plain bytes up to where the last
+ * mark stands. */
+bool tsr_deflate_may_choose(const struct deflate_marks *marks, size_t plain);
 /* Chooses parameters by tokens at a place; 0: at the first that tell something. The coder is used for that. */
 enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_marks *marks,
                                    const struct tsr_bytes *plain, size_t place, struct deflate_parameters *chosen,
@@ -269,13 +273,28 @@ struct deflate_piece {
 struct deflate_pieces {
     struct deflate_piece *pieces; /* allocated */
     size_t count, capacity;
-    bool none; /* a block is too long for that */
+    size_t ended;   /* pieces whose ends are known */
+    bool none;      /* a block is too long for that */
+    bool are_coded; /* by tsr_deflate_follow */
 };
 /* In reading: a block begins here, and a piece if the one before has that many plain bytes. Then the stream ends. */
 enum tsr_status tsr_deflate_cut(struct deflate_pieces *pieces, size_t least, const struct deflate_source *source,
                                 size_t at, size_t empty, struct tsr_error *error);
 void tsr_deflate_end_cuts(struct deflate_pieces *pieces, size_t least, const struct deflate_source *source, size_t at);
 void tsr_deflate_free_pieces(struct deflate_pieces *pieces);
+
+/* Coding pieces while the stream is still read, by a way with a crew. read cuts the pieces, of which there is room for
+ * so many, and shows them; it returns whether all pieces that it has cut are to be coded. plain: has room for all bytes
+ * of the stream, which are size in the end; those of the pieces that are shown are there, and READ_AHEAD more.
+ * coder: what it knows of the stream when a piece is shown first. Errors: TSR_ERROR_LIMIT; read's own are its own. */
+struct deflate_followed;
+typedef bool deflate_read(void *context, struct deflate_followed *followed);
+enum tsr_status tsr_deflate_follow(struct deflate_coder *coder, struct deflate_pieces *pieces, size_t room,
+                                   const struct tsr_deflate_way *way, const uint8_t *plain, size_t size,
+                                   deflate_read *read, void *context, struct tsr_error *error);
+/* The ends of all pieces but the last two are known: they may be coded, with these parameters. */
+void tsr_deflate_show(struct deflate_followed *followed, const struct deflate_parameters *parameters);
+
 /* Does what is to be done meanwhile, if it has not been done. */
 static inline void deflate_meanwhile(struct tsr_deflate_way *way)
 {
@@ -283,7 +302,8 @@ static inline void deflate_meanwhile(struct tsr_deflate_way *way)
     way->meanwhile = NULL;
 }
 
-/* Codes the pieces of a stream, and appends table, parameters and corrections. coder: what it knows of the stream. */
+/* Codes the pieces of a stream, if they are not coded yet, and appends table, parameters and corrections. coder: what
+ * it knows of the stream. */
 enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct deflate_pieces *pieces,
                                         struct tsr_deflate_way *way, const struct tsr_bytes *plain,
                                         const struct deflate_parameters *parameters, uint32_t padding,

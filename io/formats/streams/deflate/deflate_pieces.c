@@ -1,5 +1,5 @@
 /* Long streams in pieces, which several threads code at once. FORMAT.md 4.9.6. */
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "deflate_parts.h"
@@ -11,9 +11,7 @@ typedef void code_piece(struct work *work, struct deflate_coder *coder, struct d
 
 struct work {
     code_piece *code;
-    struct deflate_piece *pieces;
-    size_t count;
-    atomic_size_t next;
+    struct deflate_pieces *p;
     const struct deflate_parameters *parameters;
     const uint8_t *plain;
     size_t size;
@@ -21,24 +19,37 @@ struct work {
     struct tsr_bytes *stream;          /* of writing: room for all */
     size_t begin;                      /* of the stream there */
     struct tsr_deflate_way meanwhile;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t more;  /* shown or is_whole has changed */
+    size_t next, shown;   /* pieces before shown may be coded */
+    bool is_whole;        /* no others will be shown */
+    bool is_read;         /* a thread reads the stream */
 };
 
-/* Codes pieces until none is left. */
-static void run_lane(void *context, unsigned lane)
+/* The next piece, for which it may wait; NULL: none is left. */
+static struct deflate_piece *take_piece(struct work *w)
 {
-    struct work *const w = context;
+    pthread_mutex_lock(&w->lock);
+    while (w->next >= w->shown && !w->is_whole) pthread_cond_wait(&w->more, &w->lock);
+    struct deflate_piece *const piece = w->next < w->shown ? &w->p->pieces[w->next++] : NULL;
+    pthread_mutex_unlock(&w->lock);
+    return piece;
+}
+
+/* Codes pieces until none is left. */
+static void run_lane(struct work *w)
+{
     struct deflate_coder *c = NULL;
-    (void)lane;
-    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
+    for (struct deflate_piece *piece; (piece = take_piece(w)) != NULL;) {
         if (!c) c = calloc(1, sizeof *c);
         if (!c) return; /* the piece keeps its status */
         c->run = DEFLATE_RUN;
         c->stop = SIZE_MAX;
-        c->end = w->pieces[i].end;
-        c->to = w->pieces[i].to;
+        c->end = piece->end;
+        c->to = piece->to;
         tsr_deflate_begin(&c->model, w->parameters, w->plain, w->size);
-        tsr_deflate_lead(&c->model, w->pieces[i].at, w->pieces[i].to - w->pieces[i].at);
-        w->code(w, c, &w->pieces[i]);
+        tsr_deflate_lead(&c->model, piece->at, piece->to - piece->at);
+        w->code(w, c, piece);
     }
     if (c) free(c->block.tokens.tokens);
     free(c);
@@ -46,36 +57,47 @@ static void run_lane(void *context, unsigned lane)
 
 /* Each lane holds a coder of 1.2 MB and up to 2 MB of tokens, of which a thread for a long stream that is not in pieces
  * may hold more than that of all lanes. */
+static size_t lanes_of(const struct work *w)
+{
+    const size_t by_size = 1 + w->size / TSR_DEFLATE_USUAL_PIECE;
+    return by_size < DEFLATE_LANES ? by_size : DEFLATE_LANES;
+}
+
 static void run_one(void *context, unsigned index)
 {
     struct work *const w = context;
     if (index == 0)
         deflate_meanwhile(&w->meanwhile);
     else
-        run_lane(w, index);
+        run_lane(w);
 }
 
 static void run_all(struct work *w, struct tsr_deflate_way *way)
 {
-    const size_t by_size = 1 + w->size / TSR_DEFLATE_USUAL_PIECE,
-                 most = by_size < DEFLATE_LANES ? by_size : DEFLATE_LANES, lanes = w->count < most ? w->count : most;
-    for (size_t i = 0; i < w->count; i++) w->pieces[i].status = TSR_ERROR_LIMIT;
-    atomic_init(&w->next, 0);
+    const size_t count = w->p->count, most = lanes_of(w), lanes = count < most ? count : most;
+    for (size_t i = 0; i < count; i++) w->p->pieces[i].status = TSR_ERROR_LIMIT;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->more, NULL);
+    w->next = 0;
+    w->shown = count;
+    w->is_whole = true;
     w->meanwhile = *way;
     way->meanwhile = NULL;
     if (way->crew.run) {
         way->crew.run(way->crew.pool, run_one, w, 1 + (unsigned)lanes);
     } else {
         deflate_meanwhile(&w->meanwhile);
-        run_lane(w, 0);
+        run_lane(w);
     }
+    pthread_cond_destroy(&w->more);
+    pthread_mutex_destroy(&w->lock);
 }
 
 /* The first error. */
-static enum tsr_status status_of(const struct work *w, struct tsr_error *error)
+static enum tsr_status status_of(const struct deflate_pieces *p, struct tsr_error *error)
 {
-    for (size_t i = 0; i < w->count; i++) {
-        const enum tsr_status status = w->pieces[i].status;
+    for (size_t i = 0; i < p->count; i++) {
+        const enum tsr_status status = p->pieces[i].status;
         if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "no memory for a piece of a deflate stream");
         if (status != TSR_OK) return tsr_fail(error, status, "the residue of a deflate stream is damaged or too large");
     }
@@ -89,32 +111,42 @@ static uint64_t bits_before(const struct deflate_source *source)
     return 8 * (uint64_t)source->at - source->count;
 }
 
+static enum tsr_status make_room(struct deflate_pieces *p, size_t capacity, struct tsr_error *error)
+{
+    struct deflate_piece *const grown = realloc(p->pieces, capacity * sizeof *grown);
+    if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu pieces", capacity);
+    p->pieces = grown;
+    p->capacity = capacity;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_deflate_cut(struct deflate_pieces *p, size_t least, const struct deflate_source *source, size_t at,
                                 size_t empty, struct tsr_error *error)
 {
     if (p->count > 0 && at - p->pieces[p->count - 1].at < least) return TSR_OK;
-    if (p->count == p->capacity) {
-        const size_t capacity = p->capacity ? 2 * p->capacity : 4;
-        struct deflate_piece *const grown = realloc(p->pieces, capacity * sizeof *grown);
-        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu pieces", capacity);
-        p->pieces = grown;
-        p->capacity = capacity;
-    }
-    p->pieces[p->count++] =
-        (struct deflate_piece){.source = *source, .bits = bits_before(source), .at = (uint32_t)at, .empty = empty};
+    if (p->count == p->capacity) TSR_TRY(make_room(p, p->capacity ? 2 * p->capacity : 4, error));
+    p->pieces[p->count++] = (struct deflate_piece){
+        .source = *source, .bits = bits_before(source), .at = (uint32_t)at, .empty = empty, .status = TSR_ERROR_LIMIT};
     return TSR_OK;
+}
+
+/* Where pieces end after which others begin: those before so many. */
+static void end_pieces(struct deflate_pieces *p, size_t before)
+{
+    for (; p->ended < before; p->ended++) {
+        struct deflate_piece *const piece = &p->pieces[p->ended];
+        piece->end = piece[1].bits;
+        piece->to = piece[1].at;
+    }
 }
 
 void tsr_deflate_end_cuts(struct deflate_pieces *p, size_t least, const struct deflate_source *source, size_t at)
 {
     if (p->count > 1 && at - p->pieces[p->count - 1].at < least / 2 + 1) p->count--;
     if (p->none) p->count = 1;
-    for (size_t i = 0; i < p->count; i++) {
-        struct deflate_piece *const piece = &p->pieces[i];
-        const bool is_last = i + 1 == p->count;
-        piece->end = is_last ? bits_before(source) : piece[1].bits;
-        piece->to = is_last ? (uint32_t)at : piece[1].at;
-    }
+    end_pieces(p, p->count - 1);
+    p->pieces[p->count - 1].end = bits_before(source);
+    p->pieces[p->count - 1].to = (uint32_t)at;
 }
 
 void tsr_deflate_free_pieces(struct deflate_pieces *p)
@@ -122,7 +154,7 @@ void tsr_deflate_free_pieces(struct deflate_pieces *p)
     for (size_t i = 0; i < p->count; i++) tsr_bytes_free(&p->pieces[i].residue);
     free(p->pieces);
     p->pieces = NULL;
-    p->count = 0;
+    p->count = p->capacity = 0;
 }
 
 /* Bytes of a residue by which a piece is seen to stray, and more than of the piece's stream. Pieces begin with a state
@@ -147,6 +179,68 @@ static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_p
     if (status == TSR_OK && c->range.failed) status = TSR_ERROR_CORRUPT;
     piece->status = c->range.no_memory ? TSR_ERROR_LIMIT : status;
     piece->strayed = c->strayed;
+}
+
+struct deflate_followed {
+    struct work work;
+    deflate_read *read;
+    void *context;
+    struct deflate_parameters parameters;
+};
+
+static void show(struct work *w, size_t shown, bool is_whole)
+{
+    pthread_mutex_lock(&w->lock);
+    w->shown = shown;
+    w->is_whole = is_whole;
+    pthread_cond_broadcast(&w->more);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void tsr_deflate_show(struct deflate_followed *f, const struct deflate_parameters *parameters)
+{
+    struct deflate_pieces *const p = f->work.p;
+    if (p->count < 3 || p->count - 2 == p->ended) return;
+    if (p->ended == 0) f->parameters = *parameters;
+    end_pieces(p, p->count - 2);
+    show(&f->work, p->ended, false);
+}
+
+/* Who comes first reads: calls may come in any order, and one after the other. */
+static void follow_one(void *context, unsigned index)
+{
+    struct deflate_followed *const f = context;
+    struct work *const w = &f->work;
+    (void)index;
+    pthread_mutex_lock(&w->lock);
+    const bool reads = !w->is_read;
+    w->is_read = true;
+    pthread_mutex_unlock(&w->lock);
+    if (reads) {
+        w->p->are_coded = f->read(f->context, f);
+        show(w, w->p->are_coded ? w->p->count : 0, true);
+    } else {
+        run_lane(w);
+    }
+}
+
+enum tsr_status tsr_deflate_follow(struct deflate_coder *coder, struct deflate_pieces *p, size_t room,
+                                   const struct tsr_deflate_way *way, const uint8_t *plain, size_t size,
+                                   deflate_read *read, void *context, struct tsr_error *error)
+{
+    struct deflate_followed f = {
+        .work = {.code = read_piece, .p = p, .plain = plain, .size = size, .first = coder},
+        .read = read,
+        .context = context,
+    };
+    TSR_TRY(make_room(p, room, error));
+    f.work.parameters = &f.parameters;
+    pthread_mutex_init(&f.work.lock, NULL);
+    pthread_cond_init(&f.work.more, NULL);
+    way->crew.run(way->crew.pool, follow_one, &f, 1 + (unsigned)lanes_of(&f.work));
+    pthread_cond_destroy(&f.work.more);
+    pthread_mutex_destroy(&f.work.lock);
+    return TSR_OK;
 }
 
 static enum tsr_status put_table(const struct deflate_pieces *p, struct tsr_bytes *residue, struct tsr_error *error)
@@ -181,14 +275,14 @@ enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct defl
                                         struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct work w = {.code = read_piece,
-                     .pieces = p->pieces,
-                     .count = p->count,
+                     .p = p,
                      .parameters = parameters,
                      .plain = plain->bytes,
                      .size = plain->size,
                      .first = coder};
-    run_all(&w, way);
-    TSR_TRY(status_of(&w, error));
+    if (!p->are_coded) run_all(&w, way);
+    p->are_coded = false; /* with other parameters */
+    TSR_TRY(status_of(p, error));
     if (coder->seems_exact && stray(p)) {
         coder->strayed = 1;
         return TSR_OK;
@@ -256,15 +350,15 @@ static bool share_corrections(struct tsr_cursor *in, struct deflate_pieces *p)
 static enum tsr_status join(const struct work *w, uint32_t padding, struct tsr_error *error)
 {
     uint8_t left = 0;
-    for (size_t i = 0; i < w->count; i++) {
-        const struct deflate_piece *const piece = &w->pieces[i];
+    for (size_t i = 0; i < w->p->count; i++) {
+        const struct deflate_piece *const piece = &w->p->pieces[i];
         if (piece->end / 8 > piece->bits / 8) {
             w->stream->bytes[w->begin + piece->bits / 8] |= left;
             left = 0;
         }
         left |= piece->left;
     }
-    const uint64_t end = w->pieces[w->count - 1].end;
+    const uint64_t end = w->p->pieces[w->p->count - 1].end;
     if (padding >> (-end & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
     w->stream->size += (size_t)(end / 8);
     left |= (uint8_t)(padding << end % 8);
@@ -282,15 +376,14 @@ static enum tsr_status write_all(struct tsr_cursor *in, struct deflate_pieces *p
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the pieces of a deflate stream are damaged");
     TSR_TRY(tsr_bytes_reserve(stream, (size_t)(p->pieces[p->count - 1].end / 8), error));
     struct work w = {.code = write_piece,
-                     .pieces = p->pieces,
-                     .count = p->count,
+                     .p = p,
                      .parameters = &parameters,
                      .plain = plain,
                      .size = size,
                      .stream = stream,
                      .begin = stream->size};
     run_all(&w, way);
-    TSR_TRY(status_of(&w, error));
+    TSR_TRY(status_of(p, error));
     return join(&w, padding, error);
 }
 

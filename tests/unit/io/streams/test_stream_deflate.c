@@ -493,6 +493,104 @@ TEST(streams_in_pieces)
     }
 }
 
+/* Reads the stream that was made by a way. room: of the plain bytes; there from the begin on, if the way has a crew. */
+static enum tsr_status read_by(const struct tsr_deflate_way *way, size_t room, struct tsr_bytes *found,
+                               struct tsr_bytes *residue, struct tsr_error *error)
+{
+    size_t used = 0;
+    *found = (struct tsr_bytes){.limit = room};
+    *residue = (struct tsr_bytes){.limit = LIMIT};
+    if (way->crew.run) assert_int_equal(tsr_bytes_reserve(found, room, NULL), TSR_OK);
+    return tsr_deflate_read_by(way, made.bytes, made.size, &used, found, residue, error);
+}
+
+/* What crews give that code pieces while the stream is read is what one thread gives, also if it is damaged. */
+static void followed(size_t size, size_t room, const char *what)
+{
+    const struct tsr_deflate_way alone = {.piece = 1 << 16}, crews[] = {{{run_backwards, NULL}, 1 << 16, NULL, NULL},
+                                                                        {{run_threads, NULL}, 1 << 16, NULL, NULL}};
+    struct tsr_bytes plain_alone, residue_alone, found, residue, again = {.limit = made.size};
+    struct tsr_error error = {0}, other = {0};
+    const enum tsr_status status = read_by(&alone, room, &plain_alone, &residue_alone, &error);
+    for (size_t i = 0; i < 2; i++) {
+        expect(read_by(&crews[i], room, &found, &residue, &other) == status, "%s: %s, not %s", what, other.text,
+               error.text);
+        const bool is_same = found.size == plain_alone.size && residue.size == residue_alone.size &&
+                             memcmp(residue.bytes, residue_alone.bytes, residue.size) == 0;
+        expect(status != TSR_OK || is_same, "%s: crew %zu changes the residue", what, i);
+        expect(status != TSR_OK || memcmp(found.bytes, plain_alone.bytes, found.size) == 0, "%s: other bytes", what);
+        tsr_bytes_free(&found);
+        tsr_bytes_free(&residue);
+    }
+    expect(size == 0 || status == TSR_OK, "%s: %s", what, error.text);
+    if (status == TSR_OK && size > 0) {
+        expect(residue_alone.bytes[0] == 14, "%s: not in pieces", what);
+        expect(tsr_deflate_write_by(&crews[1], plain_alone.bytes, size, residue_alone.bytes, residue_alone.size, &again,
+                                    &error) == TSR_OK,
+               "%s: %s", what, error.text);
+        expect(again.size == made.size && memcmp(again.bytes, made.bytes, made.size) == 0, "%s: another stream", what);
+    }
+    tsr_bytes_free(&plain_alone);
+    tsr_bytes_free(&residue_alone);
+    tsr_bytes_free(&again);
+}
+
+static void put_bits(struct made *m, uint64_t *at, uint32_t value, uint32_t bits)
+{
+    for (; bits-- > 0; ++*at) {
+        if (*at % 8 == 0) m->bytes[*at / 8] = 0;
+        m->bytes[*at / 8] |= (uint8_t)((value >> bits & 1) << *at % 8);
+    }
+}
+
+/* Fixed blocks of letters. Returns their number. */
+static size_t make_letters(size_t blocks, size_t each, size_t last, struct rng *r)
+{
+    uint64_t at = 0;
+    size_t all = 0;
+    for (size_t b = 0; b <= blocks; b++) {
+        put_bits(&made, &at, b == blocks ? 6 : 2, 3); /* the bits of a number come from the lowest: the last, type 1 */
+        for (size_t i = 0; i < (b < blocks ? each : last); i++, all++)
+            put_bits(&made, &at, 0x30 + 97 + rng_below(r, 26), 8);
+        put_bits(&made, &at, 0, 7);
+    }
+    made.size = (size_t)(at + 7) / 8;
+    return all;
+}
+
+TEST(pieces_while_read)
+{
+    enum { SIZE = 1700000, TOO_LONG = (1 << 18) + 5 };
+    struct rng r = {10};
+    fill(plain, SIZE, 0, &r);
+    deflate_by_zlib(plain, SIZE, 6, 0, 8, 15, 0, 0, &made);
+    followed(SIZE, SIZE, "level 6");
+    followed(SIZE, SIZE + 1, "of unknown size");
+    followed(0, SIZE - 1, "too long");
+    for (int i = 0; i < 6; i++) {
+        const size_t at = i == 0 ? made.size - 9 : made.size / 2 + rng_below(&r, (uint32_t)made.size / 2);
+        const uint8_t was = made.bytes[at];
+        made.bytes[at] ^= (uint8_t)(1 << rng_below(&r, 8));
+        followed(0, SIZE, "damaged");
+        made.bytes[at] = was;
+    }
+    made.size /= 2;
+    followed(0, SIZE, "cut");
+    deflate_by_zlib(plain, SIZE, 1, 0, 8, 15, 0, 0, &made);
+    followed(SIZE, SIZE, "level 1");
+    deflate_by_zlib(plain, SIZE, 6, 0, 8, 15, SIZE - 100000, Z_SYNC_FLUSH, &made);
+    followed(SIZE, SIZE, "flushed late");
+    const size_t letters = make_letters(150, 10000, 10000, &r);
+    followed(letters, letters, "letters");
+    const size_t more = make_letters(150, 10000, TOO_LONG, &r);
+    struct tsr_bytes found, residue;
+    const struct tsr_deflate_way crew = {{run_threads, NULL}, 1 << 16, NULL, NULL};
+    assert_int_equal(read_by(&crew, more, &found, &residue, NULL), TSR_OK);
+    expect(found.size == more && residue.bytes[0] != 14, "a long block: in pieces");
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+}
+
 /* Where the second piece of a stream of zlib's begins. */
 static uint32_t second_piece(size_t size)
 {
@@ -646,6 +744,7 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(longest_block),
         cmocka_unit_test(streams_in_pieces),
+        cmocka_unit_test(pieces_while_read),
         cmocka_unit_test(begin_of_pieces),
         cmocka_unit_test(damaged_tables),
     };
