@@ -285,7 +285,7 @@ void tsr_deflate_free_pieces(struct deflate_pieces *pieces);
 
 /* Coding pieces while the stream is still read, by a way with a crew. read cuts the pieces, of which there is room for
  * so many, and shows them; it returns whether all pieces that it has cut are to be coded. plain: has room for all bytes
- * of the stream, which are size in the end; those of the pieces that are shown are there, and READ_AHEAD more.
+ * of the stream, which are size in the end; those of the pieces that are shown are there, and those of two more.
  * coder: what it knows of the stream when a piece is shown first. Errors: TSR_ERROR_LIMIT; read's own are its own. */
 struct deflate_followed;
 typedef bool deflate_read(void *context, struct deflate_followed *followed);
