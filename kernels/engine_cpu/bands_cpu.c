@@ -145,8 +145,10 @@ static void mark_by_pool(void *context, const uint16_t *values, size_t count, ui
 {
     enum { LEAST_MARKED = 1 << 17 };
     struct tsr_pool *const pool = context;
-    const size_t most = 4 * (size_t)tsr_pool_threads(pool), parts = count / LEAST_MARKED;
-    struct marking m = {values, count, low, (uint32_t)(parts < 1 ? 1 : parts < most ? parts : most), used};
+    const size_t threads = (size_t)tsr_pool_threads(pool), wanted = count / LEAST_MARKED,
+                 even = wanted > threads ? wanted - wanted % threads : wanted, most = 4 * threads,
+                 parts = even < most ? even : most;
+    struct marking m = {values, count, low, (uint32_t)(parts < 1 ? 1 : parts), used};
     tsr_pool_run(pool, mark_part, &m, m.parts);
 }
 
