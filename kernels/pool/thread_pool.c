@@ -30,6 +30,11 @@
  * there; Linux does not look for an idle processor when few are idle. With 16 of 128 threads awake on 16 processors,
  * three in ten processors idled. A thread without a seat may run on any processor.
  *
+ * Trying. Passes over one image are short, and the next one begins soon. A thread that sleeps on a processor that has
+ * nothing else to do lets it halt, and waking it takes as long as a tenth of a pass or more, above all in a virtual
+ * machine. So a helper without work, and a caller that waits for the last piece, first try for TRY_NS whether there is
+ * something, if there are as many processors as seats and no threads rest.
+ *
  * Policy. If seats have processors, helpers have the policy SCHED_BATCH: a thread that wakes does not take the
  * processor from the thread that has woken it. Under the ordinary policy a thread that hands its seat on, to lead a
  * batch to the GPU or to wake the callers of one, stood still at the first thread that it woke. It stood as long as a
@@ -41,17 +46,20 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct run {
     tsr_work *work;
     void *context;
-    unsigned count, next, done;
-    bool reserves; /* its pieces may wait for memory */
+    unsigned count, next;
+    atomic_uint done; /* changes with the lock */
+    bool reserves;    /* its pieces may wait for memory */
     struct run *older;
 };
 
@@ -84,6 +92,7 @@ struct tsr_pool {
     } memory[TSR_MEMORY_LOTS];
     int reserving;        /* threads that wait for memory */
     pthread_cond_t freed; /* memory was released, the turn has passed on, or a run has begun */
+    bool tries;           /* threads try before they sleep */
     int helpers, helpers_limit, started;
     pthread_t *helper;
 };
@@ -117,6 +126,35 @@ struct tsr_sleeper *tsr_pool_sleeper(void)
     }
     self->has_semaphore = true;
     return self;
+}
+
+enum { TRY_NS = 200000, TRIES = 32 }; /* for a time, which is read after some tries */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Tries for a while. False: it has not become true. */
+static bool come_true(bool (*is_true)(void *context), void *context)
+{
+    const int64_t end = now_ns() + TRY_NS;
+    do {
+        for (int i = 0; i < TRIES; i++) {
+            if (is_true(context)) return true;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+    } while (now_ns() < end);
+    return false;
+}
+
+static bool is_woken(void *sleeper)
+{
+    return sem_trywait(&((struct tsr_sleeper *)sleeper)->woken) == 0;
 }
 
 static void wait_until_woken(struct tsr_sleeper *self)
@@ -313,6 +351,12 @@ static void take_seat(struct tsr_pool *pool)
     seated_in = pool;
 }
 
+static bool is_done(void *run)
+{
+    const struct run *const r = run;
+    return atomic_load(&r->done) == r->count;
+}
+
 static struct tsr_sleeper *give_seat(struct tsr_pool *pool)
 {
     seated_in = NULL;
@@ -328,7 +372,7 @@ static void work_on(struct tsr_pool *pool, struct run *run)
     bind_to_seat(pool, &this_thread);
     run->work(run->context, index);
     pthread_mutex_lock(&pool->lock);
-    if (++run->done == run->count) pthread_cond_broadcast(&pool->finished);
+    if (atomic_fetch_add(&run->done, 1) + 1 == run->count) pthread_cond_broadcast(&pool->finished);
 }
 
 static void *help(void *argument)
@@ -364,7 +408,8 @@ static void *help(void *argument)
         pool->idle++;
         pthread_mutex_unlock(&pool->lock);
         wake(pool, next);
-        wait_until_woken(self); /* with a seat, or because the pool ends */
+        if (!pool->tries || !come_true(is_woken, self))
+            wait_until_woken(self); /* with a seat, or because the pool ends */
         pthread_mutex_lock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -446,6 +491,8 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     pool->new_seats = resting > 0 ? pool->seats / 4 : 0;
     for (int seat = 0; seat < pool->seats; seat++) pool->free_seat[seat] = seat;
     if (resting > 0) place_seats(pool);
+    cpu_set_t set;
+    pool->tries = resting == 0 && sched_getaffinity(0, sizeof set, &set) == 0 && pool->seats <= CPU_COUNT(&set);
     pthread_mutex_unlock(&pool->lock);
     return pool;
 }
@@ -505,12 +552,13 @@ static void run_pieces(struct tsr_pool *pool, tsr_work *work, void *context, uns
     for (int i = 0; i < wanted && pool->idle; i++) wake(pool, offer_seat(pool));
     start_helpers(pool, wanted); /* at the first runs; a job of one small file needs none */
     while (run.next < run.count) work_on(pool, &run);
-    if (run.done < run.count) {
+    if (!is_done(&run)) {
         struct tsr_sleeper *const next = give_seat(pool);
         pthread_mutex_unlock(&pool->lock);
         wake(pool, next);
+        if (pool->tries) come_true(is_done, &run);
         pthread_mutex_lock(&pool->lock);
-        while (run.done < run.count) pthread_cond_wait(&pool->finished, &pool->lock);
+        while (!is_done(&run)) pthread_cond_wait(&pool->finished, &pool->lock);
         if (before == pool) take_seat(pool);
     } else if (before != pool) {
         wake(pool, give_seat(pool));
