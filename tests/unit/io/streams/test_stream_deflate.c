@@ -515,9 +515,9 @@ static void followed(size_t size, size_t room, const char *what)
     for (size_t i = 0; i < 2; i++) {
         expect(read_by(&crews[i], room, &found, &residue, &other) == status, "%s: %s, not %s", what, other.text,
                error.text);
-        const bool is_same = found.size == plain_alone.size && residue.size == residue_alone.size &&
-                             memcmp(residue.bytes, residue_alone.bytes, residue.size) == 0;
-        expect(status != TSR_OK || is_same, "%s: crew %zu changes the residue", what, i);
+        expect(status != TSR_OK || (found.size == plain_alone.size && residue.size == residue_alone.size &&
+                                    memcmp(residue.bytes, residue_alone.bytes, residue.size) == 0),
+               "%s: crew %zu changes the residue", what, i);
         expect(status != TSR_OK || memcmp(found.bytes, plain_alone.bytes, found.size) == 0, "%s: other bytes", what);
         tsr_bytes_free(&found);
         tsr_bytes_free(&residue);
