@@ -84,8 +84,8 @@ struct reading {
     struct tsr_error *error;
 };
 
-/* Plain bytes of a piece, at least. The last pieces are smaller, so that threads end at about the same time. Of a
- * stream of less than a piece and a half none is. */
+/* Plain bytes of a piece, at least. The last pieces are smaller, so that threads end at about the same time, but not
+ * where the stream seems to have less than a piece and a half. */
 static size_t least_piece(const struct outline *o, const struct deflate_source *source, size_t at)
 {
     enum { SHARE = 3, FRACTION = 8 };
@@ -129,7 +129,8 @@ static enum tsr_status inflate_all(struct reading *r, struct deflate_followed *f
     return TSR_OK;
 }
 
-/* Inflates while pieces are coded. Returns whether all are to be coded so. */
+/* Inflates while pieces are coded. Returns whether all are to be coded so. Others wait for this thread: it must neither
+ * wait for them, nor reserve memory of their pool. */
 static bool read_followed(void *context, struct deflate_followed *followed)
 {
     struct reading *const r = context;
@@ -271,7 +272,6 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
     struct deflate_parameters first, second;
     struct tsr_bytes again = {.limit = residue->limit};
     const size_t before = residue->size;
-    c->most_residue = SIZE_MAX;
     if (r->outline->is_chosen && c->segment_count == 0)
         first = r->outline->chosen;
     else
@@ -320,6 +320,7 @@ enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uin
     if (coder && outline) {
         coder->error = error;
         coder->run = DEFLATE_RUN;
+        coder->most_residue = SIZE_MAX;
         outline->piece = way->piece;
         status = read_stream(&r, residue, error);
         *used = r.source.at - r.source.count / 8;

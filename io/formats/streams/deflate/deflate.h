@@ -17,7 +17,7 @@ static inline uint64_t tsr_deflate_memory(uint64_t plain)
 }
 
 /* How a stream is coded: by whom, if it is long; run NULL: by one thread. No crew changes the residue. piece: the plain
- * bytes of a piece of a long stream, at least; 2^16 or more. */
+ * bytes of a piece of a long stream, at least, but of the last ones; 2^16 or more. */
 struct tsr_deflate_way {
     struct tsr_crew crew;
     size_t piece;

@@ -176,9 +176,12 @@ static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_p
     tsr_deflate_range_write(&c->range, &piece->residue);
     enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_deflate_range_end(&c->range);
-    if (status == TSR_OK && c->range.failed) status = TSR_ERROR_CORRUPT;
-    piece->status = c->range.no_memory ? TSR_ERROR_LIMIT : status;
     piece->strayed = c->strayed;
+    if (status == TSR_OK && c->range.failed && w->first->seems_exact)
+        piece->strayed = 1; /* within one block */
+    else if (status == TSR_OK && c->range.failed)
+        status = TSR_ERROR_CORRUPT;
+    piece->status = c->range.no_memory ? TSR_ERROR_LIMIT : status;
 }
 
 struct deflate_followed {
@@ -200,8 +203,8 @@ static void show(struct work *w, size_t shown, bool is_whole)
 void tsr_deflate_show(struct deflate_followed *f, const struct deflate_parameters *parameters)
 {
     struct deflate_pieces *const p = f->work.p;
+    if (p->ended == 0) f->parameters = *parameters; /* no piece has been shown; in the end all of them are */
     if (p->count < 3 || p->count - 2 == p->ended) return;
-    if (p->ended == 0) f->parameters = *parameters;
     end_pieces(p, p->count - 2);
     show(&f->work, p->ended, false);
 }

@@ -504,11 +504,12 @@ static enum tsr_status read_by(const struct tsr_deflate_way *way, size_t room, s
     return tsr_deflate_read_by(way, made.bytes, made.size, &used, found, residue, error);
 }
 
-/* What crews give that code pieces while the stream is read is what one thread gives, also if it is damaged. */
-static void followed(size_t size, size_t room, const char *what)
+/* What crews give that code pieces while the stream is read is what one thread gives, also if it is damaged. *pieces:
+ * their number. */
+static void followed_by(size_t size, size_t room, size_t piece, const char *what, uint64_t *pieces)
 {
-    const struct tsr_deflate_way alone = {.piece = 1 << 16}, crews[] = {{{run_backwards, NULL}, 1 << 16, NULL, NULL},
-                                                                        {{run_threads, NULL}, 1 << 16, NULL, NULL}};
+    const struct tsr_deflate_way alone = {.piece = piece}, crews[] = {{{run_backwards, NULL}, piece, NULL, NULL},
+                                                                      {{run_threads, NULL}, piece, NULL, NULL}};
     struct tsr_bytes plain_alone, residue_alone, found, residue, again = {.limit = made.size};
     struct tsr_error error = {0}, other = {0};
     const enum tsr_status status = read_by(&alone, room, &plain_alone, &residue_alone, &error);
@@ -524,7 +525,8 @@ static void followed(size_t size, size_t room, const char *what)
     }
     expect(size == 0 || status == TSR_OK, "%s: %s", what, error.text);
     if (status == TSR_OK && size > 0) {
-        expect(residue_alone.bytes[0] == 14, "%s: not in pieces", what);
+        struct tsr_cursor in = {residue_alone.bytes, residue_alone.size, 1, false};
+        *pieces = residue_alone.bytes[0] == 14 ? tsr_get_varint(&in) : 0;
         expect(tsr_deflate_write_by(&crews[1], plain_alone.bytes, size, residue_alone.bytes, residue_alone.size, &again,
                                     &error) == TSR_OK,
                "%s: %s", what, error.text);
@@ -533,6 +535,28 @@ static void followed(size_t size, size_t room, const char *what)
     tsr_bytes_free(&plain_alone);
     tsr_bytes_free(&residue_alone);
     tsr_bytes_free(&again);
+}
+
+static void followed(size_t size, size_t room, const char *what)
+{
+    uint64_t pieces = 0;
+    followed_by(size, room, 1 << 16, what, &pieces);
+    expect(size == 0 || pieces > 3, "%s: not in pieces", what);
+}
+
+/* Content, then a block of many bytes, then content: two pieces, of which the second begins when parameters are chosen.
+ */
+static void followed_in_two(struct rng *r)
+{
+    enum { FIRST = 300000, SIZE = 2200000, PIECE = 1 << 19 };
+    uint64_t pieces = 0;
+    for (size_t last = 30000; last <= 90000 && pieces != 2; last += 2000) {
+        fill(plain, SIZE, 0, r);
+        memset(plain + FIRST, 0, SIZE - FIRST - last);
+        deflate_by_zlib(plain, SIZE, 6, 0, 8, 15, 0, 0, &made);
+        followed_by(SIZE, SIZE, PIECE, "two pieces", &pieces);
+    }
+    expect(pieces == 2, "%d pieces, not two", (int)pieces);
 }
 
 static void put_bits(struct made *m, uint64_t *at, uint32_t value, uint32_t bits)
@@ -560,8 +584,9 @@ static size_t make_letters(size_t blocks, size_t each, size_t last, struct rng *
 
 TEST(pieces_while_read)
 {
-    enum { SIZE = 1700000, TOO_LONG = (1 << 18) + 5 };
+    enum { SIZE = 1700000, TOO_LONG = (1 << 18) + 5, MANY = 4100000 };
     struct rng r = {10};
+    struct tsr_bytes found, residue;
     fill(plain, SIZE, 0, &r);
     deflate_by_zlib(plain, SIZE, 6, 0, 8, 15, 0, 0, &made);
     followed(SIZE, SIZE, "level 6");
@@ -578,12 +603,20 @@ TEST(pieces_while_read)
     followed(0, SIZE, "cut");
     deflate_by_zlib(plain, SIZE, 1, 0, 8, 15, 0, 0, &made);
     followed(SIZE, SIZE, "level 1");
+    const struct tsr_deflate_way alone = {.piece = 1 << 19};
+    for (size_t i = 0; i < MANY; i++) plain[i] = (uint8_t)rng_below(&r, i < MANY / 2 ? 256 : 4);
+    deflate_by_zlib(plain, MANY, 8, 0, 1, 15, 0, 0, &made);
+    assert_int_equal(read_by(&alone, MANY, &found, &residue, NULL), TSR_OK);
+    expect(residue.size < 600, "small blocks: a residue of %zu bytes", residue.size);
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+    followed_in_two(&r);
+    fill(plain, SIZE, 0, &r);
     deflate_by_zlib(plain, SIZE, 6, 0, 8, 15, SIZE - 100000, Z_SYNC_FLUSH, &made);
     followed(SIZE, SIZE, "flushed late");
     const size_t letters = make_letters(150, 10000, 10000, &r);
     followed(letters, letters, "letters");
     const size_t more = make_letters(150, 10000, TOO_LONG, &r);
-    struct tsr_bytes found, residue;
     const struct tsr_deflate_way crew = {{run_threads, NULL}, 1 << 16, NULL, NULL};
     assert_int_equal(read_by(&crew, more, &found, &residue, NULL), TSR_OK);
     expect(found.size == more && residue.bytes[0] != 14, "a long block: in pieces");
