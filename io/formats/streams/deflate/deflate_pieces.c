@@ -176,12 +176,9 @@ static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_p
     tsr_deflate_range_write(&c->range, &piece->residue);
     enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_deflate_range_end(&c->range);
-    piece->strayed = c->strayed;
-    if (status == TSR_OK && c->range.failed && w->first->seems_exact)
-        piece->strayed = 1; /* within one block */
-    else if (status == TSR_OK && c->range.failed)
-        status = TSR_ERROR_CORRUPT;
+    if (status == TSR_OK && c->range.failed) status = TSR_ERROR_CORRUPT;
     piece->status = c->range.no_memory ? TSR_ERROR_LIMIT : status;
+    piece->strayed = c->strayed;
 }
 
 struct deflate_followed {
