@@ -145,10 +145,10 @@ static void mark_by_pool(void *context, const uint16_t *values, size_t count, ui
 {
     enum { LEAST_MARKED = 1 << 17 };
     struct tsr_pool *const pool = context;
-    const size_t threads = (size_t)tsr_pool_threads(pool), wanted = count / LEAST_MARKED,
-                 even = wanted > threads ? wanted - wanted % threads : wanted, most = 4 * threads,
-                 parts = even < most ? even : most;
-    struct marking m = {values, count, low, (uint32_t)(parts < 1 ? 1 : parts), used};
+    const size_t threads = (size_t)tsr_pool_threads(pool), most = 4 * threads, wanted = count / LEAST_MARKED;
+    size_t parts = wanted < 1 ? 1 : wanted < most ? wanted : most;
+    if (parts > threads) parts -= parts % threads;
+    struct marking m = {values, count, low, (uint32_t)parts, used};
     tsr_pool_run(pool, mark_part, &m, m.parts);
 }
 

@@ -84,6 +84,12 @@ struct reading {
     struct tsr_error *error;
 };
 
+/* Whether pieces can be coded by what is known of the stream so far. */
+static bool may_be_followed(const struct outline *o)
+{
+    return o->is_chosen && o->empty.count == 0 && may_be_in_pieces(&o->chosen);
+}
+
 /* Plain bytes of a piece, at least. The last pieces are smaller, so that threads end at about the same time, but not
  * where the stream seems to have less than a piece and a half. */
 static size_t least_piece(const struct outline *o, const struct deflate_source *source, size_t at)
@@ -113,8 +119,7 @@ static enum tsr_status inflate_all(struct reading *r, struct deflate_followed *f
             TSR_TRY(tsr_deflate_choose(r->coder, &o->marks, plain, 0, &o->chosen, r->error));
             o->is_chosen = true;
         }
-        if (followed && o->is_chosen && o->empty.count == 0 && may_be_in_pieces(&o->chosen))
-            tsr_deflate_show(followed, &o->chosen);
+        if (followed && may_be_followed(o)) tsr_deflate_show(followed, &o->chosen);
         block->most = followed ? DEFLATE_PIECE_TOKENS + 1 : 0; /* longer ones would take memory that the crew has */
         TSR_TRY(inflate_block(source, block, limit, &bytes, plain, r->error));
         block->most = 0;
@@ -138,8 +143,7 @@ static bool read_followed(void *context, struct deflate_followed *followed)
     r->status = inflate_all(r, followed);
     const bool is_good = r->status == TSR_OK && !o->pieces.none;
     if (is_good) deflate_meanwhile(&r->way);
-    return is_good && o->is_chosen && o->empty.count == 0 && o->pieces.count > 1 && r->plain->size == r->plain->limit &&
-           may_be_in_pieces(&o->chosen);
+    return is_good && may_be_followed(o) && o->pieces.count > 1 && r->plain->size == r->plain->limit;
 }
 
 /* Inflates, by a crew while the first pieces are coded, if all plain bytes have their place already. */

@@ -63,6 +63,18 @@ static size_t lanes_of(const struct work *w)
     return by_size < DEFLATE_LANES ? by_size : DEFLATE_LANES;
 }
 
+static void begin_work(struct work *w)
+{
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->more, NULL);
+}
+
+static void end_work(struct work *w)
+{
+    pthread_cond_destroy(&w->more);
+    pthread_mutex_destroy(&w->lock);
+}
+
 static void run_one(void *context, unsigned index)
 {
     struct work *const w = context;
@@ -76,9 +88,7 @@ static void run_all(struct work *w, struct tsr_deflate_way *way)
 {
     const size_t count = w->p->count, most = lanes_of(w), lanes = count < most ? count : most;
     for (size_t i = 0; i < count; i++) w->p->pieces[i].status = TSR_ERROR_LIMIT;
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->more, NULL);
-    w->next = 0;
+    begin_work(w);
     w->shown = count;
     w->is_whole = true;
     w->meanwhile = *way;
@@ -89,8 +99,7 @@ static void run_all(struct work *w, struct tsr_deflate_way *way)
         deflate_meanwhile(&w->meanwhile);
         run_lane(w);
     }
-    pthread_cond_destroy(&w->more);
-    pthread_mutex_destroy(&w->lock);
+    end_work(w);
 }
 
 /* The first error. */
@@ -235,11 +244,9 @@ enum tsr_status tsr_deflate_follow(struct deflate_coder *coder, struct deflate_p
     };
     TSR_TRY(make_room(p, room, error));
     f.work.parameters = &f.parameters;
-    pthread_mutex_init(&f.work.lock, NULL);
-    pthread_cond_init(&f.work.more, NULL);
+    begin_work(&f.work);
     way->crew.run(way->crew.pool, follow_one, &f, 1 + (unsigned)lanes_of(&f.work));
-    pthread_cond_destroy(&f.work.more);
-    pthread_mutex_destroy(&f.work.lock);
+    end_work(&f.work);
     return TSR_OK;
 }
 
