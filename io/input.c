@@ -21,6 +21,8 @@ struct tsr_input {
     struct stat opened; /* the file when it was opened */
     uint8_t *held;      /* its first bytes */
     size_t held_size;
+    uint8_t *end; /* its last bytes, if they are held */
+    size_t end_size;
     struct tsr_hasher hasher;
     bool hashes_late;       /* by tsr_input_hash alone */
     uint64_t hashed;        /* bytes from the start that the hasher has seen */
@@ -97,7 +99,7 @@ void tsr_input_close(struct tsr_input *input)
 {
     if (!input) return;
     if (input->file >= 0) close(input->file);
-    free(input->held);
+    tsr_input_drop_held(input);
     free(input->name);
     free(input);
 }
@@ -208,7 +210,7 @@ static enum tsr_status fail_end(const struct tsr_input *input, uint64_t offset, 
                        (unsigned long long)(offset + size));
 }
 
-/* Reads bytes that the input has: those that are held, then those outside. */
+/* Reads bytes that the input has: those that are held at its start or its end, and those outside. */
 static enum tsr_status read_here(struct tsr_input *input, uint64_t offset, uint8_t *out, size_t size,
                                  struct tsr_error *error)
 {
@@ -216,6 +218,11 @@ static enum tsr_status read_here(struct tsr_input *input, uint64_t offset, uint8
     const uint64_t held_size = input->is_memory ? input->size : input->held_size;
     const size_t from_held = offset >= held_size ? 0 : size < held_size - offset ? size : (size_t)(held_size - offset);
     if (from_held > 0) memcpy(out, held + offset, from_held);
+    const uint64_t end_begin = input->size - input->end_size;
+    if (offset >= end_begin && size > from_held) {
+        memcpy(out, input->end + (offset - end_begin), size);
+        return TSR_OK;
+    }
     return size > from_held ? read_outside(input, offset + from_held, out + from_held, size - from_held, error)
                             : TSR_OK;
 }
@@ -305,11 +312,29 @@ enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8
     return TSR_OK;
 }
 
+enum tsr_status tsr_input_hold_end(struct tsr_input *input, size_t size, struct tsr_error *error)
+{
+    if (size > input->size) size = (size_t)input->size;
+    if (input->is_memory || size <= input->end_size) return TSR_OK;
+    uint8_t *const end = malloc(size);
+    if (!end) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of %s", size, input->name);
+    const enum tsr_status status = read_outside(input, input->size - size, end, size, error);
+    if (status != TSR_OK) {
+        free(end);
+        return status;
+    }
+    free(input->end);
+    input->end = end;
+    input->end_size = size;
+    return TSR_OK;
+}
+
 void tsr_input_drop_held(struct tsr_input *input)
 {
     free(input->held);
-    input->held = NULL;
-    input->held_size = 0;
+    free(input->end);
+    input->held = input->end = NULL;
+    input->held_size = input->end_size = 0;
 }
 
 /* Fails if the file is longer than its size. Files of pseudo file systems can be. */

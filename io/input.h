@@ -101,6 +101,9 @@ void tsr_input_hash_read(struct tsr_input *input);
  * TSR_ERROR_READ (the input has fewer bytes), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8_t **bytes, struct tsr_error *error);
 
+/* The same with the last size bytes, or all if there are fewer: reads that lie within them return the held copy. */
+enum tsr_status tsr_input_hold_end(struct tsr_input *input, size_t size, struct tsr_error *error);
+
 /* Frees the bytes that are held. */
 void tsr_input_drop_held(struct tsr_input *input);
 

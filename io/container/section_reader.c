@@ -391,6 +391,21 @@ static enum tsr_status expand(struct tsr_sections *s, struct tsr_error *error)
     return TSR_OK;
 }
 
+/* What stands at both ends is read by a dozen small reads; of a file on another machine each is a journey. Where a file
+ * cannot be read, reading without this says so, or finds a copy. */
+static enum tsr_status hold_ends(struct tsr_input *input, struct tsr_error *error)
+{
+    enum { START_BYTES = 512, END_BYTES = 4096 };
+    const uint8_t *start;
+    struct tsr_error found = {0};
+    enum tsr_status status = tsr_input_hold_end(input, END_BYTES, &found);
+    if (status == TSR_OK && tsr_input_size(input) > END_BYTES)
+        status = tsr_input_hold(input, START_BYTES, &start, &found);
+    if (status == TSR_OK || (status == TSR_ERROR_READ && tsr_input_descriptor(input) >= 0)) return TSR_OK;
+    if (error) *error = found;
+    return status;
+}
+
 enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error)
 {
     uint8_t signature[TSR_SIGNATURE_BYTES] = {0};
@@ -398,6 +413,7 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     struct footer footer;
     uint64_t first = 0;
     int version;
+    TSR_TRY(hold_ends(s->input, error));
     TSR_TRY(read_footer(s, &footer, error));
     if (size >= TSR_SIGNATURE_BYTES) TSR_TRY(tsr_input_read(s->input, 0, signature, sizeof signature, error));
     const bool is_signed = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
