@@ -155,7 +155,7 @@ static enum tsr_status begin_piece(struct tsr_unpacker *u, struct tsr_error *err
     if (tsr_piece_room(&u->head, 0) > u->room || u->left > SIZE_MAX / 4) return fail_room(error);
     tsr_bytes_free(&u->content);
     u->content.limit = (size_t)u->left;
-    return u->left == 0 ? write_stream(u, error) : TSR_OK;
+    return u->left == 0 ? write_stream(u, error) : tsr_bytes_reserve_by(&u->crew, &u->content, (size_t)u->left, error);
 }
 
 /* Takes bytes of a head. *used: those of them that are taken. */

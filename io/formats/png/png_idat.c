@@ -173,13 +173,13 @@ uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
 
 /* Joins the data of chunks, and puts their sizes: their number, the size of the first, whether all but the last have
  * it, and if not, their sizes but that of the last. */
-static enum tsr_status join_chunks(const uint8_t *chunks, size_t size, struct tsr_bytes *stream,
-                                   struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+                                   struct tsr_bytes *stream, struct tsr_bytes *residue, struct tsr_error *error)
 {
     uint64_t count = 0;
     const uint32_t first = tsr_png_get_u32(chunks);
     bool equal = true;
-    TSR_TRY(tsr_bytes_reserve(stream, size, error));
+    TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     for (size_t at = 0; at < size; count++) {
         const uint32_t length = tsr_png_get_u32(chunks + at); /* which fits: the caller has seen it */
         const uint8_t *const type = chunks + at + LENGTH_BYTES;
@@ -233,13 +233,14 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct reading *const g = way->context;
-    TSR_TRY(join_chunks(chunks, size, stream, residue, error));
+    TSR_TRY(join_chunks(&way->crew, chunks, size, stream, residue, error));
     const uint8_t *const z = stream->bytes;
     size_t used = 0;
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
     const uint64_t most = DEFLATE_RATIO * (uint64_t)stream->size;
-    if (g->r) TSR_TRY(tsr_bytes_reserve(plain, most < g->r->plain_bytes ? (size_t)most : g->r->plain_bytes, error));
+    const size_t plain_bytes = g->r ? g->r->plain_bytes : 0;
+    TSR_TRY(tsr_bytes_reserve_by(&way->crew, plain, most < plain_bytes ? (size_t)most : plain_bytes, error));
     TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
     if (stream->size - check < ZLIB_CHECK) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
@@ -335,10 +336,12 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
 }
 
 /* Splits a zlib stream into chunks. */
-static enum tsr_status put_chunks(struct parts *p, const struct tsr_bytes *stream, struct tsr_bytes *chunks,
-                                  struct tsr_error *error)
+static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, const struct tsr_bytes *stream,
+                                  struct tsr_bytes *chunks, struct tsr_error *error)
 {
     size_t at = 0;
+    if (p->chunks <= (chunks->limit - chunks->size) / CHUNK_OVERHEAD) /* else it will not fit */
+        TSR_TRY(tsr_bytes_reserve_by(crew, chunks, stream->size + (size_t)p->chunks * CHUNK_OVERHEAD, error));
     for (uint64_t i = 1; i <= p->chunks; i++) {
         const uint64_t left = stream->size - at;
         const uint64_t wanted = i == p->chunks ? left : p->listed ? tsr_get_varint(&p->sizes) : p->size;
@@ -385,7 +388,7 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
     tsr_png_put_u32(check, checked.adler);
     if (status == TSR_OK) status = tsr_bytes_put(&stream, check, sizeof check, error);
     if (status == TSR_OK) status = tsr_bytes_put(&stream, p->tail, p->tail_size, error);
-    if (status == TSR_OK) status = put_chunks(p, &stream, chunks, error);
+    if (status == TSR_OK) status = put_chunks(p, crew, &stream, chunks, error);
     tsr_bytes_free(&stream);
     return status;
 }
@@ -397,11 +400,11 @@ enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const struct
     const struct rows r = rows_of(header);
     struct parts parts;
     TSR_TRY(read_parts(&r, residue, size, &parts, error));
-    uint8_t *const plain = malloc(r.plain_bytes + 1);
-    enum tsr_status status = plain ? make_plain(&r, crew, raster, parts.type, parts.types, plain, error)
-                                   : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", r.plain_bytes);
-    if (status == TSR_OK) status = make_chunks(&parts, crew, plain, r.plain_bytes, chunks, error);
-    free(plain);
+    struct tsr_bytes plain = {.limit = r.plain_bytes};
+    enum tsr_status status = tsr_bytes_reserve_by(crew, &plain, r.plain_bytes, error);
+    if (status == TSR_OK) status = make_plain(&r, crew, raster, parts.type, parts.types, plain.bytes, error);
+    if (status == TSR_OK) status = make_chunks(&parts, crew, plain.bytes, r.plain_bytes, chunks, error);
+    tsr_bytes_free(&plain);
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "failing_calls.h"
 #include "io/folder.h"
+#include "io/formats/streams/stream.h"
 
 static struct tsr_engine *engine;
 
@@ -698,6 +699,33 @@ TEST(inputs_that_several_threads_read)
 }
 
 /* A file that becomes shorter: the error is the same as without a crew. */
+/* Bytes that are reserved by a crew: it has work from 4 MiB on, what is there stays, and the limit holds. */
+TEST(bytes_that_a_crew_reserves)
+{
+    enum { LARGE = 2 << 20 };
+    const struct tsr_crew crew = {run_backwards, NULL};
+    for (size_t had = 0; had < 9 << 20; had = 3 * had + 12345)
+        for (size_t more = 1; more < 20 << 20; more = 3 * more + 1) {
+            struct tsr_bytes bytes = {.limit = had + more};
+            assert_int_equal(tsr_bytes_reserve(&bytes, had, NULL), TSR_OK);
+            for (; bytes.size < had; bytes.size++) bytes.bytes[bytes.size] = (uint8_t)(bytes.size % 251);
+            crew_pieces = 0;
+            assert_int_equal(tsr_bytes_reserve_by(more % 2 ? &crew : NULL, &bytes, more, NULL), TSR_OK);
+            const size_t pieces = more % 2 == 0 || more < 2 * LARGE ? 0 : more / LARGE; /* and one more or less */
+            expect(pieces ? crew_pieces + 1 >= pieces && crew_pieces <= pieces + 1 : crew_pieces == 0,
+                   "%u pieces for %zu bytes", crew_pieces, more);
+            memset(bytes.bytes + had, 7, more);
+            for (size_t i = 0; i < had; i++)
+                if (bytes.bytes[i] != (uint8_t)(i % 251)) fail();
+            bytes.size = had + more;
+            assert_int_equal(tsr_bytes_reserve_by(&crew, &bytes, 1, NULL), TSR_ERROR_CORRUPT);
+            tsr_bytes_free(&bytes);
+        }
+    struct tsr_bytes none = {.limit = SIZE_MAX / 4};
+    assert_int_equal(tsr_bytes_reserve_by(&crew, &none, SIZE_MAX / 4, NULL), TSR_ERROR_LIMIT);
+    tsr_bytes_free(&none);
+}
+
 TEST(parts_that_cannot_be_read)
 {
     enum { SIZE = 2 << 20 };
@@ -783,6 +811,7 @@ int main(void)
                                        cmocka_unit_test(reads_of_a_tsr_that_fail),
                                        cmocka_unit_test(inputs_hash_what_they_deliver),
                                        cmocka_unit_test(inputs_that_several_threads_read),
+                                       cmocka_unit_test(bytes_that_a_crew_reserves),
                                        cmocka_unit_test(parts_that_cannot_be_read),
                                        cmocka_unit_test(an_end_that_is_held),
                                        cmocka_unit_test(inputs_that_are_none)};
