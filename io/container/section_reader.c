@@ -395,7 +395,7 @@ static enum tsr_status expand(struct tsr_sections *s, struct tsr_error *error)
  * cannot be read, reading without this says so, or finds a copy. */
 static enum tsr_status hold_ends(struct tsr_input *input, struct tsr_error *error)
 {
-    enum { START_BYTES = 512, END_BYTES = 4096 };
+    enum { START_BYTES = 256, END_BYTES = 1024 };
     const uint8_t *start;
     struct tsr_error found = {0};
     enum tsr_status status = tsr_input_hold_end(input, END_BYTES, &found);

@@ -172,6 +172,33 @@ says 'in damaged.tsr: .*damaged'
 [ "$(find out -type f | wc -l)" -eq 7 ] || bad "damaged: $(find out -type f)"
 run 75 "$TESSERA" test damaged.tsr
 no_parts .
+# A folder of .tsr files, which threads open to find the series among them: with one thread and with several the same.
+mkdir many
+for number in 1 2 3 4 5 6 7 8 9; do
+    cp singles/slice_01.dcm.tsr "many/$number.tsr"
+    cp singles/below/text.tsr "many/text$number.tsr"
+done
+cp s.tsr many/5s.tsr
+cp damaged.tsr many/5t.tsr
+head -c 3000 singles/slice_01.dcm.tsr >many/cut.tsr
+cp "$DATA/other/text.txt" many/other.tsr
+: >many/empty.tsr
+mkfifo many/pipe.tsr
+ln -s ../s.tsr many/link.tsr
+for threads in 1 4; do
+    "$TESSERA" info -r -T $threads many >"$WORK/info$threads" 2>&1
+    echo "status $?" >>"$WORK/info$threads"
+    "$TESSERA" decompress -r -T $threads -o "many$threads" many >"$WORK/told" 2>&1
+    echo "status $?" >>"$WORK/told"
+    sed -e 's/many[14]/OUT/g; s/ in [0-9.]* s.*//' "$WORK/told" | LC_ALL=C sort >"$WORK/told$threads"
+done
+diff "$WORK/info1" "$WORK/info4" || bad "info of a folder depends on threads"
+diff "$WORK/told1" "$WORK/told4" || bad "decompress of a folder depends on threads"
+same many1 many4
+[ "$(find many4 -type f | wc -l)" -eq 33 ] || bad "restored of a folder: $(find many4 -type f | wc -l)"
+grep -q '^status 75$' "$WORK/told4" && grep -q 'pipe.tsr' "$WORK/told4" && grep -q 'cut.tsr' "$WORK/told4" ||
+    bad "decompress of a folder says: $(cat "$WORK/told4")"
+
 # Only users who may read all its files may read the series.
 chmod 600 in/slice_02.dcm
 run 0 "$TESSERA" compress -q -f -r --series s.tsr in

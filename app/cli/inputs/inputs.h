@@ -12,6 +12,7 @@ struct walk {
     struct task_list *list;
     size_t root;        /* of the outputs' names: a folder that the user has named */
     bool is_output;     /* what is looked at lies in OUT: .tsr files are outputs there */
+    bool is_single;     /* it is known to be a .tsr of one file */
     const char *wanted; /* the file of a series that the input names after ::, or NULL */
     bool no_memory;
 };
@@ -77,6 +78,10 @@ bool is_same_file(const char *path, const char *other);
 /* walk.c: a folder and all below it. prefix: its path in the layout, "" for its beginning. folder as in add_file. */
 void walk_folder(struct walk *walk, const char *path, const char *prefix, const char *folder,
                  const struct ancestor *above);
+
+/* singles.c: of the names in a folder, those of .tsr files that hold one file each, which several threads find out. To
+ * be freed; NULL: it is not known of any. */
+bool *find_singles(const struct walk *walk, const char *path, const char *prefix, char *const *names, size_t count);
 
 /* filter.c */
 

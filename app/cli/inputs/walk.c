@@ -188,9 +188,11 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
     const bool was_output = walk->is_output;
     walk->is_output |= walk->options->output && is_same_file(path, walk->options->output);
     if (reason == 0 && names.count == 0) take_empty_folder(walk, path, prefix, folder);
+    bool *const singles = find_singles(walk, path, prefix, names.name, names.count);
     for (size_t i = 0; i < names.count && !walk->no_memory; i++) {
         char *const below = join(path, names.name[i]);
         char *const name = prefix[0] ? join(prefix, names.name[i]) : strdup(names.name[i]);
+        walk->is_single = singles && singles[i];
         if (below && name)
             walk_entry(walk, below, names.name[i], name, folder, &here);
         else
@@ -199,5 +201,7 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
         free(name);
     }
     walk->is_output = was_output;
+    walk->is_single = false;
+    free(singles);
     free_names(&names);
 }
