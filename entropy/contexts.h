@@ -133,23 +133,7 @@ TSR_HD void tsr_group_bins(const uint16_t *cuts, int cut_count, int bins, uint8_
 /* Merging. Cells stand in a line, activity-major; each pair of cells at most TSR_MERGE_WINDOW places apart
  * may become one table. The pair that saves most goes first, until none saves and at most
  * TSR_TABLE_LIMIT tables are left. */
-enum {
-    TSR_COUNT_COSTS = 1024,
-    TSR_EMPTY_CELL = 255,   /* has no table */
-    TSR_MERGE_SYMBOLS = 384 /* most symbols of a cell */
-};
-static_assert((int)TSR_CELL_LIMIT <= (int)TSR_EMPTY_CELL, "numbers of cells, and one more");
-struct tsr_merge_work {
-    uint64_t cost[TSR_CELL_LIMIT];
-    int64_t gain[TSR_CELL_LIMIT][TSR_MERGE_WINDOW];         /* cost of the union - costs of the two */
-    int64_t best[TSR_CELL_LIMIT];                           /* the least of them */
-    int16_t partner[TSR_CELL_LIMIT];                        /* with which cell */
-    int16_t next[TSR_CELL_LIMIT], previous[TSR_CELL_LIMIT]; /* living cells, -1 at the ends */
-    uint64_t total[TSR_CELL_LIMIT];                         /* of each cell's counts */
-    uint64_t occur[TSR_CELL_LIMIT][TSR_MERGE_SYMBOLS / 64]; /* a bit for each symbol of a cell */
-    int16_t end[TSR_CELL_LIMIT];                            /* of each cell: symbols from here on do not occur */
-    uint32_t count_cost[TSR_COUNT_COSTS];
-};
+enum { TSR_MERGE_SYMBOLS = 384 }; /* most symbols of a cell */
 
 /* A count times its logarithm. The symbols of a table cost this of their total, less this of each of them. */
 TSR_HD uint64_t tsr_count_cost(uint32_t count)
@@ -162,13 +146,6 @@ TSR_HD uint64_t tsr_symbols_cost(uint64_t of_total, uint64_t of_symbols)
     return of_total > of_symbols ? of_total - of_symbols : 0;
 }
 
-/* What merging asks for over and over: count x its logarithm, of small counts. */
-TSR_HD void tsr_fill_count_costs(struct tsr_merge_work *work)
-{
-    work->count_cost[0] = 0;
-    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = (uint32_t)tsr_count_cost(c);
-}
-
 /* The estimated size of a table's description, in bits: by its used symbols and the gaps between them. */
 enum { TSR_DESCRIBED_TABLE = 8, TSR_DESCRIBED_SYMBOL = 2, TSR_DESCRIBED_GAP = 6 };
 
@@ -177,220 +154,10 @@ TSR_HD uint32_t tsr_description_cost(uint32_t used, uint32_t gaps)
     return (TSR_DESCRIBED_TABLE + TSR_DESCRIBED_SYMBOL * used + TSR_DESCRIBED_GAP * gaps) * TSR_COST_BIT;
 }
 
-/* The cost of a count in work->count_cost, or computed. */
-TSR_HD uint64_t tsr_known_count_cost(const struct tsr_merge_work *work, uint32_t count)
-{
-    return count < TSR_COUNT_COSTS ? work->count_cost[count] : tsr_count_cost(count);
-}
-
-/* Bits x 4096 of the table that two cells make together (or one, with b null): its symbols, of which those from
- * symbols on do not occur, and its description. 0 if both are empty. */
-TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t *a, const uint32_t *b, int symbols)
-{
-    uint64_t total = 0, inside = 0;
-    uint32_t used = 0, gaps = 0, gap = 0;
-    for (int s = 0; s < symbols; s++) {
-        const uint32_t c = a[s] + (b ? b[s] : 0u);
-        total += c;
-        inside += tsr_known_count_cost(work, c);
-        used += c != 0;
-        gaps += gap & (c != 0);
-        gap = c == 0;
-    }
-    if (total == 0) return 0;
-    assert(total <= UINT32_MAX);
-    return tsr_symbols_cost(tsr_count_cost((uint32_t)total), inside) + tsr_description_cost(used, gaps);
-}
-
 /* Is another pair of tables merged, where the best pair saves something, or does not? */
 TSR_HD bool tsr_merges_on(int tables, bool saves)
 {
     return tables > 1 && (saves || tables > TSR_TABLE_LIMIT);
-}
-
-/* Takes down which of a cell's symbols occur, and how often in all. */
-TSR_HD void tsr_know_cell(const uint32_t *counts, int symbols, struct tsr_merge_work *work, int cell)
-{
-    assert(symbols <= TSR_MERGE_SYMBOLS);
-    work->total[cell] = 0;
-    work->end[cell] = 0;
-    for (int w = 0; w < TSR_MERGE_SYMBOLS / 64; w++) work->occur[cell][w] = 0;
-    for (int first = 0; first < symbols; first += 8) { /* most cells have few symbols, beside each other */
-        const uint32_t *of_cell = counts + cell * symbols;
-        const int end = tsr_min(first + 8, symbols);
-        uint32_t any = 0;
-        for (int s = first; s < end; s++) any |= of_cell[s];
-        for (int s = first; s < end && any != 0; s++) {
-            if (of_cell[s] == 0) continue;
-            work->total[cell] += of_cell[s];
-            work->occur[cell][s / 64] |= (uint64_t)1 << s % 64;
-            work->end[cell] = (int16_t)(s + 1);
-        }
-    }
-}
-
-TSR_HD uint32_t tsr_count_ones(uint64_t v)
-{
-    v -= v >> 1 & 0x5555555555555555u;
-    v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
-    v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    return (uint32_t)(v * 0x0101010101010101u >> 56);
-}
-
-/* tsr_table_cost of two cells that are known. */
-TSR_HD uint64_t tsr_pair_cost(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
-{
-    const uint32_t *of_a = counts + a * symbols, *of_b = counts + b * symbols;
-    const int end = tsr_max(work->end[a], work->end[b]);
-    const uint64_t total = work->total[a] + work->total[b];
-    uint64_t inside = 0, before = 1; /* no gap is before the first symbol */
-    uint32_t used = 0, gaps = 0;
-    for (int s = 0; s < end; s++) inside += tsr_known_count_cost(work, of_a[s] + of_b[s]);
-    for (int w = 0; 64 * w < end; w++) {
-        const uint64_t occur = work->occur[a][w] | work->occur[b][w];
-        used += tsr_count_ones(occur);
-        gaps += tsr_count_ones(occur & ~(occur << 1 | before));
-        before = occur >> 63;
-    }
-    assert(total <= UINT32_MAX);
-    return tsr_symbols_cost(tsr_count_cost((uint32_t)total), inside) + tsr_description_cost(used, gaps);
-}
-
-TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
-{
-    return (int64_t)(tsr_pair_cost(counts, symbols, work, a, b) - work->cost[a] - work->cost[b]);
-}
-
-/* A cell's best partner, the first of equals. */
-TSR_HD void tsr_find_partner(struct tsr_merge_work *work, int cell)
-{
-    int64_t best = INT64_MAX;
-    int j = work->next[cell];
-    for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
-        if (work->gain[cell][k] >= best) continue;
-        best = work->gain[cell][k];
-        work->partner[cell] = (int16_t)j;
-    }
-    work->best[cell] = best;
-}
-
-/* Cells in a line; a cell is out of it if it is empty. Returns how many are in it, and the first (-1: none). */
-TSR_HD int tsr_line_up_cells(const uint32_t *counts, int cells, int symbols, uint8_t *table_of,
-                             struct tsr_merge_work *work, int *head)
-{
-    int alive = 0, tail = -1;
-    *head = -1;
-    for (int i = 0; i < cells; i++) {
-        tsr_know_cell(counts, symbols, work, i);
-        work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, work->end[i]);
-        table_of[i] = (uint8_t)i;
-        if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
-            table_of[i] = TSR_EMPTY_CELL;
-            continue;
-        }
-        work->previous[i] = (int16_t)tail;
-        work->next[i] = -1;
-        if (tail >= 0)
-            work->next[tail] = (int16_t)i;
-        else
-            *head = i;
-        tail = i;
-        alive++;
-    }
-    return alive;
-}
-
-/* Cell b becomes part of a, and leaves the line. */
-TSR_HD void tsr_merge_pair(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work,
-                           int a, int b)
-{
-    for (int s = 0; s < work->end[b]; s++) {
-        counts[a * symbols + s] += counts[b * symbols + s];
-        counts[b * symbols + s] = 0;
-    }
-    tsr_know_cell(counts, symbols, work, a);
-    work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->end[a]);
-    for (int i = 0; i < cells; i++)
-        if (table_of[i] == b) table_of[i] = (uint8_t)a;
-    if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
-    if (work->next[b] >= 0) work->previous[work->next[b]] = work->previous[b];
-}
-
-/* After that the gains of the pairs with a are new, and windows that reached b reach one further. */
-TSR_HD void tsr_update_gains(const uint32_t *counts, int symbols, struct tsr_merge_work *work, int a, int b)
-{
-    int from = a;
-    for (int back = 0; back < TSR_MERGE_WINDOW && work->previous[from] >= 0; back++) from = work->previous[from];
-    for (int i = from; i >= 0 && i <= b; i = work->next[i]) {
-        int j = work->next[i];
-        bool passed = false; /* the window has passed b's old place */
-        for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
-            if (!passed && j > b && i < b) {
-                passed = true; /* gains after it shift one place forward */
-                for (int m = k; m + 1 < TSR_MERGE_WINDOW; m++) work->gain[i][m] = work->gain[i][m + 1];
-            }
-            if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))
-                work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
-        }
-        tsr_find_partner(work, i);
-    }
-}
-
-/* Numbers the tables by their first cells; cells without samples get the table before them (the first table, for those
- * in front). Returns the number of tables. */
-TSR_HD int tsr_number_tables(uint32_t *counts, int cells, int symbols, uint8_t *table_of,
-                             const struct tsr_merge_work *work, int head)
-{
-    int tables = 0;
-    for (int i = head; i >= 0; i = work->next[i]) {
-        for (int c = 0; c < cells; c++)
-            if (table_of[c] == i && c >= i) table_of[c] = (uint8_t)tables;
-        for (int s = 0; s < symbols; s++) counts[tables * symbols + s] = counts[i * symbols + s];
-        tables++;
-    }
-    uint8_t before = 0;
-    for (int c = 0; c < cells; c++) {
-        if (table_of[c] == TSR_EMPTY_CELL) table_of[c] = before;
-        before = table_of[c];
-    }
-    return tables;
-}
-
-/* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
- * cells. Cells without samples get the table before them (the first table, for those in front). Returns the
- * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. work has count costs. */
-TSR_HD int tsr_merge_cells(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
-{
-    int head;
-    int alive = tsr_line_up_cells(counts, cells, symbols, table_of, work, &head);
-    for (int i = head; i >= 0; i = work->next[i]) {
-        int j = work->next[i];
-        for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j])
-            work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
-        tsr_find_partner(work, i);
-    }
-    while (alive > 1) {
-        int64_t best = INT64_MAX;
-        int a = -1;
-        for (int i = head; i >= 0; i = work->next[i]) {
-            if (work->best[i] >= best) continue;
-            best = work->best[i];
-            a = i;
-        }
-        if (!tsr_merges_on(alive, best < 0)) break;
-        const int b = work->partner[a];
-        tsr_merge_pair(counts, cells, symbols, table_of, work, a, b);
-        alive--;
-        tsr_update_gains(counts, symbols, work, a, b);
-    }
-    return tsr_number_tables(counts, cells, symbols, table_of, work, head);
-}
-
-/* The same, of cells that are the only ones to be merged. */
-TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
-{
-    tsr_fill_count_costs(work);
-    return tsr_merge_cells(counts, cells, symbols, table_of, work);
 }
 
 #endif

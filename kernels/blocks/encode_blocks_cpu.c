@@ -98,7 +98,7 @@ static void train_entries(struct tsr_plane_work *work)
     work->coefficients.magnitude_shift = magnitude_shift_of(work);
     tsr_run_counts(work, count_entries_pass, sizeof(union tsr_entry_counts));
     union tsr_entry_counts *counts = &s->counts[0].entries;
-    tsr_fill_count_costs(s->merge);
+    tsr_begin_merging(s->merge, tsr_isa());
     if (plane->pairs) {
         struct tsr_pair_model *model = &plane->pair;
         memset(model, 0, sizeof *model);

@@ -9,6 +9,7 @@
 #include "in_order_cpu.h"
 #include "kernels/effort.h"
 #include "kernels/slices/coefficients_cpu.h"
+#include "kernels/tables/merge_cells_cpu.h"
 #include "kernels/residuals/residuals_cpu.h"
 #include "kernels/planes/ranges_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"

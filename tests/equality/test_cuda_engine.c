@@ -9,6 +9,7 @@
 #include "kernels/planes/planes_cpu.h"
 #include "kernels/planes/ranges_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
+#include "kernels/tables/merge_cells_cpu.h"
 
 /* ---- Stages --------------------------------------------------------------------------------------------------- */
 

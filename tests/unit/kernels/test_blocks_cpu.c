@@ -3,6 +3,7 @@
 
 #include "kernels/blocks/blocks_cpu.h"
 #include "kernels/slices/cavlc_tables_avx2.h"
+#include "kernels/tables/merge_cells_cpu.h"
 #include "transform/block/core4x4.h"
 #include "transform/predict/residual.h"
 #include "transform/block/reversible4x4.h"

@@ -3,6 +3,7 @@
 #include "tests/unit/support.h"
 
 #include "kernels/lanes/code_lanes.h"
+#include "kernels/tables/merge_cells_cpu.h"
 
 enum { MOST = 300, ROOM = MOST + 2 * ROW_MARGIN, WORDS = 8 * 2 * MOST + 2 * ROW_STEP, TICKS = 8 * 1000 };
 

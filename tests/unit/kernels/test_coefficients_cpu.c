@@ -3,6 +3,7 @@
 #include "tests/unit/support.h"
 
 #include "kernels/slices/coefficients_cpu.h"
+#include "kernels/tables/merge_cells_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
 
 enum { MOST = 150, COEFFICIENTS = (MOST + 3) * (MOST + 3), ROOM = 2 * COEFFICIENTS };

@@ -2,6 +2,7 @@
 #include "tests/unit/support.h"
 
 #include "kernels/residuals/residuals_cpu.h"
+#include "kernels/tables/merge_cells_cpu.h"
 #include "transform/predict/median_edge.h"
 #include "transform/predict/residual.h"
 
