@@ -112,7 +112,7 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     bytes = rounded(bytes);
     pthread_mutex_lock(&cpu->lock);
     for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* much larger blocks are for others */
-        if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 2 <= bytes && is_better(b, best, processor))
+        if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 4 <= bytes && is_better(b, best, processor))
             best = b;
     if (best) {
         best->is_taken = true;

@@ -719,6 +719,25 @@ TEST(two_steps_in_a_frame)
     }
 }
 
+/* A work space that was given back serves for a fourth of its size, not for less, and not for two at once. */
+TEST(work_spaces_that_are_kept)
+{
+    enum { MEBIBYTE = 1 << 20 };
+    static const int mebibytes[] = {40, 11, 10, 8, 1};
+    for (size_t i = 0; i < COUNT_OF(mebibytes); i++) {
+        struct tsr_engine *const engine = make_engine(TSR_ENGINE_CPU, 1);
+        void *const large = must(engine->ops->take_workspace(engine, 40 * MEBIBYTE));
+        engine->ops->give_workspace(engine, large);
+        void *const space = must(engine->ops->take_workspace(engine, (size_t)mebibytes[i] * MEBIBYTE));
+        void *const other = must(engine->ops->take_workspace(engine, 10 * MEBIBYTE));
+        expect((space == large) == (mebibytes[i] >= 10), "%d MiB", mebibytes[i]);
+        assert_ptr_not_equal(other, space);
+        engine->ops->give_workspace(engine, other);
+        engine->ops->give_workspace(engine, space);
+        tsr_engine_destroy(engine);
+    }
+}
+
 TEST(usage)
 {
     struct tsr_image image = {0};
@@ -840,6 +859,7 @@ int main(void)
                                        cmocka_unit_test(errors_stay_within_the_bound),
                                        cmocka_unit_test(two_steps_in_a_frame),
                                        cmocka_unit_test(saturated_colours_with_loss),
+                                       cmocka_unit_test(work_spaces_that_are_kept),
                                        cmocka_unit_test(usage),
                                        cmocka_unit_test(too_many_tiles),
                                        cmocka_unit_test(corrupt_payloads)};
