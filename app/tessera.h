@@ -266,7 +266,7 @@ TSR_API int tsr_engine_threads(const struct tsr_engine *engine);
 TSR_API const char *tsr_engine_note(const struct tsr_engine *engine);
 
 /* Threads that this process may keep busy (its affinity mask and its cgroup's quota), at least 1; and bytes of memory
- * that it may take (the machine's, or what its limit of address space allows, or its cgroup at the first call). */
+ * that it may take (the machine's, or what its cgroup or its limit of address space allows). */
 TSR_API int tsr_available_threads(void);
 TSR_API uint64_t tsr_available_memory(void);
 

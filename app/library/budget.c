@@ -46,8 +46,11 @@ static uint64_t limit_for(const struct tsr_engine *engine, int lot, uint64_t byt
 
 enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error)
 {
-    const uint64_t least = limit_for(engine, -1, LEAST_BYTES) * MEGABYTE, usual = tsr_available_memory() / 4;
-    if (bytes == 0) bytes = usual > least ? usual : least;
+    const uint64_t least = limit_for(engine, -1, LEAST_BYTES) * MEGABYTE;
+    if (bytes == 0) {
+        const uint64_t usual = tsr_available_memory() / 4;
+        bytes = usual > least ? usual : least;
+    }
     if (bytes > SIZE_MAX / 2) bytes = SIZE_MAX / 2;
     if (bytes < least)
         return tsr_fail(error, TSR_ERROR_USAGE,

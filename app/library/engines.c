@@ -8,6 +8,7 @@
 #include "budget.h"
 #include "entropy/varint.h"
 #include "flow.h"
+#include "io/container/checksum.h"
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"
@@ -110,6 +111,7 @@ enum tsr_status tsr_engine_create(const struct tsr_engine_options *options, stru
     *engine = NULL;
     if (!options) options = &usual;
     TSR_TRY(check_options(options, error));
+    tsr_hash64_of("", 0); /* libxxhash chooses its form when it is called first: not by several threads at once */
     const int threads = options->threads > 0 ? options->threads : tsr_available_threads();
     const enum tsr_engine_choice choice = settle_choice(options, threads);
     struct tsr_engine *e = choice == TSR_ENGINE_CPU ? NULL : try_cuda(options, threads, reason, sizeof reason);

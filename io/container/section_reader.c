@@ -391,7 +391,7 @@ static enum tsr_status expand(struct tsr_sections *s, struct tsr_error *error)
     return TSR_OK;
 }
 
-/* What stands at both ends is read by a dozen small reads; of a file on another machine each is a journey. Where a file
+/* What stands at both ends is read by a dozen small reads; of a file on another machine each is a journey. Where an end
  * cannot be read, reading without this says so, or finds a copy. */
 static enum tsr_status hold_ends(struct tsr_input *input, struct tsr_error *error)
 {
@@ -399,9 +399,9 @@ static enum tsr_status hold_ends(struct tsr_input *input, struct tsr_error *erro
     const uint8_t *start;
     struct tsr_error found = {0};
     enum tsr_status status = tsr_input_hold_end(input, END_BYTES, &found);
-    if (status == TSR_OK && tsr_input_size(input) > END_BYTES)
+    if (status != TSR_ERROR_LIMIT && tsr_input_size(input) > END_BYTES)
         status = tsr_input_hold(input, START_BYTES, &start, &found);
-    if (status == TSR_OK || (status == TSR_ERROR_READ && tsr_input_descriptor(input) >= 0)) return TSR_OK;
+    if (status != TSR_ERROR_LIMIT) return TSR_OK;
     if (error) *error = found;
     return status;
 }

@@ -20,6 +20,7 @@ struct tsr_unpacker {
     size_t head_size;           /* bytes of a head that is not complete */
     struct tsr_piece_head head; /* of the piece whose content comes */
     uint64_t left;              /* bytes of its content that are to come */
+    bool is_reserved;           /* there is room for them */
     struct tsr_bytes content, stream;
 };
 
@@ -155,7 +156,19 @@ static enum tsr_status begin_piece(struct tsr_unpacker *u, struct tsr_error *err
     if (tsr_piece_room(&u->head, 0) > u->room || u->left > SIZE_MAX / 4) return fail_room(error);
     tsr_bytes_free(&u->content);
     u->content.limit = (size_t)u->left;
-    return u->left == 0 ? write_stream(u, error) : tsr_bytes_reserve_by(&u->crew, &u->content, (size_t)u->left, error);
+    u->is_reserved = false;
+    return u->left == 0 ? write_stream(u, error) : TSR_OK;
+}
+
+/* Takes bytes of a content. When a sixteenth of it is there, all has its room: a head alone may say anything. */
+static enum tsr_status take_content(struct tsr_unpacker *u, const uint8_t *bytes, size_t size, struct tsr_error *error)
+{
+    TSR_TRY(tsr_bytes_put(&u->content, bytes, size, error));
+    u->left -= size;
+    if (u->left == 0) return write_stream(u, error);
+    if (u->is_reserved || u->left / 16 > u->content.size) return TSR_OK;
+    u->is_reserved = true;
+    return tsr_bytes_reserve_by(&u->crew, &u->content, (size_t)u->left, error);
 }
 
 /* Takes bytes of a head. *used: those of them that are taken. */
@@ -181,9 +194,7 @@ enum tsr_status tsr_unpacker_put(struct tsr_unpacker *u, const uint8_t *bytes, s
             TSR_TRY(tsr_output_write(u->output, bytes, now, error));
             u->left -= now;
         } else {
-            TSR_TRY(tsr_bytes_put(&u->content, bytes, now, error));
-            u->left -= now;
-            if (u->left == 0) TSR_TRY(write_stream(u, error));
+            TSR_TRY(take_content(u, bytes, now, error));
         }
         bytes += now;
         size -= now;

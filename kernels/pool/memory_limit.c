@@ -2,7 +2,6 @@
 #include "memory_limit.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,21 +65,13 @@ uint64_t tsr_cgroup_memory(const char *membership, const char *mount)
     return least;
 }
 
-static pthread_once_t cgroup_is_known = PTHREAD_ONCE_INIT;
-static uint64_t cgroup_limit;
-
-static void read_cgroup_limit(void)
-{
-    cgroup_limit = tsr_cgroup_memory("/proc/self/cgroup", "/sys/fs/cgroup");
-}
-
 uint64_t tsr_available_memory(void)
 {
-    pthread_once(&cgroup_is_known, read_cgroup_limit);
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t available = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+    const uint64_t cgroup = tsr_cgroup_memory("/proc/self/cgroup", "/sys/fs/cgroup");
     struct rlimit space;
-    if (cgroup_limit < available) available = cgroup_limit;
+    if (cgroup < available) available = cgroup;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && space.rlim_cur < available)
         available = space.rlim_cur;
     return available;

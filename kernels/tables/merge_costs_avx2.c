@@ -98,7 +98,7 @@ TSR_AVX512 uint64_t tsr_cost_counts_avx512(const struct tsr_merge_work *work, co
     __m512i sums = _mm512_setzero_si512();
     (void)work;
     for (int s = 0; s < end; s += 16) {
-        const __mmask16 inside = end - s < 16 ? (__mmask16)((1u << (end - s)) - 1) : (__mmask16)0xffff;
+        const __mmask16 inside = (__mmask16)(end - s < 16 ? (1u << (end - s)) - 1 : 0xffffu);
         const __m512i count =
             _mm512_add_epi32(_mm512_maskz_loadu_epi32(inside, a + s), _mm512_maskz_loadu_epi32(inside, b + s));
         const __m512i cost = cost_of_16(count);

@@ -48,7 +48,7 @@ struct pile {
     const struct bytes *from;
     struct bytes taken;
     size_t room;
-    int64_t fails_after; /* the number of calls before the one that fails; negative: none fails */
+    int64_t fails_after; /* the number of calls before those that fail, of writes one; negative: none fails */
 };
 
 /* Reads a few bytes at a time. */
@@ -57,7 +57,8 @@ static int64_t read_some(void *context, uint64_t offset, void *bytes, size_t cou
     struct pile *pile = context;
     const size_t now = count > 1000 ? count / 2 : count;
     CHECK(offset + count <= pile->from->count, "more than there is was asked for");
-    if (pile->fails_after >= 0 && pile->fails_after-- == 0) return -1;
+    if (pile->fails_after == 0) return -1;
+    if (pile->fails_after > 0) pile->fails_after--;
     memcpy(bytes, pile->from->data + offset, now);
     return (int64_t)now;
 }

@@ -6,7 +6,9 @@
 
 #include "inputs.h"
 
-enum { LEAST_FILES = 16, MOST_THREADS = 32 };
+/* Opening takes memory, which nothing counts here: up to some three times the size of a file that is made to. Large
+ * files are opened when their turn comes. */
+enum { LEAST_FILES = 16, MOST_THREADS = 8, MOST_BYTES = 4 << 20 };
 
 struct look {
     const struct walk *walk;
@@ -25,7 +27,7 @@ static bool is_single(const struct look *l, const char *base)
     char *const path = join(l->path, base), *const name = l->prefix[0] ? join(l->prefix, base) : NULL;
     const struct tsr_data_source source = tsr_from_path(path);
     const bool is_one = path && (name || !l->prefix[0]) && is_included(l->walk->options, name ? name : base, false) &&
-                        lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+                        lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= MOST_BYTES &&
                         tsr_open(l->walk->engine, &source, &reader, &ignored) == TSR_OK &&
                         tsr_reader_content(reader) == TSR_CONTENT_TSR;
     tsr_close(reader);

@@ -239,8 +239,9 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
     const uint64_t most = DEFLATE_RATIO * (uint64_t)stream->size;
-    const size_t plain_bytes = g->r ? g->r->plain_bytes : 0;
-    TSR_TRY(tsr_bytes_reserve_by(&way->crew, plain, most < plain_bytes ? (size_t)most : plain_bytes, error));
+    const size_t plain_bytes = g->r ? g->r->plain_bytes : 0, room = most < plain_bytes ? (size_t)most : plain_bytes;
+    const bool is_likely = room / 64 <= stream->size; /* that all will be used: a header alone may say anything */
+    TSR_TRY(tsr_bytes_reserve_by(is_likely ? &way->crew : NULL, plain, room, error));
     TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
     if (stream->size - check < ZLIB_CHECK) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
@@ -340,7 +341,7 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, 
                                   struct tsr_bytes *chunks, struct tsr_error *error)
 {
     size_t at = 0;
-    if (p->chunks <= (chunks->limit - chunks->size) / CHUNK_OVERHEAD) /* else it will not fit */
+    if (p->chunks <= stream->size / (16 * CHUNK_OVERHEAD) + 1) /* of many more, the residue may be damaged */
         TSR_TRY(tsr_bytes_reserve_by(crew, chunks, stream->size + (size_t)p->chunks * CHUNK_OVERHEAD, error));
     for (uint64_t i = 1; i <= p->chunks; i++) {
         const uint64_t left = stream->size - at;

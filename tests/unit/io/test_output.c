@@ -600,6 +600,49 @@ TEST(reads_of_a_tsr_that_fail)
     empty_folder();
 }
 
+struct place_that_fails {
+    struct bytes file;
+    uint64_t from, to;
+};
+
+static int64_t read_elsewhere(void *context, uint64_t offset, void *bytes, size_t count)
+{
+    const struct place_that_fails *const p = context;
+    if (offset < p->to && offset + count > p->from) return -1;
+    memcpy(bytes, p->file.data + offset, count);
+    return (int64_t)count;
+}
+
+/* Of a .tsr that functions read, too, a place that stands twice may fail; what stands once may not. */
+TEST(places_that_fail)
+{
+    struct rng r = {66};
+    struct bytes original = make_pgm(&r, 900, 900, 65535); /* noise: its .tsr is no small file */
+    for (size_t i = 20; i < original.size; i++) original.data[i] = (uint8_t)rng_next(&r);
+    write_bytes(path_in_folder("in"), original);
+    assert_int_equal(compress("in", "tsr", TSR_VERIFY_CPU, NULL), TSR_OK);
+    struct place_that_fails p = {.file = read_bytes(path_in_folder("tsr"))};
+    const uint64_t size = p.file.size,
+                   places[][2] = {{9, 20}, {size - 40, size - 30}, {size, size}, {size / 2, size / 2 + 1}};
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        struct tsr_error error = {0};
+        struct tsr_buffer buffer = {0};
+        const struct tsr_data_source source = tsr_from_calls(read_elsewhere, &p, size);
+        const struct tsr_data_sink sink = tsr_to_memory(&buffer);
+        p.from = places[i][0];
+        p.to = places[i][1];
+        const enum tsr_status status = tsr_restore(engine, &source, &sink, NULL, &error);
+        expect(status == (i == 3 ? TSR_ERROR_READ : TSR_OK), "place %zu: %s: %s", i, tsr_status_name(status),
+               error.text);
+        if (status == TSR_OK)
+            assert_true(buffer.count == original.size && memcmp(buffer.bytes, original.data, buffer.count) == 0);
+        tsr_buffer_free(&buffer);
+    }
+    free(p.file.data);
+    free(original.data);
+    empty_folder();
+}
+
 /* ---- Inputs ------------------------------------------------------------------------------------------------- */
 
 TEST(inputs_hash_what_they_deliver)
@@ -698,7 +741,6 @@ TEST(inputs_that_several_threads_read)
     empty_folder();
 }
 
-/* A file that becomes shorter: the error is the same as without a crew. */
 /* Bytes that are reserved by a crew: it has work from 4 MiB on, what is there stays, and the limit holds. */
 TEST(bytes_that_a_crew_reserves)
 {
@@ -726,6 +768,7 @@ TEST(bytes_that_a_crew_reserves)
     tsr_bytes_free(&none);
 }
 
+/* A file that becomes shorter: the error is the same as without a crew. */
 TEST(parts_that_cannot_be_read)
 {
     enum { SIZE = 2 << 20 };
@@ -809,6 +852,7 @@ int main(void)
                                        cmocka_unit_test(opens_that_fail),
                                        cmocka_unit_test(reads_that_fail),
                                        cmocka_unit_test(reads_of_a_tsr_that_fail),
+                                       cmocka_unit_test(places_that_fail),
                                        cmocka_unit_test(inputs_hash_what_they_deliver),
                                        cmocka_unit_test(inputs_that_several_threads_read),
                                        cmocka_unit_test(bytes_that_a_crew_reserves),
