@@ -1,6 +1,7 @@
 /* Packed files (io/formats/packed.h): streams in files become pieces, and pieces become the file. FORMAT.md 4.11. */
 #include "tests/unit/support.h"
 
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include "io/container/section.h"
@@ -513,6 +514,32 @@ TEST(hostile_sizes)
     assert_true(tsr_unpacking_memory(5, UINT64_MAX) >= UINT64_MAX / 2);
 }
 
+static void run_all(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+{
+    (void)pool;
+    for (unsigned i = 0; i < count; i++) work(context, i);
+}
+
+/* A head that says a gibibyte takes no memory by itself: pages are used as bytes come. */
+TEST(a_head_alone)
+{
+    const struct tsr_piece_head head = {.kind = TSR_PIECE_DEFLATE, .size = 1 << 30};
+    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = (uint64_t)1 << 31};
+    uint8_t bytes[TSR_PIECE_HEAD_LIMIT + 8] = {0};
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_restorer *restorer;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    assert_int_equal(tsr_restorer_create(&header, output, &restorer, NULL), TSR_OK);
+    tsr_restorer_set_crew(restorer, (struct tsr_crew){run_all, NULL});
+    const size_t size = tsr_put_piece_head(bytes, &head) + 8;
+    assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_PREFIX, bytes, size, NULL), TSR_OK);
+    getrusage(RUSAGE_SELF, &after);
+    expect(after.ru_maxrss - before.ru_maxrss < 64 << 10, "%ld KiB", after.ru_maxrss - before.ru_maxrss);
+    tsr_restorer_free(restorer);
+    tsr_output_close(output);
+}
+
 /* A suffix or residues are not a packed file's. */
 TEST(other_blobs)
 {
@@ -538,6 +565,7 @@ int main(void)
         cmocka_unit_test(sources),
         cmocka_unit_test(damaged_pieces),
         cmocka_unit_test(hostile_sizes),
+        cmocka_unit_test(a_head_alone),
         cmocka_unit_test(other_blobs),
         cmocka_unit_test(png),
     };
