@@ -520,11 +520,11 @@ static void run_all(void *pool, void (*work)(void *context, unsigned index), voi
     for (unsigned i = 0; i < count; i++) work(context, i);
 }
 
-/* A head that says a gibibyte takes no memory by itself: pages are used as bytes come. */
+/* A head that says half a gibibyte takes no memory by itself: pages are used as bytes come. */
 TEST(a_head_alone)
 {
-    const struct tsr_piece_head head = {.kind = TSR_PIECE_DEFLATE, .size = 1 << 30};
-    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = (uint64_t)1 << 31};
+    const struct tsr_piece_head head = {.kind = TSR_PIECE_DEFLATE, .size = 1 << 29};
+    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = 1 << 30};
     uint8_t bytes[TSR_PIECE_HEAD_LIMIT + 8] = {0};
     struct tsr_output *output = must(tsr_output_to_memory());
     struct tsr_restorer *restorer;
