@@ -763,8 +763,10 @@ TEST(bytes_that_a_crew_reserves)
             assert_int_equal(tsr_bytes_reserve_by(&crew, &bytes, 1, NULL), TSR_ERROR_CORRUPT);
             tsr_bytes_free(&bytes);
         }
-    struct tsr_bytes none = {.limit = SIZE_MAX / 4};
-    assert_int_equal(tsr_bytes_reserve_by(&crew, &none, SIZE_MAX / 4, NULL), TSR_ERROR_LIMIT);
+    struct tsr_bytes none = {.limit = 5 * LARGE};
+    plan_calls(CALL_ALLOCATE, 1, false, FAULT_ERROR);
+    assert_int_equal(tsr_bytes_reserve_by(&crew, &none, 5 * LARGE, NULL), TSR_ERROR_LIMIT);
+    plan_no_failures();
     tsr_bytes_free(&none);
 }
 
