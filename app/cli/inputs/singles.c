@@ -55,7 +55,7 @@ bool *find_singles(const struct walk *walk, const char *path, const char *prefix
     if (!l.is_single) return NULL;
     pthread_t thread[MOST_THREADS];
     int started = 0;
-    while (started + 1 < threads && started < MOST_THREADS && pthread_create(&thread[started], NULL, look, &l) == 0)
+    while (started + 1 < threads && started + 1 < MOST_THREADS && pthread_create(&thread[started], NULL, look, &l) == 0)
         started++;
     look(&l);
     for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
