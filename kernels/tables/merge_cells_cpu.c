@@ -36,27 +36,30 @@ static uint32_t count_ones(uint64_t v)
     return (uint32_t)(v * 0x0101010101010101u >> 56);
 }
 
-/* Of the table that two cells make together; not both of them are empty. */
-static uint64_t pair_cost(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
+/* Of the table that two rows of counts make together, by its total and by the symbols below end that occur. */
+static uint64_t table_cost(const struct tsr_merge_work *work, const uint32_t *a, const uint32_t *b,
+                           const uint64_t *occur_a, const uint64_t *occur_b, uint64_t total, int end)
 {
-    const int end = tsr_max(work->end[a], work->end[b]);
-    const uint64_t total = work->total[a] + work->total[b];
     uint64_t before = 1; /* no gap is before the first symbol */
     uint32_t used = 0, gaps = 0;
     for (int w = 0; 64 * w < end; w++) {
-        const uint64_t occur = work->occur[a][w] | work->occur[b][w];
+        const uint64_t occur = occur_a[w] | occur_b[w];
         used += count_ones(occur);
         gaps += count_ones(occur & ~(occur << 1 | before));
         before = occur >> 63;
     }
     assert(total <= UINT32_MAX);
-    const uint64_t inside = work->cost_counts(work, counts + a * symbols, counts + b * symbols, end);
+    const uint64_t inside = work->cost_counts(work, a, b, end);
     return tsr_symbols_cost(tsr_count_cost((uint32_t)total), inside) + tsr_description_cost(used, gaps);
 }
 
+/* Cost of the union of two cells - costs of the two. */
 static int64_t gain_of(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
 {
-    return (int64_t)(pair_cost(counts, symbols, work, a, b) - work->cost[a] - work->cost[b]);
+    const uint64_t together =
+        table_cost(work, counts + a * symbols, counts + b * symbols, work->occur[a], work->occur[b],
+                   work->total[a] + work->total[b], tsr_max(work->end[a], work->end[b]));
+    return (int64_t)(together - work->cost[a] - work->cost[b]);
 }
 
 /* ---- Cells -------------------------------------------------------------------------------------------------- */
@@ -65,6 +68,7 @@ static int64_t gain_of(const uint32_t *counts, int symbols, const struct tsr_mer
 static void know_cell(const uint32_t *counts, int symbols, struct tsr_merge_work *work, int cell)
 {
     static const uint32_t none[TSR_MERGE_SYMBOLS];
+    static const uint64_t no_symbol[TSR_MERGE_SYMBOLS / 64];
     const uint32_t *const of_cell = counts + cell * symbols;
     assert(symbols <= TSR_MERGE_SYMBOLS);
     work->total[cell] = 0;
@@ -82,16 +86,9 @@ static void know_cell(const uint32_t *counts, int symbols, struct tsr_merge_work
             work->end[cell] = (int16_t)(s + 1);
         }
     }
-    if (work->total[cell] == 0) return;
-    uint32_t used = 0, gaps = 0;
-    for (int s = 0, gap = 0; s < work->end[cell]; gap = of_cell[s++] == 0) {
-        used += of_cell[s] != 0;
-        gaps += gap && of_cell[s] != 0;
-    }
-    const uint64_t inside = work->cost_counts(work, of_cell, none, work->end[cell]);
-    assert(work->total[cell] <= UINT32_MAX);
-    work->cost[cell] =
-        tsr_symbols_cost(tsr_count_cost((uint32_t)work->total[cell]), inside) + tsr_description_cost(used, gaps);
+    if (work->total[cell] > 0)
+        work->cost[cell] =
+            table_cost(work, of_cell, none, work->occur[cell], no_symbol, work->total[cell], work->end[cell]);
 }
 
 /* The best partner of the cell at a place. */

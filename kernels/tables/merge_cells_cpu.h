@@ -5,7 +5,7 @@
 #include "entropy/contexts.h"
 #include "kernels/engine_cpu/isa_cpu.h"
 
-enum { TSR_KNOWN_COSTS = 1024 };
+enum { TSR_KNOWN_COSTS = 1024 }; /* a power of two */
 static_assert((int)TSR_CELL_LIMIT <= INT16_MAX && (int)TSR_MERGE_WINDOW <= INT8_MAX,
               "numbers of cells and of the next ones");
 
@@ -25,9 +25,9 @@ struct tsr_merge_work {
     int16_t end[TSR_CELL_LIMIT];                    /* symbols from here on do not occur */
     int16_t into[TSR_CELL_LIMIT];                   /* the cell that it has become part of, or itself */
     /* By place in the line of living cells. */
-    int64_t best[TSR_CELL_LIMIT]; /* the least gain, and with the how maniest of the next: the first of equals */
+    int64_t best[TSR_CELL_LIMIT]; /* the least gain, the first of equals */
     int16_t line[TSR_CELL_LIMIT];
-    int8_t partner[TSR_CELL_LIMIT];
+    int8_t partner[TSR_CELL_LIMIT]; /* with which of the next */
     int living;
 };
 
