@@ -1,5 +1,5 @@
 /* The CPU engine: frames over a pool of threads, tiles of a frame over the same pool. */
-#define _GNU_SOURCE /* sched_getcpu, madvise */
+#define _GNU_SOURCE /* sched_getcpu */
 #include "engine_cpu.h"
 
 #include <pthread.h>
@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 void *tsr_take(void *base, size_t *used, size_t bytes)
 {
@@ -88,7 +87,7 @@ static bool is_better(const struct block *a, const struct block *b, int processo
     return a->given > b->given;
 }
 
-enum { SMALL_PAGE = 4 << 10, LARGE_SPACE = 2 * TSR_LARGE_PAGE };
+enum { LARGE_SPACE = 2 * TSR_LARGE_PAGE };
 
 /* Large work spaces have large pages where Linux gives them: a page fault every 4 KiB took a fifth of the time of
  * coding one large image, and threads wait for each other there. */
@@ -97,10 +96,7 @@ static void *allocate(size_t bytes)
     if (bytes < LARGE_SPACE) return malloc(bytes);
     if (bytes > SIZE_MAX - TSR_LARGE_PAGE) return NULL;
     void *const memory = aligned_alloc(TSR_LARGE_PAGE, (bytes + TSR_LARGE_PAGE - 1) / TSR_LARGE_PAGE * TSR_LARGE_PAGE);
-#if defined(MADV_HUGEPAGE)
-    if (memory) /* if this fails, the pages are small */
-        madvise(memory, bytes / TSR_LARGE_PAGE * TSR_LARGE_PAGE, MADV_HUGEPAGE);
-#endif
+    if (memory) tsr_prefer_large_pages(memory, bytes);
     return memory;
 }
 
@@ -143,7 +139,7 @@ static bool begin_use(struct tsr_engine *engine, const void *workspace)
 static struct tsr_span piece_of(const struct tsr_spans *spans, unsigned n)
 {
     for (size_t i = 0; i < spans->count; i++) {
-        const uintptr_t start = (uintptr_t)spans->span[i].start / SMALL_PAGE * SMALL_PAGE,
+        const uintptr_t start = (uintptr_t)spans->span[i].start / TSR_SMALL_PAGE * TSR_SMALL_PAGE,
                         end = (uintptr_t)spans->span[i].start + spans->span[i].bytes, page = start / TSR_LARGE_PAGE;
         const uintptr_t pieces = (end - 1) / TSR_LARGE_PAGE - page + 1;
         if (n < pieces) {
@@ -162,15 +158,10 @@ static unsigned count_pieces(const struct tsr_spans *spans)
     return count;
 }
 
-/* Linux clears the pages of a piece now, and not at their first touch. What is in them stays. */
 static void populate(void *context, unsigned index)
 {
-#if defined(MADV_POPULATE_WRITE)
     const struct tsr_span piece = piece_of(context, index);
-    madvise(piece.start, piece.bytes, MADV_POPULATE_WRITE); /* if this fails, it is at their first touch */
-#else
-    (void)context, (void)index;
-#endif
+    tsr_clear_pages(piece.start, piece.bytes);
 }
 
 /* One thread reads a file into them, while the others have nothing to do. So all threads have pages cleared, each far

@@ -4,14 +4,12 @@
 
 #include "kernels/engine.h"
 #include "kernels/pool/thread_pool.h"
+#include "transform/large_pages.h"
 
 /* The number of parts into which the encoder divides its tiles: one for each of the pool's threads. Each part has
  * scratch of its own. What is written does not depend on their number. */
 enum { TSR_PARTS_LIMIT = 1024 };
 uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles);
-
-/* Linux' large pages. */
-enum { TSR_LARGE_PAGE = 2 << 20 };
 
 /* Takes bytes from the space at base + *used and adds them, rounded up to a multiple of 64, to *used. base NULL: only
  * counts, and returns NULL. */

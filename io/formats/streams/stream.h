@@ -11,6 +11,8 @@
 #include "transform/status.h"
 #include "app/tessera.h"
 
+struct tsr_crew;
+
 /* Bytes that grow up to a limit. All zero but the limit: empty. */
 struct tsr_bytes {
     uint8_t *bytes; /* allocated */
@@ -19,8 +21,8 @@ struct tsr_bytes {
 
 /* Makes room for size more bytes. Errors: TSR_ERROR_CORRUPT (over the limit), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct tsr_error *error);
+
 /* The same, of bytes that are about to be used: the crew's threads have their pages cleared. crew may be NULL. */
-struct tsr_crew;
 enum tsr_status tsr_bytes_reserve_by(const struct tsr_crew *crew, struct tsr_bytes *bytes, size_t size,
                                      struct tsr_error *error);
 enum tsr_status tsr_bytes_put(struct tsr_bytes *bytes, const void *more, size_t size, struct tsr_error *error);
@@ -28,8 +30,8 @@ enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, st
 void tsr_bytes_free(struct tsr_bytes *bytes);
 
 /* A kind of stream that holds one frame. The raster is as FORMAT.md 3.2 has it: rows of image->columns pixels, each
- * with image->components samples of image->bits_allocated bits (1, 8, 16 or 32), little endian. If image->planar is
- * set, one plane of a component follows the other. */
+ * with image->components samples of image->bits_allocated bits (1, 8, 16 or 32), little endian. If image->planar is set,
+ * one plane of a component follows the other. */
 struct tsr_stream_kind {
     const char *name;
     /* Decodes a stream: writes the whole raster, and appends the residue. All bytes of the stream count, also those
