@@ -16,6 +16,15 @@ void tsr_prefer_large_pages(void *memory, size_t bytes)
 #endif
 }
 
+void tsr_prefer_small_pages(void *start, size_t bytes)
+{
+#if defined(MADV_NOHUGEPAGE)
+    madvise(start, bytes / TSR_SMALL_PAGE * TSR_SMALL_PAGE, MADV_NOHUGEPAGE);
+#else
+    (void)start, (void)bytes;
+#endif
+}
+
 void tsr_clear_pages(void *start, size_t bytes)
 {
 #if defined(MADV_POPULATE_WRITE)
