@@ -513,34 +513,55 @@ struct measuring {
     atomic_size_t size;
     atomic_bool failed;
 };
-enum { LANES = 4 }; /* each holds 8 MB and a compressor */
+enum { LANES = 4 }; /* each holds 4 MB, and a compressor that holds as much */
+
+/* Adds what a chunk becomes, or the chunk's own size if that is less, as it becomes that: of a chunk that makes the sum
+ * larger than the limit the rest is not compressed. False: zstd failed. */
+static bool measure_chunk(struct measuring *m, ZSTD_CCtx *compressor, const uint8_t *chunk, size_t size, int level)
+{
+    uint8_t made[1 << 14];
+    ZSTD_inBuffer in = {chunk, size, 0};
+    size_t sum = 0, left = 1;
+    ZSTD_CCtx_reset(compressor, ZSTD_reset_session_only);
+    if (ZSTD_isError(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, level)) ||
+        ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(compressor, size)))
+        return false;
+    while (left > 0 && atomic_load(&m->size) <= m->limit) {
+        ZSTD_outBuffer out = {made, sizeof made, 0};
+        left = ZSTD_compressStream2(compressor, &out, &in, ZSTD_e_end);
+        if (ZSTD_isError(left)) return false;
+        const size_t more = sum + out.pos < size ? out.pos : size - sum;
+        atomic_fetch_add(&m->size, more);
+        sum += more;
+    }
+    return true;
+}
 
 static void measure_lane(void *context, unsigned lane)
 {
     struct measuring *const m = context;
     const bool rows = !m->verbatim && m->source->kind == TSR_KIND_PNG;
-    const size_t bound = ZSTD_compressBound(TSR_BLOB_CHUNK), chunks = (size_t)((m->whole - 1) / TSR_BLOB_CHUNK + 1);
-    uint8_t *const chunk = malloc(TSR_BLOB_CHUNK + bound);
+    const size_t chunks = (size_t)((m->whole - 1) / TSR_BLOB_CHUNK + 1);
+    uint8_t *const chunk = malloc(m->whole < TSR_BLOB_CHUNK ? (size_t)m->whole : TSR_BLOB_CHUNK);
     ZSTD_CCtx *const compressor = tsr_take_compressor();
     (void)lane;
     if (!chunk || !compressor) atomic_store(&m->failed, true);
-    while (chunk && compressor && atomic_load(&m->size) <= m->limit) {
+    while (!atomic_load(&m->failed) && atomic_load(&m->size) <= m->limit) {
         const size_t i = atomic_fetch_add(&m->next, 1);
         if (i >= chunks) break;
         const uint64_t at = (uint64_t)i * TSR_BLOB_CHUNK;
         const size_t now = m->whole - at < TSR_BLOB_CHUNK ? (size_t)(m->whole - at) : TSR_BLOB_CHUNK;
         const int level = m->quick ? QUICK_LEVEL : now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL;
         read_form(m->source, m->verbatim, at, chunk, now);
-        const size_t made = ZSTD_compressCCtx(compressor, chunk + TSR_BLOB_CHUNK, bound, chunk, now, level);
-        atomic_fetch_add(&m->size, ZSTD_isError(made) || made > now ? now : made);
+        if (!measure_chunk(m, compressor, chunk, now, level)) atomic_store(&m->failed, true);
     }
     tsr_give_compressor(compressor);
     free(chunk);
 }
 #endif
 
-/* What the blob takes in a container, or the file would; no more than limit is looked at. 0: no memory. Only a quick
- * look is taken by several threads: others hold more memory. */
+/* What the blob takes in a container, or the file would; if that is more than limit, a size that is. 0: no memory. Only
+ * a quick look is taken by several threads: others hold more memory. */
 static uint64_t stored_size(struct packed_source *s, bool verbatim, bool quick, uint64_t limit)
 {
     const uint64_t whole = verbatim ? s->size : s->blob_size;
@@ -568,11 +589,10 @@ static enum tsr_status check_quickly(struct packed_source *s, struct tsr_error *
 {
     if (s->count == 1 && s->pieces[0].head.kind == TSR_PIECE_SMALL_PNG)
         return TSR_OK; /* which no compressor shortens */
-    const uint64_t quick = stored_size(s, false, true, UINT64_MAX);
+    const uint64_t tenths = s->blob_size <= SMALL ? 5 : 8, most = s->packing->most;
+    const uint64_t quick = stored_size(s, false, true, (most / tenths + 1) * 10);
     if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    return quick / 10 * (s->blob_size <= SMALL ? 5 : 8) <= s->packing->most
-               ? TSR_OK
-               : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
+    return quick / 10 * tenths <= most ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
 }
 
 static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)
