@@ -305,7 +305,7 @@ enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8
         if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of %s", size, input->name);
         input->held = grown;
         const size_t from = input->held_size;
-        TSR_TRY(read_outside(input, from, grown + from, size - from, error));
+        TSR_TRY(read_parts(input, from, grown + from, size - from, error));
         input->held_size = size;
     }
     *bytes = input->held;

@@ -182,10 +182,7 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
     TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     for (size_t at = 0; at < size; count++) {
         const uint32_t length = tsr_png_get_u32(chunks + at); /* which fits: the caller has seen it */
-        const uint8_t *const type = chunks + at + LENGTH_BYTES;
-        if (tsr_crc32(type, length + 4) != tsr_png_get_u32(type + 4 + length))
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "an IDAT chunk has a wrong CRC");
-        TSR_TRY(tsr_bytes_put(stream, type + 4, length, error));
+        TSR_TRY(tsr_bytes_put(stream, chunks + at + LENGTH_BYTES + 4, length, error));
         at += CHUNK_OVERHEAD + (size_t)length;
         if (at < size && length != first) equal = false;
     }
@@ -208,8 +205,23 @@ static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_
     return tsr_bytes_put(residue, types, count, error);
 }
 
-/* What is done of the plain bytes while they are coded. */
+static bool checks_fit(const uint8_t *chunks, size_t size)
+{
+    bool fit = true;
+    for (size_t at = 0; at < size && fit;) {
+        const uint32_t length = tsr_png_get_u32(chunks + at);
+        const uint8_t *const type = chunks + at + LENGTH_BYTES;
+        fit = tsr_crc32(type, length + 4) == tsr_png_get_u32(type + 4 + length);
+        at += CHUNK_OVERHEAD + (size_t)length;
+    }
+    return fit;
+}
+
+/* What is checked and taken while the plain bytes are coded. */
 struct reading {
+    const uint8_t *chunks;
+    size_t size;
+    bool is_checked, fits;
     const struct rows *r; /* or NULL */
     const struct tsr_bytes *plain;
     uint8_t *types, *raster;
@@ -218,9 +230,16 @@ struct reading {
     struct tsr_error error;
 };
 
+static void check_chunks(struct reading *g)
+{
+    if (!g->is_checked) g->fits = checks_fit(g->chunks, g->size);
+    g->is_checked = true;
+}
+
 static void read_plain(void *context)
 {
     struct reading *const g = context;
+    check_chunks(g);
     g->adler = adler_of(g->plain->bytes, g->plain->size);
     if (!g->r) return;
     g->status = g->plain->size == g->r->plain_bytes ? take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
@@ -259,11 +278,13 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct tsr_bytes stream = {.limit = size}, deflated = {.limit = size + 64};
-    struct reading g = {.r = r, .plain = plain, .types = types, .raster = raster};
+    struct reading g = {.chunks = chunks, .size = size, .r = r, .plain = plain, .types = types, .raster = raster};
     struct tsr_deflate_way way = tsr_deflate_with(crew);
     way.meanwhile = read_plain;
     way.context = &g;
     enum tsr_status status = read_stream(&way, chunks, size, &stream, plain, &deflated, residue, error);
+    check_chunks(&g); /* whatever else is wrong */
+    if (!g.fits) status = tsr_fail(error, TSR_ERROR_CORRUPT, "an IDAT chunk has a wrong CRC");
     if (status == TSR_OK && g.status != TSR_OK) status = tsr_fail(error, g.status, "%s", g.error.text);
     if (status == TSR_OK && r) status = put_types(types, r->all, residue, error);
     if (status == TSR_OK) status = tsr_bytes_put(residue, deflated.bytes, deflated.size, error);
@@ -336,10 +357,39 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     return TSR_OK;
 }
 
+/* Chunks that stand with their sizes and types, and of which threads copy the data and make the checks. Each takes
+ * those that begin in its part of their bytes. */
+struct copying {
+    const struct tsr_crew *crew;
+    const uint8_t *stream;
+    uint8_t *chunks;
+    size_t size;
+    unsigned parts;
+};
+
+static void copy_chunks(void *context, unsigned part)
+{
+    struct copying *const c = context;
+    const size_t from = (size_t)((uint64_t)c->size * part / c->parts),
+                 to = (size_t)((uint64_t)c->size * (part + 1) / c->parts);
+    for (size_t at = 0, data = 0; at < to;) {
+        uint8_t *const type = c->chunks + at + LENGTH_BYTES;
+        const size_t size = tsr_png_get_u32(c->chunks + at);
+        if (at >= from) {
+            memcpy(type + 4, c->stream + data, size);
+            tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
+        }
+        at += CHUNK_OVERHEAD + size;
+        data += size;
+    }
+}
+
 /* Splits a zlib stream into chunks. */
 static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, const struct tsr_bytes *stream,
                                   struct tsr_bytes *chunks, struct tsr_error *error)
 {
+    enum { PARTS = 8, LEAST = 1 << 18 };
+    const size_t start = chunks->size;
     size_t at = 0;
     if (p->chunks <= stream->size / (16 * CHUNK_OVERHEAD) + 1) /* of many more, the residue may be damaged */
         TSR_TRY(tsr_bytes_reserve_by(crew, chunks, stream->size + (size_t)p->chunks * CHUNK_OVERHEAD, error));
@@ -348,16 +398,20 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, 
         const uint64_t wanted = i == p->chunks ? left : p->listed ? tsr_get_varint(&p->sizes) : p->size;
         if (wanted > left || wanted > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
-        const size_t size = (size_t)wanted, start = chunks->size;
+        const size_t size = (size_t)wanted;
         TSR_TRY(tsr_bytes_reserve(chunks, CHUNK_OVERHEAD + size, error));
-        uint8_t *const chunk = chunks->bytes + start;
+        uint8_t *const chunk = chunks->bytes + chunks->size;
         tsr_png_put_u32(chunk, (uint32_t)size);
         memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
-        memcpy(chunk + LENGTH_BYTES + 4, stream->bytes + at, size);
-        tsr_png_put_u32(chunk + LENGTH_BYTES + 4 + size, tsr_crc32(chunk + LENGTH_BYTES, size + 4));
         chunks->size += CHUNK_OVERHEAD + size;
         at += size;
     }
+    struct copying c = {crew, stream->bytes, chunks->bytes + start, chunks->size - start, 1};
+    if (crew && crew->run && c.size / LEAST > 1) c.parts = c.size / LEAST < PARTS ? (unsigned)(c.size / LEAST) : PARTS;
+    if (c.parts > 1)
+        crew->run(crew->pool, copy_chunks, &c, c.parts);
+    else
+        copy_chunks(&c, 0);
     return TSR_OK;
 }
 

@@ -40,6 +40,54 @@ uint32_t tsr_crc32(const uint8_t *bytes, size_t size)
     return ~crc;
 }
 
+/* The product of two polynomials modulo that of the CRC. Bit 31 is the term of degree 0. */
+static uint32_t crc_times(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (int i = 31; i >= 0; i--) {
+        if (a >> i & 1) product ^= b;
+        b = b >> 1 ^ (b & 1 ? 0xedb88320 : 0);
+    }
+    return product;
+}
+
+/* What the CRC of bytes is multiplied by when so many others follow: x to the power of their bits. */
+static uint32_t crc_shift(size_t bytes)
+{
+    uint32_t power = 0x80000000, square = 0x00800000; /* x to the powers of 0 and of 8 */
+    for (; bytes > 0; bytes >>= 1) {
+        if (bytes & 1) power = crc_times(power, square);
+        square = crc_times(square, square);
+    }
+    return power;
+}
+
+enum { CRC_PARTS = 16, CRC_PART_LEAST = 1 << 18 };
+
+struct crc_parts {
+    const uint8_t *bytes;
+    size_t size, each; /* each: bytes of a part, but of the last one */
+    uint32_t crc[CRC_PARTS];
+};
+
+static void check_part(void *context, unsigned index)
+{
+    struct crc_parts *const p = context;
+    const size_t at = index * p->each, left = p->size - at;
+    p->crc[index] = tsr_crc32(p->bytes + at, left < p->each ? left : p->each);
+}
+
+uint32_t tsr_crc32_by(const struct tsr_crew *crew, const uint8_t *bytes, size_t size)
+{
+    const size_t most = size / CRC_PART_LEAST, parts = most < CRC_PARTS ? most : CRC_PARTS;
+    if (!crew || !crew->run || parts < 2) return tsr_crc32(bytes, size);
+    struct crc_parts p = {.bytes = bytes, .size = size, .each = (size - 1) / parts + 1};
+    crew->run(crew->pool, check_part, &p, (unsigned)parts);
+    const uint32_t whole = crc_shift(p.each), last = crc_shift(size - (parts - 1) * p.each);
+    for (size_t i = 1; i < parts; i++) p.crc[0] = crc_times(p.crc[0], i + 1 < parts ? whole : last) ^ p.crc[i];
+    return p.crc[0];
+}
+
 /* ---- Members ------------------------------------------------------------------------------------------------ */
 
 /* Passes a string that ends with 0. */
@@ -102,7 +150,7 @@ static enum tsr_status read_member(const struct tsr_crew *crew, const uint8_t *f
                                 error));
     const uint8_t *const tail = file + m->stream + used;
     m->end = m->stream + used + TSR_GZIP_TAIL;
-    if (tsr_read_u32(tail) != tsr_crc32(m->plain.bytes, m->plain.size) ||
+    if (tsr_read_u32(tail) != tsr_crc32_by(crew, m->plain.bytes, m->plain.size) ||
         tsr_read_u32(tail + 4) != (uint32_t)m->plain.size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its gzip member has a wrong check");
     return TSR_OK;
@@ -185,7 +233,7 @@ static enum tsr_status write_member(const struct tsr_crew *crew, struct tsr_curs
     TSR_TRY(tsr_bytes_put(file, head, head_size, error));
     const struct tsr_deflate_way way = tsr_deflate_with(crew);
     TSR_TRY(tsr_deflate_write_by(&way, plain + *at, size, residue, residue_size, file, error));
-    tsr_put_u32(tail, tsr_crc32(plain + *at, size));
+    tsr_put_u32(tail, tsr_crc32_by(crew, plain + *at, size));
     tsr_put_u32(tail + 4, (uint32_t)size);
     *at += size;
     return tsr_bytes_put(file, tail, sizeof tail, error);

@@ -14,6 +14,9 @@ enum { TSR_GZIP_LEAST = 16384 };
 /* The check of gzip and PNG. */
 uint32_t tsr_crc32(const uint8_t *bytes, size_t size);
 
+/* The same by a crew, if the bytes are many; crew NULL: nobody helps. */
+uint32_t tsr_crc32_by(const struct tsr_crew *crew, const uint8_t *bytes, size_t size);
+
 /* Moves *at from the first byte of a member to the first one of its deflate stream. False: no member is there. */
 bool tsr_gzip_stream(const uint8_t *file, size_t size, size_t *at);
 

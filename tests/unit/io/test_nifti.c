@@ -551,6 +551,35 @@ TEST(checks)
             assert_int_equal(tsr_crc32(bytes + from, size), size > 0 ? crc32(0, bytes + from, (uInt)size) : 0);
 }
 
+static void run_backwards(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+{
+    *(unsigned *)pool = count;
+    while (count > 0) work(context, --count);
+}
+
+/* From 2^19 bytes on, a crew has parts to check. */
+TEST(checks_by_a_crew)
+{
+    enum { PART = 1 << 18, SIZE = 17 * PART + 5 };
+    static const size_t sizes[] = {
+        0, 1, PART, 2 * PART - 1, 2 * PART, 2 * PART + 1, 3 * PART - 1, 7 * PART + 3, 16 * PART, SIZE};
+    struct rng r = {12};
+    uint8_t *const bytes = must(malloc(SIZE));
+    for (size_t i = 0; i < SIZE; i++) bytes[i] = (uint8_t)(rng_next(&r) >> 24);
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        unsigned parts = 1;
+        const struct tsr_crew crew = {run_backwards, &parts};
+        const uint32_t wanted = sizes[i] > 0 ? (uint32_t)crc32(0, bytes, (uInt)sizes[i]) : 0;
+        assert_int_equal(tsr_crc32_by(&crew, bytes, sizes[i]), wanted);
+        expect(parts == (sizes[i] < 2 * PART    ? 1
+                         : sizes[i] / PART < 16 ? sizes[i] / PART
+                                                : 16),
+               "%u parts of %zu", parts, sizes[i]);
+        assert_int_equal(tsr_crc32_by(NULL, bytes, sizes[i]), wanted);
+    }
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(types_and_orders),
@@ -558,6 +587,7 @@ int main(void)
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(damaged_headers),
                                        cmocka_unit_test(gzip_of_zlib),
+                                       cmocka_unit_test(checks_by_a_crew),
                                        cmocka_unit_test(gzip_members),
                                        cmocka_unit_test(gzip_claims),
                                        cmocka_unit_test(gzip_refused),

@@ -375,6 +375,13 @@ static bool write_chunks(const struct tsr_header *header, const uint8_t *raster,
     return status == TSR_OK;
 }
 
+static void run_backwards(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
+{
+    (void)pool;
+    while (count > 0) work(context, --count);
+}
+static const struct tsr_crew backwards = {run_backwards, NULL};
+
 /* The chunks as pixels and a residue, and again. */
 static void check_idat(struct bytes file, size_t first, size_t size, const char *what, size_t number)
 {
@@ -384,10 +391,15 @@ static void check_idat(struct bytes file, size_t first, size_t size, const char 
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     expect(source->header.restore == TSR_RESTORE_PNG, "%s %zu: %s", what, number, source->header.reason);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
-    struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size};
+    struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size}, by_crew = {.limit = size};
     assert_int_equal(tsr_png_read_idat(&source->header, NULL, file.data + first, size, raster, &residue, NULL), TSR_OK);
     assert_int_equal(tsr_png_write_idat(&source->header, NULL, raster, residue.bytes, residue.size, &again, NULL),
                      TSR_OK);
+    assert_int_equal(
+        tsr_png_write_idat(&source->header, &backwards, raster, residue.bytes, residue.size, &by_crew, NULL), TSR_OK);
+    expect(by_crew.size == size && memcmp(by_crew.bytes, file.data + first, size) == 0, "%s %zu: others by a crew",
+           what, number);
+    tsr_bytes_free(&by_crew);
     /* If all rows have filter 0 and nothing follows the stream, the residue says so in byte 6: no other type is taken.
      */
     for (uint32_t type = 5; type < 255 && residue.bytes[2] == 0 && residue.bytes[5] == 0 && residue.bytes[6] == 0;
@@ -415,6 +427,48 @@ static void check_chunks(const struct picture *p, int types, int level, const si
     const struct bytes file = png_of(p, stream, sizes, count, &first);
     check_idat(file, first, stream.size + 12 * (count + 1), what, count);
     expect(comes_back(file, what, count) || !big, "%s %zu: it is not coded", what, count);
+    free(file.data);
+    free(stream.data);
+    free(plain.data);
+}
+
+/* Streams of which several threads check and copy the chunks. */
+TEST(sizes_of_many_chunks)
+{
+    enum { MANY = 3000 };
+    static const struct picture large = {1100, 1000, 8, false};
+    static const size_t whole = 1100 * 1000, other[] = {3, 700 << 10, 0, 100, 200 << 10};
+    size_t sizes[MANY];
+    for (size_t i = 0; i < MANY; i++) sizes[i] = 300;
+    check_chunks(&large, 1, 0, NULL, 0, true, "one large chunk");
+    check_chunks(&large, 1, 0, &whole, 1, true, "a large chunk and a small one");
+    check_chunks(&large, 1, 0, sizes, MANY, true, "many small chunks");
+    check_chunks(&large, 1, 0, other, COUNT_OF(other), true, "large and small chunks");
+}
+
+/* A wrong CRC is found by a crew, and is the error whatever else is wrong. */
+TEST(wrong_checks_of_large_chunks)
+{
+    static const struct picture large = {1100, 1000, 8, false};
+    static const size_t sizes[] = {600 << 10, 1000};
+    const struct bytes plain = plain_of(&large, 1, false), stream = zlib_of(plain, 0);
+    size_t first;
+    const struct bytes file = png_of(&large, stream, sizes, COUNT_OF(sizes), &first);
+    const size_t size = stream.size + 12 * (COUNT_OF(sizes) + 1);
+    const size_t crc[] = {first + 8 + sizes[0], first + 8 + sizes[0] + 12 + sizes[1], first + size - 4};
+    for (size_t i = 0; i < 2 * COUNT_OF(crc); i++) {
+        struct tsr_bytes got = {.limit = plain.size}, residue = {.limit = SIZE_MAX / 2};
+        struct tsr_error error;
+        if (i >= COUNT_OF(crc)) file.data[first + 8] = 0x79; /* no zlib stream */
+        file.data[crc[i % COUNT_OF(crc)]] ^= 128;
+        assert_int_equal(
+            tsr_png_read_chunks(i % 2 ? &backwards : NULL, file.data + first, size, &got, &residue, &error),
+            TSR_ERROR_CORRUPT);
+        assert_non_null(strstr(error.text, "wrong CRC"));
+        file.data[crc[i % COUNT_OF(crc)]] ^= 128;
+        tsr_bytes_free(&got);
+        tsr_bytes_free(&residue);
+    }
     free(file.data);
     free(stream.data);
     free(plain.data);
@@ -582,9 +636,16 @@ TEST(damaged_residues)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form),   cmocka_unit_test(several_chunks),  cmocka_unit_test(with_loss),
-        cmocka_unit_test(damaged),      cmocka_unit_test(sizes_of_chunks), cmocka_unit_test(filters),
-        cmocka_unit_test(many_filters), cmocka_unit_test(odd_streams),     cmocka_unit_test(damaged_residues)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_form),
+                                       cmocka_unit_test(several_chunks),
+                                       cmocka_unit_test(with_loss),
+                                       cmocka_unit_test(damaged),
+                                       cmocka_unit_test(sizes_of_chunks),
+                                       cmocka_unit_test(sizes_of_many_chunks),
+                                       cmocka_unit_test(wrong_checks_of_large_chunks),
+                                       cmocka_unit_test(filters),
+                                       cmocka_unit_test(many_filters),
+                                       cmocka_unit_test(odd_streams),
+                                       cmocka_unit_test(damaged_residues)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
