@@ -515,15 +515,16 @@ struct measuring {
 };
 enum { LANES = 4 }; /* each holds 4 MB, and a compressor that holds as much */
 
-/* Adds what a chunk becomes, or the chunk's own size if that is less, as it becomes that: of a chunk that makes the sum
- * larger than the limit the rest is not compressed. False: zstd failed. */
-static bool measure_chunk(struct measuring *m, ZSTD_CCtx *compressor, const uint8_t *chunk, size_t size, int level)
+/* A quick look: adds what a chunk becomes, or the chunk's own size if that is less, as it becomes that. Of a chunk that
+ * makes the sum larger than the limit the rest is not compressed. Streamed, a chunk may take some bytes more or less
+ * than by one call. False: zstd failed. */
+static bool look_at_chunk(struct measuring *m, ZSTD_CCtx *compressor, const uint8_t *chunk, size_t size)
 {
     uint8_t made[1 << 14];
     ZSTD_inBuffer in = {chunk, size, 0};
     size_t sum = 0, left = 1;
     ZSTD_CCtx_reset(compressor, ZSTD_reset_session_only);
-    if (ZSTD_isError(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, level)) ||
+    if (ZSTD_isError(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, QUICK_LEVEL)) ||
         ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(compressor, size)))
         return false;
     while (left > 0 && atomic_load(&m->size) <= m->limit) {
@@ -537,12 +538,21 @@ static bool measure_chunk(struct measuring *m, ZSTD_CCtx *compressor, const uint
     return true;
 }
 
+/* Adds exactly what a chunk takes in a container. made: room for it. */
+static void measure_chunk(struct measuring *m, ZSTD_CCtx *compressor, const uint8_t *chunk, size_t size, int level,
+                          uint8_t *made)
+{
+    const size_t taken = ZSTD_compressCCtx(compressor, made, ZSTD_compressBound(size), chunk, size, level);
+    atomic_fetch_add(&m->size, ZSTD_isError(taken) || taken > size ? size : taken);
+}
+
 static void measure_lane(void *context, unsigned lane)
 {
     struct measuring *const m = context;
     const bool rows = !m->verbatim && m->source->kind == TSR_KIND_PNG;
-    const size_t chunks = (size_t)((m->whole - 1) / TSR_BLOB_CHUNK + 1);
-    uint8_t *const chunk = malloc(m->whole < TSR_BLOB_CHUNK ? (size_t)m->whole : TSR_BLOB_CHUNK);
+    const size_t chunks = (size_t)((m->whole - 1) / TSR_BLOB_CHUNK + 1),
+                 most = m->whole < TSR_BLOB_CHUNK ? (size_t)m->whole : TSR_BLOB_CHUNK;
+    uint8_t *const chunk = malloc(most + (m->quick ? 0 : ZSTD_compressBound(most)));
     ZSTD_CCtx *const compressor = tsr_take_compressor();
     (void)lane;
     if (!chunk || !compressor) atomic_store(&m->failed, true);
@@ -551,9 +561,11 @@ static void measure_lane(void *context, unsigned lane)
         if (i >= chunks) break;
         const uint64_t at = (uint64_t)i * TSR_BLOB_CHUNK;
         const size_t now = m->whole - at < TSR_BLOB_CHUNK ? (size_t)(m->whole - at) : TSR_BLOB_CHUNK;
-        const int level = m->quick ? QUICK_LEVEL : now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL;
         read_form(m->source, m->verbatim, at, chunk, now);
-        if (!measure_chunk(m, compressor, chunk, now, level)) atomic_store(&m->failed, true);
+        if (!m->quick)
+            measure_chunk(m, compressor, chunk, now, now <= SMALL || rows ? SMALL_LEVEL : LARGE_LEVEL, chunk + most);
+        else if (!look_at_chunk(m, compressor, chunk, now))
+            atomic_store(&m->failed, true);
     }
     tsr_give_compressor(compressor);
     free(chunk);
