@@ -6,8 +6,9 @@
 
 Inputs are one large image (the largest files of FRAMES, PGM or PPM, and two synthetic PNGs of 3840 x 2160), and a folder of
 small files (crops of 256 x 256 from FRAMES). In noisy.png no row has another's noise, and most of it is that of brightness: like
-a photograph it is coded as samples. In synthetic.png 16 rows of noise come again: zstd makes less of it, so it is packed. Verbs are compress --verify none, compress, and test. Each of the two processes has its
-own copy of the input and its own output.
+a photograph it is coded as samples. In synthetic.png 16 rows of noise come again: zstd makes less of it, so it is packed.
+
+Verbs are compress --verify none, compress, and test. Each of the two processes has its own copy of the input and its own output.
 
 Both sides of a pair run one after the other, in turns of order. The ratio of a pair is the throughput of two threads over that
 of two processes together, which is the sum of their own. Times are from the start of a process to its end. Prints the median of

@@ -33,6 +33,14 @@ __attribute__((format(printf, 4, 5))) static inline void fail_case(const char *f
 /* Like assert_true; the message names the case. */
 #define expect(condition, ...) ((condition) ? (void)0 : fail_case(__FILE__, __LINE__, #condition, __VA_ARGS__))
 
+/* What a crew runs, the last call first, by one thread. calls: an unsigned number to which theirs is added, or NULL. */
+static inline void run_backwards(void *calls, void (*work)(void *context, unsigned index), void *context,
+                                 unsigned count)
+{
+    if (calls) *(unsigned *)calls += count;
+    while (count > 0) work(context, --count);
+}
+
 /* splitmix64 (Steele, Lea and Flood 2014). Its first state is the seed. */
 struct rng {
     uint64_t state;

@@ -682,13 +682,6 @@ TEST(inputs_hash_what_they_deliver)
 
 static unsigned crew_pieces;
 
-static void run_backwards(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
-{
-    (void)pool;
-    crew_pieces += count;
-    while (count > 0) work(context, --count);
-}
-
 /* Reads in parts, and buffers that are hashed later: the bytes and the hash are those of reads by one thread. */
 TEST(inputs_that_several_threads_read)
 {
@@ -709,7 +702,7 @@ TEST(inputs_that_several_threads_read)
             assert_int_equal(tsr_input_hold(input, i % 3 ? 4096 : 2 << 20, &held, NULL), TSR_OK);
             if (i % 2) assert_int_equal(tsr_input_hold_end(input, i % 3 ? 4096 : 2 << 20, NULL), TSR_OK);
         }
-        if (i % 5) tsr_input_set_crew(input, (struct tsr_crew){run_backwards, NULL});
+        if (i % 5) tsr_input_set_crew(input, (struct tsr_crew){run_backwards, &crew_pieces});
         assert_int_equal(tsr_input_read(input, 0, got[0], next, NULL), TSR_OK);
         while (next < SIZE) {
             const size_t left = SIZE - next, count = 1 + rng_below(&r, (uint32_t)(left < 2 << 20 ? left : 2 << 20));
@@ -745,7 +738,7 @@ TEST(inputs_that_several_threads_read)
 TEST(bytes_that_a_crew_reserves)
 {
     enum { LARGE = 2 << 20 };
-    const struct tsr_crew crew = {run_backwards, NULL};
+    const struct tsr_crew crew = {run_backwards, &crew_pieces};
     for (size_t had = 0; had < 9 << 20; had = 3 * had + 12345)
         for (size_t more = 1; more < 20 << 20; more = 3 * more + 1) {
             struct tsr_bytes bytes = {.limit = had + more};
@@ -780,7 +773,7 @@ TEST(parts_that_cannot_be_read)
         struct tsr_input *input;
         write_bytes(path_in_folder("in"), (struct bytes){bytes, SIZE});
         assert_int_equal(tsr_input_open(path_in_folder("in"), &input, NULL), TSR_OK);
-        if (crew) tsr_input_set_crew(input, (struct tsr_crew){run_backwards, NULL});
+        if (crew) tsr_input_set_crew(input, (struct tsr_crew){run_backwards, &crew_pieces});
         assert_int_equal(truncate(path_in_folder("in"), SIZE / 3), 0);
         assert_int_equal(tsr_input_read(input, 0, got, SIZE, &errors[crew]), TSR_ERROR_READ);
         tsr_input_close(input);

@@ -375,11 +375,6 @@ static bool write_chunks(const struct tsr_header *header, const uint8_t *raster,
     return status == TSR_OK;
 }
 
-static void run_backwards(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
-{
-    (void)pool;
-    while (count > 0) work(context, --count);
-}
 static const struct tsr_crew backwards = {run_backwards, NULL};
 
 /* The chunks as pixels and a residue, and again. */

@@ -393,12 +393,6 @@ TEST(longest_block)
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------- */
 
-static void run_backwards(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
-{
-    (void)pool;
-    for (unsigned i = count; i-- > 0;) work(context, i);
-}
-
 struct call {
     void (*work)(void *context, unsigned index);
     void *context;
