@@ -330,7 +330,13 @@ static struct deflate_coder *take_coder(const struct tsr_deflate_way *way)
 
 static void give_coder(const struct tsr_deflate_way *way, struct deflate_coder *coder)
 {
-    if (!way->kept) tsr_deflate_forget(coder);
+    enum { FEW = 1 << 16 }; /* tokens that are kept */
+    if (!way->kept) {
+        tsr_deflate_forget(coder);
+    } else if (coder->block.tokens.capacity > FEW) {
+        free(coder->block.tokens.tokens);
+        coder->block.tokens = (struct deflate_tokens){0};
+    }
 }
 
 void tsr_deflate_forget(struct deflate_coder *coder)
