@@ -66,7 +66,8 @@ void put_png_chunk(struct bytes *png, const char *type, const void *data, size_t
     put_number(png, (uint32_t)crc32(0, png->data + png->size - 4 - size, (uInt)(4 + size)), 4, true);
 }
 
-void begin_png(struct bytes *png, uint32_t columns, uint32_t rows, unsigned depth, unsigned colour_type, bool interlaced)
+void begin_png(struct bytes *png, uint32_t columns, uint32_t rows, unsigned depth, unsigned colour_type,
+               bool interlaced)
 {
     struct bytes header = {.size = 0};
     put_number(&header, columns, 4, true);
@@ -156,7 +157,7 @@ void put_meta(struct bytes *b, const char *syntax)
 
 void put_image_elements(struct bytes *b, unsigned long frames, unsigned rows, unsigned columns, unsigned bits)
 {
-    char number[16];
+    char number[32];
     const unsigned allocated = bits > 8 ? 16 : bits > 1 ? 8 : 1;
     put_short(b, 2, 1);
     put_element(b, 0x28, 4, "CS", "MONOCHROME2 ", 12);

@@ -1,5 +1,5 @@
-/* Hostile inputs: valid files, and some that are not quite, on which a reader could spend far more time than on usual files
- * of their size. Each grows with the size that is asked for, so that time that grows faster is seen. */
+/* Hostile inputs: valid files, and some that are not quite, on which a reader could spend far more time than on usual
+ * files of their size. Each grows with the size that is asked for, so that time that grows faster is seen. */
 #ifndef TESTS_ATTACK_HOSTILE_H
 #define TESTS_ATTACK_HOSTILE_H
 
@@ -40,7 +40,8 @@ extern const struct hostile *const hostile_tables[]; /* all of them, then NULL *
 
 void put_png_chunk(struct bytes *png, const char *type, const void *data, size_t size);
 /* Signature and IHDR. */
-void begin_png(struct bytes *png, uint32_t columns, uint32_t rows, unsigned depth, unsigned colour_type, bool interlaced);
+void begin_png(struct bytes *png, uint32_t columns, uint32_t rows, unsigned depth, unsigned colour_type,
+               bool interlaced);
 void end_png(struct bytes *png);
 /* Appends a zlib stream of plain bytes. */
 void put_zlib(struct bytes *out, const uint8_t *plain, size_t size, int level);

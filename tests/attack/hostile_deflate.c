@@ -401,7 +401,11 @@ static void make_gzip(struct bytes *file, size_t size, int variant)
     free_bytes(&s.plain);
 }
 
-#define BOTH(name, variant) {"png-" name, "png", make_png, variant}, {"gzip-" name, "gz", make_gzip, variant}
+#define BOTH(name, variant)                    \
+    {"png-" name, "png", make_png, variant},   \
+    {                                          \
+        "gzip-" name, "gz", make_gzip, variant \
+    }
 const struct hostile hostile_deflate[] = {BOTH("stored-0", STORED_EMPTY),
                                           BOTH("stored-1", STORED_ONE),
                                           BOTH("stored-5", STORED_FEW),

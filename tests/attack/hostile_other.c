@@ -8,7 +8,20 @@
 
 /* ---- DICOM ------------------------------------------------------------------------------------------------ */
 
-enum { FRAMES_16, FRAMES_1, IN_ORDER, IN_DISORDER, NO_PIXELS, SEQUENCES, DEEP, ITEMS, GUESSES, DEFLATED, ELEMENTS_TEXT, WIDE };
+enum {
+    FRAMES_16,
+    FRAMES_1,
+    IN_ORDER,
+    IN_DISORDER,
+    NO_PIXELS,
+    SEQUENCES,
+    DEEP,
+    ITEMS,
+    GUESSES,
+    DEFLATED,
+    ELEMENTS_TEXT,
+    WIDE
+};
 
 static void put_open_sequence(struct bytes *b, unsigned element)
 {
@@ -63,11 +76,14 @@ static void make_dicom(struct bytes *file, size_t size, int variant)
     const bool is_deflated = variant == DEFLATED;
     struct bytes set = {.size = 0};
     uint8_t samples[512] = {1};
-    put_meta(file, is_deflated ? "1.2.840.10008.1.2.1.99" : variant == GUESSES ? "1.2.840.10008.1.2" : "1.2.840.10008.1.2.1");
+    put_meta(file, is_deflated          ? "1.2.840.10008.1.2.1.99"
+                   : variant == GUESSES ? "1.2.840.10008.1.2"
+                                        : "1.2.840.10008.1.2.1");
     if (variant == SEQUENCES || variant == DEEP || variant == ITEMS) put_sequences(&set, size, variant);
     if (variant == GUESSES) put_guesses(&set, size);
     for (unsigned i = 0; (variant == NO_PIXELS || is_deflated) && set.size < size; i++)
-        put_element(&set, (uint16_t)(9 + 2 * (i / 0x1000)), (uint16_t)(0x1000 + i % 0x1000), "LO", "value of it", 11 + 1);
+        put_element(&set, (uint16_t)(9 + 2 * (i / 0x1000)), (uint16_t)(0x1000 + i % 0x1000), "LO", "value of it",
+                    11 + 1);
     for (unsigned i = 0; variant == ELEMENTS_TEXT && i < 2000; i++) {
         char text[512];
         struct chance c = {i + 1};
@@ -100,16 +116,23 @@ static void make_nifti(struct bytes *file, size_t size, int variant)
     struct bytes nifti = {.size = 0};
     uint8_t header[352] = {0};
     const size_t samples = variant == GZIPPED_BOMB ? 128 * size : size / 2;
-    const unsigned depth = variant == ROD ? (unsigned)(samples > 30000 ? 30000 : samples) : (unsigned)(samples / 64 / 64);
-    const unsigned sides[] = {3, variant == ROD ? 1 : 64, variant == ROD ? (unsigned)(samples / depth) : 64,
-                              depth < 32767 ? depth : 32767, 1, 1, 1, 1};
+    const unsigned depth =
+        variant == ROD ? (unsigned)(samples > 30000 ? 30000 : samples) : (unsigned)(samples / 64 / 64);
+    const unsigned sides[] = {3,
+                              variant == ROD ? 1 : 64,
+                              variant == ROD ? (unsigned)(samples / depth) : 64,
+                              depth < 32767 ? depth : 32767,
+                              1,
+                              1,
+                              1,
+                              1};
     header[0] = 348 & 255;
     header[1] = 348 >> 8;
     for (int i = 0; i < 8; i++) {
         header[40 + 2 * i] = (uint8_t)sides[i];
         header[41 + 2 * i] = (uint8_t)(sides[i] >> 8);
     }
-    header[70] = 4;  /* 16 bits */
+    header[70] = 4; /* 16 bits */
     header[72] = 16;
     header[110] = 0xb0; /* 352 as a single */
     header[111] = 0x43;

@@ -27,7 +27,7 @@ static void put_any_text(struct bytes *file, const char *type, size_t size)
 {
     struct bytes text = {.size = 0};
     put(&text, "Comment\0", 9);
-    for (size_t i = 0; i < size; i++) put_byte(&text, 'a' + i % 23 * i % 3);
+    for (size_t i = 0; i < size; i++) put_byte(&text, 'a' + (unsigned)(i % 23 * i % 3));
     put_png_chunk(file, type, text.data, text.size);
     free_bytes(&text);
 }
@@ -40,7 +40,8 @@ static void put_many_chunks(struct bytes *file, size_t size, int variant)
         if (variant == UNKNOWN) put_png_chunk(file, file->size % 24 > 11 ? "abCd" : "xyZw", "", 0);
         if (variant == TEXTS) put_any_text(file, "tEXt", 10);
         if (variant == LONG_TEXT) put_any_text(file, "tEXt", size);
-        if (variant == FRAMES) put_png_chunk(file, file->size % 100 > 49 ? "fcTL" : "fdAT", "0000\x78\x9c\x03\0\0\0\0\1", 12);
+        if (variant == FRAMES)
+            put_png_chunk(file, file->size % 100 > 49 ? "fcTL" : "fdAT", "0000\x78\x9c\x03\0\0\0\0\1", 12);
         if (variant == ZTXTS) {
             put(&body, "Comment\0", 9);
             put_zlib(&body, (const uint8_t *)"some text of the file, some text", 32, 9);

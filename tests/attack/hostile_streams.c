@@ -46,13 +46,13 @@ static void put_quantiser(struct bytes *b)
 
 static void put_frame(struct bytes *b, unsigned marker, unsigned rows, unsigned columns, unsigned bits)
 {
-    const uint8_t frame[] = {(uint8_t)bits,         (uint8_t)(rows >> 8), (uint8_t)rows, (uint8_t)(columns >> 8),
-                             (uint8_t)columns, 1,                    1,             0x11,
-                             0};
+    const uint8_t frame[] = {
+        (uint8_t)bits, (uint8_t)(rows >> 8), (uint8_t)rows, (uint8_t)(columns >> 8), (uint8_t)columns, 1, 1, 0x11, 0};
     put_segment(b, marker, frame, sizeof frame);
 }
 
-/* DC: category 0 has the code 0, category 4 the code 10. AC: end of block 0, a run of 2^14 blocks and more 10, 04 is 110. */
+/* DC: category 0 has the code 0, category 4 the code 10. AC: end of block 0, a run of 2^14 blocks and more 10, 04 is
+ * 110. */
 static void put_codes(struct bytes *b)
 {
     static const uint8_t dc[17 + 2] = {0x00, 1, 1, [17] = 0, [18] = 4}, ac[17 + 3] = {0x10, 1, 1, 1, [17] = 0, 0xe0, 4};
@@ -68,7 +68,8 @@ static void put_scan(struct bytes *b, unsigned first, unsigned last, unsigned hi
 
 enum { SCANS, CORRECTIONS, RESTARTS, APPS, TABLES, FILLS, NO_MARKERS, HUGE, ARITHMETIC, BASELINE, FEW_BLOCKS };
 
-/* Scans of one band after another, all of zeros but for DC; with corrections, one coefficient of each block is not 0. */
+/* Scans of one band after another, all of zeros but for DC; with corrections, one coefficient of each block is not 0.
+ */
 static void put_scans(struct bytes *file, size_t blocks, unsigned wanted, bool corrects)
 {
     struct scan s = {file, 0, 0};
@@ -98,7 +99,9 @@ static void make_jpeg(struct bytes *file, size_t size, int variant)
 {
     const bool is_progressive = variant == SCANS || variant == CORRECTIONS || variant == FEW_BLOCKS;
     const unsigned columns = variant == HUGE ? 65500 : 8 * 256;
-    unsigned rows = variant == SCANS ? (unsigned)(8 * (size / 256 / 4)) : variant == FEW_BLOCKS ? 8 : (unsigned)(8 * (size / 256));
+    unsigned rows = variant == SCANS        ? (unsigned)(8 * (size / 256 / 4))
+                    : variant == FEW_BLOCKS ? 8
+                                            : (unsigned)(8 * (size / 256));
     if (variant == CORRECTIONS) rows = (unsigned)(8 * (16 * size / 256));
     if (rows > 65528) rows = 65528;
     if (variant == HUGE) rows = 65500;
@@ -172,9 +175,9 @@ static void end_pixels(struct bytes *b)
     put(b, "\xfe\xff\xdd\xe0\0\0\0", 8);
 }
 
-static const char rle[] = "1.2.840.10008.1.2.5", jpeg[] = "1.2.840.10008.1.2.4.50", jpeg_ls[] = "1.2.840.10008.1.2.4.80",
-                  j2k[] = "1.2.840.10008.1.2.4.90", lossless[] = "1.2.840.10008.1.2.4.70",
-                  deflated[] = "1.2.840.10008.1.2.8.1";
+static const char rle[] = "1.2.840.10008.1.2.5", jpeg[] = "1.2.840.10008.1.2.4.50",
+                  jpeg_ls[] = "1.2.840.10008.1.2.4.80", j2k[] = "1.2.840.10008.1.2.4.90",
+                  lossless[] = "1.2.840.10008.1.2.4.70", deflated[] = "1.2.840.10008.1.2.8.1";
 
 enum { RLE_LITERALS, RLE_ANY, RLE_IDLE, RLE_SHORT, RLE_FRAMES, RLE_FRAGMENTS };
 
@@ -237,14 +240,16 @@ static void make_frames_of_jpeg(struct bytes *file, size_t size, int variant)
         for (size_t i = 0; i < size / 8; i++) put_item(file, "", 0);
     }
     for (unsigned i = 0; variant != JPEG_FRAGMENTS && i < frames; i++) put_item(file, stream.data, stream.size);
-    for (size_t i = 0; variant == SEEMING_ITEMS && i < size / 12; i++) put(file, "\xfe\xff\x00\xe0\x00\x01\x00\x00\xff\xd8\xff\xc0", 12);
+    for (size_t i = 0; variant == SEEMING_ITEMS && i < size / 12; i++)
+        put(file, "\xfe\xff\x00\xe0\x00\x01\x00\x00\xff\xd8\xff\xc0", 12);
     end_pixels(file);
     free_bytes(&stream);
 }
 
 static void make_deflated(struct bytes *file, size_t size, int variant)
 {
-    const unsigned side = variant == DEFLATED_FRAMES ? 1 : 1000, rows = variant == DEFLATED_FRAMES ? 1 : (unsigned)(size / 1000);
+    const unsigned side = variant == DEFLATED_FRAMES ? 1 : 1000,
+                   rows = variant == DEFLATED_FRAMES ? 1 : (unsigned)(size / 1000);
     const unsigned long frames = variant == DEFLATED_FRAMES ? size / 12 : 1;
     struct bytes zlib = {.size = 0}, plain = {.size = 0};
     struct chance c = {5};
@@ -360,7 +365,7 @@ static void put_j2k_head(struct bytes *s, unsigned side, unsigned tile, unsigned
 static void make_j2k(struct bytes *file, size_t size, int variant)
 {
     const bool has_precincts = variant == J2K_PRECINCTS, is_small = variant >= J2K_PARTS || variant == J2K_LAYERS;
-    const unsigned side = is_small && variant != J2K_LEVELS ? 64 : 2048, tile = variant == J2K_TILES ? 16
+    const unsigned side = is_small && variant != J2K_LEVELS ? 64 : 2048, tile = variant == J2K_TILES    ? 16
                                                                                 : variant == J2K_LEVELS ? 64
                                                                                                         : side;
     const unsigned across = side / tile, levels = variant == J2K_LEVELS ? 32 : has_precincts ? 5 : 0;
@@ -371,8 +376,7 @@ static void make_j2k(struct bytes *file, size_t size, int variant)
     put_j2k_head(&s, side, tile, (unsigned)layers, levels, has_precincts);
     for (size_t i = 0; variant == J2K_COMMENTS && i < size / 6; i++) put_segment(&s, 0x64, "\0\1", 2);
     for (unsigned t = 0; t < across * across; t++) {
-        const size_t all =
-            layers * packets_of(t % across * tile, t / across * tile, tile, levels, has_precincts);
+        const size_t all = layers * packets_of(t % across * tile, t / across * tile, tile, levels, has_precincts);
         const size_t parts = variant == J2K_PARTS ? 255 : 1;
         for (size_t p = 0; p < parts; p++) {
             const size_t now = p + 1 < parts ? all / parts : all - (parts - 1) * (all / parts);

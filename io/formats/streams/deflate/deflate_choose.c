@@ -74,7 +74,7 @@ static bool attempt(struct trial *t, struct deflate_parameters parameters)
 {
     if (t->best_size <= EXACT && !t->thorough) return true;
     if (t->coder->choice == 0) return true;
-    if (!tsr_deflate_derive(&parameters)) return false;
+    if (!tsr_deflate_derive(&parameters) || memcmp(&parameters, &t->best, sizeof parameters) == 0) return false;
     const size_t size = measure(t, &parameters, t->best_size);
     if (size < t->best_size) {
         t->best = parameters;
