@@ -15,7 +15,10 @@
  *              (struct tsr_compress_options o = TSR_COMPRESS_OPTIONS;) or their function (tsr_from_path). Zero is the
  *              default of every other field.
  *   Threads    An engine and a reader may be used by several threads at once. The library starts threads of its own
- *              with an engine and ends them with it.
+ *              with an engine or later, and ends them with the engine.
+ *   Stack      A call takes at most 48 KiB of the calling thread's stack. If less than 768 KiB are left there, a thread
+ *              of the engine does the work, which has a stack of 1 MiB, and the calling thread waits for it and calls
+ *              the functions that the caller has given.
  *   Ownership  Every *_destroy, *_close and *_free takes NULL. Strings and structures that a call is given may go away
  *              when it returns, unless its comment says more.
  *   The library neither prints nor ends the process (but for tsr_end_process). It handles no signals. */
@@ -314,9 +317,9 @@ struct tsr_data_source {
     int descriptor;      /* TSR_MEDIUM_DESCRIPTOR: of a regular file that is open for reading. It is read from its first
                             byte,      whatever its position is, which stays; it stays open, and the caller's */
     /* TSR_MEDIUM_CALLS: reads up to count bytes at offset. Returns how many it has read, at least 1 (fewer than count
-     * are asked for again), or a negative number: it failed. offset + count is at most byte_count. Calls come from
-     * threads of the engine, one at a time for a call of the library; several calls that share a source call it at
-     * once. */
+     * are asked for again), or a negative number: it failed. offset + count is at most byte_count. Calls come from the
+     * calling thread or from threads of the engine, one at a time for a call of the library; several calls that share a
+     * source call it at once. */
     int64_t (*read)(void *context, uint64_t offset, void *bytes, size_t count);
     void *context;
     const char *name; /* for sentences of errors, or NULL */
@@ -715,7 +718,8 @@ struct tsr_task {
     uint32_t member;
     struct tsr_data_sink sink;                   /* to compress and to restore */
     const struct tsr_compress_options *compress; /* NULL: all defaults */
-    /* TSR_TASK_CALL: any work of the caller's, on a thread of the engine. The error has no text yet. */
+    /* TSR_TASK_CALL: any work of the caller's, on a thread of the engine, or on the one that calls tsr_run_set. Most
+     * of 1 MiB of stack is left to it. The error has no text yet. */
     enum tsr_status (*call)(void *context, struct tsr_engine *engine, struct tsr_report *report,
                             struct tsr_error *error);
     void *context;

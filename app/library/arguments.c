@@ -11,6 +11,7 @@
 
 #include "io/container/container.h"
 #include "io/folder.h"
+#include "kernels/pool/large_stack.h"
 #include "transform/status.h"
 
 /* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
@@ -166,10 +167,31 @@ const char *tsr_source_name(const struct tsr_data_source *source)
                                                      : "the source";
 }
 
+struct reading {
+    const struct tsr_data_source *source;
+    uint64_t offset;
+    void *bytes;
+    size_t count;
+    int64_t got;
+};
+
+static void ask_to_read(void *context)
+{
+    struct reading *const r = context;
+    r->got = r->source->read(r->source->context, r->offset, r->bytes, r->count);
+}
+
+static int64_t read_calls(void *source, uint64_t offset, void *bytes, size_t count)
+{
+    struct reading r = {source, offset, bytes, count, -1};
+    tsr_call_back(ask_to_read, &r);
+    return r.got;
+}
+
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
 {
     const char *const name = tsr_source_name(source);
-    const struct tsr_input_calls calls = {source->read, source->context, source->byte_count};
+    const struct tsr_input_calls calls = {read_calls, (void *)(uintptr_t)source, source->byte_count};
     *input = NULL;
     switch (source->medium) {
     case TSR_MEDIUM_PATH:
@@ -281,12 +303,27 @@ static enum tsr_status write_descriptor(int descriptor, const uint8_t *bytes, ui
     return TSR_OK;
 }
 
+struct writing {
+    const struct tsr_data_sink *sink;
+    const void *bytes;
+    size_t count;
+    int64_t taken;
+};
+
+static void ask_to_write(void *context)
+{
+    struct writing *const w = context;
+    w->taken = w->sink->write(w->sink->context, w->bytes, w->count);
+}
+
 static enum tsr_status write_calls(const struct tsr_data_sink *sink, const uint8_t *bytes, uint64_t size,
                                    struct tsr_error *error)
 {
     while (size > 0) {
         const size_t most = size < SIZE_MAX ? (size_t)size : SIZE_MAX;
-        const int64_t taken = sink->write(sink->context, bytes, most);
+        struct writing w = {sink, bytes, most, -1};
+        tsr_call_back(ask_to_write, &w);
+        const int64_t taken = w.taken;
         if (taken <= 0 || (uint64_t)taken > most)
             return tsr_fail(error, TSR_ERROR_WRITE, "cannot write to the sink: its function returns %lld of %zu bytes",
                             (long long)taken, most);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "files.h"
 
 /* Without loss: by path P, whatever a lossy coding would have taken. */
@@ -302,6 +303,11 @@ static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr
     return status;
 }
 
+static enum tsr_status run_compress(const struct tsr_call *call)
+{
+    return compress_file(call->engine, call->source, call->sink, call->options, call->report, call->error);
+}
+
 enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
                              const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
                              struct tsr_report *report, struct tsr_error *error)
@@ -318,5 +324,12 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
     TSR_TRY(tsr_check_report(&report, &own, error));
     wanted.raster = source->raster;
     tsr_clear_report(report);
-    return compress_file(engine, source, sink, &wanted, report, error);
+    const struct tsr_call call = {.run = run_compress,
+                                  .engine = engine,
+                                  .source = source,
+                                  .sink = sink,
+                                  .options = &wanted,
+                                  .report = report,
+                                  .error = error};
+    return tsr_run_call(&call);
 }

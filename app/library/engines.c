@@ -6,12 +6,14 @@
 
 #include "arguments.h"
 #include "budget.h"
+#include "call.h"
 #include "entropy/varint.h"
 #include "flow.h"
 #include "io/container/checksum.h"
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"
+#include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
 
 enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
@@ -43,6 +45,21 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
 #define WAITING_BYTES ((size_t)1 << 30)
 
+/* CUDA's driver takes more of the stack than callers must have. */
+struct creating {
+    struct tsr_pool *pool;
+    const struct tsr_gpu_choice *gpus;
+    char *reason;
+    size_t reason_size;
+    struct tsr_engine *engine;
+};
+
+static void create_with_pool(void *context)
+{
+    struct creating *const c = context;
+    c->engine = tsr_cuda_engine_create(c->pool, c->gpus, c->reason, c->reason_size);
+}
+
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
     const int wanted = WAITING_OF_THREAD * threads;
@@ -55,7 +72,10 @@ static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int thr
         coding = *resolved.coding;
         resolved.coding = tsr_resolve_coding(&coding, NULL) == TSR_OK ? &coding : NULL;
     }
-    return pool ? tsr_cuda_engine_create(pool, &resolved, reason, reason_size) : NULL;
+    if (!pool) return NULL;
+    struct creating creating = {pool, &resolved, reason, reason_size, NULL};
+    if (!tsr_call_with_large_stack(create_with_pool, &creating)) tsr_pool_destroy(pool);
+    return creating.engine;
 }
 #else
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
@@ -138,9 +158,15 @@ void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *t
     engine->ops->times(engine, times);
 }
 
+static void destroy(void *context)
+{
+    struct tsr_engine *const engine = context;
+    engine->ops->destroy(engine);
+}
+
 void tsr_engine_destroy(struct tsr_engine *engine)
 {
-    if (engine) engine->ops->destroy(engine);
+    if (engine && !tsr_call_with_large_stack(destroy, engine)) destroy(engine);
 }
 
 const char *tsr_engine_name(const struct tsr_engine *engine)
@@ -185,6 +211,40 @@ static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *valu
     return true;
 }
 
+/* options: the coding; in: the raster; out: the payload. */
+static enum tsr_status encode_frame(const struct tsr_call *call)
+{
+    struct tsr_engine *const engine = call->engine;
+    const struct tsr_engine_ops *const ops = engine->ops;
+    uint8_t *const payload = call->out;
+    const size_t space = ops->encode_workspace(engine, call->image, 1);
+    void *workspace = space ? ops->take_workspace(engine, space) : NULL;
+    if (!workspace) return tsr_fail(call->error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    struct tsr_encode_job job = {0};
+    job.raster = call->in;
+    const enum tsr_status status = ops->encode(engine, call->image, call->options, &job, 1, workspace);
+    size_t used = 0;
+    if (status == TSR_OK) {
+        used = tsr_put_varint(payload, job.coded.model.size);
+        memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
+        used += job.coded.model.size;
+        for (uint32_t t = 0; t < job.coded.tiles; t++) {
+            const struct tsr_coded_tile *tile = &job.coded.tile[t];
+            size_t total = 0;
+            for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
+            used += tsr_put_varint(payload + used, total);
+            for (int i = 0; i < tile->segments; i++) {
+                if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
+                used += tile->segment[i].size;
+            }
+        }
+        assert(used <= tsr_encode_bound(call->image));
+    }
+    *call->got = used;
+    ops->give_workspace(engine, workspace);
+    return status;
+}
+
 enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
                                  const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
                                  struct tsr_error *error)
@@ -201,42 +261,25 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     TSR_TRY(tsr_check_coding(image, &resolved, error));
     if (resolved.coarser_frame > 0)
         return tsr_fail(error, TSR_ERROR_USAGE, "frame %u of a single one", resolved.coarser_frame);
-    const size_t space = engine->ops->encode_workspace(engine, image, 1);
-    void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
-    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    struct tsr_encode_job job = {0};
-    job.raster = raster;
-    const enum tsr_status status = engine->ops->encode(engine, image, &resolved, &job, 1, workspace);
-    size_t used = 0;
-    if (status == TSR_OK) {
-        used = tsr_put_varint(payload, job.coded.model.size);
-        memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
-        used += job.coded.model.size;
-        for (uint32_t t = 0; t < job.coded.tiles; t++) {
-            const struct tsr_coded_tile *tile = &job.coded.tile[t];
-            size_t total = 0;
-            for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
-            used += tsr_put_varint(payload + used, total);
-            for (int i = 0; i < tile->segments; i++) {
-                if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
-                used += tile->segment[i].size;
-            }
-        }
-        assert(used <= tsr_encode_bound(image));
-    }
-    *size = used;
-    engine->ops->give_workspace(engine, workspace);
-    return status;
+    const struct tsr_call call = {.run = encode_frame,
+                                  .engine = engine,
+                                  .image = image,
+                                  .options = &resolved,
+                                  .in = raster,
+                                  .out = payload,
+                                  .got = size,
+                                  .error = error};
+    return tsr_run_call(&call);
 }
 
-enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
-                                 size_t size, uint8_t *raster, struct tsr_error *error)
+/* in: the payload; out: the raster. */
+static enum tsr_status decode_frame(const struct tsr_call *call)
 {
-    TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_pointer(image, "image", error));
-    TSR_TRY(tsr_check_pointer(raster, "raster", error));
-    if (size > 0) TSR_TRY(tsr_check_pointer(payload, "payload", error));
-    TSR_TRY(tsr_check_image(image, error));
+    struct tsr_engine *const engine = call->engine;
+    const struct tsr_image *const image = call->image;
+    const uint8_t *const payload = call->in;
+    const size_t size = call->count;
+    struct tsr_error *const error = call->error;
     struct tsr_decode_job job = {0};
     size_t at = 0;
     if (!get_size(payload, size, &at, &job.model.size))
@@ -263,7 +306,7 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
             at += tiles[t].size;
         }
         job.tile = tiles;
-        job.raster = raster;
+        job.raster = call->out;
         status = engine->ops->decode(engine, image, &job, 1, workspace);
         if (status == TSR_ERROR_CORRUPT && job.bad_tile == TSR_BAD_MODEL)
             tsr_fail(error, status, "the payload's model does not fit this image");
@@ -275,4 +318,22 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
     free(tiles);
     engine->ops->give_workspace(engine, workspace);
     return status;
+}
+
+enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
+                                 size_t size, uint8_t *raster, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    TSR_TRY(tsr_check_pointer(image, "image", error));
+    TSR_TRY(tsr_check_pointer(raster, "raster", error));
+    if (size > 0) TSR_TRY(tsr_check_pointer(payload, "payload", error));
+    TSR_TRY(tsr_check_image(image, error));
+    const struct tsr_call call = {.run = decode_frame,
+                                  .engine = engine,
+                                  .image = image,
+                                  .in = payload,
+                                  .out = raster,
+                                  .count = size,
+                                  .error = error};
+    return tsr_run_call(&call);
 }

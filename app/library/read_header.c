@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/formats/png/png_file.h"
+#include "call.h"
 #include "reader.h"
 #include "io/formats/packed.h"
 #if TSR_WITH_DCMTK
@@ -276,6 +277,11 @@ static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct
     return status;
 }
 
+static enum tsr_status run_read_header(const struct tsr_call *call)
+{
+    return read_header(call->reader, call->member, call->out, call->error);
+}
+
 enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
                                 struct tsr_error *error)
 {
@@ -283,9 +289,9 @@ enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, stru
     *metadata = NULL;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     struct header *header = NULL;
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_header(reader, member, &header, error);
-    pthread_mutex_unlock(&reader->lock);
+    struct tsr_call call = tsr_call_of_reader(reader, run_read_header, member, error);
+    call.out = &header;
+    const enum tsr_status status = tsr_run_call(&call);
     if (status == TSR_OK) *metadata = &header->base;
     return status;
 }
@@ -338,24 +344,34 @@ static enum tsr_status print_dicom(const struct header *header, enum tsr_listing
 }
 #endif
 
+static enum tsr_status list_header(const struct tsr_call *call)
+{
+    struct tsr_reader *const reader = call->reader;
+    struct header *header = NULL;
+    pthread_mutex_lock(&reader->lock);
+    enum tsr_status status = read_header(reader, call->member, &header, call->error);
+    pthread_mutex_unlock(&reader->lock);
+    if (status != TSR_OK) return status;
+    if (header->base.kind == TSR_KIND_DICOM)
+        status = print_dicom(header, (enum tsr_listing)call->form, call->out, call->error);
+    else
+        status = tsr_fail(call->error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", tsr_source_name(&reader->source),
+                          tsr_kind_name(header->base.kind));
+    tsr_metadata_free(&header->base);
+    return status;
+}
+
 enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
                                 struct tsr_buffer *text, struct tsr_error *error)
 {
-    struct header *header = NULL;
     TSR_TRY(tsr_check_pointer(text, "text", error));
     *text = (struct tsr_buffer){NULL, 0};
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     if ((int)form < TSR_LISTING_TEXT || form > TSR_LISTING_JSON)
         return tsr_fail(error, TSR_ERROR_USAGE, "listing %d is not known", (int)form);
-    pthread_mutex_lock(&reader->lock);
-    enum tsr_status status = read_header(reader, member, &header, error);
-    pthread_mutex_unlock(&reader->lock);
-    if (status != TSR_OK) return status;
-    if (header->base.kind == TSR_KIND_DICOM)
-        status = print_dicom(header, form, text, error);
-    else
-        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", tsr_source_name(&reader->source),
-                          tsr_kind_name(header->base.kind));
-    tsr_metadata_free(&header->base);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, list_header, member, error);
+    call.takes_turn = false;
+    call.form = (int)form;
+    call.out = text;
+    return tsr_run_call(&call);
 }

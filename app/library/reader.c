@@ -1,4 +1,5 @@
 /* Readers: a .tsr, a series or an original that is open. */
+#include "call.h"
 #include "reader.h"
 
 #include <stdio.h>
@@ -89,8 +90,10 @@ static enum tsr_status keep_names(struct tsr_reader *r, struct tsr_error *error)
     return TSR_OK;
 }
 
-static enum tsr_status open_reader(struct tsr_reader *r, struct tsr_error *error)
+static enum tsr_status open_reader(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    struct tsr_error *const error = call->error;
     struct tsr_proof proof;
     TSR_TRY(keep_names(r, error));
     TSR_TRY(tsr_open_source(&r->source, &r->input, error));
@@ -127,7 +130,8 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     r->members = 1;
     r->chosen = TSR_ALL_MEMBERS;
     pthread_mutex_init(&r->lock, NULL);
-    const enum tsr_status status = open_reader(r, error);
+    const struct tsr_call call = {.run = open_reader, .engine = engine, .reader = r, .error = error};
+    const enum tsr_status status = tsr_run_call(&call);
     if (status != TSR_OK)
         free_reader(r);
     else
@@ -205,8 +209,12 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->psnr_db = -1;
 }
 
-static enum tsr_status read_info(struct tsr_reader *r, uint32_t member, struct tsr_info *info, struct tsr_error *error)
+static enum tsr_status read_info(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    const uint32_t member = call->member;
+    struct tsr_info *const info = call->out;
+    struct tsr_error *const error = call->error;
     if (member == TSR_ALL_MEMBERS && r->content == TSR_CONTENT_SERIES) {
         forget_member(r);
         return tsr_describe_series(r->container, tsr_input_size(r->input), info, error);
@@ -222,10 +230,9 @@ enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_sized(info, sizeof *info, "info", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_info(reader, member, info, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, read_info, member, error);
+    call.out = info;
+    return tsr_run_call(&call);
 }
 
 static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct tsr_image *image,
@@ -240,15 +247,19 @@ static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct 
     return TSR_OK;
 }
 
+static enum tsr_status run_read_image(const struct tsr_call *call)
+{
+    return read_image(call->reader, call->member, call->out, call->error);
+}
+
 enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
                                  struct tsr_error *error)
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_pointer(image, "image", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_image(reader, member, image, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, run_read_image, member, error);
+    call.out = image;
+    return tsr_run_call(&call);
 }
 
 /* ---- Frames ----------------------------------------------------------------------------------------------- */
@@ -286,17 +297,17 @@ static enum tsr_status check_frame(const struct tsr_image *image, uint32_t frame
                     image->frames);
 }
 
-static enum tsr_status read_frame(struct tsr_reader *r, uint32_t member, uint32_t frame, void *buffer,
-                                  size_t byte_count, struct tsr_error *error)
+static enum tsr_status read_frame(const struct tsr_call *call)
 {
     struct tsr_image image;
-    TSR_TRY(read_image(r, member, &image, error));
-    TSR_TRY(check_frame(&image, frame, error));
+    struct tsr_error *const error = call->error;
+    TSR_TRY(read_image(call->reader, call->member, &image, error));
+    TSR_TRY(check_frame(&image, call->frame, error));
     const size_t bytes = tsr_raster_bytes(&image);
-    if (byte_count < bytes)
+    if (call->count < bytes)
         return tsr_fail(error, TSR_ERROR_USAGE, "a frame has %zu bytes, and buffer has room for %zu", bytes,
-                        byte_count);
-    return decode_raster(r, frame, buffer, error);
+                        call->count);
+    return decode_raster(call->reader, call->frame, call->out, error);
 }
 
 enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
@@ -304,10 +315,11 @@ enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint3
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_pointer(buffer, "buffer", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_frame(reader, member, frame, buffer, byte_count, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, read_frame, member, error);
+    call.frame = frame;
+    call.out = buffer;
+    call.count = byte_count;
+    return tsr_run_call(&call);
 }
 
 static enum tsr_status check_region(const struct tsr_image *image, const struct tsr_region *region, size_t byte_count,
@@ -325,18 +337,18 @@ static enum tsr_status check_region(const struct tsr_image *image, const struct 
                     (unsigned long long)((bits + 7) / 8), byte_count);
 }
 
-static enum tsr_status read_region(struct tsr_reader *r, uint32_t member, uint32_t frame,
-                                   const struct tsr_region *region, void *buffer, size_t byte_count,
-                                   struct tsr_error *error)
+static enum tsr_status read_region(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    struct tsr_error *const error = call->error;
     struct tsr_image image;
     const uint8_t *raster;
-    TSR_TRY(read_image(r, member, &image, error));
-    TSR_TRY(check_frame(&image, frame, error));
-    TSR_TRY(check_region(&image, region, byte_count, error));
-    if (r->container) return tsr_decode_region_of(r->engine, r->container, frame, region, buffer, error);
-    TSR_TRY(tsr_reader_raster(r, frame, &raster, error));
-    tsr_cut_region(&image, raster, region, buffer);
+    TSR_TRY(read_image(r, call->member, &image, error));
+    TSR_TRY(check_frame(&image, call->frame, error));
+    TSR_TRY(check_region(&image, call->region, call->count, error));
+    if (r->container) return tsr_decode_region_of(r->engine, r->container, call->frame, call->region, call->out, error);
+    TSR_TRY(tsr_reader_raster(r, call->frame, &raster, error));
+    tsr_cut_region(&image, raster, call->region, call->out);
     return TSR_OK;
 }
 
@@ -347,10 +359,12 @@ enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_pointer(region, "region", error));
     TSR_TRY(tsr_check_pointer(buffer, "buffer", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_region(reader, member, frame, region, buffer, byte_count, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, read_region, member, error);
+    call.frame = frame;
+    call.region = region;
+    call.out = buffer;
+    call.count = byte_count;
+    return tsr_run_call(&call);
 }
 
 /* ---- Members restored and tested -------------------------------------------------------------------------- */
@@ -384,19 +398,21 @@ static enum tsr_status check_twins(struct tsr_reader *r, struct tsr_input *input
     return status;
 }
 
-static enum tsr_status restore_member(struct tsr_reader *r, uint32_t member, const struct tsr_data_sink *sink,
-                                      struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status restore_member(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    const uint32_t member = call->member;
+    struct tsr_error *const error = call->error;
     struct tsr_input *input = NULL;
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
     enum tsr_status status = open_member(r, member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, false);
     /* Damage to what belongs to no member is said once, not of each of them. */
-    if (status == TSR_OK && !sink && member == 0 && r->content == TSR_CONTENT_SERIES)
+    if (status == TSR_OK && !call->sink && member == 0 && r->content == TSR_CONTENT_SERIES)
         status = check_twins(r, input, error);
     if (status == TSR_OK)
-        status = tsr_restore_file(r->engine, input, container, &account, sink, member == 0, report, error);
+        status = tsr_restore_file(r->engine, input, container, &account, call->sink, member == 0, call->report, error);
     tsr_container_close(container);
     tsr_input_close(input);
     tsr_account_close(&account);
@@ -414,7 +430,11 @@ static enum tsr_status check_and_restore(struct tsr_reader *reader, uint32_t mem
     if (reader->content == TSR_CONTENT_ORIGINAL)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", tsr_source_name(&reader->source));
     tsr_clear_report(report);
-    return restore_member(reader, member, sink, report, error);
+    struct tsr_call call = tsr_call_of_reader(reader, restore_member, member, error);
+    call.takes_turn = false;
+    call.sink = sink;
+    call.report = report;
+    return tsr_run_call(&call);
 }
 
 enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
@@ -435,18 +455,20 @@ enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t member, stru
 
 /* ---- Members exported ------------------------------------------------------------------------------------- */
 
-static enum tsr_status export_member(struct tsr_reader *r, uint32_t member, const struct tsr_data_sink *sink,
-                                     enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status export_member(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    struct tsr_error *const error = call->error;
     struct tsr_input *input = NULL;
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
-    const char *const name = tsr_reader_name(r, member);
-    enum tsr_status status = open_member(r, member, &input, &container, error);
+    const char *const name = tsr_reader_name(r, call->member);
+    enum tsr_status status = open_member(r, call->member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, false);
     if (status == TSR_OK)
-        status = tsr_export_file(r->engine, input, container, &account,
-                                 name && name[0] ? name : tsr_source_name(&r->source), sink, to, report, error);
+        status =
+            tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : tsr_source_name(&r->source),
+                            call->sink, (enum tsr_export)call->form, call->report, error);
     tsr_container_close(container);
     tsr_input_close(input);
     tsr_account_close(&account);
@@ -468,5 +490,10 @@ enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, co
     if (reader->content == TSR_CONTENT_ORIGINAL)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", tsr_source_name(&reader->source));
     tsr_clear_report(report);
-    return export_member(reader, member, sink, to, report, error);
+    struct tsr_call call = tsr_call_of_reader(reader, export_member, member, error);
+    call.takes_turn = false;
+    call.sink = sink;
+    call.form = (int)to;
+    call.report = report;
+    return tsr_run_call(&call);
 }

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/pool/thread_pool.h"
+#include "call.h"
 #include "files.h"
+#include "kernels/pool/large_stack.h"
+#include "kernels/pool/thread_pool.h"
 
 /* ---- Compress -------------------------------------------------------------------------------------------- */
 
@@ -70,13 +72,19 @@ static void note_failure(struct making *m, uint32_t k, enum tsr_status status, c
     pthread_cond_broadcast(&m->turned);
 }
 
+static void tell_progress(void *context)
+{
+    const struct making *const m = context;
+    m->options->progress(m->options->context, m->steps, m->bytes_in, m->bytes_out);
+}
+
 /* With the lock. */
 static void take_step(struct making *m, uint64_t bytes_in, uint64_t bytes_out)
 {
     m->steps++;
     m->bytes_in += bytes_in;
     m->bytes_out += bytes_out;
-    if (m->options->progress) m->options->progress(m->options->context, m->steps, m->bytes_in, m->bytes_out);
+    if (m->options->progress) tsr_call_back(tell_progress, m);
 }
 
 static void close_member(struct making *m, struct member *member)
@@ -151,7 +159,7 @@ static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_in
 
 static enum tsr_status check_cancelled(const struct making *m, struct tsr_error *error)
 {
-    if (!m->options->is_cancelled || !m->options->is_cancelled(m->options->context)) return TSR_OK;
+    if (!m->options->is_cancelled || !tsr_ask(m->options->is_cancelled, m->options->context)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CANCELLED, "the series was cancelled");
 }
 
@@ -439,8 +447,7 @@ static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t
         sorted[k] = &files[k];
         if (tsr_is_member_name(files[k].name, strlen(files[k].name))) continue;
         *bad = k;
-        status = tsr_fail(error, TSR_ERROR_USAGE,
-                          "%s cannot be in a series: names there have 1 to 4096 bytes",
+        status = tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be in a series: names there have 1 to 4096 bytes",
                           tsr_source_name(&files[k].source));
     }
     if (status == TSR_OK) qsort(sorted, count, sizeof *sorted, by_name);
@@ -484,20 +491,19 @@ static void close_making(struct making *m)
     free(m->groups);
 }
 
-static enum tsr_status compress_series(struct making *m, const struct tsr_data_sink *sink, uint64_t *bytes,
-                                       uint32_t *failed, struct tsr_error *error)
+static enum tsr_status compress_series(const struct tsr_call *call)
 {
-    m->failed = m->count;
+    struct making *const m = call->out;
+    struct tsr_error *const error = call->error;
     m->error.offset = TSR_NO_OFFSET;
     m->members = calloc(m->count, sizeof *m->members);
     if (!m->members) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
     for (uint32_t k = 0; k < m->count; k++) tsr_clear_report(&m->report[k]);
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->turned, NULL);
-    m->status = write_series(m, sink);
-    *bytes = m->status == TSR_OK ? tsr_output_size(m->output) : 0;
-    if (m->status == TSR_OK) m->status = tsr_deliver(sink, m->output, &m->error);
-    *failed = m->failed;
+    m->status = write_series(m, call->sink);
+    m->bytes_out = m->status == TSR_OK ? tsr_output_size(m->output) : 0;
+    if (m->status == TSR_OK) m->status = tsr_deliver(call->sink, m->output, &m->error);
     if (m->status != TSR_OK) *error = m->error;
     close_making(m);
     return m->status;
@@ -544,7 +550,11 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     if (!reports && !own) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", count);
     struct making m = {.engine = engine, .files = files, .count = count, .wanted = &wanted, .options = options};
     m.report = reports ? reports : own;
-    const enum tsr_status status = compress_series(&m, sink, bytes, failed, error);
+    m.failed = count;
+    const struct tsr_call call = {.run = compress_series, .engine = engine, .sink = sink, .out = &m, .error = error};
+    const enum tsr_status status = tsr_run_call(&call);
+    *bytes = m.bytes_out;
+    *failed = m.failed;
     free(own);
     return status;
 }
