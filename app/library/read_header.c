@@ -191,8 +191,7 @@ static enum tsr_status scan_bytes(const struct tsr_reader *r, struct tsr_dicom_l
                                   struct tsr_dicom_scan *found, bool is_inflated, struct header *header,
                                   struct tsr_error *error)
 {
-    struct tsr_input *const input =
-        tsr_input_from_memory(header->bytes, header->base.byte_count, tsr_source_name(&r->source));
+    struct tsr_input *const input = tsr_input_from_memory(header->bytes, header->base.byte_count, r->name);
     if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
     enum tsr_status status = scan(input, listing, found, is_inflated, error);
     const bool is_deflated = status == TSR_ERROR_USAGE && found->is_deflated && !is_inflated;
@@ -251,12 +250,10 @@ static enum tsr_status take_header(struct tsr_reader *r, struct header *header, 
             if (status != TSR_OK && error) *error = why;
             return status;
         }
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s",
-                        tsr_source_name(&r->source), why.text);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s", r->name, why.text);
     }
     if (!tsr_has_frames(what))
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", tsr_source_name(&r->source),
-                        what->reason);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", r->name, what->reason);
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     return what->kind == TSR_KIND_PNG ? list_chunks(header, error) : TSR_OK;
 }
@@ -283,9 +280,8 @@ enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, stru
     *metadata = NULL;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     struct header *header = NULL;
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_header(reader, member, &header, error);
-    pthread_mutex_unlock(&reader->lock);
+    tsr_reader_begin(reader);
+    const enum tsr_status status = tsr_reader_end(reader, read_header(reader, member, &header, error), error);
     if (status == TSR_OK) *metadata = &header->base;
     return status;
 }
@@ -347,15 +343,14 @@ enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     if ((int)form < TSR_LISTING_TEXT || form > TSR_LISTING_JSON)
         return tsr_fail(error, TSR_ERROR_USAGE, "listing %d is not known", (int)form);
-    pthread_mutex_lock(&reader->lock);
-    enum tsr_status status = read_header(reader, member, &header, error);
-    pthread_mutex_unlock(&reader->lock);
+    tsr_reader_begin(reader);
+    enum tsr_status status = tsr_reader_end(reader, read_header(reader, member, &header, error), error);
     if (status != TSR_OK) return status;
     if (header->base.kind == TSR_KIND_DICOM)
         status = print_dicom(header, form, text, error);
     else
-        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", tsr_source_name(&reader->source),
-                          tsr_kind_name(header->base.kind));
+        status =
+            tsr_fail(error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", reader->name, tsr_kind_name(header->base.kind));
     tsr_metadata_free(&header->base);
     return status;
 }

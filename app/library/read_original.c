@@ -67,7 +67,7 @@ static enum tsr_status hold_piece(struct tsr_reader *r, enum tsr_blob number, ui
     size_t size;
     TSR_TRY(tsr_container_get_blob(r->container, number, &cursor, &bytes, &size, error));
     if (offset - blob->pieces[low].start >= size)
-        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", tsr_source_name(&r->source));
+        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", r->name);
     return hold(blob, blob->pieces[low].start, bytes, size, error);
 }
 
@@ -186,8 +186,6 @@ enum tsr_status tsr_read_original(struct tsr_reader *reader, uint32_t member, ui
     TSR_TRY(tsr_check_pointer(got, "got", error));
     *got = 0;
     if (count > 0) TSR_TRY(tsr_check_pointer(bytes, "bytes", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_original(reader, member, offset, bytes, count, got, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    tsr_reader_begin(reader);
+    return tsr_reader_end(reader, read_original(reader, member, offset, bytes, count, got, error), error);
 }

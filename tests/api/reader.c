@@ -291,6 +291,30 @@ static void check_series(void)
     tsr_close(NULL);
 }
 
+/* Metadata of several pieces, one of which is damaged: reading it fails again and again, and what stands behind it
+ * keeps its place. */
+static void check_damaged_piece(void)
+{
+    enum { COUNT = 10000000, PIECE = 1 << 22, PART = 1000 };
+    struct bytes original = {must(malloc(COUNT)), COUNT};
+    uint8_t got[PART];
+    size_t count;
+    uint32_t seed = 1;
+    for (size_t i = 0; i < COUNT; i++) original.data[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    struct tsr_buffer tsr = compress_bytes(engine, original.data, COUNT, NULL);
+    tsr.bytes[PIECE + PIECE / 2] ^= 1;
+    struct tsr_reader *reader = open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR);
+    for (int i = 0; i < 3; i++) {
+        FAILS(TSR_ERROR_CORRUPT, tsr_read_original(reader, 0, PIECE + 10, got, PART, &count, &error));
+        FAILS(TSR_ERROR_CORRUPT, tsr_read_original(reader, 0, COUNT - PART, got, PART, &count, &error));
+        DO(tsr_read_original(reader, 0, 10, got, PART, &count, &error));
+        CHECK(count == PART && memcmp(got, original.data + 10, PART) == 0, "the piece before a damaged one");
+    }
+    tsr_close(reader);
+    tsr_buffer_free(&tsr);
+    free(original.data);
+}
+
 int main(void)
 {
     engine = make_engine(2);
@@ -305,6 +329,7 @@ int main(void)
     check_file(&dicom, dicom.count - 64 * 48 * 5 * 2, NULL);
     check_layouts();
     check_series();
+    check_damaged_piece();
     free(pgm.data);
     free(ppm.data);
     free(dicom.data);
