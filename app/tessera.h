@@ -575,8 +575,10 @@ TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_dat
                                  struct tsr_reader **reader, struct tsr_error *error);
 TSR_API void tsr_close(struct tsr_reader *reader);
 
-/* The id of a .tsr, as tsr_read_info has it of TSR_ALL_MEMBERS, from its header; of a small file all is read. It tells
- * whether a file that was read before is still there under its name. Errors: as tsr_open; TSR_ERROR_NOT_TSR. */
+/* The id of a .tsr that is open, of a series as a whole; 0: an original. And that of a source, from its header; of a
+ * small file all is read. It tells whether a file that was read before is still there under its name. Errors: as
+ * tsr_open; TSR_ERROR_NOT_TSR. */
+TSR_API uint64_t tsr_reader_id(const struct tsr_reader *reader);
 TSR_API enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, struct tsr_error *error);
 
 enum tsr_content {

@@ -164,6 +164,11 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     return status;
 }
 
+uint64_t tsr_reader_id(const struct tsr_reader *reader)
+{
+    return reader->container ? tsr_container_id(reader->container) : 0;
+}
+
 enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
@@ -402,8 +407,9 @@ static enum tsr_status share(struct tsr_reader *r, struct tsr_input *input, stru
 static enum tsr_status open_again(const struct tsr_reader *r, struct tsr_input *input,
                                   struct tsr_container_reader **container, struct tsr_error *error)
 {
-    TSR_TRY(tsr_container_open(input, container, error));
-    if (tsr_container_id(*container) == tsr_container_id(r->container)) return TSR_OK;
+    const enum tsr_status status = tsr_container_open(input, container, error);
+    const bool is_same = status == TSR_OK && tsr_container_id(*container) == tsr_container_id(r->container);
+    if (is_same || (status != TSR_OK && status != TSR_ERROR_NOT_TSR)) return status;
     return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", r->name);
 }
 

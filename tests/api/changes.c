@@ -332,7 +332,7 @@ static uint64_t id_of(const struct bytes *file)
     DO(tsr_read_id(&source, &id, &error));
     DO(tsr_open(engine, &source, &reader, &error));
     DO(tsr_read_info(reader, TSR_ALL_MEMBERS, &info, &error));
-    CHECK(info.id == id && id != 0, "the id is another");
+    CHECK(info.id == id && tsr_reader_id(reader) == id && id != 0, "the id is another");
     DO(tsr_read_info(reader, 0, &info, &error));
     CHECK((info.id == id) == (tsr_reader_content(reader) == TSR_CONTENT_TSR), "the id of a member");
     tsr_close(reader);

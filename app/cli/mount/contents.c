@@ -195,7 +195,7 @@ static enum tsr_status learn(struct contents *c, struct content *file, struct ve
     if (status != TSR_OK) return status;
     status = tsr_read_info(tsr.reader, tsr.member, &info, error);
     if (status == TSR_OK) status = learn_size(&tsr, &info, &v->size, error);
-    file->tsr_id = tsr.id;
+    file->tsr_id = tsr_reader_id(tsr.reader);
     close_tsr(c->archive, &tsr);
     v->id = info.id;
     v->modified = file->tsr.st_mtim;

@@ -64,7 +64,6 @@ struct series_file *series_of(const struct archive_series *series, const struct 
 struct opened_tsr {
     struct tsr_reader *reader;
     uint32_t member;
-    uint64_t id; /* as tsr_read_id has it */
     struct shared_reader *shared;
 };
 enum tsr_status open_tsr(struct archive_series *archive, struct series_file *series, const struct task *task,

@@ -45,12 +45,8 @@ static void drop(struct shared_reader *shared)
 /* NULL: no memory, and the reader stays as it is. */
 static struct shared_reader *share(struct tsr_reader *reader)
 {
-    struct tsr_info info = TSR_INFO;
-    struct tsr_error ignored;
     struct shared_reader *const shared = calloc(1, sizeof *shared);
-    if (!shared) return NULL;
-    *shared = (struct shared_reader){.reader = reader, .users = 1};
-    if (tsr_read_info(reader, TSR_ALL_MEMBERS, &info, &ignored) == TSR_OK) shared->id = info.id;
+    if (shared) *shared = (struct shared_reader){reader, tsr_reader_id(reader), 1};
     return shared;
 }
 
@@ -165,20 +161,12 @@ static enum tsr_status find_member(const struct tsr_reader *reader, const struct
 enum tsr_status open_tsr(struct archive_series *a, struct series_file *series, const struct task *task,
                          struct opened_tsr *opened, struct tsr_error *error)
 {
-    struct tsr_info info = TSR_INFO;
-    enum tsr_status status;
     *opened = (struct opened_tsr){0};
-    if (series) {
-        status = take_reader(a, series, task, &opened->shared, error);
-        if (status != TSR_OK) return status;
-        opened->reader = opened->shared->reader;
-        opened->id = opened->shared->id;
-        status = find_member(opened->reader, task, &opened->member, error);
-    } else {
-        status = open_content(a->engine, task, TSR_CONTENT_TSR, &opened->reader, error);
-        if (status == TSR_OK) status = tsr_read_info(opened->reader, 0, &info, error);
-        opened->id = info.id;
-    }
+    if (!series) return open_content(a->engine, task, TSR_CONTENT_TSR, &opened->reader, error);
+    enum tsr_status status = take_reader(a, series, task, &opened->shared, error);
+    if (status != TSR_OK) return status;
+    opened->reader = opened->shared->reader;
+    status = find_member(opened->reader, task, &opened->member, error);
     if (status != TSR_OK) close_tsr(a, opened);
     return status;
 }

@@ -321,6 +321,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_test": (c_int, [c_void_p, _source, _report, _error]),
     "tsr_open": (c_int, [c_void_p, _source, POINTER(c_void_p), _error]),
     "tsr_close": (None, [c_void_p]),
+    "tsr_reader_id": (c_uint64, [c_void_p]),
     "tsr_read_id": (c_int, [_source, POINTER(c_uint64), _error]),
     "tsr_reader_content": (c_int, [c_void_p]),
     "tsr_reader_members": (c_uint32, [c_void_p]),
