@@ -232,11 +232,9 @@ static void take_learned(struct contents *c, struct content *file, struct versio
 /* Whether the .tsr is what it was, as its status tells. Another one may have the same; opening it finds out. */
 static bool has_same_status(const struct content *file)
 {
-    const struct stat *const was = &file->tsr;
-    struct stat is;
-    return file->current && !file->current->is_broken && stat(file->task->input, &is) == 0 &&
-           is.st_dev == was->st_dev && is.st_ino == was->st_ino && is.st_size == was->st_size &&
-           is_same_time(is.st_mtim, was->st_mtim) && is_same_time(is.st_ctim, was->st_ctim);
+    struct stat now;
+    return file->current && !file->current->is_broken && stat(file->task->input, &now) == 0 &&
+           is_same_status(&file->tsr, &now);
 }
 
 static bool has_same_id(const struct content *file)
@@ -244,8 +242,7 @@ static bool has_same_id(const struct content *file)
     const struct tsr_data_source source = source_of(file->task);
     struct tsr_error ignored;
     uint64_t id = 0;
-    return file->current && !file->current->is_broken && tsr_read_id(&source, &id, &ignored) == TSR_OK &&
-           id == file->tsr_id;
+    return has_same_status(file) && tsr_read_id(&source, &id, &ignored) == TSR_OK && id == file->tsr_id;
 }
 
 /* With the lock: finds out which version is there now, unless is_same says that it is the current one. Errors: ENOMEM,

@@ -59,6 +59,9 @@ struct archive_series *series_take(struct task_list *list, struct tsr_engine *en
 void series_free(struct archive_series *series);
 struct series_file *series_of(const struct archive_series *series, const struct task *task);
 
+/* Whether a .tsr is the same file as it was, of which nothing was changed, as far as its status tells. */
+bool is_same_status(const struct stat *a, const struct stat *b);
+
 /* The .tsr of a task that is there under its name now, open. Any thread may call these. Errors: as tsr_open;
  * TSR_ERROR_READ also where the series or the .tsr has become another one, without the file. */
 struct opened_tsr {

@@ -1,5 +1,6 @@
 /* The .tsr files of a mount, opened. A series stays open, since it takes long to open; where another one has its name,
  * that is opened instead. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 /* A reader of a series, closed when nobody uses it any more. */
 struct shared_reader {
     struct tsr_reader *reader;
-    uint64_t id;
-    size_t users; /* the series that it is the reader of counts as one */
+    struct stat tsr; /* the file, before it was opened; all 0: not known */
+    size_t users;    /* the series that it is the reader of counts as one */
 };
 
 struct series_file {
@@ -27,6 +28,12 @@ struct archive_series {
     pthread_cond_t changed;
 };
 
+bool is_same_status(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           is_same_time(a->st_mtim, b->st_mtim) && is_same_time(a->st_ctim, b->st_ctim);
+}
+
 static int by_reader(const void *a, const void *b)
 {
     const uintptr_t one = (uintptr_t)((const struct series_file *)a)->listed,
@@ -42,11 +49,17 @@ static void drop(struct shared_reader *shared)
     free(shared);
 }
 
+struct series_file *series_of(const struct archive_series *a, const struct task *task)
+{
+    const struct series_file wanted = {.listed = task->series};
+    return task->series ? bsearch(&wanted, a->files, a->count, sizeof *a->files, by_reader) : NULL;
+}
+
 /* NULL: no memory, and the reader stays as it is. */
 static struct shared_reader *share(struct tsr_reader *reader)
 {
     struct shared_reader *const shared = calloc(1, sizeof *shared);
-    if (shared) *shared = (struct shared_reader){reader, tsr_reader_id(reader), 1};
+    if (shared) *shared = (struct shared_reader){.reader = reader, .users = 1};
     return shared;
 }
 
@@ -68,6 +81,10 @@ struct archive_series *series_take(struct task_list *list, struct tsr_engine *en
     *a = (struct archive_series){.engine = engine, .files = files, .count = list->series_count};
     list->series_count = 0;
     qsort(files, a->count, sizeof *files, by_reader);
+    for (size_t i = 0; i < list->count; i++) {
+        struct series_file *const series = series_of(a, &list->tasks[i]);
+        if (series && series->now->tsr.st_ino == 0) (void)stat(list->tasks[i].input, &series->now->tsr);
+    }
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->changed, NULL);
     return a;
@@ -80,12 +97,6 @@ void series_free(struct archive_series *a)
     pthread_mutex_destroy(&a->lock);
     free(a->files);
     free(a);
-}
-
-struct series_file *series_of(const struct archive_series *a, const struct task *task)
-{
-    const struct series_file wanted = {.listed = task->series};
-    return task->series ? bsearch(&wanted, a->files, a->count, sizeof *a->files, by_reader) : NULL;
 }
 
 /* ---- Opening ---------------------------------------------------------------------------------------------- */
@@ -107,7 +118,7 @@ static enum tsr_status open_content(struct tsr_engine *engine, const struct task
 
 /* With the lock, which is let go meanwhile: opens what is there under the name now. */
 static enum tsr_status open_series(struct archive_series *a, struct series_file *series, const struct task *task,
-                                   struct tsr_error *error)
+                                   const struct stat *tsr, struct tsr_error *error)
 {
     struct tsr_reader *reader = NULL;
     series->is_busy = true;
@@ -122,6 +133,7 @@ static enum tsr_status open_series(struct archive_series *a, struct series_file 
     series->is_busy = false;
     pthread_cond_broadcast(&a->changed);
     if (!shared) return status;
+    shared->tsr = *tsr;
     drop(series->now);
     series->now = shared;
     return TSR_OK;
@@ -131,12 +143,15 @@ static enum tsr_status take_reader(struct archive_series *a, struct series_file 
                                    struct shared_reader **taken, struct tsr_error *error)
 {
     const struct tsr_data_source source = tsr_from_path(task->input);
+    struct stat tsr;
     uint64_t id;
+    if (stat(task->input, &tsr) != 0) return refuse(error, TSR_ERROR_READ, "it cannot be opened: %s", strerror(errno));
     enum tsr_status status = tsr_read_id(&source, &id, error);
     if (status != TSR_OK) return status;
     pthread_mutex_lock(&a->lock);
     while (series->is_busy) pthread_cond_wait(&a->changed, &a->lock);
-    if (series->now->id != id) status = open_series(a, series, task, error);
+    if (tsr_reader_id(series->now->reader) != id || !is_same_status(&series->now->tsr, &tsr))
+        status = open_series(a, series, task, &tsr, error);
     if (status == TSR_OK) {
         *taken = series->now;
         series->now->users++;
