@@ -315,6 +315,17 @@ fails_to_list m x other
 ls m/x m/other >/dev/null || bad "a folder beside a hidden file is not read"
 grep -q 'x.tsr: x is not shown: another file or a folder has its name' "$WORK/log" || bad "the log does not name a hidden file: $(cat "$WORK/log")"
 ends m
+# Links are not taken, as by decompress.
+rm -r lost/arch/*
+cp versions/a.tsr lost/arch/x.tsr
+ln -s x.tsr lost/arch/link.tsr
+ln -s ../in lost/arch/folder
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+[ "$(ls m)" = x ] || bad "links are shown: $(ls m)"
+for name in link.tsr folder; do
+    grep -q "lost/arch/$name is not shown: symbolic link$" "$WORK/log" || bad "the log does not name the link $name: $(cat "$WORK/log")"
+done
+ends m
 # A name that no file can have.
 rm -r lost/arch/*
 cp versions/a.tsr lost/arch/..tsr

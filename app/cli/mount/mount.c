@@ -111,6 +111,8 @@ static enum tsr_status mount_list(const struct options *options, struct tsr_engi
 {
     struct tree tree;
     struct contents *contents = NULL;
+    for (size_t i = 0; i < list->skipped_count; i++)
+        mount_log("%s is not shown: %s", shown(list->skipped[i].path), list->skipped[i].reason);
     const bool is_made = tree_make(archive, list, &tree);
     if (is_made) contents = contents_create(&tree, list, engine, options->cache > 0 ? options->cache : DEFAULT_CACHE);
     enum tsr_status status = TSR_OK;
