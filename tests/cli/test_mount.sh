@@ -245,6 +245,7 @@ fails_to_list()
     cp -r "$listed" "$WORK/copied" 2>"$err" && bad "cp -r of $listed ends well"
     find "$listed" >/dev/null 2>&1 && bad "find in $listed ends well"
     tar -cf "$WORK/copied.tar" "$listed" 2>"$err" && bad "tar of $listed ends well"
+    command -v rsync >/dev/null && rsync -r "$listed/" "$WORK/copied" 2>"$err" && bad "rsync of $listed ends well"
     return 0
 }
 mkdir -p lost/in/sub lost/in/deep/er lost/arch
@@ -296,13 +297,22 @@ printf '\211TSR\r\n' >lost/arch/short.tsr
 head -c 40 versions/a.tsr >lost/arch/cut.tsr
 head -c 20 lost/s.tsr >lost/arch/cut_series.tsr
 cp versions/dicom.tsr lost/arch/version.tsr
-printf '\377' | dd of=lost/arch/version.tsr bs=1 seek=6 conv=notrunc 2>/dev/null
+changes_byte lost/arch/version.tsr 6 # the version, which the check of the header says is wrong, as is that of its copy
+changes_byte lost/arch/version.tsr $(($(bytes_of lost/arch/version.tsr) - 3))
 mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
 for name in no short empty cut cut_series version; do
     [ -f m/$name ] || bad "what cannot be opened has no name: $name"
-    cat m/$name >"$WORK/got" 2>"$err" && [ $name != version ] && bad "what cannot be opened is read: $name"
+    cat m/$name >"$WORK/got" 2>"$err" && bad "what cannot be opened is read: $name"
+    grep -q 'Input/output error' "$err" || bad "what cannot be opened is another error: $(cat "$err")"
+    # tar looks into no file of 0 bytes.
+    tar -cf "$WORK/copied.tar" m/$name 2>/dev/null && bad "tar of what cannot be opened ends well: $name"
+    grep -q "^tessera: .*lost/arch/$name.tsr" "$WORK/log" || bad "the log does not name $name: $(cat "$WORK/log")"
 done
 cp -r m "$WORK/copied3" 2>/dev/null && bad "cp -r of what cannot be opened ends well"
+command -v rsync >/dev/null && rsync -r m/ "$WORK/copied4" 2>/dev/null && bad "rsync of what cannot be opened ends well"
+# It is read again when it is mended.
+cp versions/b.tsr lost/arch/cut.tsr
+cmp versions/b m/cut || bad "what was mended is not read"
 ends m
 # Two files of one name: the folder cannot be read to its end; the others are well.
 rm lost/arch/*

@@ -16,7 +16,8 @@ struct version {
     uint64_t id, size;
     struct timespec modified;
     uint32_t permissions;
-    bool is_broken;   /* its .tsr cannot be opened */
+    bool is_broken;   /* its .tsr cannot be opened, */
+    bool may_heal;    /* which may be otherwise the next time, without a change of the .tsr */
     uint64_t lookups; /* as often as the system has been told of it, and has not forgotten it */
     uint32_t users;
     bool is_busy;
@@ -189,6 +190,7 @@ static enum tsr_status learn(struct contents *c, struct content *file, struct ve
 {
     struct tsr_info info = TSR_INFO;
     struct opened_tsr tsr;
+    file->tsr = (struct stat){0};
     if (stat(file->task->input, &file->tsr) != 0)
         return refuse(error, TSR_ERROR_READ, "it cannot be opened: %s", strerror(errno));
     enum tsr_status status = open_tsr(c->archive, file->series, file->task, &tsr, error);
@@ -210,7 +212,7 @@ static enum tsr_status learn(struct contents *c, struct content *file, struct ve
 
 static bool is_same_version(const struct version *a, const struct version *b)
 {
-    return a->is_broken ? b->is_broken : !b->is_broken && a->id == b->id && a->size == b->size;
+    return a->is_broken == b->is_broken && a->id == b->id && a->size == b->size;
 }
 
 /* With the lock: what was learned becomes the current version, or tells of it. */
@@ -220,6 +222,7 @@ static void take_learned(struct contents *c, struct content *file, struct versio
     if (was && is_same_version(was, learned)) {
         was->modified = learned->modified;
         was->permissions = learned->permissions;
+        was->may_heal = learned->may_heal;
         free(learned);
         return;
     }
@@ -233,7 +236,7 @@ static void take_learned(struct contents *c, struct content *file, struct versio
 static bool has_same_status(const struct content *file)
 {
     struct stat now;
-    return file->current && !file->current->is_broken && stat(file->task->input, &now) == 0 &&
+    return file->current && !file->current->may_heal && stat(file->task->input, &now) == 0 &&
            is_same_status(&file->tsr, &now);
 }
 
@@ -242,7 +245,17 @@ static bool has_same_id(const struct content *file)
     const struct tsr_data_source source = source_of(file->task);
     struct tsr_error ignored;
     uint64_t id = 0;
-    return has_same_status(file) && tsr_read_id(&source, &id, &ignored) == TSR_OK && id == file->tsr_id;
+    if (!has_same_status(file)) return false;
+    return file->current->is_broken || (tsr_read_id(&source, &id, &ignored) == TSR_OK && id == file->tsr_id);
+}
+
+/* What cannot be opened. It has a size, since programs do not look into what has none. */
+static void mark_broken(struct content *file, struct version *v, enum tsr_status why)
+{
+    v->is_broken = true;
+    v->may_heal = why == TSR_ERROR_READ || why == TSR_ERROR_LIMIT || why == TSR_ERROR_WRITE;
+    v->size = file->tsr.st_size > 0 ? (uint64_t)file->tsr.st_size : 1;
+    v->id = 0;
 }
 
 /* With the lock: finds out which version is there now, unless is_same says that it is the current one. Errors: ENOMEM,
@@ -255,9 +268,9 @@ static int refresh(struct contents *c, struct content *file, bool (*is_same)(con
     struct version *const v = is_known ? NULL : calloc(1, sizeof *v);
     if (v) {
         *v = (struct version){.file = file, .descriptor = -1};
-        v->is_broken = learn(c, file, v, &error) != TSR_OK;
-        if (v->is_broken) v->size = 0;
-        if (v->is_broken && !(file->current && file->current->is_broken)) log_failure(file, &error);
+        const enum tsr_status status = learn(c, file, v, &error);
+        if (status != TSR_OK) mark_broken(file, v, status);
+        if (status != TSR_OK && !(file->current && file->current->is_broken)) log_failure(file, &error);
     }
     end_work(c, &file->is_busy);
     if (v) take_learned(c, file, v);

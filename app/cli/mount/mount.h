@@ -86,7 +86,8 @@ void contents_destroy(struct contents *contents);
 /* A file has versions, numbered from 0: each is one original, and there is another one when the .tsr has another id.
  * Any thread may call these. Each returns 0 or an errno, and logs why.
  *   look_up  the version that is there now, with its size, time and permissions, without decoding if the original comes
- *            back. Of a file that cannot be read the size is 0. The version lasts until it is forgotten as often
+ *            back. A file that cannot be opened has the size of its .tsr. The version lasts until it is forgotten as
+ *            often
  *   stat     the same of any version
  *   open     ESTALE: the version is no longer there. After it the version stays decoded, once it is, until close
  *   decoded  all of a version, whose bytes are there until it is closed once more: each success needs a close. ESTALE:
