@@ -561,10 +561,12 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 
 /* ---- Readers ---------------------------------------------------------------------------------------------- */
 
-/* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. Several threads may use a reader
- * at once: tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for
- * the frame and the member that were read last. What it takes is not counted as the engine's memory, but what could
- * never fit there is TSR_ERROR_LIMIT. */
+/* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. All that a reader tells is of the
+ * file that it has opened, also when its name leads to another one by now. A file that is changed itself is
+ * TSR_ERROR_READ: a .tsr where a changed part is read, an original at the next call, as its size and times tell.
+ * Several threads may use a reader at once: tsr_restore_member, tsr_test_member and tsr_export_member run at once, all
+ * other calls take turns. A reader keeps buffers for the frame and the member that were read last. What it takes is not
+ * counted as the engine's memory, but what could never fit there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
 /* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
@@ -575,6 +577,12 @@ struct tsr_reader;
 TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source,
                                  struct tsr_reader **reader, struct tsr_error *error);
 TSR_API void tsr_close(struct tsr_reader *reader);
+
+/* The id of a .tsr that is open, of a series as a whole; 0: an original. And that of a source, from its header; of a
+ * small file all is read. It tells whether a file that was read before is still there under its name. Errors: as
+ * tsr_open; TSR_ERROR_NOT_TSR. */
+TSR_API uint64_t tsr_reader_id(const struct tsr_reader *reader);
+TSR_API enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, struct tsr_error *error);
 
 enum tsr_content {
     TSR_CONTENT_ORIGINAL = 0, /* an original, coded or not, with an image or without: one member */
@@ -610,6 +618,7 @@ struct tsr_info {
     bool has_origin;    /* a file of a series that says when its original was modified, and who may read and write it */
     int64_t modified_s; /* since 1970 */
     uint32_t modified_ns, permissions; /* permissions: 0 .. 0777 */
+    uint64_t id; /* of a .tsr, of a file of a series its own: what has the same id restores the same. 0: an original */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

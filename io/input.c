@@ -12,6 +12,7 @@
 
 struct tsr_input {
     int file;        /* -1: the input is not a file */
+    bool is_shared;  /* the descriptor is another input's */
     bool is_by_name; /* name is the path that was opened */
     bool is_memory;
     const uint8_t *bytes;         /* of an input from memory */
@@ -95,10 +96,25 @@ struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, cons
     return input;
 }
 
+enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input **shared, struct tsr_error *error)
+{
+    struct tsr_input *const other = create(input->name);
+    *shared = other;
+    if (!other) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read %s", input->name);
+    other->file = input->file;
+    other->is_shared = true;
+    other->is_memory = input->is_memory;
+    other->bytes = input->bytes;
+    other->calls = input->calls;
+    other->size = input->size;
+    other->opened = input->opened;
+    return TSR_OK;
+}
+
 void tsr_input_close(struct tsr_input *input)
 {
     if (!input) return;
-    if (input->file >= 0) close(input->file);
+    if (input->file >= 0 && !input->is_shared) close(input->file);
     tsr_input_drop_held(input);
     free(input->name);
     free(input);
@@ -355,21 +371,27 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* Fails if the file is not what it was when it was opened. */
-static enum tsr_status check_unchanged(const struct tsr_input *input, struct tsr_error *error)
+enum tsr_status tsr_input_check(const struct tsr_input *input, struct tsr_error *error)
 {
     const struct stat *was = &input->opened;
-    struct stat is, named;
+    struct stat is;
+    if (input->file < 0) return TSR_OK;
     if (fstat(input->file, &is) != 0)
         return tsr_fail(error, TSR_ERROR_READ, "cannot get the status of %s: %s", input->name, strerror(errno));
-    if (is.st_size != was->st_size || !same_time(is.st_mtim, was->st_mtim) || !same_time(is.st_ctim, was->st_ctim))
-        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", input->name);
+    if (is.st_size == was->st_size && same_time(is.st_mtim, was->st_mtim) && same_time(is.st_ctim, was->st_ctim))
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", input->name);
+}
+
+/* Fails if the file's name leads to another one by now. */
+static enum tsr_status check_name(const struct tsr_input *input, struct tsr_error *error)
+{
+    struct stat named;
     if (!input->is_by_name) return TSR_OK;
     if (stat(input->name, &named) != 0)
         return tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno));
-    if (named.st_dev != is.st_dev || named.st_ino != is.st_ino)
-        return tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
-    return TSR_OK;
+    if (named.st_dev == input->opened.st_dev && named.st_ino == input->opened.st_ino) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
 }
 
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
@@ -385,7 +407,8 @@ enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash
         status = tsr_input_read(input, input->hashed, chunk, left < CHUNK ? (size_t)left : CHUNK, error);
     }
     if (status == TSR_OK && input->file >= 0) status = check_end(input, error);
-    if (status == TSR_OK && input->file >= 0) status = check_unchanged(input, error);
+    if (status == TSR_OK) status = tsr_input_check(input, error);
+    if (status == TSR_OK) status = check_name(input, error);
     free(chunk);
     *hash = tsr_hasher_result128(&input->hasher);
     return status;

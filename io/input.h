@@ -37,6 +37,10 @@ struct tsr_input_calls {
 };
 struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name);
 
+/* Makes another input of the same bytes, for another thread: it has the same descriptor, memory or function. The first
+ * input must outlive it. Errors: TSR_ERROR_LIMIT (no memory). */
+enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input **shared, struct tsr_error *error);
+
 void tsr_input_close(struct tsr_input *input);
 
 /* An account grants memory before a reader allocates much of it. A reader first calls claim_header if the header itself
@@ -103,6 +107,10 @@ enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8
 
 /* The same with the last size bytes, or all if there are fewer: reads that lie within them return the held copy. */
 enum tsr_status tsr_input_hold_end(struct tsr_input *input, size_t size, struct tsr_error *error);
+
+/* Fails if the file that is open has changed since it was opened, by its size and times, whatever its name leads to
+ * now. Of other inputs nothing is known. Errors: TSR_ERROR_READ. */
+enum tsr_status tsr_input_check(const struct tsr_input *input, struct tsr_error *error);
 
 /* Frees the bytes that are held. */
 void tsr_input_drop_held(struct tsr_input *input);

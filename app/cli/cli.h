@@ -82,6 +82,8 @@ struct task {
     uint64_t bytes;    /* of the input, as it was listed */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
+    char *lost_in;             /* the files that cannot be taken have unknown names: the folder of the layout that they
+                                  belong to, "" for its beginning; else NULL */
     char *member;              /* what it is called in a series, NULL: it is in none */
     struct tsr_reader *series; /* to be restored from, and the file's number there */
     uint32_t number;
@@ -160,6 +162,14 @@ const struct option_row *option_rows(int *count);
 /* The row of an option as it is typed, with or without its value; NULL: it is none. */
 const struct option_row *find_option(const char *word);
 
+/* inputs/series_inputs.c: which files of a series are wanted. */
+struct wanted {
+    const char *exact, *glob; /* the one that an input names after ::, or --member; both NULL: all files */
+    bool takes_lost;          /* files whose names are lost may be among them */
+};
+struct wanted wanted_of(const struct tsr_reader *series, const char *exact, const char *glob);
+bool is_wanted(const struct wanted *wanted, const char *name); /* NULL: its name is lost */
+
 /* inputs/inputs.c: the files that inputs and output name. engine opens those that may be a series; NULL: the verb reads
  * none. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE, TSR_ERROR_READ. */
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
@@ -195,6 +205,9 @@ int run_tasks(const struct options *options, const struct task_work *work);
  * from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
+
+/* run.c: makes room for as many open files as the process may have. */
+void reserve_descriptors(void);
 
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
 void say_interrupted(int signal_number);

@@ -1,5 +1,4 @@
 /* tessera info */
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,17 +241,6 @@ static void print_member_text(const char *name, const char *member, const char *
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
 }
 
-/* What is wanted of an input that may be a series. */
-struct wanted {
-    const char *exact, *glob; /* the file that the input names after ::, or --member; both NULL: all files */
-};
-
-static bool is_wanted(const struct wanted *wanted, const char *name)
-{
-    if (!wanted->exact && !wanted->glob) return true;
-    return name && (wanted->exact ? strcmp(wanted->exact, name) == 0 : fnmatch(wanted->glob, name, 0) == 0);
-}
-
 static enum tsr_status print_series(const struct options *options, const char *path, struct tsr_reader *series,
                                     const struct wanted *wanted, const struct tsr_info *whole, struct tsr_error *error)
 {
@@ -298,21 +286,23 @@ static enum tsr_status check_damage(const char *path, const struct tsr_info *inf
     return info->damage ? refuse(error, TSR_ERROR_CORRUPT, "%s: %s", path, damage_text(info)) : TSR_OK;
 }
 
+/* exact: the file that the input names after ::, or NULL. */
 static enum tsr_status print_content(const struct options *options, const char *path, struct tsr_reader *reader,
-                                     const struct wanted *wanted, struct tsr_error *error)
+                                     const char *exact, struct tsr_error *error)
 {
+    const struct wanted wanted = wanted_of(reader, exact, options->member);
     struct tsr_info info = TSR_INFO;
     if (tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
         return refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", path);
     const enum tsr_status status = tsr_read_info(reader, TSR_ALL_MEMBERS, &info, error);
     if (status != TSR_OK) return status;
     if (info.members > 0) {
-        const enum tsr_status listed = print_series(options, path, reader, wanted, &info, error);
+        const enum tsr_status listed = print_series(options, path, reader, &wanted, &info, error);
         return listed == TSR_OK ? check_damage(path, &info, error) : listed;
     }
-    if (wanted->exact || wanted->glob)
+    if (wanted.exact || wanted.glob)
         return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and %s names a file of a series", path,
-                      wanted->exact ? "what follows ::" : "--member");
+                      exact ? "what follows ::" : "--member");
     if (options->dicom) {
         const enum tsr_status listed = print_dicom(options, path, reader, 0, NULL, error);
         return listed == TSR_OK ? check_damage(path, &info, error) : listed;
@@ -330,10 +320,9 @@ static enum tsr_status print_info(const struct options *options, struct tsr_engi
 {
     const char *const path = task->input;
     const struct tsr_data_source source = source_of(task);
-    const struct wanted wanted = {task->member, options->member};
     struct tsr_reader *reader = NULL;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
-    if (status == TSR_OK) status = print_content(options, path, reader, &wanted, error);
+    if (status == TSR_OK) status = print_content(options, path, reader, task->member, error);
     if (status != TSR_OK && status != TSR_ERROR_PARTIAL) { /* else each member's was said */
         name_file(error, path, NULL);
         say_error(error);

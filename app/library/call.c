@@ -15,10 +15,10 @@ struct running {
 static void make_call(void *context)
 {
     struct running *const r = context;
-    pthread_mutex_t *const turn = r->call->takes_turn ? &r->call->reader->lock : NULL;
-    if (turn) pthread_mutex_lock(turn);
-    r->status = r->call->run(r->call);
-    if (turn) pthread_mutex_unlock(turn);
+    const struct tsr_call *const call = r->call;
+    if (call->takes_turn) tsr_reader_begin(call->reader);
+    r->status = call->run(call);
+    if (call->takes_turn) r->status = tsr_reader_end(call->reader, r->status, call->error);
 }
 
 enum tsr_status tsr_run_call(const struct tsr_call *call)

@@ -45,6 +45,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->modified_s = header->origin.seconds;
     info->modified_ns = header->origin.nanoseconds;
     info->permissions = header->origin.permissions;
+    info->id = header->id;
     return TSR_OK;
 }
 
@@ -61,6 +62,7 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
     info->max_error = -1;
     info->psnr_db = -1;
     info->damage = tsr_container_damage(reader);
+    info->id = tsr_container_id(reader);
     for (uint32_t k = 0; k < tsr_container_choices(reader); k++) {
         struct tsr_info one;
         enum tsr_status status = tsr_container_choose(reader, k, error);

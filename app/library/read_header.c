@@ -192,8 +192,7 @@ static enum tsr_status scan_bytes(const struct tsr_reader *r, struct tsr_dicom_l
                                   struct tsr_dicom_scan *found, bool is_inflated, struct header *header,
                                   struct tsr_error *error)
 {
-    struct tsr_input *const input =
-        tsr_input_from_memory(header->bytes, header->base.byte_count, tsr_source_name(&r->source));
+    struct tsr_input *const input = tsr_input_from_memory(header->bytes, header->base.byte_count, r->name);
     if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
     enum tsr_status status = scan(input, listing, found, is_inflated, error);
     const bool is_deflated = status == TSR_ERROR_USAGE && found->is_deflated && !is_inflated;
@@ -252,12 +251,10 @@ static enum tsr_status take_header(struct tsr_reader *r, struct header *header, 
             if (status != TSR_OK && error) *error = why;
             return status;
         }
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s",
-                        tsr_source_name(&r->source), why.text);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s", r->name, why.text);
     }
     if (!tsr_has_frames(what))
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", tsr_source_name(&r->source),
-                        what->reason);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", r->name, what->reason);
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     return what->kind == TSR_KIND_PNG ? list_chunks(header, error) : TSR_OK;
 }
@@ -348,14 +345,14 @@ static enum tsr_status list_header(const struct tsr_call *call)
 {
     struct tsr_reader *const reader = call->reader;
     struct header *header = NULL;
-    pthread_mutex_lock(&reader->lock);
-    enum tsr_status status = read_header(reader, call->member, &header, call->error);
-    pthread_mutex_unlock(&reader->lock);
+    tsr_reader_begin(reader);
+    enum tsr_status status =
+        tsr_reader_end(reader, read_header(reader, call->member, &header, call->error), call->error);
     if (status != TSR_OK) return status;
     if (header->base.kind == TSR_KIND_DICOM)
         status = print_dicom(header, (enum tsr_listing)call->form, call->out, call->error);
     else
-        status = tsr_fail(call->error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", tsr_source_name(&reader->source),
+        status = tsr_fail(call->error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", reader->name,
                           tsr_kind_name(header->base.kind));
     tsr_metadata_free(&header->base);
     return status;

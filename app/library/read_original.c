@@ -68,7 +68,7 @@ static enum tsr_status hold_piece(struct tsr_reader *r, enum tsr_blob number, ui
     size_t size;
     TSR_TRY(tsr_container_get_blob(r->container, number, &cursor, &bytes, &size, error));
     if (offset - blob->pieces[low].start >= size)
-        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", tsr_source_name(&r->source));
+        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", r->name);
     return hold(blob, blob->pieces[low].start, bytes, size, error);
 }
 

@@ -176,6 +176,13 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
                                    struct tsr_error *error);
 void tsr_container_close(struct tsr_container_reader *reader);
 
+/* The id of the file, also of a series, without opening it. Cost: the header; of a small file, all of it. Errors: as
+ * tsr_container_open. */
+enum tsr_status tsr_container_read_id(struct tsr_input *input, uint64_t *id, struct tsr_error *error);
+
+/* The same of a file that is open. A member's is in its header. */
+uint64_t tsr_container_id(const struct tsr_container_reader *reader);
+
 /* Number of files in this file: the members of a series; else 1, and that file is chosen. */
 uint32_t tsr_container_members(const struct tsr_container_reader *reader);
 
@@ -185,7 +192,8 @@ uint32_t tsr_container_choices(const struct tsr_container_reader *reader);
 bool tsr_container_is_series(const struct tsr_container_reader *reader);
 
 /* Chooses a member of a series, from 0. All functions below tell of the chosen member. Errors: TSR_ERROR_CORRUPT and
- * others of tsr_container_open; then no member is chosen. */
+ * others of tsr_container_open; then no member is chosen, and the name is the only thing that is known, if it is not
+ * "". */
 enum tsr_status tsr_container_choose(struct tsr_container_reader *reader, uint32_t member, struct tsr_error *error);
 
 /* The member's name; "" if the file is not a series. */
@@ -231,8 +239,8 @@ uint64_t tsr_container_sections(const struct tsr_container_reader *reader);
 enum tsr_status tsr_container_get_proof(struct tsr_container_reader *reader, struct tsr_proof *proof,
                                         struct tsr_error *error);
 
-/* Gets the next piece of a blob. *cursor starts at 0; *size is 0 at the end. *bytes belongs to the reader and is valid
- * until the next call. */
+/* Gets the next piece of a blob. *cursor starts at 0, and stays after an error; *size is 0 at the end. *bytes belongs to
+ * the reader and is valid until the next call. */
 enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum tsr_blob blob, uint64_t *cursor,
                                        const uint8_t **bytes, size_t *size, struct tsr_error *error);
 

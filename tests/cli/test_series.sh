@@ -172,6 +172,26 @@ says 'in damaged.tsr: .*damaged'
 [ "$(find out -type f | wc -l)" -eq 7 ] || bad "damaged: $(find out -type f)"
 run 75 "$TESSERA" test damaged.tsr
 no_parts .
+# Names that are lost may be among those that are wanted: no verb takes what is left for all of them.
+mkdir lost
+for i in 1 2 3 4 5 6; do head -c 3000 /dev/urandom >lost/$i.bin; done
+run 0 "$TESSERA" compress -q -r --series lost.tsr lost
+head -c 9000 lost.tsr >lost/cut.tsr
+for verb in "decompress -o out" "cat" "test" "info"; do
+    rm -rf out
+    run 75 "$TESSERA" $verb lost/cut.tsr
+    grep -q '4 of the 6 files of the series are lost' "$err" || bad "$verb does not name what is lost: $(cat "$err")"
+    rm -rf out
+    run 75 "$TESSERA" $verb lost/cut.tsr --member '*.bin'
+    grep -q '4 of the 6 files of the series are lost' "$err" || bad "$verb --member does not name what is lost: $(cat "$err")"
+    run $([ "$verb" = info ] && echo 75 || echo 61) "$TESSERA" $verb lost/cut.tsr --member 5.bin
+    grep -q '4 of the 6 files of the series are lost' "$err" || bad "$verb of a lost file does not say that it is: $(cat "$err")"
+done
+run 0 "$TESSERA" decompress -q lost/cut.tsr --member 2.bin -o out
+cmp lost/2.bin out || bad "a file beside lost ones is another"
+run 61 "$TESSERA" cat lost/cut.tsr::5.bin
+says '4 of the 6 files of the series are lost'
+rm -rf out lost lost.tsr
 # A folder of .tsr files, which threads open to find the series among them: with one thread and with several the same.
 mkdir many
 for number in 1 2 3 4 5 6 7 8 9; do

@@ -65,6 +65,12 @@ struct task *add_task(struct walk *walk, char *input, char *output, char *name, 
     return task;
 }
 
+void add_lost(struct walk *walk, const char *path, const char *folder, enum tsr_status status, const char *reason)
+{
+    struct task *const task = add_task(walk, strdup(path), NULL, NULL, status, reason);
+    if (task && !(task->lost_in = strdup(folder))) walk->no_memory = true;
+}
+
 void add_skipped(struct walk *walk, const char *path, const char *reason)
 {
     struct task_list *list = walk->list;
@@ -414,6 +420,7 @@ void free_task(struct task *task)
     free(task->output);
     free(task->name);
     free(task->reason);
+    free(task->lost_in);
     free(task->member);
     free(task->original);
 }

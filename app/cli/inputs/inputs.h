@@ -31,6 +31,9 @@ char *join(const char *folder, const char *name); /* NULL: no memory */
 struct task *add_task(struct walk *walk, char *input, char *output, char *name, enum tsr_status status,
                       const char *reason);
 
+/* The same of files that cannot be taken, and whose names are not known. folder: as lost_in of the task. */
+void add_lost(struct walk *walk, const char *path, const char *folder, enum tsr_status status, const char *reason);
+
 /* A name that is not worked on; reason is static. */
 void add_skipped(struct walk *walk, const char *path, const char *reason);
 

@@ -58,10 +58,9 @@ static int read_folder(const char *path, struct names *names)
     return reason;
 }
 
-static void fail_entry(struct walk *walk, const char *path, int reason)
+static enum tsr_status status_of(int reason)
 {
-    const bool no_room = reason == ENOMEM || reason == EMFILE || reason == ENFILE;
-    add_task(walk, strdup(path), NULL, NULL, no_room ? TSR_ERROR_LIMIT : TSR_ERROR_READ, strerror(reason));
+    return reason == ENOMEM || reason == EMFILE || reason == ENFILE ? TSR_ERROR_LIMIT : TSR_ERROR_READ;
 }
 
 /* What else than a file or a folder a name can be. */
@@ -124,7 +123,7 @@ static void walk_entry(struct walk *walk, const char *path, const char *base, co
         if (follows && errno == ENOENT && lstat(path, &status) == 0)
             add_skipped(walk, path, "symbolic link to nothing");
         else
-            fail_entry(walk, path, errno);
+            add_task(walk, strdup(path), NULL, NULL, status_of(errno), strerror(errno));
     } else if (S_ISDIR(status.st_mode)) {
         if (is_included(walk->options, name, true))
             walk_folder(walk, path, name, folder, here);
@@ -175,7 +174,7 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
     struct ancestor here = {.above = above};
     const int reason = read_folder(path, &names);
     if (reason == ENOMEM) walk->no_memory = true;
-    if (reason != 0) fail_entry(walk, path, reason);
+    if (reason != 0) add_lost(walk, path, prefix, status_of(reason), strerror(reason));
     if (stat(path, &status) == 0) {
         here.device = status.st_dev;
         here.inode = status.st_ino;

@@ -74,6 +74,7 @@ static struct tsr_engine *create_engine(const struct options *options, struct ts
     struct tsr_engine_options wanted = TSR_ENGINE_OPTIONS;
     struct tsr_engine *engine = NULL;
     sigset_t all, before;
+    reserve_descriptors();
     wanted.choice = TSR_ENGINE_CPU;
     wanted.threads = options->threads;
     wanted.memory_bytes = options->memory;
@@ -104,14 +105,16 @@ static void say_ready(void *context)
     close(waiting->descriptor);
 }
 
-static enum tsr_status mount_list(const struct options *options, struct tsr_engine *engine,
-                                  const struct task_list *list, const char *archive, const char *folder,
-                                  struct waiting *waiting, struct tsr_error *error)
+static enum tsr_status mount_list(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                                  const char *archive, const char *folder, struct waiting *waiting,
+                                  struct tsr_error *error)
 {
     struct tree tree;
     struct contents *contents = NULL;
+    for (size_t i = 0; i < list->skipped_count; i++)
+        mount_log("%s is not shown: %s", shown(list->skipped[i].path), list->skipped[i].reason);
     const bool is_made = tree_make(archive, list, &tree);
-    if (is_made) contents = contents_create(&tree, engine, options->cache > 0 ? options->cache : DEFAULT_CACHE);
+    if (is_made) contents = contents_create(&tree, list, engine, options->cache > 0 ? options->cache : DEFAULT_CACHE);
     enum tsr_status status = TSR_OK;
     if (contents)
         status = serve_tree(&tree, contents, archive, folder, say_ready, waiting, error);

@@ -63,6 +63,13 @@ class TesseraError(Exception):
         return f"{self.path}: {self.text}" if self.path else self.text
 
 
+class ChangedError(OSError):
+    """What is read is another object by now."""
+
+    def __init__(self) -> None:
+        super().__init__("it changed while it was read")
+
+
 def from_native(error: _native.tsr_error, path: str | None) -> TesseraError:
     """The exception of a structure that a failed call has filled."""
     try:
@@ -77,9 +84,12 @@ def from_native(error: _native.tsr_error, path: str | None) -> TesseraError:
 
 
 def fail(error: _native.tsr_error, path: str | None, cause: BaseException | None) -> NoReturn:
-    """Raises what a callback has raised if it must end the program, else a TesseraError that it has caused."""
+    """Raises what a callback has raised if it must end the program, else a TesseraError that it has caused, in its own
+    words if that is a change."""
     if cause is not None and not isinstance(cause, Exception):
         raise cause
+    if isinstance(cause, ChangedError):
+        raise TesseraError(str(cause), Status.READ, path) from cause
     raise from_native(error, path) from cause
 
 

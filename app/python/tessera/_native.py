@@ -199,6 +199,7 @@ class tsr_info(Structure):
         ("modified_s", c_int64),
         ("modified_ns", c_uint32),
         ("permissions", c_uint32),
+        ("id", c_uint64),
     ]
 
 
@@ -320,6 +321,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_test": (c_int, [c_void_p, _source, _report, _error]),
     "tsr_open": (c_int, [c_void_p, _source, POINTER(c_void_p), _error]),
     "tsr_close": (None, [c_void_p]),
+    "tsr_reader_id": (c_uint64, [c_void_p]),
+    "tsr_read_id": (c_int, [_source, POINTER(c_uint64), _error]),
     "tsr_reader_content": (c_int, [c_void_p]),
     "tsr_reader_members": (c_uint32, [c_void_p]),
     "tsr_reader_name": (c_char_p, [c_void_p, c_uint32]),
