@@ -185,6 +185,55 @@ static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *valu
     return true;
 }
 
+static size_t tile_bytes(const struct tsr_coded_tile *tile)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < tile->segments; i++) bytes += tile->segment[i].size;
+    return bytes;
+}
+
+static size_t payload_bytes(const struct tsr_coded_frame *coded)
+{
+    uint8_t varint[TSR_VARINT_LIMIT];
+    size_t bytes = tsr_put_varint(varint, coded->model.size) + coded->model.size;
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        const size_t tile = tile_bytes(&coded->tile[t]);
+        bytes += tsr_put_varint(varint, tile) + tile;
+    }
+    return bytes;
+}
+
+/* FORMAT.md 5.5. */
+static void put_payload(const struct tsr_coded_frame *coded, uint8_t *payload)
+{
+    size_t used = tsr_put_varint(payload, coded->model.size);
+    memcpy(payload + used, coded->model.bytes, coded->model.size);
+    used += coded->model.size;
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        const struct tsr_coded_tile *tile = &coded->tile[t];
+        used += tsr_put_varint(payload + used, tile_bytes(tile));
+        for (int i = 0; i < tile->segments; i++) {
+            if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
+            used += tile->segment[i].size;
+        }
+    }
+}
+
+/* One coding; the payload changes if that takes less than *size. */
+static enum tsr_status encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
+                                    const struct tsr_coding *coding, const uint8_t *raster, void *workspace,
+                                    uint8_t *payload, size_t *size)
+{
+    struct tsr_encode_job job = {.raster = raster};
+    TSR_TRY(engine->ops->encode(engine, image, coding, &job, 1, workspace));
+    const size_t bytes = payload_bytes(&job.coded);
+    if (bytes >= *size) return TSR_OK;
+    put_payload(&job.coded, payload);
+    *size = bytes;
+    assert(bytes <= tsr_encode_bound(image));
+    return TSR_OK;
+}
+
 enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
                                  const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
                                  struct tsr_error *error)
@@ -196,7 +245,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     TSR_TRY(tsr_check_pointer(payload, "payload", error));
     TSR_TRY(tsr_check_pointer(size, "size", error));
     TSR_TRY(tsr_check_image(image, error));
-    struct tsr_coding resolved = *coding;
+    struct tsr_coding resolved = *coding, lower;
     TSR_TRY(tsr_resolve_coding(&resolved, error));
     TSR_TRY(tsr_check_coding(image, &resolved, error));
     if (resolved.coarser_frame > 0)
@@ -204,27 +253,14 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     const size_t space = engine->ops->encode_workspace(engine, image, 1);
     void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
     if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    struct tsr_encode_job job = {0};
-    job.raster = raster;
-    const enum tsr_status status = engine->ops->encode(engine, image, &resolved, &job, 1, workspace);
-    size_t used = 0;
-    if (status == TSR_OK) {
-        used = tsr_put_varint(payload, job.coded.model.size);
-        memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
-        used += job.coded.model.size;
-        for (uint32_t t = 0; t < job.coded.tiles; t++) {
-            const struct tsr_coded_tile *tile = &job.coded.tile[t];
-            size_t total = 0;
-            for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
-            used += tsr_put_varint(payload + used, total);
-            for (int i = 0; i < tile->segments; i++) {
-                if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
-                used += tile->segment[i].size;
-            }
-        }
-        assert(used <= tsr_encode_bound(image));
+    *size = SIZE_MAX;
+    enum tsr_status status = encode_frame(engine, image, &resolved, raster, workspace, payload, size);
+    const bool tries = status == TSR_OK && tsr_is_sparse(image, 1, &resolved, *size);
+    for (int effort = 1; tries && effort < resolved.effort && status == TSR_OK; effort++) {
+        status = tsr_lower_coding(&resolved, coding->coder, effort, &lower, error);
+        if (status == TSR_OK) status = encode_frame(engine, image, &lower, raster, workspace, payload, size);
     }
-    *size = used;
+    if (status != TSR_OK) *size = 0;
     engine->ops->give_workspace(engine, workspace);
     return status;
 }
