@@ -22,6 +22,8 @@ struct tsr_container_writer {
     struct tsr_header header; /* its id is 0 until the end */
     struct entry *entries;
     size_t entry_count, entry_capacity;
+    uint64_t listed_bytes, line_bytes; /* of all entries: their sections, and their lines of the index */
+    bool is_trial;                     /* entries are counted, not listed: tsr_container_begin_trial */
     uint64_t blob_bytes;
     uint32_t frames;     /* put so far */
     uint32_t tiles;      /* of the last frame, put so far */
@@ -51,6 +53,13 @@ struct tsr_container_writer {
 
 static enum tsr_status add_entry(struct tsr_container_writer *w, struct entry entry, struct tsr_error *error)
 {
+    uint8_t varint[TSR_VARINT_LIMIT];
+    w->listed_bytes += entry.length;
+    w->line_bytes += 1 + tsr_put_varint(varint, entry.length);
+    if (w->is_trial) {
+        w->entry_count++;
+        return TSR_OK;
+    }
     if (w->entry_count == w->entry_capacity) {
         const size_t capacity = w->entry_capacity ? 2 * w->entry_capacity : 64;
         struct entry *grown = realloc(w->entries, capacity * sizeof *grown);
@@ -329,7 +338,7 @@ enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uin
     w->frames++;
     w->tiles = 0;
     TSR_TRY(put_section(w, TSR_SECTION_LIKE, &piece, 1, error));
-    w->entries[w->entry_count - 1].distance = (uint8_t)distance;
+    if (!w->is_trial) w->entries[w->entry_count - 1].distance = (uint8_t)distance;
     return TSR_OK;
 }
 
@@ -471,15 +480,12 @@ uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer)
 
 uint64_t tsr_container_bytes_to_be(const struct tsr_container_writer *w)
 {
+    enum { PROOF_LINE = 2 };
     uint8_t varint[TSR_VARINT_LIMIT], body[TSR_HEADER_LIMIT];
-    uint64_t bytes = 0, index = tsr_put_varint(varint, w->entry_count + 1) + 2; /* with the line of the proof */
     if (w->small) return tsr_small_bytes(w->small);
-    for (size_t i = 0; i < w->entry_count; i++) {
-        bytes += w->entries[i].length;
-        index += 1 + tsr_put_varint(varint, w->entries[i].length);
-    }
-    if (w->is_member) return bytes + 2 * index;
-    return bytes + 2 * index + tsr_put_varint(varint, index) +
+    if (w->is_member) return w->listed_bytes + 2 * w->line_bytes;
+    const uint64_t index = tsr_put_varint(varint, w->entry_count + 1) + w->line_bytes + PROOF_LINE;
+    return w->listed_bytes + 2 * index + tsr_put_varint(varint, index) +
            tsr_put_varint(varint, index + tsr_put_header(body, &w->header) + 1);
 }
 
@@ -512,6 +518,7 @@ enum tsr_status tsr_container_begin_trial(const struct tsr_container_writer *wri
     *trial = w;
     if (!w) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     w->output = nothing;
+    w->is_trial = true;
     w->header = writer->header;
     w->is_member = writer->is_member;
     for (size_t i = 0; i < writer->entry_count; i++)
