@@ -61,11 +61,13 @@ def sweep(program, paths, options):
     results = {}
     for effort in EFFORTS:
         with tempfile.TemporaryDirectory() as folder:
-            command = [program, 'compress', '-r', '-q', '--json', '--verify', 'none', f'-{effort}', *options, *paths, '-o', folder]
-            for line in subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout.splitlines():
-                row = json.loads(line)
-                if row.get('output') and os.path.exists(row['output']):
-                    results.setdefault(row['file'], {})[effort] = (row['bytes_out'], row['bits_per_sample'], parts_of(row['output']))
+            command = [program, 'compress', '-r', '-q', '--json', '--verify', 'none', f'-{effort}', *options, *paths]
+            run = subprocess.run([*command, '-o', folder], stdout=subprocess.PIPE, check=False)
+            for row in map(json.loads, run.stdout.splitlines()):
+                if not row.get('output') or not os.path.exists(row['output']):
+                    continue
+                found = row['bytes_out'], row['bits_per_sample'], parts_of(row['output'])
+                results.setdefault(row['file'], {})[effort] = found
     return {name: row for name, row in results.items() if len(row) == len(EFFORTS)}
 
 
