@@ -161,7 +161,8 @@ TSR_API enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const 
 /* ---- Coding ----------------------------------------------------------------------------------------------- */
 
 enum tsr_path { TSR_PATH_PREDICT = 0, TSR_PATH_TRANSFORM = 1 };
-/* TSR_CODER_BY_EFFORT never appears in a file: the effort chooses Huffman (1 to 6) or rANS (7 to 9). */
+/* TSR_CODER_BY_EFFORT never appears in a file: the effort chooses Huffman (1 to 6) or rANS (7 to 9). Samples of sparse
+ * images may have the coder of a lower effort, where that takes less. */
 enum tsr_coder { TSR_CODER_BY_EFFORT = 0, TSR_CODER_HUFFMAN = 1, TSR_CODER_CAVLC = 2, TSR_CODER_RANS = 3 };
 
 TSR_API const char *tsr_path_name(enum tsr_path path);

@@ -22,6 +22,7 @@ int main(int count, char **arguments)
     make_png();
     make_pnm();
     make_nifti();
+    make_sparse();
     make_other();
     save_manifest("MANIFEST");
     const struct saved saved = saved_so_far();

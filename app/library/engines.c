@@ -211,37 +211,71 @@ static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *valu
     return true;
 }
 
-/* options: the coding; in: the raster; out: the payload. */
+static size_t tile_bytes(const struct tsr_coded_tile *tile)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < tile->segments; i++) bytes += tile->segment[i].size;
+    return bytes;
+}
+
+static size_t payload_bytes(const struct tsr_coded_frame *coded)
+{
+    uint8_t varint[TSR_VARINT_LIMIT];
+    size_t bytes = tsr_put_varint(varint, coded->model.size) + coded->model.size;
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        const size_t tile = tile_bytes(&coded->tile[t]);
+        bytes += tsr_put_varint(varint, tile) + tile;
+    }
+    return bytes;
+}
+
+/* FORMAT.md 5.5. */
+static void put_payload(const struct tsr_coded_frame *coded, uint8_t *payload)
+{
+    size_t used = tsr_put_varint(payload, coded->model.size);
+    memcpy(payload + used, coded->model.bytes, coded->model.size);
+    used += coded->model.size;
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        const struct tsr_coded_tile *tile = &coded->tile[t];
+        used += tsr_put_varint(payload + used, tile_bytes(tile));
+        for (int i = 0; i < tile->segments; i++) {
+            if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
+            used += tile->segment[i].size;
+        }
+    }
+}
+
+/* One coding of a call's raster; the payload changes if that takes less than *call->got. */
+static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_coding *coding, void *workspace)
+{
+    struct tsr_encode_job job = {.raster = call->in};
+    TSR_TRY(call->engine->ops->encode(call->engine, call->image, coding, &job, 1, workspace));
+    const size_t bytes = payload_bytes(&job.coded);
+    if (bytes >= *call->got) return TSR_OK;
+    put_payload(&job.coded, call->out);
+    *call->got = bytes;
+    assert(bytes <= tsr_encode_bound(call->image));
+    return TSR_OK;
+}
+
+/* options: the coding, resolved; form: the coder that was asked for; in: the raster; out: the payload. */
 static enum tsr_status encode_frame(const struct tsr_call *call)
 {
     struct tsr_engine *const engine = call->engine;
-    const struct tsr_engine_ops *const ops = engine->ops;
-    uint8_t *const payload = call->out;
-    const size_t space = ops->encode_workspace(engine, call->image, 1);
-    void *workspace = space ? ops->take_workspace(engine, space) : NULL;
+    const struct tsr_coding *const coding = call->options;
+    const size_t space = engine->ops->encode_workspace(engine, call->image, 1);
+    void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
     if (!workspace) return tsr_fail(call->error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    struct tsr_encode_job job = {0};
-    job.raster = call->in;
-    const enum tsr_status status = ops->encode(engine, call->image, call->options, &job, 1, workspace);
-    size_t used = 0;
-    if (status == TSR_OK) {
-        used = tsr_put_varint(payload, job.coded.model.size);
-        memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
-        used += job.coded.model.size;
-        for (uint32_t t = 0; t < job.coded.tiles; t++) {
-            const struct tsr_coded_tile *tile = &job.coded.tile[t];
-            size_t total = 0;
-            for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
-            used += tsr_put_varint(payload + used, total);
-            for (int i = 0; i < tile->segments; i++) {
-                if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
-                used += tile->segment[i].size;
-            }
-        }
-        assert(used <= tsr_encode_bound(call->image));
+    *call->got = SIZE_MAX;
+    enum tsr_status status = try_coding(call, coding, workspace);
+    const bool tries = status == TSR_OK && tsr_is_sparse(call->image, 1, coding, *call->got);
+    for (int effort = 1; tries && effort < coding->effort && status == TSR_OK; effort++) {
+        struct tsr_coding lower;
+        status = tsr_lower_coding(coding, (enum tsr_coder)call->form, effort, &lower, call->error);
+        if (status == TSR_OK) status = try_coding(call, &lower, workspace);
     }
-    *call->got = used;
-    ops->give_workspace(engine, workspace);
+    if (status != TSR_OK) *call->got = 0;
+    engine->ops->give_workspace(engine, workspace);
     return status;
 }
 
@@ -265,6 +299,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
                                   .engine = engine,
                                   .image = image,
                                   .options = &resolved,
+                                  .form = (int)coding->coder,
                                   .in = raster,
                                   .out = payload,
                                   .got = size,

@@ -200,14 +200,15 @@ static void make_member(struct making *m, uint32_t k)
 
 /* ---- Models that members share: FORMAT.md 5.4 */
 
-/* Puts the frames of count members with the stack's model; the members change where that is smaller. */
+/* Puts the frames of count members with the stack's model. *bytes: what they take so. The members change if that is
+ * less than *least, what they take now. */
 static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t count, const struct tsr_coded_frame *stack,
-                                 struct tsr_error *error)
+                                 uint64_t *bytes, uint64_t *least, struct tsr_error *error)
 {
     struct member again[GROUP_FILES] = {0};
-    uint64_t alone = 0, together = 0;
     enum tsr_status status = TSR_OK;
     bool possible = true;
+    *bytes = tsr_container_twin_bytes(stack->model.size);
     for (uint32_t i = 0; i < count && possible && status == TSR_OK; i++) {
         const struct member *member = &m->members[first + i];
         const struct tsr_coded_frame frame = tsr_frame_of_stack(stack, i, count);
@@ -220,10 +221,11 @@ static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t coun
                 tsr_container_begin_again(member->written.writer, again[i].output, &again[i].written.writer, error);
         possible = again[i].written.writer != NULL;
         if (status == TSR_OK && possible) status = tsr_put_coded(again[i].written.writer, &frame, i, error);
-        alone += tsr_output_size(member->output);
-        together += again[i].output ? tsr_output_size(again[i].output) : 0;
+        if (status == TSR_OK && possible) *bytes += tsr_container_bytes_to_be(again[i].written.writer);
     }
-    const bool taken = status == TSR_OK && possible && together < alone;
+    if (!possible) *bytes = UINT64_MAX;
+    const bool taken = status == TSR_OK && *bytes < *least;
+    if (taken) *least = *bytes;
     for (uint32_t i = 0; i < count; i++) {
         struct member *member = &m->members[first + i];
         struct member left = again[i];
@@ -237,6 +239,26 @@ static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t coun
     return status;
 }
 
+/* Codes the rasters of count members as one frame, at its effort and, if that is sparse, at all lower ones. */
+static enum tsr_status put_stacks(struct making *m, uint32_t first, uint32_t count, const uint8_t *rasters,
+                                  void *workspace, struct tsr_error *error)
+{
+    const struct tsr_header *const header = &m->members[first].written.header;
+    const struct tsr_image stack = tsr_stack(&header->image, count);
+    struct tsr_coding coding = header->coding;
+    uint64_t bytes = 0, least = 0;
+    for (uint32_t i = 0; i < count; i++) least += tsr_container_bytes_to_be(m->members[first + i].written.writer);
+    for (int effort = 0; effort < header->coding.effort; effort++) {
+        struct tsr_encode_job job = {.raster = rasters};
+        if (effort > 0) TSR_TRY(tsr_lower_coding(&header->coding, m->wanted->coding.coder, effort, &coding, error));
+        if (m->engine->ops->encode(m->engine, &stack, &coding, &job, 1, workspace) != TSR_OK)
+            return tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
+        TSR_TRY(put_stack(m, first, count, &job.coded, &bytes, &least, error));
+        if (effort == 0 && !tsr_is_sparse(&header->image, count, &coding, bytes)) break;
+    }
+    return TSR_OK;
+}
+
 /* Codes the frames of count members, one each, below each other. */
 static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
 {
@@ -246,15 +268,12 @@ static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t cou
     const size_t raster_bytes = tsr_raster_bytes(&header->image), space = ops->encode_workspace(m->engine, &stack, 1);
     uint8_t *rasters = malloc(count * raster_bytes);
     void *workspace = space ? ops->take_workspace(m->engine, space) : NULL;
-    struct tsr_encode_job job = {.raster = rasters};
     enum tsr_status status = rasters && workspace
                                  ? TSR_OK
                                  : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     for (uint32_t i = 0; i < count && status == TSR_OK; i++)
         memcpy(rasters + i * raster_bytes, m->members[first + i].written.raster, raster_bytes);
-    if (status == TSR_OK && ops->encode(m->engine, &stack, &header->coding, &job, 1, workspace) != TSR_OK)
-        status = tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
-    if (status == TSR_OK) status = put_stack(m, first, count, &job.coded, error);
+    if (status == TSR_OK) status = put_stacks(m, first, count, rasters, workspace, error);
     free(rasters);
     ops->give_workspace(m->engine, workspace);
     return status;

@@ -143,6 +143,19 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const str
 uint64_t tsr_container_written(const struct tsr_container_writer *writer);
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
 
+/* What the finished file takes, but for what no frame changes. Call this when all is put, before tsr_container_end. Of
+ * a member: with its lines of the series' index, as far as frames change them. */
+uint64_t tsr_container_bytes_to_be(const struct tsr_container_writer *writer);
+
+/* Bytes of the twin of a frame model of this size, which members share, with its lines of both indexes: at most three
+ * too many. */
+uint64_t tsr_container_twin_bytes(size_t model);
+
+/* Makes another writer, to an output to nothing, in order to see what other frames would take: all blobs of the first
+ * writer count as put. Its file becomes a small one only if the first one's does. */
+enum tsr_status tsr_container_begin_trial(const struct tsr_container_writer *writer, struct tsr_output *nothing,
+                                          struct tsr_container_writer **trial, struct tsr_error *error);
+
 /* A series is a container of members. Members are made one by one, or several at once, and are added in their order.
  * The writer of a member takes blobs, frames and tiles like any other writer. It writes to a memory output of its own,
  * or to the output of the series if no other member is added meanwhile. Small blobs wait until their member is added,

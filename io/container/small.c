@@ -46,6 +46,18 @@ uint64_t tsr_small_payload(const struct tsr_small *small)
     return bytes;
 }
 
+uint64_t tsr_small_bytes(const struct tsr_small *small)
+{
+    uint8_t varint[TSR_VARINT_LIMIT];
+    uint64_t bytes = small->size;
+    int last = small->count - 1; /* its size does not stand in the file */
+    for (int i = 0; i < small->count; i++)
+        if (small->type[i] / 2 == TSR_BLOB_SUFFIX) last = i;
+    for (int i = 0; i < small->count; i++)
+        if (i != last) bytes += tsr_put_varint(varint, small->part_size[i]);
+    return bytes;
+}
+
 /* ---- Writing -------------------------------------------------------------------------------------------------- */
 
 /* All before the contents of the parts: at most this many bytes. */

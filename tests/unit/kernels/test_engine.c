@@ -780,6 +780,62 @@ TEST(usage)
     tsr_engine_destroy(NULL);
 }
 
+/* Draws on a ground of 0: boxes, lines and single samples of a few values. */
+static void fill_sparse(struct rng *r, const struct tsr_image *image, uint8_t *raster)
+{
+    const uint32_t columns = image->columns, rows = image->rows, values = 1 + rng_below(r, 4);
+    const uint32_t most = image->bits_stored == 32 ? UINT32_MAX : (1u << image->bits_stored) - 1u;
+    memset(raster, 0, raster_bytes(image));
+    for (uint32_t n = 2 + rng_below(r, 12); n > 0; n--) {
+        const uint32_t x = rng_below(r, columns), y = rng_below(r, rows), value = most / (1 + rng_below(r, values));
+        const uint32_t kind = rng_below(r, 4), width = kind % 2 ? 1 + rng_below(r, columns / 3) : 1,
+                       height = kind / 2 ? 1 + rng_below(r, rows / 3) : 1, slant = rng_below(r, 3);
+        for (uint32_t v = y; v < y + height && v < rows; v++)
+            for (uint32_t u = x + slant * (v - y) / 2; u < x + slant * (v - y) / 2 + width && u < columns; u++)
+                for (int c = 0; c < image->components; c++)
+                    put_word(image, raster, word_place(image, c, (size_t)v * columns + u), value);
+    }
+}
+
+/* A sparse frame takes no more bytes at a higher effort, whatever path and coder. */
+TEST(sparse_frames)
+{
+    static const struct tsr_coding codings[] = {{.coder = TSR_CODER_BY_EFFORT},
+                                                {.coder = TSR_CODER_HUFFMAN},
+                                                {.coder = TSR_CODER_RANS},
+                                                {.path = TSR_PATH_TRANSFORM}};
+    static const uint16_t sides[] = {33, 64, 130, 256, 300};
+    struct rng r = {70};
+    int sparse = 0;
+    for (int n = 0; n < 40; n++) {
+        struct tsr_image image = {.columns = sides[n % 5], .rows = sides[n / 5 % 5], .frames = 1};
+        image.components = n % 4 == 3 ? 3 : 1;
+        image.bits_allocated = image.bits_stored = (uint8_t)(n % 8 == 5 ? 32 : n % 2 ? 8 : 16);
+        image.high_bit = (uint8_t)(image.bits_stored - 1);
+        const uint64_t samples = (uint64_t)image.columns * image.rows * image.components;
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        fill_sparse(&r, &image, raster);
+        struct tsr_coding coding = codings[n % 10 < 7 ? 0 : n % 10 - 6];
+        size_t before = SIZE_MAX;
+        for (coding.effort = 1; coding.effort <= 9; coding.effort++) {
+            size_t size;
+            uint8_t *payload = encode(any_engine(&r), &image, &coding, raster, &size);
+            uint8_t *back = must(decode(any_engine(&r), &image, payload, size));
+            expect(memcmp(back, raster, raster_bytes(&image)) == 0, "image %d, effort %d", n, coding.effort);
+            if (size * 80 < samples * 3 || before * 80 < samples * 3) {
+                expect(size <= before, "image %d, %u x %u x %d of %d bits: %zu bytes at effort %d, %zu below", n,
+                       image.columns, image.rows, image.components, image.bits_stored, size, coding.effort, before);
+                sparse++;
+            }
+            before = size;
+            free(back);
+            free(payload);
+        }
+        free(raster);
+    }
+    assert_true(sparse > 200);
+}
+
 /* ---- Corrupt payloads ------------------------------------------------------------------------------------------ */
 
 /* A payload of more tiles than samples is refused before memory is taken for them. */
@@ -860,6 +916,7 @@ int main(void)
                                        cmocka_unit_test(two_steps_in_a_frame),
                                        cmocka_unit_test(saturated_colours_with_loss),
                                        cmocka_unit_test(work_spaces_that_are_kept),
+                                       cmocka_unit_test(sparse_frames),
                                        cmocka_unit_test(usage),
                                        cmocka_unit_test(too_many_tiles),
                                        cmocka_unit_test(corrupt_payloads)};
