@@ -157,8 +157,8 @@ static void put_streams(FILE *f, const struct sums *sums)
                 text_count(number, sums->encapsulated - sums->decoded));
     fprintf(f,
             ". %zu exact: they come back as the same file; %zu samples alone: with --samples-only, as a native file; "
-            "%zu as they are",
-            sums->exact, sums->samples_alone, sums->as_they_are);
+            "%zu stored",
+            sums->exact, sums->samples_alone, sums->stored);
     fputs(".</p>\n", f);
 }
 

@@ -33,7 +33,7 @@ struct sums {
     /* Files with compressed pixel data; of those that were decoded, the bytes of their streams, and Tessera's of their
      * samples. */
     size_t encapsulated, decoded;
-    size_t exact, samples_alone, as_they_are; /* of the encapsulated files */
+    size_t exact, samples_alone, stored; /* of the encapsulated files */
     uint64_t stream_bytes, sample_bytes;
     size_t proof[PROOF_FAILED + 1]; /* numbers of files */
 };

@@ -130,8 +130,8 @@ static void print_streams(const struct sums *sums)
         printf(": %llu bytes as they are, %llu as samples alone by Tessera (%+.1f %%)",
                (unsigned long long)sums->stream_bytes, (unsigned long long)sums->sample_bytes,
                100 * ((double)sums->sample_bytes / (double)sums->stream_bytes - 1));
-    printf("; %zu exact, %zu samples alone (--samples-only), %zu as they are", sums->exact, sums->samples_alone,
-           sums->as_they_are);
+    printf("; %zu exact, %zu samples alone (--samples-only), %zu stored", sums->exact, sums->samples_alone,
+           sums->stored);
     if (sums->decoded < sums->encapsulated)
         printf("; this build does not decode %zu of them", sums->encapsulated - sums->decoded);
     printf("\n");
