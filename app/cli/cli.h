@@ -264,6 +264,9 @@ refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...)
 /* Where the library's sentence names an argument, it is to name the flag. */
 void name_flags(struct tsr_error *error);
 
+/* Where a sentence has a name as a whole word; NULL: nowhere. */
+const char *find_name(const char *text, const char *name);
+
 /* Puts "FILE: " or "MEMBER in FILE: " before a sentence that does not name the file yet. */
 void name_file(struct tsr_error *error, const char *file, const char *member);
 

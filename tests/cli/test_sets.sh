@@ -291,6 +291,43 @@ refuses 2 'never removes the originals of lossy files' "$tsr" compress --rm --qp
 refuses 2 'with a .tsr each' "$tsr" compress --rm --series s.tsr gone/a.pgm
 rm -rf gone gone_made gone_back kept link.tsr
 
+# --- A tree of many sorts: reasons first, each with its number and three names, totals last. The log and -v name all.
+mkdir tree && for i in $(seq 30); do echo $i >tree/text$i; done && cp "$grey" tree/grey.pgm
+for i in $(seq 20); do { printf '\377\330\377' && head -c $i /dev/zero; } >tree/short$i.jpg; done
+for i in $(seq 7); do ln -s grey.pgm tree/link$i; done
+# names_all FILE: all that there is something to be said of is named there.
+names_all()
+{
+    for name in $(cd tree && ls | grep -v grey); do grep -q "tree/$name\([,) ]\|$\)" "$1" || bad "$1 does not name $name"; done
+}
+run 0 "$tsr" compress -r tree -o tree_made --log tree.log
+[ "$(wc -l <"$out")" -le 18 ] || bad "the summary of a tree has $(wc -l <"$out") lines: $(cat "$out")"
+tail -n 4 "$out" | tr '\n' '/' | grep -q '^51 files, .*/  1 coded (76863 -> [0-9]* bytes), 50 stored ([0-9]* -> [0-9]* bytes)/  proven, .*/PASS, 7 names were not taken/$' ||
+    bad "the totals are not last: $(cat "$out")"
+grep -q '^  30 stored: it is no PNG, PNM, DICOM or NIfTI file (tree/text1, tree/text10, tree/text11 and 27 more)$' "$out" || bad "a reason: $(cat "$out")"
+grep -q '^  7 names not taken: symbolic link (tree/link1, tree/link2, tree/link3 and 4 more)$' "$out" || bad "links: $(cat "$out")"
+grep -q '^  1[0-9] stored for 1[0-9] other reasons$' "$out" || bad "many reasons: $(cat "$out")"
+grep -q '^  all names are in the log$' "$out" || bad "nothing leads to all names: $(cat "$out")"
+names_all tree.log
+grep -q ' 1 coded (' tree.log && tail -n 2 tree.log | grep -q ' PASS, 7 names were not taken$' || bad "the log: $(tail -n 3 tree.log)"
+run 0 "$tsr" compress -r -f tree -o tree_made
+grep -q '^  -v names all' "$out" || bad "nothing leads to all names: $(cat "$out")"
+run 0 "$tsr" compress -r -f -v tree -o tree_made
+grep -v '^tree\|^skipped' "$out" >listed
+names_all listed
+tail -n 1 "$out" | grep -q '^PASS, 7 names were not taken$' || bad "-v: the totals are not last: $(tail -n 3 "$out")"
+run 0 "$tsr" compress --rm tree/link? -o tree_links --log rm.log
+grep -q '^  7 kept originals: it is a symbolic link (tree/link1, tree/link2, tree/link3 and 4 more)$' "$out" || bad "what --rm keeps: $(cat "$out")"
+for i in 1 2 3 4 5 6 7; do grep -q "    tree/link$i$" rm.log || bad "the log does not name what --rm keeps: link$i"; done
+# Thousands of reasons, each of one file.
+rm -r tree tree_made tree_links && mkdir tree
+awk 'BEGIN { for (i = 1; i <= 4200; i++) { f = "tree/" i ".pgm"; printf "P5 100 100 255\n%" i "s", "" >f; close(f) } }'
+run 0 "$tsr" compress -r -v tree -o tree_made
+[ "$(grep -c '^  1 [a-z, ]*: .* (tree/[0-9]*.pgm)$' "$out")" -eq 4200 ] || bad "-v leaves reasons out: $(grep -c '^  1 .* (tree/' "$out")"
+run 0 "$tsr" compress -r -f tree -o tree_made
+[ "$(wc -l <"$out")" -le 20 ] || bad "the summary has $(wc -l <"$out") lines"
+rm -rf tree tree_made tree.log rm.log listed
+
 # --- Ctrl-C says what is done, and how to go on.
 mkdir long && for i in 1 2 3 4 5 6 7 8 9; do head -c 3000000 /dev/urandom >long/$i; done
 "$tsr" compress -T 1 -r long -o long_made >"$out" 2>"$err" &

@@ -88,16 +88,38 @@ static char *name_of(const struct task *task)
     return copy;
 }
 
-/* A sentence that names its file, without that name: it stands in the row's first column, or nowhere. */
+/* A sentence without the name of its file, so that those of several files are the same. To be freed. */
+static char *without_name(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *const found = find_name(text, name);
+    char *result = NULL;
+    if (!found) return copy_of(text);
+    if (found == text && strncmp(text + length, ": ", 2) == 0) return copy_of(text + length + 2);
+    if (asprintf(&result, "%.*sit%s", (int)(found - text), text, found + length) < 0) return NULL;
+    char *const copy = copy_of(result);
+    free(result);
+    return copy;
+}
+
+/* Whether a sentence names no file but its own: those about inputs do not. */
+static bool names_only(const struct tsr_error *error, const struct task *task)
+{
+    const char *const found = find_name(error->text, task->input);
+    const bool is_of_input = error->status == TSR_ERROR_READ || error->status == TSR_ERROR_NOT_TSR ||
+                             error->status == TSR_ERROR_CORRUPT || error->status == TSR_ERROR_VERSION ||
+                             error->status == TSR_ERROR_NO_INPUT;
+    return found && is_of_input && !task->member && !strchr(found + strlen(task->input), '/') &&
+           !memchr(error->text, '/', (size_t)(found - error->text));
+}
+
+/* The name stands in the row's first column, or nowhere. */
 static char *reason_of(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     if (outcome->status == TSR_OK) return copy_of(outcome->report.reason[0] ? outcome->report.reason : outcome->kept);
-    const size_t length = strlen(task->input);
-    const char *const text = outcome->error.text;
-    const bool begins = strncmp(text, task->input, length) == 0 && text[length] == ':' && text[length + 1] == ' ';
-    const char *const rest = begins ? text + length + 2 : text;
-    if (names_files(options) || (begins && !strchr(rest, '/'))) return copy_of(rest);
-    return copy_of(tsr_status_name(outcome->status)); /* it may name other files */
+    if (names_files(options) || names_only(&outcome->error, task))
+        return without_name(outcome->error.text, task->input);
+    return copy_of(tsr_status_name(outcome->status));
 }
 
 static void add_hashes(struct evidence_file *file, const struct outcome *outcome)
