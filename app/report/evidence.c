@@ -301,7 +301,7 @@ static void put_list(FILE *f, const struct report_evidence *e, const char *id, c
     }
     list_end(f, count);
     if (rows.count < count)
-        fprintf(f, "<p class=\"small\">and %s more; <code>--json</code> and <code>--log</code> name all</p>\n",
+        fprintf(f, "<p class=\"small\">and %s more; <code>--json</code> names all</p>\n",
                 text_count(number, count - rows.count));
 }
 
@@ -412,7 +412,7 @@ static void put_table(FILE *f, const struct report_evidence *e, const struct row
     if (rows->count < count_all(&e->counts))
         fprintf(f,
                 "<p class=\"warning\">The table has %s of %s names, what failed first. The counts above are of all; "
-                "<code>--json</code> and <code>--log</code> name all.</p>\n",
+                "<code>--json</code> names all.</p>\n",
                 text_count(some, rows->count), text_count(all, count_all(&e->counts)));
     page_filters(f, "file-table", "Result", kinds, sizeof kinds / sizeof kinds[0], rows->count);
     page_table(f, "Files", "tall", "file-table");

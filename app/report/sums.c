@@ -110,6 +110,7 @@ bool sums_make(struct sums *sums, const struct report_comparison *c)
         sum_streams(sums, image);
         if (image->tsr_bytes == 0) continue;
         sums->files++;
+        sums->stored_files += image->is_stored;
         sums->file_bytes += image->file_bytes;
         sums->tsr_bytes += image->tsr_bytes;
     }

@@ -29,7 +29,7 @@ struct sums {
     uint64_t common_raw;
     struct codec_sums *codec;
     uint64_t file_bytes, tsr_bytes; /* of files of which a .tsr was made */
-    size_t files;
+    size_t files, stored_files;     /* stored_files: of these, by general compression alone; the others are coded */
     /* Files with compressed pixel data; of those that were decoded, the bytes of their streams, and Tessera's of their
      * samples. */
     size_t encapsulated, decoded;

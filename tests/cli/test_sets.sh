@@ -291,6 +291,37 @@ refuses 2 'never removes the originals of lossy files' "$tsr" compress --rm --qp
 refuses 2 'with a .tsr each' "$tsr" compress --rm --series s.tsr gone/a.pgm
 rm -rf gone gone_made gone_back kept link.tsr
 
+# --- Two words, with bytes, and the same everywhere: coded (as samples, or by streams) and stored (general compression alone).
+mkdir ways && cp "$grey" "$DATA/packed/photo.jpg" "$DATA/packed/digits.gz" ways && yes 'a line of a text' | head -c 100000 >ways/text
+run 0 "$tsr" compress -r -v ways -o ways_made --report ways.html
+cp "$out" said && sizes=$(bytes_of ways_made/text.tsr)
+[ "$sizes" -lt 200 ] || bad "a text of one line takes $sizes bytes"
+grep -q "^  3 coded ([0-9]* -> [0-9]* bytes), 1 stored (100000 -> $sizes bytes)$" said || bad "the summary: $(cat said)"
+grep -q '^  2 coded, but not as samples: it is no PNG, PNM, DICOM or NIfTI file (ways/digits.gz, ways/photo.jpg)$' said || bad "the lists: $(cat said)"
+grep -q '^  1 stored: it is no PNG, PNM, DICOM or NIfTI file (ways/text)$' said || bad "the lists: $(cat said)"
+[ "$(grep -c '>Coded</th><td class="n">3</td>\|>Stored</th><td class="n">1</td>' ways.html)" -eq 2 ] || bad "the page: $(grep -o '>Coded</th>.*' ways.html)"
+[ "$(grep -o 'same file, coded\|same file, stored' ways.html | sort | uniq -c | tr -s ' \n' ' ')" = ' 3 same file, coded 1 same file, stored ' ] || bad "the page's table"
+words="digits.gz${tab}coded/landscape_grey_8bit.pgm${tab}coded/photo.jpg${tab}coded/text${tab}stored/"
+for command in 'compress -r -f ways -o ways_made' 'compress -r --update ways -o ways_made' 'test -r ways_made' 'verify ways ways_made' 'decompress -r -f ways_made -o ways_back' \
+    'info -r ways_made'; do
+    # shellcheck disable=SC2086
+    run 0 "$tsr" $command --json
+    [ "$(fields file way | sed 's|^[a-z_]*/||; s|\.tsr||' | tr '\n' '/')" = "$words" ] || bad "$command --json: $(fields file way)"
+    grep -q '"status":"\(ok\|current\)"' "$out" && grep -q 'verbatim\|packed' "$out" && bad "$command --json has other words: $(cat "$out")"
+    case $command in info*) continue ;; *--update*) numbers='0 0' ;; *) numbers='3 1' ;; esac
+    [ "$(fields --summary coded stored)" = "${numbers% *}$tab${numbers#* }" ] || bad "$command --json: $(tail -n 1 "$out")"
+done
+run 0 "$tsr" compress -r -f ways -o ways_made --json
+[ "$(fields --summary stored_bytes_in stored_bytes_out)" = "100000$tab$sizes" ] || bad "bytes of what is stored: $(tail -n 1 "$out")"
+[ "$(fields --summary coded_bytes_in coded_bytes_out bytes_in bytes_out | awk -v s="$sizes" '{ print $3 - $1 - 100000, $4 - $2 - s }')" = '0 0' ] || bad "bytes of both: $(tail -n 1 "$out")"
+run 0 "$tsr" info -r ways_made && cp "$out" listed
+[ "$(grep -c '^  coded  ' listed)" -eq 3 ] && [ "$(grep -c '^  stored  ' listed)" -eq 1 ] || bad "info: $(cat listed)"
+run 0 "$tsr" compress -q -r --series ways.tsr ways && run 0 "$tsr" info ways.tsr && cat "$out" >>listed
+[ "$(grep -c ' bytes, coded' "$out")" -eq 3 ] && [ "$(grep -c ' bytes, stored' "$out")" -eq 1 ] || bad "info of a series: $(cat "$out")"
+run 0 "$tsr" compare -r ways && grep -q '; 3 coded, 1 stored$' "$out" || bad "compare: $(cat "$out")"
+grep 'verbatim\|packed\|as it is\|as they are\|unchanged' said listed ways.html "$out" && bad "other words for two"
+rm -rf ways ways_made ways_back ways.tsr ways.html said listed
+
 # --- A tree of many sorts: reasons first, each with its number and three names, totals last. The log and -v name all.
 mkdir tree && for i in $(seq 30); do echo $i >tree/text$i; done && cp "$grey" tree/grey.pgm
 for i in $(seq 20); do { printf '\377\330\377' && head -c $i /dev/zero; } >tree/short$i.jpg; done

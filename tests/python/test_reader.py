@@ -2,7 +2,6 @@
 
 import copy
 import ctypes
-import gzip
 import io
 import itertools
 import os
@@ -149,7 +148,7 @@ class ReaderTest(Case):
             self.assertEqual(caught.exception.status, Status.USAGE)
 
     def test_way(self) -> None:
-        packed = gzip.compress(bytes(range(256)) * 40 + CT.read_bytes()[:2000])  # by its stream: without an image, and smaller
+        packed = DATA / "packed" / "digits.gz"  # by its stream: without an image
         for data, way, verbatim in ((CT, "coded", False), (packed, "coded", True), (b"a text", "stored", True)):
             with tessera.open(tessera.compress(data)) as reader:
                 self.assertEqual((reader.info.way, reader.info.verbatim), (way, verbatim))

@@ -119,6 +119,7 @@ static void print_files(const struct sums *sums)
     printf("; %zu come back as the same file, %zu with the same samples", sums->proof[PROOF_SAME_FILE],
            sums->proof[PROOF_SAME_SAMPLES]);
     if (sums->proof[PROOF_FAILED] > 0) printf(", %zu FAILED", sums->proof[PROOF_FAILED]);
+    printf("; %zu coded, %zu stored", sums->files - sums->stored_files, sums->stored_files);
     printf("\n");
 }
 
