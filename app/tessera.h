@@ -459,7 +459,7 @@ TSR_API void tsr_end_process(int status);
 struct tsr_report {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim;    /* stored as it is, without an image: reason says why */
+    bool verbatim;    /* without an image: reason says why. Stored by general compression alone, unless packed is set */
     char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
     uint64_t bytes_in, bytes_out;
     uint64_t pixel_bytes;   /* samples as stored in the original; 0 if verbatim */
@@ -481,15 +481,15 @@ struct tsr_report {
     int64_t max_error;
     int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
-    bool packed; /* verbatim is set, but streams in the file, JPEG or deflate, are stored smaller than they are */
+    bool packed; /* verbatim is set, and the file is coded all the same: its JPEG or deflate streams, or its elements */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
 /* Compresses a source to a .tsr, which reaches the sink only when it is complete and, unless options->verify says
- * otherwise, proven to decode to the source. Any source that can be read is taken: what is not an image that can be
- * coded is stored as it is. options may be NULL: all defaults; report may be NULL. Errors: TSR_ERROR_READ,
- * TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a loss that this image
- * forbids, a size that it cannot have). */
+ * otherwise, proven to decode to the source. Any source that can be read is taken: what has no samples that can be
+ * coded is coded by its streams, or stored. options may be NULL: all defaults; report may be NULL. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a loss
+ * that this image forbids, a size that it cannot have). */
 TSR_API enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
                                      const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
                                      struct tsr_report *report, struct tsr_error *error);
@@ -602,17 +602,18 @@ TSR_API const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t me
 struct tsr_info {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim; /* no image: reason says why */
+    bool verbatim; /* no image: reason says why. Stored by general compression alone, unless restore is "streams" */
     char reason[256];
-    const char
-        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "gzipped"; "" of an original */
+    /* how the original comes back: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams",
+     * "gzipped"; "" of an original */
+    const char *restore;
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
     bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
     struct tsr_coding coding;
     uint64_t file_bytes, original_bytes, payload_bytes, sections;
     uint8_t original_hash[16], samples_hash[16]; /* XXH3-128, canonical; samples_hash is that of all frames' hashes */
-    bool has_samples_hash;                       /* false: stored as it is, or a small file whose original comes back */
+    bool has_samples_hash;                       /* false: no image, or a small file whose original comes back */
     int64_t max_error;                           /* of lossy files, else negative */
     double psnr_db;
     const char *damage; /* a part that is damaged but stands elsewhere too; NULL: none noticed */
@@ -629,7 +630,7 @@ struct tsr_info {
 TSR_API enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct tsr_info *info,
                                       struct tsr_error *error);
 
-/* The member's image. TSR_ERROR_USAGE: it has none, since it is stored as it is; the sentence says why. */
+/* The member's image. TSR_ERROR_USAGE: it has none, as it is not coded as samples; the sentence says why. */
 TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
                                          struct tsr_error *error);
 
@@ -659,7 +660,7 @@ struct tsr_metadata {
 };
 
 /* Reads a header; no pixels are read or decoded. *metadata is the caller's, to be freed with tsr_metadata_free, and
- * outlives the reader; NULL after an error. Errors: as tsr_read_frame. Of a member that is stored as it is, only that
+ * outlives the reader; NULL after an error. Errors: as tsr_read_frame. Of a member without an image, only that
  * of DICOM can be read. */
 TSR_API enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
                                         struct tsr_error *error);
@@ -698,7 +699,7 @@ TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t memb
                                         struct tsr_error *error);
 
 /* Reads up to count bytes of the original from offset on, as tsr_restore would write it; *got is less than count only
- * where the original ends. Cost: of native DICOM, of PNM and of what is stored as it is, the frames and the metadata
+ * where the original ends. Cost: of native DICOM, of PNM and of what is stored, the frames and the metadata
  * that the range touches, of which the last are kept; of PNG and of deflated or encapsulated DICOM the first call
  * restores and checks the whole original, and keeps it until another member is read. Errors: as tsr_read_frame. */
 TSR_API enum tsr_status tsr_read_original(struct tsr_reader *reader, uint32_t member, uint64_t offset, void *bytes,

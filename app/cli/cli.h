@@ -6,6 +6,7 @@
 
 #include "app/tessera.h"
 #include "option_table.h"
+#include "summary/verdict.h"
 
 enum verb {
     VERB_COMPRESS,
@@ -108,13 +109,14 @@ struct empty_folder {
 struct task_list {
     struct task *tasks;
     size_t count, capacity;
-    struct skipped *skipped; /* links, devices and the like */
+    struct skipped *skipped; /* names that are not taken: links, devices and the like */
     size_t skipped_count, skipped_capacity;
     struct empty_folder *folders;
     size_t folder_count, folder_capacity;
     size_t others;              /* files that the verb does not look at */
     size_t tsr_files;           /* .tsr files in folders to compress */
-    size_t own_tsr_files;       /* of these, in OUT */
+    size_t left_tsr_files;      /* of these, in no output: they are among the skipped */
+    size_t empty_inputs;        /* tasks that have failed: folders that were named, and hold no file */
     size_t excluded;            /* by --exclude, or not of this shard or sample */
     size_t in_set;              /* files of all shards */
     size_t unfinished;          /* outputs that another run is making, or has left behind */
@@ -197,9 +199,14 @@ struct task_work {
                             struct outcome *outcome);
     /* Both are called in the order of the tasks, by one thread at a time. */
     void (*report)(const struct options *options, const struct task *task, const struct outcome *outcome);
-    void (*summary)(const struct options *options, const struct task_list *list, const struct run_times *times);
+    void (*summary)(const struct options *options, const struct task_list *list, const struct run_times *times,
+                    const struct tally *tally);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
+
+/* A run that did not begin: says the sentence, and has its page and its JSON say that it has failed. list: what was
+ * found, or empty. */
+void end_unbegun(const struct options *options, const struct task_list *list, const struct tsr_error *error);
 
 /* The engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
  * from now on. NULL: error says why. *seconds: what it took. */
@@ -270,6 +277,9 @@ refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...)
 /* Where the library's sentence names an argument, it is to name the flag. */
 void name_flags(struct tsr_error *error);
 
+/* Where a sentence has a name as a whole word; NULL: nowhere. */
+const char *find_name(const char *text, const char *name);
+
 /* Puts "FILE: " or "MEMBER in FILE: " before a sentence that does not name the file yet. */
 void name_file(struct tsr_error *error, const char *file, const char *member);
 
@@ -284,10 +294,21 @@ void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
 
+/* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general
+ * compression alone). */
+static inline bool is_stored(const struct tsr_report *report)
+{
+    return report->verbatim && !report->packed;
+}
+const char *way_word(bool stored); /* "coded" or "stored" */
+
 /* summary.c */
-void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times);
-void note_broken_run(void); /* the manifest or the report could not be written */
+void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times,
+                    const struct tally *tally);
+void report_unbegun(const struct options *options, const struct task_list *list, const struct tally *tally,
+                    const char *sentence);
 void add_to_summary(const struct task *task, const struct outcome *outcome);
+size_t unproven_files(void); /* of those that were added */
 
 /* Where talk that is a result goes: stderr where stdout takes a file. */
 void talk_on_stderr(void);
@@ -310,6 +331,10 @@ enum tsr_status begin_log(const struct options *options);
 int end_log(int status);
 int close_log(int status);
 bool begins_as_log(const char *path);
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void log_alone(const char *format, ...); /* a line that is in the log alone, if there is one */
 
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);

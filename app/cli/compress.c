@@ -112,11 +112,13 @@ static bool lies_in_output(const struct options *options, const char *path)
 static enum tsr_status list_to_compress(const struct options *options, struct tsr_engine *engine,
                                         struct task_list *list, struct tsr_error *error)
 {
+    struct tsr_error ignored;
+    const struct tsr_data_sink folder = tsr_to_path(options->output);
     enum tsr_status status = list_tasks(options, engine, list, error);
-    if (status == TSR_OK && (lies_in_output(options, options->manifest) || lies_in_output(options, options->page))) {
-        const struct tsr_data_sink folder = tsr_to_path(options->output);
+    if (status == TSR_OK && (lies_in_output(options, options->manifest) || lies_in_output(options, options->page)))
         status = tsr_make_folder(&folder, error);
-    }
+    if (status == TSR_ERROR_NO_INPUT && lies_in_output(options, options->page)) /* which will say so */
+        tsr_make_folder(&folder, &ignored);
     return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
 }
 

@@ -15,10 +15,15 @@ static const char *damage_text(const struct tsr_info *info)
     return text;
 }
 
-/* Stored without samples, but smaller than it is. */
+/* Coded without samples: its streams, or its elements, are modelled. */
 static bool is_packed(const struct tsr_info *info)
 {
-    return strcmp(info->restore, "packed") == 0;
+    return strcmp(info->restore, "streams") == 0;
+}
+
+static const char *way_of(const struct tsr_info *info)
+{
+    return way_word(info->verbatim && !is_packed(info));
 }
 
 /* Whether a DICOM file's transfer syntax is one of coded frames: PS3.6, table A-1. */
@@ -47,14 +52,14 @@ static const char *encapsulated_word(struct tsr_reader *reader, uint32_t member,
     if (strcmp(info->restore, "encapsulated") == 0) return "exact";
     if (!info->verbatim) return info->identical || info->coding.lossy ? NULL : "samples alone";
     if (!has_coded_frames(reader, member)) return NULL;
-    return is_packed(info) ? "exact" : "as it is";
+    return is_packed(info) ? "exact" : "stored";
 }
 
 static const char *encapsulated_text(const char *word, const struct tsr_info *info)
 {
-    return strcmp(word, "as it is") == 0        ? "they are stored"
+    return strcmp(word, "stored") == 0          ? "general compression alone"
            : strcmp(word, "samples alone") == 0 ? "a native file comes back"
-           : info->verbatim                     ? "they come back, and were packed without being decoded"
+           : info->verbatim                     ? "they come back, and were coded without being decoded"
                                                 : "they come back, made again from their samples";
 }
 
@@ -79,7 +84,8 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
     printf("  restores   %s (%s)\n", promise(info), info->restore);
     if (coded) printf("  streams    %s: %s\n", coded, encapsulated_text(coded, info));
     if (info->verbatim) {
-        printf("  %-9s  %s\n", is_packed(info) ? "packed" : "verbatim", shown(info->reason));
+        printf("  %-9s  %s%s%s\n", way_of(info), is_packed(info) ? "not as samples" : "general compression alone",
+               info->reason[0] ? ": " : "", shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
         printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
@@ -105,7 +111,8 @@ static void print_json(const char *name, const char *member, const char *coded, 
     cJSON *o = cJSON_CreateObject();
     add_name(o, "file", name);
     if (member) add_name(o, "member", member);
-    cJSON_AddStringToObject(o, "status", info->verbatim ? "verbatim" : "ok");
+    cJSON_AddStringToObject(o, "status", "ok");
+    cJSON_AddStringToObject(o, "way", way_of(info));
     cJSON_AddStringToObject(o, "kind", tsr_kind_name(info->kind));
     cJSON_AddStringToObject(o, "restore", info->restore);
     cJSON_AddBoolToObject(o, "identical", info->identical);
@@ -234,11 +241,11 @@ static void print_member_text(const char *name, const char *member, const char *
     }
     printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, (unsigned long long)info->file_bytes);
-    if (info->verbatim)
-        printf(", %s\n", is_packed(info) ? "packed" : "as it is");
-    else
-        printf(", %u x %u, %u frame%s%s\n", info->image.columns, info->image.rows, info->image.frames,
+    printf(", %s", way_of(info));
+    if (!info->verbatim)
+        printf(", %u x %u, %u frame%s%s", info->image.columns, info->image.rows, info->image.frames,
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
+    printf("\n");
 }
 
 static enum tsr_status print_series(const struct options *options, const char *path, struct tsr_reader *series,
@@ -344,18 +351,17 @@ static struct tsr_engine *start_reading(struct tsr_error *error)
 
 static int print_all(const struct options *options, struct tsr_engine *engine, const struct task_list *list)
 {
-    size_t failed = 0;
-    enum tsr_status one = TSR_OK;
+    struct tally tally = {.files = list->count};
     for (size_t i = 0; i < list->count; i++) {
         struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
-        one = list->tasks[i].status;
-        if (one != TSR_OK)
+        tally.only = list->tasks[i].status;
+        if (tally.only != TSR_OK)
             say_error((refuse_task(&error, &list->tasks[i]), &error));
         else
-            one = print_info(options, engine, &list->tasks[i], &error);
-        failed += one != TSR_OK;
+            tally.only = print_info(options, engine, &list->tasks[i], &error);
+        tally.failed += tally.only != TSR_OK;
     }
-    return list->count == 1 ? (int)one : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
+    return (int)verdict_status(&tally);
 }
 
 int info_verb(const struct options *options)

@@ -13,6 +13,7 @@
 
 #include "cli.h"
 #include "evidence/evidence.h"
+#include "inputs/inputs.h"
 #include "manifest.h"
 #include "progress.h"
 
@@ -292,15 +293,6 @@ static bool is_cancelled(void *context)
     return atomic_load(&r->is_full);
 }
 
-/* The status of the only task; of several, whether all is well. */
-static enum tsr_status exit_status(const struct running *r)
-{
-    if (atomic_load(&r->is_full)) return TSR_ERROR_WRITE;
-    const bool is_short = r->options->verb == VERB_VERIFY && r->list->skipped_count > 0; /* they have no .tsr */
-    if (r->list->count == 1 && !is_short) return r->only_status;
-    return r->progress.failed == 0 && !is_short ? TSR_OK : TSR_ERROR_PARTIAL;
-}
-
 /* Of a gigabyte 16 threads' decoders test 2.3 GB/s, an H200's, with its waking, 1.8: so decoding never waits for a GPU
  * that nobody asks for. */
 static enum tsr_engine_choice engine_choice(const struct options *options)
@@ -437,16 +429,51 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     return status;
 }
 
-/* The manifest and the report, before the summary says that all is well. files: what came of these. */
-static enum tsr_status end_reports(const struct running *r, enum tsr_status files)
+/* What all tasks came to, before the manifest and the report are written. */
+static struct tally add_up(const struct running *r)
+{
+    return (struct tally){.files = r->list->count,
+                          .failed = r->progress.failed - r->not_begun,
+                          .left = r->not_begun,
+                          .unproven = unproven_files(),
+                          .not_taken = r->list->skipped_count,
+                          .may_be_empty = r->options->shards > 0,
+                          .only = r->only_status,
+                          .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};
+}
+
+/* The manifest and the report, before the summary says that all is well. */
+static void end_reports(const struct running *r, struct tally *tally)
 {
     struct tsr_error error;
-    enum tsr_status status = TSR_OK;
-    if (r->options->manifest && r->options->verb == VERB_COMPRESS) status = end_manifest(files == TSR_OK, &error);
-    if (status != TSR_OK) say_error(&error);
-    const enum tsr_status reported = end_evidence(r->options, r->list, &error);
+    if (r->options->manifest && r->options->verb == VERB_COMPRESS)
+        tally->unwritten = end_manifest(judge(tally) != VERDICT_FAIL, &error);
+    if (tally->unwritten != TSR_OK) say_error(&error);
+    const enum tsr_status reported = end_evidence(r->options, r->list, tally, NULL, &error);
     if (reported != TSR_OK) say_error(&error);
-    return status != TSR_OK ? status : reported;
+    if (tally->unwritten == TSR_OK) tally->unwritten = reported;
+}
+
+/* Whether a page of an earlier night is to be replaced: it is no file that the run was to read or write. */
+static bool may_write_page(const struct options *options, enum tsr_status status)
+{
+    bool may = options->page && status != TSR_ERROR_SAME_FILE;
+    for (int i = 0; i < options->input_count && may; i++) may = !is_same_file(options->page, options->inputs[i]);
+    return may;
+}
+
+void end_unbegun(const struct options *options, const struct task_list *list, const struct tsr_error *error)
+{
+    const struct tally tally = {.ended = error->status, .not_taken = list->skipped_count};
+    struct options careful = *options;
+    struct tsr_error ignored;
+    say_error(error);
+    if (options->verb == VERB_COMPARE) return;
+    careful.force = false;
+    if (may_write_page(options, error->status) && begin_evidence(&careful, &ignored) == TSR_OK)
+        end_evidence(options, list, &tally, error->text, &ignored);
+    drop_evidence();
+    report_unbegun(options, list, &tally, error->text);
 }
 
 static int run_list(struct running *r, struct run_times *times)
@@ -460,13 +487,13 @@ static int run_list(struct running *r, struct run_times *times)
         times->wall_s = wall_seconds() - start;
         tsr_engine_tell_times(r->engine, &times->gpu);
         say_rest(r);
-        const enum tsr_status files = exit_status(r);
-        status = end_reports(r, files);
-        if (status != TSR_OK) note_broken_run();
-        r->work->summary(r->options, r->list, times);
-        if (files != TSR_OK) status = files;
+        struct tally tally = add_up(r);
+        end_reports(r, &tally);
+        r->work->summary(r->options, r->list, times, &tally);
+        status = verdict_status(&tally);
     } else {
-        say_error(&error);
+        drop_evidence();
+        end_unbegun(r->options, r->list, &error);
     }
     the_run = NULL;
     free(r->outcomes);
@@ -502,7 +529,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
         pthread_mutex_destroy(&r.screen);
         pthread_mutex_destroy(&r.lock);
     } else {
-        say_error(&error);
+        end_unbegun(options, &list, &error);
     }
     drop_evidence();
     free_tasks(&list);

@@ -30,6 +30,7 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
 {
     report->kind = info->kind;
     report->verbatim = info->verbatim;
+    report->packed = info->verbatim && strcmp(info->restore, "streams") == 0;
     report->lossless = info->verbatim || !info->coding.lossy;
     report->identical = info->identical;
     report->image = info->image;

@@ -33,7 +33,9 @@ static enum tsr_status list_side(const struct options *options, int side, enum v
     one.recursive = true;
     one.output = NULL;
     one.takes_tsr = verb == VERB_COMPARE;
-    return list_tasks(&one, engine, list, error);
+    const enum tsr_status status = list_tasks(&one, engine, list, error);
+    if (status == TSR_ERROR_NO_INPUT) name_file(error, one.inputs[0], NULL);
+    return status;
 }
 
 /* What the pairing of two lists has found. */

@@ -116,7 +116,7 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
     }
     TSR_TRY(tsr_encode(engine, form->source, form->output, &form->proof, &form->encoded, error));
     return keeps && tsr_output_size(form->output) > most
-               ? tsr_fail(error, TSR_ERROR_CORRUPT, "packed, it would be larger")
+               ? tsr_fail(error, TSR_ERROR_CORRUPT, "coded, it would be larger")
                : TSR_OK;
 }
 

@@ -6,8 +6,8 @@
 
 static const char *restore_name(enum tsr_restore restore)
 {
-    static const char *const names[] = {"verbatim",     "splice", "png",    "deflated",
-                                        "encapsulated", "series", "packed", "gzipped"};
+    static const char *const names[] = {"stored",       "splice", "png",     "deflated",
+                                        "encapsulated", "series", "streams", "gzipped"};
     return names[restore];
 }
 

@@ -10,7 +10,7 @@
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
 #define BATCH_BYTES ((size_t)192 << 20)
 
-const char tsr_smaller_verbatim[] = "coded it would be larger";
+const char tsr_smaller_verbatim[] = "coded as samples it would be larger";
 
 size_t tsr_raster_bytes(const struct tsr_image *image)
 {

@@ -135,10 +135,11 @@ static void put_saving(FILE *f, const struct sums *sums)
     if (sums->files == 0 || sums->file_bytes == 0) return;
     fprintf(f,
             "<dl class=\"saving\"><dt>%s as .tsr files</dt><dd>%s, %.1f\u00a0%%</dd>"
-            "<dd class=\"small\">%s file%s: %s \u2192 %s, headers and stored files included</dd></dl>\n",
+            "<dd class=\"small\">%s file%s, of which %zu %s stored: %s \u2192 %s, headers included</dd></dl>\n",
             grows ? "Added" : "Saved", text_bytes(saved, difference),
             100 * (double)difference / (double)sums->file_bytes, text_count(number, sums->files),
-            sums->files == 1 ? "" : "s", text_bytes(before, sums->file_bytes), text_bytes(after, sums->tsr_bytes));
+            sums->files == 1 ? "" : "s", sums->stored_files, sums->stored_files == 1 ? "is" : "are",
+            text_bytes(before, sums->file_bytes), text_bytes(after, sums->tsr_bytes));
 }
 
 /* Whether it pays to convert what is compressed already. */
@@ -157,8 +158,8 @@ static void put_streams(FILE *f, const struct sums *sums)
                 text_count(number, sums->encapsulated - sums->decoded));
     fprintf(f,
             ". %zu exact: they come back as the same file; %zu samples alone: with --samples-only, as a native file; "
-            "%zu as they are",
-            sums->exact, sums->samples_alone, sums->as_they_are);
+            "%zu stored",
+            sums->exact, sums->samples_alone, sums->stored);
     fputs(".</p>\n", f);
 }
 

@@ -228,7 +228,8 @@ static void put_group_row(FILE *f, const struct sums *sums, const struct sums_gr
 
 static void put_groups(FILE *f, const struct sums *sums, enum sums_key key, const size_t *order, size_t count)
 {
-    static const char *const titles[SUMS_KEYS] = {"By modality", "By transfer syntax", "By bit depth", "By series or folder"};
+    static const char *const titles[SUMS_KEYS] = {"By modality", "By transfer syntax", "By bit depth",
+                                                  "By series or folder"};
     static const char *const heads[SUMS_KEYS] = {"Modality", "Transfer syntax", "Depth", "Series"};
     size_t groups = 0, *number = calloc(sums->c->image_count + 1, sizeof *number);
     struct sums_group *group = number ? sums_groups(sums->c, key, number, &groups) : NULL;

@@ -59,16 +59,16 @@ enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /
 
 /* Reasons that are written as a number, which a text may follow. FORMAT.md 3.1. */
 static const char *const phrases[] = {"",
-                                      "coded it would be larger",
+                                      "coded as samples it would be larger",
                                       "it has no pixel data",
                                       "it is no PNG, PNM, DICOM or NIfTI file",
                                       "its transfer syntax is 1.2.840.10008.1.2.",
                                       "the stream of frame 1 cannot be made again: it is ",
                                       "DCMTK: ",
-                                      "its JPEG stream cannot be packed: it uses arithmetic coding",
-                                      "its JPEG stream cannot be packed",
-                                      "its gzip stream cannot be packed",
-                                      "packed it would be no smaller"};
+                                      "its JPEG stream cannot be coded: it uses arithmetic coding",
+                                      "its JPEG stream cannot be coded",
+                                      "its gzip stream cannot be coded",
+                                      "coded it would be no smaller"};
 enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
 enum { SENTENCES = 7 }; /* from here on each says enough alone */
 

@@ -136,8 +136,8 @@ static enum tsr_status refuse(enum tsr_status status, const char *begin, const s
     return tsr_fail(error, status, "%s%.400s", status == TSR_ERROR_CORRUPT ? begin : "", why->text);
 }
 
-static const char cannot_jpeg[] = "its JPEG stream cannot be packed: it ",
-                  cannot_gzip[] = "its gzip stream cannot be packed: ", no_gain[] = "packed it would be no smaller";
+static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ",
+                  cannot_gzip[] = "its gzip stream cannot be coded: ", no_gain[] = "coded it would be no smaller";
 
 /* Packs a stream, unpacks it, and compares. TSR_ERROR_CORRUPT: it stays bytes. */
 static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_bytes *packed, uint64_t *blocks,
@@ -651,7 +651,7 @@ uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
 static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr_error *error)
 {
     if (bytes > MEMORY_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: that would take more than %llu MiB of memory",
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: that would take more than %llu MiB of memory",
                         (unsigned long long)(MEMORY_LIMIT >> 20));
     return tsr_input_claim(s->base.input, NULL, bytes, error);
 }
@@ -717,7 +717,7 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
         TSR_TRY(claim(s, tsr_packing_png_memory(size, plain), error));
         TSR_TRY(put_png(s, plain, error));
     }
-    if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be packed");
+    if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be coded");
     TSR_TRY(put_bytes(s, s->size, error));
     return check_gain(s, error);
 }
@@ -732,9 +732,9 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
     if (packing->kind != TSR_KIND_DICOM && !is_png && !begins_jpeg(head) && !begins_gzip(head))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", "");
     if (size < (is_png ? LEAST_PNG : LEAST_STREAM))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: it has only %llu bytes", (unsigned long long)size);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: it has only %llu bytes", (unsigned long long)size);
     if (size > FILE_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: it has more than %llu MiB",
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: it has more than %llu MiB",
                         (unsigned long long)(FILE_LIMIT >> 20));
     return TSR_OK;
 }

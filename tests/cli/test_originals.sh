@@ -235,8 +235,9 @@ run 60 "$tsr" verify -q lossy lossy_made
 says 'lossy/p.png is not the file that the .tsr was made of: its hash is another'
 rmdir made/empty && run 75 "$tsr" verify -q set made
 says 'set/empty: the archive does not have this empty folder'
-rmdir set/empty && ln -s p.png set/link && run 75 "$tsr" verify set made
-grep -q 'set/link: symbolic link' "$out" || bad "verify passes over a link: $(cat "$out")"
+rmdir set/empty && ln -s p.png set/link && run 0 "$tsr" verify set made
+grep -q '1 name not taken: symbolic link (set/link)' "$out" && [ "$(tail -n 1 "$out")" = 'PASS, 1 name was not taken' ] ||
+    bad "verify passes over a link: $(cat "$out")"
 rm -rf ./*
 
 # --- Night after night: the same command, its reports and manifests in IN or OUT, after kills, and with nothing to do.
@@ -273,10 +274,12 @@ rm -rf out && ls set/? >list && run 0 "$tsr" compress -q --files-from list --rm 
 grep -q '2 removed by an earlier run; their .tsr files were decoded again' "$out" || bad "what is gone: $(cat "$out")"
 changes_byte out/set/a.tsr 200 && run 75 "$tsr" compress -q --files-from list --rm --update -o out
 rm -rf ./*
-# A set with links is never called whole.
-mkdir set && cp "$text" set/a && ln -s a set/l && "$tsr" compress -r --json set -o out >j.json && run 0 "$tsr" summary j.json
+# A set with links is never called whole: they are named, once, however many runs name them.
+mkdir set && cp "$text" set/a && ln -s a set/l && "$tsr" compress -r --json set -o out >j.json && run 0 "$tsr" summary j.json j.json
 grep -q 'every file of the set is done' "$out" && bad "summary of a set with a link: $(cat "$out")"
+[ "$(tail -n 1 "$out")" = 'PASS, 1 name was not taken' ] || bad "summary counts names twice: $(cat "$out")"
 mkdir out/d && "$tsr" compress -q -r --json --update --manifest out/d set -o out >j.json 2>"$err" && bad "a manifest that is a folder"
 run 75 "$tsr" summary j.json
+grep -q 'the last run of j.json failed: out/d is not a regular file' "$out" || bad "summary of a run that did not begin: $(cat "$out")"
 rm -rf ./*
 finish

@@ -52,7 +52,7 @@ is_said()
 }
 is_said ramp.pgm.tsr PNM
 is_said screen.png.tsr PNG
-is_said text.txt.tsr 'stored as it is'
+is_said text.txt.tsr stored
 is_said lossy.tsr 'PNM, with loss'
 is_said series.tsr 'a series of files'
 file -b -m "$magic" ramp.pgm | grep -q Tessera && bad "file: ramp.pgm is no .tsr"

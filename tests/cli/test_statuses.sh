@@ -8,7 +8,7 @@ cp -R inputs/. set
 run 0 "$TESSERA" compress inputs/a.pgm -o a.tsr
 run 0 "$TESSERA" compress inputs/t.txt -o t.tsr
 
-# 0: verbatim storage is success.
+# 0: a file that is stored is a success.
 run 0 "$TESSERA" compress -q inputs/t.txt -o again.tsr
 [ -s "$out" ] || [ -s "$err" ] && bad "-q is not quiet: $(cat "$out" "$err")"
 rm again.tsr

@@ -86,6 +86,6 @@ run 0 "$TESSERA" info --dicom damaged.tsr
 # a range of the file then, so none is shown.
 run 0 "$TESSERA" compress -q "$DATA/dicom/forms/big_8bit_words_odd.dcm" -o odd.tsr
 run 0 "$TESSERA" info odd.tsr
-grep -q 'packed     its samples of 8 bits are in big-endian words, which its frames do not fill' "$out" || bad "frames in words that they do not fill: $(cat "$out")"
+grep -q 'coded      not as samples: its samples of 8 bits are in big-endian words, which its frames do not fill' "$out" || bad "frames in words that they do not fill: $(cat "$out")"
 
 finish

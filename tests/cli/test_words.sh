@@ -8,7 +8,7 @@ esac
 # says_as NAME: the output must be as expected, except seconds and numbers that depend on libraries and the encoder.
 says_as()
 {
-    sed -e "s|$DATA|DATA|g" -e "s/[0-9.]* s\$/T s/" -e "s/[0-9]* -> [0-9]* bytes/N -> N bytes/" -e "s/ratio [0-9.]*/ratio R/" \
+    sed -e "s|$DATA|DATA|g" -e "s/[0-9.]* s\$/T s/" -e "s/[0-9]* -> [0-9]* bytes/N -> N bytes/g" -e "s/ratio [0-9.]*/ratio R/" \
         -e "s/bytes  [0-9.]*/bytes  R/" -e "s/[0-9.]* bits.sample/B bits\/sample/" -e "s/[0-9.]* dB, max error [0-9]*/D dB, max error E/" \
         -e "s/^  \(size\|payload\)  *[0-9]* bytes/  \1 N bytes/" -e "$READ_BACK" "$out" >"$WORK/$1"
     diff "$expected/$1" "$WORK/$1" || bad "other words: $1"

@@ -142,9 +142,18 @@ class ReaderTest(Case):
     def test_no_image(self) -> None:
         with tessera.open(tessera.compress(b"a text"), ) as reader:
             self.assertTrue(reader.info.verbatim)
+            self.assertEqual(reader.info.way, "stored")
             with self.assertRaises(TesseraError) as caught:
                 reader.image
             self.assertEqual(caught.exception.status, Status.USAGE)
+
+    def test_way(self) -> None:
+        packed = DATA / "packed" / "digits.gz"  # by its stream: without an image
+        for data, way, verbatim in ((CT, "coded", False), (packed, "coded", True), (b"a text", "stored", True)):
+            with tessera.open(tessera.compress(data)) as reader:
+                self.assertEqual((reader.info.way, reader.info.verbatim), (way, verbatim))
+        with tessera.open(CT) as reader:
+            self.assertEqual(reader.info.way, "")
 
     def test_closed(self) -> None:
         with tessera.open(tessera.compress(CT)) as reader:

@@ -195,9 +195,11 @@ static void write_page(const struct options *options, struct tsr_engine *engine,
     free(csv);
 }
 
-static void summarise(const struct options *options, const struct task_list *list, const struct run_times *times)
+static void summarise(const struct options *options, const struct task_list *list, const struct run_times *times,
+                      const struct tally *tally)
 {
     (void)times;
+    (void)tally;
     end_origin(&run.origin);
     struct report_comparison comparison = {
         .origin = run.origin,

@@ -133,12 +133,12 @@ static void measure_whole(struct tsr_engine *engine, const struct options *optio
     if (compress_whole(engine, options, path, false, &report, &error) != TSR_OK) return;
     image->tsr_bytes = report.bytes_out;
     image->file_bytes = report.bytes_in;
-    image->is_stored = report.verbatim;
+    image->is_stored = is_stored(&report);
     image->proof = !report.verified ? PROOF_NONE : report.identical ? PROOF_SAME_FILE : PROOF_SAME_SAMPLES;
     snprintf(image->reason, sizeof image->reason, "%.150s", report.reason);
     if (!fields->is_encapsulated) return;
     image->stream_bytes = report.bytes_in > fields->header_bytes ? report.bytes_in - fields->header_bytes : 0;
-    image->encapsulated = report.verbatim && !report.packed ? "as it is" : "exact";
+    image->encapsulated = is_stored(&report) ? "stored" : "exact";
     struct tsr_report samples = TSR_REPORT;
     if (compress_whole(engine, options, path, true, &samples, &error) != TSR_OK || samples.verbatim) return;
     image->sample_bytes = samples.payload_bytes;

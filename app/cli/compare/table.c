@@ -119,6 +119,7 @@ static void print_files(const struct sums *sums)
     printf("; %zu come back as the same file, %zu with the same samples", sums->proof[PROOF_SAME_FILE],
            sums->proof[PROOF_SAME_SAMPLES]);
     if (sums->proof[PROOF_FAILED] > 0) printf(", %zu FAILED", sums->proof[PROOF_FAILED]);
+    printf("; %zu coded, %zu stored", sums->files - sums->stored_files, sums->stored_files);
     printf("\n");
 }
 
@@ -130,8 +131,8 @@ static void print_streams(const struct sums *sums)
         printf(": %llu bytes as they are, %llu as samples alone by Tessera (%+.1f %%)",
                (unsigned long long)sums->stream_bytes, (unsigned long long)sums->sample_bytes,
                100 * ((double)sums->sample_bytes / (double)sums->stream_bytes - 1));
-    printf("; %zu exact, %zu samples alone (--samples-only), %zu as they are", sums->exact, sums->samples_alone,
-           sums->as_they_are);
+    printf("; %zu exact, %zu samples alone (--samples-only), %zu stored", sums->exact, sums->samples_alone,
+           sums->stored);
     if (sums->decoded < sums->encapsulated)
         printf("; this build does not decode %zu of them", sums->encapsulated - sums->decoded);
     printf("\n");

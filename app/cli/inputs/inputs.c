@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 static const char suffix[] = ".tsr";
+const char without_files[] = "folder without files";
 
 bool has_tsr_suffix(const char *name)
 {
@@ -222,6 +223,22 @@ static const char *split_name(const struct walk *walk, const char *input, char *
     return NULL;
 }
 
+/* A folder that was named. One that holds no file is no input: it may be a share that is not mounted, and nobody is to
+ * believe that its files are in the archive. But --rm leaves such folders behind. */
+static void walk_named_folder(struct walk *walk, const char *input, const char *folder)
+{
+    const size_t names = walk->names, tasks = walk->list->count;
+    walk_folder(walk, input, "", folder, NULL);
+    if (walk->names > names || walk->list->count > tasks) return;
+    if (walk->options->removes) {
+        add_skipped(walk, input, without_files);
+        return;
+    }
+    add_task(walk, strdup(input), NULL, NULL, TSR_ERROR_NO_INPUT,
+             "no file is in this folder; leave it out, or mount the share that belongs there");
+    walk->list->empty_inputs++;
+}
+
 /* An input among several, or one whose output has no name of its own. */
 static void walk_path(struct walk *walk, const char *input)
 {
@@ -231,7 +248,7 @@ static void walk_path(struct walk *walk, const char *input)
     const bool exists = stat(input, &status) == 0, folder_input = exists && S_ISDIR(status.st_mode);
     walk->root = folder ? strlen(folder) : folder_input ? strlen(input) : length_of_folder(input);
     if (folder_input && o->recursive) {
-        walk_folder(walk, input, "", folder ? folder : input, NULL);
+        walk_named_folder(walk, input, folder ? folder : input);
         return;
     }
     if (folder_input) {
@@ -342,19 +359,28 @@ static enum tsr_status check_ending(const struct options *options, struct tsr_er
 static enum tsr_status fail_empty(const struct options *options, const struct task_list *list, struct tsr_error *error)
 {
     const bool wants_tsr = options->verb != VERB_COMPRESS && options->verb != VERB_COMPARE;
+    size_t folders = list->empty_inputs, special = 0;
+    for (size_t i = 0; i < list->skipped_count; i++) {
+        const bool is_folder = list->skipped[i].reason == without_files;
+        folders += is_folder;
+        special += !is_folder;
+    }
+    const char *const empty = folders > 0 ? "; the folder holds no file: is a share not mounted?" : "";
     if (list->excluded > 0)
         return refuse(error, TSR_ERROR_NO_INPUT, "no file is left: --include, --exclude and --shard leave out %zu",
                       list->excluded);
     if (wants_tsr)
-        return refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files here: %zu other file%s", list->others,
-                      plural(list->others));
-    const size_t tsr_files = list->tsr_files + list->others, special = list->skipped_count;
+        return refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files here: %zu other file%s%s", list->others,
+                      plural(list->others), list->others + list->skipped_count == 0 ? empty : "");
+    const size_t tsr_files = list->tsr_files + list->others;
+    special -= list->left_tsr_files;
     char text[120] = "";
     if (tsr_files > 0) snprintf(text, sizeof text, ": %zu .tsr file%s", tsr_files, plural(tsr_files));
     if (special > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s %zu link%s or special file%s",
                  tsr_files > 0 ? "," : ":", special, plural(special), plural(special));
-    return refuse(error, TSR_ERROR_NO_INPUT, "no files to %s here%s", verb_name(options->verb), text);
+    return refuse(error, TSR_ERROR_NO_INPUT, "no files to %s here%s%s",
+                  options->takes_tsr ? "verify" : verb_name(options->verb), text, text[0] ? "" : empty);
 }
 
 /* Whether the only input has an output of its own name: no folder. */
@@ -399,7 +425,8 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
     if (status == TSR_OK && !walk.no_memory && options->sample > 0) status = take_sample(options, list, error);
     if (status != TSR_OK) return status;
-    const bool has_work = list->count > 0 || list->folder_count > 0 || (options->shards > 0 && list->in_set > 0);
+    const size_t files = options->shards > 0 ? list->in_set : list->count; /* a shard of a set may have none */
+    const bool has_work = files > list->empty_inputs;
     if (!walk.no_memory && !has_work) return fail_empty(options, list, error);
     if (!walk.no_memory) return TSR_OK;
     return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);

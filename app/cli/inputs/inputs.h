@@ -11,6 +11,7 @@ struct walk {
     struct tsr_engine *engine; /* that opens what may be a series, or NULL */
     struct task_list *list;
     size_t root;        /* of the outputs' names: a folder that the user has named */
+    size_t names;       /* in folders, of anything but folders and the run's own files */
     bool is_output;     /* what is looked at lies in OUT: .tsr files are outputs there */
     bool is_single;     /* it is known to be a .tsr of one file */
     const char *wanted; /* the file of a series that the input names after ::, or NULL */
@@ -33,6 +34,8 @@ struct task *add_task(struct walk *walk, char *input, char *output, char *name, 
 
 /* The same of files that cannot be taken, and whose names are not known. folder: as lost_in of the task. */
 void add_lost(struct walk *walk, const char *path, const char *folder, enum tsr_status status, const char *reason);
+
+extern const char without_files[]; /* the reason of a folder */
 
 /* A name that is not worked on; reason is static. */
 void add_skipped(struct walk *walk, const char *path, const char *reason);

@@ -93,6 +93,23 @@ static bool is_log(const struct options *options, const char *path)
     return options->log && is_same_name(options->log, path) && begins_as_log(path);
 }
 
+/* A file that an earlier run of the same command has written. */
+static bool is_own(const struct options *options, const char *path, bool is_tsr)
+{
+    return (options->series && is_tsr && is_same_name(options->series, path)) || is_manifest(options, path) ||
+           is_report(options, path) || is_log(options, path);
+}
+
+/* A .tsr file among originals. Beside them, and in OUT, it is an output; elsewhere it is a file without a .tsr. */
+static void leave_tsr(struct walk *walk, const char *path)
+{
+    const bool is_output = walk->is_output || (!walk->options->output && !walk->options->series);
+    walk->list->tsr_files++;
+    if (is_output) return;
+    walk->list->left_tsr_files++;
+    add_skipped(walk, path, ".tsr file");
+}
+
 /* A file in a folder: whether the verb takes it. */
 static void take_file(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
                       const struct stat *status)
@@ -103,11 +120,10 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
-    else if ((o->series && is_tsr && is_same_name(o->series, path)) || is_manifest(o, path) || is_report(o, path) ||
-             is_log(o, path))
-        return; /* of an earlier run of the same command */
+    else if (is_own(o, path, is_tsr))
+        walk->names--;
     else if (o->verb == VERB_COMPRESS && is_tsr)
-        walk->list->tsr_files++, walk->list->own_tsr_files += walk->is_output;
+        leave_tsr(walk, path);
     else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
         walk->list->others++;
     else
@@ -119,12 +135,14 @@ static void walk_entry(struct walk *walk, const char *path, const char *base, co
 {
     struct stat status;
     const bool follows = walk->options->dereference;
+    walk->names++;
     if ((follows ? stat(path, &status) : lstat(path, &status)) != 0) {
         if (follows && errno == ENOENT && lstat(path, &status) == 0)
             add_skipped(walk, path, "symbolic link to nothing");
         else
             add_task(walk, strdup(path), NULL, NULL, status_of(errno), strerror(errno));
     } else if (S_ISDIR(status.st_mode)) {
+        walk->names--;
         if (is_included(walk->options, name, true))
             walk_folder(walk, path, name, folder, here);
         else
@@ -154,7 +172,7 @@ static void take_empty_folder(struct walk *walk, const char *path, const char *p
         return;
     }
     if (walk->options->series) {
-        add_skipped(walk, path, "empty folder");
+        add_skipped(walk, path, without_files);
         return;
     }
     if (!walk->options->output || !writes(walk->options)) return;

@@ -125,7 +125,7 @@ static enum tsr_status mount_list(const struct options *options, struct tsr_engi
     return status;
 }
 
-/* There is something to show: a file that was named is a .tsr, and a folder has one. */
+/* There is something to show: a file that was named is a .tsr. A folder has one, or list_tasks fails. */
 static enum tsr_status check_archive(struct tsr_engine *engine, const struct task_list *list, const char *archive,
                                      struct tsr_error *error)
 {
@@ -134,10 +134,7 @@ static enum tsr_status check_archive(struct tsr_engine *engine, const struct tas
     struct stat status_of_archive;
     if (stat(archive, &status_of_archive) != 0)
         return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", archive, strerror(errno));
-    if (S_ISDIR(status_of_archive.st_mode))
-        return list->count > 0 ? TSR_OK
-                               : refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files in %s: %zu other file%s", archive,
-                                        list->others, plural(list->others));
+    if (S_ISDIR(status_of_archive.st_mode)) return TSR_OK;
     if (list->count > 0 && list->tasks[0].series) return TSR_OK;
     if (list->count > 0 && list->tasks[0].status != TSR_OK) return refuse_task(error, &list->tasks[0]);
     enum tsr_status status = tsr_open(engine, &source, &reader, error);

@@ -27,7 +27,11 @@ _library = _native.library
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a file (struct tsr_report). None: the number does not apply."""
+    """What became of a file (struct tsr_report). None: the number does not apply.
+
+    `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
+    has no image that can be read, coded or not; `reason` says why.
+    """
 
     kind: str
     verbatim: bool
@@ -48,6 +52,7 @@ class Report:
     verified_by: str | None
     psnr_db: float | None
     max_error: int | None
+    way: str
 
 
 def report_from_native(report: _native.tsr_report) -> Report:
@@ -71,6 +76,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         verified_by=report.verified_by.decode() if report.verified_by else None,
         psnr_db=report.psnr_db if report.psnr_db >= 0 else None,
         max_error=report.max_error if report.max_error >= 0 else None,
+        way="stored" if report.verbatim and not report.packed else "coded",
     )
 
 
@@ -254,7 +260,7 @@ def compress(
 
     Notes
     -----
-    A file that would become larger is stored as it is, and `Reader.image` raises. An array always stays an image.
+    A file that would become larger is not coded as samples, and `Reader.image` raises. An array always stays an image.
 
     Examples
     --------

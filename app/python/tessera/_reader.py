@@ -91,7 +91,11 @@ class Header(Sequence[Element]):
 
 @dataclass(frozen=True)
 class Info:
-    """What a member is (struct tsr_info), from headers alone. None: the number does not apply."""
+    """What a member is (struct tsr_info), from headers alone. None: the number does not apply.
+
+    `way` is "coded" (its samples or its streams are modelled), "stored" (general compression alone), or "" for an
+    original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
+    """
 
     kind: str
     verbatim: bool
@@ -109,6 +113,7 @@ class Info:
     max_error: int | None
     psnr_db: float | None
     damage: str | None
+    way: str
 
 
 def _info_from_native(info: _native.tsr_info) -> Info:
@@ -129,6 +134,7 @@ def _info_from_native(info: _native.tsr_info) -> Info:
         max_error=info.max_error if info.max_error >= 0 else None,
         psnr_db=info.psnr_db if info.psnr_db >= 0 else None,
         damage=info.damage.decode("utf-8", "replace") if info.damage else None,
+        way={b"": "", b"stored": "stored"}.get(info.restore or b"", "coded"),
     )
 
 

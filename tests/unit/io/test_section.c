@@ -341,10 +341,10 @@ TEST(hashes)
 TEST(shorter_reasons)
 {
     static const char *const reasons[][2] = {
-        {"its gzip stream cannot be packed: it ends", "its gzip stream cannot be packed"},
-        {"its gzip stream cannot be packed", ""},
-        {"its JPEG stream cannot be packed: it uses arithmetic coding", ""},
-        {"its JPEG stream cannot be packed: it is odd", "its JPEG stream cannot be packed"},
+        {"its gzip stream cannot be coded: it ends", "its gzip stream cannot be coded"},
+        {"its gzip stream cannot be coded", ""},
+        {"its JPEG stream cannot be coded: it uses arithmetic coding", ""},
+        {"its JPEG stream cannot be coded: it is odd", "its JPEG stream cannot be coded"},
         {"its transfer syntax is 1.2.840.10008.1.2.9", ""},
         {"another", ""},
     };

@@ -58,7 +58,8 @@ TEST(stored)
 /* The .tsr of a PNG that is packed. */
 static struct bytes pack_bytes(struct bytes original)
 {
-    const struct tsr_source_options options = {.verbatim = true, .packs = true, .reason = "coded it would be larger"};
+    const struct tsr_source_options options = {
+        .verbatim = true, .packs = true, .reason = "coded as samples it would be larger"};
     return compress_bytes_by(engine, original, &options, NULL);
 }
 

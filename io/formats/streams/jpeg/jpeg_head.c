@@ -63,7 +63,7 @@ static enum tsr_status lay_out(struct tsr_jpeg *jpeg, size_t width, size_t heigh
         for (int k = 0; k < TSR_JPEG_BLOCK; k++) own->quant[k] = 1; /* until it has a scan */
         if (jpeg->blocks > TSR_JPEG_BLOCKS ||
             jpeg->blocks > TSR_JPEG_BLOCKS_PER_BYTE * jpeg->stream_size + TSR_JPEG_BLOCKS_FREE)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "claims %zu x %zu pixels, too many to be packed", width, height);
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "claims %zu x %zu pixels, too many to be coded", width, height);
     }
     return TSR_OK;
 }
@@ -168,7 +168,7 @@ static enum tsr_status get_scan(struct tsr_jpeg *jpeg, const uint8_t *at, size_t
     jpeg->visits += (uint64_t)scan->across * scan->down * (scan->components > 1 ? mcu : 1);
     if (++jpeg->scans > TSR_JPEG_SCANS ||
         jpeg->visits > TSR_JPEG_VISITS_PER_BYTE * jpeg->stream_size + 16 * TSR_JPEG_BLOCKS_FREE)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "has %d scans, too many to be packed", jpeg->scans);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "has %d scans, too many to be coded", jpeg->scans);
     return find_tables(jpeg, at, error);
 }
 
