@@ -98,6 +98,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);
+    add_text(o, "damage", ok ? r->damage : NULL);
     if (options->removes) add_truth(o, "removed", true, outcome->removed);
     if (options->removes) add_text(o, "kept", outcome->kept);
     add_text(o, "error", ok ? NULL : outcome->error.text);

@@ -45,6 +45,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->modified_s = header->origin.seconds;
     info->modified_ns = header->origin.nanoseconds;
     info->permissions = header->origin.permissions;
+    memcpy(info->original_damage, header->damage, sizeof info->original_damage);
     return TSR_OK;
 }
 

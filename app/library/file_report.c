@@ -23,6 +23,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     report->packed = header->restore == TSR_RESTORE_PACKED;
     report->lossless = verbatim || !header->coding.lossy;
     report->identical = header->exact;
+    memcpy(report->damage, header->damage, sizeof report->damage);
     if (verbatim) {
         snprintf(report->reason, sizeof report->reason, "%s", header->reason);
         return;

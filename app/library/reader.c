@@ -203,6 +203,7 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
     info->psnr_db = -1;
+    memcpy(info->original_damage, header->damage, sizeof info->original_damage);
 }
 
 static enum tsr_status read_info(struct tsr_reader *r, uint32_t member, struct tsr_info *info, struct tsr_error *error)

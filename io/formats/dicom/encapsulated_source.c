@@ -159,13 +159,14 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     residue->size = again->size = 0;
     residue->limit = size + 4096; /* a residue above its stream is of no use */
     again->limit = size;
-    struct tsr_error why = {0};
+    struct tsr_error why = {.offset = TSR_NO_OFFSET};
     enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);
-    if (status != TSR_OK && s->samples_only)
-        return tsr_fail(error, status, "the stream of frame %u cannot be decoded: %s", frame + 1, why.text);
-    if (status == TSR_OK && s->samples_only) return TSR_OK;
     if (status != TSR_OK)
-        return tsr_fail(error, status, "the stream of frame %u cannot be made again: %s", frame + 1, why.text);
+        return tsr_fail_at(error, status, why.offset, "the stream of frame %u cannot be %s: %s", frame + 1,
+                           s->samples_only ? "decoded" : "made again", why.text);
+    if (why.offset != TSR_NO_OFFSET)
+        tsr_input_note_damage(s->base.input, "the stream of frame %u is damaged: %s", frame + 1, why.text);
+    if (s->samples_only) return TSR_OK;
     status = s->kind->write(image, raster, residue->bytes, residue->size, again, error);
     if (status == TSR_ERROR_LIMIT) return status;
     if (status != TSR_OK || again->size != size || memcmp(again->bytes, stream, size) != 0)
