@@ -179,6 +179,19 @@ static enum tsr_status push(struct walk *w, struct layer layer)
     return TSR_OK;
 }
 
+/* Whether there are fewer bytes before end than an element's head has. */
+static bool is_cut_head(const uint8_t *bytes, size_t at, size_t end, bool explicit_vr)
+{
+    const size_t left = end - at;
+    return left < ELEMENT_HEAD || (explicit_vr && left < LONG_HEAD && is_listed(long_vrs, bytes + at + 4));
+}
+
+static enum tsr_status fail_cut(struct walk *w, size_t end)
+{
+    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, damaged_at(w), "%s ends within an element, at byte %zu",
+                       end == w->size ? "it" : "an item of it", end);
+}
+
 static bool is_blank(const uint8_t *bytes, size_t size)
 {
     while (size > 0 && bytes[size - 1] == 0) size--;
@@ -197,9 +210,9 @@ static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *el
         tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, layer->form, element) && holds_pixels(element->tag))
         return TSR_OK;
     if (read_head(w->bytes, w->at, end, layer->form, element)) return fail_element(w, element, too_long);
-    if (end - w->at < ELEMENT_HEAD && (w->depth > 0 || !is_blank(w->bytes + w->at, end - w->at)))
-        return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, damaged_at(w), "%s ends within an element, at byte %zu",
-                           end == w->size ? "it" : "an item of it", end);
+    if (is_cut_head(w->bytes, w->at, end, layer->form.explicit_vr) &&
+        (w->depth > 0 || !is_blank(w->bytes + w->at, end - w->at)))
+        return fail_cut(w, end);
     const bool is_wiped = w->depth > 0 && is_blank(w->bytes + w->at, ELEMENT_HEAD); /* amid a sequence: no padding */
     return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, is_wiped ? damaged_at(w) : TSR_NO_OFFSET,
                        "it has no valid element at byte %zu", w->at);
@@ -412,6 +425,7 @@ static enum tsr_status scan_meta(struct walk *w, struct tsr_dicom_scan *scan)
             if (scan->meta_end != stated_end) w->is_odd = true;
             return TSR_OK;
         }
+        if (is_cut_head(w->bytes, w->at, w->size, true)) return fail_cut(w, w->size);
         if (!read_head(w->bytes, w->at, w->size, meta_form, &element) || element.length == TSR_UNDEFINED_LENGTH)
             return fail(w, "its meta header has an element of an unknown form");
         if (element.length > w->size - element.value) return fail_element(w, &element, too_long);
