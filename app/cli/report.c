@@ -122,6 +122,7 @@ static void print_file_line(const struct options *options, const struct task *ta
         talk("ok %s%s%s", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "");
         if (options->verb == VERB_VERIFY) talk(" = %s", shown(task->original));
         if (options->verb == VERB_VERIFY && !r->identical) talk("  %s", r->lossless ? "same samples" : "lossy");
+        if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
         talk("\n");
         return;
     }
@@ -145,6 +146,7 @@ static void print_file_line(const struct options *options, const struct task *ta
     else if (r->reason[0])
         talk("  %s", shown(r->reason));
     if (r->fallback[0]) talk("  by the CPU engine: %s", r->fallback);
+    if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
     if (outcome->removed) talk("  original removed");
     talk("\n");
 }

@@ -25,7 +25,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     report->identical = header->exact;
     memcpy(report->damage, header->damage, sizeof report->damage);
     if (verbatim) {
-        snprintf(report->reason, sizeof report->reason, "%s", header->reason);
+        snprintf(report->reason, sizeof report->reason, "%s", tsr_reason_of(header));
         return;
     }
     const struct tsr_image *image = &header->image;

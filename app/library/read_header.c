@@ -256,7 +256,7 @@ static enum tsr_status take_header(struct tsr_reader *r, struct header *header, 
     }
     if (!tsr_has_frames(what))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", tsr_source_name(&r->source),
-                        what->reason);
+                        tsr_reason_of(what));
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     return what->kind == TSR_KIND_PNG ? list_chunks(header, error) : TSR_OK;
 }

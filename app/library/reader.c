@@ -236,7 +236,7 @@ static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct 
     const struct tsr_header *const header = tsr_reader_header(r);
     if (!tsr_has_frames(header))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", tsr_source_name(&r->source),
-                        header->reason);
+                        tsr_reason_of(header));
     *image = header->image;
     return TSR_OK;
 }

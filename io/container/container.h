@@ -48,6 +48,9 @@ struct tsr_header {
 /* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
 bool tsr_has_frames(const struct tsr_header *header);
 
+/* The reason of a file without frames, in words: also where a small file has no room for it. */
+const char *tsr_reason_of(const struct tsr_header *header);
+
 /* What the file promises of its content. FORMAT.md 3.4. */
 struct tsr_proof {
     uint64_t original_size;

@@ -102,6 +102,11 @@ bool tsr_shorten_header(struct tsr_header *header)
     return true;
 }
 
+const char *tsr_reason_of(const struct tsr_header *header)
+{
+    return header->reason[0] ? header->reason : "the reason is not kept in a file of this size";
+}
+
 static void get_reason(struct tsr_cursor *c, char *reason)
 {
     const uint8_t length = tsr_get_u8(c);

@@ -741,14 +741,22 @@ static enum tsr_status put_dicom(struct packed_source *s, struct tsr_error *erro
     return status;
 }
 
+/* What looks damaged, if that is why nothing was packed. */
+static void note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why)
+{
+    if (status == TSR_ERROR_CORRUPT && why->offset != TSR_NO_OFFSET) tsr_input_note_damage(input, "%s", why->text);
+}
+
 /* Claims what packing takes, and packs. */
 static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct tsr_error *error)
 {
     const uint64_t size = s->size;
     if (begins_jpeg(s->file)) {
+        const enum tsr_status status = put_jpegs(s, error);
+        note_damage(s->base.input, status, error);
         if (!tsr_jpeg_has_end(s->file, s->size))
             tsr_input_note_damage(s->base.input, "its JPEG stream has no end: the marker EOI is missing");
-        TSR_TRY(put_jpegs(s, error));
+        TSR_TRY(status);
     } else if (kind == TSR_KIND_DICOM) {
         TSR_TRY(put_dicom(s, error));
     } else if (begins_gzip(s->file)) {
@@ -782,11 +790,6 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: it has more than %llu MiB",
                         (unsigned long long)(FILE_LIMIT >> 20));
     return TSR_OK;
-}
-
-static void note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why)
-{
-    if (status == TSR_ERROR_CORRUPT && why->offset != TSR_NO_OFFSET) tsr_input_note_damage(input, "%s", why->text);
 }
 
 static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_packing *packing,

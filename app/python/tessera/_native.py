@@ -171,6 +171,7 @@ class tsr_report(Structure):
         ("tries", c_int),
         ("verified", c_bool),
         ("packed", c_bool),
+        ("damage", c_char * 160),
     ]
 
 
@@ -199,6 +200,7 @@ class tsr_info(Structure):
         ("modified_s", c_int64),
         ("modified_ns", c_uint32),
         ("permissions", c_uint32),
+        ("original_damage", c_char * 160),
     ]
 
 

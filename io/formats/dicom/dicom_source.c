@@ -317,8 +317,7 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     struct header found;
     struct tsr_image image;
     *size = (struct tsr_stream_size){0, 0};
-    if (file_size > UNFOLD_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
+    if (file_size > UNFOLD_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of more than 1 GiB");
     enum tsr_status status = peek_image(input, start, FEW_BYTES, may_lose, size, &found, &image, error);
     if (status == TSR_ERROR_CORRUPT && size->inflated > FEW_BYTES) {
         TSR_TRY(tsr_input_claim_header(input, MANY_BYTES, error));

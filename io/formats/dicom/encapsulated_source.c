@@ -248,7 +248,9 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
     struct fragment table = {0};
     uint32_t count = 0;
     if (raster > ((uint64_t)64 << 20) + UNFOLD_RATIO * (uint64_t)size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes", (unsigned long long)raster);
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "its frames would have %llu bytes each, too many for a file of its size",
+                        (unsigned long long)raster);
     TSR_TRY(list_fragments(s, size, value, &table, &count, error));
     TSR_TRY(assign_fragments(s, &table, count, error));
     uint8_t *const rasters = malloc((size_t)(all <= KEPT_BYTES ? all : raster));

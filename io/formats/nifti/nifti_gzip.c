@@ -117,7 +117,9 @@ enum tsr_status tsr_nifti_gzip_open(struct tsr_input *input, struct tsr_source *
     /* What takes too much memory is stored as it is, which takes little. */
     const enum tsr_status claimed =
         tsr_input_claim(input, &nifti.image, 2 * size + tsr_gzip_memory(plain, size), error);
-    if (claimed != TSR_OK) return claimed == TSR_ERROR_LIMIT ? TSR_ERROR_CORRUPT : claimed;
+    if (claimed == TSR_ERROR_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "coding its samples takes more memory than there is");
+    TSR_TRY(claimed);
     struct gzip_source *const s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &gzip_ops;

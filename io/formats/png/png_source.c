@@ -140,8 +140,10 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
     header->parameters[TSR_PNG_FORM] = ihdr[12];
     header->parameter_count = TSR_PNG_PARAMETERS;
     if (!tsr_png_is_valid(header) || ihdr[10] != 0 || ihdr[11] != 0 || ihdr[12] > TSR_PNG_INTERLACED)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a PNG of an unknown form: depth %u, colour type %u", depth,
-                        type);
+        return tsr_fail(
+            error, TSR_ERROR_CORRUPT,
+            "it is a PNG of an unknown form: depth %u, colour type %u, compression %u, filter %u, interlace %u", depth,
+            type, ihdr[10], ihdr[11], ihdr[12]);
     return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
 }
 
