@@ -760,6 +760,8 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
     } else if (kind == TSR_KIND_DICOM) {
         TSR_TRY(put_dicom(s, error));
     } else if (begins_gzip(s->file)) {
+        if (size < TSR_GZIP_HEAD + TSR_GZIP_TAIL)
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "%sit ends too early", cannot_gzip);
         struct gzip_limits limits = plain_limits(s);
         uint64_t bytes = deflate_claim(size, limits.plain, limits.largest);
         for (; bytes > MEMORY_LIMIT && limits.plain / 2 >= limits.largest; limits.plain /= 2)
@@ -810,7 +812,7 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     s->size = (size_t)size;
     enum tsr_status status = tsr_input_hold(input, s->size, &s->file, error);
     const bool is_small = size < (kind == TSR_KIND_PNG ? LEAST_PNG : LEAST_STREAM),
-               may_be_cut = size >= TSR_GZIP_HEAD + TSR_GZIP_TAIL && kind != TSR_KIND_PNG && kind != TSR_KIND_DICOM;
+               may_be_cut = kind != TSR_KIND_PNG && kind != TSR_KIND_DICOM; /* others have looked at their own */
     if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(s, kind, error);
     if (is_small && (status == TSR_OK || status == TSR_ERROR_CORRUPT)) {
         note_damage(input, status, error);

@@ -157,7 +157,7 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     size_t size;
     TSR_TRY(find_stream(s, frame, &stream, &size, error));
     residue->size = again->size = 0;
-    residue->limit = size + 4096; /* a residue above its stream is of no use */
+    residue->limit = (s->samples_only ? 4 * size : size) + 4096; /* a residue above its stream is of no use */
     again->limit = size;
     struct tsr_error why = {.offset = TSR_NO_OFFSET};
     enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);

@@ -1,5 +1,5 @@
 /* Originals that look damaged: they come back, and the report, the .tsr and a reader say what looks damaged. What real
- * archives have is no damage. */
+ * archives have is no damage. And streams that cannot be made again, of which the samples are wanted. */
 #include <zlib.h>
 
 #include "dicom_bytes.h"
@@ -224,9 +224,12 @@ TEST(odd_elements)
     expect_damage("another file", text, NULL);
 }
 
-/* Pixel data in fragments of RLE: a stream of two segments for each frame. */
-static struct bytes encapsulated(uint32_t frames, uint32_t fragments, bool ends)
+/* Pixel data in fragments of RLE: a stream of two segments for each frame, the first of which ends with no
+ * operations. */
+static struct bytes encapsulated_with(uint32_t frames, uint32_t fragments, bool ends, size_t nothing)
 {
+    uint8_t *const noops = must(malloc(nothing + 1));
+    memset(noops, 128, nothing + 1);
     struct dicom_bytes d = begin_scan(&(struct scan){"1.2.840.10008.1.2.5", frames});
     put_head(&d, TSR_TAG_PIXEL_DATA, "OB", TSR_UNDEFINED_LENGTH);
     put_head(&d, TAG_ITEM, "", 0);
@@ -235,6 +238,7 @@ static struct bytes encapsulated(uint32_t frames, uint32_t fragments, bool ends)
         struct bytes stream = {NULL, 0};
         for (int plane = 0; plane < 2; plane++) {
             if (plane == 1) head[8] = (uint8_t)(64 + stream.size), head[9] = (uint8_t)((64 + stream.size) >> 8);
+            append(&stream, noops, plane == 0 ? nothing : 0);
             for (int row = 0; row < ROWS; row++) {
                 append(&stream, &(uint8_t){COLUMNS - 1}, 1);
                 for (int x = 0; x < COLUMNS; x++)
@@ -248,7 +252,13 @@ static struct bytes encapsulated(uint32_t frames, uint32_t fragments, bool ends)
         free(stream.data);
     }
     if (ends) put_head(&d, TAG_SEQUENCE_END, "", 0);
+    free(noops);
     return d.all;
+}
+
+static struct bytes encapsulated(uint32_t frames, uint32_t fragments, bool ends)
+{
+    return encapsulated_with(frames, fragments, ends, 0);
 }
 
 TEST(fragments)
@@ -271,6 +281,58 @@ TEST(fragments)
         break;
     }
     expect_damage("a short segment", short_stream, "the stream of frame 1 is damaged: its segment 2");
+}
+
+/* Streams of which more would have to be kept than they have: no operations are each a deviation. Their samples are
+ * wanted, or not; the claim for those is larger than the one for the streams. */
+TEST(samples_alone)
+{
+    enum { NOTHING = 12000 };
+    for (uint32_t frames = 1; frames <= 3; frames += 2) {
+        for (int only = 0; only < 2; only++) {
+            struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+            struct tsr_report report = TSR_REPORT;
+            struct tsr_error error = {0};
+            struct tsr_buffer tsr, back;
+            const struct bytes file = encapsulated_with(frames, frames, true, NOTHING);
+            const struct tsr_data_source original = tsr_from_memory(file.data, file.size);
+            const struct tsr_data_sink to_tsr = tsr_to_memory(&tsr), to_back = tsr_to_memory(&back);
+            options.samples_only = only;
+            expect(tsr_compress(engine, &original, &to_tsr, &options, &report, &error) == TSR_OK, "%s", error.text);
+            expect(report.verified && report.lossless && report.verbatim == !only && report.identical == !only,
+                   "%u frames: %s", frames, report.reason);
+            expect(strstr(report.reason, only ? "samples alone" : "cannot be made again"), "%s", report.reason);
+            expect(report.damage[0] == '\0', "%s", report.damage);
+            const struct tsr_data_source made = tsr_from_memory(tsr.bytes, tsr.count);
+            assert_int_equal(tsr_restore(engine, &made, &to_back, NULL, NULL), TSR_OK);
+            const size_t plane = (size_t)ROWS * COLUMNS, samples = 2 * plane * frames;
+            expect(only ? back.count > samples : back.count == file.size, "%zu bytes come back", back.count);
+            for (size_t i = 0; i < plane * frames && only; i++) {
+                const uint8_t *const sample = back.bytes + back.count - samples + 2 * i;
+                const size_t f = i / plane, row = i % plane / COLUMNS, x = i % COLUMNS;
+                expect(sample[1] == 3 && sample[0] == (uint8_t)(row * x * (f + 1)), "sample %zu", i);
+            }
+            tsr_buffer_free(&tsr);
+            tsr_buffer_free(&back);
+            free(file.data);
+        }
+    }
+    /* A frame that cannot be decoded: the file is stored, and the reason names the frame. */
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_report report = TSR_REPORT;
+    struct tsr_buffer tsr;
+    struct bytes file = encapsulated(3, 3, true);
+    size_t at = file.size, found = 0;
+    while (found < 2) found += memcmp(file.data + --at, "\2\0\0\0\100\0\0\0", 8) == 0;
+    file.data[at] = 3; /* segments of the second frame */
+    const struct tsr_data_source original = tsr_from_memory(file.data, file.size);
+    const struct tsr_data_sink sink = tsr_to_memory(&tsr);
+    options.samples_only = true;
+    assert_int_equal(tsr_compress(engine, &original, &sink, &options, &report, NULL), TSR_OK);
+    expect(report.verbatim && strstr(report.reason, "frame 2 cannot be decoded: it has 3 segments, not 2"), "%s",
+           report.reason);
+    tsr_buffer_free(&tsr);
+    free(file.data);
 }
 
 /* ---- PNG ---------------------------------------------------------------------------------------------------- */
@@ -424,9 +486,15 @@ TEST(nifti_and_pnm)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(native_dicom), cmocka_unit_test(elements_behind), cmocka_unit_test(lengths_of_pixels),
-        cmocka_unit_test(odd_elements), cmocka_unit_test(fragments),       cmocka_unit_test(png),
-        cmocka_unit_test(gzip),         cmocka_unit_test(nifti_and_pnm),
+        cmocka_unit_test(native_dicom),
+        cmocka_unit_test(elements_behind),
+        cmocka_unit_test(lengths_of_pixels),
+        cmocka_unit_test(odd_elements),
+        cmocka_unit_test(fragments),
+        cmocka_unit_test(samples_alone),
+        cmocka_unit_test(png),
+        cmocka_unit_test(gzip),
+        cmocka_unit_test(nifti_and_pnm),
     };
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
