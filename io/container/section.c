@@ -68,7 +68,7 @@ static const char *const phrases[] = {"",
                                       "its JPEG stream cannot be coded: it uses arithmetic coding",
                                       "its JPEG stream cannot be coded",
                                       "its gzip stream cannot be coded",
-                                      "coded it would be no smaller"};
+                                      "coded it would not be smaller by 64 bytes"};
 enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
 enum { SENTENCES = 7 }; /* from here on each says enough alone */
 

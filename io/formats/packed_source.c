@@ -32,6 +32,7 @@ enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6, QUICK_LEVEL = 7 }; /*
 #define PLAIN_FREE ((uint64_t)64 << 20)
 #define PLAIN_RATIO ((uint64_t)64)
 #define PLAIN_LIMIT ((uint64_t)1 << 30)
+#define UNLIKELY_RATIO ((uint64_t)16)
 
 /* Larger files, and those that take more memory, are not packed on any machine: else bytes would depend on memory. */
 #define FILE_LIMIT ((uint64_t)1 << 28)
@@ -138,7 +139,8 @@ static enum tsr_status refuse(enum tsr_status status, const char *begin, const s
 }
 
 static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ",
-                  cannot_gzip[] = "its gzip stream cannot be coded: ", no_gain[] = "coded it would be no smaller";
+                  cannot_gzip[] = "its gzip stream cannot be coded: ",
+                  no_gain[] = "coded it would not be smaller by 64 bytes";
 
 /* Packs a stream, unpacks it, and compares. TSR_ERROR_CORRUPT: it stays bytes. */
 static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_bytes *packed, uint64_t *blocks,
@@ -263,6 +265,7 @@ static enum tsr_status unfold(const struct tsr_crew *crew, const uint8_t *stream
 /* The most plain bytes that are made of a gzip file: of all members, and of one. */
 struct gzip_limits {
     uint64_t plain, largest;
+    bool doubts; /* what the file says of them would take too much memory, and is unlikely */
 };
 
 /* Whether another member seems to begin at a byte, after one from byte start on. Headers are those of usual programs,
@@ -278,8 +281,9 @@ static bool may_begin(const uint8_t *file, size_t start, size_t at)
 
 /* The last four bytes of a member say how many plain bytes it has. Bytes may look like another member's: then the
  * limits are too high, and only memory is claimed for nothing. Where the members do not seem to be all of the file, the
- * limits may be too low, and some members stay bytes. A member that has a little more than it says is read, too, so
- * that a wrong length is noticed. */
+ * limits may be too low, and some members stay bytes. A member may have a little more than it says, so that a wrong
+ * length is noticed. The last bytes of a file that is cut say anything: what is unlikely and would take too much memory
+ * is not believed. */
 static struct gzip_limits plain_limits(const struct packed_source *s)
 {
     const uint64_t size = s->size, ratio = PLAIN_FREE + PLAIN_RATIO * size,
@@ -297,7 +301,8 @@ static struct gzip_limits plain_limits(const struct packed_source *s)
         start = at;
     }
     const uint64_t more = 1 << 16, least = 4 * size;
-    if (l.plain < size) l.plain = l.largest = least;
+    l.doubts = l.largest > UNLIKELY_RATIO * size && 3 * (l.largest < most ? l.largest : most) > MEMORY_LIMIT;
+    if (l.plain < size || l.doubts) l.plain = l.largest = least;
     l.plain += more;
     l.largest += more;
     if (l.plain > most) l.plain = most;
@@ -692,11 +697,15 @@ uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
     return deflate_claim(size, plain, plain) + TSR_PNG_MIX_MEMORY;
 }
 
+static enum tsr_status fail_memory(struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: that would take more than %llu MiB of memory",
+                    (unsigned long long)(MEMORY_LIMIT >> 20));
+}
+
 static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr_error *error)
 {
-    if (bytes > MEMORY_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: that would take more than %llu MiB of memory",
-                        (unsigned long long)(MEMORY_LIMIT >> 20));
+    if (bytes > MEMORY_LIMIT) return fail_memory(error);
     return tsr_input_claim(s->base.input, NULL, bytes, error);
 }
 
@@ -767,7 +776,9 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
         for (; bytes > MEMORY_LIMIT && limits.plain / 2 >= limits.largest; limits.plain /= 2)
             bytes = deflate_claim(size, limits.plain / 2, limits.largest); /* some members stay bytes */
         TSR_TRY(claim(s, bytes, error));
-        TSR_TRY(put_members(s, &limits, error));
+        const enum tsr_status status = put_members(s, &limits, error);
+        if (status == TSR_ERROR_CORRUPT && limits.doubts && error->offset == TSR_NO_OFFSET) return fail_memory(error);
+        TSR_TRY(status);
     } else if (kind == TSR_KIND_PNG) {
         const uint64_t plain = png_plain_limit(s);
         if (!s->packing->opened) tsr_png_note_chunks(s->base.input, s->file, s->size);

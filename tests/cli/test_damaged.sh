@@ -31,6 +31,8 @@ for words in 'its pixel data ends early' 'it ends early: its chunk' 'it has no I
     grep -q "\"damage\":\"[^\"]*\($words\)" "$out" || bad "nothing says: $words"
 done
 
+find out -name '*.tsr' -exec "$BIN/tsr_reference" --check {} + >"$out" 2>"$err" || bad "the reference decoder: $(cat "$err")"
+
 # Lines, a page, and the last line.
 run 0 "$TESSERA" compress -r -f set -o out --report page.html --identify
 [ "$(tail -1 "$out")" = "PASS, $count originals look damaged" ] || bad "the last line is $(tail -1 "$out")"
