@@ -482,6 +482,8 @@ struct tsr_report {
     int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
     bool packed; /* verbatim is set, and the file is coded all the same: its JPEG or deflate streams, or its elements */
+    char damage[160]; /* what looks damaged in the original, as a sentence in which "it" is the file; empty: nothing was
+                         noticed. The original comes back as it is */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
@@ -621,6 +623,7 @@ struct tsr_info {
     int64_t modified_s; /* since 1970 */
     uint32_t modified_ns, permissions; /* permissions: 0 .. 0777 */
     uint64_t id; /* of a .tsr, of a file of a series its own: what has the same id restores the same. 0: an original */
+    char original_damage[160]; /* as in struct tsr_report */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +34,7 @@ struct tsr_input {
     struct tsr_crew crew;
     struct tsr_memory_account *account;
     uint64_t claimed; /* bytes of the last tsr_input_claim */
+    char damage[TSR_DAMAGE_LIMIT + 1];
 };
 
 static struct tsr_input *create(const char *name)
@@ -150,14 +153,29 @@ enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image 
 
 void tsr_input_give_back(struct tsr_input *input)
 {
+    if (!input->account) return;
     tsr_input_drop_held(input);
     input->claimed = 0;
-    if (input->account && input->account->give_back) input->account->give_back(input->account);
+    if (input->account->give_back) input->account->give_back(input->account);
 }
 
 uint64_t tsr_input_claimed(const struct tsr_input *input)
 {
     return input->claimed;
+}
+
+void tsr_input_note_damage(struct tsr_input *input, const char *format, ...)
+{
+    va_list list;
+    if (input->damage[0]) return;
+    va_start(list, format);
+    vsnprintf(input->damage, sizeof input->damage, format, list);
+    va_end(list);
+}
+
+const char *tsr_input_damage(const struct tsr_input *input)
+{
+    return input->damage;
 }
 
 int tsr_input_descriptor(const struct tsr_input *input)

@@ -49,7 +49,8 @@ struct options {
     struct filter_rule *filters;
     size_t filter_count;
     bool recursive, force, json, dereference, flat, null_names, dry_run, removes, skip_unreadable, no_times;
-    bool takes_tsr; /* verify: .tsr files in the originals' folders are files as others */
+    bool removes_damaged; /* --rm: originals that look damaged, too */
+    bool takes_tsr;       /* verify: .tsr files in the originals' folders are files as others */
     enum update update;
     enum progress_form progress;
     uint32_t shard, shards; /* 1 .. shards; 0: all files */
@@ -259,7 +260,7 @@ const char *temporary_folder(void);
 int open_temporary(void);
 
 /* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
-void remove_original(const struct task *task, struct outcome *outcome);
+void remove_original(const struct options *options, const struct task *task, struct outcome *outcome);
 
 /* list.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
  * which may move. False: no memory, and the list stays. */
@@ -309,6 +310,7 @@ void report_unbegun(const struct options *options, const struct task_list *list,
                     const char *sentence);
 void add_to_summary(const struct task *task, const struct outcome *outcome);
 size_t unproven_files(void); /* of those that were added */
+size_t damaged_files(void);  /* of those: originals that look so */
 
 /* Where talk that is a result goes: stderr where stdout takes a file. */
 void talk_on_stderr(void);

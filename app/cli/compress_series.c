@@ -110,6 +110,7 @@ static struct tally report_files(const struct options *options, const struct tas
         report_file(options, &list->tasks[i], &outcome);
     }
     tally.unproven = unproven_files();
+    tally.damaged = damaged_files();
     if (status == TSR_OK) return tally;
     const bool is_one = failed < list->count;
     const struct outcome outcome = {.status = status, .error = *error};

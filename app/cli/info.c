@@ -100,6 +100,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                8.0 * (double)info->payload_bytes / count);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
+    if (info->original_damage[0]) printf("  original   looks damaged: %s\n", shown(info->original_damage));
     if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
 
@@ -153,6 +154,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
         else
             cJSON_AddNullToObject(o, "samples_xxh3_128");
     }
+    if (info->original_damage[0]) add_text(o, "original_damage", info->original_damage);
     if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);
     print_json_line(o);
 }
@@ -245,7 +247,7 @@ static void print_member_text(const char *name, const char *member, const char *
     if (!info->verbatim)
         printf(", %u x %u, %u frame%s%s", info->image.columns, info->image.rows, info->image.frames,
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
-    printf("\n");
+    printf("%s\n", info->original_damage[0] ? ", the original looks damaged" : "");
 }
 
 static enum tsr_status print_series(const struct options *options, const char *path, struct tsr_reader *series,

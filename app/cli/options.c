@@ -103,7 +103,8 @@ static const struct option_row table[] = {
      "the header of DICOM as dcmdump lists it; with --json in the DICOM JSON model"},
     {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS,
      "skip inputs whose .tsr is of the same size and time, or of the same hash"},
-    {LONG_RM, "rm", NULL, ON_COMPRESS, "remove each original that its .tsr restores as the same file"},
+    {LONG_RM, "rm", "[=damaged-too]", ON_COMPRESS,
+     "remove originals whose .tsr restores the same file, but not those that look damaged"},
     {'n', "dry-run", NULL, ON_COMPRESS, "say what would be done, with an estimate from a sample"},
     {LONG_MANIFEST, "manifest", "FILE", ON_COMPRESS, "write sizes, XXH3-128 and SHA-256 of the originals"},
     {LONG_MANIFEST, "manifest", "FILE", ON_TEST, "compare with a manifest, too"},
@@ -345,6 +346,14 @@ static enum tsr_status add_filter(struct options *o, const char *pattern, bool i
     return TSR_OK;
 }
 
+static enum tsr_status parse_rm(const char *text, struct options *o)
+{
+    if (text && strcmp(text, "damaged-too") != 0) return usage("--rm takes nothing or =damaged-too, not '%s'", text);
+    o->removes = true;
+    o->removes_damaged = text != NULL;
+    return TSR_OK;
+}
+
 static enum tsr_status parse_update(const char *text, struct options *o)
 {
     if (text && strcmp(text, "hash") != 0) return usage("--update takes nothing or =hash, not '%s'", text);
@@ -472,8 +481,7 @@ static enum tsr_status take_set_option(int code, struct options *o)
     case LONG_UPDATE:
         return parse_update(optarg, o);
     case LONG_RM:
-        o->removes = true;
-        return TSR_OK;
+        return parse_rm(optarg, o);
     case LONG_MANIFEST:
         o->manifest = optarg;
         return TSR_OK;

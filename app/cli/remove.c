@@ -14,7 +14,7 @@ static bool is_unchanged(const char *path, const struct stat *was)
            is_same_time(is.st_ctim, was->st_ctim);
 }
 
-void remove_original(const struct task *task, struct outcome *outcome)
+void remove_original(const struct options *options, const struct task *task, struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
@@ -34,6 +34,8 @@ void remove_original(const struct task *task, struct outcome *outcome)
         outcome->kept = "its .tsr restores the same samples in a new file";
     else if (!is_proven)
         outcome->kept = "its .tsr was not proven";
+    else if (r->damage[0] && !options->removes_damaged)
+        outcome->kept = "it looks damaged; --rm=damaged-too removes it";
     else if (!is_unchanged(task->input, &outcome->input))
         outcome->kept = "it has changed since it was read";
     else if (unlink(task->input) != 0)

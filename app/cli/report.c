@@ -98,6 +98,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);
+    add_text(o, "damage", ok ? r->damage : NULL);
     if (options->removes) add_truth(o, "removed", true, outcome->removed);
     if (options->removes) add_text(o, "kept", outcome->kept);
     add_text(o, "error", ok ? NULL : outcome->error.text);
@@ -121,6 +122,7 @@ static void print_file_line(const struct options *options, const struct task *ta
         talk("ok %s%s%s", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "");
         if (options->verb == VERB_VERIFY) talk(" = %s", shown(task->original));
         if (options->verb == VERB_VERIFY && !r->identical) talk("  %s", r->lossless ? "same samples" : "lossy");
+        if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
         talk("\n");
         return;
     }
@@ -144,6 +146,7 @@ static void print_file_line(const struct options *options, const struct task *ta
     else if (r->reason[0])
         talk("  %s", shown(r->reason));
     if (r->fallback[0]) talk("  by the CPU engine: %s", r->fallback);
+    if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
     if (outcome->removed) talk("  original removed");
     talk("\n");
 }

@@ -145,7 +145,7 @@ static void report_one(struct running *r, size_t i)
         add_to_summary(&r->list->tasks[i], outcome);
         add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
-        if (r->options->removes && outcome->status == TSR_OK) remove_original(&r->list->tasks[i], outcome);
+        if (r->options->removes && outcome->status == TSR_OK) remove_original(r->options, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
     free(outcome->more);
@@ -437,6 +437,7 @@ static struct tally add_up(const struct running *r)
                           .left = r->not_begun,
                           .unproven = unproven_files(),
                           .not_taken = r->list->skipped_count,
+                          .damaged = damaged_files(),
                           .may_be_empty = r->options->shards > 0,
                           .only = r->only_status,
                           .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};

@@ -1,4 +1,5 @@
 /* What a .tsr says of itself. */
+#include <stdio.h>
 #include <string.h>
 
 #include "files.h"
@@ -21,7 +22,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     TSR_TRY(tsr_container_get_proof(reader, &proof, error));
     info->kind = header->kind;
     info->verbatim = !tsr_has_frames(header);
-    memcpy(info->reason, header->reason, sizeof info->reason);
+    if (info->verbatim) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->restore = restore_name(header->restore);
     info->identical = header->exact;
     info->image = *image;
@@ -46,6 +47,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->modified_ns = header->origin.nanoseconds;
     info->permissions = header->origin.permissions;
     info->id = header->id;
+    memcpy(info->original_damage, header->damage, sizeof info->original_damage);
     return TSR_OK;
 }
 

@@ -23,8 +23,9 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     report->packed = header->restore == TSR_RESTORE_PACKED;
     report->lossless = verbatim || !header->coding.lossy;
     report->identical = header->exact;
+    memcpy(report->damage, header->damage, sizeof report->damage);
     if (verbatim) {
-        snprintf(report->reason, sizeof report->reason, "%s", header->reason);
+        snprintf(report->reason, sizeof report->reason, "%s", tsr_reason_of(header));
         return;
     }
     const struct tsr_image *image = &header->image;

@@ -254,7 +254,7 @@ static enum tsr_status take_header(struct tsr_reader *r, struct header *header, 
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s", r->name, why.text);
     }
     if (!tsr_has_frames(what))
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", r->name, what->reason);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", r->name, tsr_reason_of(what));
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     return what->kind == TSR_KIND_PNG ? list_chunks(header, error) : TSR_OK;
 }

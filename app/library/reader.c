@@ -160,7 +160,8 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     r->members = 1;
     r->chosen = TSR_ALL_MEMBERS;
     pthread_mutex_init(&r->lock, NULL);
-    const struct tsr_call call = {.run = open_reader, .engine = engine, .reader = r, .source = &r->source, .error = error};
+    const struct tsr_call call = {
+        .run = open_reader, .engine = engine, .reader = r, .source = &r->source, .error = error};
     const enum tsr_status status = check_change(r, tsr_run_call(&call), error);
     if (status != TSR_OK)
         free_reader(r);
@@ -255,6 +256,7 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
     info->psnr_db = -1;
+    memcpy(info->original_damage, header->damage, sizeof info->original_damage);
 }
 
 static enum tsr_status read_info(const struct tsr_call *call)
@@ -289,7 +291,7 @@ static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct 
     TSR_TRY(tsr_reader_choose(r, member, error));
     const struct tsr_header *const header = tsr_reader_header(r);
     if (!tsr_has_frames(header))
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", r->name, header->reason);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", r->name, tsr_reason_of(header));
     *image = header->image;
     return TSR_OK;
 }

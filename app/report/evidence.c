@@ -29,7 +29,8 @@ enum evidence_sort evidence_sort_of(const struct evidence_file *file)
 {
     if (file->is_not_taken) return SORT_NOT_TAKEN;
     if (file->proof == PROOF_FAILED) return SORT_FAILED;
-    return file->proof != PROOF_SAME_FILE ? SORT_DIFFERS : file->is_stored ? SORT_STORED : SORT_SAME;
+    if (file->proof != PROOF_SAME_FILE) return SORT_DIFFERS;
+    return file->damage ? SORT_DAMAGED : file->is_stored ? SORT_STORED : SORT_SAME;
 }
 
 void evidence_count(struct evidence_counts *counts, const struct evidence_file *file)
@@ -39,6 +40,7 @@ void evidence_count(struct evidence_counts *counts, const struct evidence_file *
     if ((unsigned)file->proof <= PROOF_FAILED) counts->proof[file->proof]++;
     counts->current += file->is_current;
     counts->removed += file->removed;
+    counts->damaged += file->damage != NULL;
     if (file->proof == PROOF_FAILED) return;
     counts->ways[file->is_stored]++;
     counts->way_in[file->is_stored] += file->bytes_in;
@@ -160,6 +162,10 @@ static void put_counts(FILE *f, const struct report_evidence *e)
               "reasons");
     put_way(f, n, 0, "Coded", "their samples or streams are modelled");
     put_way(f, n, 1, "Stored", "general compression alone");
+    if (n->damaged)
+        put_count(f, "Look damaged", n->damaged,
+                  "part of the numbers above: the original looked damaged when it was compressed. It comes back as it "
+                  "is; the list says what looks damaged");
     if (n->current) put_count(f, "Already done", n->current, "part of the numbers above: an earlier run made the .tsr");
     if (n->removed) put_count(f, "Originals removed", n->removed, "after their .tsr was proven");
     fputs("</tbody>\n", f);
@@ -269,15 +275,21 @@ static bool is_stored(const struct evidence_file *file)
     return file->is_stored && !file->is_not_taken && !has_failed(file);
 }
 
+static bool is_damaged(const struct evidence_file *file)
+{
+    return file->damage != NULL;
+}
+
 static bool is_same(const struct evidence_file *file)
 {
-    return evidence_sort_of(file) >= SORT_STORED;
+    return evidence_sort_of(file) >= SORT_DAMAGED;
 }
 
 static void put_entry(FILE *f, const struct evidence_file *file)
 {
     list_entry(f, file->name, file->number, result_of(file));
     list_more(f, "", file->reason);
+    list_more(f, "Looks damaged: ", file->damage);
     list_more(f, "XXH3 of the original ", file->original_xxh3);
     list_more(f, "XXH3 of the restored file ", file->restored_xxh3);
     list_more(f, "XXH3 of the samples ", file->samples_xxh3);
@@ -314,6 +326,7 @@ static void put_lists(FILE *f, const struct report_evidence *e)
     put_list(f, e, "list-differs", "Not identical as a file",
              n->proof[PROOF_SAME_SAMPLES] + n->proof[PROOF_LOSSY] + n->proof[PROOF_NONE], differs);
     put_list(f, e, "list-not-taken", "Not taken", n->not_taken, is_not_taken);
+    put_list(f, e, "list-damaged", "Originals that look damaged", n->damaged, is_damaged);
     put_list(f, e, "list-stored", "Stored", n->ways[1], is_stored);
     page_section_end(f);
 }

@@ -11,7 +11,7 @@
 enum { EVIDENCE_TABLE_BYTES = 3 << 20, EVIDENCE_LIST_BYTES = 1 << 18 };
 
 /* The page has no use for more files of one sort than this: those that failed, and so on. */
-enum evidence_sort { SORT_FAILED, SORT_DIFFERS, SORT_NOT_TAKEN, SORT_STORED, SORT_SAME, EVIDENCE_SORTS };
+enum evidence_sort { SORT_FAILED, SORT_DIFFERS, SORT_NOT_TAKEN, SORT_DAMAGED, SORT_STORED, SORT_SAME, EVIDENCE_SORTS };
 enum { EVIDENCE_FILES_LIMIT = 5000 };
 enum evidence_sort evidence_sort_of(const struct evidence_file *file);
 

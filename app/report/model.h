@@ -142,11 +142,12 @@ struct evidence_file {
     int64_t max_error; /* negative: none */
     const char *engine;
     const char *reason; /* why stored, not identical, not taken or failed; or NULL */
+    const char *damage; /* what looks damaged in the original, or NULL */
 };
 
 /* All that the run met, also what the page has no row for. */
 struct evidence_counts {
-    size_t proof[PROOF_FAILED + 1], current, removed, not_taken;
+    size_t proof[PROOF_FAILED + 1], current, removed, not_taken, damaged;
     size_t ways[2]; /* coded, stored */
     uint64_t way_in[2], way_out[2], bytes_in, bytes_out, frames;
 };

@@ -40,12 +40,16 @@ struct tsr_header {
     struct tsr_coding coding;
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
-    struct tsr_origin origin; /* of the original, where it is stored */
-    uint32_t members;         /* files in a series, whose header has only this, id and restore */
+    struct tsr_origin origin;          /* of the original, where it is stored */
+    char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
+    uint32_t members;                  /* files in a series, whose header has only this, id and restore */
 };
 
 /* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
 bool tsr_has_frames(const struct tsr_header *header);
+
+/* The reason of a file without frames, in words: also where a small file has no room for it. */
+const char *tsr_reason_of(const struct tsr_header *header);
 
 /* What the file promises of its content. FORMAT.md 3.4. */
 struct tsr_proof {

@@ -156,10 +156,8 @@ enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_
     size_t size =
         is_brief_form ? put_brief_head(form, &short_proof, header, head) : put_head(small, &brief, &short_proof, head);
     while (!is_brief_form && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
-           !tsr_has_frames(header) && brief.reason[0]) {
-        tsr_shorten_reason(brief.reason);
+           !tsr_has_frames(header) && tsr_shorten_header(&brief))
         size = put_head(small, &brief, &short_proof, head);
-    }
     tsr_hasher_init(&hasher);
     tsr_hasher_add(&hasher, head, size);
     tsr_hasher_add(&hasher, content, content_size);

@@ -52,7 +52,7 @@ uint64_t tsr_small_payload(const struct tsr_small *small);
  * which has no size, may stand anywhere. */
 uint64_t tsr_small_bytes(const struct tsr_small *small);
 
-/* Writes the small file. The header's reason is shortened or left out where the file would otherwise be larger than the
+/* Writes the small file. The header's reason and damage are shortened where the file would otherwise be larger than the
  * original by more than TSR_SMALL_EXCESS. Errors: those of the output. */
 enum { TSR_SMALL_EXCESS = 64 };
 enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_header *header,

@@ -14,4 +14,4 @@ cmp a.toy back.toy
 cmp a.toy reference.toy
 head -c 2000 a.toy >cut.toy # the input ends before its last sample
 "$bin/tessera" compress -q -f cut.toy -o cut.tsr
-"$bin/tessera" info cut.tsr | grep -q 'stored  .*: the file ends before its last sample'
+"$bin/tessera" info cut.tsr | grep -q 'stored  .*: it ends before its last sample'

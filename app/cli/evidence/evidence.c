@@ -37,6 +37,7 @@ static void free_file(struct evidence_file *file)
     free((char *)(uintptr_t)file->name);
     free((char *)(uintptr_t)file->output);
     free((char *)(uintptr_t)file->reason);
+    free((char *)(uintptr_t)file->damage);
 }
 
 static void free_evidence(void)
@@ -191,6 +192,7 @@ void add_evidence(const struct options *options, const struct task *task, const 
                   : names                               ? copy_of(task->output)
                                                         : NULL;
     file.reason = file.proof == PROOF_NONE ? strdup("--verify none") : reason_of(options, task, outcome);
+    file.damage = is_ok ? copy_of(r->damage) : NULL;
     file.is_current = outcome->is_current;
     file.removed = outcome->removed;
     file.is_stored = is_ok && is_stored(r);

@@ -17,6 +17,7 @@ static const struct list {
     [NOTE_CODED] = {"coded, but not as samples", "coded, but not as samples"},
     [NOTE_STORED] = {"stored", "stored"},
     [NOTE_FALLBACK] = {"file by the CPU engine", "files by the CPU engine"},
+    [NOTE_DAMAGED] = {"original looks damaged", "originals look damaged"},
     [NOTE_KEPT] = {"kept original", "kept originals"},
     [NOTE_NOT_TAKEN] = {"name not taken", "names not taken"},
 };
@@ -162,12 +163,12 @@ static void print_list(const struct options *options, size_t first, size_t end)
     gathered.is_short = true;
 }
 
-/* How files were coded is said by the verb that does it. What the engine that was asked for left to the CPU engine is
- * said where that engine was demanded, or with -v. */
+/* How files were coded is said by the verb that does it. What looks damaged is said by all. What the engine that was
+ * asked for left to the CPU engine is said where that engine was demanded, or with -v. */
 static bool is_said(const struct options *options, enum note_kind kind)
 {
     if (kind == NOTE_FALLBACK) return options->engine == TSR_ENGINE_CUDA || options->verbosity > 0;
-    return kind == NOTE_NOT_TAKEN || options->verb == VERB_COMPRESS;
+    return kind == NOTE_NOT_TAKEN || kind == NOTE_DAMAGED || options->verb == VERB_COMPRESS;
 }
 
 void print_notes(const struct options *options)

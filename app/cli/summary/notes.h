@@ -10,6 +10,7 @@ enum note_kind {
     NOTE_CODED,     /* coded, but not as samples */
     NOTE_STORED,
     NOTE_FALLBACK,
+    NOTE_DAMAGED,   /* originals that look damaged */
     NOTE_KEPT,      /* by --rm */
     NOTE_NOT_TAKEN, /* names that are no files, and the like */
     NOTE_KINDS

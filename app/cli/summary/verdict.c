@@ -63,6 +63,7 @@ void explain_verdict(const struct tally *t, char text[VERDICT_ROOM])
     if (t->unwritten != TSR_OK) add_clause(text, "the manifest or the report was not written");
     add_count(text, t->unproven, "file was not proven", "files were not proven");
     add_count(text, t->not_taken, "name was not taken", "names were not taken");
+    add_count(text, t->damaged, "original looks damaged", "originals look damaged");
 }
 
 void say_verdict(const struct tally *t, char text[VERDICT_ROOM])

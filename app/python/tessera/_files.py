@@ -30,7 +30,8 @@ class Report:
     """What became of a file (struct tsr_report). None: the number does not apply.
 
     `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
-    has no image that can be read, coded or not; `reason` says why.
+    has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
+    empty where nothing was noticed.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Report:
     psnr_db: float | None
     max_error: int | None
     way: str
+    damage: str
 
 
 def report_from_native(report: _native.tsr_report) -> Report:
@@ -77,6 +79,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         psnr_db=report.psnr_db if report.psnr_db >= 0 else None,
         max_error=report.max_error if report.max_error >= 0 else None,
         way="stored" if report.verbatim and not report.packed else "coded",
+        damage=report.damage.decode("utf-8", "replace"),
     )
 
 

@@ -171,6 +171,7 @@ class tsr_report(Structure):
         ("tries", c_int),
         ("verified", c_bool),
         ("packed", c_bool),
+        ("damage", c_char * 160),
     ]
 
 
@@ -200,6 +201,7 @@ class tsr_info(Structure):
         ("modified_ns", c_uint32),
         ("permissions", c_uint32),
         ("id", c_uint64),
+        ("original_damage", c_char * 160),
     ]
 
 

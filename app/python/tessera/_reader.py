@@ -95,6 +95,8 @@ class Info:
 
     `way` is "coded" (its samples or its streams are modelled), "stored" (general compression alone), or "" for an
     original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
+    `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
+    is empty where nothing was noticed.
     """
 
     kind: str
@@ -114,6 +116,7 @@ class Info:
     psnr_db: float | None
     damage: str | None
     way: str
+    original_damage: str
 
 
 def _info_from_native(info: _native.tsr_info) -> Info:
@@ -135,6 +138,7 @@ def _info_from_native(info: _native.tsr_info) -> Info:
         psnr_db=info.psnr_db if info.psnr_db >= 0 else None,
         damage=info.damage.decode("utf-8", "replace") if info.damage else None,
         way={b"": "", b"stored": "stored"}.get(info.restore or b"", "coded"),
+        original_damage=info.original_damage.decode("utf-8", "replace"),
     )
 
 

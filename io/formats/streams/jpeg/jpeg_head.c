@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "jpeg.h"
 #include "transform/status.h"
 
 static unsigned read_u16(const uint8_t *bytes)
@@ -215,4 +216,24 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
         return get_scan(jpeg, at, size - 2, error);
     }
     return TSR_OK;
+}
+
+/* ---- The end ------------------------------------------------------------------------------------------------ */
+
+bool tsr_jpeg_has_end(const uint8_t *stream, size_t size)
+{
+    enum { SOI = 0xd8, EOI = 0xd9, LEAST = 0xc0, RST0 = 0xd0 };
+    for (size_t at = 0; at < size;) {
+        const uint8_t *const found = memchr(stream + at, 0xff, size - at);
+        if (!found) return false;
+        for (at = (size_t)(found - stream); at < size && stream[at] == 0xff;) at++; /* any number of fill bytes */
+        if (at == size) return false;
+        const uint8_t marker = stream[at++];
+        const bool is_followed = size - at > 2 && stream[at] == 0xff && stream[at + 1] == SOI && stream[at + 2] == 0xff;
+        if (marker == EOI && !is_followed) return true;
+        if (marker < LEAST || (marker >= RST0 && marker <= EOI)) continue; /* coded bytes, or without a segment */
+        if (size - at < 2 || read_u16(stream + at) > size - at) return false;
+        at += read_u16(stream + at);
+    }
+    return false;
 }
