@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_set.h"
+
 struct tsr_input {
     int file;        /* -1: the input is not a file */
     bool is_by_name; /* name is the path that was opened */
@@ -359,17 +361,16 @@ static bool same_time(struct timespec a, struct timespec b)
 static enum tsr_status check_unchanged(const struct tsr_input *input, struct tsr_error *error)
 {
     const struct stat *was = &input->opened;
-    struct stat is, named;
+    struct stat is;
     if (fstat(input->file, &is) != 0)
         return tsr_fail(error, TSR_ERROR_READ, "cannot get the status of %s: %s", input->name, strerror(errno));
     if (is.st_size != was->st_size || !same_time(is.st_mtim, was->st_mtim) || !same_time(is.st_ctim, was->st_ctim))
         return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", input->name);
     if (!input->is_by_name) return TSR_OK;
-    if (stat(input->name, &named) != 0)
-        return tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno));
-    if (named.st_dev != is.st_dev || named.st_ino != is.st_ino)
-        return tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
-    return TSR_OK;
+    if (tsr_leads_to(AT_FDCWD, input->name, 0, &is)) return TSR_OK;
+    return errno != 0
+               ? tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno))
+               : tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
 }
 
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)

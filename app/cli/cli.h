@@ -70,6 +70,7 @@ struct options {
     struct tsr_compress_options compress;
     int32_t qp; /* in eighths, if has_qp */
     bool has_qp;
+    struct tsr_file_set *written; /* all files that this run has written: it replaces none of them */
 };
 
 /* One file to be worked on. */
@@ -77,6 +78,8 @@ struct task {
     char *input;
     char *output;      /* NULL: none */
     char *name;        /* its place in the layout: the original's path below what was named; NULL: it has none */
+    bool existed;      /* the output, when the inputs were listed: -f and --update replace no other one */
+    char *twin;        /* --rm: the output of another task that some file systems take for this one, or NULL */
     bool names_output; /* the user has named it: links in it are followed */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
@@ -110,13 +113,14 @@ struct task_list {
     size_t skipped_count, skipped_capacity;
     struct empty_folder *folders;
     size_t folder_count, folder_capacity;
-    size_t others;              /* files that the verb does not look at */
-    size_t tsr_files;           /* .tsr files in folders to compress */
-    size_t own_tsr_files;       /* of these, in OUT */
-    size_t excluded;            /* by --exclude, or not of this shard or sample */
-    size_t in_set;              /* files of all shards */
-    size_t unfinished;          /* outputs that another run is making, or has left behind */
-    struct tsr_reader **series; /* that inputs are */
+    size_t others;                 /* files that the verb does not look at */
+    size_t tsr_files;              /* .tsr files in folders to compress that are at the place of no output */
+    size_t own_tsr_files;          /* of these, in OUT */
+    struct tsr_file_set *tsr_seen; /* all .tsr files in folders to compress; NULL: there are none */
+    size_t excluded;               /* by --exclude, or not of this shard or sample */
+    size_t in_set;                 /* files of all shards */
+    size_t unfinished;             /* outputs that another run is making, or has left behind */
+    struct tsr_reader **series;    /* that inputs are */
     size_t series_count;
     uint64_t shared_bytes; /* of the outputs, that no task counts: a series' header and index */
 };
@@ -126,14 +130,15 @@ struct outcome {
     enum tsr_status status;
     struct tsr_error error;
     struct tsr_report report;
-    bool is_current;   /* --update: the .tsr was there, and is of this file */
-    bool is_gone;      /* and an earlier run with --rm has removed the file */
-    bool is_compared;  /* every byte that comes back was compared with the original's */
-    bool removed;      /* --rm has removed the original */
-    const char *kept;  /* why --rm has not; static, or NULL */
-    struct stat input; /* of the original before it was read, where --rm may remove it */
-    char sha256[65];   /* of the original, where a manifest is written; else empty */
-    void *more;        /* a verb's own results, freed with free() */
+    bool is_current;            /* --update: the .tsr was there, and is of this file */
+    bool is_gone;               /* and an earlier run with --rm has removed the file */
+    bool is_compared;           /* every byte that comes back was compared with the original's */
+    bool removed;               /* --rm has removed the original */
+    const char *kept;           /* why --rm has not; static, or NULL */
+    struct stat input;          /* of the original before it was read, where --rm may remove it */
+    struct tsr_file_state made; /* of its .tsr that was there and was compared */
+    char sha256[65];            /* of the original, where a manifest is written; else empty */
+    void *more;                 /* a verb's own results, freed with free() */
 };
 
 /* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). free_options frees what the
@@ -216,8 +221,8 @@ int dry_run(const struct options *options);
 /* update.c */
 
 /* --update: whether the task's output is there, whole, and made of this very input. TSR_OK with *current. *replace: it
- * is a .tsr, of which the file has changed. info tells of it. Errors: TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there
- * is no .tsr of one file), TSR_ERROR_LIMIT. */
+ * is a .tsr, of which the file has changed; never one that was not there when the inputs were listed. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there is no .tsr of one file), TSR_ERROR_LIMIT. */
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
 
@@ -232,6 +237,14 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
                                       struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);
 
 bool is_same_time(struct timespec a, struct timespec b);
+
+/* What the library is told of a file that was looked at. */
+static inline struct tsr_file_state state_of(const struct stat *s)
+{
+    return (struct tsr_file_state){(uint64_t)s->st_dev,         (uint64_t)s->st_ino, (uint64_t)s->st_size,
+                                   s->st_mtim.tv_sec,           s->st_ctim.tv_sec,   (uint32_t)s->st_mtim.tv_nsec,
+                                   (uint32_t)s->st_ctim.tv_nsec};
+}
 
 /* inputs/pipes.c: where bytes wait that have no name: TMPDIR, or /tmp; and a file there without a name, which goes when
  * it is closed. -1: errno says why. */

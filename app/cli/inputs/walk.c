@@ -94,6 +94,17 @@ static bool is_log(const struct options *options, const char *path)
     return options->log && is_same_name(options->log, path) && begins_as_log(path);
 }
 
+/* A .tsr in a folder to compress. It stays as it is, unless it turns out to stand in an output's place. */
+static void note_tsr(struct walk *walk, const char *path, const struct stat *status)
+{
+    const struct tsr_file_state state = state_of(status);
+    struct task_list *const list = walk->list;
+    if (!list->tsr_seen) list->tsr_seen = tsr_file_set_create();
+    if (!list->tsr_seen || tsr_file_set_add(list->tsr_seen, path, &state, NULL) != TSR_OK) walk->no_memory = true;
+    list->tsr_files++;
+    list->own_tsr_files += walk->is_output;
+}
+
 /* A file in a folder: whether the verb takes it. */
 static void take_file(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
                       const struct stat *status)
@@ -108,7 +119,7 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
              is_log(o, path))
         return; /* of an earlier run of the same command */
     else if (o->verb == VERB_COMPRESS && is_tsr)
-        walk->list->tsr_files++, walk->list->own_tsr_files += walk->is_output;
+        note_tsr(walk, path, status);
     else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
         walk->list->others++;
     else
@@ -179,7 +190,7 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
     if (stat(path, &status) == 0) {
         here.device = status.st_dev;
         here.inode = status.st_ino;
-        if (is_loop(&here)) {
+        if (here.inode != 0 && is_loop(&here)) {
             add_skipped(walk, path, "symbolic link to a folder that it lies in");
             free_names(&names);
             return;
