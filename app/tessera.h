@@ -472,9 +472,9 @@ TSR_API enum tsr_status tsr_sync_folders(struct tsr_error *error);
  * that exists stays as it is. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
 TSR_API enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_error *error);
 
-/* Whether a file of this name, without its folder, is an output that was not finished: of a run at work, or of one that
- * was killed, where a later run removes it. */
-TSR_API bool tsr_is_unfinished(const char *name);
+/* Whether a file is an output that was not finished: of a run at work, or of one that was killed, where a later run
+ * removes it. Its name and what it begins with tell; the name alone, if it cannot be read. */
+TSR_API bool tsr_is_unfinished(const char *path);
 
 /* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for
  * signals (no handler may call it). */

@@ -107,8 +107,10 @@ static enum tsr_status open_part(struct tsr_output *output, mode_t mode, struct 
         if (output->file < 0 && errno == EEXIST) continue;
         if (output->file < 0) break;
         tsr_part_remember(part);
-        flock(output->file, LOCK_EX | LOCK_NB); /* some file systems have no locks */
-        if (fstat(output->file, &status) == 0 && status.st_nlink > 0) {
+        /* Some file systems have no locks. A lock that another one holds is of a process that takes this for an orphan.
+         */
+        const bool is_taken = flock(output->file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!is_taken && fstat(output->file, &status) == 0 && status.st_nlink > 0) {
             output->is_marked = true;
             return write_mark(output, error);
         }

@@ -98,12 +98,6 @@ static bool read_name(const char *name, char label[TSR_PART_LABEL])
     return end && strcmp(end, suffix) == 0;
 }
 
-bool tsr_is_unfinished(const char *name)
-{
-    char label[TSR_PART_LABEL];
-    return name && read_name(name, label);
-}
-
 /* ---- Parts of this process -------------------------------------------------------------------------------- */
 
 enum { PARTS_LIMIT = 1024 };
@@ -174,6 +168,20 @@ static bool is_part(int file, const char *label, const char *name, uint64_t size
     if (got == sizeof mark && memcmp(begin, mark, sizeof mark) == 0) return true;
     tsr_part_name(label, size, begin, its_name);
     return strcmp(name, its_name) == 0;
+}
+
+bool tsr_is_unfinished(const char *path)
+{
+    const char *const slash = path ? strrchr(path, '/') : NULL, *const name = slash ? slash + 1 : path;
+    char label[TSR_PART_LABEL];
+    struct stat status;
+    if (!name || !read_name(name, label)) return false;
+    const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return true; /* it is gone meanwhile, or another user's */
+    const bool is_one =
+        fstat(file, &status) == 0 && S_ISREG(status.st_mode) && is_part(file, label, name, (uint64_t)status.st_size);
+    close(file);
+    return is_one;
 }
 
 /* Whether no process works on a part. */

@@ -150,23 +150,41 @@ struct tsr_file_set *collect_inputs(const struct options *options, struct task_l
     return NULL;
 }
 
-/* A task whose output exists has failed if that is a file which the run reads, or the output of another task: the file
- * would be lost. other: which it is. False: no memory. */
-static bool refuse_output(const struct options *options, struct task *task, const char *output, const char *input,
-                          const char *other)
+/* A task has failed whose output is a file that the run reads: the file would be lost. False: no memory. */
+static bool refuse_overwriting(const struct options *options, struct task *task, const char *output, const char *input)
 {
-    char *reason = NULL;
-    if (input && strcmp(input, task->input) == 0)
+    char *reason;
+    if (strcmp(input, task->input) == 0)
         return fail_task(task, TSR_ERROR_SAME_FILE, "the output is the input; name another with -o");
     if (options->series) return true; /* the input that it is says so */
-    const int length = input ? asprintf(&reason, "its output is %s, which this run reads; name another with -o", output)
-                             : asprintf(&reason,
-                                        "its output %s and another one, %s, are one file here; write one of them to "
-                                        "another folder",
-                                        output, other);
-    const bool has_memory = length >= 0 && fail_task(task, TSR_ERROR_SAME_FILE, reason);
-    if (length >= 0) free(reason);
+    if (asprintf(&reason, "its output is %s, which this run reads; name another with -o", output) < 0) return false;
+    const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
+    free(reason);
     return has_memory;
+}
+
+static bool fail_twin(struct task *task, const char *other)
+{
+    char *reason;
+    if (asprintf(&reason, "its output %s and another one, %s, are one file here; write one of them to another folder",
+                 task->output, other) < 0)
+        return false;
+    const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
+    free(reason);
+    return has_memory;
+}
+
+/* Two tasks have failed whose outputs exist and are one file: nobody knows which of them it is of, and another process
+ * may work on the other one. first: the output of the one that comes before. False: no memory. */
+static bool refuse_twins(struct task_list *list, size_t second, const char *first)
+{
+    bool has_memory = true;
+    for (size_t i = 0; i < second && has_memory; i++) {
+        struct task *const task = &list->tasks[i];
+        if (task->status == TSR_OK && task->output && strcmp(task->output, first) == 0)
+            has_memory = fail_twin(task, list->tasks[second].output);
+    }
+    return has_memory && fail_twin(&list->tasks[second], first);
 }
 
 /* A .tsr that stands in an output's place is not left as it is. */
@@ -193,10 +211,9 @@ static bool look_at_outputs(const struct options *options, struct task_list *lis
         const bool is_single = S_ISREG(status.st_mode) && status.st_nlink == 1 && !options->series;
         const char *const other = is_single ? tsr_file_set_find(known->outputs, output, &state) : NULL;
         task->existed = true;
-        if (input || other) {
-            has_memory = refuse_output(options, task, output, input, other);
-            continue;
-        }
+        if (input) has_memory = refuse_overwriting(options, task, output, input);
+        if (!input && other) has_memory = refuse_twins(list, i, other);
+        if (input || other) continue;
         if (!S_ISREG(status.st_mode)) continue;
         count_place(options, list, output, &state);
         has_memory = tsr_file_set_add(known->outputs, output, &state, NULL) == TSR_OK;

@@ -111,7 +111,7 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
 {
     const struct options *const o = walk->options;
     const bool is_tsr = has_tsr_suffix(base);
-    if (tsr_is_unfinished(base))
+    if (tsr_is_unfinished(path))
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
