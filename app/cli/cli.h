@@ -79,7 +79,7 @@ struct task {
     char *output;      /* NULL: none */
     char *name;        /* its place in the layout: the original's path below what was named; NULL: it has none */
     bool existed;      /* the output, when the inputs were listed: -f and --update replace no other one */
-    char *twin;        /* --rm: the output of another task that some file systems take for this one, or NULL */
+    size_t twin;       /* of the output, among the list's twins, from 1; 0: there is none */
     bool names_output; /* the user has named it: links in it are followed */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
@@ -113,9 +113,11 @@ struct task_list {
     size_t skipped_count, skipped_capacity;
     struct empty_folder *folders;
     size_t folder_count, folder_capacity;
-    size_t others;                 /* files that the verb does not look at */
-    size_t tsr_files;              /* .tsr files in folders to compress that are at the place of no output */
-    size_t own_tsr_files;          /* of these, in OUT */
+    size_t others;        /* files that the verb does not look at */
+    size_t tsr_files;     /* .tsr files in folders to compress that are at the place of no output */
+    size_t own_tsr_files; /* of these, in OUT */
+    char **twins;         /* --rm: outputs that may be one file, those next to each other */
+    size_t twin_count;
     struct tsr_file_set *tsr_seen; /* all .tsr files in folders to compress; NULL: there are none */
     size_t excluded;               /* by --exclude, or not of this shard or sample */
     size_t in_set;                 /* files of all shards */
@@ -252,7 +254,7 @@ const char *temporary_folder(void);
 int open_temporary(void);
 
 /* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
-void remove_original(const struct task *task, struct outcome *outcome);
+void remove_original(const struct task_list *list, const struct task *task, struct outcome *outcome);
 
 /* list.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
  * which may move. False: no memory, and the list stays. */

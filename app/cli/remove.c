@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "inputs/inputs.h"
 
 /* Whether a name still leads to a file as it was; follows: by links, too. Where numbers of inodes are others at each
  * look, as in some network file systems, the other fields tell. */
@@ -21,18 +21,7 @@ static bool is_unchanged(const char *path, const struct tsr_file_state *was, boo
            (is.inode == was->inode || (fstatat(AT_FDCWD, path, &again, flags) == 0 && again.st_ino != status.st_ino));
 }
 
-/* Whether the file system takes the output of another task for this one: then that task has failed, and what it has
- * written may be meant for either. */
-static bool has_twin(const struct task *task)
-{
-    struct tsr_file_set *const set = task->twin ? tsr_file_set_create() : NULL;
-    const bool is_one =
-        set && tsr_file_set_add(set, task->output, NULL, NULL) == TSR_OK && tsr_file_set_find(set, task->twin, NULL);
-    tsr_file_set_destroy(set);
-    return is_one;
-}
-
-void remove_original(const struct task *task, struct outcome *outcome)
+void remove_original(const struct task_list *list, const struct task *task, struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
@@ -56,7 +45,7 @@ void remove_original(const struct task *task, struct outcome *outcome)
     else if (!is_unchanged(task->input, &input, false))
         outcome->kept =
             access(task->input, F_OK) == 0 ? "it has changed since it was read" : "it is not there any more";
-    else if (has_twin(task))
+    else if (has_twin(list, task))
         outcome->kept = "its .tsr has two names of this run, which are one file here";
     else if (!is_unchanged(task->output, outcome->is_current ? &outcome->made : &r->output,
                            task->names_output)) /* as the last thing */

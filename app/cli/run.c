@@ -146,7 +146,7 @@ static void report_one(struct running *r, size_t i)
         add_to_summary(&r->list->tasks[i], outcome);
         add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
-        if (r->options->removes && outcome->status == TSR_OK) remove_original(&r->list->tasks[i], outcome);
+        if (r->options->removes && outcome->status == TSR_OK) remove_original(r->list, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
     free(outcome->more);

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the attack kit against a tree of format version 2, which has twelve known flaws, and reports which of them it finds.
-# The kit is the newest one that builds with that tree's interface. usage: prove_old.sh WORK      WORK: a folder of its own.
-# It needs the two commits below and takes some minutes.
+# Runs the attack kit against old trees with known flaws, and reports which of them it finds: one of format version 2, with
+# twelve flaws, and ada2d66. The kit for the first one is the newest one that builds with that tree's interface; for the
+# other one it is this tree's. usage: prove_old.sh WORK      WORK: a folder of its own.
+# It needs the commits below and takes some minutes.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -60,4 +61,24 @@ point 11 "folders are not synced" "$work/limits.log" 'calls of fsync'
 point 11 "read from the page cache" "$work/limits.log" 'page cache'
 point 12 "descriptors" "$work/limits.log" 'descriptors of .*status 60'
 point 12 "control characters" "$work/limits.log" 'control characters'
+
+# The program of ada2d66, which the kit of this tree attacks.
+mkdir -p "$work/ada2d66"
+git -C "$tree" archive ada2d66 | tar -x -C "$work/ada2d66"
+cmake -S "$work/ada2d66" -B "$work/build-ada2d66" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTSR_CUDA=off >/dev/null
+cmake --build "$work/build-ada2d66" --target tessera >>"$work/build.log"
+program=$work/build-ada2d66/bin/tessera
+if cc -std=c11 -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "$tree/tests/cli/fold_fs.c" -o "$work/fold_fs" $(pkg-config --cflags --libs fuse3) 2>/dev/null; then
+  rm -rf "$work/names"
+  sh "$tree/tests/attack/attack_names.sh" "$program" "$work/fold_fs" "$work/names" 40 >"$work/names.log" 2>&1 || true
+  if grep -q '^skipped' "$work/names.log"; then
+    cat "$work/names.log"
+  else
+    point A1 "names that are one file: an original" "$work/names.log" "^WRONG: '.*' is lost"
+    point A1 "names that are one file: status 0" "$work/names.log" '^WRONG: status 0, and . outputs'
+    point A1 "names that are one file: decompress" "$work/names.log" '^WRONG: status 0, and . files'
+  fi
+else
+  echo "skipped: names that are one file (libfuse3 is missing)"
+fi
 [ "$missed" -eq 0 ] || exit 1

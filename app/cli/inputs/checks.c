@@ -59,52 +59,6 @@ static bool refuse_collisions(const struct options *options, struct task_list *l
     return has_memory;
 }
 
-/* What a name has in common with all that some file system takes for it: letters of ASCII without their case, without
- * those that have an accent, in one character or in two. 0: it ends. */
-static int next_folded(const char **at)
-{
-    for (;;) {
-        const unsigned char now = (unsigned char)**at, then = now ? (unsigned char)(*at)[1] : 0;
-        if (now == '\0') return 0;
-        ++*at;
-        if (now < 0x80 && then != 0xcc && then != 0xcd) return tolower(now); /* U+0300 .. U+037F follow no letter */
-    }
-}
-
-static int compare_folded(const char *one, const char *other)
-{
-    for (;;) {
-        const int now = next_folded(&one), then = next_folded(&other);
-        if (now != then || now == 0) return now - then;
-    }
-}
-
-static int by_folded_output(const void *a, const void *b)
-{
-    const struct task *one = *(struct task *const *)a, *other = *(struct task *const *)b;
-    const int order = compare_folded(one->output, other->output);
-    return order ? order : by_output(a, b);
-}
-
-/* Gives each task another one, if there is one, whose output may be its own. False: no memory. */
-static bool find_twins(struct task_list *list)
-{
-    struct task **const sorted = malloc((list->count + 1) * sizeof *sorted);
-    size_t count = 0;
-    bool has_memory = sorted != NULL;
-    for (size_t i = 0; has_memory && i < list->count; i++)
-        if (list->tasks[i].output) sorted[count++] = &list->tasks[i];
-    if (count > 0) qsort(sorted, count, sizeof *sorted, by_folded_output);
-    for (size_t i = 1; i < count && has_memory; i++) {
-        struct task *const one = sorted[i - 1], *const other = sorted[i];
-        if (strcmp(one->output, other->output) == 0 || compare_folded(one->output, other->output) != 0) continue;
-        if (!one->twin) has_memory = (one->twin = strdup(other->output)) != NULL;
-        has_memory = has_memory && (other->twin = strdup(one->output)) != NULL;
-    }
-    free(sorted);
-    return has_memory;
-}
-
 /* ---- Outputs that are inputs ------------------------------------------------------------------------------ */
 
 /* What the outputs of a run must not be. */

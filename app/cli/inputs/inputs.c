@@ -416,7 +416,6 @@ void free_task(struct task *task)
     free(task->reason);
     free(task->member);
     free(task->original);
-    free(task->twin);
 }
 
 void free_tasks(struct task_list *list)
@@ -429,5 +428,7 @@ void free_tasks(struct task_list *list)
     free(list->folders);
     for (size_t i = 0; i < list->series_count; i++) tsr_close(list->series[i]);
     free(list->series);
+    for (size_t i = 0; i < list->twin_count; i++) free(list->twins[i]);
+    free(list->twins);
     tsr_file_set_destroy(list->tsr_seen);
 }

@@ -46,6 +46,12 @@ enum tsr_status check_names(const struct options *options, struct task_list *lis
  * failed. */
 struct tsr_file_set *collect_inputs(const struct options *options, struct task_list *list);
 
+/* twins.c, for --rm: which outputs may be one file though their names differ. False: no memory. */
+bool find_twins(struct task_list *list);
+
+/* Whether the output of a task, which is there, is that of another task, too. */
+bool has_twin(const struct task_list *list, const struct task *task);
+
 /* A file that the run is to write beside its outputs: TSR_ERROR_SAME_FILE if it is another one that it has written. */
 enum tsr_status check_not_written(const struct options *options, const char *path, struct tsr_error *error);
 
