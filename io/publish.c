@@ -115,17 +115,6 @@ static enum tsr_status take_name(struct tsr_output *output, uint32_t own, struct
     return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists, and overwrite is not set", output->path);
 }
 
-/* Notes what the file is under its name. If that leads to another file already, or the file's number is another one at
- * each look, the other fields tell. */
-static void look_at_published(struct tsr_output *output, const struct stat *file)
-{
-    struct stat named;
-    const bool is_there = fstatat(output->spot.folder, output->spot.name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-                          named.st_dev == file->st_dev && named.st_size == file->st_size &&
-                          named.st_mtim.tv_sec == file->st_mtim.tv_sec;
-    output->published = tsr_state_of(is_there ? &named : file);
-}
-
 enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *error)
 {
     uint32_t own = TSR_NO_FILE;
@@ -143,7 +132,7 @@ enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *
         if (output->written) tsr_file_set_withdraw(output->written, own);
         return status;
     }
-    look_at_published(output, &file);
+    if (fstat(output->file, &file) == 0) output->published = tsr_state_of(&file); /* the name has changed its status */
     close(output->file);
     output->file = -1;
     return tsr_folder_changed(output->spot.folder, output->path, error);
