@@ -87,7 +87,7 @@ enum tsr_status {
     TSR_ERROR_NO_INPUT = 22,  /* no input was found */
     TSR_ERROR_WRITE = 40,     /* an output cannot be written */
     TSR_ERROR_EXISTS = 41,    /* the output exists */
-    TSR_ERROR_SAME_FILE = 42, /* the output is the input */
+    TSR_ERROR_SAME_FILE = 42, /* the output is the input, or another output of the run */
     TSR_ERROR_VERIFY = 60,    /* what was written does not decode to what was read */
     TSR_ERROR_CORRUPT = 61,   /* the .tsr is damaged */
     TSR_ERROR_LIMIT = 62,     /* a limit is exceeded, memory included */
@@ -303,6 +303,33 @@ TSR_API enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct
 TSR_API enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image,
                                          const uint8_t *payload, size_t size, uint8_t *raster, struct tsr_error *error);
 
+/* ---- Files that are one ----------------------------------------------------------------------------------- */
+
+/* A file at one moment. Times count from 1970: of the last change of its bytes, and of its status. */
+struct tsr_file_state {
+    uint64_t device, inode, bytes;
+    int64_t modified_s, changed_s;
+    uint32_t modified_ns, changed_ns;
+};
+
+/* A set of files, which are told apart by what they are: two paths can lead to one file, by links, by mounts, and on
+ * file systems that do not tell all names apart (by their case, by forms of Unicode). The numbers of device and inode
+ * decide. Some network file systems have no numbers, others at each look, or one for each spelling of a name: there two
+ * paths lead to one file if they differ by no more than case or letters that are not ASCII, and size and times are the
+ * same. A file takes about 100 bytes and its path. Several threads may use a set at once. */
+struct tsr_file_set;
+TSR_API struct tsr_file_set *tsr_file_set_create(void); /* NULL: no memory */
+TSR_API void tsr_file_set_destroy(struct tsr_file_set *set);
+
+/* Adds the file that a path leads to. state: what is known of it; NULL: it is looked at, and links are followed.
+ * Errors: TSR_ERROR_READ (it is not there), TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
+TSR_API enum tsr_status tsr_file_set_add(struct tsr_file_set *set, const char *path, const struct tsr_file_state *state,
+                                         struct tsr_error *error);
+
+/* The path by which the file that a path leads to was added; NULL: it is not in the set, or there is no such file.
+ * state as of tsr_file_set_add. The path is the set's. */
+TSR_API const char *tsr_file_set_find(struct tsr_file_set *set, const char *path, const struct tsr_file_state *state);
+
 /* ---- Sources and sinks ------------------------------------------------------------------------------------ */
 
 enum tsr_medium { TSR_MEDIUM_PATH = 0, TSR_MEDIUM_MEMORY = 1, TSR_MEDIUM_DESCRIPTOR = 2, TSR_MEDIUM_CALLS = 3 };
@@ -359,6 +386,10 @@ struct tsr_data_sink {
                         the working folder); else anywhere, also where the path's file is one */
     size_t root;
     bool syncs_later; /* the caller will call tsr_sync_folders before the output counts as lasting */
+    /* TSR_MEDIUM_PATH: NULL, or the files that a run has written. The output joins them when it gets its name. None of
+     * them is replaced, whatever the paths are called: TSR_ERROR_SAME_FILE. The set must stay until the call returns.
+     */
+    struct tsr_file_set *written;
 };
 
 /* Makes sources and sinks. */
@@ -445,9 +476,9 @@ TSR_API enum tsr_status tsr_sync_folders(struct tsr_error *error);
  * that exists stays as it is. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
 TSR_API enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_error *error);
 
-/* Whether a file of this name, without its folder, is an output that was not finished: of a run at work, or of one that
- * was killed, where a later run removes it. */
-TSR_API bool tsr_is_unfinished(const char *name);
+/* Whether a file is an output that was not finished: of a run at work, or of one that was killed, where a later run
+ * removes it. Its name and what it begins with tell; the name alone, if it cannot be read. */
+TSR_API bool tsr_is_unfinished(const char *path);
 
 /* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for
  * signals (no handler may call it). */
@@ -484,14 +515,15 @@ struct tsr_report {
     bool packed; /* verbatim is set, and the file is coded all the same: its JPEG or deflate streams, or its elements */
     char damage[160]; /* what looks damaged in the original, as a sentence in which "it" is the file; empty: nothing was
                          noticed. The original comes back as it is */
+    struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
 /* Compresses a source to a .tsr, which reaches the sink only when it is complete and, unless options->verify says
  * otherwise, proven to decode to the source. Any source that can be read is taken: what has no samples that can be
  * coded is coded by its streams, or stored. options may be NULL: all defaults; report may be NULL. Errors:
- * TSR_ERROR_READ, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a loss
- * that this image forbids, a size that it cannot have). */
+ * TSR_ERROR_READ, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_SAME_FILE, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT,
+ * TSR_ERROR_USAGE (also: a loss that this image forbids, a size that it cannot have). */
 TSR_API enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
                                      const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
                                      struct tsr_report *report, struct tsr_error *error);
@@ -760,10 +792,11 @@ struct tsr_set_options {
 
 /* Does count tasks, as many at once as the engine has threads and memory for, and returns when all are done. Each
  * task's result is told by on_result (which may be NULL) on the thread that did it, in the order in which tasks end; a
- * task that was not begun since the set was cancelled has the status TSR_ERROR_CANCELLED. Every task's arguments are
- * checked before the first begins: TSR_ERROR_USAGE names the task, and none was begun. options may be NULL. Errors
- * else: TSR_ERROR_PARTIAL (some tasks failed), TSR_ERROR_CANCELLED (some were not begun), TSR_ERROR_LIMIT (of count).
- */
+ * task that was not begun since the set was cancelled has the status TSR_ERROR_CANCELLED. No output of the set replaces
+ * another one of it: sinks without a set of files that were written share one. Every task's arguments are checked
+ * before the first begins: TSR_ERROR_USAGE names the task, and none was begun. options may be NULL. Errors else:
+ * TSR_ERROR_PARTIAL (some tasks failed), TSR_ERROR_CANCELLED (some were not begun), TSR_ERROR_LIMIT (of count, no
+ * memory). */
 TSR_API enum tsr_status tsr_run_set(struct tsr_engine *engine, const struct tsr_task *tasks, size_t count,
                                     const struct tsr_set_options *options,
                                     void (*on_result)(void *context, const struct tsr_result *result), void *context,

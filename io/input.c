@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_set.h"
+
 struct tsr_input {
     int file;        /* -1: the input is not a file */
     bool is_shared;  /* the descriptor is another input's */
@@ -404,12 +406,11 @@ enum tsr_status tsr_input_check(const struct tsr_input *input, struct tsr_error 
 /* Fails if the file's name leads to another one by now. */
 static enum tsr_status check_name(const struct tsr_input *input, struct tsr_error *error)
 {
-    struct stat named;
     if (!input->is_by_name) return TSR_OK;
-    if (stat(input->name, &named) != 0)
-        return tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno));
-    if (named.st_dev == input->opened.st_dev && named.st_ino == input->opened.st_ino) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
+    if (tsr_leads_to(AT_FDCWD, input->name, 0, &input->opened)) return TSR_OK;
+    return errno != 0
+               ? tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno))
+               : tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
 }
 
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)

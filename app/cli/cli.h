@@ -72,6 +72,7 @@ struct options {
     struct tsr_compress_options compress;
     int32_t qp; /* in eighths, if has_qp */
     bool has_qp;
+    struct tsr_file_set *written; /* all files that this run has written: it replaces none of them */
 };
 
 /* One file to be worked on. */
@@ -79,6 +80,8 @@ struct task {
     char *input;
     char *output;      /* NULL: none */
     char *name;        /* its place in the layout: the original's path below what was named; NULL: it has none */
+    bool existed;      /* the output, when the inputs were listed: -f and --update replace no other one */
+    size_t twin;       /* of the output, among the list's twins, from 1; 0: there is none */
     bool names_output; /* the user has named it: links in it are followed */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
@@ -114,9 +117,12 @@ struct task_list {
     size_t skipped_count, skipped_capacity;
     struct empty_folder *folders;
     size_t folder_count, folder_capacity;
-    size_t others;              /* files that the verb does not look at */
-    size_t tsr_files;           /* .tsr files in folders to compress */
-    size_t left_tsr_files;      /* of these, in no output: they are among the skipped */
+    size_t others;                 /* files that the verb does not look at */
+    size_t tsr_files;              /* .tsr files in folders to compress that are at the place of no output */
+    size_t left_tsr_files;         /* of these, in no output: they are among the skipped */
+    struct tsr_file_set *tsr_seen; /* all others of them; NULL: there are none */
+    char **twins;                  /* --rm: outputs that may be one file, those next to each other */
+    size_t twin_count;
     size_t empty_inputs;        /* tasks that have failed: folders that were named, and hold no file */
     size_t excluded;            /* by --exclude, or not of this shard or sample */
     size_t in_set;              /* files of all shards */
@@ -131,14 +137,15 @@ struct outcome {
     enum tsr_status status;
     struct tsr_error error;
     struct tsr_report report;
-    bool is_current;   /* --update: the .tsr was there, and is of this file */
-    bool is_gone;      /* and an earlier run with --rm has removed the file */
-    bool is_compared;  /* every byte that comes back was compared with the original's */
-    bool removed;      /* --rm has removed the original */
-    const char *kept;  /* why --rm has not; static, or NULL */
-    struct stat input; /* of the original before it was read, where --rm may remove it */
-    char sha256[65];   /* of the original, where a manifest is written; else empty */
-    void *more;        /* a verb's own results, freed with free() */
+    bool is_current;            /* --update: the .tsr was there, and is of this file */
+    bool is_gone;               /* and an earlier run with --rm has removed the file */
+    bool is_compared;           /* every byte that comes back was compared with the original's */
+    bool removed;               /* --rm has removed the original */
+    const char *kept;           /* why --rm has not; static, or NULL */
+    struct stat input;          /* of the original before it was read, where --rm may remove it */
+    struct tsr_file_state made; /* of its .tsr that was there and was compared */
+    char sha256[65];            /* of the original, where a manifest is written; else empty */
+    void *more;                 /* a verb's own results, freed with free() */
 };
 
 /* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). free_options frees what the
@@ -237,8 +244,8 @@ int dry_run(const struct options *options);
 /* update.c */
 
 /* --update: whether the task's output is there, whole, and made of this very input. TSR_OK with *current. *replace: it
- * is a .tsr, of which the file has changed. info tells of it. Errors: TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there
- * is no .tsr of one file), TSR_ERROR_LIMIT. */
+ * is a .tsr, of which the file has changed; never one that was not there when the inputs were listed. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there is no .tsr of one file), TSR_ERROR_LIMIT. */
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
 
@@ -254,13 +261,22 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
 
 bool is_same_time(struct timespec a, struct timespec b);
 
+/* What the library is told of a file that was looked at. */
+static inline struct tsr_file_state state_of(const struct stat *s)
+{
+    return (struct tsr_file_state){(uint64_t)s->st_dev,         (uint64_t)s->st_ino, (uint64_t)s->st_size,
+                                   s->st_mtim.tv_sec,           s->st_ctim.tv_sec,   (uint32_t)s->st_mtim.tv_nsec,
+                                   (uint32_t)s->st_ctim.tv_nsec};
+}
+
 /* inputs/pipes.c: where bytes wait that have no name: TMPDIR, or /tmp; and a file there without a name, which goes when
  * it is closed. -1: errno says why. */
 const char *temporary_folder(void);
 int open_temporary(void);
 
 /* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
-void remove_original(const struct options *options, const struct task *task, struct outcome *outcome);
+void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
+                     struct outcome *outcome);
 
 /* list.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
  * which may move. False: no memory, and the list stays. */

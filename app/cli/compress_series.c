@@ -36,6 +36,7 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     series.progress = show_step;
     series.context = &steps;
     sink.overwrite = options->force;
+    sink.written = options->written;
     enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++)
         files[i] = (struct tsr_series_file){source_of(&list->tasks[i]), list->tasks[i].member};

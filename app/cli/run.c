@@ -141,11 +141,13 @@ static void report_one(struct running *r, size_t i)
     r->only_status = outcome->status;
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
-    } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->json && r->existing++ >= EXISTING_LIMIT) {
+    } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->force && !r->options->json &&
+               r->existing++ >= EXISTING_LIMIT) {
         add_to_summary(&r->list->tasks[i], outcome);
         add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
-        if (r->options->removes && outcome->status == TSR_OK) remove_original(r->options, &r->list->tasks[i], outcome);
+        if (r->options->removes && outcome->status == TSR_OK)
+            remove_original(r->options, r->list, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
     free(outcome->more);
@@ -257,11 +259,22 @@ static struct outcome *outcome_of(struct running *r, const struct tsr_result *re
     return outcome;
 }
 
+/* Of a task whose output exists: whether it is one that -f or --update would have replaced, had it been there when the
+ * inputs were listed. */
+static bool is_another_runs(const struct options *options, const struct task *task)
+{
+    return task->status == TSR_OK && task->output && !task->existed &&
+           (options->force || options->update != UPDATE_OFF);
+}
+
 static void take_result(void *context, const struct tsr_result *result)
 {
     struct running *const r = context;
     const struct task *const task = &r->list->tasks[result->index];
     struct outcome *const outcome = outcome_of(r, result);
+    if (outcome && outcome->status == TSR_ERROR_EXISTS && is_another_runs(r->options, task))
+        refuse(&outcome->error, outcome->status, "%s has appeared since this run began, and is left as it is",
+               task->output);
     if (outcome) name_flags(&outcome->error);
     if (outcome && outcome->status != TSR_OK) name_file(&outcome->error, task->input, task->member);
     if (outcome && is_full(outcome) && atomic_exchange(&r->is_full, true))
@@ -446,9 +459,13 @@ static struct tally add_up(const struct running *r)
 /* The manifest and the report, before the summary says that all is well. */
 static void end_reports(const struct running *r, struct tally *tally)
 {
-    struct tsr_error error;
-    if (r->options->manifest && r->options->verb == VERB_COMPRESS)
-        tally->unwritten = end_manifest(judge(tally) != VERDICT_FAIL, &error);
+    struct tsr_error error, other;
+    if (r->options->manifest && r->options->verb == VERB_COMPRESS) {
+        tally->unwritten = check_not_written(r->options, r->options->manifest, &error);
+        const enum tsr_status ended = end_manifest(judge(tally) != VERDICT_FAIL, &other);
+        if (tally->unwritten == TSR_OK && ended != TSR_OK) error = other;
+        if (tally->unwritten == TSR_OK) tally->unwritten = ended;
+    }
     if (tally->unwritten != TSR_OK) say_error(&error);
     const enum tsr_status reported = end_evidence(r->options, r->list, tally, NULL, &error);
     if (reported != TSR_OK) say_error(&error);

@@ -78,6 +78,8 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     bool is_one = false;
     *current = *replace = false;
     if (lstat(task->output, &made) != 0 || !S_ISREG(made.st_mode)) return TSR_OK;
+    const struct tsr_file_state state = state_of(&made);
+    if (tsr_file_set_find(options->written, task->output, &state)) return TSR_OK; /* writing it is refused */
     const enum tsr_status status = read_output(engine, task->output, &info, &is_one, &outcome->error);
     if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) return status;
     if (status == TSR_OK && !is_one)
@@ -86,7 +88,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     if (status == TSR_ERROR_VERSION)
         return refuse(&outcome->error, TSR_ERROR_EXISTS, "%s is of another format version; -f overwrites it",
                       task->output);
-    *replace = true; /* a damaged one, or one of another state of the file */
+    *replace = task->existed; /* a damaged one, or one of another state of the file */
     bool same;
     if (status != TSR_OK || info.damage || !meets_request(options, &info))
         return protect_only_copy(options, task, status == TSR_OK ? &info : NULL, &same, outcome);
@@ -95,7 +97,8 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     enum tsr_status looked = TSR_OK;
     if (is_gone) /* has --rm removed it, amid a run that goes on now? */
         *current = outcome->is_gone = options->removes && info.identical && !task->names_output;
-    else if (options->update == UPDATE_BY_HASH && same_size)
+    else if (same_size &&
+             (options->update == UPDATE_BY_HASH || !task->existed)) /* another run may work on another file */
         looked = has_hash(task->input, info.original_hash, current, &outcome->error);
     else
         *current = same_size && is_same_time(original.st_mtim, made.st_mtim);

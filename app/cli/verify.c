@@ -77,17 +77,15 @@ static bool pair(const struct pairing *p)
  * originals. False: no memory. */
 static bool add_orphans(struct walk *walk, const struct task_list *originals)
 {
-    struct identity file;
-    size_t count;
-    struct identity *const own = identify_inputs(walk->options, walk->list, &count);
+    struct tsr_file_set *const own = collect_inputs(walk->options, walk->list);
     for (size_t i = 0; own && i < originals->count; i++) {
         const struct task *const task = &originals->tasks[i];
         if (task->status != TSR_OK) /* it could not be read */
             add_task(walk, strdup(task->input), NULL, NULL, task->status, task->reason);
-        else if (task->is_orphan && !(identify(task->input, &file) && find_identity(&file, own, count)))
+        else if (task->is_orphan && !tsr_file_set_find(own, task->input, NULL))
             add_task(walk, strdup(task->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
     }
-    free(own);
+    tsr_file_set_destroy(own);
     return own && !walk->no_memory;
 }
 

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "io/container/container.h"
+#include "io/file_set.h"
 #include "io/folder.h"
+#include "io/part.h"
 #include "kernels/pool/large_stack.h"
 #include "transform/status.h"
 
@@ -261,28 +263,31 @@ enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_erro
     return tsr_fail(error, TSR_ERROR_USAGE, "sink->medium %d is not known", (int)sink->medium);
 }
 
-static bool has_status(bool is_descriptor, int descriptor, const char *path, struct stat *status)
+static bool has_state(bool is_descriptor, int descriptor, const char *path, struct tsr_file_state *state)
 {
-    return (is_descriptor ? fstat(descriptor, status) : stat(path, status)) == 0 && S_ISREG(status->st_mode);
+    struct stat status;
+    if ((is_descriptor ? fstat(descriptor, &status) : stat(path, &status)) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    *state = tsr_state_of(&status);
+    return true;
 }
 
 enum tsr_status tsr_check_apart(const struct tsr_data_source *source, const struct tsr_data_sink *sink,
                                 struct tsr_error *error)
 {
     const bool is_descriptor = source->medium == TSR_MEDIUM_DESCRIPTOR;
-    struct stat in, out;
+    struct tsr_file_state in, out;
     if (sink->medium != TSR_MEDIUM_PATH || (source->medium != TSR_MEDIUM_PATH && !is_descriptor)) return TSR_OK;
-    if (!has_status(false, -1, sink->path, &out)) return TSR_OK; /* as it is most often */
-    if (!has_status(is_descriptor, source->descriptor, source->path, &in) || in.st_dev != out.st_dev ||
-        in.st_ino != out.st_ino)
-        return TSR_OK;
+    if (!has_state(false, -1, sink->path, &out)) return TSR_OK; /* as it is most often */
+    if (!has_state(is_descriptor, source->descriptor, source->path, &in)) return TSR_OK;
+    if (!tsr_is_one_file(&in, is_descriptor ? "" : source->path, &out, sink->path)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_SAME_FILE, "the output %s is the input", sink->path);
 }
 
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,
                               struct tsr_error *error)
 {
-    const struct tsr_output_options options = {sink->overwrite, sink->is_bounded, sink->root};
+    const struct tsr_output_options options = {sink->overwrite, sink->is_bounded, sink->root, sink->written};
     if (sink->medium == TSR_MEDIUM_PATH) return tsr_output_create(sink->path, &options, is_private, output, error);
     if (sink->medium != TSR_MEDIUM_MEMORY && sink->temporary)
         return tsr_output_to_temporary(sink->temporary, output, error);
@@ -399,7 +404,7 @@ enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_err
 
 void tsr_end_process(int status)
 {
-    tsr_output_end_process(status);
+    tsr_parts_end_process(status);
 }
 
 const char *tsr_version(void)

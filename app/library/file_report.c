@@ -107,6 +107,7 @@ enum tsr_status tsr_deliver_file(const struct tsr_data_sink *sink, struct tsr_ou
 {
     const double start = tsr_seconds();
     const enum tsr_status status = tsr_deliver(sink, output, error);
+    report->output = tsr_output_published(output);
     report->write_s += tsr_seconds() - start;
     return status;
 }

@@ -15,6 +15,7 @@ struct set {
     const struct tsr_task *tasks;
     size_t count;
     const struct tsr_set_options *options;
+    struct tsr_file_set *written; /* by tasks whose sinks have no set of their own */
     void (*on_result)(void *context, const struct tsr_result *result);
     void *context;
     pthread_mutex_t lock; /* held while a result is told, unless several may be at once */
@@ -24,12 +25,14 @@ struct set {
 static enum tsr_status run_kind(const struct set *set, const struct tsr_task *task, struct tsr_report *report,
                                 struct tsr_error *error)
 {
+    struct tsr_data_sink sink = task->sink;
+    if (!sink.written) sink.written = set->written;
     switch (task->kind) {
     case TSR_TASK_COMPRESS:
-        return tsr_compress(set->engine, &task->source, &task->sink, task->compress, report, error);
+        return tsr_compress(set->engine, &task->source, &sink, task->compress, report, error);
     case TSR_TASK_RESTORE:
-        return task->reader ? tsr_restore_member(task->reader, task->member, &task->sink, report, error)
-                            : tsr_restore(set->engine, &task->source, &task->sink, report, error);
+        return task->reader ? tsr_restore_member(task->reader, task->member, &sink, report, error)
+                            : tsr_restore(set->engine, &task->source, &sink, report, error);
     case TSR_TASK_TEST:
         return task->reader ? tsr_test_member(task->reader, task->member, report, error)
                             : tsr_test(set->engine, &task->source, report, error);
@@ -144,10 +147,13 @@ enum tsr_status tsr_run_set(struct tsr_engine *engine, const struct tsr_task *ta
                       .options = options,
                       .on_result = on_result,
                       .context = context};
+    set.written = tsr_file_set_create();
+    if (!set.written) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a set of %zu tasks", count);
     const struct tsr_call call = {.run = run_tasks, .engine = engine, .out = &set, .error = error};
     pthread_mutex_init(&set.lock, NULL);
     const enum tsr_status status = tsr_run_call(&call);
     pthread_mutex_destroy(&set.lock);
+    tsr_file_set_destroy(set.written);
     TSR_TRY(status);
     const size_t failed = atomic_load(&set.failed), cancelled = atomic_load(&set.cancelled);
     if (cancelled > 0)

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs the attack kit against trees with known flaws, and reports which of them it finds: one of format version 2 with
-# twelve, by the newest kit that builds with that tree's interface, and one of format version 3 with three of what stays
-# open, by this tree's kit. usage: prove_old.sh WORK      WORK: a folder of its own. It needs the commits that it names
-# and takes some minutes. Without FUSE the flaws of mounts are skipped.
+# Runs the attack kit against old trees with known flaws, and reports which of them it finds: one of format version 2, with
+# twelve flaws, and ada2d66. The kit for the first one is the newest one that builds with that tree's interface; for the
+# other one it is this tree's. usage: prove_old.sh WORK      WORK: a folder of its own.
+# It needs the commits below and takes some minutes.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -62,7 +62,7 @@ point 11 "read from the page cache" "$work/limits.log" 'page cache'
 point 12 "descriptors" "$work/limits.log" 'descriptors of .*status 60'
 point 12 "control characters" "$work/limits.log" 'control characters'
 
-# Files that are replaced under readers and mounts.
+# ada2d66. Files that are replaced under readers and mounts.
 opened=ada2d66
 rm -rf "$work/opened"
 mkdir -p "$work/opened" "$work/replaced"
@@ -81,5 +81,20 @@ if grep -q '^skipped: mounts' "$work/mounts.log"; then
 else
   point 14 "a mount mixes originals" "$work/mounts.log" '^WRONG: (an open file gives other bytes|a file .* is another|a file is of two states)'
   point 15 "a mount hides lost files" "$work/mounts.log" '^WRONG: a folder of which files are lost looks whole'
+fi
+
+# Names that are one file.
+if cc -std=c11 -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "$tree/tests/cli/fold_fs.c" -o "$work/fold_fs" $(pkg-config --cflags --libs fuse3) 2>/dev/null; then
+  rm -rf "$work/names"
+  sh "$tree/tests/attack/attack_names.sh" "$bin/tessera" "$work/fold_fs" "$work/names" 40 >"$work/names.log" 2>&1 || true
+  if grep -q '^skipped' "$work/names.log"; then
+    cat "$work/names.log"
+  else
+    point A1 "names that are one file: an original" "$work/names.log" "^WRONG: '.*' is lost"
+    point A1 "names that are one file: status 0" "$work/names.log" '^WRONG: status 0, and . outputs'
+    point A1 "names that are one file: decompress" "$work/names.log" '^WRONG: status 0, and . files'
+  fi
+else
+  echo "skipped: names that are one file (libfuse3 is missing)"
 fi
 [ "$missed" -eq 0 ] || exit 1

@@ -43,5 +43,9 @@ if [ -x "$build/bin/tsr_attack_faults" ]; then
   echo "== limits"
   "$build/bin/tsr_attack_limits" "$build/bin/tessera" "$build/bin/tsr_attack_shim.so" "$work/data" "$work" || status=1
 fi
+if [ -x "$build/bin/tsr_fold_fs" ]; then
+  echo "== names that are one file"
+  sh tests/attack/attack_names.sh "$build/bin/tessera" "$build/bin/tsr_fold_fs" "$work/names" "$(part "$seconds" 0.15)" "$seed" || status=1
+fi
 [ "$status" -eq 0 ] && echo "nothing found" || echo "FOUND SOMETHING, see $work"
 exit "$status"

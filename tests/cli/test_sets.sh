@@ -147,6 +147,22 @@ run 0 "$tsr" compress -q -r set -o tree
 run 0 "$tsr" compress -r set tree -o twice
 [ -z "$(find twice -name '*.tsr.tsr')" ] && grep -q '3 .tsr files left as they are' "$out" || bad ".tsr.tsr: $(cat "$out")"
 rm -r tree twice
+# Those in the places of outputs are not left as they are: -f replaces them, whatever they hold, --update looks at them.
+mkdir places && cp "$png" places/x.png && echo 'no .tsr' >places/x.png.tsr && echo 'of nothing here' >places/y.tsr
+run 0 "$tsr" compress -r -f places
+grep -q '^  1 .tsr file left as they are' "$out" && run 0 "$tsr" test -q places/x.png.tsr && [ "$(cat places/y.tsr)" = 'of nothing here' ] || bad "-f and .tsr files: $(cat "$out")"
+for options in --update -f '-f -o places' '-f -o ./places/../places' "-f -o $WORK/box/places"; do
+    # shellcheck disable=SC2086
+    run 0 "$tsr" compress -r --json $options places
+    [ "$(fields --summary skipped_tsr)" = 1 ] || bad "$options: .tsr files left: $(fields --summary skipped_tsr)"
+done
+rm places/y.tsr
+for options in --update -f '-f -o places' '-f --dry-run'; do
+    # shellcheck disable=SC2086
+    run 0 "$tsr" compress -r $options places
+    grep -q 'left as they are' "$out" && bad "$options: no .tsr is left as it is: $(cat "$out")"
+done
+rm -r places
 mkdir names && cp "$text" "names/new
 line"
 run 0 "$tsr" compress -v -r names -o names_made

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/cli/inputs/inputs.h"
 #include "app/cli/json.h"
 #include "app/report/evidence.h"
 #include "origin.h"
@@ -56,8 +57,9 @@ enum tsr_status begin_evidence(const struct options *options, struct tsr_error *
     free_evidence();
     begin_origin(options, names_files(options), &evidence.origin);
     const enum tsr_status status = open_page(options->page, options->force, &evidence.page, error);
-    if (status == TSR_OK) unlink(options->page); /* an older page says nothing of this run, which may be killed */
-    return status;
+    if (status != TSR_OK) return status;
+    unlink(options->page); /* an older page says nothing of this run, which may be killed */
+    return tsr_file_set_add(options->written, evidence.page.part, NULL, error);
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
@@ -293,7 +295,11 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
         .file_count = evidence.count,
     };
     const bool written = !evidence.lost && verdict && report_write_evidence(evidence.page.file, &page);
-    const enum tsr_status status = close_page(&evidence.page, written, error);
+    enum tsr_status status = check_not_written(options, options->page, error);
+    if (status == TSR_OK)
+        status = close_page(&evidence.page, written, error);
+    else
+        drop_page(&evidence.page);
     free(verdict);
     free_evidence();
     return status;

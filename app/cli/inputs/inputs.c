@@ -36,7 +36,7 @@ bool is_same_file(const char *path, const char *other)
 {
     struct stat one, two;
     return path && stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
-           one.st_ino == two.st_ino;
+           one.st_ino == two.st_ino && one.st_ino != 0;
 }
 
 static bool is_folder(const char *path)
@@ -462,4 +462,7 @@ void free_tasks(struct task_list *list)
     free(list->folders);
     for (size_t i = 0; i < list->series_count; i++) tsr_close(list->series[i]);
     free(list->series);
+    for (size_t i = 0; i < list->twin_count; i++) free(list->twins[i]);
+    free(list->twins);
+    tsr_file_set_destroy(list->tsr_seen);
 }

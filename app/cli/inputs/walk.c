@@ -100,14 +100,20 @@ static bool is_own(const struct options *options, const char *path, bool is_tsr)
            is_report(options, path) || is_log(options, path);
 }
 
-/* A .tsr file among originals. Beside them, and in OUT, it is an output; elsewhere it is a file without a .tsr. */
-static void leave_tsr(struct walk *walk, const char *path)
+/* A .tsr file among originals. Beside them, and in OUT, it is an output, and stays as it is unless it turns out to
+ * stand in the place of one of this run's. Elsewhere it is a file without a .tsr. */
+static void leave_tsr(struct walk *walk, const char *path, const struct stat *status)
 {
-    const bool is_output = walk->is_output || (!walk->options->output && !walk->options->series);
-    walk->list->tsr_files++;
-    if (is_output) return;
-    walk->list->left_tsr_files++;
-    add_skipped(walk, path, ".tsr file");
+    const struct tsr_file_state state = state_of(status);
+    struct task_list *const list = walk->list;
+    list->tsr_files++;
+    if (!walk->is_output && (walk->options->output || walk->options->series)) {
+        list->left_tsr_files++;
+        add_skipped(walk, path, ".tsr file");
+        return;
+    }
+    if (!list->tsr_seen) list->tsr_seen = tsr_file_set_create();
+    if (!list->tsr_seen || tsr_file_set_add(list->tsr_seen, path, &state, NULL) != TSR_OK) walk->no_memory = true;
 }
 
 /* A file in a folder: whether the verb takes it. */
@@ -116,14 +122,14 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
 {
     const struct options *const o = walk->options;
     const bool is_tsr = has_tsr_suffix(base);
-    if (tsr_is_unfinished(base))
+    if (tsr_is_unfinished(path))
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
     else if (is_own(o, path, is_tsr))
         walk->names--;
     else if (o->verb == VERB_COMPRESS && is_tsr)
-        leave_tsr(walk, path);
+        leave_tsr(walk, path, status);
     else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
         walk->list->others++;
     else
@@ -196,7 +202,7 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
     if (stat(path, &status) == 0) {
         here.device = status.st_dev;
         here.inode = status.st_ino;
-        if (is_loop(&here)) {
+        if (here.inode != 0 && is_loop(&here)) {
             add_skipped(walk, path, "symbolic link to a folder that it lies in");
             free_names(&names);
             return;

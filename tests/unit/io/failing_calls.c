@@ -246,9 +246,11 @@ int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *
     return fails_to_name() ? -1 : __real_linkat(from_folder, from, to_folder, to, flags);
 }
 
+/* Each file system has this call. */
 int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to)
 {
-    return fails_to_name() ? -1 : __real_renameat(from_folder, from, to_folder, to);
+    const bool is_lacking = call_plans[CALL_RENAME].fault == FAULT_SHORT;
+    return !is_lacking && fails_to_name() ? -1 : __real_renameat(from_folder, from, to_folder, to);
 }
 
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
