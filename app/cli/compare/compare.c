@@ -253,6 +253,5 @@ int compare_verb(const struct options *options)
     begin_origin(options, options->identify, &run.origin);
     const int status = run_tasks(options, &work);
     free_run();
-    if (run.page_status != TSR_OK) return (int)run.page_status;
-    return status == TSR_OK && run.failed > 0 ? TSR_ERROR_PARTIAL : status;
+    return run.page_status != TSR_OK ? (int)run.page_status : status;
 }
