@@ -231,6 +231,7 @@ static void summarise(const struct options *options, const struct task_list *lis
 
 static void free_run(void)
 {
+    free_origin(&run.origin);
     drop_page(&run.page);
     drop_page(&run.csv);
     for (size_t i = 0; i < run.image_count; i++) free((char *)(uintptr_t)run.images[i].name);

@@ -47,6 +47,7 @@ static void free_evidence(void)
         for (size_t k = 0; k < EVIDENCE_NAMES; k++) free((char *)(uintptr_t)evidence.reasons[i].names[k]);
     }
     free(evidence.files);
+    free_origin(&evidence.origin);
     memset(&evidence, 0, sizeof evidence);
 }
 
