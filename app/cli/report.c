@@ -185,16 +185,12 @@ void report_plan(const struct options *options, const struct task_list *list)
 
 void report_skipped(const struct options *options, const struct task_list *list)
 {
-    for (size_t i = 0; i < list->skipped_count; i++) {
-        if (options->json) {
-            cJSON *o = cJSON_CreateObject();
-            add_name(o, "file", list->skipped[i].path);
-            add_text(o, "status", "skipped");
-            add_text(o, "reason", list->skipped[i].reason);
-            add_number(o, "at", true, seconds_since_1970());
-            print_json_line(o);
-        } else if (options->verbosity > 0) {
-            talk("skipped %s: %s\n", shown(list->skipped[i].path), list->skipped[i].reason);
-        }
+    for (size_t i = 0; i < list->skipped_count && options->json; i++) {
+        cJSON *o = cJSON_CreateObject();
+        add_name(o, "file", list->skipped[i].path);
+        add_text(o, "status", "skipped");
+        add_text(o, "reason", list->skipped[i].reason);
+        add_number(o, "at", true, seconds_since_1970());
+        print_json_line(o);
     }
 }

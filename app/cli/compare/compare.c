@@ -231,6 +231,7 @@ static void summarise(const struct options *options, const struct task_list *lis
 
 static void free_run(void)
 {
+    free_origin(&run.origin);
     drop_page(&run.page);
     drop_page(&run.csv);
     for (size_t i = 0; i < run.image_count; i++) free((char *)(uintptr_t)run.images[i].name);
@@ -253,6 +254,5 @@ int compare_verb(const struct options *options)
     begin_origin(options, options->identify, &run.origin);
     const int status = run_tasks(options, &work);
     free_run();
-    if (run.page_status != TSR_OK) return (int)run.page_status;
-    return status == TSR_OK && run.failed > 0 ? TSR_ERROR_PARTIAL : status;
+    return run.page_status != TSR_OK ? (int)run.page_status : status;
 }

@@ -49,6 +49,7 @@ static void free_evidence(void)
         for (size_t k = 0; k < EVIDENCE_NAMES; k++) free((char *)(uintptr_t)evidence.reasons[i].names[k]);
     }
     free(evidence.files);
+    free_origin(&evidence.origin);
     memset(&evidence, 0, sizeof evidence);
 }
 
@@ -105,14 +106,15 @@ static char *without_name(const char *text, const char *name)
     return copy;
 }
 
-/* Whether a sentence names no file but its own: those about inputs do not. */
+/* Whether a sentence names no file but its own: those about inputs do not, nor does what follows a name and a colon. */
 static bool names_only(const struct tsr_error *error, const struct task *task)
 {
+    const size_t length = strlen(task->input);
     const char *const found = find_name(error->text, task->input);
+    const bool begins = found == error->text && found[length] == ':';
     const bool is_of_input = error->status == TSR_ERROR_READ || error->status == TSR_ERROR_NOT_TSR ||
-                             error->status == TSR_ERROR_CORRUPT || error->status == TSR_ERROR_VERSION ||
-                             error->status == TSR_ERROR_NO_INPUT;
-    return found && is_of_input && !task->member && !strchr(found + strlen(task->input), '/') &&
+                             error->status == TSR_ERROR_CORRUPT || error->status == TSR_ERROR_VERSION;
+    return found && (begins || is_of_input) && !task->member && !strchr(found + length, '/') &&
            !memchr(error->text, '/', (size_t)(found - error->text));
 }
 

@@ -56,7 +56,7 @@ static const char *instruction_sets(void)
 static const char *machine_name(void)
 {
     char *const model = cpu_field("model name");
-    return model ? model : "unknown processor";
+    return model ? model : strdup("unknown processor");
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------ */
@@ -196,7 +196,7 @@ void begin_origin(const struct options *options, bool is_identified, struct repo
 {
     char *const command = describe_command(options, is_identified);
     *origin = (struct report_origin){.version = tsr_version(), .format_version = tsr_format_version()};
-    origin->command = command ? command : "";
+    origin->command = command;
     origin->machine = machine_name();
     origin->instruction_sets = instruction_sets();
     origin->cores = tsr_available_threads();
@@ -214,4 +214,12 @@ void end_origin(struct report_origin *origin)
 {
     write_time(origin->ended);
     origin->wall_s = wall_seconds() - begin_s;
+}
+
+void free_origin(struct report_origin *origin)
+{
+    const char *const texts[] = {origin->command, origin->machine, origin->host,
+                                 origin->folder,  origin->inputs,  origin->output};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) free((char *)(uintptr_t)texts[i]);
+    *origin = (struct report_origin){0};
 }
