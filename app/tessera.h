@@ -315,8 +315,8 @@ struct tsr_file_state {
 /* A set of files, which are told apart by what they are: two paths can lead to one file, by links, by mounts, and on
  * file systems that do not tell all names apart (by their case, by forms of Unicode). The numbers of device and inode
  * decide. Some network file systems have no numbers, others at each look, or one for each spelling of a name: there two
- * paths lead to one file if they differ by no more than case or letters that are not ASCII, and size and times are the
- * same. A file takes about 100 bytes and its path. Several threads may use a set at once. */
+ * paths lead to one file if tsr_compare_folded finds no difference, and size and times are the same. A file takes about
+ * 100 bytes and its path. Several threads may use a set at once. */
 struct tsr_file_set;
 TSR_API struct tsr_file_set *tsr_file_set_create(void); /* NULL: no memory */
 TSR_API void tsr_file_set_destroy(struct tsr_file_set *set);
@@ -329,6 +329,10 @@ TSR_API enum tsr_status tsr_file_set_add(struct tsr_file_set *set, const char *p
 /* The path by which the file that a path leads to was added; NULL: it is not in the set, or there is no such file.
  * state as of tsr_file_set_add. The path is the set's. */
 TSR_API const char *tsr_file_set_find(struct tsr_file_set *set, const char *path, const struct tsr_file_state *state);
+
+/* Orders paths by what is left of them without the case of letters of ASCII, without characters that are not ASCII, and
+ * without letters that have an accent as a character of its own. 0: some file systems take the paths for one. */
+TSR_API int tsr_compare_folded(const char *one, const char *other);
 
 /* ---- Sources and sinks ------------------------------------------------------------------------------------ */
 

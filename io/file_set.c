@@ -4,8 +4,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <limits.h>
 #include <linux/magic.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -29,16 +31,23 @@ struct tsr_file_state tsr_state_of(const struct stat *status)
     };
 }
 
-/* Whether a file system that does not tell all names apart could take two paths for one. Letters of ASCII may differ in
- * case. What is not ASCII may have other forms, and a name with a tilde may be a short name of FAT: from there on all
- * is possible. */
-static bool may_be_one_path(const char *one, const char *other)
+/* What a path has in common with all that some file system takes for it: characters of ASCII, letters without their
+ * case, but for letters that have an accent, in one character or in two. 0: the path ends. */
+static int next_folded(const char **at)
 {
-    for (;; one++, other++) {
-        const unsigned char a = (unsigned char)*one, b = (unsigned char)*other;
-        if (a >= 0x80 || b >= 0x80 || a == '~' || b == '~') return true;
-        if (tolower(a) != tolower(b)) return false;
-        if (a == '\0') return true;
+    for (;;) {
+        const unsigned char now = (unsigned char)**at, then = now ? (unsigned char)(*at)[1] : 0;
+        if (now == '\0') return 0;
+        ++*at;
+        if (now < 0x80 && then != 0xcc && then != 0xcd) return tolower(now); /* U+0300 .. U+037F follow their letter */
+    }
+}
+
+int tsr_compare_folded(const char *one, const char *other)
+{
+    for (;;) {
+        const int now = next_folded(&one), then = next_folded(&other);
+        if (now != then || now == 0) return now - then;
     }
 }
 
@@ -49,12 +58,18 @@ static bool is_earlier(int64_t s, uint32_t ns, int64_t than_s, uint32_t than_ns)
     return s != than_s ? s < than_s : ns / 100 < than_ns / 100;
 }
 
-/* Whether a file has one number, and no other file has it. Network file systems, FUSE and FAT do not promise that: a
- * file may have another number at each look, or one for each spelling of its name. */
+/* Whether the files of a file system have one number each, which no other file has. Network file systems, FUSE and FAT
+ * do not promise that: a file may have another number at each look, or one for each spelling of its name. path: of a
+ * file there, which need not exist yet. */
 static bool has_true_numbers(const char *path)
 {
     struct statfs system;
-    if (statfs(path, &system) != 0) return true;
+    char folder[PATH_MAX];
+    if (statfs(path, &system) != 0) {
+        const char *const slash = strrchr(path, '/');
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+        if (statfs(folder, &system) != 0) return false;
+    }
     switch ((uint32_t)system.f_type) {
     case BTRFS_SUPER_MAGIC:
     case EXT4_SUPER_MAGIC:
@@ -71,24 +86,27 @@ static bool has_true_numbers(const char *path)
     }
 }
 
-/* Whether two paths lead to one file. The other one was looked at later, and may have changed its status since. Where
- * numbers do not decide, size and time do, and whether the two can be one path. */
-static bool is_one_file(const struct tsr_file_state *file, const char *path, const struct tsr_file_state *other,
-                        const char *other_path)
+static bool has_same_number(const struct tsr_file_state *file, const struct tsr_file_state *other)
 {
-    if (file->device != other->device) return false;
-    if (file->inode == other->inode && file->inode != 0) return true;
-    if (file->bytes != other->bytes || file->modified_s / 2 != other->modified_s / 2 ||
-        is_earlier(other->changed_s, other->changed_ns, file->changed_s, file->changed_ns) ||
-        !may_be_one_path(path, other_path))
-        return false;
-    return file->inode == 0 || other->inode == 0 || !has_true_numbers(other_path);
+    return file->device == other->device && file->inode == other->inode && file->inode != 0;
+}
+
+/* Whether two files are one as far as all but their numbers tells: by size and time, and by whether their paths can be
+ * one. The other one was looked at later, and may have changed its status since. */
+static bool is_alike(const struct tsr_file_state *file, const char *path, const struct tsr_file_state *other,
+                     const char *other_path)
+{
+    return file->device == other->device && file->bytes == other->bytes &&
+           file->modified_s / 2 == other->modified_s / 2 &&
+           !is_earlier(other->changed_s, other->changed_ns, file->changed_s, file->changed_ns) &&
+           tsr_compare_folded(path, other_path) == 0;
 }
 
 bool tsr_is_one_file(const struct tsr_file_state *one, const char *path, const struct tsr_file_state *other,
                      const char *other_path)
 {
-    return is_one_file(one, path, other, other_path) && is_one_file(other, other_path, one, path);
+    return has_same_number(one, other) || (is_alike(one, path, other, other_path) &&
+                                           is_alike(other, other_path, one, path) && !has_true_numbers(other_path));
 }
 
 static bool is_same_time(struct timespec a, struct timespec b)
@@ -112,12 +130,16 @@ bool tsr_leads_to(int folder, const char *name, int flags, const struct stat *st
 
 /* ---- Sets ------------------------------------------------------------------------------------------------- */
 
-enum { LEAST_FILES = 64, BLOCK_BYTES = 1 << 14 };
+enum { LEAST_FILES = 64, BLOCK_BYTES = 1 << 14, DEVICES = 8 };
+
+/* How files are found: by their numbers, and by size and path where these are not true. */
+enum { BY_NUMBER, BY_PATH, WAYS };
 
 struct file {
     struct tsr_file_state state;
-    const char *path; /* NULL: it has left the set */
-    uint32_t next[2]; /* of the files with one hash, by inode and by size and time */
+    const char *path;
+    bool has_left;       /* the set */
+    uint32_t next[WAYS]; /* of the files with one hash */
 };
 
 /* Paths stand in blocks, which never move. */
@@ -130,10 +152,15 @@ struct tsr_file_set {
     pthread_mutex_t lock;      /* guards all below */
     pthread_mutex_t replacing; /* tsr_file_set_lock */
     struct file *files;
-    uint32_t *first[2];       /* by hash: numbers of files, or TSR_NO_FILE */
+    uint32_t *first[WAYS];    /* by hash: numbers of files, or TSR_NO_FILE */
     uint32_t count, capacity; /* capacity: a power of two, or 0; also of the hashes */
     struct block *blocks;
     size_t used, room; /* of the last block */
+    struct {
+        uint64_t number;
+        bool has_true_numbers;
+    } devices[DEVICES]; /* that are known */
+    int device_count;
 };
 
 struct tsr_file_set *tsr_file_set_create(void)
@@ -170,18 +197,38 @@ void tsr_file_set_unlock(struct tsr_file_set *set)
     pthread_mutex_unlock(&set->replacing);
 }
 
-/* Where a file stands: by inode, and by what decides where that does not. */
-static uint32_t hash_of(const struct tsr_file_set *set, const struct tsr_file_state *state, int by)
+/* Whether the numbers of a device's files decide alone. path: that of one of them. */
+static bool is_true(struct tsr_file_set *set, uint64_t device, const char *path)
 {
-    const uint64_t keys[2][3] = {{state->device, state->inode, 0},
-                                 {state->device, state->bytes, (uint64_t)(state->modified_s / 2)}};
-    return (uint32_t)tsr_hash64_of(keys[by], sizeof keys[by]) & (set->capacity - 1);
+    for (int i = 0; i < set->device_count; i++)
+        if (set->devices[i].number == device) return set->devices[i].has_true_numbers;
+    const bool is_so = has_true_numbers(path);
+    if (set->device_count == DEVICES) return is_so;
+    set->devices[set->device_count].number = device;
+    set->devices[set->device_count++].has_true_numbers = is_so;
+    return is_so;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* Where a file stands: by its number, or by its size and by what its path has in common with others. */
+static uint32_t hash_of(const struct tsr_file_set *set, const struct tsr_file_state *state, const char *path, int by)
+{
+    uint64_t hash = mix(state->device, by == BY_NUMBER ? state->inode : state->bytes);
+    for (int now; by == BY_PATH && (now = next_folded(&path)) != 0;) hash = mix(hash, (uint64_t)now);
+    return (uint32_t)hash & (set->capacity - 1);
 }
 
 static void link_file(struct tsr_file_set *set, uint32_t number)
 {
-    for (int by = 0; by < 2; by++) {
-        uint32_t *const first = &set->first[by][hash_of(set, &set->files[number].state, by)];
+    const struct file *const file = &set->files[number];
+    const int ways = is_true(set, file->state.device, file->path) ? BY_PATH : WAYS;
+    for (int by = 0; by < ways; by++) {
+        uint32_t *const first = &set->first[by][hash_of(set, &file->state, file->path, by)];
         set->files[number].next[by] = *first;
         *first = number;
     }
@@ -195,17 +242,16 @@ static bool grow(struct tsr_file_set *set)
     const uint32_t capacity = set->capacity > 0 ? 2 * set->capacity : LEAST_FILES;
     struct file *const files = realloc(set->files, capacity * sizeof *files);
     if (files) set->files = files;
-    uint32_t *const by_inode = malloc(capacity * sizeof *by_inode), *const by_state =
-                                                                        malloc(capacity * sizeof *by_state);
-    if (!files || !by_inode || !by_state) {
+    uint32_t *const by_inode = malloc(capacity * sizeof *by_inode), *const by_path = malloc(capacity * sizeof *by_path);
+    if (!files || !by_inode || !by_path) {
         free(by_inode);
-        free(by_state);
+        free(by_path);
         return false;
     }
     free(set->first[0]);
     free(set->first[1]);
     set->first[0] = memset(by_inode, 0xff, capacity * sizeof *by_inode);
-    set->first[1] = memset(by_state, 0xff, capacity * sizeof *by_state);
+    set->first[1] = memset(by_path, 0xff, capacity * sizeof *by_path);
     set->capacity = capacity;
     for (uint32_t i = 0; i < set->count; i++) link_file(set, i);
     return true;
@@ -244,7 +290,7 @@ uint32_t tsr_file_set_announce(struct tsr_file_set *set, const char *path, const
 void tsr_file_set_withdraw(struct tsr_file_set *set, uint32_t file)
 {
     pthread_mutex_lock(&set->lock);
-    set->files[file].path = NULL;
+    set->files[file].has_left = true;
     pthread_mutex_unlock(&set->lock);
 }
 
@@ -271,11 +317,15 @@ static const char *find(struct tsr_file_set *set, const char *path, const struct
 {
     const char *found = NULL;
     pthread_mutex_lock(&set->lock);
-    for (int by = 0; by < 2 && set->capacity > 0; by++) {
-        uint32_t i = set->first[by][hash_of(set, state, by)];
+    const int ways = set->count == 0 ? 0 : is_true(set, state->device, path) ? BY_PATH : WAYS;
+    for (int by = 0; by < ways; by++) {
+        uint32_t i = set->first[by][hash_of(set, state, path, by)];
         for (; i != TSR_NO_FILE && !found; i = set->files[i].next[by]) {
             const struct file *const file = &set->files[i];
-            if (i != but && file->path && is_one_file(&file->state, file->path, state, path)) found = file->path;
+            if (i == but || file->has_left) continue;
+            const bool is_it = by == BY_NUMBER ? has_same_number(&file->state, state)
+                                               : is_alike(&file->state, file->path, state, path);
+            if (is_it) found = file->path;
         }
     }
     pthread_mutex_unlock(&set->lock);

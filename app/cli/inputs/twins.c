@@ -1,6 +1,5 @@
 /* Twins: outputs of one run that are one file where a file system does not tell all names apart. Whether it does is
  * known when one of them is there; of which outputs it can be asked is known before. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,31 +8,11 @@
 /* Of so many before and behind a name it is asked: names of letters that are all not ASCII may all be twins. */
 enum { NEIGHBOURS = 8 };
 
-/* What a name has in common with all its twins: letters of ASCII without their case, but for those that have an accent,
- * in one character or in two. 0: the name ends. */
-static int next_folded(const char **at)
-{
-    for (;;) {
-        const unsigned char now = (unsigned char)**at, then = now ? (unsigned char)(*at)[1] : 0;
-        if (now == '\0') return 0;
-        ++*at;
-        if (now < 0x80 && then != 0xcc && then != 0xcd) return tolower(now); /* U+0300 .. U+037F follow their letter */
-    }
-}
-
-static int compare_folded(const char *one, const char *other)
-{
-    for (;;) {
-        const int now = next_folded(&one), then = next_folded(&other);
-        if (now != then || now == 0) return now - then;
-    }
-}
-
 /* Twins stand together, and among them those that differ by the case of ASCII alone. */
 static int by_folded(const void *a, const void *b)
 {
     const char *const one = (*(struct task *const *)a)->output, *const other = (*(struct task *const *)b)->output;
-    const int order = compare_folded(one, other), by_case = order ? order : strcasecmp(one, other);
+    const int order = tsr_compare_folded(one, other), by_case = order ? order : strcasecmp(one, other);
     return by_case ? by_case : strcmp(one, other);
 }
 
@@ -47,8 +26,8 @@ bool find_twins(struct task_list *list)
     if (count > 0) qsort(sorted, count, sizeof *sorted, by_folded);
     for (size_t i = 0; i < count && has_memory; i++) {
         const char *const output = sorted[i]->output;
-        const bool is_twin = (i > 0 && compare_folded(output, sorted[i - 1]->output) == 0) ||
-                             (i + 1 < count && compare_folded(output, sorted[i + 1]->output) == 0);
+        const bool is_twin = (i > 0 && tsr_compare_folded(output, sorted[i - 1]->output) == 0) ||
+                             (i + 1 < count && tsr_compare_folded(output, sorted[i + 1]->output) == 0);
         if (!is_twin) continue;
         has_memory = grow_list(&list->twins, list->twin_count, &capacity, sizeof *list->twins) &&
                      (list->twins[list->twin_count] = strdup(output)) != NULL;

@@ -124,6 +124,18 @@ class tsr_buffer(Structure):
     _fields_ = [("bytes", c_void_p), ("count", c_size_t)]
 
 
+class tsr_file_state(Structure):
+    _fields_ = [
+        ("device", c_uint64),
+        ("inode", c_uint64),
+        ("bytes", c_uint64),
+        ("modified_s", c_int64),
+        ("changed_s", c_int64),
+        ("modified_ns", c_uint32),
+        ("changed_ns", c_uint32),
+    ]
+
+
 class tsr_data_sink(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -138,6 +150,7 @@ class tsr_data_sink(Structure):
         ("is_bounded", c_bool),
         ("root", c_size_t),
         ("syncs_later", c_bool),
+        ("written", c_void_p),
     ]
 
 
@@ -172,6 +185,7 @@ class tsr_report(Structure):
         ("verified", c_bool),
         ("packed", c_bool),
         ("damage", c_char * 160),
+        ("output", tsr_file_state),
     ]
 
 
@@ -276,6 +290,7 @@ STRUCTURES: tuple[type[Structure], ...] = (
     tsr_engine_options,
     tsr_data_source,
     tsr_buffer,
+    tsr_file_state,
     tsr_data_sink,
     tsr_report,
     tsr_info,

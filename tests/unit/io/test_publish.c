@@ -265,13 +265,13 @@ TEST(files_without_numbers)
         uint32_t changed_ns;
         bool is_same;
     } others[] = {
-        {"out/X.TXT.tsr", 5, 1000, 2000, 300, true},  {"out/x.txt.tsr", 5, 1000, 2000, 300, true},
-        {"OUT/x.txt.tsr", 5, 1000, 2000, 300, true},  {"out/x.txt.tsr", 5, 1001, 2000, 300, true},
-        {"out/X.TXT.tsr", 5, 1000, 2001, 0, true},    {"out/X.TXT.tsr", 5, 1000, 2000, 0, true},
-        {"out/X.TXT.tsr", 5, 1000, 2000, 200, false}, {"out/X.TXT.tsr", 5, 1000, 1999, 900, false},
-        {"out/X.TXT.tsr", 6, 1000, 2000, 300, false}, {"out/X.TXT.tsr", 5, 1002, 2000, 300, false},
-        {"out/y.txt.tsr", 5, 1000, 2000, 300, false}, {"out2/x.txt.tsr", 5, 1000, 2000, 300, false},
-        {"out/\u00e4.tsr", 5, 1000, 2000, 300, true}, {"out/LONGNA~1.TSR", 5, 1000, 2000, 300, false},
+        {"out/X.TXT.tsr", 5, 1000, 2000, 300, true},        {"out/x.txt.tsr", 5, 1000, 2000, 300, true},
+        {"OUT/x.txt.tsr", 5, 1000, 2000, 300, true},        {"out/x.txt.tsr", 5, 1001, 2000, 300, true},
+        {"out/X.TXT.tsr", 5, 1000, 2001, 0, true},          {"out/X.TXT.tsr", 5, 1000, 2000, 0, true},
+        {"out/X.TXT.tsr", 5, 1000, 2000, 200, false},       {"out/X.TXT.tsr", 5, 1000, 1999, 900, false},
+        {"out/X.TXT.tsr", 6, 1000, 2000, 300, false},       {"out/X.TXT.tsr", 5, 1002, 2000, 300, false},
+        {"out/y.txt.tsr", 5, 1000, 2000, 300, false},       {"out2/x.txt.tsr", 5, 1000, 2000, 300, false},
+        {"out/x\u0301.txt.tsr", 5, 1000, 2000, 300, false}, {"out/x.txt.ts\u0155", 5, 1000, 2000, 300, false},
     };
     struct tsr_file_set *const set = must(tsr_file_set_create());
     struct tsr_file_state its = {.device = 1, .bytes = 5, .modified_s = 1000, .changed_s = 2000, .changed_ns = 300};
@@ -284,6 +284,33 @@ TEST(files_without_numbers)
         expect(!tsr_file_set_find(set, others[i].path, &its) == !others[i].is_same, "%s", others[i].path);
     }
     tsr_file_set_destroy(set);
+}
+
+/* Paths that some file system takes for one, and others. */
+TEST(folded_paths)
+{
+    static const struct {
+        const char *one, *other;
+        bool is_same;
+    } pairs[] = {
+        {"a/x.TXT", "A/X.txt", true},
+        {"m\u00e4r", "ma\u0308r", true},
+        {"M\u00e4r", "ma\u0308r", true},
+        {"\u00e4", "a\u0308", true},
+        {"a/x", "a/y", false},
+        {"a/x", "a/xx", false},
+        {"mar", "m\u00e4r", false},
+        {"ab", "a\u0308b", false},
+        {"a/b", "ab", false},
+        {"\u00d6l", "o\u0308L", true},
+        {"", "", true},
+        {"x ", "x", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        const int order = tsr_compare_folded(pairs[i].one, pairs[i].other);
+        expect((order == 0) == pairs[i].is_same, "%s, %s", pairs[i].one, pairs[i].other);
+        assert_true((tsr_compare_folded(pairs[i].other, pairs[i].one) > 0) == (order < 0));
+    }
 }
 
 /* Each allocation fails in turn: the set stays whole. */
@@ -316,7 +343,8 @@ int main(void)
         cmocka_unit_test(names_of_parts),        cmocka_unit_test(marks_of_parts),
         cmocka_unit_test(outputs_of_one_run),    cmocka_unit_test(outputs_that_leave_their_run),
         cmocka_unit_test(threads_of_one_run),    cmocka_unit_test(sets_of_files),
-        cmocka_unit_test(files_without_numbers), cmocka_unit_test(sets_without_memory)};
+        cmocka_unit_test(files_without_numbers), cmocka_unit_test(folded_paths),
+        cmocka_unit_test(sets_without_memory)};
     plan_no_failures();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
