@@ -273,6 +273,15 @@ static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct
     return status;
 }
 
+static enum tsr_status take_turn(struct tsr_reader *reader, uint32_t member, struct header **header,
+                                 struct tsr_error *error)
+{
+    tsr_reader_begin(reader);
+    const enum tsr_status status = tsr_reader_end(reader, read_header(reader, member, header, error), error);
+    if (status != TSR_OK && *header) tsr_metadata_free(&(*header)->base); /* the file has changed */
+    return status;
+}
+
 enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
                                 struct tsr_error *error)
 {
@@ -280,10 +289,9 @@ enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, stru
     *metadata = NULL;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     struct header *header = NULL;
-    tsr_reader_begin(reader);
-    const enum tsr_status status = tsr_reader_end(reader, read_header(reader, member, &header, error), error);
-    if (status == TSR_OK) *metadata = &header->base;
-    return status;
+    TSR_TRY(take_turn(reader, member, &header, error));
+    *metadata = &header->base;
+    return TSR_OK;
 }
 
 /* ---- Text ------------------------------------------------------------------------------------------------- */
@@ -343,9 +351,8 @@ enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     if ((int)form < TSR_LISTING_TEXT || form > TSR_LISTING_JSON)
         return tsr_fail(error, TSR_ERROR_USAGE, "listing %d is not known", (int)form);
-    tsr_reader_begin(reader);
-    enum tsr_status status = tsr_reader_end(reader, read_header(reader, member, &header, error), error);
-    if (status != TSR_OK) return status;
+    TSR_TRY(take_turn(reader, member, &header, error));
+    enum tsr_status status;
     if (header->base.kind == TSR_KIND_DICOM)
         status = print_dicom(header, form, text, error);
     else

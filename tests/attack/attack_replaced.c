@@ -223,7 +223,7 @@ static struct told take(enum tsr_status status, const void *bytes, size_t count)
 {
     struct told told = {status, {malloc(count + 1), status == TSR_OK ? count : 0}};
     if (!told.bytes.data) stop("no memory");
-    if (status == TSR_OK) memcpy(told.bytes.data, bytes, count);
+    if (told.bytes.count > 0) memcpy(told.bytes.data, bytes, count);
     return told;
 }
 
