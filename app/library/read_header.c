@@ -274,9 +274,23 @@ static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct
     return status;
 }
 
+static enum tsr_status take_turn(const struct tsr_call *call, struct header **header)
+{
+    struct tsr_reader *const reader = call->reader;
+    tsr_reader_begin(reader);
+    const enum tsr_status status =
+        tsr_reader_end(reader, read_header(reader, call->member, header, call->error), call->error);
+    if (status != TSR_OK && *header) tsr_metadata_free(&(*header)->base); /* the file has changed */
+    return status;
+}
+
 static enum tsr_status run_read_header(const struct tsr_call *call)
 {
-    return read_header(call->reader, call->member, call->out, call->error);
+    struct tsr_metadata **const metadata = call->out;
+    struct header *header = NULL;
+    TSR_TRY(take_turn(call, &header));
+    *metadata = &header->base;
+    return TSR_OK;
 }
 
 enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
@@ -285,12 +299,10 @@ enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, stru
     TSR_TRY(tsr_check_pointer(metadata, "metadata", error));
     *metadata = NULL;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    struct header *header = NULL;
     struct tsr_call call = tsr_call_of_reader(reader, run_read_header, member, error);
-    call.out = &header;
-    const enum tsr_status status = tsr_run_call(&call);
-    if (status == TSR_OK) *metadata = &header->base;
-    return status;
+    call.takes_turn = false;
+    call.out = metadata;
+    return tsr_run_call(&call);
 }
 
 /* ---- Text ------------------------------------------------------------------------------------------------- */
@@ -343,17 +355,12 @@ static enum tsr_status print_dicom(const struct header *header, enum tsr_listing
 
 static enum tsr_status list_header(const struct tsr_call *call)
 {
-    struct tsr_reader *const reader = call->reader;
     struct header *header = NULL;
-    tsr_reader_begin(reader);
-    enum tsr_status status =
-        tsr_reader_end(reader, read_header(reader, call->member, &header, call->error), call->error);
-    if (status != TSR_OK) return status;
-    if (header->base.kind == TSR_KIND_DICOM)
-        status = print_dicom(header, (enum tsr_listing)call->form, call->out, call->error);
-    else
-        status = tsr_fail(call->error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", reader->name,
-                          tsr_kind_name(header->base.kind));
+    TSR_TRY(take_turn(call, &header));
+    const enum tsr_status status = header->base.kind == TSR_KIND_DICOM
+                                       ? print_dicom(header, (enum tsr_listing)call->form, call->out, call->error)
+                                       : tsr_fail(call->error, TSR_ERROR_USAGE, "%s is not DICOM, but %s",
+                                                  call->reader->name, tsr_kind_name(header->base.kind));
     tsr_metadata_free(&header->base);
     return status;
 }

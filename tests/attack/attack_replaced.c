@@ -223,7 +223,7 @@ static struct told take(enum tsr_status status, const void *bytes, size_t count)
 {
     struct told told = {status, {malloc(count + 1), status == TSR_OK ? count : 0}};
     if (!told.bytes.data) stop("no memory");
-    if (status == TSR_OK) memcpy(told.bytes.data, bytes, count);
+    if (told.bytes.count > 0) memcpy(told.bytes.data, bytes, count);
     return told;
 }
 
@@ -426,8 +426,9 @@ static bool mount_archive(const char *archive, const char *folder)
 static void unmount(const char *folder)
 {
     const char *const words[] = {"fusermount3", "-u", folder, NULL};
+    int status = 0;
     waitpid(start(words), NULL, 0);
-    waitpid(server, NULL, 0);
+    if (waitpid(server, &status, 0) != server || status != 0) wrong("mounts", "the mount ends with status %x", status);
 }
 
 /* A file of the mount that is open: the state that it has been of. */
