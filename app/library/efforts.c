@@ -1,8 +1,11 @@
 /* Sparse images without loss: lower efforts are tried, so that a higher effort never takes more bytes. What training
  * and large tables save on them is often less than what describes them. kernels/EFFORT.md says what is tried. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "flow.h"
+#include "kernels/blocks/transform_plan.h"
+#include "kernels/effort.h"
 
 bool tsr_is_sparse(const struct tsr_image *image, uint32_t frames, const struct tsr_coding *coding, uint64_t bytes)
 {
@@ -11,13 +14,39 @@ bool tsr_is_sparse(const struct tsr_image *image, uint32_t frames, const struct 
     return !coding->lossy && bytes <= FILE_BYTES + (uint64_t)FRAME_BYTES * frames + samples / SAMPLES * SAMPLES_BYTES;
 }
 
-enum tsr_status tsr_lower_coding(const struct tsr_coding *coding, enum tsr_coder asked, int effort,
-                                 struct tsr_coding *lower, struct tsr_error *error)
+/* Whether frames of an image become the same bytes by codings that differ in effort and coder alone. */
+static bool does_the_same(const struct tsr_image *image, const struct tsr_coding *a, const struct tsr_coding *b)
 {
-    *lower = *coding;
-    lower->effort = effort;
-    lower->coder = asked;
-    return tsr_resolve_coding(lower, error);
+    const uint64_t samples = (uint64_t)image->columns * image->rows;
+    if (a->coder != b->coder) return false;
+    if (a->path == TSR_PATH_TRANSFORM) {
+        const struct tsr_transform_plan one = tsr_transform_plan(image, a, TSR_COLOUR_NONE, 0),
+                                        other = tsr_transform_plan(image, b, TSR_COLOUR_NONE, 0);
+        return one.pairs == other.pairs && one.slice_side == other.slice_side;
+    }
+    if (a->coder == TSR_CODER_CAVLC) return true;
+    const struct tsr_effort_plan one = tsr_effort_plan(a->effort), other = tsr_effort_plan(b->effort);
+    return one.neighbours_set == 0 && other.neighbours_set == 0 &&
+           tsr_context_plan(one, a->coder, samples).period == tsr_context_plan(other, b->coder, samples).period;
+}
+
+static struct tsr_coding coding_at(const struct tsr_coding *told, enum tsr_coder asked, int effort)
+{
+    struct tsr_coding coding = *told;
+    coding.effort = effort;
+    coding.coder = asked;
+    const enum tsr_status status = tsr_resolve_coding(&coding, NULL);
+    assert(status == TSR_OK);
+    (void)status;
+    return coding;
+}
+
+bool tsr_lower_coding(const struct tsr_image *image, const struct tsr_coding *told, enum tsr_coder asked, int effort,
+                      struct tsr_coding *lower)
+{
+    const struct tsr_coding next = coding_at(told, asked, effort + 1);
+    *lower = coding_at(told, asked, effort);
+    return !does_the_same(image, lower, &next);
 }
 
 /* What a source takes in the writer's container if its frames have another coding. */
@@ -44,12 +73,15 @@ static enum tsr_status find_coding(struct tsr_engine *engine, struct tsr_source 
                                    const struct tsr_container_writer *writer, enum tsr_coder asked,
                                    struct tsr_coding *best, uint64_t *longer, struct tsr_error *error)
 {
+    const struct tsr_image *const image = &source->header.image;
     const struct tsr_coding told = source->header.coding;
+    const uint32_t limit = tsr_stack_limit(image, &told), count = image->frames < limit ? image->frames : limit;
+    const struct tsr_image highest = tsr_stack(image, count > 1 ? count : 1);
     uint64_t least = tsr_container_bytes_to_be(writer), most = least;
     for (int effort = 1; effort < told.effort; effort++) {
         struct tsr_coding lower;
         uint64_t bytes = 0;
-        TSR_TRY(tsr_lower_coding(&told, asked, effort, &lower, error));
+        if (!tsr_lower_coding(&highest, &told, asked, effort, &lower)) continue;
         TSR_TRY(try_coding(engine, source, &lower, writer, &bytes, error));
         if (bytes < least) *best = lower;
         if (bytes < least) least = bytes;

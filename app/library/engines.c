@@ -271,8 +271,8 @@ static enum tsr_status encode_frame(const struct tsr_call *call)
     const bool tries = status == TSR_OK && tsr_is_sparse(call->image, 1, coding, *call->got);
     for (int effort = 1; tries && effort < coding->effort && status == TSR_OK; effort++) {
         struct tsr_coding lower;
-        status = tsr_lower_coding(coding, (enum tsr_coder)call->form, effort, &lower, call->error);
-        if (status == TSR_OK) status = try_coding(call, &lower, workspace);
+        if (tsr_lower_coding(call->image, coding, (enum tsr_coder)call->form, effort, &lower))
+            status = try_coding(call, &lower, workspace);
     }
     if (status != TSR_OK) *call->got = 0;
     engine->ops->give_workspace(engine, workspace);

@@ -55,9 +55,10 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
  * lower effort may be below where a higher one is not. */
 bool tsr_is_sparse(const struct tsr_image *image, uint32_t frames, const struct tsr_coding *coding, uint64_t bytes);
 
-/* The coding of a lower effort. asked: the coder that was asked for. Errors: those of tsr_resolve_coding. */
-enum tsr_status tsr_lower_coding(const struct tsr_coding *coding, enum tsr_coder asked, int effort,
-                                 struct tsr_coding *lower, struct tsr_error *error);
+/* The coding of a lower effort. image: what is coded at once, a frame or a stack. asked: the coder that was asked for.
+ * False: the next effort does the same. */
+bool tsr_lower_coding(const struct tsr_image *image, const struct tsr_coding *told, enum tsr_coder asked, int effort,
+                      struct tsr_coding *lower);
 
 /* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they
  * share. How many frames of this image and coding a stack may have; 0: none. */

@@ -250,7 +250,8 @@ static enum tsr_status put_stacks(struct making *m, uint32_t first, uint32_t cou
     for (uint32_t i = 0; i < count; i++) least += tsr_container_bytes_to_be(m->members[first + i].written.writer);
     for (int effort = 0; effort < header->coding.effort; effort++) {
         struct tsr_encode_job job = {.raster = rasters};
-        if (effort > 0) TSR_TRY(tsr_lower_coding(&header->coding, m->wanted->coding.coder, effort, &coding, error));
+        if (effort > 0 && !tsr_lower_coding(&stack, &header->coding, m->wanted->coding.coder, effort, &coding))
+            continue;
         if (m->engine->ops->encode(m->engine, &stack, &coding, &job, 1, workspace) != TSR_OK)
             return tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
         TSR_TRY(put_stack(m, first, count, &job.coded, &bytes, &least, error));

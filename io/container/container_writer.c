@@ -219,8 +219,8 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint
     if (tries_both && !ZSTD_isError(*made)) {
         uint8_t *const other = w->compressed + bound;
         const size_t made_other = ZSTD_compressCCtx(compressor, other, bound, bytes, size, LARGE_LEVEL);
-        if (made_other < *made) memcpy(w->compressed, other, made_other); /* an error is a large number */
-        if (made_other < *made) *made = made_other;
+        if (made_other < *made) memcpy(w->compressed, other, made_other);
+        if (made_other < *made || ZSTD_isError(made_other)) *made = made_other;
     }
     tsr_give_compressor(compressor);
     if (ZSTD_isError(*made))
