@@ -256,8 +256,8 @@ uint64_t tsr_container_sections(const struct tsr_container_reader *reader);
 enum tsr_status tsr_container_get_proof(struct tsr_container_reader *reader, struct tsr_proof *proof,
                                         struct tsr_error *error);
 
-/* Gets the next piece of a blob. *cursor starts at 0, and stays after an error; *size is 0 at the end. *bytes belongs to
- * the reader and is valid until the next call. */
+/* Gets the next piece of a blob. *cursor starts at 0, and stays after an error; *size is 0 at the end. *bytes belongs
+ * to the reader and is valid until the next call. */
 enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum tsr_blob blob, uint64_t *cursor,
                                        const uint8_t **bytes, size_t *size, struct tsr_error *error);
 

@@ -302,6 +302,7 @@ changes_byte lost/arch/version.tsr $(($(bytes_of lost/arch/version.tsr) - 3))
 mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
 for name in no short empty cut cut_series version; do
     [ -f m/$name ] || bad "what cannot be opened has no name: $name"
+    [ "$(stat -c '%a %Y' m/$name)" = "$(stat -c '%a %Y' lost/arch/$name.tsr)" ] || bad "permissions and time of what cannot be opened: $(stat -c '%a %Y' m/$name)"
     cat m/$name >"$WORK/got" 2>"$err" && bad "what cannot be opened is read: $name"
     grep -q 'Input/output error' "$err" || bad "what cannot be opened is another error: $(cat "$err")"
     # tar looks into no file of 0 bytes.

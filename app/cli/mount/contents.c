@@ -193,6 +193,8 @@ static enum tsr_status learn(struct contents *c, struct content *file, struct ve
     file->tsr = (struct stat){0};
     if (stat(file->task->input, &file->tsr) != 0)
         return refuse(error, TSR_ERROR_READ, "it cannot be opened: %s", strerror(errno));
+    v->modified = file->tsr.st_mtim;
+    v->permissions = (uint32_t)file->tsr.st_mode & 0777;
     enum tsr_status status = open_tsr(c->archive, file->series, file->task, &tsr, error);
     if (status != TSR_OK) return status;
     status = tsr_read_info(tsr.reader, tsr.member, &info, error);
@@ -200,8 +202,6 @@ static enum tsr_status learn(struct contents *c, struct content *file, struct ve
     file->tsr_id = tsr_reader_id(tsr.reader);
     close_tsr(c->archive, &tsr);
     v->id = info.id;
-    v->modified = file->tsr.st_mtim;
-    v->permissions = (uint32_t)file->tsr.st_mode & 0777;
     if (status == TSR_OK && info.has_origin) {
         v->modified.tv_sec = (time_t)info.modified_s;
         v->modified.tv_nsec = (long)info.modified_ns;
@@ -267,7 +267,7 @@ static int refresh(struct contents *c, struct content *file, bool (*is_same)(con
     const bool is_known = is_same(file);
     struct version *const v = is_known ? NULL : calloc(1, sizeof *v);
     if (v) {
-        *v = (struct version){.file = file, .descriptor = -1};
+        *v = (struct version){.file = file, .permissions = 0400, .descriptor = -1};
         const enum tsr_status status = learn(c, file, v, &error);
         if (status != TSR_OK) mark_broken(file, v, status);
         if (status != TSR_OK && !(file->current && file->current->is_broken)) log_failure(file, &error);
