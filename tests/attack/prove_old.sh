@@ -77,6 +77,7 @@ if cc -std=c11 -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "$tree/tests/cli/fold_fs
     point A1 "names that are one file: an original" "$work/names.log" "^WRONG: '.*' is lost"
     point A1 "names that are one file: status 0" "$work/names.log" '^WRONG: status 0, and . outputs'
     point A1 "names that are one file: decompress" "$work/names.log" '^WRONG: status 0, and . files'
+    point A7 "a part is known by its name alone" "$work/names.log" "^WRONG: a user's file is removed"
   fi
 else
   echo "skipped: names that are one file (libfuse3 is missing)"
