@@ -117,12 +117,9 @@ struct task_list {
     size_t skipped_count, skipped_capacity;
     struct empty_folder *folders;
     size_t folder_count, folder_capacity;
-    size_t others;                 /* files that the verb does not look at */
-    size_t tsr_files;              /* .tsr files in folders to compress that are at the place of no output */
-    size_t left_tsr_files;         /* of these, in no output: they are among the skipped */
-    struct tsr_file_set *tsr_seen; /* all others of them; NULL: there are none */
-    char **twins;                  /* --rm: outputs that may be one file, those next to each other */
-    size_t twin_count;
+    size_t others;              /* files that the verb does not look at */
+    size_t tsr_files;           /* .tsr files in folders to compress that have no output's name */
+    size_t left_tsr_files;      /* of these, in no output: they are among the skipped */
     size_t empty_inputs;        /* tasks that have failed: folders that were named, and hold no file */
     size_t excluded;            /* by --exclude, or not of this shard or sample */
     size_t in_set;              /* files of all shards */
@@ -130,6 +127,10 @@ struct task_list {
     struct tsr_reader **series; /* that inputs are */
     size_t series_count;
     uint64_t shared_bytes; /* of the outputs, that no task counts: a series' header and index */
+
+    struct tsr_file_set *tsr_seen; /* all .tsr files in folders to compress; NULL: there are none */
+    char **twins;                  /* --rm: outputs that may be one file, those next to each other */
+    size_t twin_count;
 };
 
 /* What came of a task. */
@@ -137,15 +138,16 @@ struct outcome {
     enum tsr_status status;
     struct tsr_error error;
     struct tsr_report report;
-    bool is_current;            /* --update: the .tsr was there, and is of this file */
-    bool is_gone;               /* and an earlier run with --rm has removed the file */
-    bool is_compared;           /* every byte that comes back was compared with the original's */
-    bool removed;               /* --rm has removed the original */
-    const char *kept;           /* why --rm has not; static, or NULL */
-    struct stat input;          /* of the original before it was read, where --rm may remove it */
-    struct tsr_file_state made; /* of its .tsr that was there and was compared */
-    char sha256[65];            /* of the original, where a manifest is written; else empty */
-    void *more;                 /* a verb's own results, freed with free() */
+    bool is_current;   /* --update: the .tsr was there, and is of this file */
+    bool is_gone;      /* and an earlier run with --rm has removed the file */
+    bool is_compared;  /* every byte that comes back was compared with the original's */
+    bool removed;      /* --rm has removed the original */
+    const char *kept;  /* why --rm has not; static, or NULL */
+    struct stat input; /* of the original before it was read, where --rm may remove it */
+    char sha256[65];   /* of the original, where a manifest is written; else empty */
+    void *more;        /* a verb's own results, freed with free() */
+
+    struct tsr_file_state made; /* is_compared: the .tsr that was there */
 };
 
 /* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). free_options frees what the

@@ -22,7 +22,7 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
 {
     struct tsr_data_sink sink = task->to_stdout ? tsr_to_descriptor(STDOUT_FILENO) : tsr_to_path(task->output);
     sink.temporary = temporary_folder();
-    sink.overwrite = options->force && (task->existed || options->series);
+    sink.overwrite = options->force && task->existed;
     sink.written = options->written;
     sink.is_bounded = !task->names_output;
     sink.root = task->root;

@@ -11,6 +11,7 @@ work=$(pwd)
 rounds=${4:-40} seed=${5:-1} only=${6:-}
 findings=0 runs=0
 mkdir -p backing m
+user_file=.tessera-deadbeef-1-1.part # looks like an output that a killed run has left
 
 # pick N: a number below N in $picked.
 pick()
@@ -52,15 +53,17 @@ judge()
     is_there "$content" a restored || wrong "'$content' is lost" "$1"
   done
   [ "$status" -le 128 ] || wrong "a signal ends it" "$1"
-  [ -z "$(find backing/out -name '.tessera-*' 2>/dev/null)" ] || wrong "a part is left behind" "$1"
-  made=$(find backing/out -type f 2>/dev/null | wc -l)
+  [ -z "$(find backing/out -name '.tessera-*' ! -name "$user_file" 2>/dev/null)" ] || wrong "a part is left behind" "$1"
+  [ "$(cat "backing/out/$user_file" 2>&1)" = mine ] || wrong "a user's file is removed by its name" "$1"
+  made=$(find backing/out -type f ! -name "$user_file" 2>/dev/null | wc -l)
   [ "$status" -ne 0 ] || [ "$made" -ge "$count" ] || wrong "status 0, and $made outputs of $count inputs" "$1"
 }
 
 # Originals whose names may be one, of different content and size, or of one size and time.
 make_originals()
 {
-  rm -rf a backing/out && mkdir a
+  rm -rf a backing/out && mkdir a backing/out
+  echo mine >"backing/out/$user_file" && touch -d '25 hours ago' "backing/out/$user_file"
   count=0
   pick 2
   same_time=$picked

@@ -93,6 +93,7 @@ if cc -std=c11 -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "$tree/tests/cli/fold_fs
     point 16 "names that are one file: an original" "$work/names.log" "^WRONG: '.*' is lost"
     point 16 "names that are one file: status 0" "$work/names.log" '^WRONG: status 0, and . outputs'
     point 16 "names that are one file: decompress" "$work/names.log" '^WRONG: status 0, and . files'
+    point 17 "a part is known by its name alone" "$work/names.log" "^WRONG: a user's file is removed"
   fi
 else
   echo "skipped: names that are one file (libfuse3 is missing)"

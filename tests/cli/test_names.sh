@@ -251,6 +251,32 @@ wait $process || bad "--rm with replaced .tsr files: $(cat "$err")"
 # The same of one that was there, and was compared.
 [ "$(fields --summary removed)" = 117 ] || bad "removed: $(fields --summary removed)"
 
+# --- What appears while a run is at work is another run's: neither -f nor --update replaces it, but --update takes it if
+# it is of the same file. The only thread waits for the pipe before it comes to the last files.
+for options in -f --update; do
+    rm -rf a out && mkdir a
+    i=100
+    while [ $i -lt 220 ]; do echo "file $i" >a/$i && i=$((i + 1)); done
+    # shellcheck disable=SC2086
+    "$tsr" compress --json -r -T 1 $options a -o out >pipe 2>"$err" &
+    process=$!
+    exec 3<pipe
+    tries=0
+    until [ -e out/110.tsr ] || [ $tries -ge 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
+    sleep 0.2
+    [ ! -e out/217.tsr ] || bad "the pipe of this test is too long"
+    cp another.tsr out/219.tsr && echo 'no .tsr' >out/218.tsr
+    cp a/217 217 && run 0 "$tsr" compress -q 217 -o out/217.tsr
+    cat <&3 >"$out"
+    exec 3<&-
+    wait $process
+    [ $? -eq 75 ] || bad "$options replaces what has appeared"
+    cmp another.tsr out/219.tsr && [ "$(cat out/218.tsr)" = 'no .tsr' ] || bad "$options has replaced what has appeared"
+    failed=$(fields exit error | grep -c '^41.*has appeared since this run began, and is left as it is$')
+    case $options in -f) wanted=3 ;; *) wanted=2 ;; esac
+    [ "$failed" -eq $wanted ] || bad "$options and what has appeared: $(fields file exit error | grep -v '0${tab}$' | tail -n 4)"
+done
+
 # --- Parts that killed runs leave, on a file system where outputs have names from the start: they are no inputs, and a
 # later run removes them. What has such a name and holds something else stays.
 folds plain || bad "no mount"
