@@ -2,10 +2,12 @@
 #ifndef TSR_APP_CLI_CLI_H
 #define TSR_APP_CLI_CLI_H
 
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "app/tessera.h"
 #include "option_table.h"
+#include "words/shown.h"
 
 enum verb {
     VERB_COMPRESS,
@@ -28,6 +30,7 @@ enum progress_form { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
 struct filter_rule {
     const char *pattern;
     bool includes;
+    atomic_bool matched, decided; /* a name; whether it was taken, since no earlier rule had matched it */
 };
 
 /* The command line as parsed. */
@@ -131,6 +134,7 @@ struct outcome {
     bool is_compared;  /* every byte that comes back was compared with the original's */
     bool removed;      /* --rm has removed the original */
     const char *kept;  /* why --rm has not; static, or NULL */
+    bool may_be_lost;  /* the output exists, and is not known to be this task's: it may be an only copy */
     struct stat input; /* of the original before it was read, where --rm may remove it */
     char sha256[65];   /* of the original, where a manifest is written; else empty */
     void *more;        /* a verb's own results, freed with free() */
@@ -151,19 +155,28 @@ static inline const char *export_word(enum tsr_export to)
 const char *verb_name(enum verb verb);
 
 /* What the help and the pages (pages/) say of a verb; and all rows of the option table. */
+enum { EXAMPLES = 4 };
 struct verb_row {
     const char *name, *synopsis, *purpose;
+    struct {
+        const char *words, *does; /* behind the verb; words are NULL after the last */
+    } examples[EXAMPLES];
 };
 const struct verb_row *verb_row(enum verb verb);
 const struct option_row *option_rows(int *count);
 
 /* The row of an option as it is typed, with or without its value; NULL: it is none. */
 const struct option_row *find_option(const char *word);
+/* Whether an option that is typed so takes the next word as its value. */
+bool takes_next(const char *word);
 
 /* inputs/inputs.c: the files that inputs and output name. engine opens those that may be a series; NULL: the verb reads
  * none. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE, TSR_ERROR_READ. */
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                            struct tsr_error *error);
+/* inputs/filter.c: says which --include and --exclude have matched nothing, once all inputs are listed. */
+void say_unmatched(const struct options *options);
+
 void free_task(struct task *task);
 void free_tasks(struct task_list *list);
 
@@ -221,6 +234,12 @@ int dry_run(const struct options *options);
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
 
+/* exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy. The
+ * library says of it that it is not overwritten. */
+#define NOT_OVERWRITTEN ", and overwrite is not set"
+void explain_existing(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                      struct outcome *outcome);
+
 struct file_hashes;
 
 /* compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they
@@ -263,6 +282,9 @@ void name_file(struct tsr_error *error, const char *file, const char *member);
 /* Of a task whose status was known beforehand: as refuse, with its reason and its input's name. */
 enum tsr_status refuse_task(struct tsr_error *error, const struct task *task);
 
+/* Whether it is that the module for DICOM cannot be loaded, which many files share. */
+bool lacks_module(const struct tsr_error *error);
+
 void say_error(const struct tsr_error *error);
 
 /* report.c */
@@ -285,8 +307,6 @@ void talk(const char *format, ...);
 
 double wall_seconds(void); /* talk.c, too */
 
-/* A name or a sentence as a terminal may have it: text itself, or what lasts for three more calls. */
-const char *shown(const char *text);
 enum { HASH_TEXT = 33 };
 void write_hash(const uint8_t hash[16], char text[HASH_TEXT]); /* an XXH3-128 in hexadecimal */
 const char *plural(size_t count);                              /* "s", or nothing for one */
