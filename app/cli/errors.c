@@ -9,7 +9,7 @@
 static const struct {
     const char *argument, *flag;
 } flags[] = {
-    {", and overwrite is not set", "; -f overwrites it"},
+    {NOT_OVERWRITTEN, " and may be the only copy of what it holds: rename it, or name another output"},
     {"the sink's descriptor", "stdout"},
     {"give a shorter name", "give a shorter name with -o"},
     {"(allow_lossy is not set)", "(--allow-lossy does it)"},
@@ -64,6 +64,11 @@ void name_file(struct tsr_error *error, const char *file, const char *member)
         snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", member, file, text);
     else
         snprintf(error->text, sizeof error->text, "%.200s: %.300s", file, text);
+}
+
+bool lacks_module(const struct tsr_error *error)
+{
+    return strstr(error->text, "needs Tessera's module for DICOM") != NULL;
 }
 
 /* An offset is said once. */

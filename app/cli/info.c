@@ -16,6 +16,14 @@ static const char *damage_text(const struct tsr_info *info)
     return text;
 }
 
+/* That the module for DICOM is missing is said of the first file, and of the others their number. */
+static size_t without_module;
+
+static void say_once(const struct tsr_error *error)
+{
+    if (!lacks_module(error) || without_module++ == 0) say_error(error);
+}
+
 /* Stored without samples, but smaller than it is. */
 static bool is_packed(const struct tsr_info *info)
 {
@@ -153,15 +161,10 @@ static void print_json(const char *name, const char *member, const char *coded, 
 
 /* ---- Headers of DICOM ----------------------------------------------------------------------------------------- */
 
-/* A listing with its lines; other control characters are written as a question mark. */
 static void print_listing(const char *name, const char *member, const struct tsr_buffer *text)
 {
     printf("# %s%s%s\n", shown(name), member ? "::" : "", member ? shown(member) : "");
-    for (size_t i = 0; i < text->count; i++) {
-        const unsigned char byte = text->bytes[i], before = i > 0 ? text->bytes[i - 1] : 0;
-        const bool is_control = byte < ' ' || byte == 127 || (before == 0xc2 && byte >= 0x80 && byte <= 0x9f);
-        putchar(is_control && byte != '\n' && byte != '\t' ? '?' : byte);
-    }
+    print_shown_lines(stdout, (const char *)text->bytes, text->count);
 }
 
 static enum tsr_status print_object(const char *name, const char *member, const struct tsr_buffer *text,
@@ -274,7 +277,7 @@ static enum tsr_status print_series(const struct options *options, const char *p
                                                    : tsr_read_info(series, k, &info, error);
         if (one != TSR_OK) {
             name_file(error, path, name);
-            say_error(error);
+            say_once(error);
             status = TSR_ERROR_PARTIAL;
         } else if (options->dicom) {
             continue;
@@ -336,7 +339,7 @@ static enum tsr_status print_info(const struct options *options, struct tsr_engi
     if (status == TSR_OK) status = print_content(options, path, reader, &wanted, error);
     if (status != TSR_OK && status != TSR_ERROR_PARTIAL) { /* else each member's was said */
         name_file(error, path, NULL);
-        say_error(error);
+        say_once(error);
     }
     tsr_close(reader);
     return status;
@@ -366,6 +369,8 @@ static int print_all(const struct options *options, struct tsr_engine *engine, c
             one = print_info(options, engine, &list->tasks[i], &error);
         failed += one != TSR_OK;
     }
+    if (without_module > 1)
+        fprintf(stderr, "tessera: %zu more files need Tessera's module for DICOM\n", without_module - 1);
     return list->count == 1 ? (int)one : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
 }
 
@@ -374,6 +379,7 @@ int info_verb(const struct options *options)
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
+    say_unmatched(options);
     struct tsr_engine *const engine = status == TSR_OK ? start_reading(&error) : NULL;
     if (engine)
         status = print_all(options, engine, &list);

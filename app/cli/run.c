@@ -13,8 +13,19 @@
 
 #include "cli.h"
 #include "evidence/evidence.h"
+#include "evidence/page_file.h"
 #include "manifest.h"
 #include "progress.h"
+
+/* Why many files of a set fail in one way: the first few are named, the others counted. */
+enum repeated {
+    REPEATED_NOT,
+    REPEATED_EXISTS,
+    REPEATED_ONLY_COPY,
+    REPEATED_COLLISION,
+    REPEATED_NO_MODULE,
+    REPEATED_KINDS
+};
 
 struct running {
     struct tsr_engine *engine;
@@ -29,12 +40,13 @@ struct running {
     enum tsr_status sync_status; /* a folder could not be brought to the disk: no output of then or later counts */
     struct tsr_error sync_error;
     struct progress progress;
-    size_t not_begun, existing;
-    enum tsr_status only_status; /* of the last task that was reported */
-    atomic_bool is_full;         /* a disk, or the manifest cannot be written: no task is begun any more */
-    bool has_no_manifest;        /* the latter */
-    pthread_mutex_t lock;        /* guards what is above */
-    pthread_mutex_t screen;      /* held while anything is printed */
+    size_t not_begun;
+    size_t repeated[REPEATED_KINDS]; /* failures for reasons that many files share */
+    enum tsr_status only_status;     /* of the last task that was reported */
+    atomic_bool is_full;             /* a disk, or the manifest cannot be written: no task is begun any more */
+    bool has_no_manifest;            /* the latter */
+    pthread_mutex_t lock;            /* guards what is above */
+    pthread_mutex_t screen;          /* held while anything is printed */
     pthread_cond_t ended;
     bool is_over;
 };
@@ -65,6 +77,7 @@ static void *await_signal(void *signals)
     int number;
     while (sigwait(signals, &number) != 0) continue;
     say_interrupted(number);
+    remove_page_parts();
     tsr_end_process(end_log(128 + number));
     return NULL;
 }
@@ -122,10 +135,18 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     atomic_store(&r->is_full, true); /* the next ones would fail, too */
 }
 
-/* Most outputs that exist already of which each has its sentence. */
-enum { EXISTING_LIMIT = 3 };
+static enum repeated repeated_of(const struct task *task, const struct outcome *outcome)
+{
+    if (task->status == TSR_ERROR_EXISTS) return REPEATED_COLLISION;
+    if (outcome->status == TSR_ERROR_EXISTS) return outcome->may_be_lost ? REPEATED_ONLY_COPY : REPEATED_EXISTS;
+    return lacks_module(&outcome->error) ? REPEATED_NO_MODULE : REPEATED_NOT;
+}
 
-/* Reports one task, unless it was not begun, or is one of many whose output exists. */
+/* Most files with a sentence each. */
+static const size_t repeated_limit[REPEATED_KINDS] = {
+    SIZE_MAX, [REPEATED_EXISTS] = 3, [REPEATED_ONLY_COPY] = 3, [REPEATED_COLLISION] = 3, [REPEATED_NO_MODULE] = 1};
+
+/* Reports one task, unless it was not begun, or is one of many that fail in one way. */
 static void report_one(struct running *r, size_t i)
 {
     struct outcome *const outcome = r->outcomes[i];
@@ -138,9 +159,10 @@ static void report_one(struct running *r, size_t i)
         return;
     }
     r->only_status = outcome->status;
+    const enum repeated repeated = outcome->status == TSR_OK ? REPEATED_NOT : repeated_of(&r->list->tasks[i], outcome);
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
-    } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->json && r->existing++ >= EXISTING_LIMIT) {
+    } else if (!r->options->json && r->repeated[repeated]++ >= repeated_limit[repeated]) {
         add_to_summary(&r->list->tasks[i], outcome);
         add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
@@ -236,6 +258,7 @@ static enum tsr_status run_call(void *context, struct tsr_engine *engine, struct
         outcome->status = refuse_task(&outcome->error, task);
     else
         outcome->status = r->work->work(engine, r->options, task, outcome);
+    if (outcome->status == TSR_ERROR_EXISTS) explain_existing(engine, r->options, task, outcome);
     return outcome->status;
 }
 
@@ -401,9 +424,16 @@ static enum tsr_status make_folders(const struct task_list *list, struct tsr_err
 static void say_rest(const struct running *r)
 {
     const struct options *const o = r->options;
-    if (r->existing > EXISTING_LIMIT && !o->json)
-        fprintf(stderr, "tessera: %zu more outputs exist; -f overwrites them%s\n", r->existing - EXISTING_LIMIT,
-                o->verb == VERB_COMPRESS ? ", --update takes those whose inputs have changed" : "");
+    const bool compresses = o->verb == VERB_COMPRESS;
+    const char *const sentences[REPEATED_KINDS] = {
+        [REPEATED_EXISTS] = compresses ? "outputs exist; --update passes over them, -f makes them again"
+                                       : "outputs exist; -f overwrites them",
+        [REPEATED_ONLY_COPY] = "outputs exist and may be the only copies of what they hold",
+        [REPEATED_COLLISION] = "inputs have the output, or the name in the manifest, of another one",
+        [REPEATED_NO_MODULE] = "files need Tessera's module for DICOM"};
+    for (int k = REPEATED_NOT + 1; k < REPEATED_KINDS && !o->json; k++)
+        if (r->repeated[k] > repeated_limit[k])
+            fprintf(stderr, "tessera: %zu more %s\n", r->repeated[k] - repeated_limit[k], sentences[k]);
     if (atomic_load(&r->is_full) && r->list->count > 1)
         fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
                 r->has_no_manifest ? "the manifest cannot be written" : "the disk is full",
@@ -487,6 +517,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
                                       struct tsr_error *) = work->list ? work->list : list_tasks;
     if (work->reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
     int status = work->reads_tsr && !r.engine ? (int)error.status : (int)list_all(options, r.engine, &list, &error);
+    say_unmatched(options);
     if (status == TSR_OK && !work->reads_tsr) {
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;

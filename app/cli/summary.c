@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "json.h"
+#include "words/hints.h"
 
 /* The losses of files of one depth: errors of different depths are not comparable. */
 struct loss {
@@ -446,6 +447,7 @@ void report_summary(const struct options *options, const struct task_list *list,
         print_json(options, list, times);
     } else if (options->verbosity >= 0) {
         if (totals.done + totals.current > 0) print_lines(options, list, times->wall_s);
+        hint_at_series(options, list);
         print_skipped(options, list);
         print_fallbacks(options);
         if (totals.failed > 0 && totals.done + totals.current > 0)

@@ -37,8 +37,8 @@ for output in html csv; do
     [ ! -f full.$output ] || bad "a cut full.$output is there"
 done
 cp "$text" other.html
-refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compare "$grey" --html other.html
-refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compress -r set -o made --report other.html
+refuses 41 'other.html exists and is no report of tessera: name another file' "$tsr" compare "$grey" --html other.html
+refuses 41 'other.html exists and is no report of tessera: name another file' "$tsr" compress -r set -o made --report other.html
 cp "$grey" x && refuses 42 'the report would overwrite x, which this run reads' "$tsr" compare x --html x -f
 refuses 42 'the report would overwrite x.tsr, which this run writes' "$tsr" compress x --report x.tsr
 refuses 42 'cannot be both the report and the table' "$tsr" compare x --html y --csv y
