@@ -58,8 +58,14 @@ void name_file(struct tsr_error *error, const char *file, const char *member)
     char text[sizeof error->text];
     const enum tsr_status status = error->status; /* sentences about outputs name these */
     if (status == TSR_ERROR_EXISTS || status == TSR_ERROR_WRITE || status == TSR_ERROR_SAME_FILE) return;
+    const size_t length = strlen(file);
+    const bool begins = strncmp(error->text, file, length) == 0 && error->text[length] == ' ';
     if (has_name(error->text, file) && (!member || has_name(error->text, member))) return;
     snprintf(text, sizeof text, "%s", error->text);
+    if (member && begins) { /* of the file of the series, the sentence says what is true of the member */
+        snprintf(error->text, sizeof error->text, "%.100s in %.400s", member, text);
+        return;
+    }
     if (member)
         snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", member, file, text);
     else
