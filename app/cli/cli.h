@@ -83,6 +83,7 @@ struct task {
     bool names_output; /* the user has named it: links in it are followed */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
+    double work;       /* what it takes, beside other tasks; 0: as many bytes as it has */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
     char *member;              /* what it is called in a series, NULL: it is in none */
@@ -137,6 +138,7 @@ struct outcome {
     bool may_be_lost;  /* the output exists, and is not known to be this task's: it may be an only copy */
     struct stat input; /* of the original before it was read, where --rm may remove it */
     char sha256[65];   /* of the original, where a manifest is written; else empty */
+    double told;       /* the share of the task's work that tell_share has told of */
     void *more;        /* a verb's own results, freed with free() */
 };
 
@@ -203,6 +205,9 @@ struct task_work {
     void (*summary)(const struct options *options, const struct task_list *list, const struct run_times *times);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
+
+/* While a task is at work: that this share of it is done, for the progress. By any thread. */
+void tell_share(const struct task *task, struct outcome *outcome, double share);
 
 /* The engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
  * from now on. NULL: error says why. *seconds: what it took. */

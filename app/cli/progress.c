@@ -1,6 +1,7 @@
 /* Progress; see progress.h. */
 #include "progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,13 +39,16 @@ bool progress_is_shown(void)
     return form != NOTHING;
 }
 
-/* Seconds that are left at this rate, by bytes where they are known; negative: not known. */
+/* Seconds that are left at this rate, by work or bytes where they are known; negative: not known. Work is told in parts
+ * that do not take the same time: nothing is known before as much is done as one file takes. */
 static double time_left(const struct progress *p, double elapsed)
 {
-    const double share = p->all_bytes > 0   ? (double)p->bytes / (double)p->all_bytes
+    if (p->all_work > 0 && p->work * (double)p->all_files < p->all_work) return -1;
+    const double share = p->all_work > 0    ? p->work / p->all_work
+                         : p->all_bytes > 0 ? (double)p->bytes / (double)p->all_bytes
                          : p->all_files > 0 ? (double)p->files / (double)p->all_files
                                             : 0;
-    return share > 0 && elapsed > 0 ? elapsed / share - elapsed : -1;
+    return share > 0 && elapsed > 0 ? fmax(elapsed / share - elapsed, 0) : -1;
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------------- */
@@ -66,11 +70,19 @@ static void write_time(char text[PART_ROOM], double left)
 
 static void write_parts(const struct progress *p, double elapsed, char parts[PARTS][PART_ROOM])
 {
-    const double left = time_left(p, elapsed);
+    const double left = time_left(p, elapsed), rate = elapsed > 0 ? (double)p->bytes / 1e6 / elapsed : 0;
     memset(parts, 0, PARTS * sizeof *parts);
-    snprintf(parts[PART_FILES], PART_ROOM, "%zu/%zu files", p->files, p->all_files);
-    snprintf(parts[PART_BYTES], PART_ROOM, "%.1f of %.1f MB", (double)p->bytes / 1e6, (double)p->all_bytes / 1e6);
-    snprintf(parts[PART_RATE], PART_ROOM, "%.1f MB/s", elapsed > 0 ? (double)p->bytes / 1e6 / elapsed : 0);
+    snprintf(parts[PART_FILES], PART_ROOM, "%zu/%zu %s", p->files, p->all_files, p->what ? p->what : "files");
+    if (p->all_work > 0)
+        snprintf(parts[PART_BYTES], PART_ROOM, "%.0f %%", floor(100 * p->work / p->all_work));
+    else if (p->all_bytes > 0)
+        snprintf(parts[PART_BYTES], PART_ROOM, "%.1f of %.1f MB", (double)p->bytes / 1e6, (double)p->all_bytes / 1e6);
+    if (p->bytes > 0 || (p->all_bytes > 0 && p->all_work == 0))
+        snprintf(parts[PART_RATE], PART_ROOM, "%.*f MB/s",
+                 rate <= 0 || rate >= 9.95 ? 1
+                 : rate >= 0.0995          ? 2
+                                           : 4,
+                 rate);
     if (verb == VERB_COMPRESS && p->bytes_out > 0)
         snprintf(parts[PART_RATIO], PART_ROOM, "ratio %.2f", (double)p->bytes_in / (double)p->bytes_out);
     if (p->failed > 0) snprintf(parts[PART_FAILED], PART_ROOM, "%zu failed", p->failed);
@@ -155,6 +167,8 @@ static void print_json(const struct progress *p, double elapsed)
     add_number(o, "bytes_in", true, (double)p->bytes_in);
     add_number(o, "bytes_out", true, (double)p->bytes_out);
     add_number(o, "elapsed_s", true, elapsed);
+    add_text(o, "what", p->what ? p->what : "files");
+    add_number(o, "share", p->all_work > 0, p->work / p->all_work);
     add_number(o, "left_s", left >= 0, left);
     add_name(o, "file", p->current);
     print_json_to(stderr, o);

@@ -279,6 +279,21 @@ static struct outcome *outcome_of(struct running *r, const struct tsr_result *re
     return outcome;
 }
 
+static double work_of(const struct task *task)
+{
+    return task->work > 0 ? task->work : (double)task->bytes;
+}
+
+void tell_share(const struct task *task, struct outcome *outcome, double share)
+{
+    struct running *const r = the_run;
+    if (!r || share <= outcome->told) return;
+    pthread_mutex_lock(&r->lock);
+    r->progress.work += (share - outcome->told) * work_of(task);
+    pthread_mutex_unlock(&r->lock);
+    outcome->told = share;
+}
+
 static void take_result(void *context, const struct tsr_result *result)
 {
     struct running *const r = context;
@@ -293,6 +308,7 @@ static void take_result(void *context, const struct tsr_result *result)
     r->progress.files++;
     r->progress.failed += !outcome || outcome->status != TSR_OK;
     r->progress.bytes += task->bytes;
+    r->progress.work += (1 - (outcome ? outcome->told : 0)) * work_of(task);
     if (outcome && outcome->status == TSR_OK && !outcome->is_current) {
         r->progress.bytes_in += outcome->report.bytes_in;
         r->progress.bytes_out += outcome->report.bytes_out;
@@ -452,6 +468,12 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     set.is_cancelled = is_cancelled;
     r->progress.all_files = r->list->count;
     r->progress.all_bytes = input_bytes(r->list);
+    bool has_work = false;
+    for (size_t i = 0; i < r->list->count; i++) {
+        has_work |= r->list->tasks[i].work > 0;
+        r->progress.all_work += work_of(&r->list->tasks[i]);
+    }
+    if (!has_work) r->progress.all_work = 0; /* bytes tell the same */
     report_plan(r->options, r->list);
     progress_begin(r->options);
     the_run = r;

@@ -147,7 +147,7 @@ run 0 "$TESSERA" compress -q -r set -o f2 --exclude '/deep/*'
 [ -e f1/deep/t.tsr ] && [ ! -e f2/deep/t.tsr ] || bad "filters: $(files f1) $(files f2)"
 for command in 'test -r made' 'info -r made' 'decompress -r made -o f3' 'verify set made' 'cat -r made' 'compress -n -r set' 'compress -r set --series f4.tsr' 'export -r made --to native -o f5' 'compare -r set'; do
     # shellcheck disable=SC2086 # words
-    TESSERA_RIVALS=/nonexistent "$TESSERA" $command --exclude '*.zip' >"$out" 2>"$err"
+    TESSERA_RIVALS=$WORK/no_such_program "$TESSERA" $command --exclude '*.zip' >"$out" 2>"$err"
     grep -q "^tessera: --exclude '\*.zip' matched nothing$" "$err" || bad "$command: $(cat "$err")"
 done
 run 0 "$TESSERA" test -q -r "$PWD/made/" --exclude 'made/1.tsr'

@@ -84,7 +84,7 @@ fi
 
 # compare: its table on the terminal and its CSV.
 mkdir few && cp "$DATA/pnm/landscape_grey_8bit.pgm" "few/$(printf 'rlo\342\200\256x.pgm')"
-TESSERA_RIVALS=/nonexistent run 0 "$TESSERA" compare -v --identify few/* --csv few.csv --html few.html
+TESSERA_RIVALS=$WORK/no_such_program run 0 "$TESSERA" compare -v --identify few/* --csv few.csv --html few.html
 sed '/<script>/,$d' few.html >seen
 for file in "$out" few.csv seen; do is_plain "compare: $file" "$file"; done
 grep -q 'rlo\\u202ex' few.csv || bad "few.csv: $(cat few.csv)"
