@@ -370,7 +370,8 @@ static int print_all(const struct options *options, struct tsr_engine *engine, c
         failed += one != TSR_OK;
     }
     if (without_module > 1)
-        fprintf(stderr, "tessera: %zu more files need Tessera's module for DICOM\n", without_module - 1);
+        fprintf(stderr, "tessera: %zu more file%s Tessera's module for DICOM\n", without_module - 1,
+                without_module == 2 ? " needs" : "s need");
     return list->count == 1 ? (int)one : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
 }
 

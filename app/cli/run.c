@@ -436,20 +436,31 @@ static enum tsr_status make_folders(const struct task_list *list, struct tsr_err
     return status;
 }
 
+/* What is said of those that fail in one way, and are not named: of one file, and of more. */
+static const char *repeated_text(enum repeated kind, bool compresses, bool is_one)
+{
+    static const char *const texts[REPEATED_KINDS][2] = {
+        [REPEATED_EXISTS] = {"outputs exist; -f overwrites them", "output exists; -f overwrites it"},
+        [REPEATED_ONLY_COPY] = {"outputs exist and may be the only copies of what they hold",
+                                "output exists and may be the only copy of what it holds"},
+        [REPEATED_COLLISION] = {"inputs have the output, or the name in the manifest, of another one",
+                                "input has the output, or the name in the manifest, of another one"},
+        [REPEATED_NO_MODULE] = {"files need Tessera's module for DICOM", "file needs Tessera's module for DICOM"}};
+    if (kind != REPEATED_EXISTS || !compresses) return texts[kind][is_one];
+    return is_one ? "output exists; --update passes over it, -f makes it again"
+                  : "outputs exist; --update passes over them, -f makes them again";
+}
+
 /* What is said once of many files. */
 static void say_rest(const struct running *r)
 {
     const struct options *const o = r->options;
-    const bool compresses = o->verb == VERB_COMPRESS;
-    const char *const sentences[REPEATED_KINDS] = {
-        [REPEATED_EXISTS] = compresses ? "outputs exist; --update passes over them, -f makes them again"
-                                       : "outputs exist; -f overwrites them",
-        [REPEATED_ONLY_COPY] = "outputs exist and may be the only copies of what they hold",
-        [REPEATED_COLLISION] = "inputs have the output, or the name in the manifest, of another one",
-        [REPEATED_NO_MODULE] = "files need Tessera's module for DICOM"};
-    for (int k = REPEATED_NOT + 1; k < REPEATED_KINDS && !o->json; k++)
-        if (r->repeated[k] > repeated_limit[k])
-            fprintf(stderr, "tessera: %zu more %s\n", r->repeated[k] - repeated_limit[k], sentences[k]);
+    for (int k = REPEATED_NOT + 1; k < REPEATED_KINDS && !o->json; k++) {
+        const size_t more = r->repeated[k] > repeated_limit[k] ? r->repeated[k] - repeated_limit[k] : 0;
+        if (more > 0)
+            fprintf(stderr, "tessera: %zu more %s\n", more,
+                    repeated_text((enum repeated)k, o->verb == VERB_COMPRESS, more == 1));
+    }
     if (atomic_load(&r->is_full) && r->list->count > 1)
         fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
                 r->has_no_manifest ? "the manifest cannot be written" : "the disk is full",

@@ -49,13 +49,13 @@ refuses 41 'back/2 exists, with the size and time of' "$TESSERA" decompress seri
 echo edited >back/2
 warns 41 "$TESSERA" decompress series.tsr --member 2 -o back/2
 run 75 "$TESSERA" decompress -q series.tsr -o back
-[ "$(grep -c 'only copy' "$err")" -eq 1 ] && [ "$(grep -c 'size and time' "$err")" -eq 3 ] && grep -q '^tessera: 1 more outputs exist; -f overwrites them$' "$err" || bad "some that exist: $(cat "$err")"
+[ "$(grep -c 'only copy' "$err")" -eq 1 ] && [ "$(grep -c 'size and time' "$err")" -eq 3 ] && grep -q '^tessera: 1 more output exists; -f overwrites it$' "$err" || bad "some that exist: $(cat "$err")"
 # Reports and manifests are written over no other file.
 echo mine >page.html
 refuses 41 'page.html exists and is no report of tessera: name another file$' "$TESSERA" compress set/2 -o other.tsr --report page.html
 # Many inputs with one output are no outputs that exist.
 run 75 "$TESSERA" compress -q "$PWD/set/1" "$PWD/kept/1" "$PWD/kept/1" "$PWD/kept/1" "$PWD/kept/1" -o one
-[ "$(grep -c 'another input of this run has the same output' "$err")" -eq 3 ] && grep -q '^tessera: 1 more inputs have the output' "$err" || bad "one output of many: $(cat "$err")"
+[ "$(grep -c 'another input of this run has the same output' "$err")" -eq 3 ] && grep -q '^tessera: 1 more input has the output' "$err" || bad "one output of many: $(cat "$err")"
 grep -q -e ' -f' "$err" && bad "-f is offered where inputs have one output: $(cat "$err")"
 rm -rf ./*
 
