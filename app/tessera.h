@@ -292,7 +292,8 @@ TSR_API void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_
 
 /* One frame: raster bytes to a payload (io/FORMAT.md 5.5), which is the frame's model and its tiles one after the
  * other, as tsr_decode_frame takes them back. The payload is not a file: it has no header and no checksums. What a
- * decoder takes of memory depends on the image and on size, not on what the payload says.
+ * decoder takes of memory depends on the image and on size, not on what the payload says. Behind the payload a decoder
+ * takes one byte 0, the padding of a DICOM fragment of odd length, and nothing else.
  *   raster   tsr_frame_bits(image) bits, from the first bit of the first byte
  *   payload  room for tsr_encode_bound(image) bytes; *size receives how many were written
  * Errors: TSR_ERROR_USAGE (image or coding out of range), TSR_ERROR_LIMIT (memory), TSR_ERROR_CORRUPT. */

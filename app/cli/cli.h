@@ -2,11 +2,13 @@
 #ifndef TSR_APP_CLI_CLI_H
 #define TSR_APP_CLI_CLI_H
 
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "app/tessera.h"
 #include "option_table.h"
 #include "summary/verdict.h"
+#include "words/shown.h"
 
 enum verb {
     VERB_COMPRESS,
@@ -29,6 +31,7 @@ enum progress_form { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
 struct filter_rule {
     const char *pattern;
     bool includes;
+    atomic_bool matched, decided; /* a name; whether it was taken, since no earlier rule had matched it */
 };
 
 /* The command line as parsed. */
@@ -85,6 +88,7 @@ struct task {
     bool names_output; /* the user has named it: links in it are followed */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
+    double work;       /* what it takes, beside other tasks; 0: as many bytes as it has */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
     char *lost_in;             /* the files that cannot be taken have unknown names: the folder of the layout that they
@@ -143,8 +147,10 @@ struct outcome {
     bool is_compared;  /* every byte that comes back was compared with the original's */
     bool removed;      /* --rm has removed the original */
     const char *kept;  /* why --rm has not; static, or NULL */
+    bool may_be_lost;  /* the output exists, and is not known to be this task's: it may be an only copy */
     struct stat input; /* of the original before it was read, where --rm may remove it */
     char sha256[65];   /* of the original, where a manifest is written; else empty */
+    double told;       /* the share of the task's work that tell_share has told of */
     void *more;        /* a verb's own results, freed with free() */
 
     struct tsr_file_state made; /* is_compared: the .tsr that was there */
@@ -165,14 +171,20 @@ static inline const char *export_word(enum tsr_export to)
 const char *verb_name(enum verb verb);
 
 /* What the help and the pages (pages/) say of a verb; and all rows of the option table. */
+enum { EXAMPLES = 4 };
 struct verb_row {
     const char *name, *synopsis, *purpose;
+    struct {
+        const char *words, *does; /* behind the verb; words are NULL after the last */
+    } examples[EXAMPLES];
 };
 const struct verb_row *verb_row(enum verb verb);
 const struct option_row *option_rows(int *count);
 
 /* The row of an option as it is typed, with or without its value; NULL: it is none. */
 const struct option_row *find_option(const char *word);
+/* Whether an option that is typed so takes the next word as its value. */
+bool takes_next(const char *word);
 
 /* inputs/series_inputs.c: which files of a series are wanted. */
 struct wanted {
@@ -186,6 +198,9 @@ bool is_wanted(const struct wanted *wanted, const char *name); /* NULL: its name
  * none. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE, TSR_ERROR_READ. */
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                            struct tsr_error *error);
+/* inputs/filter.c: says which --include and --exclude have matched nothing, once all inputs are listed. */
+void say_unmatched(const struct options *options);
+
 void free_task(struct task *task);
 void free_tasks(struct task_list *list);
 
@@ -217,6 +232,9 @@ int run_tasks(const struct options *options, const struct task_work *work);
 /* A run that did not begin: says the sentence, and has its page and its JSON say that it has failed. list: what was
  * found, or empty. */
 void end_unbegun(const struct options *options, const struct task_list *list, const struct tsr_error *error);
+
+/* While a task is at work: that this share of it is done, for the progress. By any thread. */
+void tell_share(const struct task *task, struct outcome *outcome, double share);
 
 /* The engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
  * from now on. NULL: error says why. *seconds: what it took. */
@@ -250,6 +268,12 @@ int dry_run(const struct options *options);
  * TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there is no .tsr of one file), TSR_ERROR_LIMIT. */
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
+
+/* exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy. The
+ * library says of it that it is not overwritten. */
+#define NOT_OVERWRITTEN ", and overwrite is not set"
+void explain_existing(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                      struct outcome *outcome);
 
 struct file_hashes;
 
@@ -305,6 +329,9 @@ void name_file(struct tsr_error *error, const char *file, const char *member);
 /* Of a task whose status was known beforehand: as refuse, with its reason and its input's name. */
 enum tsr_status refuse_task(struct tsr_error *error, const struct task *task);
 
+/* Whether it is that the module for DICOM cannot be loaded, which many files share. */
+bool lacks_module(const struct tsr_error *error);
+
 void say_error(const struct tsr_error *error);
 
 /* report.c */
@@ -339,8 +366,6 @@ void talk(const char *format, ...);
 
 double wall_seconds(void); /* talk.c, too */
 
-/* A name or a sentence as a terminal may have it: text itself, or what lasts for three more calls. */
-const char *shown(const char *text);
 enum { HASH_TEXT = 33 };
 void write_hash(const uint8_t hash[16], char text[HASH_TEXT]); /* an XXH3-128 in hexadecimal */
 const char *plural(size_t count);                              /* "s", or nothing for one */

@@ -45,6 +45,10 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
         status =
             tsr_compress_series(engine, files, (uint32_t)list->count, &sink, &series, reports, &bytes, failed, error);
     progress_end(NULL);
+    if (status == TSR_ERROR_EXISTS && strstr(error->text, NOT_OVERWRITTEN))
+        refuse(error, status,
+               "%s exists and may be the only copy of what it holds: rename it, or name another --series",
+               options->series);
     name_flags(error);
     list->shared_bytes = bytes;
     for (size_t i = 0; status == TSR_OK && i < list->count; i++) list->shared_bytes -= reports[i].bytes_out;
@@ -157,6 +161,7 @@ int compress_to_series(const struct options *options)
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
+    say_unmatched(options);
     if (status == TSR_OK)
         status = compress_list(options, &list);
     else

@@ -79,6 +79,7 @@ int cat_verb(const struct options *options)
     double seconds;
     struct tsr_engine *const engine = start_engine(options, 0, &seconds, &error);
     int status = engine ? (int)list_tasks(options, engine, &list, &error) : (int)error.status;
+    say_unmatched(options);
     if (status == TSR_OK)
         status = cat_tasks(engine, options, &list);
     else

@@ -126,6 +126,7 @@ int dry_run(const struct options *options)
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     double seconds;
     enum tsr_status status = list_tasks(options, NULL, &list, &error);
+    say_unmatched(options);
     bool *const is_wanted = calloc(list.count + 1, sizeof *is_wanted);
     if (status == TSR_OK && !is_wanted) status = refuse(&error, TSR_ERROR_LIMIT, "no memory for a list of files");
     struct tsr_engine *const engine = status == TSR_OK ? start_engine(options, 0, &seconds, &error) : NULL;

@@ -15,6 +15,14 @@ static const char *damage_text(const struct tsr_info *info)
     return text;
 }
 
+/* That the module for DICOM is missing is said of the first file, and of the others their number. */
+static size_t without_module;
+
+static void say_once(const struct tsr_error *error)
+{
+    if (!lacks_module(error) || without_module++ == 0) say_error(error);
+}
+
 /* Coded without samples: its streams, or its elements, are modelled. */
 static bool is_packed(const struct tsr_info *info)
 {
@@ -161,15 +169,10 @@ static void print_json(const char *name, const char *member, const char *coded, 
 
 /* ---- Headers of DICOM ----------------------------------------------------------------------------------------- */
 
-/* A listing with its lines; other control characters are written as a question mark. */
 static void print_listing(const char *name, const char *member, const struct tsr_buffer *text)
 {
     printf("# %s%s%s\n", shown(name), member ? "::" : "", member ? shown(member) : "");
-    for (size_t i = 0; i < text->count; i++) {
-        const unsigned char byte = text->bytes[i], before = i > 0 ? text->bytes[i - 1] : 0;
-        const bool is_control = byte < ' ' || byte == 127 || (before == 0xc2 && byte >= 0x80 && byte <= 0x9f);
-        putchar(is_control && byte != '\n' && byte != '\t' ? '?' : byte);
-    }
+    print_shown_lines(stdout, (const char *)text->bytes, text->count);
 }
 
 static enum tsr_status print_object(const char *name, const char *member, const struct tsr_buffer *text,
@@ -271,7 +274,7 @@ static enum tsr_status print_series(const struct options *options, const char *p
                                                    : tsr_read_info(series, k, &info, error);
         if (one != TSR_OK) {
             name_file(error, path, name);
-            say_error(error);
+            say_once(error);
             status = TSR_ERROR_PARTIAL;
         } else if (options->dicom) {
             continue;
@@ -334,7 +337,7 @@ static enum tsr_status print_info(const struct options *options, struct tsr_engi
     if (status == TSR_OK) status = print_content(options, path, reader, task->member, error);
     if (status != TSR_OK && status != TSR_ERROR_PARTIAL) { /* else each member's was said */
         name_file(error, path, NULL);
-        say_error(error);
+        say_once(error);
     }
     tsr_close(reader);
     return status;
@@ -363,6 +366,9 @@ static int print_all(const struct options *options, struct tsr_engine *engine, c
             tally.only = print_info(options, engine, &list->tasks[i], &error);
         tally.failed += tally.only != TSR_OK;
     }
+    if (without_module > 1)
+        fprintf(stderr, "tessera: %zu more file%s Tessera's module for DICOM\n", without_module - 1,
+                without_module == 2 ? " needs" : "s need");
     return (int)verdict_status(&tally);
 }
 
@@ -371,6 +377,7 @@ int info_verb(const struct options *options)
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
+    say_unmatched(options);
     struct tsr_engine *const engine = status == TSR_OK ? start_reading(&error) : NULL;
     if (engine)
         status = print_all(options, engine, &list);

@@ -13,9 +13,20 @@
 
 #include "cli.h"
 #include "evidence/evidence.h"
+#include "evidence/page_file.h"
 #include "inputs/inputs.h"
 #include "manifest.h"
 #include "progress.h"
+
+/* Why many files of a set fail in one way: the first few are named, the others counted. */
+enum repeated {
+    REPEATED_NOT,
+    REPEATED_EXISTS,
+    REPEATED_ONLY_COPY,
+    REPEATED_COLLISION,
+    REPEATED_NO_MODULE,
+    REPEATED_KINDS
+};
 
 struct running {
     struct tsr_engine *engine;
@@ -30,12 +41,13 @@ struct running {
     enum tsr_status sync_status; /* a folder could not be brought to the disk: no output of then or later counts */
     struct tsr_error sync_error;
     struct progress progress;
-    size_t not_begun, existing;
-    enum tsr_status only_status; /* of the last task that was reported */
-    atomic_bool is_full;         /* a disk, or the manifest cannot be written: no task is begun any more */
-    bool has_no_manifest;        /* the latter */
-    pthread_mutex_t lock;        /* guards what is above */
-    pthread_mutex_t screen;      /* held while anything is printed */
+    size_t not_begun;
+    size_t repeated[REPEATED_KINDS]; /* failures for reasons that many files share */
+    enum tsr_status only_status;     /* of the last task that was reported */
+    atomic_bool is_full;             /* a disk, or the manifest cannot be written: no task is begun any more */
+    bool has_no_manifest;            /* the latter */
+    pthread_mutex_t lock;            /* guards what is above */
+    pthread_mutex_t screen;          /* held while anything is printed */
     pthread_cond_t ended;
     bool is_over;
 };
@@ -66,6 +78,7 @@ static void *await_signal(void *signals)
     int number;
     while (sigwait(signals, &number) != 0) continue;
     say_interrupted(number);
+    remove_page_parts();
     tsr_end_process(end_log(128 + number));
     return NULL;
 }
@@ -123,10 +136,27 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     atomic_store(&r->is_full, true); /* the next ones would fail, too */
 }
 
-/* Most outputs that exist already of which each has its sentence. */
-enum { EXISTING_LIMIT = 3 };
+/* Of a task whose output exists: whether it is one that -f or --update would have replaced, had it been there when the
+ * inputs were listed. */
+static bool is_another_runs(const struct options *options, const struct task *task)
+{
+    return task->status == TSR_OK && task->output && !task->existed &&
+           (options->force || options->update != UPDATE_OFF);
+}
 
-/* Reports one task, unless it was not begun, or is one of many whose output exists. */
+static enum repeated repeated_of(const struct options *options, const struct task *task, const struct outcome *outcome)
+{
+    if (outcome->status == TSR_ERROR_EXISTS && is_another_runs(options, task)) return REPEATED_NOT;
+    if (task->status == TSR_ERROR_EXISTS || task->status == TSR_ERROR_SAME_FILE) return REPEATED_COLLISION;
+    if (outcome->status == TSR_ERROR_EXISTS) return outcome->may_be_lost ? REPEATED_ONLY_COPY : REPEATED_EXISTS;
+    return lacks_module(&outcome->error) ? REPEATED_NO_MODULE : REPEATED_NOT;
+}
+
+/* Most files with a sentence each. */
+static const size_t repeated_limit[REPEATED_KINDS] = {
+    SIZE_MAX, [REPEATED_EXISTS] = 3, [REPEATED_ONLY_COPY] = 3, [REPEATED_COLLISION] = 3, [REPEATED_NO_MODULE] = 1};
+
+/* Reports one task, unless it was not begun, or is one of many that fail in one way. */
 static void report_one(struct running *r, size_t i)
 {
     struct outcome *const outcome = r->outcomes[i];
@@ -139,10 +169,11 @@ static void report_one(struct running *r, size_t i)
         return;
     }
     r->only_status = outcome->status;
+    const enum repeated repeated =
+        outcome->status == TSR_OK ? REPEATED_NOT : repeated_of(r->options, &r->list->tasks[i], outcome);
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
-    } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->force && !r->options->json &&
-               r->existing++ >= EXISTING_LIMIT) {
+    } else if (!r->options->json && r->repeated[repeated]++ >= repeated_limit[repeated]) {
         add_to_summary(&r->list->tasks[i], outcome);
         add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
@@ -239,6 +270,7 @@ static enum tsr_status run_call(void *context, struct tsr_engine *engine, struct
         outcome->status = refuse_task(&outcome->error, task);
     else
         outcome->status = r->work->work(engine, r->options, task, outcome);
+    if (outcome->status == TSR_ERROR_EXISTS) explain_existing(engine, r->options, task, outcome);
     return outcome->status;
 }
 
@@ -259,12 +291,19 @@ static struct outcome *outcome_of(struct running *r, const struct tsr_result *re
     return outcome;
 }
 
-/* Of a task whose output exists: whether it is one that -f or --update would have replaced, had it been there when the
- * inputs were listed. */
-static bool is_another_runs(const struct options *options, const struct task *task)
+static double work_of(const struct task *task)
 {
-    return task->status == TSR_OK && task->output && !task->existed &&
-           (options->force || options->update != UPDATE_OFF);
+    return task->work > 0 ? task->work : (double)task->bytes;
+}
+
+void tell_share(const struct task *task, struct outcome *outcome, double share)
+{
+    struct running *const r = the_run;
+    if (!r || share <= outcome->told) return;
+    pthread_mutex_lock(&r->lock);
+    r->progress.work += (share - outcome->told) * work_of(task);
+    pthread_mutex_unlock(&r->lock);
+    outcome->told = share;
 }
 
 static void take_result(void *context, const struct tsr_result *result)
@@ -284,6 +323,7 @@ static void take_result(void *context, const struct tsr_result *result)
     r->progress.files++;
     r->progress.failed += !outcome || outcome->status != TSR_OK;
     r->progress.bytes += task->bytes;
+    r->progress.work += (1 - (outcome ? outcome->told : 0)) * work_of(task);
     if (outcome && outcome->status == TSR_OK && !outcome->is_current) {
         r->progress.bytes_in += outcome->report.bytes_in;
         r->progress.bytes_out += outcome->report.bytes_out;
@@ -402,13 +442,31 @@ static enum tsr_status make_folders(const struct task_list *list, struct tsr_err
     return status;
 }
 
+/* What is said of those that fail in one way, and are not named: of one file, and of more. */
+static const char *repeated_text(enum repeated kind, bool compresses, bool is_one)
+{
+    static const char *const texts[REPEATED_KINDS][2] = {
+        [REPEATED_EXISTS] = {"outputs exist; -f overwrites them", "output exists; -f overwrites it"},
+        [REPEATED_ONLY_COPY] = {"outputs exist and may be the only copies of what they hold",
+                                "output exists and may be the only copy of what it holds"},
+        [REPEATED_COLLISION] = {"inputs have an output, or a name in the manifest, that is taken by this run",
+                                "input has an output, or a name in the manifest, that is taken by this run"},
+        [REPEATED_NO_MODULE] = {"files need Tessera's module for DICOM", "file needs Tessera's module for DICOM"}};
+    if (kind != REPEATED_EXISTS || !compresses) return texts[kind][is_one];
+    return is_one ? "output exists; --update passes over it, -f makes it again"
+                  : "outputs exist; --update passes over them, -f makes them again";
+}
+
 /* What is said once of many files. */
 static void say_rest(const struct running *r)
 {
     const struct options *const o = r->options;
-    if (r->existing > EXISTING_LIMIT && !o->json)
-        fprintf(stderr, "tessera: %zu more outputs exist; -f overwrites them%s\n", r->existing - EXISTING_LIMIT,
-                o->verb == VERB_COMPRESS ? ", --update takes those whose inputs have changed" : "");
+    for (int k = REPEATED_NOT + 1; k < REPEATED_KINDS && !o->json; k++) {
+        const size_t more = r->repeated[k] > repeated_limit[k] ? r->repeated[k] - repeated_limit[k] : 0;
+        if (more > 0)
+            fprintf(stderr, "tessera: %zu more %s\n", more,
+                    repeated_text((enum repeated)k, o->verb == VERB_COMPRESS, more == 1));
+    }
     if (atomic_load(&r->is_full) && r->list->count > 1)
         fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
                 r->has_no_manifest ? "the manifest cannot be written" : "the disk is full",
@@ -427,6 +485,12 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     set.is_cancelled = is_cancelled;
     r->progress.all_files = r->list->count;
     r->progress.all_bytes = input_bytes(r->list);
+    bool has_work = false;
+    for (size_t i = 0; i < r->list->count; i++) {
+        has_work |= r->list->tasks[i].work > 0;
+        r->progress.all_work += work_of(&r->list->tasks[i]);
+    }
+    if (!has_work) r->progress.all_work = 0; /* bytes tell the same */
     report_plan(r->options, r->list);
     progress_begin(r->options);
     the_run = r;
@@ -532,6 +596,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
                                       struct tsr_error *) = work->list ? work->list : list_tasks;
     if (work->reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
     int status = work->reads_tsr && !r.engine ? (int)error.status : (int)list_all(options, r.engine, &list, &error);
+    say_unmatched(options);
     if (status == TSR_OK && !work->reads_tsr) {
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;

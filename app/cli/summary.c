@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "json.h"
 #include "summary/notes.h"
+#include "words/hints.h"
 
 /* The losses of files of one depth: errors of different depths are not comparable. */
 struct loss {
@@ -421,6 +422,7 @@ void report_summary(const struct options *options, const struct task_list *list,
         print_json(options, list, times, tally, NULL);
     } else if (options->verbosity >= 0) {
         print_lists(options, list);
+        hint_at_series(options, list);
         if (totals.done + totals.current > 0) print_totals(options, list, tally, times->wall_s);
         print_verdict(tally);
     }

@@ -66,7 +66,8 @@ static enum tsr_status protect_only_copy(const struct options *options, const st
     const enum tsr_status status = info ? has_hash(task->input, info->original_hash, same, &outcome->error) : TSR_OK;
     if (status != TSR_OK || *same) return status;
     return refuse(&outcome->error, TSR_ERROR_EXISTS,
-                  "%s holds another file or another state of this one, which may be its only copy; -f overwrites it",
+                  "%s holds another file or another state of this one, which may be its only copy: rename it, or name "
+                  "another output with -o",
                   task->output);
 }
 
@@ -83,11 +84,12 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     const enum tsr_status status = read_output(engine, task->output, &info, &is_one, &outcome->error);
     if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) return status;
     if (status == TSR_OK && !is_one)
-        return refuse(&outcome->error, TSR_ERROR_EXISTS, "%s exists and is not a .tsr of one file; -f overwrites it",
+        return refuse(&outcome->error, TSR_ERROR_EXISTS,
+                      "%s exists and is not a .tsr of one file: rename it, or name another output with -o",
                       task->output);
     if (status == TSR_ERROR_VERSION)
-        return refuse(&outcome->error, TSR_ERROR_EXISTS, "%s is of another format version; -f overwrites it",
-                      task->output);
+        return refuse(&outcome->error, TSR_ERROR_EXISTS,
+                      "%s is of another format version: rename it, or name another output with -o", task->output);
     *replace = task->existed; /* a damaged one, or one of another state of the file */
     bool same;
     if (status != TSR_OK || info.damage || !meets_request(options, &info))

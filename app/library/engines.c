@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "budget.h"
 #include "call.h"
+#include "entropy/frame_model.h"
 #include "entropy/varint.h"
 #include "flow.h"
 #include "io/container/checksum.h"
@@ -307,6 +308,32 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     return tsr_run_call(&call);
 }
 
+/* Finds the model of a payload, and as many tiles as it describes. *first_tile: the offset of their sizes. Behind the
+ * last one may stand the byte that makes the length of a DICOM fragment even: FORMAT.md 5.5. */
+static enum tsr_status find_tiles(const struct tsr_image *image, const uint8_t *payload, size_t size,
+                                  struct tsr_decode_job *job, size_t *first_tile, struct tsr_error *error)
+{
+    struct tsr_frame_model cut;
+    size_t at = 0;
+    if (!get_size(payload, size, &at, &job->model.size))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within its model");
+    job->model.bytes = payload + at;
+    at += job->model.size;
+    *first_tile = at;
+    struct tsr_bit_reader bits = tsr_bit_reader(job->model.bytes, job->model.size);
+    if (!tsr_get_tile_sides(&bits, image, &cut))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
+    const uint32_t tiles = tsr_tile_count(image, &cut);
+    for (size_t tile; job->tiles < tiles && at < size; at += tile, job->tiles++)
+        if (!get_size(payload, size, &at, &tile))
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job->tiles);
+    if (job->tiles < tiles)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload has %u of the %u tiles of its model", job->tiles, tiles);
+    const bool is_padded = size - at == 1 && payload[at] == 0;
+    return at == size || is_padded ? TSR_OK
+                                   : tsr_fail(error, TSR_ERROR_CORRUPT, "the payload has bytes behind its last tile");
+}
+
 /* in: the payload; out: the raster. */
 static enum tsr_status decode_frame(const struct tsr_call *call)
 {
@@ -316,25 +343,14 @@ static enum tsr_status decode_frame(const struct tsr_call *call)
     const size_t size = call->count;
     struct tsr_error *const error = call->error;
     struct tsr_decode_job job = {0};
-    size_t at = 0;
-    if (!get_size(payload, size, &at, &job.model.size))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within its model");
-    job.model.bytes = payload + at;
-    at += job.model.size;
-    const size_t first_tile = at;
-    for (size_t tile; at < size; at += tile, job.tiles++) {
-        if (job.tiles == (uint64_t)image->columns * image->rows) /* each has a sample at least */
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload has more tiles than the image has samples");
-        if (!get_size(payload, size, &at, &tile))
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
-    }
+    size_t at;
+    TSR_TRY(find_tiles(image, payload, size, &job, &at, error));
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
     void *workspace = engine->ops->take_workspace(engine, space);
     struct tsr_segment *tiles = malloc(((size_t)job.tiles + 1) * sizeof *tiles);
     enum tsr_status status = TSR_ERROR_LIMIT;
     if (workspace && tiles) {
-        at = first_tile;
         for (uint32_t t = 0; t < job.tiles; t++) {
             get_size(payload, size, &at, &tiles[t].size);
             tiles[t].bytes = payload + at;

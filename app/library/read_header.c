@@ -154,17 +154,46 @@ static enum tsr_status take_dicom_file(struct tsr_input *input, struct tsr_dicom
     return tsr_input_read(input, 0, header->bytes, header->base.byte_count, error);
 }
 
-/* Of a packed file, the bytes of its first piece, which has its header. */
-static enum tsr_status keep_first_piece(struct header *header, struct tsr_error *error)
+/* The first bytes of a packed file, at least so many or all, without its proof: as many pieces as they take. */
+static enum tsr_status unpack_to(struct tsr_reader *r, size_t wanted, struct tsr_unpacker *unpacker,
+                                 const struct tsr_output *output, struct tsr_error *error)
 {
-    struct tsr_piece_head head;
-    size_t used = 0;
-    TSR_TRY(tsr_get_piece_head(header->bytes, header->base.byte_count, &head, &used, error));
-    if (head.kind != TSR_PIECE_BYTES || used == 0) return tsr_fail(error, TSR_ERROR_USAGE, "its header is packed");
-    const size_t there = header->base.byte_count - used, size = head.size < there ? (size_t)head.size : there;
-    memmove(header->bytes, header->bytes + used, size);
-    header->base.byte_count = size;
+    enum { CHUNK = 1 << 12 };
+    uint8_t chunk[CHUNK];
+    uint64_t offset = 0;
+    for (size_t got = CHUNK; got == CHUNK && tsr_output_size(output) < wanted; offset += got) {
+        TSR_TRY(tsr_reader_blob(r, TSR_BLOB_PREFIX, offset, chunk, CHUNK, &got, error));
+        TSR_TRY(tsr_unpacker_put(unpacker, chunk, got, error));
+    }
     return TSR_OK;
+}
+
+/* The same as the bytes of a header. No piece makes more than the file has. */
+static enum tsr_status unpack_prefix(struct tsr_reader *r, size_t wanted, struct header *header,
+                                     struct tsr_error *error)
+{
+    struct tsr_proof proof;
+    TSR_TRY(tsr_container_get_proof(r->container, &proof, error));
+    struct tsr_output *const output = tsr_output_to_memory();
+    struct tsr_unpacker *const unpacker =
+        output ? tsr_unpacker_create(tsr_container_header(r->container)->room, output) : NULL;
+    enum tsr_status status =
+        unpacker ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", wanted);
+    if (output) tsr_output_limit(output, proof.original_size);
+    if (status == TSR_OK) status = unpack_to(r, wanted, unpacker, output, error);
+    const size_t there = status == TSR_OK ? (size_t)tsr_output_size(output) : 0;
+    const size_t size = there < HEADER_LIMIT ? there : HEADER_LIMIT;
+    uint8_t *const grown = status == TSR_OK ? realloc(header->bytes, size + 1) : NULL;
+    if (status == TSR_OK && !grown)
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", size);
+    if (grown) {
+        if (size > 0) memcpy(grown, tsr_output_bytes(output), size);
+        header->bytes = grown;
+        header->base.byte_count = size;
+    }
+    tsr_unpacker_free(unpacker);
+    tsr_output_close(output);
+    return status;
 }
 
 /* Replaces a file whose data set is deflated by its meta header and the first bytes that the data set inflates to. */
@@ -203,13 +232,30 @@ static enum tsr_status scan_bytes(const struct tsr_reader *r, struct tsr_dicom_l
     return scan_bytes(r, listing, found, true, header, error);
 }
 
+/* The header of a packed file: before its pixel data, for which a few bytes are unpacked at first, or, where there is
+ * none, all of it. */
+static enum tsr_status take_packed(struct tsr_reader *r, struct tsr_dicom_listing *listing,
+                                   struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
+{
+    for (size_t wanted = 1 << 14;; wanted *= 16) {
+        TSR_TRY(unpack_prefix(r, wanted < HEADER_LIMIT ? wanted : HEADER_LIMIT, header, error));
+        const bool is_all = header->base.byte_count < wanted || wanted >= HEADER_LIMIT;
+        listing->count = 0;
+        *found = (struct tsr_dicom_scan){0};
+        const enum tsr_status status = scan_bytes(r, listing, found, false, header, error);
+        const bool has_pixels = status == TSR_OK && found->pixels.tag != 0;
+        if (has_pixels) header->base.byte_count = found->pixels.value;
+        if (is_all || has_pixels || status == TSR_ERROR_LIMIT || status == TSR_ERROR_READ) return status;
+    }
+}
+
 /* The header at the start of the prefix, which of a file that is stored as it is, is the file. */
 static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_listing *listing,
                                          struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
 {
     const bool is_inflated = tsr_reader_header(r)->restore == TSR_RESTORE_DEFLATED;
+    if (tsr_reader_header(r)->restore == TSR_RESTORE_PACKED) return take_packed(r, listing, found, header, error);
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
-    if (tsr_reader_header(r)->restore == TSR_RESTORE_PACKED) TSR_TRY(keep_first_piece(header, error));
     const enum tsr_status status = scan_bytes(r, listing, found, is_inflated, header, error);
     if (status == TSR_OK && found->pixels.value < header->base.byte_count)
         header->base.byte_count = found->pixels.value;

@@ -27,6 +27,36 @@ done
 "$tsr" compare -r set >"$out" 2>"$err" || bad "compare: $(cat "$err")"
 grep -q '^4 files, .* as .tsr files .* less; 4 come back as the same file' "$out" && grep -q '^  Tessera -5  *3 ' "$out" || bad "the table: $(cat "$out")"
 
+# --- One convention: what other codecs take against Tessera, on the terminal as on the page. With + it is more.
+nbsp=$(printf '\302\240') minus=$(printf '\342\210\222')
+on_page() # CHANGE: as pages write it
+{
+    echo "$1" | awk '{ printf ($1 >= 99.95 ? "%+.0f" : "%+.1f"), $1 }' | sed "s/-/$minus/"
+}
+for codec in 'png,PNG' 'tessera-9,Tessera -9' 'tessera-1,Tessera -1' 'jpeg-ls,JPEG-LS' 'dicom-rle,DICOM RLE'; do
+    key=${codec%,*} name=${codec#*,}
+    change=$(awk -F, -v key="$key" '$4 != "\"done\"" { next } $2 == "tessera-5" { ours[$1] = $6 } $2 == key { its[$1] = $6 }
+        END { for (i in its) if (i in ours) { a += its[i]; b += ours[i] } if (b) printf "%+.1f", 100 * (a / b - 1) }' t.csv)
+    [ "$change" ] || continue
+    grep -q "^  $name  *[0-9]*  *[0-9]*  *[0-9.]*  *$change %" "$out" || bad "$name against Tessera is not $change %: $(grep "^  $name " "$out")"
+    grep -q ">$(on_page "$change")$nbsp%<" t.html || bad "$name against Tessera is not $change % on the page"
+done
+grep -q 'with + it needs more' "$out" || bad "the sign is not explained: $(cat "$out")"
+rates=$(awk '/^With loss/ { on = 1 } on && / %/ { for (i = 1; i <= NF; i++) if ($i == "%") print $(i - 1) }' "$out")
+for rate in $rates; do grep -q ">$(on_page "$rate")$nbsp% (" t.html || bad "the BD-rate $rate % is not on the page"; done
+[ "$rates" ] || [ ! -x "$BIN/tessera-rivals" ] || grep -q 'With loss' "$out" || bad "no BD-rates: $(cat "$out")"
+grep -q 'less than\|more than</strong>' t.html && bad "the page has a figure of another convention"
+
+# --- The progress tells of shares of the whole work, and of the time only when as much is done as one image takes; and of the page's
+# pictures, which come last.
+run 0 "$tsr" compare -r set --html t2.html --progress json -T 1
+awk -F'"share":' '/"what":"files"/ { split($2, s, ","); if (s[1] + 0 < last) bad = 1; last = s[1] + 0
+        if (s[1] < 0.25 && $0 !~ /"left_s":null/) early = 1; if ($0 ~ /"files":4,/) whole = s[1] }
+    END { exit bad || early || whole < 0.999 || whole > 1.001 }' "$err" || bad "shares of the progress: $(cut -c 1-400 "$err" | head -n 20)"
+grep -q '"what":"pictures of the page"' "$err" || bad "nothing is said of the pictures: $(tail -n 3 "$err")"
+grep -q 'minute' "$err" && bad "a time is told that nobody knows: $(cat "$err")"
+rm t2.html
+
 # --- Pages: their own are replaced, other files are not; nothing stays after a failure.
 run 0 "$tsr" compare set/landscape_grey_8bit.pgm --html t.html --csv t.csv
 # A disk that is full for an output is that, and no failure of an image.
@@ -37,8 +67,8 @@ for output in html csv; do
     [ ! -f full.$output ] || bad "a cut full.$output is there"
 done
 cp "$text" other.html
-refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compare "$grey" --html other.html
-refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compress -r set -o made --report other.html
+refuses 41 'other.html exists and is no report of tessera: name another file' "$tsr" compare "$grey" --html other.html
+refuses 41 'other.html exists and is no report of tessera: name another file' "$tsr" compress -r set -o made --report other.html
 cp "$grey" x && refuses 42 'the report would overwrite x, which this run reads' "$tsr" compare x --html x -f
 refuses 42 'the report would overwrite x.tsr, which this run writes' "$tsr" compress x --report x.tsr
 refuses 42 'cannot be both the report and the table' "$tsr" compare x --html y --csv y

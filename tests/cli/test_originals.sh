@@ -21,17 +21,19 @@ if $has_sha256; then
     mkdir begun && cp "$text" begun/a && printf '# tessera manifest 1\n# unfinished           \n' >begun/m.new && cp begun/m.new begun/m.part && printf '# byt' >>begun/m.part
     run 0 "$tsr" compress -q -r --update begun -o begun_made --manifest begun/m
     [ "$(find begun -type f | sort | tr '\n' ' ')" = 'begun/a begun/m ' ] || bad "what is left of a manifest: $(find begun)"
-    # Two files of one name would share an entry.
+    # Two files of one name would share an entry. Two folders have names of their own.
     mkdir one two && echo 1 >one/a && echo 2 >two/a
-    run 75 "$tsr" compress -q -r one two --manifest both
+    run 75 "$tsr" compress -q "$PWD/one/a" "$PWD/two/a" --manifest both
     grep -q 'two/a: another input of this run has the same name in the manifest; name their common folder' "$err" || bad "two of a name: $(cat "$err")"
+    rm -f both* one/a.tsr two/a.tsr && run 0 "$tsr" compress -q -r one two --manifest both && sha256sum --quiet -c both || bad "a manifest of two folders: $(cat both)"
+    run 0 "$tsr" test -q -r one two --manifest both
     # Names with all that sha256sum escapes.
     mkdir odd && echo r >"odd/$(printf 'r\r')" && echo n >"odd/n
 n" && echo b >'odd/b\b'
     run 0 "$tsr" compress -q -r odd -o odd_made --manifest odd.txt
     (cd odd && sha256sum --quiet -c ../odd.txt >"$WORK/sum" 2>&1) || bad "sha256sum: $(cat -v "$WORK/sum")"
     run 0 "$tsr" test -q -r odd_made --manifest odd.txt
-    rm -rf x set begun begun_made one two both odd odd_made odd.txt list made
+    rm -rf x set begun begun_made one two both* odd odd_made odd.txt list made
 fi
 
 # --- An output is no other input of the run.
@@ -155,7 +157,7 @@ for kind in intact damaged lossy cut; do
     run 0 "$tsr" compress -q -f "$other" -o x.tsr
 done
 run 0 "$tsr" compress -q -f "$text" -o y && "$BIN/tsr_sign_again" y x.tsr H 0 0 ff && rm y
-run 63 "$tsr" test x.tsr && cp "$text" x && refuses 41 'x.tsr is of another format version; -f overwrites it' "$tsr" compress --update x
+run 63 "$tsr" test x.tsr && cp "$text" x && refuses 41 'x.tsr is of another format version: rename it, or name another output with -o' "$tsr" compress --update x
 rm -rf ./*
 
 # --- A series is none of its inputs.

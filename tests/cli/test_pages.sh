@@ -23,7 +23,7 @@ has()
 # All verbs and options of the help, and all that the header declares.
 for verb in $("$TESSERA" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
     has tessera.1 "tessera $verb"
-    for option in $("$TESSERA" "$verb" --help | sed -n 's/^  [-a-zA-Z0-9 ,]*\(--[a-z-]*\).*/\1/p'); do has tessera.1 "$option"; done
+    for option in $("$TESSERA" help "$verb" | sed -n 's/^  [-a-zA-Z0-9 ,]*\(--[a-z-]*\).*/\1/p'); do has tessera.1 "$option"; done
 done
 sed -n -e 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' -e 's/^static inline [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' \
     "$ROOT/app/tessera.h" | sort -u >functions

@@ -62,8 +62,8 @@ mkdir many
 for i in 1 2 3 4 5 6; do cp "$text" many/$i; done
 run 0 "$tsr" compress -q -r many -o again
 run 75 "$tsr" compress -q -r many -o again
-[ "$(grep -c 'exists; -f overwrites it$' "$err")" -eq 3 ] || bad "not three are named: $(cat "$err")"
-grep -q '^tessera: 3 more outputs exist; -f overwrites them, --update' "$err" || bad "the others: $(cat "$err")"
+[ "$(grep -c 'exists and is of this file; --update passes over it, -f makes it again$' "$err")" -eq 3 ] || bad "not three are named: $(cat "$err")"
+grep -q '^tessera: 3 more outputs exist; --update passes over them, -f makes them again$' "$err" || bad "the others: $(cat "$err")"
 echo changed >many/3
 picture again >"$WORK/before"
 run 0 "$tsr" compress -r --update many -o again
@@ -90,7 +90,7 @@ run 0 "$tsr" compress -r --json --update set -o lossy
 [ "$(fields file status | grep -v current | tr '\t\n' '- ')" = 'set/a.pgm-ok set/b.dcm-ok ' ] || bad "a lossy .tsr stands for a lossless one: $(fields file status)"
 echo 'not a .tsr' >again/5.tsr
 run 75 "$tsr" compress -q -r --update many -o again
-says 'again/5.tsr exists and is not a .tsr of one file; -f overwrites it'
+says 'again/5.tsr exists and is not a .tsr of one file: rename it, or name another output with -o'
 [ "$(cat again/5.tsr)" = 'not a .tsr' ] || bad "--update has overwritten a foreign file"
 rm -rf many again again_back lossy
 
@@ -235,7 +235,7 @@ if [ "$(wc -l <"$err")" -eq 0 ] && "$tsr" compress -q -f --manifest m.txt "$text
     run 0 "$tsr" compress -q -r -f --manifest m.txt pick -o p9
     (cd pick && sha256sum --quiet -c ../m.txt) || bad "sha256sum does not take the manifest"
     run 0 "$tsr" test -q --manifest m.txt -r p9
-    refuses 41 'list exists; -f overwrites it' "$tsr" compress -q -r --manifest list pick -o p9b
+    refuses 41 'list exists, and may be all that is known of its originals: name another manifest' "$tsr" compress -q -r --manifest list pick -o p9b
     # Originals that are removed stay in the manifest, also where a later run does not see them.
     cp -Rp pick far && cp -Rp p9 far_made && run 0 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
     cp "$text" far/new && run 0 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
@@ -293,7 +293,7 @@ run 0 "$tsr" compress -q --rm gone/link -o link.tsr
 # A .tsr whose original may be gone is not replaced by that of another file.
 mkdir other && cp "$text" other/a.pgm && rm -f gone/a.pgm
 run 41 "$tsr" compress -q -r --rm --update other -o gone_made
-says 'gone_made/a.pgm.tsr holds another file or another state of this one, which may be its only copy; -f overwrites it'
+says 'gone_made/a.pgm.tsr holds another file or another state of this one, which may be its only copy: rename it, or name another output with -o'
 [ -e other/a.pgm ] || bad "--rm has removed what was not compressed"
 # A pipe has no original to be removed, or to be up to date.
 cp "$text" stdin && cat "$grey" | "$tsr" compress -q --rm - -o piped.tsr

@@ -30,9 +30,9 @@ static void put_text(FILE *to, const char *text)
     putc(',', to);
     if (!text || !text[0]) return;
     putc('"', to);
-    for (; *text; text++) {
+    for (text = shown(text); *text; text++) {
         if (*text == '"') putc('"', to);
-        putc(*text == '\n' || *text == '\r' ? ' ' : *text, to);
+        putc(*text, to);
     }
     putc('"', to);
 }

@@ -1,6 +1,6 @@
-/* Which files a command line names, and where their outputs go. The layout: what is in a named folder lies in OUT as it
- * lies in that folder; a file that is named by a relative path keeps it below OUT, by an absolute one its last name.
- * --flat keeps last names alone. */
+/* Which files a command line names, and where their outputs go. The layout: what is in the only named folder lies in
+ * OUT as it lies in that folder. Among several inputs, a file or a folder that is named by a relative path keeps it
+ * below OUT, by an absolute one its last name. --flat keeps last names alone. */
 #include "inputs.h"
 
 #include <errno.h>
@@ -225,10 +225,10 @@ static const char *split_name(const struct walk *walk, const char *input, char *
 
 /* A folder that was named. One that holds no file is no input: it may be a share that is not mounted, and nobody is to
  * believe that its files are in the archive. But --rm leaves such folders behind. */
-static void walk_named_folder(struct walk *walk, const char *input, const char *folder)
+static void walk_named_folder(struct walk *walk, const char *input, const char *prefix, const char *folder)
 {
     const size_t names = walk->names, tasks = walk->list->count;
-    walk_folder(walk, input, "", folder, NULL);
+    walk_folder(walk, input, prefix, folder, NULL);
     if (walk->names > names || walk->list->count > tasks) return;
     if (walk->options->removes) {
         add_skipped(walk, input, without_files);
@@ -239,6 +239,81 @@ static void walk_named_folder(struct walk *walk, const char *input, const char *
     walk->list->empty_inputs++;
 }
 
+/* Whether inputs are told apart by their own names. */
+static bool takes_several(const struct options *o)
+{
+    return o->input_count > 1 || o->files_from;
+}
+
+/* Folders that are named among other inputs, and what each is called in the layout. */
+static void keep_place(struct walk *walk, const char *place, const char *input)
+{
+    if (grow_list(&walk->folders, walk->folder_count, &walk->folder_capacity, sizeof *walk->folders)) {
+        struct named_folder *const kept = &walk->folders[walk->folder_count];
+        *kept = (struct named_folder){strdup(place), strdup(input)};
+        if (kept->place && kept->input) {
+            walk->folder_count++;
+            return;
+        }
+        free(kept->place);
+        free(kept->input);
+    }
+    walk->no_memory = true;
+}
+
+/* The path of a folder in the layout; of one that is named by dots alone, that of the folder they lead to. */
+static char *layout_folder(const struct options *options, const char *input)
+{
+    char *const name = layout_name(options, input);
+    if (!name || (strcmp(name, "..") != 0 && strcmp(name, "/") != 0)) return name;
+    free(name);
+    char *const real = realpath(input, NULL), *const last = real ? strdup(strrchr(real, '/') + 1) : NULL;
+    free(real);
+    return last;
+}
+
+static void walk_one_of_several(struct walk *walk, const char *input, const char *folder)
+{
+    char *const place = layout_folder(walk->options, input);
+    if (place)
+        keep_place(walk, place, input);
+    else
+        walk->no_memory = true;
+    if (!walk->no_memory) walk_named_folder(walk, input, place, folder);
+    free(place);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    return strcmp(((const struct named_folder *)a)->place, ((const struct named_folder *)b)->place);
+}
+
+/* Two folders that would be one in the output or in a series. */
+static enum tsr_status check_places(const struct walk *walk, struct tsr_error *error)
+{
+    const struct options *const o = walk->options;
+    if (!writes(o) || (!o->output && !o->series) || o->flat || walk->folder_count < 2) return TSR_OK;
+    qsort(walk->folders, walk->folder_count, sizeof *walk->folders, by_place);
+    for (size_t i = 1; i < walk->folder_count; i++) {
+        const struct named_folder *const one = &walk->folders[i - 1], *const other = &walk->folders[i];
+        if (by_place(one, other) == 0)
+            return refuse(
+                error, TSR_ERROR_USAGE,
+                "%s and %s would both be %s in %s: name their common folder, or give each an output of its own",
+                one->input, other->input, one->place, o->series ? o->series : o->output);
+    }
+    return TSR_OK;
+}
+
+static void free_places(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->folder_count; i++) {
+        free(walk->folders[i].place);
+        free(walk->folders[i].input);
+    }
+    free(walk->folders);
+}
+
 /* An input among several, or one whose output has no name of its own. */
 static void walk_path(struct walk *walk, const char *input)
 {
@@ -247,8 +322,12 @@ static void walk_path(struct walk *walk, const char *input)
     struct stat status;
     const bool exists = stat(input, &status) == 0, folder_input = exists && S_ISDIR(status.st_mode);
     walk->root = folder ? strlen(folder) : folder_input ? strlen(input) : length_of_folder(input);
+    if (folder_input && o->recursive && !takes_several(o)) {
+        walk_named_folder(walk, input, "", folder ? folder : input);
+        return;
+    }
     if (folder_input && o->recursive) {
-        walk_named_folder(walk, input, folder ? folder : input);
+        walk_one_of_several(walk, input, folder);
         return;
     }
     if (folder_input) {
@@ -337,6 +416,41 @@ static bool has_image_ending(const char *name, const char **end)
     return false;
 }
 
+/* A name that people give to one file. */
+static bool looks_like_file(const char *name)
+{
+    static const char *const endings[] = {suffix, ".zip", ".tar", ".tgz", ".gz", ".zst", ".xz", ".7z", ".nii"};
+    const char *end;
+    const size_t length = strlen(name);
+    bool is_one = has_image_ending(name, &end);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const size_t tail = strlen(endings[i]);
+        is_one |= length > tail && strcasecmp(name + length - tail, endings[i]) == 0;
+    }
+    return is_one;
+}
+
+/* OUT of several inputs is a folder: one that is there, or one that has no name of a file. */
+static enum tsr_status check_folder(const struct options *o, struct tsr_error *error)
+{
+    struct stat status;
+    if (!o->output) return TSR_OK;
+    if (strcmp(o->output, "-") == 0) return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
+    if (stat(o->output, &status) == 0)
+        return S_ISDIR(status.st_mode)
+                   ? TSR_OK
+                   : refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->output);
+    if (!looks_like_file(o->output)) return TSR_OK;
+    if (o->verb == VERB_COMPRESS && has_tsr_suffix(o->output))
+        return refuse(
+            error, TSR_ERROR_USAGE,
+            "each input makes a .tsr of its own, and %s would be a folder of them: --series %s makes one file of "
+            "all, -o %s/ the folder",
+            o->output, o->output, o->output);
+    return refuse(error, TSR_ERROR_USAGE, "several files are made, and %s would be a folder of them: -o %s/ makes one",
+                  o->output, o->output);
+}
+
 /* An output that is named as a kind of image that it will not be. */
 static enum tsr_status check_ending(const struct options *options, struct tsr_error *error)
 {
@@ -396,21 +510,22 @@ static bool names_one_file(const struct options *o)
 static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
 {
     const struct options *const o = walk->options;
-    struct stat status;
     if (names_one_file(o)) {
         const enum tsr_status named = o->output ? check_ending(o, error) : TSR_OK;
         if (named == TSR_OK) add_named(walk, o->inputs[0]);
-        if (named == TSR_OK && walk->list->count > 1 && walk->list->tasks[0].to_stdout)
+        const struct task *const first = named == TSR_OK && walk->list->count > 0 ? &walk->list->tasks[0] : NULL;
+        if (first && walk->list->count > 1 && first->to_stdout)
             return refuse(error, TSR_ERROR_USAGE, "-o - takes one file, and %s is a series: name one with --member",
                           o->inputs[0]);
-        return named;
+        const bool is_folder_of_series =
+            first && first->series && first->output && !first->to_stdout && strcmp(first->output, o->output) != 0;
+        return is_folder_of_series ? check_folder(o, error) : named;
     }
-    if (o->output && strcmp(o->output, "-") == 0)
-        return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
-    if (o->output && stat(o->output, &status) == 0 && !S_ISDIR(status.st_mode))
-        return refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->output);
+    enum tsr_status status = check_folder(o, error);
+    if (status != TSR_OK) return status;
     for (int i = 0; i < o->input_count; i++) walk_input(walk, o->inputs[i]);
-    return o->files_from ? walk_names(walk, error) : TSR_OK;
+    if (o->files_from) status = walk_names(walk, error);
+    return status == TSR_OK ? check_places(walk, error) : status;
 }
 
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
@@ -420,6 +535,7 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     memset(list, 0, sizeof *list);
     walk.root = options->output ? strlen(options->output) : 0;
     enum tsr_status status = list_inputs(&walk, error);
+    free_places(&walk);
     list->in_set = list->count;
     if (status == TSR_OK && !walk.no_memory) status = check_names(options, list, error);
     if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);

@@ -6,6 +6,11 @@
 
 struct ancestor;
 
+/* A folder that is named among other inputs, and its path in the layout. */
+struct named_folder {
+    char *place, *input;
+};
+
 struct walk {
     const struct options *options;
     struct tsr_engine *engine; /* that opens what may be a series, or NULL */
@@ -15,6 +20,8 @@ struct walk {
     bool is_output;     /* what is looked at lies in OUT: .tsr files are outputs there */
     bool is_single;     /* it is known to be a .tsr of one file */
     const char *wanted; /* the file of a series that the input names after ::, or NULL */
+    struct named_folder *folders;
+    size_t folder_count, folder_capacity;
     bool no_memory;
 };
 

@@ -8,8 +8,8 @@ import operator
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from types import EllipsisType, TracebackType
+from typing import TYPE_CHECKING, Any, SupportsIndex, Union, overload
 
 import numpy as np
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import pydicom
 
 _library = _native.library
+
+#: What chooses of one axis, and of several.
+AxisIndex = Union[SupportsIndex, slice, EllipsisType]
+Index = Union[AxisIndex, tuple[AxisIndex, ...]]
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,7 @@ class _Handle:
         status = _library.tsr_read_id(ctypes.byref(source.native), ctypes.byref(found), ctypes.byref(error))
         return int(status), found.value
 
-    def call(self, function: Any, *arguments: Any, name: str | None = None) -> None:
+    def call(self, function: Any, *arguments: Any, name: str | None = None, out: str | None = None) -> None:
         """Calls a function of the reader that can fail; its last argument, the error, is added here."""
         use = object()
         self._uses.add(use)
@@ -213,7 +217,7 @@ class _Handle:
                 raised, self.source.raised = self.source.raised, None
                 if self.source.is_replaceable and not isinstance(raised, ChangedError) and self._is_replaced(status):
                     raised = ChangedError()
-                check(status, error, self._name_failure(name), raised)
+                check(status, error, self._name_failure(name), raised, out)
         finally:
             self._uses.discard(use)
             self._close_unused()
@@ -272,8 +276,8 @@ class Member:
         self._native_image: _native.tsr_image | None = None
         self.name = name
 
-    def _call(self, function: Any, *arguments: Any) -> None:
-        self._handle.call(function, self._number, *arguments, name=self.name)
+    def _call(self, function: Any, *arguments: Any, out: str | None = None) -> None:
+        self._handle.call(function, self._number, *arguments, name=self.name, out=out)
 
     def _image(self) -> _native.tsr_image:
         if self._native_image is None:
@@ -339,7 +343,7 @@ class Member:
             self._call(_library.tsr_read_region, frame, ctypes.byref(region), raster.ctypes.data, raster.size)
         return unpack(image, raster, rows, columns)
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: Index) -> Array:
         shape = self.shape
         parts = _fill_key(key, len(shape))
         frames = _choose(parts[0], shape[0])
@@ -412,7 +416,7 @@ class Member:
         """
         sink = sink_to_path(out, overwrite)
         report = _native.sized(_native.tsr_report)
-        self._call(_library.tsr_restore_member, ctypes.byref(sink), ctypes.byref(report))
+        self._call(_library.tsr_restore_member, ctypes.byref(sink), ctypes.byref(report), out=os.fsdecode(out))
         return report_from_native(report)
 
     def test(self) -> Report:
@@ -556,12 +560,16 @@ class Reader(Member):
             for i in range(_library.tsr_reader_members(native))
         )
 
-    def _call(self, function: Any, *arguments: Any) -> None:
+    def _call(self, function: Any, *arguments: Any, out: str | None = None) -> None:
         if self.is_series:
             raise TesseraError("it is a series: choose one of its members", Status.USAGE, self._handle.source.name)
-        super()._call(function, *arguments)
+        super()._call(function, *arguments, out=out)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: str) -> Member: ...
+    @overload
+    def __getitem__(self, key: Index) -> Array: ...
+    def __getitem__(self, key: str | Index) -> Member | Array:
         if isinstance(key, str):
             for member in self.members:
                 if member.name == key:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from dask.base import normalize_token, tokenize
@@ -19,7 +19,7 @@ from dask.base import normalize_token, tokenize
 from . import _native
 from ._engine import Engine, resolve
 from ._errors import Status, TesseraError
-from ._files import Options, Result, Set, name_set, raise_failures, run_set, write_again
+from ._files import OptionFields, Options, Result, Set, name_set, raise_failures, run_set, write_again
 from ._image import Array, Image
 from ._media import Data
 from ._reader import Member, Reader
@@ -176,8 +176,11 @@ def _lost(job: _Job, raised: Exception) -> Result:
 
 def _rename(result: Result, names: list[str], outputs: list[str]) -> Result:
     """With the paths that the caller gave."""
-    if result.error and result.error.path == result.source:
-        result.error.path = names[result.index]
+    given = {result.source: names[result.index], result.out: outputs[result.index]}
+    if result.error and result.error.path in given:
+        result.error.path = given[result.error.path]
+        if isinstance(result.error, OSError):
+            result.error.filename = result.error.path
     return replace(result, source=names[result.index], out=outputs[result.index])
 
 
@@ -191,7 +194,7 @@ def compress_set(
     root: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     engine: str = "cpu",
-    **options: Any,
+    **options: Unpack[OptionFields],
 ) -> list[Result]:
     """Compresses many files on the workers of a cluster, as `tessera.compress_set` does in one process.
 

@@ -838,8 +838,9 @@ TEST(sparse_frames)
 
 /* ---- Corrupt payloads ------------------------------------------------------------------------------------------ */
 
-/* A payload of more tiles than samples is refused before memory is taken for them. */
-TEST(too_many_tiles)
+/* Behind the last tile one byte of value 0 may stand, which DICOM puts behind fragments of odd length. Anything else is
+ * refused, before memory is taken for it. */
+TEST(bytes_behind_tiles)
 {
     struct tsr_image image = {0};
     struct tsr_error error;
@@ -852,10 +853,55 @@ TEST(too_many_tiles)
     const struct tsr_coding coding = lossless(0);
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_OK);
     assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size, raster, &error), TSR_OK);
-    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 1, raster, &error), TSR_ERROR_CORRUPT);
-    assert_null(strstr(error.text, "more tiles"));
-    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 4, raster, &error), TSR_ERROR_CORRUPT);
-    assert_non_null(strstr(error.text, "more tiles"));
+    for (size_t more = 0; more < 6; more++) {
+        const enum tsr_status status = tsr_decode_frame(engines[0], &image, payload, size + more, raster, &error);
+        expect(status == (more < 2 ? TSR_OK : TSR_ERROR_CORRUPT), "%zu zeros: %s", more, tsr_status_name(status));
+        if (more >= 2) assert_non_null(strstr(error.text, "bytes behind its last tile"));
+    }
+    for (unsigned byte = 1; byte < 256; byte++) {
+        payload[size] = (uint8_t)byte;
+        assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 1, raster, &error), TSR_ERROR_CORRUPT);
+    }
+    payload[size] = 0x80; /* a zero of two bytes */
+    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 2, raster, &error), TSR_ERROR_CORRUPT);
+    for (size_t less = 1; less <= size; less++)
+        assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size - less, raster, &error), TSR_ERROR_CORRUPT);
+}
+
+/* The same for frames of several tiles on every engine, by every path and coder: the padded payload gives the frame. */
+TEST(padded_payloads)
+{
+    struct tsr_image image = {0};
+    struct rng r = {70};
+    image.columns = 1000;
+    image.rows = 700;
+    image.frames = image.components = 1;
+    image.bits_allocated = 16;
+    image.bits_stored = 12;
+    image.high_bit = 11;
+    const size_t bytes = (size_t)image.columns * image.rows * 2, room = tsr_encode_bound(&image) + 2;
+    uint8_t *const raster = malloc(bytes), *const back = malloc(bytes), *const payload = malloc(room);
+    assert_true(raster && back && payload);
+    for (size_t i = 0; i < bytes; i += 2) {
+        const unsigned sample = (unsigned)(i / 2 % image.columns + rng_below(&r, 9)) & 0xfff;
+        raster[i] = (uint8_t)sample;
+        raster[i + 1] = (uint8_t)(sample >> 8);
+    }
+    for (int kind = 0; kind < CODINGS; kind++) {
+        const struct tsr_coding coding = lossless(kind);
+        size_t size;
+        assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, NULL), TSR_OK);
+        payload[size] = payload[size + 1] = 0;
+        for (size_t e = 0; e < COUNT_OF(engines); e++) {
+            memset(back, 0xaa, bytes);
+            assert_int_equal(tsr_decode_frame(engines[e], &image, payload, size + 1, back, NULL), TSR_OK);
+            assert_memory_equal(back, raster, bytes);
+            assert_int_equal(tsr_decode_frame(engines[e], &image, payload, size + 2, back, NULL), TSR_ERROR_CORRUPT);
+        }
+    }
+    free(raster);
+    free(back);
+    free(payload);
 }
 
 /* Payloads with flipped bits, replaced bytes or a missing end are refused or give some frame. The sanitizers watch. */
@@ -918,7 +964,8 @@ int main(void)
                                        cmocka_unit_test(work_spaces_that_are_kept),
                                        cmocka_unit_test(sparse_frames),
                                        cmocka_unit_test(usage),
-                                       cmocka_unit_test(too_many_tiles),
+                                       cmocka_unit_test(bytes_behind_tiles),
+                                       cmocka_unit_test(padded_payloads),
                                        cmocka_unit_test(corrupt_payloads)};
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }
