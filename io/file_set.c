@@ -15,6 +15,9 @@
 #include "io/container/checksum.h"
 
 #define ZFS_MAGIC 0x2fc12fc1
+#ifndef XFS_SUPER_MAGIC /* older headers lack it */
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
 
 /* ---- One file --------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* A file system for tests (libfuse3): it shows a folder, and does not tell all names apart. A name that exists keeps
  * its first spelling, as on VFAT, SMB and APFS. It has no files without names (O_TMPFILE).
  *
- * usage: tsr_fold_fs FOLDER MOUNTPOINT [case] [forms] [zero|changing|paths] [plain] [SOFT: -o OPTIONS of FUSE]
+ * usage: tsr_fold_fs FOLDER MOUNTPOINT [case] [forms] [zero|changing|paths] [plain]
  *   case      letters of ASCII differ by nothing
  *   forms     letters with accents are one letter, composed (NFC) or not (NFD): a table of some
  *   zero      all inode numbers are 0

@@ -185,7 +185,7 @@ TEST(outputs_that_leave_their_run)
 }
 
 /* Threads of one run write to one name: one of them wins, and the others are told. */
-enum { THREADS = 8, ROUNDS = 40 };
+enum { THREADS = 8, ROUNDS = 2000 };
 struct racer {
     struct tsr_file_set *run;
     const char *path;
