@@ -143,6 +143,7 @@ static enum tsr_status open_file(struct tsr_output *output, mode_t mode, struct 
 enum tsr_status tsr_output_create(const char *path, const struct tsr_output_options *options, bool is_private,
                                   struct tsr_output **output, struct tsr_error *error)
 {
+    struct stat there;
     *output = NULL;
     struct tsr_output *created = create(TO_FILE);
     if (!created) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write %s", path);
@@ -156,7 +157,7 @@ enum tsr_status tsr_output_create(const char *path, const struct tsr_output_opti
     if (status == TSR_OK && !options->is_bounded) status = follow_link(created, error);
     if (status == TSR_OK)
         status = tsr_spot_open(created->path, options->is_bounded ? options->root : SIZE_MAX, &created->spot, error);
-    if (status == TSR_OK) status = tsr_output_check_target(created, TSR_NO_FILE, error);
+    if (status == TSR_OK) status = tsr_output_check_target(created, TSR_NO_FILE, &there, error);
     if (status == TSR_OK) status = open_file(created, is_private ? 0600 : 0666, error);
     if (status != TSR_OK) {
         tsr_output_close(created);

@@ -3,6 +3,7 @@
 #define TSR_IO_OUTPUT_PARTS_H
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "folder.h"
@@ -31,8 +32,10 @@ struct tsr_output {
     struct tsr_hasher hasher;
 };
 
-/* Checks what exists under the name of the output. own: the output's number in its set, once it has one. */
-enum tsr_status tsr_output_check_target(const struct tsr_output *output, uint32_t own, struct tsr_error *error);
+/* Checks what exists under the name of the output. own: the output's number in its set, once it has one. *there: its
+ * status; st_mode 0: nothing exists. */
+enum tsr_status tsr_output_check_target(const struct tsr_output *output, uint32_t own, struct stat *there,
+                                        struct tsr_error *error);
 
 /* A part has the time of its last change until it is published: other machines see by it how old the part is. */
 void tsr_output_set_time(struct tsr_output *output);

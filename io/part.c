@@ -57,14 +57,20 @@ void tsr_part_mark(const char *label, uint8_t mark[TSR_PART_MARK])
     snprintf((char *)mark, TSR_PART_MARK, "tessera: unfinished %s\n", label);
 }
 
-void tsr_part_name(const char *label, uint64_t size, const uint8_t *bytes, char name[TSR_PART_NAME])
+/* Of a file of so many bytes that begins with these, which are all or TSR_PART_MARK. */
+static uint64_t check_of(const char *label, uint64_t size, const uint8_t *bytes)
 {
     uint8_t hashed[TSR_PART_LABEL + sizeof size + TSR_PART_MARK] = {0};
     memcpy(hashed, label, strlen(label));
     for (size_t i = 0; i < sizeof size; i++) hashed[TSR_PART_LABEL + i] = (uint8_t)(size >> 8 * i);
     if (size > 0) memcpy(hashed + TSR_PART_LABEL + sizeof size, bytes, size < TSR_PART_MARK ? size : TSR_PART_MARK);
+    return tsr_hash64_of(hashed, sizeof hashed);
+}
+
+void tsr_part_name(const char *label, uint64_t size, const uint8_t *bytes, char name[TSR_PART_NAME])
+{
     snprintf(name, TSR_PART_NAME, "%s%s-%0*llx%s", prefix, label, CHECK_DIGITS,
-             (unsigned long long)tsr_hash64_of(hashed, sizeof hashed), suffix);
+             (unsigned long long)check_of(label, size, bytes), suffix);
 }
 
 /* The end of count lower-case hexadecimal digits; NULL: there are fewer. */
@@ -83,8 +89,14 @@ static const char *skip_number(const char *text)
     return *text == '-' && at > text + 1 ? at : NULL;
 }
 
-/* The label in the name of a part. False: it is no such name. */
-static bool read_name(const char *name, char label[TSR_PART_LABEL])
+/* The label and the checks in the name of a part. False: it is no such name. */
+struct part_name {
+    char label[TSR_PART_LABEL];
+    uint64_t check[2];
+    int checks;
+};
+
+static bool read_name(const char *name, struct part_name *read)
 {
     const char *const begin = name + sizeof prefix - 1;
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
@@ -92,9 +104,12 @@ static bool read_name(const char *name, char label[TSR_PART_LABEL])
     if (end) end = skip_number(end);
     if (end) end = skip_number(end);
     if (!end || *end != '-' || end - begin >= TSR_PART_LABEL) return false;
-    memcpy(label, begin, (size_t)(end - begin));
-    label[end - begin] = '\0';
-    end = skip_hex(end + 1, CHECK_DIGITS);
+    memcpy(read->label, begin, (size_t)(end - begin));
+    read->label[end - begin] = '\0';
+    for (read->checks = 0; read->checks < 2 && end && *end == '-'; read->checks++) {
+        read->check[read->checks] = strtoull(end + 1, NULL, 16);
+        end = skip_hex(end + 1, CHECK_DIGITS);
+    }
     return end && strcmp(end, suffix) == 0;
 }
 
@@ -155,31 +170,57 @@ void tsr_parts_end_process(int status)
 
 /* ---- Parts of killed runs --------------------------------------------------------------------------------- */
 
-/* Whether a file holds what a part of its name holds. */
-static bool is_part(int file, const char *label, const char *name, uint64_t size)
+/* Reads what a file of so many bytes begins with. */
+static bool read_begin(int file, uint64_t size, uint8_t begin[TSR_PART_MARK])
 {
-    uint8_t begin[TSR_PART_MARK], mark[TSR_PART_MARK];
-    char its_name[TSR_PART_NAME];
-    const size_t count = size < sizeof begin ? (size_t)size : sizeof begin;
+    const size_t count = size < TSR_PART_MARK ? (size_t)size : TSR_PART_MARK;
     size_t got = 0;
+    memset(begin, 0, TSR_PART_MARK);
     for (ssize_t now; got < count; got += (size_t)now)
         if ((now = pread(file, begin + got, count - got, (off_t)got)) <= 0) return false;
-    tsr_part_mark(label, mark);
-    if (got == sizeof mark && memcmp(begin, mark, sizeof mark) == 0) return true;
-    tsr_part_name(label, size, begin, its_name);
-    return strcmp(name, its_name) == 0;
+    return true;
+}
+
+/* Whether a file holds what a part of its name holds. */
+static bool is_part(int file, const struct part_name *name, uint64_t size)
+{
+    uint8_t begin[TSR_PART_MARK], mark[TSR_PART_MARK];
+    if (!read_begin(file, size, begin)) return false;
+    tsr_part_mark(name->label, mark);
+    if (size >= sizeof mark && memcmp(begin, mark, sizeof mark) == 0) return true;
+    const uint64_t check = check_of(name->label, size, begin);
+    return check == name->check[0] || (name->checks > 1 && check == name->check[1]);
+}
+
+bool tsr_part_expect(struct tsr_part *part, const char *name)
+{
+    uint8_t begin[TSR_PART_MARK];
+    char both[TSR_PART_NAME];
+    struct stat status;
+    const int file = openat(part->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool is_known = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                          read_begin(file, (uint64_t)status.st_size, begin);
+    if (file >= 0) close(file);
+    if (!is_known) return true;
+    snprintf(both, sizeof both, "%.*s-%0*llx%s", (int)(strlen(part->name) - (sizeof suffix - 1)), part->name,
+             CHECK_DIGITS, (unsigned long long)check_of(part->label, (uint64_t)status.st_size, begin), suffix);
+    tsr_parts_hold();
+    const bool is_renamed = renameat(part->folder, part->name, part->folder, both) == 0;
+    if (is_renamed) memcpy(part->name, both, sizeof both);
+    tsr_parts_release();
+    return is_renamed;
 }
 
 bool tsr_is_unfinished(const char *path)
 {
     const char *const slash = path ? strrchr(path, '/') : NULL, *const name = slash ? slash + 1 : path;
-    char label[TSR_PART_LABEL];
+    struct part_name read;
     struct stat status;
-    if (!name || !read_name(name, label)) return false;
+    if (!name || !read_name(name, &read)) return false;
     const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) return true; /* it is gone meanwhile, or another user's */
     const bool is_one =
-        fstat(file, &status) == 0 && S_ISREG(status.st_mode) && is_part(file, label, name, (uint64_t)status.st_size);
+        fstat(file, &status) == 0 && S_ISREG(status.st_mode) && is_part(file, &read, (uint64_t)status.st_size);
     close(file);
     return is_one;
 }
@@ -195,26 +236,25 @@ static bool is_orphan(int file, const char *label, const struct stat *status)
     return flock(file, LOCK_EX | LOCK_NB) == 0;
 }
 
-static void remove_orphan(int folder, const char *name, const char *label)
+static void remove_orphan(int folder, const char *name, const struct part_name *read)
 {
     struct stat status;
     const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) return;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && is_orphan(file, label, &status) &&
-        is_part(file, label, name, (uint64_t)status.st_size) &&
-        tsr_leads_to(folder, name, AT_SYMLINK_NOFOLLOW, &status))
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && is_orphan(file, read->label, &status) &&
+        is_part(file, read, (uint64_t)status.st_size) && tsr_leads_to(folder, name, AT_SYMLINK_NOFOLLOW, &status))
         unlinkat(folder, name, 0);
     close(file);
 }
 
 void tsr_parts_clear(int folder)
 {
-    char label[TSR_PART_LABEL];
+    struct part_name read;
     const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const stream = again >= 0 ? fdopendir(again) : NULL;
     if (!stream && again >= 0) close(again);
     if (!stream) return; /* the parts stay, which does no harm */
     for (struct dirent *entry; (entry = readdir(stream));)
-        if (read_name(entry->d_name, label)) remove_orphan(folder, entry->d_name, label);
+        if (read_name(entry->d_name, &read)) remove_orphan(folder, entry->d_name, &read);
     closedir(stream);
 }

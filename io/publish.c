@@ -9,24 +9,25 @@
 #include "file_set.h"
 #include "output_parts.h"
 
-enum tsr_status tsr_output_check_target(const struct tsr_output *output, uint32_t own, struct tsr_error *error)
+enum tsr_status tsr_output_check_target(const struct tsr_output *output, uint32_t own, struct stat *there,
+                                        struct tsr_error *error)
 {
-    struct stat there;
-    if (fstatat(output->spot.folder, output->spot.name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(output->spot.folder, output->spot.name, there, AT_SYMLINK_NOFOLLOW) != 0) {
+        there->st_mode = 0;
         if (errno == ENOENT) return TSR_OK;
         if (errno == ENAMETOOLONG)
             return tsr_fail(error, TSR_ERROR_WRITE, "the file name %s is too long for this folder; give a shorter name",
                             output->path);
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
     }
-    if (S_ISDIR(there.st_mode)) return tsr_fail(error, TSR_ERROR_WRITE, "%s is a folder", output->path);
-    if (S_ISLNK(there.st_mode))
+    if (S_ISDIR(there->st_mode)) return tsr_fail(error, TSR_ERROR_WRITE, "%s is a folder", output->path);
+    if (S_ISLNK(there->st_mode))
         return tsr_fail(error, TSR_ERROR_WRITE,
                         "%s is a symbolic link; outputs do not follow links below the folder that was named",
                         output->path);
-    if (!S_ISREG(there.st_mode))
+    if (!S_ISREG(there->st_mode))
         return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", output->path);
-    if (output->written) TSR_TRY(tsr_file_set_refuse(output->written, output->path, &there, own, error));
+    if (output->written) TSR_TRY(tsr_file_set_refuse(output->written, output->path, there, own, error));
     if (output->overwrite) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists, and overwrite is not set", output->path);
 }
@@ -71,17 +72,52 @@ static enum tsr_status name_part(struct tsr_output *output, struct tsr_error *er
     return status;
 }
 
-/* Puts the file in the place of what exists, if that may be replaced. own: its number in its set. Between the look and
- * the renaming another process may put something there, which is lost; an output of this run is not. */
+/* Whether the name of the part leads to the file that was looked at, whose status the exchange may have changed. */
+static bool is_looked_at(const struct tsr_part *part, const struct stat *there)
+{
+    struct stat now, expected = *there;
+    if (fstatat(part->folder, part->name, &now, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(now.st_mode)) return false;
+    expected.st_ctim = now.st_ctim;
+    return tsr_leads_to(part->folder, part->name, AT_SYMLINK_NOFOLLOW, &expected);
+}
+
+/* Exchanges the part with what exists. What another process has put there since it was looked at goes back. */
+static enum tsr_status exchange(struct tsr_output *output, const struct stat *there, struct tsr_error *error)
+{
+    struct tsr_part *const part = &output->part;
+    const char *const name = output->spot.name;
+    if (!tsr_part_expect(part, name)) return fail_publish(output, error);
+    tsr_parts_hold(); /* the part is for a moment what another process has put there */
+    int failed = renameat2(part->folder, part->name, part->folder, name, RENAME_EXCHANGE);
+    int reason = failed ? errno : 0;
+    if (!failed && is_looked_at(part, there)) {
+        tsr_part_remove(part); /* the old file */
+    } else if (!failed) {
+        reason = EEXIST;
+        if (renameat2(part->folder, part->name, part->folder, name, RENAME_EXCHANGE) != 0) tsr_part_forget(part);
+    } else if (reason == ENOENT || reason == EINVAL || reason == ENOSYS) {
+        /* It is gone meanwhile, or the file system cannot exchange files: then what appears now is lost. */
+        failed = renameat2(part->folder, part->name, part->folder, name, reason == ENOENT ? RENAME_NOREPLACE : 0);
+        reason = failed ? errno : 0;
+        if (!failed) tsr_part_forget(part);
+    }
+    tsr_parts_release();
+    errno = reason;
+    return reason == 0 ? TSR_OK
+           : reason == EEXIST
+               ? tsr_fail(error, TSR_ERROR_EXISTS, "%s was replaced by another process meanwhile, and is left as it is",
+                          output->path)
+               : fail_publish(output, error);
+}
+
+/* Puts the file in the place of what exists, if that may be replaced. own: its number in its set. */
 static enum tsr_status replace(struct tsr_output *output, uint32_t own, struct tsr_error *error)
 {
-    const int folder = output->spot.folder;
+    struct stat there;
     if (!output->part.name[0]) TSR_TRY(name_part(output, error));
     if (output->written) tsr_file_set_lock(output->written);
-    enum tsr_status status = tsr_output_check_target(output, own, error);
-    if (status == TSR_OK && renameat(folder, output->part.name, folder, output->spot.name) != 0)
-        status = fail_publish(output, error);
-    if (status == TSR_OK) tsr_part_forget(&output->part);
+    enum tsr_status status = tsr_output_check_target(output, own, &there, error);
+    if (status == TSR_OK) status = exchange(output, &there, error);
     if (output->written) tsr_file_set_unlock(output->written);
     return status;
 }
