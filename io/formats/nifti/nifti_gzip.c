@@ -62,9 +62,9 @@ static enum tsr_status read_head(struct tsr_input *input, struct tsr_nifti *nift
                    most = DEFLATE_MOST * size < PLAIN_LIMIT ? DEFLATE_MOST * size : PLAIN_LIMIT,
                    said = tsr_read_u32(tail);
     if (nifti->first > most || rasters > most - nifti->first)
-        return tsr_fail(error, TSR_ERROR_CORRUPT,
-                        DEFLATE_MOST * size < PLAIN_LIMIT ? "it is a NIfTI file that ends before its last sample"
-                                                          : "it is a gzip file with more than 1 GiB of samples");
+        return DEFLATE_MOST * size < PLAIN_LIMIT
+                   ? tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it is a NIfTI file that ends before its last sample")
+                   : tsr_fail(error, TSR_ERROR_CORRUPT, "it is a gzip file with more than 1 GiB of samples");
     const uint64_t all = nifti->first + rasters, wanted = said >= all && said - all < SUFFIX ? said : all + SUFFIX;
     *plain = wanted < most ? wanted : most;
     return TSR_OK;
@@ -117,7 +117,9 @@ enum tsr_status tsr_nifti_gzip_open(struct tsr_input *input, struct tsr_source *
     /* What takes too much memory is stored as it is, which takes little. */
     const enum tsr_status claimed =
         tsr_input_claim(input, &nifti.image, 2 * size + tsr_gzip_memory(plain, size), error);
-    if (claimed != TSR_OK) return claimed == TSR_ERROR_LIMIT ? TSR_ERROR_CORRUPT : claimed;
+    if (claimed == TSR_ERROR_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "coding its samples takes more memory than there is");
+    TSR_TRY(claimed);
     struct gzip_source *const s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &gzip_ops;

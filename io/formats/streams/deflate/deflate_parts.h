@@ -144,7 +144,7 @@ enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_
 enum deflate_finder { DEFLATE_NONE, DEFLATE_GREEDY, DEFLATE_LAZY, DEFLATE_RUNS, DEFLATE_COPY };
 enum { DEFLATE_FILTERED = 1, DEFLATE_ONLY_FIXED = 2, DEFLATE_FORGETS = 4, DEFLATE_FROM_FIRST = 8 };
 struct deflate_parameters {
-    uint8_t level, strategy, memory, window; /* as zlib's; level DEFLATE_OTHER: what follows is free */
+    uint8_t level, strategy, memory, window;  /* as zlib's; level DEFLATE_OTHER: what follows is free */
     uint8_t finder, flags, hash_bits, unused; /* unused: 0, so that all bytes can be compared */
     uint32_t reach, good, lazy, nice, chain, far, symbols;
 };
