@@ -643,44 +643,9 @@ static uint64_t stored_size(struct packed_source *s, bool verbatim, bool quick, 
 #endif
 }
 
-/* log2 of a number that is not 0, in 256ths, rounded down. */
-static uint64_t log2_of(uint64_t value)
-{
-    uint64_t log = 0, rest;
-    while (value >> log > 1) log++;
-    rest = log > 31 ? value >> (log - 31) : value << (31 - log); /* 2^31 .. 2^32 - 1 */
-    for (int i = 0; i < 8; i++) {
-        rest = rest * rest >> 31;
-        log = log << 1 | rest >> 32;
-        rest >>= rest >> 32;
-    }
-    return log;
-}
-
-/* What a perfect code of single bytes makes of bytes. */
-static uint64_t entropy_of(const uint8_t *bytes, size_t size)
-{
-    uint64_t count[256] = {0}, bits = 0;
-    for (size_t i = 0; i < size; i++) count[bytes[i]]++;
-    for (int v = 0; v < 256; v++)
-        if (count[v] > 0) bits += count[v] * (log2_of(size) - log2_of(count[v]));
-    return bits / (8 * 256);
-}
-
-/* Whether a quick look, which made this much of a PNG, shows noise: repetitions in it are no gain, and a code of single
- * bytes makes no less of it than it takes otherwise. */
-static bool is_noise(const struct packed_source *s, uint64_t quick)
-{
-    const struct tsr_bytes *plain = NULL;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->pieces[i].head.kind == TSR_PIECE_PNG_IDAT) plain = &s->pieces[i].first;
-    const uint64_t entropy = plain ? entropy_of(plain->bytes, plain->size) : 0;
-    return entropy <= quick && entropy + entropy / 32 >= s->packing->most;
-}
-
 /* Of a PNG that is stored otherwise already: whether it is worth to be packed and measured. The best compressor takes
- * long (34 files: 42 times as long), of noise a second a megabyte, and makes of what a quick one made rarely less than
- * four fifths; of a small file that is tried anyway. */
+ * long (34 files: 42 times as long), and makes of what a quick one made rarely less than four fifths; of a small file
+ * that is tried anyway. */
 static enum tsr_status check_quickly(struct packed_source *s, struct tsr_error *error)
 {
     if (s->count == 1 && s->pieces[0].head.kind == TSR_PIECE_SMALL_PNG)
@@ -688,7 +653,7 @@ static enum tsr_status check_quickly(struct packed_source *s, struct tsr_error *
     const uint64_t tenths = s->blob_size <= SMALL ? 5 : 8, most = s->packing->most;
     const uint64_t quick = stored_size(s, false, true, (most / tenths + 1) * 10);
     if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    return quick / 10 * tenths <= most && !is_noise(s, quick) ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
+    return quick / 10 * tenths <= most ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
 }
 
 static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *error)

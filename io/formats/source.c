@@ -87,18 +87,6 @@ static enum tsr_status open_raster(struct tsr_input *input, const struct tsr_ima
     return TSR_OK;
 }
 
-/* Opens an input as its format. Residues that are longer than the file are refused, as who restores it refuses them. */
-static enum tsr_status open_format(const struct tsr_format *format, struct tsr_input *input,
-                                   const struct tsr_source_options *options, struct tsr_source **source,
-                                   struct tsr_error *error)
-{
-    TSR_TRY(format->open(input, options, source, error));
-    if ((*source)->blob_size[TSR_BLOB_RESIDUES] <= tsr_input_size(input)) return TSR_OK;
-    tsr_source_close(*source);
-    *source = NULL;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "coded it would be larger");
-}
-
 enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source_options *options,
                                 struct tsr_source **source, struct tsr_error *error)
 {
@@ -116,7 +104,7 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     if (options->verbatim)
         snprintf(why.text, sizeof why.text, "%s", options->reason);
     else if (format)
-        status = open_format(format, input, options, source, &why);
+        status = format->open(input, options, source, &why);
     note_damage(input, status, &why);
     if (status == TSR_ERROR_CORRUPT && options->packs && (!options->verbatim || kind == TSR_KIND_PNG))
         status = open_packed(input, kind, options, &why, source);

@@ -15,10 +15,6 @@ enum {
     FLAT_TOKEN = 16,
     EXACT = 10, /* bytes of a residue of which nothing deviates */
     FINALISTS = 4,
-    /* Steps that all attempts may take: for each plain byte, of so many, and for so many more. */
-    CHOICE_WORK = 192,
-    CHOICE_BYTES = 1 << 19,
-    CHOICE_MORE = 1 << 16,
     ATTEMPT_STEPS = 1024 /* of an attempt, besides its searches, bytes and blocks */
 };
 
@@ -350,9 +346,7 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
     t.begin = t.warm = &marks->mark[i];
     while (t.warm > marks->mark && t.begin->at - t.warm->at < WARM_BYTES) t.warm--;
     coder->error = NULL;
-    if (coder->choice == UINT64_MAX)
-        coder->choice =
-            CHOICE_WORK * (uint64_t)((plain->size < CHOICE_BYTES ? plain->size : CHOICE_BYTES) + CHOICE_MORE);
+    if (coder->choice == UINT64_MAX) coder->choice = deflate_choice(plain->size);
     look(&t, &f);
     t.stop = f.stop;
     if (!zlib_like(&t, &f) && t.best_size > EXACT) finals(&t, &f);

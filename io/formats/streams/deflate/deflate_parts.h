@@ -32,6 +32,13 @@ static inline uint64_t deflate_work(uint64_t plain)
     return DEFLATE_WORK * (plain + DEFLATE_WORK_MORE);
 }
 
+/* Steps that all attempts to choose parameters for so many plain bytes may take. */
+static inline uint64_t deflate_choice(uint64_t plain)
+{
+    enum { STEPS = 128, MOST = 1 << 19, MORE = 1 << 16 };
+    return STEPS * ((plain < MOST ? plain : MOST) + MORE);
+}
+
 static inline uint64_t deflate_larger(uint64_t plain, uint64_t stream)
 {
     return plain > stream ? plain : stream;
