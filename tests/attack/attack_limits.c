@@ -297,7 +297,7 @@ static void bound_work(void)
  * time without bound is found, and no machine is too slow. */
 static void bound_hostile_inputs(void)
 {
-    enum { BYTES = 400000, SECONDS = 20 };
+    enum { BYTES = 100000, SECONDS = 20 };
     for (const struct hostile *const *table = hostile_tables; *table; table++)
         for (const struct hostile *h = *table; h->name; h++) {
             struct bytes file = {.size = 0};
