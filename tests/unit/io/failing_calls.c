@@ -145,6 +145,7 @@ int __wrap_renameat(int from_folder, const char *from, int to_folder, const char
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
 
 bool files_need_names;
+void (*before_exchange)(void);
 
 /* Writes a third of all pieces. */
 static ssize_t write_less(int file, const struct iovec *pieces, int count)
@@ -255,6 +256,8 @@ int __wrap_renameat(int from_folder, const char *from, int to_folder, const char
 
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
+    void (*const now)(void) = flags & RENAME_EXCHANGE ? before_exchange : NULL;
+    if (now) before_exchange = NULL, now();
     return fails_to_name() ? -1 : __real_renameat2(from_folder, from, to_folder, to, flags);
 }
 
