@@ -236,7 +236,7 @@ static void make_blocks(struct stream *s, size_t size, enum kind kind)
         if (kind == STORED_ODD) now = 1 + next_of(&c, 999);
         const bool is_full = kind == STORED_FULL || kind == STORED_STEPS;
         if (kind <= STORED_STEPS) {
-            if (is_full) now = 65535;
+            if (is_full) now = kind == STORED_FULL ? 65535 : 65535 - next_of(&c, 20000); /* zlib's level 0 */
             if (is_full) /* filter types, wherever rows begin */
                 for (size_t k = -s->plain.size % ROW; k < now; k += ROW) noise.data[k] %= 5;
             put_stored(s, false, is_full ? noise.data : few, now);
@@ -254,6 +254,7 @@ static void make_blocks(struct stream *s, size_t size, enum kind kind)
         if (kind == FIXED_ONE || kind == DYNAMIC_ONE || kind == ALTERNATING) put_literal(s, 0);
         end_block(s);
     }
+    if (kind == STORED_STEPS) put_stored(s, true, noise.data, -s->plain.size % ROW); /* stored up to its end */
     free_bytes(&noise);
 }
 
@@ -353,6 +354,7 @@ static void make_stream(struct stream *s, size_t size, int variant)
     const enum kind kind = variant < FROM_ZLIB ? (enum kind)variant : FROM_ZLIB;
     if (kind <= ALTERNATING) {
         make_blocks(s, size, kind);
+        if (kind == STORED_STEPS) return;
     } else if (kind <= FAR_MATCHES) {
         make_tokens(s, size, kind);
     } else if (kind <= PERIOD_FAR) {

@@ -9,12 +9,12 @@
 
 enum { BYTES = 400000 };
 
-static struct bytes make(const char *name)
+static struct bytes make(const char *name, size_t size)
 {
     struct bytes file = {.size = 0};
     for (const struct hostile *const *table = hostile_tables; *table; table++)
         for (const struct hostile *h = *table; h->name; h++)
-            if (strcmp(h->name, name) == 0) h->make(&file, BYTES, h->variant);
+            if (strcmp(h->name, name) == 0) h->make(&file, size, h->variant);
     expect(file.size > 0, "there is no input %s", name);
     return file;
 }
@@ -44,7 +44,7 @@ static struct tsr_buffer compress(struct tsr_engine *engine, const char *name, c
 /* What becomes of an input by one thread and by three: the same bytes, for the same reason. */
 static void check(const char *name, bool is_stored, const char *reason)
 {
-    struct bytes file = make(name);
+    struct bytes file = make(name, BYTES);
     struct tsr_buffer made[2];
     for (int i = 0; i < 2; i++) {
         struct tsr_engine *const engine = engine_of(1 + 2 * i);
@@ -93,10 +93,10 @@ TEST(long_residues)
 /* ---- Steps ------------------------------------------------------------------------------------------------ */
 
 /* Reads the stream of a gzip file. Returns the steps that choosing parameters took. */
-static uint64_t steps_of_choice(const char *name, enum tsr_status wanted)
+static uint64_t steps_of_choice(const char *name, size_t size, enum tsr_status wanted)
 {
     enum { HEAD = 10, TAIL = 8 };
-    struct bytes file = make(name);
+    struct bytes file = make(name, size);
     struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24};
     struct deflate_coder *coder = NULL;
     struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
@@ -107,7 +107,6 @@ static uint64_t steps_of_choice(const char *name, enum tsr_status wanted)
         tsr_deflate_read_by(&way, file.data + HEAD, file.size - HEAD - TAIL, &used, &plain, &residue, &error);
     expect(status == wanted, "%s: %s", name, error.text);
     const uint64_t all = deflate_choice(plain.size), left = coder->choice;
-    expect(left <= all, "%s: %llu of %llu steps", name, (unsigned long long)left, (unsigned long long)all);
     tsr_deflate_forget(coder);
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
@@ -118,24 +117,26 @@ static uint64_t steps_of_choice(const char *name, enum tsr_status wanted)
 /* Stored blocks that are longer than those of zlib's other levels need no search of levels. */
 TEST(stored_streams_are_not_searched)
 {
-    const uint64_t steps = steps_of_choice("gzip-stored-steps", TSR_OK);
-    expect(steps < 2 * BYTES, "stored blocks: %llu steps of choosing parameters", (unsigned long long)steps);
+    enum { SIZE = 1000000 }; /* longer than what a trial reads */
+    const uint64_t steps = steps_of_choice("gzip-stored-steps", SIZE, TSR_OK);
+    expect(steps < 2 * SIZE, "stored blocks: %llu steps of choosing parameters", (unsigned long long)steps);
 }
 
-/* A stream that no parameters repeat: the search ends. */
+/* A stream that no parameters repeat: the search ends when its steps are spent. */
 TEST(choices_are_bounded)
 {
-    static const char *const names[] = {"gzip-two-literals", "gzip-random-matches", "gzip-period-far"};
-    for (size_t i = 0; i < COUNT_OF(names); i++) steps_of_choice(names[i], TSR_OK);
-    steps_of_choice("gzip-dynamic-0", TSR_ERROR_CORRUPT);
-    steps_of_choice("gzip-far-matches", TSR_ERROR_CORRUPT);
+    const uint64_t all = deflate_choice(BYTES);
+    assert_true(steps_of_choice("gzip-two-literals", BYTES, TSR_OK) >= all);
+    assert_true(steps_of_choice("gzip-period-far", BYTES, TSR_OK) >= all);
+    assert_true(steps_of_choice("gzip-far-matches", BYTES, TSR_ERROR_CORRUPT) >= all);
+    assert_true(steps_of_choice("gzip-dynamic-0", BYTES, TSR_ERROR_CORRUPT) >= deflate_choice(0));
 }
 
 /* Bytes of two values, of which chains of equal strings are as long as the window: level 9 of zlib takes hundreds of
  * steps a byte. The deep chain leaves out those that can be no match. */
 TEST(searches_leave_out_candidates)
 {
-    struct bytes file = make("gzip-zlib-9-two");
+    struct bytes file = make("gzip-zlib-9-two", BYTES);
     struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24}, again = {.limit = 1 << 24};
     struct deflate_coder *coder = NULL;
     struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
@@ -173,7 +174,7 @@ static enum tsr_status open_packed(const struct bytes *file, enum tsr_kind kind,
 /* Elements of which zstd leaves less than a byte of 32 are not coded by mixed predictions; others are. */
 TEST(few_bytes_are_not_mixed)
 {
-    struct bytes flat = make("dicom-sequences"), idle = make("rle-idle");
+    struct bytes flat = make("dicom-sequences", BYTES), idle = make("rle-idle", BYTES);
     struct tsr_error error = {0};
     assert_int_equal(open_packed(&flat, TSR_KIND_DICOM, 0, &error), TSR_ERROR_CORRUPT);
     expect(open_packed(&idle, TSR_KIND_DICOM, 0, &error) == TSR_OK, "%s", error.text);
