@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""CPU time of one thread on hostile inputs: files on which a reader could spend far more time than on usual ones of their size.
+"""CPU time of one thread on hostile inputs: files on which a reader could spend far more time than on usual ones.
 
-usage: hostile.py BUILD [--program PROGRAM] [--sizes 0.5,1,2] [--only WORD,...] [--work FOLDER] [--limit SECONDS] [--slow S]
-                  [--tsv FILE]
+usage: hostile.py BUILD [--program PROGRAM] [--sizes 0.5,1,2] [--only WORD,...] [--work FOLDER] [--limit SECONDS]
+                  [--slow S] [--tsv FILE]
 
 BUILD      a build folder with bin/tsr_hostile, which makes the inputs, and bin/tessera
 --program  another tessera
@@ -11,8 +11,9 @@ BUILD      a build folder with bin/tsr_hostile, which makes the inputs, and bin/
 --limit    a run that takes longer is stopped and counts as that long (default 100)
 --slow     prints only rows with that many CPU seconds a megabyte, or more
 --tsv      also writes all rows to a file
-A row: input, size, megabytes of the file or of its content, whichever is more; CPU seconds a megabyte of that of `compress` (with
-its verification) and of `test`, `decompress` and `info` of what it made; what became of the file. Needs only Python."""
+A row: input, size, megabytes of the file or of its content, whichever is more; CPU seconds a megabyte of that of
+`compress` (with its verification) and of `test`, `decompress` and `info` of what it made; what became of the file.
+Needs only Python."""
 import argparse
 import json
 import os
