@@ -124,6 +124,8 @@ void __wrap_free(void *block)
 #define __wrap_pwrite __wrap_pwrite64
 #define __wrap_open __wrap_open64
 #define __wrap_openat __wrap_openat64
+#define __wrap___open_2 __wrap___open64_2
+#define __wrap___openat_2 __wrap___openat64_2
 #endif
 
 ssize_t __real_writev(int file, const struct iovec *pieces, int count);
@@ -139,6 +141,8 @@ ssize_t __wrap_pwrite(int file, const void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_openat(int folder, const char *path, int flags, ...);
+int __wrap___open_2(const char *path, int flags);
+int __wrap___openat_2(int folder, const char *path, int flags);
 int __wrap_fsync(int file);
 int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
 int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to);
@@ -222,6 +226,17 @@ int __wrap_openat(int folder, const char *path, int flags, ...)
         return -1;
     }
     return __real_openat(folder, path, flags, mode);
+}
+
+/* Fortified calls, which have no mode. */
+int __wrap___open_2(const char *path, int flags)
+{
+    return __wrap_open(path, flags);
+}
+
+int __wrap___openat_2(int folder, const char *path, int flags)
+{
+    return __wrap_openat(folder, path, flags);
 }
 
 int __wrap_fsync(int file)
