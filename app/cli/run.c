@@ -15,8 +15,8 @@
 #include "evidence/evidence.h"
 #include "evidence/page_file.h"
 #include "inputs/inputs.h"
-#include "manifest.h"
 #include "inputs/out_folders.h"
+#include "manifest.h"
 #include "progress.h"
 
 /* Why many files of a set fail in one way: the first few are named, the others counted. */
