@@ -94,7 +94,6 @@ static void handle_signals(void)
         sigaddset(&signals, numbers[i]);
         signal(numbers[i], SIG_DFL); /* one that is ignored would not be waited for */
     }
-    signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write fails instead */
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (pthread_create(&thread, NULL, await_signal, &signals) == 0)
