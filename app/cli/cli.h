@@ -247,6 +247,9 @@ void reserve_descriptors(void);
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
 void say_interrupted(int signal_number);
 
+/* That a series is being written, which has no name until it is complete; NULL: not any more. */
+void note_series(const char *path);
+
 /* decompress.c: restores a task's input to where its output goes. */
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
