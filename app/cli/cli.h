@@ -98,7 +98,7 @@ struct task {
     uint32_t number;
     int descriptor; /* of the input's bytes, where they came through a pipe; else -1 */
     bool to_stdout; /* the output is stdout */
-    char *original; /* verify: the file to compare with */
+    char *original; /* verify: the file to compare with; NULL: there is none */
     bool is_orphan; /* verify: it stands on one side alone */
 };
 
@@ -247,9 +247,16 @@ void reserve_descriptors(void);
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
 void say_interrupted(int signal_number);
 
+/* That a series is being written, which has no name until it is complete; NULL: not any more. */
+void note_series(const char *path);
+
 /* decompress.c: restores a task's input to where its output goes. */
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
+
+/* decompress.c: decodes a task's input to its end, and checks it. */
+enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                         struct outcome *outcome);
 
 /* compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
 struct tsr_data_source source_of(const struct task *task);
@@ -280,7 +287,7 @@ struct file_hashes;
 /* compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they
  * differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and
  * ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY (it is
- * another file), those of tsr_restore. */
+ * another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);

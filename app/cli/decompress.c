@@ -26,8 +26,8 @@ static enum tsr_status export_one(struct tsr_engine *engine, const struct option
     return tsr_export(engine, &source, &sink, options->to, &outcome->report, error);
 }
 
-static enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
-                                struct outcome *outcome)
+enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                         struct outcome *outcome)
 {
     const struct tsr_data_source source = source_of(task);
     const enum tsr_status status = task->series

@@ -483,15 +483,18 @@ enum tsr_status list_with_manifest(const struct options *options, struct tsr_eng
     if (status != TSR_OK) return status;
     struct walk walk = {.options = options, .list = list};
     const size_t found = list->count;
+    const char *reason = "the manifest names it, and there is no .tsr of it";
     for (size_t i = 0; i < found; i++) {
         struct entry *const entry = find_entry(list->tasks[i].name);
         if (entry) entry->is_seen = true;
+        if (list->tasks[i].status != TSR_OK && !entry) /* of which file is not known */
+            reason = "the manifest names it, and there is no .tsr of it that can be read";
     }
     const bool names_all = !options->files_from && !options->member;
     for (size_t i = 0; i < manifest.count && names_all && !walk.no_memory; i++)
         if (!manifest.entries[i].is_seen && is_looked_for(options, manifest.entries[i].path))
             add_task(&walk, strdup(manifest.entries[i].path), NULL, strdup(manifest.entries[i].path), TSR_ERROR_VERIFY,
-                     "the manifest names it, and there is no .tsr of it");
+                     reason);
     list->in_set = list->count;
     if (!walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
     if (!walk.no_memory && status == TSR_OK && options->sample > 0) status = take_sample(options, list, error);

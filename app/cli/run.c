@@ -55,14 +55,27 @@ struct running {
     bool is_over;
 };
 
-/* For the thread that waits for signals. */
+/* For the thread that waits for signals: the run, or the file that becomes a series. */
 static struct running *the_run;
+static _Atomic(const char *) the_series;
 
 /* ---- Signals ---------------------------------------------------------------------------------------------- */
+
+void note_series(const char *path)
+{
+    atomic_store(&the_series, path);
+}
 
 void say_interrupted(int signal_number)
 {
     struct running *const r = the_run;
+    const char *const series = atomic_load(&the_series);
+    if (series && signal_number != SIGALRM) {
+        progress_end(NULL);
+        fprintf(stderr, "tessera: interrupted: no series was written to %s; the same command begins anew\n",
+                shown(series));
+        fflush(stderr);
+    }
     if (!r || signal_number == SIGALRM) return;
     const size_t done = r->progress.files - r->progress.failed;
     const bool has_screen = pthread_mutex_trylock(&r->screen) == 0; /* who holds it may wait for a pipe */
@@ -97,7 +110,6 @@ static void handle_signals(void)
         sigaddset(&signals, numbers[i]);
         signal(numbers[i], SIG_DFL); /* one that is ignored would not be waited for */
     }
-    signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write fails instead */
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (pthread_create(&thread, NULL, await_signal, &signals) == 0)

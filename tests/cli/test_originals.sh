@@ -114,6 +114,42 @@ run 75 "$tsr" verify one packed
 grep -q 'one/a: the archive has no .tsr of it' "$err" && grep -q 'packed/b.tsr: there is no original of it' "$err" || bad "files of two names are compared: $(cat "$err")"
 run 0 "$tsr" verify -q one/a packed/b.tsr
 rm -rf ./*
+# A damaged .tsr is one failure, for its own reason, and as many are counted as test counts.
+mkdir set && for i in 1 2 3 4 5 6; do echo "finding $i" >"set/finding 000$i.txt"; done
+manifest= && $has_sha256 && manifest='--manifest m'
+# shellcheck disable=SC2086
+run 0 "$tsr" compress -q -r set -o made $manifest && : >'made/finding 0001.txt.tsr'
+printf X | dd of='made/finding 0002.txt.tsr' bs=1 seek=20 conv=notrunc 2>/dev/null
+head -c 300 "$DATA/other/random.bin" >'made/finding 0003.txt.tsr' && truncate -s 30 'made/finding 0004.txt.tsr'
+for command in 'test -r made' 'verify set made' "test -r made $manifest"; do
+    # shellcheck disable=SC2086
+    run 75 "$tsr" $command && [ "$(tail -n 1 "$out")" = 'FAIL, 4 files failed' ] || bad "$command: $(cat "$out" "$err")"
+    sort "$err" >"$WORK/said"
+    [ -s "$WORK/first" ] || cp "$WORK/said" "$WORK/first"
+    cmp -s "$WORK/first" "$WORK/said" || bad "$command says of damaged files: $(cat "$err")"
+done
+run 75 "$tsr" verify --json set made
+[ "$(fields --summary files failed)" = "6${tab}4" ] || bad "verify counts damaged files: $(tail -n 1 "$out")"
+[ "$(fields original | grep -c 'set/finding')" -eq 6 ] || bad "verify --json: the originals of damaged files: $(fields original)"
+for i in 1 2 3 4; do
+    "$tsr" test "made/finding 000$i.txt.tsr" 2>"$WORK/said" && bad "made/finding 000$i.txt.tsr is not damaged"
+    "$tsr" verify "set/finding 000$i.txt" "made/finding 000$i.txt.tsr" 2>"$err" && bad "verify passes what is damaged"
+    cmp -s "$err" "$WORK/said" || bad "verify of one damaged file: $(cat "$err")"
+done
+mv 'made/finding 0001.txt.tsr' made/other.tsr && run 75 "$tsr" verify -q set made
+grep -q '^tessera: made/other.tsr is not a .tsr file$' "$err" && grep -q '0001.txt: the archive has no .tsr of it$' "$err" ||
+    bad "verify of what is no .tsr and has no original: $(cat "$err")"
+rm -rf made && run 0 "$tsr" compress -q -r set --series made.tsr && truncate -s 200 made.tsr && run 75 "$tsr" verify -q set made.tsr
+grep -q 'the archive has no .tsr of it$' "$err" && bad "what a cut series may hold: $(cat "$err")"
+grep -q '0006.txt: the archive has no .tsr of it that can be read$' "$err" || bad "what is lost with a cut series: $(cat "$err")"
+# A file of a series whose name is lost: the index and its copy are damaged, and the file's own beginning.
+rm -rf set && mkdir set && for i in 1 2 3 4 5 6; do echo "finding $i" >set/000$i; done
+run 0 "$tsr" compress -q -r set --series s.tsr && bytes=$(bytes_of s.tsr)
+for at in 140 $((bytes - 94)) $((bytes - 49)); do changes_byte s.tsr $at; done
+run 75 "$tsr" test -q s.tsr && grep -q "^tessera: s.tsr: the section 'M' at byte [0-9]* is damaged" "$err" || bad "no name is lost: $(cat "$err")"
+run 75 "$tsr" verify set s.tsr && says "s.tsr: the section 'M' at byte [0-9]* is damaged"
+[ "$(tail -n 1 "$out")" = 'FAIL, 1 file failed' ] || bad "a file whose name is lost: $(cat "$out")"
+rm -rf ./* "$WORK/first"
 
 # --- test --manifest looks for what the options ask for.
 if $has_sha256; then

@@ -136,11 +136,22 @@ refuses 2 'takes one file' "$tsr" compress "$grey" "$text" -o -
 head -c 300 piped.tsr | "$tsr" decompress - >cut 2>"$err"
 [ $? -eq 61 ] && [ ! -s cut ] || bad "a cut .tsr through a pipe: $(bytes_of cut) bytes, $(cat "$err")"
 rm -f fifo piped.tsr back cut
-# Who closes the pipe early loses nothing.
-"$tsr" compress -v -r set -o closed 2>"$err" | head -n 1 >/dev/null
-{ "$tsr" compress -v -r -f set -o closed 2>"$err"; echo $? >"$WORK/status"; } | true
-[ "$(cat "$WORK/status")" = 0 ] && [ "$(find closed -type f | wc -l)" -eq 3 ] || bad "a closed stdout: $(cat "$WORK/status" "$err")"
-rm -r closed
+# Where the reader of a pipe has gone, the work goes on, and the status says that the results went nowhere.
+"$tsr" compress -q --json -r set -o closed >closed.json && mkfifo fifo && exec 3<>fifo 4>fifo 3<&-
+for command in 'compress -v -r -f set -o closed' 'compress --json -r -f set -o closed' 'compress -r -f set --series closed.tsr' \
+    'compress --json -r -n set -o other' 'decompress --json -r closed -o reopened' 'test closed.tsr' 'test --json -r closed' \
+    'verify -v set closed' 'info -r closed' 'info --json -r closed' 'summary closed.json' 'compare -r set' \
+    'test --json -r closed --log closed.log'; do
+    # shellcheck disable=SC2086
+    "$tsr" $command >&4 2>"$err"
+    [ $? -eq 40 ] || bad "$command to a pipe without a reader is no status 40: $(cat "$err")"
+    says '^tessera: cannot write to standard output$'
+done
+"$tsr" test closed.tsr missing.tsr >&4 2>"$err"
+[ $? -eq 75 ] || bad "a failure and a pipe without a reader: $(cat "$err")"
+exec 4>&-
+[ "$(find closed reopened -type f | wc -l)" -eq 6 ] && "$tsr" test -q closed.tsr || bad "the work did not go on: $(find closed reopened)"
+rm -r closed reopened closed.* fifo
 
 # --- .tsr files in a tree are not compressed again; names are never printed raw.
 run 0 "$tsr" compress -q -r set -o tree
