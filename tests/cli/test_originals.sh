@@ -156,6 +156,9 @@ for kind in intact damaged lossy cut; do
     [ $kind = cut ] || run 0 "$tsr" compress -q --rm --update x # of the same bytes: made anew where it is needed
     run 0 "$tsr" compress -q -f "$other" -o x.tsr
 done
+# The sentence's way out keeps both.
+mv x.tsr earlier.tsr && cp "$grey" x && run 0 "$tsr" compress -q --rm --update x
+"$tsr" cat x.tsr | cmp -s - "$grey" && "$tsr" cat earlier.tsr | cmp -s - "$other" && [ ! -e x ] || bad "a renamed .tsr and the new one"
 run 0 "$tsr" compress -q -f "$text" -o y && "$BIN/tsr_sign_again" y x.tsr H 0 0 ff && rm y
 run 63 "$tsr" test x.tsr && cp "$text" x && refuses 41 'x.tsr is of another format version: rename it, or name another output with -o' "$tsr" compress --update x
 rm -rf ./*
