@@ -31,6 +31,7 @@ static struct {
     char *path, *part, *next;
     struct entry *entries; /* that were read, by path */
     size_t count, capacity;
+    bool is_cut; /* of those that were read: the run that writes the file has not come to its end */
 } manifest;
 
 /* A file whose bytes are hashed while they are read. */
@@ -189,12 +190,20 @@ static enum tsr_status read_file(const char *path, bool may_be_cut, struct tsr_e
     return status;
 }
 
-enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
+static enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
 {
-    if (begins_as_manifest(options->manifest, true))
-        return refuse(error, TSR_ERROR_READ, "%s is not complete: the command that writes it goes on with --update",
-                      options->manifest);
-    return read_file(options->manifest, false, error);
+    manifest.is_cut = begins_as_manifest(options->manifest, true);
+    if (manifest.is_cut)
+        fprintf(stderr,
+                "tessera: %s is not complete: what it has is checked; the command that writes it goes on with "
+                "--update\n",
+                shown(options->manifest));
+    return read_file(options->manifest, manifest.is_cut, error);
+}
+
+bool manifest_is_cut(void)
+{
+    return manifest.is_cut;
 }
 
 void free_manifest(void)
@@ -443,7 +452,8 @@ enum tsr_status end_manifest(bool is_complete, struct tsr_error *error)
     if (status == TSR_OK && manifest.file && !is_complete && manifest.count == 0) unlink(manifest.part);
     if (status == TSR_OK && manifest.file && !is_complete && manifest.count > 0)
         fprintf(stderr,
-                "tessera: the manifest is not complete and is called %s; the same command with --update goes on\n",
+                "tessera: the manifest is not complete and is called %s; the same command with --update goes on; what "
+                "can never be done needs another name, or --exclude\n",
                 shown(manifest.part));
     if (manifest.file) fclose(manifest.file);
     manifest.file = NULL;

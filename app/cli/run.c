@@ -550,6 +550,7 @@ static struct tally add_up(const struct running *r)
                           .damaged = damaged_files(),
                           .kept = kept_files(),
                           .may_be_empty = r->options->shards > 0,
+                          .lacks_entries = manifest_is_cut(),
                           .only = r->only_status,
                           .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};
 }

@@ -59,6 +59,21 @@ run 75 "$TESSERA" compress -q "$PWD/set/1" "$PWD/kept/1" "$PWD/kept/1" "$PWD/kep
 grep -q -e ' -f' "$err" && bad "-f is offered where inputs have one output: $(cat "$err")"
 rm -rf ./*
 
+# --- A file whose output is the folder of other outputs: it fails, by any number of threads, and nothing else does.
+mkdir -p c/x.dcm.tsr c/y.tsr/sub && echo x >c/x.dcm && echo f >c/x.dcm.tsr/f && echo y >c/y && echo z >c/x.dcm.tsr-z && echo w >c/x.dcm.ts
+for threads in 1 2 8; do
+    rm -rf co && run 75 "$TESSERA" compress -q -r c -o co -T $threads
+    grep -q '^tessera: c/x.dcm: its output co/x.dcm.tsr is a file, and co/x.dcm.tsr/f.tsr needs a folder of that name; rename one of the two inputs, or leave one out with --exclude$' "$err" || bad "a folder's name: $(cat "$err")"
+    grep -q '^tessera: c/y: its output co/y.tsr is a file, and co/y.tsr/sub/ needs a folder of that name' "$err" || bad "an empty folder's name: $(cat "$err")"
+    [ "$(wc -l <"$err")" -eq 2 ] && [ "$(files co)" = './x.dcm.ts.tsr ./x.dcm.tsr-z.tsr ./x.dcm.tsr/f.tsr ' ] || bad "beside a folder's name: $(files co) $(cat "$err")"
+done
+rmdir c/y.tsr/sub && rm -rf co && run 75 "$TESSERA" compress -q -r c -o co
+grep -q '^tessera: c/y: its output co/y.tsr is a file, and co/y.tsr/ needs a folder' "$err" || bad "an empty folder's name: $(cat "$err")"
+rm -rf co && run 0 "$TESSERA" compress -q -r c -o co --exclude '*.tsr/' && [ -f co/x.dcm.tsr ] || bad "the way out"
+run 0 "$TESSERA" compress -q c/y --series co/x.dcm/x.tsr && run 75 "$TESSERA" decompress -q -r co -o back
+says 'co/x.dcm.tsr: its output back/x.dcm is a file, and back/x.dcm/.* needs a folder of that name'
+rm -rf ./*
+
 # --- Several files and an OUT that looks like a file.
 mkdir set && cp "$grey" set/a.pgm && cp "$text" set/b.txt
 each='each input makes a .tsr of its own, and one.tsr would be a folder of them: --series one.tsr makes one file of all, -o one.tsr/ the folder$'
