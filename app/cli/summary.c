@@ -403,7 +403,10 @@ static void print_totals(const struct options *options, const struct task_list *
         print_kinds();
         break;
     default:
-        talk("%zu file%s tested, all checksums hold, %.1f s\n", t->done, plural(t->done), wall_s);
+        if (judge(tally) == VERDICT_FAIL)
+            talk("%zu of %zu files tested: their checksums hold, %.1f s\n", t->done, t->done + t->failed, wall_s);
+        else
+            talk("%zu file%s tested, all checksums hold, %.1f s\n", t->done, plural(t->done), wall_s);
         if (options->sample > 0) talk("  a sample: %zu of %zu files\n", t->done + t->failed, list->in_set);
         return;
     }
