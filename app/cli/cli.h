@@ -276,6 +276,10 @@ int dry_run(const struct options *options);
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
 
+/* Whether a file that stands in a task's output has the size and the time of what the .tsr restores, or its size and
+ * hash; what is not the same file has a time alone. report: what is known of it then; NULL: it is not wanted. */
+bool is_restored(struct tsr_engine *engine, const struct task *task, enum update by, struct tsr_report *report);
+
 /* exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy. The
  * library says of it that it is not overwritten. */
 #define NOT_OVERWRITTEN ", and overwrite is not set"

@@ -61,6 +61,12 @@ static _Atomic(const char *) the_series;
 
 /* ---- Signals ---------------------------------------------------------------------------------------------- */
 
+/* Whether the verb goes on with --update. */
+static bool has_update(const struct options *options)
+{
+    return options->verb == VERB_COMPRESS || options->verb == VERB_DECOMPRESS;
+}
+
 void note_series(const char *path)
 {
     atomic_store(&the_series, path);
@@ -80,7 +86,7 @@ void say_interrupted(int signal_number)
     const size_t done = r->progress.files - r->progress.failed;
     const bool has_screen = pthread_mutex_trylock(&r->screen) == 0; /* who holds it may wait for a pipe */
     if (has_screen) progress_end(NULL);
-    if (r->options->verb == VERB_COMPRESS && r->list->count > 1)
+    if (has_update(r->options) && r->list->count > 1)
         fprintf(stderr, "tessera: interrupted: %zu of %zu files are done; the same command with --update goes on\n",
                 done, r->list->count);
     else
@@ -471,19 +477,14 @@ static enum tsr_status make_folders(const struct task_list *list, struct tsr_err
 }
 
 /* What is said of those that fail in one way, and are not named: of one file, and of more. */
-static const char *repeated_text(enum repeated kind, bool compresses, bool is_one)
-{
-    static const char *const texts[REPEATED_KINDS][2] = {
-        [REPEATED_EXISTS] = {"outputs exist; -f overwrites them", "output exists; -f overwrites it"},
-        [REPEATED_ONLY_COPY] = {"outputs exist and may be the only copies of what they hold",
-                                "output exists and may be the only copy of what it holds"},
-        [REPEATED_COLLISION] = {"inputs have an output, or a name in the manifest, that is taken by this run",
-                                "input has an output, or a name in the manifest, that is taken by this run"},
-        [REPEATED_NO_MODULE] = {"files need Tessera's module for DICOM", "file needs Tessera's module for DICOM"}};
-    if (kind != REPEATED_EXISTS || !compresses) return texts[kind][is_one];
-    return is_one ? "output exists; --update passes over it, -f makes it again"
-                  : "outputs exist; --update passes over them, -f makes them again";
-}
+static const char *const repeated_texts[REPEATED_KINDS][2] = {
+    [REPEATED_EXISTS] = {"outputs exist; --update passes over them, -f makes them again",
+                         "output exists; --update passes over it, -f makes it again"},
+    [REPEATED_ONLY_COPY] = {"outputs exist and may be the only copies of what they hold",
+                            "output exists and may be the only copy of what it holds"},
+    [REPEATED_COLLISION] = {"inputs have an output, or a name in the manifest, that is taken by this run",
+                            "input has an output, or a name in the manifest, that is taken by this run"},
+    [REPEATED_NO_MODULE] = {"files need Tessera's module for DICOM", "file needs Tessera's module for DICOM"}};
 
 /* What is said once of many files. */
 static void say_rest(const struct running *r)
@@ -491,17 +492,15 @@ static void say_rest(const struct running *r)
     const struct options *const o = r->options;
     for (int k = REPEATED_NOT + 1; k < REPEATED_KINDS && !o->json; k++) {
         const size_t more = r->repeated[k] > repeated_limit[k] ? r->repeated[k] - repeated_limit[k] : 0;
-        if (more > 0)
-            fprintf(stderr, "tessera: %zu more %s\n", more,
-                    repeated_text((enum repeated)k, o->verb == VERB_COMPRESS, more == 1));
+        if (more > 0) fprintf(stderr, "tessera: %zu more %s\n", more, repeated_texts[k][more == 1]);
     }
     if (atomic_load(&r->is_full) && r->list->count > 1)
         fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
                 r->ends_for ? r->ends_for : "the disk is full", r->progress.files - r->progress.failed, r->list->count,
                 r->not_begun,
-                o->verb != VERB_COMPRESS ? ""
-                : r->ends_for            ? "; when that is mended, the same command with --update goes on"
-                                         : "; free some space, and the same command with --update goes on");
+                !has_update(o) ? ""
+                : r->ends_for  ? "; when that is mended, the same command with --update goes on"
+                               : "; free some space, and the same command with --update goes on");
 }
 
 static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, struct tsr_error *error)
