@@ -148,6 +148,7 @@ struct outcome {
     bool removed;      /* --rm has removed the original */
     const char *kept;  /* why --rm has not; static, or NULL */
     bool may_be_lost;  /* the output exists, and is not known to be this task's: it may be an only copy */
+    bool is_counted;   /* it has failed as many others: its sentence is for the log alone */
     struct stat input; /* of the original before it was read, where --rm may remove it */
     char sha256[65];   /* of the original, where a manifest is written; else empty */
     double told;       /* the share of the task's work that tell_share has told of */
@@ -344,6 +345,7 @@ enum tsr_status refuse_task(struct tsr_error *error, const struct task *task);
 bool lacks_module(const struct tsr_error *error);
 
 void say_error(const struct tsr_error *error);
+void say_failure(const struct outcome *outcome); /* the same, or to the log alone */
 
 /* report.c */
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);

@@ -93,14 +93,28 @@ bool lacks_module(const struct tsr_error *error)
     return strstr(error->text, "needs Tessera's module for DICOM") != NULL;
 }
 
-/* An offset is said once. */
+/* What stands behind a sentence: an offset is said once. */
+static const char *offset_of(const struct tsr_error *error, char text[48])
+{
+    snprintf(text, 48, "byte %llu", (unsigned long long)error->offset);
+    if (error->offset == TSR_NO_OFFSET || strstr(error->text, text)) return "";
+    snprintf(text, 48, " (byte %llu)", (unsigned long long)error->offset);
+    return text;
+}
+
 void say_error(const struct tsr_error *error)
 {
-    char offset[32];
-    snprintf(offset, sizeof offset, "byte %llu", (unsigned long long)error->offset);
-    fprintf(stderr, "tessera: %s", shown(error->text));
-    if (error->offset != TSR_NO_OFFSET && !strstr(error->text, offset)) fprintf(stderr, " (%s)", offset);
-    fprintf(stderr, "\n");
+    char offset[48];
+    fprintf(stderr, "tessera: %s%s\n", shown(error->text), offset_of(error, offset));
+}
+
+void say_failure(const struct outcome *outcome)
+{
+    char offset[48];
+    if (outcome->is_counted)
+        log_alone("tessera: %s%s", shown(outcome->error.text), offset_of(&outcome->error, offset));
+    else
+        say_error(&outcome->error);
 }
 
 enum tsr_status refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...)
