@@ -64,11 +64,11 @@ struct deflate_tokens {
 };
 enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, struct tsr_error *error);
 
-/* Plain bits of 0 .. 30: log2, floored. The value is not 0. */
+/* log2, floored; of 0: 0. Who decodes a number asks it of one that it does not know yet. */
 static inline uint32_t deflate_log2(uint32_t value)
 {
 #if defined(__GNUC__)
-    return 31u - (uint32_t)__builtin_clz(value);
+    return 31u - (uint32_t)__builtin_clz(value | 1);
 #else
     uint32_t n = 0;
     while (value >>= 1) n++;
