@@ -70,7 +70,7 @@ for size in 4g 4G 4GB 4gb 2GiB 2gi 0.5T 1TiB 4000m; do
     run 0 "$TESSERA" compress -q -f --memory $size --gpu-memory $size a.txt
     run 0 "$TESSERA" compress -q -f --size $size r.pgm
 done
-for size in k B i 4iB 5kk 0.1x 4GBs 1e99 inf 0x10 0 -1 '' 'x y' 9999999T; do
+for size in k B i 4iB 5kk 0.1x 4GBs 1e99 inf 0x10 0 -1 '' ' ' 9999999T; do
     for option in --memory --gpu-memory; do
         refuses 2 "^tessera: $option wants bytes, as 500k, 1.5M, 4G or 2GiB, not '$size'$" "$TESSERA" compress $option "$size" a.txt
     done
