@@ -66,7 +66,7 @@ static bool names(const char *text, const char *name)
 /* A name in a sentence, of which the rest is escaped when it is said. */
 static const char *seen_name(const char *name)
 {
-    return is_blank(name) ? shown(name) : name;
+    return is_blank(name) ? shown_bare(name) : name;
 }
 
 void name_file(struct tsr_error *error, const char *file, const char *member)

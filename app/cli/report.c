@@ -119,18 +119,19 @@ static void print_file_line(const struct options *options, const struct task *ta
     const struct tsr_report *r = &outcome->report;
     const bool compresses = options->verb == VERB_COMPRESS;
     if (options->verb == VERB_TEST || options->verb == VERB_VERIFY) {
-        talk("ok %s%s%s", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "");
-        if (options->verb == VERB_VERIFY) talk(" = %s", shown(task->original));
+        talk("ok %s%s%s", shown_bare(task->input), task->member ? ": " : "",
+             task->member ? shown_bare(task->member) : "");
+        if (options->verb == VERB_VERIFY) talk(" = %s", shown_bare(task->original));
         if (options->verb == VERB_VERIFY && !r->identical) talk("  %s", r->lossless ? "same samples" : "lossy");
         if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
         talk("\n");
         return;
     }
     if (options->series)
-        talk("%s -> %s: %s", shown(task->input), shown(options->series), shown(task->member));
+        talk("%s -> %s: %s", shown_bare(task->input), shown(options->series), shown_bare(task->member));
     else
-        talk("%s%s%s -> %s", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "",
-             task->to_stdout ? "stdout" : shown(task->output));
+        talk("%s%s%s -> %s", shown_bare(task->input), task->member ? ": " : "",
+             task->member ? shown_bare(task->member) : "", task->to_stdout ? "stdout" : shown_bare(task->output));
     talk("  %llu -> %llu bytes", (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out);
     if (r->bytes_out > 0 && compresses) talk("  %.3f", (double)r->bytes_in / (double)r->bytes_out);
     if (!r->verbatim && compresses)

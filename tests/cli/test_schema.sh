@@ -25,7 +25,7 @@ mkdir -p set/below && cp "$DATA/pnm/landscape_grey_8bit.pgm" "$DATA/pnm/landscap
 lines 0 "$TESSERA" compress --json --progress json -r set -o made
 lines 0 "$TESSERA" compress --json -r --update set -o made
 lines 75 "$TESSERA" compress --json -r set -o made
-lines 0 "$TESSERA" compress --json -r --dry-run set -o made
+lines 0 "$TESSERA" compress --json -r --dry-run set -o dry
 for loss in '--qp 20' '--psnr 40' '--max-error 2' '--verify none' '-9 --path transform'; do
     # shellcheck disable=SC2086
     lines 0 "$TESSERA" compress --json -r -f $loss set -o lossy

@@ -123,14 +123,14 @@ static void print_group(const struct options *options, const struct group *group
     const bool in_full = options->verbosity > 0 && group->count > NAMES_LIMIT;
     const size_t named = group->count < NAMES_LIMIT ? group->count : NAMES_LIMIT;
     talk("  %zu %s: %s", group->count, group->count == 1 ? list->one : list->more, shown(group->first->reason->text));
-    for (size_t i = 0; i < named && !in_full; i++) talk("%s%s", i > 0 ? ", " : " (", shown(group->first[i].file));
+    for (size_t i = 0; i < named && !in_full; i++) talk("%s%s", i > 0 ? ", " : " (", shown_bare(group->first[i].file));
     if (group->count > named && !in_full) talk(" and %zu more", group->count - named);
     talk(in_full ? ":\n" : ")\n");
     for (size_t i = 0; i < group->count && group->count > named; i++) {
         if (in_full)
-            talk("    %s\n", shown(group->first[i].file));
+            talk("    %s\n", shown_bare(group->first[i].file));
         else
-            log_alone("    %s", shown(group->first[i].file));
+            log_alone("    %s", shown_bare(group->first[i].file));
     }
     gathered.is_short |= group->count > named && !in_full;
 }
@@ -141,7 +141,7 @@ static void print_rest(const struct group *group)
     const struct list *const list = &lists[group->first->kind];
     log_alone("  %zu %s: %s:", group->count, group->count == 1 ? list->one : list->more,
               shown(group->first->reason->text));
-    for (size_t i = 0; i < group->count; i++) log_alone("    %s", shown(group->first[i].file));
+    for (size_t i = 0; i < group->count; i++) log_alone("    %s", shown_bare(group->first[i].file));
 }
 
 static void print_list(const struct options *options, size_t first, size_t end)

@@ -10,11 +10,6 @@
 
 enum { ESCAPE = TEXT_CODE };
 
-bool is_blank(const char *text)
-{
-    return text[0] && !text[strspn(text, " ")];
-}
-
 /* The bytes of the character at text; escape: what is shown in its place, or empty. */
 static size_t escape_of(const char *text, char escape[ESCAPE])
 {
@@ -66,8 +61,7 @@ const char *shown(const char *text)
 {
     char escape[ESCAPE];
     const char *at = text;
-    const bool blank = is_blank(text);
-    while (*at && !blank) {
+    while (*at) {
         const size_t length = escape_of(at, escape);
         if (escape[0]) break;
         at += length;
@@ -80,12 +74,28 @@ const char *shown(const char *text)
     size_t used = 0;
     for (size_t length; *text && used + ESCAPE < ROOM; text += length) {
         length = escape_of(text, escape);
-        if (blank) snprintf(escape, ESCAPE, "\\x20");
         const size_t size = escape[0] ? strlen(escape) : length;
         memcpy(out + used, escape[0] ? escape : text, size);
         used += size;
     }
     out[used] = '\0';
+    return out;
+}
+
+bool is_blank(const char *name)
+{
+    return name[0] && !name[strspn(name, " ")];
+}
+
+const char *shown_bare(const char *name)
+{
+    static const char space[] = "\\x20";
+    if (!is_blank(name)) return shown(name);
+    char *const out = next_room();
+    if (!out) return "(no memory for a name)";
+    size_t used = 0;
+    for (; *name && used + sizeof space < ROOM; name++, used += sizeof space - 1)
+        memcpy(out + used, space, sizeof space);
     return out;
 }
 
