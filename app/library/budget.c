@@ -135,21 +135,38 @@ static void give_back(struct tsr_memory_account *base)
     a->has_files = false;
 }
 
-static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_image *image, uint64_t bytes,
-                             struct tsr_error *error)
+static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_header *header,
+                             const struct tsr_need *need, struct tsr_error *error)
 {
     struct tsr_account *const a = (struct tsr_account *)base;
+    const struct tsr_image *const image = header ? &header->image : NULL;
     /* Many frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a
      * tile, are not worth looking at: millions of them would take minutes. */
     enum { LEAST_FRAME = 24, FEW_FRAMES = 64 };
     if (image && !a->is_raster && image->frames > FEW_FRAMES && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
-    const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes) + a->output_bytes,
-                   verifying = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes, bytes) : 0,
+    const uint64_t reading = need->opening > need->held ? need->opening : need->held,
+                   now =
+                       (a->encodes ? tsr_encode_memory(a->engine, header, &a->coding, need, a->input_bytes) : reading) +
+                       a->output_bytes,
+                   verifying = header && a->is_verified
+                                   ? tsr_verify_memory(a->engine, header, &a->coding, need, a->input_bytes)
+                                   : 0,
                    later = verifying + a->output_bytes, most = now > later ? now : later;
     if (most > tsr_files_memory(a->engine))
         return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, most, error);
     return tsr_account_claim(a, now, error);
+}
+
+static bool grant_spare(struct tsr_memory_account *base, uint64_t bytes)
+{
+    struct tsr_pool *const pool = ((struct tsr_account *)base)->engine->pool;
+    return bytes <= SIZE_MAX && tsr_pool_try_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
+}
+
+static void return_spare(struct tsr_memory_account *base, uint64_t bytes)
+{
+    tsr_pool_release(((struct tsr_account *)base)->engine->pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
 }
 
 static void run_work(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
@@ -162,10 +179,19 @@ struct tsr_crew tsr_crew_of(const struct tsr_engine *engine)
     return tsr_pool_threads(engine->pool) > 1 ? (struct tsr_crew){run_work, engine->pool} : (struct tsr_crew){0};
 }
 
-void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose)
+void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input,
+                      const struct tsr_coding *coding)
 {
-    *account = (struct tsr_account){.base = {claim_header, claim, give_back}, .engine = engine, .may_lose = may_lose};
+    *account = (struct tsr_account){.base = {.claim_header = claim_header,
+                                             .claim = claim,
+                                             .grant_spare = grant_spare,
+                                             .return_spare = return_spare,
+                                             .give_back = give_back},
+                                    .engine = engine};
     account->name = "it";
+    account->encodes = coding != NULL;
+    if (coding) account->coding = *coding;
+    tsr_resolve_coding(&account->coding, NULL); /* one that is not valid is refused later */
     if (!input) return;
     account->name = tsr_input_name(input);
     account->input_bytes = tsr_input_size(input);

@@ -4,7 +4,7 @@
 
 #include "io/input.h"
 #include "kernels/pool/thread_pool.h"
-#include "flow.h"
+#include "memory.h"
 
 /* What a file has claimed of an engine's memory. */
 struct tsr_account {
@@ -12,17 +12,19 @@ struct tsr_account {
     struct tsr_engine *engine;
     const char *name; /* of the input */
     uint64_t input_bytes;
-    bool may_lose;         /* it may be coded with loss */
-    bool is_verified;      /* it will be: what that takes must be there, too */
-    bool is_raster;        /* it is a raster, which is coded however small it is */
-    uint64_t output_bytes; /* of memory that its output takes */
+    bool encodes;             /* what is read is coded; */
+    struct tsr_coding coding; /* by this coding */
+    bool is_verified;         /* it will be: what that takes must be there, too */
+    bool is_raster;           /* it is a raster, which is coded however small it is */
+    uint64_t output_bytes;    /* of memory that its output takes */
     bool has_files;
     size_t files, headers; /* bytes of either lot */
 };
 
 /* Opens an account for an input; NULL: for none. The input must be closed, or set no more to claim, before its account
- * is. may_lose as in struct tsr_source_options. */
-void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose);
+ * is. coding: that images may be coded with; NULL: none is. */
+void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input,
+                      const struct tsr_coding *coding);
 
 /* The threads of an engine that help with one file. */
 struct tsr_crew tsr_crew_of(const struct tsr_engine *engine);

@@ -8,9 +8,7 @@
 /* Without loss: by path P, whatever a lossy coding would have taken. */
 static enum tsr_status drop_loss(const struct tsr_wanted *wanted, struct tsr_coding *coding, struct tsr_error *error)
 {
-    memset(coding, 0, sizeof *coding);
-    coding->coder = wanted->coding.coder;
-    coding->effort = wanted->coding.effort;
+    *coding = tsr_without_loss(&wanted->coding);
     return tsr_resolve_coding(coding, error);
 }
 
@@ -52,7 +50,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
-    if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, 0, error);
+    if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
         tsr_source_close(*source);
@@ -252,7 +250,7 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
 {
     struct tsr_account account;
     memset(written, 0, sizeof *written);
-    tsr_account_open(&account, engine, input, wanted->coding.lossy);
+    tsr_account_open(&account, engine, input, &wanted->coding);
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
     if (tsr_output_is_memory(output) && !is_member) account.output_bytes = tsr_input_size(input) + 2 * TSR_EXCESS_BYTES;

@@ -157,17 +157,18 @@ int tsr_engine_threads(const struct tsr_engine *engine)
 
 /* FORMAT.md 5.5 */
 
+uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    struct tsr_frame_model cut;
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
+    return tsr_tile_count(image, &cut);
+}
+
 uint64_t tsr_most_tiles(const struct tsr_image *image)
 {
-    uint64_t tiles = 0;
-    for (int coder = 0; coder < 2; coder++) {
-        struct tsr_frame_model cut;
-        const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
-        tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
-        const uint64_t count = tsr_tile_count(image, &cut);
-        if (count > tiles) tiles = count;
-    }
-    return tiles;
+    static const struct tsr_coding codings[] = {{.coder = TSR_CODER_HUFFMAN}, {.coder = TSR_CODER_CAVLC}};
+    const uint32_t one = tsr_coded_tiles(image, &codings[0]), other = tsr_coded_tiles(image, &codings[1]);
+    return one > other ? one : other;
 }
 
 size_t tsr_encode_bound(const struct tsr_image *image)
@@ -201,7 +202,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     TSR_TRY(tsr_check_coding(image, &resolved, error));
     if (resolved.coarser_frame > 0)
         return tsr_fail(error, TSR_ERROR_USAGE, "frame %u of a single one", resolved.coarser_frame);
-    const size_t space = engine->ops->encode_workspace(engine, image, 1);
+    const size_t space = engine->ops->encode_workspace(engine, image, &resolved, 1);
     void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
     if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     struct tsr_encode_job job = {0};
@@ -250,6 +251,7 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
         if (!get_size(payload, size, &at, &tile))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
     }
+    job.raster = raster;
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
     void *workspace = engine->ops->take_workspace(engine, space);
@@ -263,7 +265,6 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
             at += tiles[t].size;
         }
         job.tile = tiles;
-        job.raster = raster;
         status = engine->ops->decode(engine, image, &job, 1, workspace);
         if (status == TSR_ERROR_CORRUPT && job.bad_tile == TSR_BAD_MODEL)
             tsr_fail(error, status, "the payload's model does not fit this image");

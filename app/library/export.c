@@ -42,7 +42,7 @@ static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporte
     struct tsr_account account;
     report->read_from_disk = tsr_output_drop_cache(out);
     enum tsr_status status = tsr_output_reopen(out, &input, error);
-    tsr_account_open(&account, engine, input, false);
+    tsr_account_open(&account, engine, input, NULL);
     if (status == TSR_OK) status = tsr_exporter_check(exporter, input, samples, error);
     if (input) tsr_input_set_account(input, NULL);
     tsr_input_close(input);
@@ -129,7 +129,7 @@ static enum tsr_status export_source(struct tsr_engine *engine, const struct tsr
     struct tsr_account account;
     const char *const name = tsr_source_name(source);
     enum tsr_status status = tsr_open_source(source, &in, error);
-    tsr_account_open(&account, engine, in, false);
+    tsr_account_open(&account, engine, in, NULL);
     if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", name, tsr_container_members(reader));

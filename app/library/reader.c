@@ -391,7 +391,7 @@ static enum tsr_status restore_member(struct tsr_reader *r, uint32_t member, con
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
     enum tsr_status status = open_member(r, member, &input, &container, error);
-    tsr_account_open(&account, r->engine, input, false);
+    tsr_account_open(&account, r->engine, input, NULL);
     /* Damage to what belongs to no member is said once, not of each of them. */
     if (status == TSR_OK && !sink && member == 0 && r->content == TSR_CONTENT_SERIES)
         status = check_twins(r, input, error);
@@ -443,7 +443,7 @@ static enum tsr_status export_member(struct tsr_reader *r, uint32_t member, cons
     struct tsr_account account;
     const char *const name = tsr_reader_name(r, member);
     enum tsr_status status = open_member(r, member, &input, &container, error);
-    tsr_account_open(&account, r->engine, input, false);
+    tsr_account_open(&account, r->engine, input, NULL);
     if (status == TSR_OK)
         status = tsr_export_file(r->engine, input, container, &account,
                                  name && name[0] ? name : tsr_source_name(&r->source), sink, to, report, error);

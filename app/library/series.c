@@ -235,7 +235,8 @@ static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t cou
     const struct tsr_header *const header = &m->members[first].written.header;
     const struct tsr_image stack = tsr_stack(&header->image, count);
     const struct tsr_engine_ops *ops = m->engine->ops;
-    const size_t raster_bytes = tsr_raster_bytes(&header->image), space = ops->encode_workspace(m->engine, &stack, 1);
+    const size_t raster_bytes = tsr_raster_bytes(&header->image),
+                 space = ops->encode_workspace(m->engine, &stack, &header->coding, 1);
     uint8_t *rasters = malloc(count * raster_bytes);
     void *workspace = space ? ops->take_workspace(m->engine, space) : NULL;
     struct tsr_encode_job job = {.raster = rasters};
@@ -255,11 +256,13 @@ static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t cou
 /* The same with its memory: what the members become is not longer than what they are. */
 static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
 {
-    const struct tsr_image stack = tsr_stack(&m->members[first].written.header.image, count);
+    static const struct tsr_need nothing = {0};
+    struct tsr_header stack = m->members[first].written.header;
     struct tsr_account account;
-    uint64_t bytes = tsr_encode_memory(m->engine, &stack, false, 0, 0);
+    stack.image = tsr_stack(&stack.image, count);
+    uint64_t bytes = tsr_encode_memory(m->engine, &stack, &stack.coding, &nothing, 0);
     for (uint32_t i = 0; i < count; i++) bytes += 2 * output_bytes(m->members[first + i].size);
-    tsr_account_open(&account, m->engine, NULL, false);
+    tsr_account_open(&account, m->engine, NULL, NULL);
     enum tsr_status status = tsr_account_claim(&account, bytes, error);
     if (status == TSR_OK) status = code_stack(m, first, count, error);
     tsr_account_close(&account);
@@ -382,7 +385,7 @@ static void prove_member(void *context, unsigned k)
     const double start = tsr_seconds();
     enum tsr_status status = check_cancelled(m, &error);
     if (status == TSR_OK) status = tsr_output_reopen(m->output, &input, &error);
-    tsr_account_open(&account, m->engine, input, false);
+    tsr_account_open(&account, m->engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_share(m->reader, input, &reader, &error);
     if (status == TSR_OK) status = tsr_container_choose(reader, k, &error);
     if (status == TSR_OK && strcmp(tsr_container_name(reader), m->files[k].name) != 0)
@@ -439,8 +442,7 @@ static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t
         sorted[k] = &files[k];
         if (tsr_is_member_name(files[k].name, strlen(files[k].name))) continue;
         *bad = k;
-        status = tsr_fail(error, TSR_ERROR_USAGE,
-                          "%s cannot be in a series: names there have 1 to 4096 bytes",
+        status = tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be in a series: names there have 1 to 4096 bytes",
                           tsr_source_name(&files[k].source));
     }
     if (status == TSR_OK) qsort(sorted, count, sizeof *sorted, by_name);

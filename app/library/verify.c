@@ -94,15 +94,59 @@ struct tsr_output *tsr_output_to_test(const struct tsr_header *header)
     return is_lossy_png(header) ? tsr_output_to_memory() : tsr_output_to_null();
 }
 
-/* What restoring takes besides decoding: of a lossy PNG, which is read again, the file, which is in memory or gets
- * there, and its pixels twice; else what the restorer holds, and of an output in memory the output. */
-static uint64_t restore_memory(const struct tsr_header *header, const struct tsr_proof *proof, bool to_memory)
+/* The residues of what a reader has chosen, under the claim of a header: they tell what restoring takes. */
+static enum tsr_status read_residues(struct tsr_container_reader *reader, struct tsr_bytes *residues,
+                                     struct tsr_error *error)
 {
-    const uint64_t raster = tsr_raster_bytes(&header->image), bytes = restored_limit(header, proof);
-    if (is_lossy_png(header))
-        return bytes + 2 * raster + 64 * (uint64_t)header->image.columns + 16 * (uint64_t)header->image.rows;
-    if (bytes > UINT64_MAX / 16) return UINT64_MAX / 2; /* which no memory has */
-    return tsr_restoring_memory(header, bytes) + (to_memory ? bytes : 0);
+    const uint64_t size = tsr_container_blobs(reader).bytes[TSR_BLOB_RESIDUES];
+    uint64_t cursor = 0;
+    TSR_TRY(tsr_input_claim_header(tsr_container_input(reader), size, error));
+    for (;;) {
+        const uint8_t *bytes;
+        size_t now;
+        TSR_TRY(tsr_container_get_blob(reader, TSR_BLOB_RESIDUES, &cursor, &bytes, &now, error));
+        if (now == 0) return TSR_OK;
+        if (now > residues->limit - residues->size)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
+        if (residues->capacity == 0 && size <= residues->limit)
+            TSR_TRY(tsr_bytes_reserve(residues, (size_t)size, error));
+        TSR_TRY(tsr_bytes_put(residues, bytes, now, error));
+    }
+}
+
+/* The first bytes of a packed file's blob; they are the reader's, until it reads on. */
+static enum tsr_status peek_begin(struct tsr_container_reader *reader, struct tsr_bytes *begin, struct tsr_error *error)
+{
+    const uint8_t *bytes;
+    uint64_t cursor = 0;
+    TSR_TRY(tsr_container_get_blob(reader, TSR_BLOB_PREFIX, &cursor, &bytes, &begin->size, error));
+    begin->bytes = (uint8_t *)(uintptr_t)bytes;
+    return TSR_OK;
+}
+
+/* Claims what restoring takes. account NULL: sees whether it ever may. */
+static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                       struct tsr_account *account, uint64_t limit, bool to_memory,
+                                       struct tsr_bytes *residues, struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
+    struct tsr_foreseen foreseen = {.size = limit,
+                                    .blobs = blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX],
+                                    .has_crew = tsr_pool_threads(engine->pool) > 1};
+    struct tsr_bytes begin = {0};
+    residues->limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+    if (tsr_has_residues(header)) {
+        TSR_TRY(read_residues(reader, residues, error));
+        foreseen.residues = residues;
+    } else if (header->restore == TSR_RESTORE_PACKED) {
+        TSR_TRY(peek_begin(reader, &begin, error));
+        foreseen.begin = &begin;
+    }
+    const uint64_t bytes = tsr_decode_memory(engine, reader) + tsr_restore_memory(header, &foreseen, to_memory);
+    if (account) return tsr_account_claim(account, bytes, error);
+    if (bytes <= tsr_files_memory(engine)) return TSR_OK;
+    return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
 }
 
 enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
@@ -111,18 +155,17 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
                                       struct tsr_error *error)
 {
     const struct tsr_header *header = tsr_container_header(reader);
-    tsr_output_limit(restored, restored_limit(header, proof));
-    const uint64_t bytes =
-        tsr_decode_memory(engine, reader) + restore_memory(header, proof, tsr_output_is_memory(restored));
-    if (account)
-        TSR_TRY(tsr_account_claim(account, bytes, error));
-    else if (bytes > tsr_files_memory(engine))
-        return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
-    if (tsr_output_is_memory(restored))
-        TSR_TRY(tsr_output_make_room(restored, (size_t)restored_limit(header, proof), error));
-    TSR_TRY(tsr_decode(engine, reader, restored, decoded, error));
-    TSR_TRY(tsr_check_proof(header, proof, restored, decoded, identical, error));
-    return is_lossy_png(header) ? check_png(restored, header, proof, error) : TSR_OK;
+    const uint64_t limit = restored_limit(header, proof);
+    const bool to_memory = tsr_output_is_memory(restored);
+    struct tsr_bytes residues = {0};
+    tsr_output_limit(restored, limit);
+    enum tsr_status status = claim_restoring(engine, reader, account, limit, to_memory, &residues, error);
+    if (status == TSR_OK && to_memory) status = tsr_output_make_room(restored, (size_t)limit, error);
+    if (status == TSR_OK)
+        status = tsr_decode(engine, reader, tsr_has_residues(header) ? &residues : NULL, restored, decoded, error);
+    tsr_bytes_free(&residues);
+    if (status == TSR_OK) status = tsr_check_proof(header, proof, restored, decoded, identical, error);
+    return status == TSR_OK && is_lossy_png(header) ? check_png(restored, header, proof, error) : status;
 }
 
 enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,
@@ -165,7 +208,7 @@ enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by,
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
     enum tsr_status status = tsr_output_reopen(written, &input, error);
-    tsr_account_open(&account, engine, input, false);
+    tsr_account_open(&account, engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
     if (status == TSR_OK && tsr_container_damage(reader))
         status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));

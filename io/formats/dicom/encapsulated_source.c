@@ -13,7 +13,11 @@
 /* What a stream may unfold to, beside 64 MiB, in bytes for each byte of the file. */
 enum { UNFOLD_RATIO = 1024 };
 
-enum { ITEM_HEAD = 8 };
+enum {
+    ITEM_HEAD = 8,
+    RESIDUE_MORE = 4096, /* bytes that a residue may have more than its stream: a longer one is of no use */
+    RECORD_BYTES = 16    /* of a frame's record, besides its residue and the sizes of fragments */
+};
 
 static uint64_t raster_bytes_of(const struct tsr_image *image)
 {
@@ -41,11 +45,16 @@ struct encapsulated_source {
 
 /* ---- Fragments --------------------------------------------------------------------------------------------- */
 
+static bool is_item(const uint8_t *head)
+{
+    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
+    return memcmp(head, tag, sizeof tag) == 0;
+}
+
 /* Whether a whole item stands at a byte. Items are little endian. */
 static bool item_at(const uint8_t *file, size_t size, size_t at, struct fragment *fragment)
 {
-    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
-    if (at > size || size - at < ITEM_HEAD || memcmp(file + at, tag, sizeof tag) != 0) return false;
+    if (at > size || size - at < ITEM_HEAD || !is_item(file + at)) return false;
     fragment->start = at + ITEM_HEAD;
     fragment->size = tsr_read_u32(file + at + 4);
     return fragment->size <= size - fragment->start;
@@ -157,7 +166,7 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     size_t size;
     TSR_TRY(find_stream(s, frame, &stream, &size, error));
     residue->size = again->size = 0;
-    residue->limit = size + 4096; /* a residue above its stream is of no use */
+    residue->limit = size + RESIDUE_MORE;
     again->limit = size;
     struct tsr_error why = {0};
     enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);
@@ -200,6 +209,11 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
     return TSR_OK;
 }
 
+static const uint8_t *rasters_of(const struct tsr_source *source)
+{
+    return ((const struct encapsulated_source *)source)->rasters;
+}
+
 static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
     struct encapsulated_source *s = (struct encapsulated_source *)source;
@@ -230,14 +244,58 @@ static void close_encapsulated(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated};
+static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated, rasters_of};
 
-/* What reading takes: the file, the list of its fragments, a stream joined and made again, residues, and the rasters
- * that are kept, or one. */
-static uint64_t memory_of(const struct tsr_image *image, uint64_t file_size)
+/* ---- Memory ------------------------------------------------------------------------------------------------ */
+
+/* What the items from the offset table on say of the streams: their bytes, those of the longest, and the number of
+ * fragments. */
+struct items {
+    uint64_t bytes, longest, count;
+};
+
+/* Looks at the items of the file, which is not held yet. After very many of them no more is looked at. */
+static struct items look_at_items(struct tsr_input *input, uint64_t value, uint32_t frames)
 {
-    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames;
-    return 6 * file_size + 8 * raster + (all <= KEPT_BYTES ? all : 0);
+    enum { MOST = 1 << 20 };
+    const uint64_t size = tsr_input_size(input);
+    struct items items = {0};
+    uint64_t at = value;
+    for (bool is_table = true; items.count < MOST && size - at >= ITEM_HEAD; is_table = false) {
+        uint8_t head[ITEM_HEAD];
+        if (tsr_input_read(input, at, head, sizeof head, NULL) != TSR_OK) break;
+        const uint64_t bytes = tsr_read_u32(head + 4);
+        if (!is_item(head) || bytes > size - at - ITEM_HEAD) break;
+        at += ITEM_HEAD + bytes;
+        if (is_table) continue;
+        items.count++;
+        items.bytes += bytes;
+        if (bytes > items.longest) items.longest = bytes;
+    }
+    if (items.count == MOST) items = (struct items){size, size, size / ITEM_HEAD};
+    if (items.count != frames) items.longest = items.bytes; /* a frame has several, or it is no such file */
+    return items;
+}
+
+/* What reading takes: the file, the list of its fragments, residues; a stream joined and made again, a residue, and
+ * what their coder takes; and the rasters that are kept, or one. */
+static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *image, uint64_t value,
+                               const struct tsr_stream_kind *kind)
+{
+    const struct items items = look_at_items(input, value, image->frames);
+    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames, size = tsr_input_size(input),
+                   lists =
+                       sizeof(struct fragment) * (items.count + 1) + sizeof(uint32_t) * (image->frames + (uint64_t)1),
+                   residues = kind->write ? items.bytes + RECORD_BYTES * (uint64_t)image->frames : 0,
+                   joined = items.count != image->frames ? items.longest : 0,
+                   held = size + lists + residues + joined + (all <= KEPT_BYTES ? all : 0),
+                   again = kind->memory(image, items.longest) + items.longest + RESIDUE_MORE;
+    return (struct tsr_need){
+        .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->write ? items.longest : 0),
+        .held = held + (all <= KEPT_BYTES ? 0 : again),
+        .blob = size,
+        .has_rasters = all <= KEPT_BYTES,
+    };
 }
 
 static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)
@@ -263,20 +321,23 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
 }
 
 /* A source with all that both functions below share. */
-static enum tsr_status create(struct tsr_input *input, const struct tsr_image *image,
+static enum tsr_status create(struct tsr_input *input, const struct tsr_header *header, uint64_t value,
                               const struct tsr_stream_kind *kind, uint64_t more, struct encapsulated_source **source,
                               struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
+    struct tsr_need need = need_of(input, &header->image, value, kind);
+    need.opening += more;
+    need.held += more;
     if (size > SIZE_MAX / 4)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes of streams", (unsigned long long)size);
-    TSR_TRY(tsr_input_claim(input, image, memory_of(image, size) + more, error));
+    TSR_TRY(tsr_input_claim(input, header, &need, error));
     struct encapsulated_source *s = *source = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &encapsulated_ops;
     s->base.input = input;
     s->base.only_lossless = "samples of encapsulated files";
-    s->base.header = (struct tsr_header){.kind = TSR_KIND_DICOM, .image = *image};
+    s->base.header = *header;
     s->kind = kind;
     return tsr_input_hold(input, (size_t)size, &s->file, error);
 }
@@ -293,18 +354,20 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
                                       struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
+    const struct tsr_header header = {.kind = TSR_KIND_DICOM,
+                                      .restore = TSR_RESTORE_ENCAPSULATED,
+                                      .exact = true,
+                                      .image = *image,
+                                      .parameters = {(uint8_t)number_of(kind)},
+                                      .parameter_count = 1};
     struct encapsulated_source *s = NULL;
     *source = NULL;
-    enum tsr_status status = create(input, image, kind, 0, &s, error);
+    enum tsr_status status = create(input, &header, value, kind, 0, &s, error);
     if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
     if (status != TSR_OK) {
         if (s) close_encapsulated(&s->base);
         return status;
     }
-    s->base.header.restore = TSR_RESTORE_ENCAPSULATED;
-    s->base.header.exact = true;
-    s->base.header.parameters[0] = (uint8_t)number_of(kind);
-    s->base.header.parameter_count = 1;
     s->base.blob_size[TSR_BLOB_PREFIX] = s->prefix_size;
     s->base.blob_size[TSR_BLOB_RESIDUES] = s->residues.size;
     s->base.blob_size[TSR_BLOB_SUFFIX] = size - s->suffix_start;
@@ -330,13 +393,12 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
                                               struct tsr_source **source, struct tsr_error *error)
 {
     const size_t header = samples->scan->pixels.value;
-    const uint64_t size = tsr_input_size(input), raster = tsr_frame_bits(image) / 8;
-    /* the new header, and what a library takes for a frame's numbers */
-    const uint64_t more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements) + raster +
-                          32 * (uint64_t)image->columns * image->rows * image->components;
+    const uint64_t size = tsr_input_size(input), /* and the new header, and its elements */
+        more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements);
+    const struct tsr_header native = {.kind = TSR_KIND_DICOM, .restore = TSR_RESTORE_SPLICE, .image = *image};
     struct encapsulated_source *s = NULL;
     *source = NULL;
-    enum tsr_status status = create(input, image, kind, more, &s, error);
+    enum tsr_status status = create(input, &native, header, kind, more, &s, error);
     if (status == TSR_OK) {
         s->samples_only = true;
         status = open_streams(s, (size_t)size, header, error);
@@ -346,7 +408,6 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
         if (s) close_encapsulated(&s->base);
         return status;
     }
-    s->base.header.restore = TSR_RESTORE_SPLICE;
     s->base.blob_size[TSR_BLOB_PREFIX] = s->before.size;
     s->base.blob_size[TSR_BLOB_SUFFIX] = s->after.size;
     *source = &s->base;

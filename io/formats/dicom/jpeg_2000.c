@@ -172,8 +172,13 @@ static enum tsr_status read_htj2k(const struct tsr_image *image, const uint8_t *
     return read_stream(image, stream, size, true, raster, error);
 }
 
-const struct tsr_stream_kind tsr_stream_jpeg_2000 = {"JPEG 2000", read_jpeg_2000, NULL};
-const struct tsr_stream_kind tsr_stream_htj2k = {"HTJ2K", read_htj2k, NULL};
+uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, uint64_t stream_bytes)
+{
+    return 16 * (uint64_t)image->columns * image->rows * image->components + 3 * stream_bytes + (4 << 20);
+}
+
+const struct tsr_stream_kind tsr_stream_jpeg_2000 = {"JPEG 2000", read_jpeg_2000, NULL, tsr_jpeg_2000_memory};
+const struct tsr_stream_kind tsr_stream_htj2k = {"HTJ2K", read_htj2k, NULL, tsr_jpeg_2000_memory};
 
 enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                     bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error)

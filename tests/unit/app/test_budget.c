@@ -125,7 +125,7 @@ static void open_account(struct claiming *c, struct tsr_engine *engine, const ch
 {
     c->engine = engine;
     c->input = must(tsr_input_from_memory("", 0, name));
-    tsr_account_open(&c->account, engine, c->input, false);
+    tsr_account_open(&c->account, engine, c->input, &(struct tsr_coding){0});
 }
 
 static void close_account(struct claiming *c)
@@ -253,15 +253,15 @@ TEST(one_account)
     tsr_engine_destroy(engine);
 }
 
-static struct tsr_image image_of(uint32_t columns, uint32_t rows, uint32_t frames)
+static struct tsr_header header_of(uint32_t columns, uint32_t rows, uint32_t frames)
 {
-    return (struct tsr_image){.columns = columns,
-                              .rows = rows,
-                              .frames = frames,
-                              .components = 1,
-                              .bits_allocated = 16,
-                              .bits_stored = 12,
-                              .high_bit = 11};
+    return (struct tsr_header){.image = {.columns = columns,
+                                         .rows = rows,
+                                         .frames = frames,
+                                         .components = 1,
+                                         .bits_allocated = 16,
+                                         .bits_stored = 12,
+                                         .high_bit = 11}};
 }
 
 /* The memory that coding an image takes is claimed together with that for reading it. An image whose frames are smaller
@@ -269,47 +269,52 @@ static struct tsr_image image_of(uint32_t columns, uint32_t rows, uint32_t frame
 TEST(claims_of_images)
 {
     struct tsr_engine *engine = engine_of(1);
-    const struct tsr_image image = image_of(500, 400, 3), tiny = image_of(3, 4, 1000000), least = image_of(13, 1, 1);
+    const struct tsr_header image = header_of(500, 400, 3), tiny = header_of(3, 4, 1000000),
+                            least = header_of(13, 1, 1);
+    const struct tsr_need need = {.opening = 12345}, nothing = {0};
     struct tsr_error error = {0};
     struct claiming c;
     open_account(&c, engine, "it");
-    assert_int_equal(tsr_input_claim(c.input, &image, 12345, NULL), TSR_OK);
-    assert_true(c.account.files > tsr_raster_bytes(&image) + 12345);
-    assert_int_equal(tsr_input_claim(c.input, &image, 12345, NULL), TSR_OK); /* opened again */
+    assert_int_equal(tsr_input_claim(c.input, &image, &need, NULL), TSR_OK);
+    assert_true(c.account.files > tsr_raster_bytes(&image.image) + 12345);
+    assert_int_equal(tsr_input_claim(c.input, &image, &need, NULL), TSR_OK); /* opened again */
     close_account(&c);
     open_account(&c, engine, "it");
-    assert_int_equal(tsr_input_claim(c.input, &tiny, 0, &error), TSR_ERROR_CORRUPT);
+    assert_int_equal(tsr_input_claim(c.input, &tiny, &nothing, &error), TSR_ERROR_CORRUPT);
     assert_string_equal(error.text, tsr_smaller_verbatim);
-    assert_int_equal(tsr_input_claim(c.input, &least, 0, &error), TSR_OK);
+    assert_int_equal(tsr_input_claim(c.input, &least, &nothing, &error), TSR_OK);
     close_account(&c);
     open_account(&c, engine, "it");
-    assert_int_equal(tsr_input_claim(c.input, NULL, 0, NULL), TSR_OK);
+    assert_int_equal(tsr_input_claim(c.input, NULL, &nothing, NULL), TSR_OK);
     close_account(&c);
     assert_true(is_free(engine));
     tsr_engine_destroy(engine);
 }
 
 /* What a file of an image may claim under a budget: memory to code it, and to verify the result. */
-static enum tsr_status claim_image(struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+static enum tsr_status claim_image(struct tsr_engine *engine, const struct tsr_header *header, bool may_lose,
                                    uint64_t budget, struct tsr_error *error)
 {
     struct claiming c;
+    const struct tsr_need need = {0};
     assert_int_equal(tsr_engine_limit_memory(engine, budget, NULL), TSR_OK);
     open_account(&c, engine, "it");
-    c.account.may_lose = may_lose;
+    if (may_lose)
+        c.account.coding = (struct tsr_coding){TSR_PATH_TRANSFORM, .lossy = true, .qp_eighths = 160, .effort = 5};
     c.account.is_verified = true;
-    const enum tsr_status status = tsr_input_claim(c.input, image, 0, error);
+    const enum tsr_status status = tsr_input_claim(c.input, header, &need, error);
     close_account(&c);
     return status;
 }
 
-static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *image, bool may_lose)
+static void check_budgets_of(struct tsr_engine *engine, const struct tsr_header *header, bool may_lose)
 {
+    const struct tsr_image *const image = &header->image;
     const uint64_t least = least_budget(engine);
     uint64_t fits = 0;
     for (uint64_t budget = least; budget < 3000 * MEGABYTE; budget += 10 * MEGABYTE + budget / 50) {
         struct tsr_error error = {0};
-        const enum tsr_status status = claim_image(engine, image, may_lose, budget, &error);
+        const enum tsr_status status = claim_image(engine, header, may_lose, budget, &error);
         if (status == TSR_OK && fits == 0) fits = budget;
         expect(status == TSR_OK || fits == 0, "%u frames of %u columns, loss %d: %llu bytes do, and %llu do not",
                image->frames, image->columns, may_lose, (unsigned long long)fits, (unsigned long long)budget);
@@ -317,7 +322,7 @@ static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *
         assert_int_equal(status, TSR_ERROR_LIMIT);
         const uint64_t would_do = number_after(error.text, "memory_bytes of ") * MEGABYTE;
         assert_true(would_do > budget);
-        expect(claim_image(engine, image, may_lose, would_do, &error) == TSR_OK,
+        expect(claim_image(engine, header, may_lose, would_do, &error) == TSR_OK,
                "%u frames of %u columns, loss %d, under %llu bytes: %llu should do, but: %s", image->frames,
                image->columns, may_lose, (unsigned long long)budget, (unsigned long long)would_do, error.text);
     }
@@ -328,8 +333,8 @@ static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *
  * once because there is more memory. */
 TEST(budgets_that_would_do)
 {
-    const struct tsr_image images[] = {image_of(4000, 4000, 1), image_of(1200, 1200, 10), image_of(512, 512, 30),
-                                       image_of(64, 64, 2000), image_of(16, 16, 20000)};
+    const struct tsr_header images[] = {header_of(4000, 4000, 1), header_of(1200, 1200, 10), header_of(512, 512, 30),
+                                        header_of(64, 64, 2000), header_of(16, 16, 20000)};
     for (int threads = 1; threads <= 4; threads += 3) {
         struct tsr_engine *engine = engine_of(threads);
         for (size_t i = 0; i < COUNT_OF(images); i++)
