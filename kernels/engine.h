@@ -74,7 +74,8 @@ struct tsr_engine_ops {
     size_t (*decode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image,
                                const struct tsr_decode_job *jobs, uint32_t frames);
 
-    /* Most bytes that decoding this many frames of so many tiles each may ask for, whatever their models say. */
+    /* Bytes with which one frame of so many tiles can be decoded, whatever its model says, and this many frames at once
+     * whose tiles are equal parts, as encoders cut them. */
     size_t (*decode_bound)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
                            uint32_t frames);
 

@@ -100,7 +100,7 @@ static enum tsr_status claim_header(struct tsr_memory_account *base, uint64_t by
     const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_HEADERS);
     if (a->has_files) return TSR_OK; /* what it was for is read again */
     if (bytes > lot) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, bytes, error);
-    if (a->headers == 0 && lot < SIZE_MAX) {
+    if (a->headers == 0 && lot < SIZE_MAX && !a->only_checks) {
         tsr_pool_reserve(pool, TSR_MEMORY_OF_HEADERS, lot);
         a->headers = lot;
     }
@@ -119,8 +119,11 @@ enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct 
     if (bytes <= SIZE_MAX && tsr_files_memory(a->engine) == SIZE_MAX) return TSR_OK;
     if (a->has_files && bytes <= a->files) return TSR_OK;
     if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
-    if (bytes > SIZE_MAX || !tsr_pool_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes))
-        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, bytes, error);
+    const bool is_had = a->only_checks
+                            ? bytes <= tsr_files_memory(a->engine)
+                            : bytes <= SIZE_MAX && tsr_pool_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
+    if (!is_had) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, bytes, error);
+    if (a->only_checks) return TSR_OK;
     a->files = (size_t)bytes;
     a->has_files = true;
     release_headers(a);
@@ -135,6 +138,34 @@ static void give_back(struct tsr_memory_account *base)
     a->has_files = false;
 }
 
+/* What a file takes: now, and to be verified. */
+struct stages {
+    uint64_t now, later;
+};
+
+static struct stages stages_of(const struct tsr_account *a, const struct tsr_header *header,
+                               const struct tsr_need *need, const struct tsr_coding *coding)
+{
+    struct stages s = {0, 0};
+    s.now = tsr_encode_memory(a->engine, header, coding, need, a->input_bytes);
+    if (header && a->is_verified) s.later = tsr_verify_memory(a->engine, header, coding, need, a->input_bytes);
+    return s;
+}
+
+/* The most of all codings that a file may get. */
+static struct stages most_stages(const struct tsr_account *a, const struct tsr_header *header,
+                                 const struct tsr_need *need)
+{
+    const bool may_lose = a->coding.lossy && !need->only_lossless && header && !tsr_never_lossy(&header->image);
+    const struct tsr_coding lossless = tsr_without_loss(&a->coding);
+    struct stages s = stages_of(a, header, need, may_lose || !a->coding.lossy ? &a->coding : &lossless);
+    if (!may_lose || !a->has_target) return s;
+    const struct stages other = stages_of(a, header, need, &lossless);
+    if (other.now > s.now) s.now = other.now;
+    if (other.later > s.later) s.later = other.later;
+    return s;
+}
+
 static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_header *header,
                              const struct tsr_need *need, struct tsr_error *error)
 {
@@ -145,17 +176,14 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
     enum { LEAST_FRAME = 24, FEW_FRAMES = 64 };
     if (image && !a->is_raster && image->frames > FEW_FRAMES && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
-    const uint64_t reading = need->opening > need->held ? need->opening : need->held,
-                   now =
-                       (a->encodes ? tsr_encode_memory(a->engine, header, &a->coding, need, a->input_bytes) : reading) +
-                       a->output_bytes,
-                   verifying = header && a->is_verified
-                                   ? tsr_verify_memory(a->engine, header, &a->coding, need, a->input_bytes)
-                                   : 0,
-                   later = verifying + a->output_bytes, most = now > later ? now : later;
+    struct stages s = {need->opening > need->held ? need->opening : need->held, 0};
+    if (a->encodes) s = most_stages(a, header, need);
+    s.now += a->output_bytes;
+    s.later += a->output_bytes;
+    const uint64_t most = s.now > s.later ? s.now : s.later;
     if (most > tsr_files_memory(a->engine))
         return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, most, error);
-    return tsr_account_claim(a, now, error);
+    return tsr_account_claim(a, s.now, error);
 }
 
 static bool grant_spare(struct tsr_memory_account *base, uint64_t bytes)

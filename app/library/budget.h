@@ -13,9 +13,11 @@ struct tsr_account {
     const char *name; /* of the input */
     uint64_t input_bytes;
     bool encodes;             /* what is read is coded; */
-    struct tsr_coding coding; /* by this coding */
+    struct tsr_coding coding; /* by this coding, if it has loss only where samples may have; */
+    bool has_target;          /* which may turn out to need none */
     bool is_verified;         /* it will be: what that takes must be there, too */
     bool is_raster;           /* it is a raster, which is coded however small it is */
+    bool only_checks;         /* nothing is taken, but what could never be had is an error */
     uint64_t output_bytes;    /* of memory that its output takes */
     bool has_files;
     size_t files, headers; /* bytes of either lot */

@@ -24,7 +24,7 @@ struct decoding {
     struct tsr_segment *tiles;
     size_t sections_capacity, tiles_capacity;
     void *workspace;
-    size_t workspace_bytes;
+    size_t workspace_bytes, most_space; /* most_space: that may be had for several frames */
     struct tsr_hasher frames;
     struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
     struct tsr_hasher spliced;   /* what such a file must be, besides restore.c: 4.1 */
@@ -169,7 +169,7 @@ static enum tsr_status take_rest(struct decoding *d)
 }
 
 /* What decoding has taken, but for rasters. */
-static void free_frames(struct decoding *d)
+static void free_space(struct decoding *d)
 {
     d->engine->ops->give_workspace(d->engine, d->sections);
     d->engine->ops->give_workspace(d->engine, d->workspace);
@@ -181,24 +181,47 @@ static void free_frames(struct decoding *d)
     d->sections_capacity = d->tiles_capacity = d->workspace_bytes = 0;
 }
 
-static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+static void free_frames(struct decoding *d)
+{
+    free_space(d);
+    free(d->jobs);
+    d->engine->ops->give_workspace(d->engine, d->rasters);
+    d->jobs = NULL;
+    d->rasters = NULL;
+}
+
+/* Decodes frames of the batch. Those whose models ask for more at once than was claimed are decoded in parts. */
+static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t from, uint32_t count,
+                                   struct tsr_error *error)
 {
     const struct tsr_image *image = &d->header->image;
-    const double start = tsr_seconds();
-    TSR_TRY(read_batch(d, first, count, error));
-    d->read_s += tsr_seconds() - start;
-    const size_t space = d->engine->ops->decode_workspace(d->engine, image, d->jobs, count);
-    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or a later one has no model", first);
+    struct tsr_decode_job *const jobs = d->jobs + from;
+    const size_t space = d->engine->ops->decode_workspace(d->engine, image, jobs, count);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or a later one has no model", first + from);
+    if (count > 1 && space > d->most_space) {
+        TSR_TRY(decode_some(d, first, from, count / 2, error));
+        return decode_some(d, first, from + count / 2, count - count / 2, error);
+    }
     if (space > d->workspace_bytes) {
         d->engine->ops->give_workspace(d->engine, d->workspace);
         d->workspace = d->engine->ops->take_workspace(d->engine, space);
         d->workspace_bytes = d->workspace ? space : 0;
         if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     }
+    return d->engine->ops->decode(d->engine, image, jobs, count, d->workspace) == TSR_OK
+               ? TSR_OK
+               : blame(jobs, first + from, count, error);
+}
+
+static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    const double start = tsr_seconds();
+    TSR_TRY(read_batch(d, first, count, error));
+    d->read_s += tsr_seconds() - start;
     const bool by_pieces = takes_pieces(d, count, error);
-    if (d->engine->ops->decode(d->engine, image, d->jobs, count, d->workspace) != TSR_OK)
-        return blame(d->jobs, first, count, error);
-    if (image->frames == 1) free_frames(d); /* what restoring a single frame takes may be as much */
+    TSR_TRY(decode_some(d, first, 0, count, error));
+    if (image->frames == 1) free_space(d); /* what restoring a single frame takes may be as much */
     for (uint32_t i = 0; i < count; i++) {
         const struct tsr_decode_job *job = &d->jobs[i];
         d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
@@ -217,7 +240,7 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
 {
     const struct tsr_image *image = &d->header->image;
     if (!tsr_has_frames(d->header)) return TSR_OK;
-    d->batch = tsr_decoding_batch(d->engine, d->reader);
+    d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
     if (!d->jobs || !d->rasters)
@@ -225,6 +248,7 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
                         tsr_raster_bytes(image));
     for (uint32_t first = 0; first < image->frames; first += d->batch)
         TSR_TRY(decode_batch(d, first, image->frames - first < d->batch ? image->frames - first : d->batch, error));
+    free_frames(d); /* a file that is one stream is made of what the restorer holds */
     return TSR_OK;
 }
 
@@ -265,7 +289,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
                                       : tsr_restorer_create(d.header, output, &d.restorer, error);
     if (status == TSR_OK) status = prepare_restorer(&d, residues, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
-    if (status == TSR_OK && !residues) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
+    if (status == TSR_OK && !residues && !exporter) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK) status = decode_frames(&d, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
@@ -278,8 +302,6 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
         tsr_parts_end(&d.parts, d.header->restore, &decoded->found.samples, tsr_all_rasters(&d.header->image),
                       &decoded->found);
     tsr_restorer_free(d.restorer);
-    free(d.jobs);
-    engine->ops->give_workspace(engine, d.rasters);
     free_frames(&d);
     return status;
 }

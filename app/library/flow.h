@@ -106,6 +106,9 @@ enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct ts
 uint64_t tsr_most_tiles(const struct tsr_image *image);
 uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding *coding);
 
+/* Why samples of such an image are never coded with loss, in words; NULL: they may be. */
+const char *tsr_never_lossy(const struct tsr_image *image);
+
 /* The coding that files get which are not coded with loss, as this one would have it: by path P, with its coder and its
  * effort. */
 struct tsr_coding tsr_without_loss(const struct tsr_coding *coding);

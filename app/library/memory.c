@@ -3,7 +3,7 @@
 
 #include "budget.h"
 #include "io/formats/packed.h"
-#include "io/formats/restore.h"
+#include "io/formats/png/png_idat.h"
 
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
 #define BATCH_BYTES ((size_t)192 << 20)
@@ -87,22 +87,28 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
 uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_header *header,
                            const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
-    const struct tsr_coding lossless = tsr_without_loss(coding);
-    const uint64_t bytes = more_of(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
-    return coding->lossy ? more_of(bytes, memory_to_encode(engine, header, &lossless, need, input_bytes)) : bytes;
+    return more_of(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
 }
 
 /* ---- Decoding --------------------------------------------------------------------------------------------------- */
 
-/* Bytes of a batch of frames that have at most so many tiles each. sections: of all of them in the file. */
-static uint64_t batch_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
-                             uint32_t batch, uint64_t sections)
+/* What a batch of frames takes. */
+struct batch_memory {
+    uint64_t rasters;
+    uint64_t space; /* until they are rasters */
+};
+
+/* Of a batch of frames that have at most so many tiles each. sections: bytes of all of them in the file. */
+static struct batch_memory batch_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
+                                        uint32_t batch, uint64_t sections)
 {
     const struct tsr_engine_ops *const ops = engine->ops;
-    return ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) + ops->workspace_bytes(sections) +
-           ops->workspace_bytes(ops->decode_bound(engine, image, tiles, batch)) +
-           batch * (sizeof(struct tsr_decode_job) +
-                    (tiles + (uint64_t)1) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment)));
+    return (struct batch_memory){
+        .rasters =
+            ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) + batch * sizeof(struct tsr_decode_job),
+        .space = ops->workspace_bytes(sections) + ops->workspace_bytes(ops->decode_bound(engine, image, tiles, batch)) +
+                 batch * ((tiles + (uint64_t)1) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment))),
+    };
 }
 
 static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
@@ -129,10 +135,13 @@ static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_
     return hardest;
 }
 
-uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader)
+uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space)
 {
     const struct tsr_image *const image = &tsr_container_header(reader)->image;
-    return decoding_batch(engine, image, hardest_tiles(engine, reader), tsr_container_memory(reader));
+    const uint32_t tiles = hardest_tiles(engine, reader),
+                   batch = decoding_batch(engine, image, tiles, tsr_container_memory(reader));
+    *space = engine->ops->decode_bound(engine, image, tiles, batch);
+    return batch;
 }
 
 /* What frames take in the file: the most that a batch does. */
@@ -147,14 +156,31 @@ static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32
     return most;
 }
 
-uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader)
+/* All that decoding and restoring take, besides what the reader holds. Streams are made after all frames are decoded,
+ * after the only one is, or in between. */
+static uint64_t both(const struct tsr_image *image, const struct batch_memory *batch, const struct tsr_restoring *r)
+{
+    if (r->is_at_end) return r->held + more_of(batch->rasters + batch->space, r->work);
+    return r->held + batch->rasters + (image->frames == 1 ? more_of(batch->space, r->work) : batch->space + r->work);
+}
+
+uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
+                           const struct tsr_restoring *restoring)
 {
     const struct tsr_header *const header = tsr_container_header(reader);
     const struct tsr_image *const image = &header->image;
     const uint64_t own = tsr_container_memory(reader);
-    if (!tsr_has_frames(header)) return own;
+    if (!tsr_has_frames(header)) return own + restoring->held + restoring->work;
     const uint32_t tiles = hardest_tiles(engine, reader), batch = decoding_batch(engine, image, tiles, own);
-    return own + batch_memory(engine, image, tiles, batch, batch_sections(reader, image->frames, batch));
+    const struct batch_memory frames =
+        batch_memory(engine, image, tiles, batch, batch_sections(reader, image->frames, batch));
+    return own + both(image, &frames, restoring);
+}
+
+uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
+{
+    enum { ZLIB_TOKENS = 1 << 15 }; /* of a block, as libpng has them made */
+    return size + tsr_raster_bytes(&header->image) + tsr_png_idat_memory(header, size, ZLIB_TOKENS);
 }
 
 uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,
@@ -172,16 +198,12 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const struct tsr_foreseen foreseen = {
         .size = made.exact ? input_bytes : input_bytes + tsr_all_rasters(image),
         .blobs = 2 * need->blob,
-        .has_crew = tsr_pool_threads(engine->pool) > 1,
+        .threads = (unsigned)tsr_pool_threads(engine->pool),
     };
-    return own + batch_memory(engine, image, tiles, batch, sections) + tsr_restore_memory(&made, &foreseen, false);
-}
-
-uint64_t tsr_restore_memory(const struct tsr_header *header, const struct tsr_foreseen *foreseen, bool to_memory)
-{
-    const uint64_t raster = tsr_raster_bytes(&header->image), restored = foreseen->size;
-    if (restored > UINT64_MAX / 16) return UINT64_MAX / 2;    /* which no memory has */
-    if (header->restore == TSR_RESTORE_PNG && !header->exact) /* what is read again is in memory, or gets there */
-        return restored + 2 * raster + 64 * (uint64_t)header->image.columns + 16 * (uint64_t)header->image.rows;
-    return tsr_restoring_memory(header, foreseen) + (to_memory ? restored : 0);
+    const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
+    const struct batch_memory frames = batch_memory(engine, image, tiles, batch, sections);
+    const uint64_t bytes = own + both(image, &frames, &restoring);
+    if (made.exact || made.restore != TSR_RESTORE_PNG) return bytes;
+    const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
+    return more_of(bytes + limit, tsr_png_again_memory(&made, limit));
 }

@@ -97,6 +97,10 @@ static enum tsr_status open_reader(struct tsr_reader *r, struct tsr_error *error
     const enum tsr_status status = tsr_container_open(r->input, &r->container, error);
     if (status == TSR_ERROR_NOT_TSR) {
         r->content = TSR_CONTENT_ORIGINAL;
+        tsr_account_open(&r->account, r->engine, r->input, NULL);
+        r->account.only_checks = true;
+        r->account.base.grant_spare = NULL;
+        tsr_input_set_crew(r->input, (struct tsr_crew){0}); /* readers may be many */
         return TSR_OK;
     }
     TSR_TRY(status);

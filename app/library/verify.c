@@ -14,13 +14,13 @@ bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 /* ---- PNG with loss: the restored file's IDAT is libpng's, so it is read again ---------------------------------------
  */
 
-static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_hash *parts, uint8_t *chunk,
-                                  struct tsr_error *error)
+static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_hash *parts, struct tsr_error *error)
 {
+    uint8_t chunk[1 << 14];
     for (int blob = TSR_BLOB_PREFIX; blob <= TSR_BLOB_SUFFIX; blob++) {
         const uint64_t size = source->blob_size[blob];
-        for (uint64_t at = 0; at < size; at += TSR_BLOB_CHUNK) {
-            const size_t now = size - at < TSR_BLOB_CHUNK ? (size_t)(size - at) : TSR_BLOB_CHUNK;
+        for (uint64_t at = 0; at < size; at += sizeof chunk) {
+            const size_t now = size - at < sizeof chunk ? (size_t)(size - at) : sizeof chunk;
             TSR_TRY(source->ops->read_blob(source, (enum tsr_blob)blob, at, chunk, now, error));
             tsr_parts_add_blob(parts, (enum tsr_blob)blob, chunk, now);
         }
@@ -33,7 +33,6 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
                                    const struct tsr_proof *proof, struct tsr_error *error)
 {
     const struct tsr_image *image = &header->image;
-    const size_t raster_bytes = tsr_raster_bytes(image);
     struct tsr_parts_hash parts;
     struct tsr_hasher frames;
     struct tsr_proof found;
@@ -42,22 +41,15 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
         image->exact_only != again->exact_only || header->parameter_count != source->header.parameter_count ||
         memcmp(header->parameters, source->header.parameters, header->parameter_count) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the PNG that the .tsr describes");
-    uint8_t *bytes = malloc(raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK);
-    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read a PNG again");
     tsr_parts_begin(&parts);
     tsr_hasher_init(&frames);
-    enum tsr_status status = hash_blobs(source, &parts, bytes, error);
-    if (status == TSR_OK) status = source->ops->read_frame(source, 0, bytes, error);
-    if (status == TSR_OK) {
-        tsr_add_frame_hash(&frames, image, bytes);
-        found.samples = tsr_hasher_result128(&frames);
-        tsr_parts_end(&parts, header->restore, &found.samples, raster_bytes, &found);
-        if (found.restored_size != proof->restored_size || !tsr_hash128_equal(&found.restored, &proof->restored))
-            status = tsr_fail(error, TSR_ERROR_CORRUPT,
-                              "the restored PNG has other pixels or other chunks than the .tsr says");
-    }
-    free(bytes);
-    return status;
+    TSR_TRY(hash_blobs(source, &parts, error));
+    tsr_add_frame_hash(&frames, image, source->ops->rasters(source));
+    found.samples = tsr_hasher_result128(&frames);
+    tsr_parts_end(&parts, header->restore, &found.samples, tsr_raster_bytes(image), &found);
+    if (found.restored_size == proof->restored_size && tsr_hash128_equal(&found.restored, &proof->restored))
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");
 }
 
 /* Reads a restored PNG again. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
@@ -133,7 +125,7 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
     const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
     struct tsr_foreseen foreseen = {.size = limit,
                                     .blobs = blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX],
-                                    .has_crew = tsr_pool_threads(engine->pool) > 1};
+                                    .threads = (unsigned)tsr_pool_threads(engine->pool)};
     struct tsr_bytes begin = {0};
     residues->limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
     if (tsr_has_residues(header)) {
@@ -143,7 +135,11 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
         TSR_TRY(peek_begin(reader, &begin, error));
         foreseen.begin = &begin;
     }
-    const uint64_t bytes = tsr_decode_memory(engine, reader) + tsr_restore_memory(header, &foreseen, to_memory);
+    const struct tsr_restoring restoring = tsr_restoring_memory(header, &foreseen);
+    const uint64_t size = limit < UINT64_MAX / 16 ? limit : UINT64_MAX / 16,
+                   again = is_lossy_png(header) ? tsr_png_again_memory(header, size) : 0;
+    uint64_t bytes = tsr_decode_memory(engine, reader, &restoring) + (to_memory ? size : 0);
+    if (bytes < again) bytes = again;
     if (account) return tsr_account_claim(account, bytes, error);
     if (bytes <= tsr_files_memory(engine)) return TSR_OK;
     return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);

@@ -432,13 +432,12 @@ static enum tsr_status put_small_png(struct packed_source *s, const struct tsr_p
 static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct tsr_error *error)
 {
     const uint64_t usual = png_plain_bytes(s), most = DEFLATE_RATIO * (uint64_t)s->size;
-    struct tsr_bytes plain = {.limit = (size_t)(usual < limit ? usual : limit)}, residue = {.limit = s->size + 64};
+    struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = s->size + 64};
     uint8_t begin[TSR_PNG_START_BYTES];
     size_t start = 0, end = 0;
     if (!png_chunks(s, &start, &end) || start < TSR_PNG_START_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IDAT chunks that follow each other");
-    if (usual <= most) TSR_TRY(tsr_bytes_reserve(&plain, plain.limit, error));
-    plain.limit = (size_t)limit;
+    if (usual <= most && usual <= limit) TSR_TRY(tsr_bytes_reserve(&plain, (size_t)usual, error));
     enum tsr_status status = read_png(s, start, end, &plain, &residue, error);
     const struct tsr_png_parts parts = {s->file, s->size, start, end, &plain, &residue};
     const bool was_read = status == TSR_OK;

@@ -54,11 +54,18 @@ static uint64_t stream_bound(const struct tsr_header *header, uint64_t residues)
     return (tsr_frame_bits(image) + codes) / 8 + residues + HEAD;
 }
 
-static uint64_t encapsulated_memory(const struct tsr_header *header, const struct tsr_foreseen *f, uint64_t residues)
+static uint64_t encapsulated_work(const struct tsr_header *header, const struct tsr_foreseen *f, uint64_t residues)
 {
     const struct tsr_stream_kind *const kind = tsr_stream_kind_of(header->parameters[0]);
     const uint64_t bound = stream_bound(header, residues), stream = bound < f->size ? bound : f->size;
-    return stream + (kind ? kind->memory(&header->image, stream) : 0);
+    return stream + (kind ? kind->memory(&header->image, stream, true) : 0);
+}
+
+/* libpng's rows, and zlib. */
+static uint64_t lossy_png_work(const struct tsr_image *image)
+{
+    enum { ROWS = 8, FIXED = 1 << 19 };
+    return FIXED + sizeof(void *) * (uint64_t)image->rows + ROWS * (tsr_frame_bits(image) / 8 / image->rows + 1);
 }
 
 /* Bytes of all rasters. */
@@ -67,36 +74,47 @@ static uint64_t all_samples(const struct tsr_header *header)
     return (tsr_frame_bits(&header->image) * header->image.frames + 7) / 8;
 }
 
-static uint64_t deflated_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
+static uint64_t deflated_work(const struct tsr_foreseen *f, uint64_t plain)
 {
-    const uint64_t plain = all_samples(header) + f->blobs;
     struct tsr_cursor c = {f->residues ? f->residues->bytes : NULL, f->residues ? f->residues->size : 0, 0, false};
     const uint64_t tail = tsr_get_varint(&c);
-    if (c.bad || tail > c.size - c.at) return plain + f->size + tsr_deflate_memory(plain);
+    if (c.bad || tail > c.size - c.at) return f->size + tsr_deflate_memory(plain);
     const uint8_t *const coded = c.bytes + c.at + tail;
-    return plain + f->size + tsr_deflate_writing_memory(plain, coded, c.size - c.at - (size_t)tail, f->has_crew);
+    return f->size + tsr_deflate_writing_memory(plain, coded, c.size - c.at - (size_t)tail, f->threads);
 }
 
-uint64_t tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
+struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
 {
-    const uint64_t residues = !tsr_has_residues(header) ? 0 : f->residues ? f->residues->size : f->size;
     static const uint64_t most = UINT64_MAX / 64;
-    if (f->size > most || f->blobs > most) return UINT64_MAX / 2; /* which no memory has */
+    const uint64_t residues = !tsr_has_residues(header) ? 0 : f->residues ? f->residues->size : f->size;
+    struct tsr_restoring r = {.held = residues};
+    if (f->size > most || f->blobs > most) return (struct tsr_restoring){.held = UINT64_MAX / 4}; /* no memory has it */
     switch (header->restore) {
     case TSR_RESTORE_PACKED:
-        return tsr_unpacking_memory(header->room, f->size,
-                                    f->begin ? tsr_first_stream(f->begin->bytes, f->begin->size) : TSR_PIECE_KINDS);
+        r.held = tsr_unpacking_memory(header->room, f->size,
+                                      f->begin ? tsr_first_stream(f->begin->bytes, f->begin->size) : TSR_PIECE_KINDS);
+        break;
     case TSR_RESTORE_ENCAPSULATED:
-        return residues + encapsulated_memory(header, f, residues);
+        r.work = encapsulated_work(header, f, residues);
+        break;
     case TSR_RESTORE_PNG:
-        return residues + tsr_png_making_memory(header, f->size, f->residues, f->has_crew);
+        r.work = header->exact ? tsr_png_making_memory(header, f->size, f->residues, f->threads)
+                               : lossy_png_work(&header->image);
+        break;
     case TSR_RESTORE_DEFLATED:
-        return residues + deflated_memory(header, f);
+        r.held += all_samples(header) + f->blobs;
+        r.work = deflated_work(f, all_samples(header) + f->blobs);
+        r.is_at_end = true;
+        break;
     case TSR_RESTORE_GZIPPED:
-        return residues + tsr_gzip_making_memory(tsr_gzipped_bytes(header), f->size, f->residues, f->has_crew);
+        r.held += tsr_gzipped_bytes(header);
+        r.work = tsr_gzip_making_memory(tsr_gzipped_bytes(header), f->size, f->residues, f->threads);
+        r.is_at_end = true;
+        break;
     default:
-        return 0;
+        break;
     }
+    return r;
 }
 
 /* Reads the parameters of the deflate stream, if there is one, and then the spare bits. FORMAT.md 4.1 and 4.2. */

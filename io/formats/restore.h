@@ -39,11 +39,16 @@ struct tsr_foreseen {
     uint64_t blobs;                   /* at most, of prefix and suffix */
     const struct tsr_bytes *residues; /* all; NULL: not known */
     const struct tsr_bytes *begin;    /* of a packed file, the first bytes of its blob; or NULL */
-    bool has_crew;                    /* threads help */
+    unsigned threads;                 /* that may help */
 };
 
-/* Bytes of memory that restoring takes, beside decoding and the output: at most. */
-uint64_t tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *foreseen);
+/* Most bytes of memory that restoring takes, beside decoding and the output. */
+struct tsr_restoring {
+    uint64_t held;  /* from before the first frame on */
+    uint64_t work;  /* besides that, when a frame or all of them become a stream */
+    bool is_at_end; /* that is done after the last frame; else each frame is a stream of its own */
+};
+struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *foreseen);
 
 /* The residues, all at once: no more of them come. The restorer takes them over, also after an error. */
 enum tsr_status tsr_restore_residues(struct tsr_restorer *restorer, struct tsr_bytes *residues,

@@ -97,27 +97,39 @@ static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool,
                    tile_threads(pool, tsr_tile_count(image, cut)), decodes_in_raster(image, raster), base);
 }
 
-/* The longest side that a number of tiles can have which stand in a row; all but the last are as long. */
-static int32_t longest_part(uint32_t side, uint32_t parts)
+/* The longest side that a number of tiles can have which stand in a row; all but the last are as long. And the side
+ * that they have as encoders cut them: in equal parts, but for a multiple of samples. */
+static int32_t longest_part(uint32_t side, uint32_t parts, bool are_equal)
 {
-    return (int32_t)(parts > 1 ? (side - 1) / (parts - 1) : side);
+    enum { MULTIPLE = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE };
+    const uint32_t longest = parts > 1 ? (side - 1) / (parts - 1) : side, even = (side - 1) / parts + 1,
+                   equal = (even + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    return (int32_t)(are_equal && equal < longest ? equal : longest);
 }
 
-/* Tiles stand in columns and rows, of which there are some pairs of numbers; that whose tiles need most scratch
- * counts. */
-size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles)
+/* The most that a frame of so many tiles takes. Tiles stand in columns and rows, of which there are some pairs of
+ * numbers; that whose tiles need most scratch counts. */
+static size_t decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles, bool are_equal)
 {
     struct decode_space space;
     size_t most = 0;
     for (uint32_t across = 1; across <= image->columns && across <= tiles; across++) {
         if (tiles % across != 0 || tiles / across > image->rows) continue;
-        const int32_t width = longest_part(image->columns, across), height = longest_part(image->rows, tiles / across);
+        const int32_t width = longest_part(image->columns, across, are_equal),
+                      height = longest_part(image->rows, tiles / across, are_equal);
         const uint64_t samples = (uint64_t)width * (uint64_t)height;
         if (samples > TSR_TILE_SAMPLES_LIMIT) continue; /* no model has such tiles */
         const size_t bytes = scratch_of(width, height);
         if (bytes > most) most = bytes;
     }
     return lay_out(&space, image, most, tile_threads(pool, tiles), tsr_has_planes_in_raster(image), NULL);
+}
+
+size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles, uint32_t frames)
+{
+    const size_t one = decode_bound(pool, image, tiles, false), usual = decode_bound(pool, image, tiles, true);
+    if (frames > 1 && usual > SIZE_MAX / frames) return 0;
+    return frames > 1 && usual * frames > one ? usual * frames : one;
 }
 
 /* ---- Windows: some tiles of a frame as an image */

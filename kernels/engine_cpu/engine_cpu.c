@@ -241,7 +241,7 @@ static size_t decode_workspace(const struct tsr_engine *engine, const struct tsr
 static size_t decode_bound(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
                            uint32_t frames)
 {
-    return frames_space(tsr_cpu_decode_bound(engine->pool, image, tiles), frames);
+    return tsr_cpu_decode_bound(engine->pool, image, tiles, frames);
 }
 
 static void encode_one(void *context, unsigned index)

@@ -55,7 +55,8 @@ size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image 
                             const struct tsr_decode_job *job, void *workspace);
 
 /* Enough for any model of a frame of so many tiles, whose raster is aligned as words are. */
-size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles);
+size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles,
+                            uint32_t frames);
 void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
                           void *workspace);
 

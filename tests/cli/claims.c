@@ -7,12 +7,14 @@
  *   use      the most bytes that the heap has held at a time, beyond what it held when the engine was made
  *   excess   the most bytes by which the heap has exceeded the claims at a time
  *   resident the most bytes of memory beyond what was resident when the engine was made
- *   promise  the most bytes that a file was said to take before it was begun */
+ *   promise  the most bytes that a file was said to take before it was begun
+ *   child    the most bytes of memory of a process that was started, to decode HTJ2K */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "app/library/budget.h"
 #include "app/library/memory.h"
@@ -190,8 +192,11 @@ void __wrap_tsr_engine_destroy(struct tsr_engine *engine)
     atomic_store(&counts, false);
     FILE *const file = path ? fopen(path, "w") : NULL;
     if (file) {
-        fprintf(file, "%lld %lld %lld %lld %lld\n", atomic_load(&claimed_most), atomic_load(&held_most),
-                atomic_load(&excess_most), of_process("VmHWM:") - resident_before, atomic_load(&promised));
+        struct rusage children;
+        getrusage(RUSAGE_CHILDREN, &children);
+        fprintf(file, "%lld %lld %lld %lld %lld %lld\n", atomic_load(&claimed_most), atomic_load(&held_most),
+                atomic_load(&excess_most), of_process("VmHWM:") - resident_before, atomic_load(&promised),
+                1024 * (long long)children.ru_maxrss);
         fclose(file);
     }
     __real_tsr_engine_destroy(engine);

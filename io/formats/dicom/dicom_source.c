@@ -38,6 +38,7 @@ struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;
     struct tsr_dicom dicom;
+    bool only_lossless;
 };
 
 struct dicom_source {
@@ -252,6 +253,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     if (status == TSR_OK && !inflated) { /* what is inflated has claimed */
         struct tsr_need need = tsr_splice_need(header, pixels->value, tsr_input_size(input));
         need.opening = need.held = header_memory(&found->scan, may_lose);
+        need.only_lossless = only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
         status = tsr_input_claim(input, header, &need, error);
     }
     if (status == TSR_OK) {
@@ -301,6 +303,7 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
         const char *only_lossless;
         status = tsr_dicom_native_image(&found->dicom, pixels->tag, left < pixels->length ? left : pixels->length,
                                         image, &only_lossless, error);
+        found->only_lossless = only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
     }
     tsr_input_close(memory);
     free(first);
@@ -339,7 +342,8 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     TSR_TRY(status);
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     header->image = image;
-    const struct tsr_need need = deflated_need(file_size, start, size, &found.scan, may_lose);
+    struct tsr_need need = deflated_need(file_size, start, size, &found.scan, may_lose);
+    need.only_lossless = found.only_lossless;
     return tsr_input_claim(input, header, &need, error);
 }
 

@@ -289,12 +289,13 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
                    residues = kind->write ? items.bytes + RECORD_BYTES * (uint64_t)image->frames : 0,
                    joined = items.count != image->frames ? items.longest : 0,
                    held = size + lists + residues + joined + (all <= KEPT_BYTES ? all : 0),
-                   again = kind->memory(image, items.longest) + items.longest + RESIDUE_MORE;
+                   again = kind->memory(image, items.longest, false) + items.longest + RESIDUE_MORE;
     return (struct tsr_need){
         .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->write ? items.longest : 0),
         .held = held + (all <= KEPT_BYTES ? 0 : again),
         .blob = size,
         .has_rasters = all <= KEPT_BYTES,
+        .only_lossless = true,
     };
 }
 

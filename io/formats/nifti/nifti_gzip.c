@@ -117,8 +117,10 @@ enum tsr_status tsr_nifti_gzip_open(struct tsr_input *input, struct tsr_source *
     struct tsr_header header = {.kind = TSR_KIND_NIFTI, .restore = TSR_RESTORE_GZIPPED, .exact = true};
     header.image = nifti.image;
     header.parameter_count = tsr_put_varint(header.parameters, plain);
-    const struct tsr_need need = {
-        .opening = size + tsr_gzip_memory(plain, size), .held = 2 * size + plain, .blob = size + SUFFIX};
+    const struct tsr_need need = {.opening = size + tsr_gzip_memory(plain, size),
+                                  .held = 2 * size + plain,
+                                  .blob = size + SUFFIX,
+                                  .only_lossless = true};
     TSR_TRY(tsr_input_claim(input, &header, &need, error));
     struct gzip_source *const s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");

@@ -30,7 +30,8 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
     if (is_gzip(head)) return tsr_nifti_gzip_open(input, source, error);
     TSR_TRY(tsr_read_nifti(head, size, &nifti, error));
     tsr_nifti_describe(&nifti, &header);
-    const struct tsr_need need = tsr_splice_need(&header, nifti.first, file_size);
+    struct tsr_need need = tsr_splice_need(&header, nifti.first, file_size);
+    need.only_lossless = nifti.has_labels;
     TSR_TRY(tsr_input_claim(input, &header, &need, error));
     TSR_TRY(tsr_splice_open(input, false, &header, nifti.first, source, error));
     if (nifti.has_labels) (*source)->only_lossless = "labels";

@@ -168,11 +168,11 @@ static uint64_t rows_memory(const struct rows *r)
     return r->plain_bytes + 2 * (uint64_t)bands_of(r) * (r->longest + 1);
 }
 
-uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
+uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size, uint64_t tokens)
 {
     const struct rows r = rows_of(header);
     /* Filters; a stream and, twice while pieces are joined, a residue; or the residue and the stream. */
-    return rows_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes);
+    return rows_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes < tokens ? r.plain_bytes : tokens);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
@@ -457,13 +457,13 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
 }
 
 uint64_t tsr_png_making_memory(const struct tsr_header *header, uint64_t size, const struct tsr_bytes *residue,
-                               bool has_crew)
+                               unsigned threads)
 {
     const struct rows r = rows_of(header);
     struct parts p;
     const bool is_known = residue && read_parts(&r, residue->bytes, residue->size, &p, NULL) == TSR_OK;
     return rows_memory(&r) + size +
-           (is_known ? tsr_deflate_writing_memory(r.plain_bytes, p.deflated, p.deflated_size, has_crew)
+           (is_known ? tsr_deflate_writing_memory(r.plain_bytes, p.deflated, p.deflated_size, threads)
                      : tsr_deflate_memory(r.plain_bytes));
 }
 

@@ -6,10 +6,11 @@
 #include "io/formats/streams/stream.h"
 
 /* The memory that reading chunks takes, and then making them again, and comparing: besides the raster, with residue and
- * chunks. size: bytes of the chunks. And that making them takes, with them; residue: NULL, or theirs. */
-uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size);
+ * chunks. size: bytes of the chunks; tokens: most of a block, TSR_DEFLATE_TOKENS if they may be anyone's. And that
+ * making them takes, with them; residue: NULL, or theirs. */
+uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size, uint64_t tokens);
 uint64_t tsr_png_making_memory(const struct tsr_header *header, uint64_t size, const struct tsr_bytes *residue,
-                               bool has_crew);
+                               unsigned threads);
 
 /* Bytes of all rows with their filter types. */
 uint64_t tsr_png_plain_bytes(const struct tsr_header *header);

@@ -252,7 +252,7 @@ uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file)
     return plain + 3 * file + tsr_deflate_memory(plain);
 }
 
-uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, bool has_crew)
+uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, unsigned threads)
 {
     struct tsr_cursor c = {residue ? residue->bytes : NULL, residue ? residue->size : 0, 0, false};
     uint64_t most = 0;
@@ -262,9 +262,9 @@ uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_
         get_list(&c, &head);
         const uint8_t *const coded = get_list(&c, &size);
         if (c.bad) break;
-        const uint64_t bytes = tsr_deflate_writing_memory(plain, coded, size, has_crew);
+        const uint64_t bytes = tsr_deflate_writing_memory(plain, coded, size, threads);
         if (bytes > most) most = bytes;
     }
     if (!residue || c.bad) most = tsr_deflate_memory(plain);
-    return plain + file + most;
+    return file + most;
 }

@@ -36,9 +36,9 @@ enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain
                                const uint8_t *residue, size_t size, struct tsr_bytes *file, struct tsr_error *error);
 
 /* The memory that reading a file of this many bytes takes, and then making it again, and comparing: with plain bytes
- * and residue, without the file that is read. And that making it takes, with plain bytes and file; residue: NULL, or
- * its own, which is beside that. */
+ * and residue, without the file that is read. And that making it takes, with the file; plain bytes and residue are
+ * beside that. residue may be NULL. */
 uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file);
-uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, bool has_crew);
+uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, unsigned threads);
 
 #endif

@@ -457,9 +457,10 @@ static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t
 }
 
 /* The planes of bytes. */
-static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes)
+static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
 {
     (void)stream_bytes;
+    (void)writes;
     return ((uint64_t)image->columns * image->rows * image->components * image->bits_allocated + 7) / 8;
 }
 

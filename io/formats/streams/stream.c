@@ -30,7 +30,8 @@ enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct t
     if (size > bytes->limit - bytes->size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %zu bytes are to be made", bytes->limit);
     if (size <= bytes->capacity - bytes->size) return TSR_OK;
-    size_t capacity = bytes->capacity ? bytes->capacity : 256;
+    enum { FIRST = 256 };
+    size_t capacity = bytes->capacity ? bytes->capacity : size > FIRST ? size : FIRST;
     while (capacity - bytes->size < size) capacity = capacity > bytes->limit / 2 ? bytes->limit : 2 * capacity;
     uint8_t *grown = realloc(bytes->bytes, capacity);
     if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", capacity);

@@ -19,7 +19,8 @@ struct tsr_bytes {
     size_t size, capacity, limit;
 };
 
-/* Makes room for size more bytes. Errors: TSR_ERROR_CORRUPT (over the limit), TSR_ERROR_LIMIT (memory). */
+/* Makes room for size more bytes: the first time for no more than these, then for twice as many as before, and more
+ * if need be. Errors: TSR_ERROR_CORRUPT (over the limit), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct tsr_error *error);
 
 /* The same, of bytes that are about to be used: the crew's threads have their pages cleared. crew may be NULL. */
@@ -48,8 +49,8 @@ struct tsr_stream_kind {
      * TSR_ERROR_CORRUPT. */
     enum tsr_status (*write)(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue, size_t size,
                              struct tsr_bytes *stream, struct tsr_error *error);
-    /* Bytes of memory that either takes beside its arguments, of a stream of this many bytes. */
-    uint64_t (*memory)(const struct tsr_image *image, uint64_t stream_bytes);
+    /* Bytes of memory that reading or writing a stream of this many bytes takes beside its arguments. */
+    uint64_t (*memory)(const struct tsr_image *image, uint64_t stream_bytes, bool writes);
 };
 
 extern const struct tsr_stream_kind tsr_stream_rle;           /* DICOM's RLE: FORMAT.md 4.6 */

@@ -22,7 +22,7 @@ static inline uint64_t tsr_deflate_memory(uint64_t plain)
 }
 
 /* The same of making a stream again, of which the residue tells whether it is in pieces: their blocks are short. */
-uint64_t tsr_deflate_writing_memory(uint64_t plain, const uint8_t *residue, size_t size, bool has_crew);
+uint64_t tsr_deflate_writing_memory(uint64_t plain, const uint8_t *residue, size_t size, unsigned threads);
 
 /* How a stream is coded: by whom, if it is long; run NULL: by one thread. No crew changes the residue. piece: the plain
  * bytes of a piece of a long stream, at least, but of the last ones; 2^16 or more. */
