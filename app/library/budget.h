@@ -16,11 +16,12 @@ struct tsr_account {
     struct tsr_coding coding; /* by this coding, if it has loss only where samples may have; */
     bool has_target;          /* which may turn out to need none */
     bool is_verified;         /* it will be: what that takes must be there, too */
+    bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
     bool is_raster;           /* it is a raster, which is coded however small it is */
     bool only_checks;         /* nothing is taken, but what could never be had is an error */
     uint64_t output_bytes;    /* of memory that its output takes */
-    bool has_files;
-    size_t files, headers; /* bytes of either lot */
+    bool has_files, has_all;  /* has_all: of all lots, all */
+    size_t files, headers;    /* bytes of either lot */
 };
 
 /* Opens an account for an input; NULL: for none. The input must be closed, or set no more to claim, before its account
@@ -41,10 +42,13 @@ void tsr_account_close(struct tsr_account *account);
  * TSR_ERROR_USAGE (too little for the engine's threads). */
 enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);
 
-/* Memory for files that an engine's threads share, SIZE_MAX: any; and the error where a lot will never have so much for
- * the file of that name. */
+/* Memory for files that an engine's threads share, SIZE_MAX: any; and what a file may have that takes more, while no
+ * other is at work: that of all lots, and what the engine keeps (TSR_MEMORY_OF_ALL). And the error where there will
+ * never be so much for the file of that name. */
+#define TSR_MEMORY_OF_ALL TSR_MEMORY_LOTS
 size_t tsr_files_memory(const struct tsr_engine *engine);
-enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, enum tsr_memory_lot lot, const char *name,
-                                uint64_t bytes, struct tsr_error *error);
+uint64_t tsr_all_memory(const struct tsr_engine *engine);
+enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, int lot, const char *name, uint64_t bytes,
+                                struct tsr_error *error);
 
 #endif

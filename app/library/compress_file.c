@@ -266,6 +266,7 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.has_target = wanted->target != TSR_TARGET_NONE;
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
+    account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
     const enum tsr_status status = write_container(engine, input, output, wanted, is_member, written, report, error);
     tsr_input_set_account(input, NULL);

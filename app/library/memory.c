@@ -179,8 +179,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
 
 uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
 {
-    enum { ZLIB_TOKENS = 1 << 15 }; /* of a block, as libpng has them made */
-    return size + tsr_raster_bytes(&header->image) + tsr_png_idat_memory(header, size, ZLIB_TOKENS);
+    return size + tsr_raster_bytes(&header->image) + tsr_png_reading_memory(header, size);
 }
 
 uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,

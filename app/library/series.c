@@ -263,6 +263,7 @@ static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t 
     uint64_t bytes = tsr_encode_memory(m->engine, &stack, &stack.coding, &nothing, 0);
     for (uint32_t i = 0; i < count; i++) bytes += 2 * output_bytes(m->members[first + i].size);
     tsr_account_open(&account, m->engine, NULL, NULL);
+    account.is_member = true;
     enum tsr_status status = tsr_account_claim(&account, bytes, error);
     if (status == TSR_OK) status = code_stack(m, first, count, error);
     tsr_account_close(&account);

@@ -137,7 +137,7 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
     }
     const struct tsr_restoring restoring = tsr_restoring_memory(header, &foreseen);
     const uint64_t size = limit < UINT64_MAX / 16 ? limit : UINT64_MAX / 16,
-                   again = is_lossy_png(header) ? tsr_png_again_memory(header, size) : 0;
+                   again = to_memory && is_lossy_png(header) ? tsr_png_again_memory(header, size) : 0;
     uint64_t bytes = tsr_decode_memory(engine, reader, &restoring) + (to_memory ? size : 0);
     if (bytes < again) bytes = again;
     if (account) return tsr_account_claim(account, bytes, error);
@@ -161,7 +161,13 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
         status = tsr_decode(engine, reader, tsr_has_residues(header) ? &residues : NULL, restored, decoded, error);
     tsr_bytes_free(&residues);
     if (status == TSR_OK) status = tsr_check_proof(header, proof, restored, decoded, identical, error);
-    return status == TSR_OK && is_lossy_png(header) ? check_png(restored, header, proof, error) : status;
+    if (status != TSR_OK || !is_lossy_png(header)) return status;
+    if (account && !to_memory) { /* the file is on the disk, and nothing of it is held */
+        account->base.give_back(&account->base);
+        TSR_TRY(tsr_account_claim(
+            account, tsr_container_memory(reader) + tsr_png_again_memory(header, tsr_output_size(restored)), error));
+    }
+    return check_png(restored, header, proof, error);
 }
 
 enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,

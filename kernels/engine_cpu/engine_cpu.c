@@ -368,3 +368,16 @@ void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes)
 {
     ((struct cpu_engine *)engine)->kept_wanted = bytes;
 }
+
+void tsr_cpu_engine_drop(struct tsr_engine *engine)
+{
+    struct cpu_engine *const cpu = (struct cpu_engine *)engine;
+    pthread_mutex_lock(&cpu->lock);
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) {
+        if (!b->memory || b->is_taken) continue;
+        cpu->kept_bytes -= b->bytes;
+        free(b->memory);
+        *b = (struct block){0};
+    }
+    pthread_mutex_unlock(&cpu->lock);
+}

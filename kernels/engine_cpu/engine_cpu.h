@@ -27,6 +27,9 @@ uint64_t tsr_cpu_workspace_bytes(uint64_t bytes);
  * memory. */
 void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes);
 
+/* Frees what the engine keeps and nobody uses. */
+void tsr_cpu_engine_drop(struct tsr_engine *engine);
+
 size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_coding *coding);
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,

@@ -3,7 +3,7 @@
  *
  * TESSERA_CLAIMS names a file. When the engine is destroyed, a line of numbers is written there:
  *
- *   claim    the most bytes that files have claimed at a time
+ *   claim    the most bytes that files have claimed at a time, without what they can do without
  *   use      the most bytes that the heap has held at a time, beyond what it held when the engine was made
  *   excess   the most bytes by which the heap has exceeded the claims at a time
  *   resident the most bytes of memory beyond what was resident when the engine was made
@@ -28,7 +28,7 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
 
-static atomic_llong held, held_most, claimed, claimed_most, excess_most, promised;
+static atomic_llong held, held_most, claimed, spare, claimed_most, excess_most, promised;
 static atomic_llong headers; /* bytes of a header that were claimed or need no claim, until the file's own claim */
 static long long held_before, resident_before;
 static atomic_bool counts;
@@ -98,7 +98,7 @@ bool __wrap_tsr_pool_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, siz
 {
     if (!__real_tsr_pool_reserve(pool, lot, bytes)) return false;
     if (lot == TSR_MEMORY_OF_HEADERS) return true;
-    raise_to(&claimed_most, atomic_fetch_add(&claimed, (long long)bytes) + (long long)bytes);
+    raise_to(&claimed_most, atomic_fetch_add(&claimed, (long long)bytes) + (long long)bytes - atomic_load(&spare));
     return true;
 }
 
@@ -114,10 +114,18 @@ bool __real_tsr_pool_try_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot,
 bool __wrap_tsr_pool_try_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes);
 bool __wrap_tsr_pool_try_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes)
 {
-    if (!__real_tsr_pool_try_reserve(pool, lot, bytes)) return false;
-    if (lot == TSR_MEMORY_OF_HEADERS) return true;
-    raise_to(&claimed_most, atomic_fetch_add(&claimed, (long long)bytes) + (long long)bytes);
-    return true;
+    const bool is_had = __real_tsr_pool_try_reserve(pool, lot, bytes);
+    if (is_had) atomic_fetch_add(&claimed, (long long)bytes);
+    if (is_had) atomic_fetch_add(&spare, (long long)bytes);
+    return is_had;
+}
+
+void __real_tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes);
+void __wrap_tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes);
+void __wrap_tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes)
+{
+    __real_tsr_input_return_spare(input, bytes);
+    atomic_fetch_sub(&spare, (long long)bytes);
 }
 
 enum tsr_status __real_tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error);

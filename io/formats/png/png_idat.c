@@ -168,11 +168,18 @@ static uint64_t rows_memory(const struct rows *r)
     return r->plain_bytes + 2 * (uint64_t)bands_of(r) * (r->longest + 1);
 }
 
-uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size, uint64_t tokens)
+uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
 {
     const struct rows r = rows_of(header);
     /* Filters; a stream and, twice while pieces are joined, a residue; or the residue and the stream. */
-    return rows_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes < tokens ? r.plain_bytes : tokens);
+    return rows_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes);
+}
+
+uint64_t tsr_png_reading_memory(const struct tsr_header *header, uint64_t size)
+{
+    enum { ZLIB_TOKENS = 1 << 15 }; /* of a block */
+    const struct rows r = rows_of(header);
+    return rows_memory(&r) + r.all + 2 * size + tsr_deflate_memory(ZLIB_TOKENS);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */

@@ -7,7 +7,6 @@
 #include "png_file.h"
 #include "io/formats/packed.h"
 #include "png_idat.h"
-#include "io/formats/streams/deflate/deflate.h"
 
 static bool is_png(const uint8_t *head, size_t size)
 {
@@ -132,7 +131,7 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
     const uint64_t size = tsr_input_size(input),
                    raster = raster_bytes(&header->image), /* the file, pixels, a residue */
         held = 2 * size + 2 * (uint64_t)header->image.rows + raster,
-                   reading = size + raster + tsr_png_idat_memory(header, size, TSR_DEFLATE_TOKENS),
+                   reading = size + raster + tsr_png_idat_memory(header, size),
                    packing = held + tsr_packing_read_png_memory(size, tsr_png_plain_bytes(header));
     const struct tsr_need need = {
         .opening = reading > packing ? reading : packing, .held = held, .blob = size, .has_rasters = true};

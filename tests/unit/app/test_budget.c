@@ -174,7 +174,8 @@ static void check_refusals(claim_function *claim, enum tsr_memory_lot which)
         struct tsr_error error = {0};
         struct claiming c;
         assert_int_equal(tsr_engine_limit_memory(engine, least, NULL), TSR_OK);
-        const uint64_t bytes = lot(engine, which) * (times > 0 ? times : 1) + 1;
+        const uint64_t most = which == TSR_MEMORY_OF_FILES ? tsr_all_memory(engine) : lot(engine, which),
+                       bytes = most * (times > 0 ? times : 1) + 1;
         if (which == TSR_MEMORY_OF_RESULTS && times > 10) break; /* there never are more than 256 MiB of them */
         open_account(&c, engine, "scan.dcm");
         assert_int_equal(claim(&c, bytes, &error), TSR_ERROR_LIMIT);
@@ -248,6 +249,47 @@ TEST(one_account)
     assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL), TSR_OK);
     close_account(&c);
     open_account(&c, engine, "it");
+    close_account(&c);
+    assert_true(is_free(engine));
+    tsr_engine_destroy(engine);
+}
+
+/* A file that takes more than the lot of files gets all lots, and so it is alone. Not one whose header takes memory,
+ * and no file of a series: who waits for it may hold what it waits for. */
+TEST(large_files)
+{
+    struct claiming c;
+    struct tsr_error error = {0};
+    struct tsr_engine *engine = engine_of(2);
+    assert_int_equal(tsr_engine_limit_memory(engine, least_budget(engine), NULL), TSR_OK);
+    const uint64_t large = lot(engine, TSR_MEMORY_OF_FILES) + 1, most = tsr_all_memory(engine);
+    assert_true(most > large && most >= all_lots(engine) && most < engine->memory_bytes);
+    for (uint64_t bytes = large; bytes <= most; bytes += most - large) {
+        open_account(&c, engine, "it");
+        assert_int_equal(tsr_account_claim(&c.account, bytes, NULL), TSR_OK);
+        for (int which = 0; which < TSR_MEMORY_LOTS; which++)
+            assert_false(tsr_pool_try_reserve(engine->pool, (enum tsr_memory_lot)which, 1));
+        assert_int_equal(tsr_account_claim(&c.account, large, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&c.account, bytes + 1, NULL), TSR_ERROR_CORRUPT);
+        tsr_input_give_back(c.input);
+        assert_true(is_free(engine));
+        assert_int_equal(tsr_account_claim(&c.account, 5, NULL), TSR_OK);
+        close_account(&c);
+        assert_true(is_free(engine));
+    }
+    for (int i = 0; i < 2; i++) {
+        open_account(&c, engine, "it");
+        c.account.is_member = i == 0;
+        if (i == 1) assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&c.account, large, &error), TSR_ERROR_LIMIT);
+        assert_true(number_after(error.text, "memory_bytes of ") * MEGABYTE > engine->memory_bytes);
+        close_account(&c);
+    }
+    open_account(&c, engine, "it");
+    c.account.only_checks = true;
+    assert_int_equal(tsr_account_claim(&c.account, most, NULL), TSR_OK);
+    assert_true(is_free(engine));
+    assert_int_equal(tsr_account_claim(&c.account, most + 1, NULL), TSR_ERROR_LIMIT);
     close_account(&c);
     assert_true(is_free(engine));
     tsr_engine_destroy(engine);
@@ -353,14 +395,17 @@ struct sharing {
     atomic_int headers, begun, done, too_much;
 };
 
-/* Claims for the header, then for the file, as a reader does. */
+/* Claims for the header, then for the file, as a reader does. One in eight is so large that it must be alone. */
 static void claim_and_hold(struct sharing *s, struct rng *r)
 {
     struct claiming c;
-    const size_t limit = lot(s->engine, TSR_MEMORY_OF_FILES), bytes = limit / 8 + rng_below(r, (uint32_t)(limit / 2));
+    const bool is_large = rng_below(r, 8) == 0;
+    const size_t lot_bytes = lot(s->engine, TSR_MEMORY_OF_FILES),
+                 bytes = is_large ? lot_bytes + 1 : lot_bytes / 8 + rng_below(r, (uint32_t)(lot_bytes / 2)),
+                 limit = is_large ? bytes : lot_bytes;
     int faults = 0;
     open_account(&c, s->engine, "it");
-    if (rng_below(r, 2)) {
+    if (!is_large && rng_below(r, 2)) {
         faults += tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL) != TSR_OK;
         faults += atomic_fetch_add(&s->headers, 1) != 0; /* one header at a time */
         sleep_ms(1);
@@ -548,6 +593,7 @@ int main(void)
                                        cmocka_unit_test(usual_budget),
                                        cmocka_unit_test(what_never_fits),
                                        cmocka_unit_test(one_account),
+                                       cmocka_unit_test(large_files),
                                        cmocka_unit_test(claims_of_images),
                                        cmocka_unit_test(budgets_that_would_do),
                                        cmocka_unit_test(claims_stay_within_the_budget),
