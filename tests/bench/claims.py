@@ -6,7 +6,7 @@ usage: claims.py BUILD [--megabytes N] [--threads 1,2,8] [--ways ...] [--only WO
 Writes files of each kind of about N MB of samples, and runs compress, test, decompress and export by
 BUILD/bin/tessera_claims (tests/cli/claims.c), which counts memory. Columns, in MB:
 
-  claim     the most that files had claimed of the engine's budget at a time
+  claim     the most that files had claimed of the engine's budget at a time, without what they can do without
   use       the most that the heap held at a time, besides what the engine keeps
   ratio     claim to use
   excess    the most by which the heap was above the claims at a time
@@ -14,7 +14,8 @@ BUILD/bin/tessera_claims (tests/cli/claims.c), which counts memory. Columns, in 
   promise   what a file was said to take before it was begun
   child     the memory of a process that was started, to decode HTJ2K, which is claimed, too
 
---check ends with status 1 where a use is above its claim, or a claim above 1.3 times its use and 8 MB. Needs no package."""
+--check ends with status 1 where a use is above its claims, or a claim above 1.3 times its use and 8 MB. Some kinds may
+have more, since nobody knows what they will take before they are read: see UNFORESEEN. Needs no package."""
 import argparse
 import os
 import random
@@ -27,7 +28,13 @@ import zlib
 
 MB = 1000000
 CONSTANT = 8 * MB  # that a claim may be above 1.3 times the use
-LATER = 4 * MB     # that a use may be above its claims: what no file claims, each thread's share of it
+OWN = 10 << 20     # of a thread, which no file claims (app/library/budget.c)
+HEAP_SHARE = 32    # of what the heap holds, it may hold one part more
+
+# What may be claimed besides, in MB, by the verb: the tokens of a block of deflate, of which most streams have few; and
+# zstd's best compressor, which a PNG gets only if packing makes it smaller.
+UNFORESEEN = {"deflate": {"compress": 24, "test": 24, "decompress": 24, "verify": 24}, "png": {"compress": 70, "test": 24,
+              "decompress": 24, "verify": 24}}
 
 
 # ---- Samples ------------------------------------------------------------------------------------------------------
@@ -347,6 +354,11 @@ class Kind:
         self.name, self.ending, self.make, self.ways = name, ending, make, ways
         self.export, self.of, self.share, self.many = export, of, share, many
 
+    def unforeseen(self, verb):
+        """Bytes that a claim may be above what is used otherwise."""
+        coder = "png" if self.ending == "png" else "deflate" if "gz" in self.ending or "deflated" in self.name else ""
+        return UNFORESEEN.get(coder, {}).get(verb, 0) * MB
+
 
 def kinds():
     deep = lambda syntax: (lambda n: native(n, syntax=syntax))
@@ -370,7 +382,7 @@ def kinds():
         Kind("dicom 8", "dcm", lambda n: native(n, 0, 1, 8, 8), LOSSLESS + ("--qp 20",), "jpeg-ls"),
         Kind("dicom 16", "dcm", native, LOSSLESS + LOSSY, "native"),
         Kind("dicom rgb", "dcm", lambda n: native(n, 0, 3, 8, 8), LOSSLESS + ("--qp 20",), "rle"),
-        Kind("dicom 1 bit", "dcm", lambda n: native(8 * n, 0, 1, 1, 1), ("-5",), "native"),
+        Kind("dicom 1 bit", "dcm", lambda n: native(8 * n, 0, 1, 1, 1), ("-5",)),
         Kind("dicom 32", "dcm", lambda n: native(n, 0, 1, 32, 16), ("-5",), "rle"),
         Kind("dicom frames 512", "dcm", lambda n: native(n, 512), LOSSLESS + ("--qp 20",), "jpeg-lossless"),
         Kind("dicom frames 64", "dcm", lambda n: native(n, 64), LOSSLESS + ("--qp 20",), "jpeg-ls"),
@@ -473,15 +485,15 @@ def measure(runner, kind, path, way, threads):
     yield "compress", runner.run(threads, "compress", *many, *options, path, "-o", packed)
     yield "test", runner.run(threads, "test", *many, packed)
     yield "decompress", runner.run(threads, "decompress", *many, packed, "-o", back)
-    if way == kind.ways[0] and not kind.many:
+    if way == kind.ways[0] and not kind.many and way != "--samples-only":
         yield "verify", runner.run(threads, "verify", path, packed)
     if kind.export and way == kind.ways[0]:
         yield "export", runner.run(threads, "export", "-f", packed, "--to", kind.export, "-o", back)
 
 
-def is_wrong(numbers, threads):
+def is_wrong(kind, verb, numbers, threads):
     claim, use, excess, _, _, child = numbers
-    return excess > LATER * threads or claim > 1.3 * (use + child) + CONSTANT
+    return excess > OWN * threads + use / HEAP_SHARE or claim > 1.3 * (use + child) + CONSTANT + kind.unforeseen(verb)
 
 
 def main():
@@ -513,7 +525,7 @@ def main():
                     try:
                         for verb, numbers in measure(runner, kind, path, way, threads):
                             claim, use, excess, resident, promise, child = numbers
-                            bad = is_wrong(numbers, threads)
+                            bad = is_wrong(kind, verb, numbers, threads)
                             wrong += bad
                             print("%-26s %-16s %2d %-10s %8.2f %8.2f %6.2f %8.2f %8.2f %8.2f %8.2f%s" %
                                   (kind.name, way, threads, verb, claim / MB, use / MB, claim / max(use, 1), excess / MB, resident / MB,

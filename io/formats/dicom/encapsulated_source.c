@@ -16,8 +16,13 @@ enum { UNFOLD_RATIO = 1024 };
 enum {
     ITEM_HEAD = 8,
     RESIDUE_MORE = 4096, /* bytes that a residue may have more than its stream: a longer one is of no use */
-    RECORD_BYTES = 16    /* of a frame's record, besides its residue and the sizes of fragments */
+    RECORD_BYTES = 16,   /* of a frame's record, besides its residue and the sizes of fragments */
+    USUAL_SHARE = 4,     /* of the streams' bytes, which all residues have at most as a rule */
+    FEW_BYTES = 1 << 16  /* besides that */
 };
+
+/* Room for residues: none, as a rule, or all that there may be. */
+enum room { NO_ROOM, USUAL_ROOM, ALL_ROOM };
 
 static uint64_t raster_bytes_of(const struct tsr_image *image)
 {
@@ -36,6 +41,7 @@ struct encapsulated_source {
     struct fragment *fragment;
     uint32_t *first; /* of each frame, its first fragment; then the number of all fragments */
     struct tsr_bytes residues, joined;
+    bool takes_more; /* residues are longer than their limit */
     size_t prefix_size, suffix_start;
     uint8_t *rasters; /* of all frames; NULL: frames are decoded again when they are read */
     /* Of samples alone: the native file's bytes before and after them. */
@@ -151,6 +157,9 @@ static enum tsr_status put_record(struct encapsulated_source *s, uint32_t frame,
 {
     const struct fragment *const fragment = s->fragment + s->first[frame];
     const uint32_t count = s->first[frame + 1] - s->first[frame];
+    const uint64_t most = residue->size + TSR_VARINT_LIMIT * ((uint64_t)count + 1);
+    s->takes_more = most > s->residues.limit - s->residues.size;
+    if (s->takes_more) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams cannot be made again from few bytes");
     TSR_TRY(tsr_bytes_put_varint(&s->residues, count, error));
     for (uint32_t i = 0; i + 1 < count; i++) TSR_TRY(tsr_bytes_put_varint(&s->residues, fragment[i].size, error));
     TSR_TRY(tsr_bytes_put_varint(&s->residues, residue->size, error));
@@ -280,16 +289,20 @@ static struct items look_at_items(struct tsr_input *input, uint64_t value, uint3
 /* What reading takes: the file, the list of its fragments, residues; a stream joined and made again, a residue, and
  * what their coder takes; and the rasters that are kept, or one. */
 static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *image, uint64_t value,
-                               const struct tsr_stream_kind *kind)
+                               const struct tsr_stream_kind *kind, enum room room, uint64_t *residues_room)
 {
     const struct items items = look_at_items(input, value, image->frames);
     const uint64_t raster = raster_bytes_of(image), all = raster * image->frames, size = tsr_input_size(input),
                    lists =
                        sizeof(struct fragment) * (items.count + 1) + sizeof(uint32_t) * (image->frames + (uint64_t)1),
-                   residues = kind->write ? items.bytes + RECORD_BYTES * (uint64_t)image->frames : 0,
+                   most = items.bytes + RECORD_BYTES * (uint64_t)image->frames, usual = most / USUAL_SHARE + FEW_BYTES,
+                   residues = room == NO_ROOM                    ? 0
+                              : room == ALL_ROOM || usual > most ? most
+                                                                 : usual,
                    joined = items.count != image->frames ? items.longest : 0,
                    held = size + lists + residues + joined + (all <= KEPT_BYTES ? all : 0),
                    again = kind->memory(image, items.longest, false) + items.longest + RESIDUE_MORE;
+    *residues_room = residues < most ? residues : 2 * size; /* which no file reaches */
     return (struct tsr_need){
         .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->write ? items.longest : 0),
         .held = held + (all <= KEPT_BYTES ? 0 : again),
@@ -313,7 +326,7 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
     if (!rasters)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for frames of %llu bytes", (unsigned long long)raster);
     s->rasters = all <= KEPT_BYTES ? rasters : NULL;
-    s->residues.limit = s->joined.limit = 2 * size;
+    s->joined.limit = 2 * size;
     const enum tsr_status status = take_frames(s, rasters, error);
     if (!s->rasters) free(rasters);
     s->prefix_size = s->fragment[0].start - ITEM_HEAD;
@@ -323,11 +336,12 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
 
 /* A source with all that both functions below share. */
 static enum tsr_status create(struct tsr_input *input, const struct tsr_header *header, uint64_t value,
-                              const struct tsr_stream_kind *kind, uint64_t more, struct encapsulated_source **source,
-                              struct tsr_error *error)
+                              const struct tsr_stream_kind *kind, enum room room, uint64_t more,
+                              struct encapsulated_source **source, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
-    struct tsr_need need = need_of(input, &header->image, value, kind);
+    uint64_t residues;
+    struct tsr_need need = need_of(input, &header->image, value, kind, room, &residues);
     need.opening += more;
     need.held += more;
     if (size > SIZE_MAX / 4)
@@ -340,6 +354,7 @@ static enum tsr_status create(struct tsr_input *input, const struct tsr_header *
     s->base.only_lossless = "samples of encapsulated files";
     s->base.header = *header;
     s->kind = kind;
+    s->residues.limit = (size_t)residues;
     return tsr_input_hold(input, (size_t)size, &s->file, error);
 }
 
@@ -362,12 +377,17 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
                                       .parameters = {(uint8_t)number_of(kind)},
                                       .parameter_count = 1};
     struct encapsulated_source *s = NULL;
+    enum tsr_status status = TSR_OK;
     *source = NULL;
-    enum tsr_status status = create(input, &header, value, kind, 0, &s, error);
-    if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
-    if (status != TSR_OK) {
+    for (enum room room = USUAL_ROOM; room <= ALL_ROOM; room++) {
+        status = create(input, &header, value, kind, room, 0, &s, error);
+        if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
+        if (status == TSR_OK) break;
+        const bool goes_on = room == USUAL_ROOM && s && s->takes_more;
         if (s) close_encapsulated(&s->base);
-        return status;
+        if (!goes_on) return status;
+        s = NULL;
+        tsr_input_give_back(input); /* it takes more than it claimed */
     }
     s->base.blob_size[TSR_BLOB_PREFIX] = s->prefix_size;
     s->base.blob_size[TSR_BLOB_RESIDUES] = s->residues.size;
@@ -399,7 +419,7 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
     const struct tsr_header native = {.kind = TSR_KIND_DICOM, .restore = TSR_RESTORE_SPLICE, .image = *image};
     struct encapsulated_source *s = NULL;
     *source = NULL;
-    enum tsr_status status = create(input, &native, header, kind, more, &s, error);
+    enum tsr_status status = create(input, &native, header, kind, NO_ROOM, more, &s, error);
     if (status == TSR_OK) {
         s->samples_only = true;
         status = open_streams(s, (size_t)size, header, error);
