@@ -1,28 +1,39 @@
 #!/bin/sh
 # Builds Tessera, makes an image set, compresses it, proves that it comes back, and compares it with other codecs.
-# usage: demo.sh [BUILD]    the build folder, "build" unless told
+# usage: demo.sh [BUILD [built]]    the build folder, "build" unless told; built: it is up to date
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
-sh tests/prepare.sh "$build"
+[ "${2:-}" = built ] || sh tests/prepare.sh "$build"
 
 demo=$build/demo
 rm -rf "$demo"
 mkdir -p "$demo"
-"$build/bin/tessera_testdata" "$demo/images"
+PATH=$(cd "$build/bin" && pwd):$PATH
+cd "$demo"
 
-say() { printf '\n$ %s\n' "$*"; }
-say tessera compress -r -o compressed images --report report.html
-"$build/bin/tessera" compress -r --report "$demo/report.html" -o "$demo/compressed" "$demo/images"
-say tessera test -r compressed
-"$build/bin/tessera" test -r "$demo/compressed"
-say tessera decompress -r -o restored compressed
-"$build/bin/tessera" decompress -r -o "$demo/restored" "$demo/compressed"
-say 'diff -rq images restored (PNG come back pixel for pixel, and may differ as files)'
-diff -rq -x '*.png' "$demo/images" "$demo/restored" && echo "all identical"
-say tessera compare --html compare.html images/...
-"$build/bin/tessera" compare -f --progress none --html "$demo/compare.html" "$demo"/images/dicom/ct/slice_0[135].dcm "$demo"/images/dicom/mr/brain_01.dcm \
-  "$demo"/images/dicom/cr/chest.dcm "$demo"/images/dicom/mg/breast.dcm "$demo"/images/dicom/us/sector_rgb.dcm \
-  "$demo"/images/png/landscape_rgb.png "$demo"/images/png/texture_grey.png "$demo"/images/png/screen_rgb.png
-echo
-echo "The program is $build/bin/tessera; the images, the .tsr files and compare.html are in $demo."
+# Of the generated set what an archive holds: scans, a dose, a few pictures, a text. The set also has damaged and odd files, for
+# tests.
+tessera_testdata all
+for modality in cr ct mg mr nm us rt; do mkdir -p images/dicom && cp -R "all/dicom/$modality" images/dicom; done
+mkdir images/png && cp all/png/landscape_rgb.png all/png/texture_grey.png all/png/screen_rgb.png images/png
+cp all/other/text.txt images
+rm -r all
+
+# Prints a command, and runs it.
+run() { printf '\n$ %s\n' "$*" && "$@"; }
+
+run tessera compress -r images -o compressed --report report.html
+run tessera verify images compressed
+run tessera decompress -r compressed -o restored
+run diff -r images restored && echo "all files are identical"
+run tessera compare -r images/dicom/ct images/dicom/mr/brain_01.dcm images/dicom/cr/chest.dcm images/dicom/mg/breast.dcm \
+  images/dicom/us/sector_rgb.dcm images/png --html compare.html
+
+cat <<END
+
+The program is $build/bin/tessera. In $demo are
+  images, compressed, restored   the files, their .tsr, and what came back
+  report.html                    what was proven, file by file
+  compare.html                   Tessera beside other codecs on these images, with plots and pictures
+END

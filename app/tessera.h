@@ -15,7 +15,10 @@
  *              (struct tsr_compress_options o = TSR_COMPRESS_OPTIONS;) or their function (tsr_from_path). Zero is the
  *              default of every other field.
  *   Threads    An engine and a reader may be used by several threads at once. The library starts threads of its own
- *              with an engine and ends them with it.
+ *              with an engine or later, and ends them with the engine.
+ *   Stack      A call takes at most 48 KiB of the calling thread's stack. If less than 768 KiB are left there, a thread
+ *              of the engine does the work, which has a stack of 1 MiB, and the calling thread waits for it and calls
+ *              the functions that the caller has given.
  *   Ownership  Every *_destroy, *_close and *_free takes NULL. Strings and structures that a call is given may go away
  *              when it returns, unless its comment says more.
  *   The library neither prints nor ends the process (but for tsr_end_process). It handles no signals. */
@@ -84,7 +87,7 @@ enum tsr_status {
     TSR_ERROR_NO_INPUT = 22,  /* no input was found */
     TSR_ERROR_WRITE = 40,     /* an output cannot be written */
     TSR_ERROR_EXISTS = 41,    /* the output exists */
-    TSR_ERROR_SAME_FILE = 42, /* the output is the input */
+    TSR_ERROR_SAME_FILE = 42, /* the output is the input, or another output of the run */
     TSR_ERROR_VERIFY = 60,    /* what was written does not decode to what was read */
     TSR_ERROR_CORRUPT = 61,   /* the .tsr is damaged */
     TSR_ERROR_LIMIT = 62,     /* a limit is exceeded, memory included */
@@ -158,7 +161,8 @@ TSR_API enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const 
 /* ---- Coding ----------------------------------------------------------------------------------------------- */
 
 enum tsr_path { TSR_PATH_PREDICT = 0, TSR_PATH_TRANSFORM = 1 };
-/* TSR_CODER_BY_EFFORT never appears in a file: the effort chooses Huffman (1 to 6) or rANS (7 to 9). */
+/* TSR_CODER_BY_EFFORT never appears in a file: the effort chooses Huffman (1 to 6) or rANS (7 to 9). Samples of sparse
+ * images may have the coder of a lower effort, where that takes less. */
 enum tsr_coder { TSR_CODER_BY_EFFORT = 0, TSR_CODER_HUFFMAN = 1, TSR_CODER_CAVLC = 2, TSR_CODER_RANS = 3 };
 
 TSR_API const char *tsr_path_name(enum tsr_path path);
@@ -288,7 +292,8 @@ TSR_API void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_
 
 /* One frame: raster bytes to a payload (io/FORMAT.md 5.5), which is the frame's model and its tiles one after the
  * other, as tsr_decode_frame takes them back. The payload is not a file: it has no header and no checksums. What a
- * decoder takes of memory depends on the image and on size, not on what the payload says.
+ * decoder takes of memory depends on the image and on size, not on what the payload says. Behind the payload a decoder
+ * takes one byte 0, the padding of a DICOM fragment of odd length, and nothing else.
  *   raster   tsr_frame_bits(image) bits, from the first bit of the first byte
  *   payload  room for tsr_encode_bound(image) bytes; *size receives how many were written
  * Errors: TSR_ERROR_USAGE (image or coding out of range), TSR_ERROR_LIMIT (memory), TSR_ERROR_CORRUPT. */
@@ -298,6 +303,37 @@ TSR_API enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct
                                          size_t *size, struct tsr_error *error);
 TSR_API enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image,
                                          const uint8_t *payload, size_t size, uint8_t *raster, struct tsr_error *error);
+
+/* ---- Files that are one ----------------------------------------------------------------------------------- */
+
+/* A file at one moment. Times count from 1970: of the last change of its bytes, and of its status. */
+struct tsr_file_state {
+    uint64_t device, inode, bytes;
+    int64_t modified_s, changed_s;
+    uint32_t modified_ns, changed_ns;
+};
+
+/* A set of files, which are told apart by what they are: two paths can lead to one file, by links, by mounts, and on
+ * file systems that do not tell all names apart (by their case, by forms of Unicode). The numbers of device and inode
+ * decide. Some network file systems have no numbers, others at each look, or one for each spelling of a name: there two
+ * paths lead to one file if tsr_compare_folded finds no difference, and size and times are the same. A file takes about
+ * 100 bytes and its path. Several threads may use a set at once. */
+struct tsr_file_set;
+TSR_API struct tsr_file_set *tsr_file_set_create(void); /* NULL: no memory */
+TSR_API void tsr_file_set_destroy(struct tsr_file_set *set);
+
+/* Adds the file that a path leads to. state: what is known of it; NULL: it is looked at, and links are followed.
+ * Errors: TSR_ERROR_READ (it is not there), TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
+TSR_API enum tsr_status tsr_file_set_add(struct tsr_file_set *set, const char *path, const struct tsr_file_state *state,
+                                         struct tsr_error *error);
+
+/* The path by which the file that a path leads to was added; NULL: it is not in the set, or there is no such file.
+ * state as of tsr_file_set_add. The path is the set's. */
+TSR_API const char *tsr_file_set_find(struct tsr_file_set *set, const char *path, const struct tsr_file_state *state);
+
+/* Orders paths by what is left of them without the case of letters of ASCII, without characters that are not ASCII, and
+ * without letters that have an accent as a character of its own. 0: some file systems take the paths for one. */
+TSR_API int tsr_compare_folded(const char *one, const char *other);
 
 /* ---- Sources and sinks ------------------------------------------------------------------------------------ */
 
@@ -314,9 +350,9 @@ struct tsr_data_source {
     int descriptor;      /* TSR_MEDIUM_DESCRIPTOR: of a regular file that is open for reading. It is read from its first
                             byte,      whatever its position is, which stays; it stays open, and the caller's */
     /* TSR_MEDIUM_CALLS: reads up to count bytes at offset. Returns how many it has read, at least 1 (fewer than count
-     * are asked for again), or a negative number: it failed. offset + count is at most byte_count. Calls come from
-     * threads of the engine, one at a time for a call of the library; several calls that share a source call it at
-     * once. */
+     * are asked for again), or a negative number: it failed. offset + count is at most byte_count. Calls come from the
+     * calling thread or from threads of the engine, one at a time for a call of the library; several calls that share a
+     * source call it at once. */
     int64_t (*read)(void *context, uint64_t offset, void *bytes, size_t count);
     void *context;
     const char *name; /* for sentences of errors, or NULL */
@@ -355,6 +391,10 @@ struct tsr_data_sink {
                         the working folder); else anywhere, also where the path's file is one */
     size_t root;
     bool syncs_later; /* the caller will call tsr_sync_folders before the output counts as lasting */
+    /* TSR_MEDIUM_PATH: NULL, or the files that a run has written. The output joins them when it gets its name. None of
+     * them is replaced, whatever the paths are called: TSR_ERROR_SAME_FILE. The set must stay until the call returns.
+     */
+    struct tsr_file_set *written;
 };
 
 /* Makes sources and sinks. */
@@ -441,9 +481,9 @@ TSR_API enum tsr_status tsr_sync_folders(struct tsr_error *error);
  * that exists stays as it is. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
 TSR_API enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_error *error);
 
-/* Whether a file of this name, without its folder, is an output that was not finished: of a run at work, or of one that
- * was killed, where a later run removes it. */
-TSR_API bool tsr_is_unfinished(const char *name);
+/* Whether a file is an output that was not finished: of a run at work, or of one that was killed, where a later run
+ * removes it. Its name and what it begins with tell; the name alone, if it cannot be read. */
+TSR_API bool tsr_is_unfinished(const char *path);
 
 /* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for
  * signals (no handler may call it). */
@@ -455,7 +495,7 @@ TSR_API void tsr_end_process(int status);
 struct tsr_report {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim;    /* stored as it is, without an image: reason says why */
+    bool verbatim;    /* without an image: reason says why. Stored by general compression alone, unless packed is set */
     char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
     uint64_t bytes_in, bytes_out;
     uint64_t pixel_bytes;   /* samples as stored in the original; 0 if verbatim */
@@ -477,15 +517,18 @@ struct tsr_report {
     int64_t max_error;
     int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
-    bool packed; /* verbatim is set, but streams in the file, JPEG or deflate, are stored smaller than they are */
+    bool packed; /* verbatim is set, and the file is coded all the same: its JPEG or deflate streams, or its elements */
+    char damage[160]; /* what looks damaged in the original, as a sentence in which "it" is the file; empty: nothing was
+                         noticed. The original comes back as it is */
+    struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
 /* Compresses a source to a .tsr, which reaches the sink only when it is complete and, unless options->verify says
- * otherwise, proven to decode to the source. Any source that can be read is taken: what is not an image that can be
- * coded is stored as it is. options may be NULL: all defaults; report may be NULL. Errors: TSR_ERROR_READ,
- * TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a loss that this image
- * forbids, a size that it cannot have). */
+ * otherwise, proven to decode to the source. Any source that can be read is taken: what has no samples that can be
+ * coded is coded by its streams, or stored. options may be NULL: all defaults; report may be NULL. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_SAME_FILE, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT,
+ * TSR_ERROR_USAGE (also: a loss that this image forbids, a size that it cannot have). */
 TSR_API enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
                                      const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
                                      struct tsr_report *report, struct tsr_error *error);
@@ -558,10 +601,12 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 
 /* ---- Readers ---------------------------------------------------------------------------------------------- */
 
-/* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. Several threads may use a reader
- * at once: tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for
- * the frame and the member that were read last. What it takes is not counted as the engine's memory, but what could
- * never fit there is TSR_ERROR_LIMIT. */
+/* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. All that a reader tells is of the
+ * file that it has opened, also when its name leads to another one by now. A file that is changed itself is
+ * TSR_ERROR_READ: a .tsr where a changed part is read, an original at the next call, as its size and times tell.
+ * Several threads may use a reader at once: tsr_restore_member, tsr_test_member and tsr_export_member run at once, all
+ * other calls take turns. A reader keeps buffers for the frame and the member that were read last. What it takes is not
+ * counted as the engine's memory, but what could never fit there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
 /* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
@@ -572,6 +617,12 @@ struct tsr_reader;
 TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source,
                                  struct tsr_reader **reader, struct tsr_error *error);
 TSR_API void tsr_close(struct tsr_reader *reader);
+
+/* The id of a .tsr that is open, of a series as a whole; 0: an original. And that of a source, from its header; of a
+ * small file all is read. It tells whether a file that was read before is still there under its name. Errors: as
+ * tsr_open; TSR_ERROR_NOT_TSR. */
+TSR_API uint64_t tsr_reader_id(const struct tsr_reader *reader);
+TSR_API enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, struct tsr_error *error);
 
 enum tsr_content {
     TSR_CONTENT_ORIGINAL = 0, /* an original, coded or not, with an image or without: one member */
@@ -590,23 +641,26 @@ TSR_API const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t me
 struct tsr_info {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim; /* no image: reason says why */
+    bool verbatim; /* no image: reason says why. Stored by general compression alone, unless restore is "streams" */
     char reason[256];
-    const char
-        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "gzipped"; "" of an original */
+    /* how the original comes back: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams",
+     * "gzipped"; "" of an original */
+    const char *restore;
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
     bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
     struct tsr_coding coding;
     uint64_t file_bytes, original_bytes, payload_bytes, sections;
     uint8_t original_hash[16], samples_hash[16]; /* XXH3-128, canonical; samples_hash is that of all frames' hashes */
-    bool has_samples_hash;                       /* false: stored as it is, or a small file whose original comes back */
+    bool has_samples_hash;                       /* false: no image, or a small file whose original comes back */
     int64_t max_error;                           /* of lossy files, else negative */
     double psnr_db;
     const char *damage; /* a part that is damaged but stands elsewhere too; NULL: none noticed */
     bool has_origin;    /* a file of a series that says when its original was modified, and who may read and write it */
     int64_t modified_s; /* since 1970 */
     uint32_t modified_ns, permissions; /* permissions: 0 .. 0777 */
+    uint64_t id; /* of a .tsr, of a file of a series its own: what has the same id restores the same. 0: an original */
+    char original_damage[160]; /* as in struct tsr_report */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -616,7 +670,7 @@ struct tsr_info {
 TSR_API enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct tsr_info *info,
                                       struct tsr_error *error);
 
-/* The member's image. TSR_ERROR_USAGE: it has none, since it is stored as it is; the sentence says why. */
+/* The member's image. TSR_ERROR_USAGE: it has none, as it is not coded as samples; the sentence says why. */
 TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
                                          struct tsr_error *error);
 
@@ -646,7 +700,7 @@ struct tsr_metadata {
 };
 
 /* Reads a header; no pixels are read or decoded. *metadata is the caller's, to be freed with tsr_metadata_free, and
- * outlives the reader; NULL after an error. Errors: as tsr_read_frame. Of a member that is stored as it is, only that
+ * outlives the reader; NULL after an error. Errors: as tsr_read_frame. Of a member without an image, only that
  * of DICOM can be read. */
 TSR_API enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
                                         struct tsr_error *error);
@@ -685,7 +739,7 @@ TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t memb
                                         struct tsr_error *error);
 
 /* Reads up to count bytes of the original from offset on, as tsr_restore would write it; *got is less than count only
- * where the original ends. Cost: of native DICOM, of PNM and of what is stored as it is, the frames and the metadata
+ * where the original ends. Cost: of native DICOM, of PNM and of what is stored, the frames and the metadata
  * that the range touches, of which the last are kept; of PNG and of deflated or encapsulated DICOM the first call
  * restores and checks the whole original, and keeps it until another member is read. Errors: as tsr_read_frame. */
 TSR_API enum tsr_status tsr_read_original(struct tsr_reader *reader, uint32_t member, uint64_t offset, void *bytes,
@@ -715,7 +769,8 @@ struct tsr_task {
     uint32_t member;
     struct tsr_data_sink sink;                   /* to compress and to restore */
     const struct tsr_compress_options *compress; /* NULL: all defaults */
-    /* TSR_TASK_CALL: any work of the caller's, on a thread of the engine. The error has no text yet. */
+    /* TSR_TASK_CALL: any work of the caller's, on a thread of the engine, or on the one that calls tsr_run_set. Most
+     * of 1 MiB of stack is left to it. The error has no text yet. */
     enum tsr_status (*call)(void *context, struct tsr_engine *engine, struct tsr_report *report,
                             struct tsr_error *error);
     void *context;
@@ -742,10 +797,11 @@ struct tsr_set_options {
 
 /* Does count tasks, as many at once as the engine has threads and memory for, and returns when all are done. Each
  * task's result is told by on_result (which may be NULL) on the thread that did it, in the order in which tasks end; a
- * task that was not begun since the set was cancelled has the status TSR_ERROR_CANCELLED. Every task's arguments are
- * checked before the first begins: TSR_ERROR_USAGE names the task, and none was begun. options may be NULL. Errors
- * else: TSR_ERROR_PARTIAL (some tasks failed), TSR_ERROR_CANCELLED (some were not begun), TSR_ERROR_LIMIT (of count).
- */
+ * task that was not begun since the set was cancelled has the status TSR_ERROR_CANCELLED. No output of the set replaces
+ * another one of it: sinks without a set of files that were written share one. Every task's arguments are checked
+ * before the first begins: TSR_ERROR_USAGE names the task, and none was begun. options may be NULL. Errors else:
+ * TSR_ERROR_PARTIAL (some tasks failed), TSR_ERROR_CANCELLED (some were not begun), TSR_ERROR_LIMIT (of count, no
+ * memory). */
 TSR_API enum tsr_status tsr_run_set(struct tsr_engine *engine, const struct tsr_task *tasks, size_t count,
                                     const struct tsr_set_options *options,
                                     void (*on_result)(void *context, const struct tsr_result *result), void *context,

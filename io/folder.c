@@ -1,9 +1,7 @@
 /* Folders of outputs; see folder.h. */
-#define _GNU_SOURCE /* flock */
+#define _GNU_SOURCE /* O_PATH */
 #include "folder.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,99 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "io/container/checksum.h"
-
-/* ---- Unfinished files of earlier runs --------------------------------------------------------------------- */
-
-static const char part_prefix[] = ".tessera-", part_suffix[] = ".part";
-enum { HOST_DIGITS = 8 };
-
-/* Number of this machine. Machines may share a folder; the number tells the parts of one from those of another. */
-static uint32_t host_number(void)
-{
-    struct utsname system;
-    return uname(&system) == 0 ? (uint32_t)tsr_hash64_of(system.nodename, strlen(system.nodename)) : 0;
-}
-
-void tsr_make_part_name(char name[TSR_PART_NAME])
-{
-    static unsigned counter;
-    snprintf(name, TSR_PART_NAME, "%s%0*x-%ld-%u%s", part_prefix, HOST_DIGITS, (unsigned)host_number(), (long)getpid(),
-             __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED), part_suffix);
-}
-
-static const char *skip_digits(const char *text)
-{
-    while (isdigit((unsigned char)*text)) text++;
-    return text;
-}
-
-bool tsr_is_unfinished(const char *name)
-{
-    if (strncmp(name, part_prefix, sizeof part_prefix - 1) != 0) return false;
-    const char *at = name + sizeof part_prefix - 1;
-    for (int i = 0; i < HOST_DIGITS; i++, at++)
-        if (!isxdigit((unsigned char)*at) || isupper((unsigned char)*at)) return false;
-    for (int numbers = 0; numbers < 2; numbers++) {
-        const char *const end = *at == '-' ? skip_digits(at + 1) : at;
-        if (end <= at + 1) return false;
-        at = end;
-    }
-    return strcmp(at, part_suffix) == 0;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* Whether no process works on a part: a process locks its part. The lock of another machine may be invisible here, so a
- * part of another machine is an orphan only if it is a day old, too. */
-static bool is_orphan(int file, const char *name, const struct stat *status)
-{
-    enum { DAY = 24 * 60 * 60 };
-    char ours[HOST_DIGITS + 1];
-    snprintf(ours, sizeof ours, "%0*x", HOST_DIGITS, (unsigned)host_number());
-    const bool is_ours = strncmp(name + sizeof part_prefix - 1, ours, HOST_DIGITS) == 0;
-    if (!is_ours && time(NULL) - status->st_mtime < DAY) return false;
-    return flock(file, LOCK_EX | LOCK_NB) == 0;
-}
-
-static void remove_orphan(int folder, const char *name)
-{
-    struct stat open_one, named;
-    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return;
-    if (fstat(file, &open_one) == 0 && S_ISREG(open_one.st_mode) && is_orphan(file, name, &open_one) &&
-        fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&open_one, &named))
-        unlinkat(folder, name, 0);
-    close(file);
-}
-
-static void remove_orphans(int folder)
-{
-    const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *const stream = again >= 0 ? fdopendir(again) : NULL;
-    if (!stream && again >= 0) close(again);
-    if (!stream) return; /* the parts stay, which does no harm */
-    for (struct dirent *entry; (entry = readdir(stream));)
-        if (tsr_is_unfinished(entry->d_name)) remove_orphan(folder, entry->d_name);
-    closedir(stream);
-}
+#include "part.h"
 
 /* ---- Folders that this process knows ---------------------------------------------------------------------- */
-
-/* A folder that this process has written to. */
-struct known {
-    dev_t device;
-    ino_t inode;
-};
 
 /* A folder with names that are not on the disk yet. */
 enum { UNSYNCED_LIMIT = 64, SHOWN_PATH = 300 };
@@ -114,7 +26,7 @@ struct unsynced {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static void *known;                                      /* tree of struct known, by tsearch() */
+static void *known;                                      /* tree of hashes of paths, by tsearch() */
 static struct unsynced unsynced[UNSYNCED_LIMIT];
 static size_t unsynced_count;
 static int sync_failure; /* errno of the first folder that could not be synced, until it is reported */
@@ -122,28 +34,32 @@ static char failed_path[SHOWN_PATH];
 
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER; /* held while folders are synced */
 
-static int by_file(const void *a, const void *b)
+static int by_hash(const void *a, const void *b)
 {
-    const struct known *one = a, *other = b;
-    if (one->device != other->device) return one->device < other->device ? -1 : 1;
-    return (one->inode > other->inode) - (one->inode < other->inode);
+    const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return (one > other) - (one < other);
 }
 
-/* Whether this process writes to the folder for the first time. Also true if there is no memory to remember the folder.
- */
-static bool is_new(int folder)
+/* Whether this process writes to the folder of a path for the first time. It is known by its path: not all file systems
+ * have numbers for it. Also true if there is no memory to remember the folder. */
+static bool is_new(const char *path)
 {
-    struct stat status;
-    if (fstat(folder, &status) != 0) return true;
-    struct known *const one = malloc(sizeof *one);
+    const char *const slash = strrchr(path, '/');
+    uint64_t *const one = malloc(sizeof *one);
     if (!one) return true;
-    *one = (struct known){status.st_dev, status.st_ino};
+    *one = tsr_hash64_of(path, slash ? (size_t)(slash - path) + 1 : 0);
     pthread_mutex_lock(&lock);
-    struct known **const found = tsearch(one, &known, by_file);
+    uint64_t **const found = tsearch(one, &known, by_hash);
     const bool is_first = !found || *found == one;
     pthread_mutex_unlock(&lock);
     if (!found || *found != one) free(one);
     return is_first;
+}
+
+/* A folder without a number is none that is known. */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_ino != 0;
 }
 
 static void note_failure(const char *path)
@@ -305,7 +221,7 @@ enum tsr_status tsr_spot_open(const char *path, size_t root, struct tsr_spot *sp
         tsr_spot_close(spot);
         return status;
     }
-    if (is_new(spot->folder)) remove_orphans(spot->folder);
+    if (is_new(path)) tsr_parts_clear(spot->folder);
     return TSR_OK;
 }
 

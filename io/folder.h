@@ -1,5 +1,5 @@
-/* Folders of outputs: opened without following symbolic links, created if they are missing, cleared of unfinished files
- * of earlier runs, and synced to the disk. */
+/* Folders of outputs: opened without following symbolic links, created if they are missing, cleared of parts of
+ * killed runs, and synced to the disk. */
 #ifndef TSR_IO_FOLDER_H
 #define TSR_IO_FOLDER_H
 
@@ -16,11 +16,6 @@ struct tsr_spot {
  * path is a symbolic link or not a folder), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_spot_open(const char *path, size_t root, struct tsr_spot *spot, struct tsr_error *error);
 void tsr_spot_close(struct tsr_spot *spot);
-
-/* Unfinished files ("parts") are called .tessera-HOST-PROCESS-NUMBER.part, at most TSR_PART_NAME bytes with the final
- * zero. tsr_make_part_name writes a name that was not used before. */
-enum { TSR_PART_NAME = 64 };
-void tsr_make_part_name(char name[TSR_PART_NAME]);
 
 /* Notes that a folder has new names that are not on the disk yet; the next tsr_sync_folders brings them there. path
  * appears in error texts. Errors: TSR_ERROR_WRITE. */

@@ -4,14 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_set.h"
+
 struct tsr_input {
     int file;        /* -1: the input is not a file */
+    bool is_shared;  /* the descriptor is another input's */
     bool is_by_name; /* name is the path that was opened */
     bool is_memory;
     const uint8_t *bytes;         /* of an input from memory */
@@ -31,6 +36,7 @@ struct tsr_input {
     struct tsr_crew crew;
     struct tsr_memory_account *account;
     struct tsr_need need; /* of the last tsr_input_claim */
+    char damage[TSR_DAMAGE_LIMIT + 1];
 };
 
 static struct tsr_input *create(const char *name)
@@ -95,10 +101,25 @@ struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, cons
     return input;
 }
 
+enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input **shared, struct tsr_error *error)
+{
+    struct tsr_input *const other = create(input->name);
+    *shared = other;
+    if (!other) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read %s", input->name);
+    other->file = input->file;
+    other->is_shared = true;
+    other->is_memory = input->is_memory;
+    other->bytes = input->bytes;
+    other->calls = input->calls;
+    other->size = input->size;
+    other->opened = input->opened;
+    return TSR_OK;
+}
+
 void tsr_input_close(struct tsr_input *input)
 {
     if (!input) return;
-    if (input->file >= 0) close(input->file);
+    if (input->file >= 0 && !input->is_shared) close(input->file);
     tsr_input_drop_held(input);
     free(input->name);
     free(input);
@@ -145,14 +166,29 @@ void tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes)
 
 void tsr_input_give_back(struct tsr_input *input)
 {
+    if (!input->account) return;
     tsr_input_drop_held(input);
     input->need = (struct tsr_need){0};
-    if (input->account && input->account->give_back) input->account->give_back(input->account);
+    if (input->account->give_back) input->account->give_back(input->account);
 }
 
 struct tsr_need tsr_input_need(const struct tsr_input *input)
 {
     return input->need;
+}
+
+void tsr_input_note_damage(struct tsr_input *input, const char *format, ...)
+{
+    va_list list;
+    if (input->damage[0]) return;
+    va_start(list, format);
+    vsnprintf(input->damage, sizeof input->damage, format, list);
+    va_end(list);
+}
+
+const char *tsr_input_damage(const struct tsr_input *input)
+{
+    return input->damage;
 }
 
 int tsr_input_descriptor(const struct tsr_input *input)
@@ -366,21 +402,26 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* Fails if the file is not what it was when it was opened. */
-static enum tsr_status check_unchanged(const struct tsr_input *input, struct tsr_error *error)
+enum tsr_status tsr_input_check(const struct tsr_input *input, struct tsr_error *error)
 {
     const struct stat *was = &input->opened;
-    struct stat is, named;
+    struct stat is;
+    if (input->file < 0) return TSR_OK;
     if (fstat(input->file, &is) != 0)
         return tsr_fail(error, TSR_ERROR_READ, "cannot get the status of %s: %s", input->name, strerror(errno));
-    if (is.st_size != was->st_size || !same_time(is.st_mtim, was->st_mtim) || !same_time(is.st_ctim, was->st_ctim))
-        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", input->name);
+    if (is.st_size == was->st_size && same_time(is.st_mtim, was->st_mtim) && same_time(is.st_ctim, was->st_ctim))
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", input->name);
+}
+
+/* Fails if the file's name leads to another one by now. */
+static enum tsr_status check_name(const struct tsr_input *input, struct tsr_error *error)
+{
     if (!input->is_by_name) return TSR_OK;
-    if (stat(input->name, &named) != 0)
-        return tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno));
-    if (named.st_dev != is.st_dev || named.st_ino != is.st_ino)
-        return tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
-    return TSR_OK;
+    if (tsr_leads_to(AT_FDCWD, input->name, 0, &input->opened)) return TSR_OK;
+    return errno != 0
+               ? tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno))
+               : tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
 }
 
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
@@ -396,7 +437,8 @@ enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash
         status = tsr_input_read(input, input->hashed, chunk, left < CHUNK ? (size_t)left : CHUNK, error);
     }
     if (status == TSR_OK && input->file >= 0) status = check_end(input, error);
-    if (status == TSR_OK && input->file >= 0) status = check_unchanged(input, error);
+    if (status == TSR_OK) status = tsr_input_check(input, error);
+    if (status == TSR_OK) status = check_name(input, error);
     free(chunk);
     *hash = tsr_hasher_result128(&input->hasher);
     return status;

@@ -8,6 +8,8 @@
 
 struct tsr_input;
 
+enum { TSR_DAMAGE_LIMIT = 159 };
+
 /* When the original was last modified, and who may read and write it. FORMAT.md 3.9. */
 struct tsr_origin {
     bool has_time, has_permissions; /* the writer writes both or none */
@@ -36,6 +38,10 @@ struct tsr_input_calls {
     uint64_t size;
 };
 struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name);
+
+/* Makes another input of the same bytes, for another thread: it has the same descriptor, memory or function. The first
+ * input must outlive it. Errors: TSR_ERROR_LIMIT (no memory). */
+enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input **shared, struct tsr_error *error);
 
 void tsr_input_close(struct tsr_input *input);
 
@@ -89,11 +95,19 @@ bool tsr_input_take_spare(const struct tsr_input *input, uint64_t bytes);
 void tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes);
 
 /* The input is read in another way, and no memory of the first way is in use: drops what is held of it, and gives its
- * claim back. */
+ * claim back. Without an account, nothing is dropped. */
 void tsr_input_give_back(struct tsr_input *input);
 
 /* What the last tsr_input_claim was for. */
 struct tsr_need tsr_input_need(const struct tsr_input *input);
+
+/* What looks damaged in the content: a sentence in which "it" is the file, of at most TSR_DAMAGE_LIMIT bytes. A reader
+ * notes what it notices anyway; the first note stays, however often the input is read. Empty: nothing was noted. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void tsr_input_note_damage(struct tsr_input *input, const char *format, ...);
+const char *tsr_input_damage(const struct tsr_input *input);
 
 /* The file's descriptor; -1 for other inputs. */
 int tsr_input_descriptor(const struct tsr_input *input);
@@ -121,6 +135,10 @@ enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8
 
 /* The same with the last size bytes, or all if there are fewer: reads that lie within them return the held copy. */
 enum tsr_status tsr_input_hold_end(struct tsr_input *input, size_t size, struct tsr_error *error);
+
+/* Fails if the file that is open has changed since it was opened, by its size and times, whatever its name leads to
+ * now. Of other inputs nothing is known. Errors: TSR_ERROR_READ. */
+enum tsr_status tsr_input_check(const struct tsr_input *input, struct tsr_error *error);
 
 /* Frees the bytes that are held. */
 void tsr_input_drop_held(struct tsr_input *input);

@@ -1,11 +1,10 @@
 /* Outputs: files, memory, nothing. */
-#define _GNU_SOURCE /* renameat2, O_TMPFILE, flock, preadv2 */
+#define _GNU_SOURCE /* O_TMPFILE, flock, preadv2 */
 #include "output.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,73 +13,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "folder.h"
+#include "file_set.h"
+#include "output_parts.h"
 
 /* A file's buffer collects small pieces. Pieces of DIRECT_BYTES or more are written without a copy. */
-enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13, PARTS_LIMIT = 1024 };
-
-enum output_kind { TO_FILE, TO_MEMORY, TO_NULL };
-
-struct tsr_output {
-    enum output_kind kind;
-    uint64_t size, limit;
-    int file;
-    bool overwrite;
-    char *path; /* for error texts */
-    struct tsr_spot spot;
-    char part[TSR_PART_NAME]; /* name of the file until it is published; empty: it has no name */
-    int slot;                 /* index in parts[]; -1: not in it */
-    bool has_time;
-    struct timespec time; /* of last modification, for the published file */
-    uint8_t *bytes;       /* a file's buffer, or all bytes of a memory output */
-    size_t held, capacity;
-    bool forgoes_hash;
-    struct tsr_hasher hasher;
-};
-
-/* ---- Parts: files that have a name before they are finished ----------------------------------------------- */
-
-/* All parts that exist; tsr_output_end_process removes them. parts_lock guards the array. A thread that creates a part
- * holds "ending" for reading, so the process does not end in between. */
-static pthread_mutex_t parts_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t ending = PTHREAD_RWLOCK_INITIALIZER;
-static const struct tsr_output *parts[PARTS_LIMIT];
-
-static void remember_part(struct tsr_output *output)
-{
-    pthread_mutex_lock(&parts_lock);
-    for (int i = 0; i < PARTS_LIMIT && output->slot < 0; i++) {
-        if (parts[i]) continue;
-        parts[i] = output;
-        output->slot = i;
-    }
-    pthread_mutex_unlock(&parts_lock);
-}
-
-/* Called when the part got its final name, or was removed. */
-static void forget_part(struct tsr_output *output)
-{
-    pthread_mutex_lock(&parts_lock);
-    if (output->slot >= 0) parts[output->slot] = NULL;
-    output->slot = -1;
-    output->part[0] = '\0';
-    pthread_mutex_unlock(&parts_lock);
-}
-
-static void remove_part(struct tsr_output *output)
-{
-    if (output->part[0]) unlinkat(output->spot.folder, output->part, 0);
-    forget_part(output);
-}
-
-void tsr_output_end_process(int status)
-{
-    pthread_rwlock_wrlock(&ending);
-    pthread_mutex_lock(&parts_lock);
-    for (int i = 0; i < PARTS_LIMIT; i++)
-        if (parts[i]) unlinkat(parts[i]->spot.folder, parts[i]->part, 0);
-    _exit(status);
-}
+enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13 };
 
 /* ---- Making outputs --------------------------------------------------------------------------------------- */
 
@@ -91,7 +28,7 @@ static struct tsr_output *create(enum output_kind kind)
     memset(output, 0, sizeof *output);
     output->kind = kind;
     output->file = -1;
-    output->slot = -1;
+    output->part.slot = -1;
     output->limit = UINT64_MAX;
     output->spot.folder = -1;
     tsr_hasher_init(&output->hasher);
@@ -118,28 +55,6 @@ uint64_t tsr_output_limit_of(const struct tsr_output *output)
     return output->limit;
 }
 
-/* Checks what exists under the name of the output. */
-static enum tsr_status check_target(const struct tsr_output *output, struct tsr_error *error)
-{
-    struct stat there;
-    if (fstatat(output->spot.folder, output->spot.name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno == ENOENT) return TSR_OK;
-        if (errno == ENAMETOOLONG)
-            return tsr_fail(error, TSR_ERROR_WRITE, "the file name %s is too long for this folder; give a shorter name",
-                            output->path);
-        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
-    }
-    if (S_ISDIR(there.st_mode)) return tsr_fail(error, TSR_ERROR_WRITE, "%s is a folder", output->path);
-    if (S_ISLNK(there.st_mode))
-        return tsr_fail(error, TSR_ERROR_WRITE,
-                        "%s is a symbolic link; outputs do not follow links below the folder that was named",
-                        output->path);
-    if (!S_ISREG(there.st_mode))
-        return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", output->path);
-    if (output->overwrite) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists, and overwrite is not set", output->path);
-}
-
 /* If the caller named a symbolic link, the output replaces the file that the link leads to. */
 static enum tsr_status follow_link(struct tsr_output *output, struct tsr_error *error)
 {
@@ -155,32 +70,56 @@ static enum tsr_status follow_link(struct tsr_output *output, struct tsr_error *
     return TSR_OK;
 }
 
+/* Writes to a place in the file; its position stays. */
+static enum tsr_status write_at(struct tsr_output *output, uint64_t offset, const uint8_t *bytes, size_t size,
+                                struct tsr_error *error)
+{
+    while (size > 0) {
+        const ssize_t written = pwrite(output->file, bytes, size, (off_t)offset);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", output->path);
+        bytes += written;
+        offset += (uint64_t)written;
+        size -= (size_t)written;
+    }
+    return TSR_OK;
+}
+
+/* A file with a part's name begins with the mark. */
+static enum tsr_status write_mark(struct tsr_output *output, struct tsr_error *error)
+{
+    uint8_t mark[TSR_PART_MARK];
+    tsr_part_mark(output->part.label, mark);
+    return write_at(output, 0, mark, sizeof mark, error);
+}
+
 /* Creates a file with the name of a part and locks the file. Another process may remove the file as an orphan before it
  * is locked; then it is created again. */
 static enum tsr_status open_part(struct tsr_output *output, mode_t mode, struct tsr_error *error)
 {
+    struct tsr_part *const part = &output->part;
     struct stat status;
+    part->folder = output->spot.folder;
     for (int attempt = 0; attempt < 100; attempt++) {
-        tsr_make_part_name(output->part);
-        output->file =
-            openat(output->spot.folder, output->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        tsr_part_label(part);
+        tsr_part_name(part->label, 0, NULL, part->name);
+        output->file = openat(part->folder, part->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (output->file < 0 && errno == EEXIST) continue;
         if (output->file < 0) break;
-        remember_part(output);
-        flock(output->file, LOCK_EX | LOCK_NB); /* some file systems have no locks */
-        if (fstat(output->file, &status) == 0 && status.st_nlink > 0) return TSR_OK;
+        tsr_part_remember(part);
+        /* Some file systems have no locks. A lock that another one holds is of a process that takes this for an orphan.
+         */
+        const bool is_taken = flock(output->file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!is_taken && fstat(output->file, &status) == 0 && status.st_nlink > 0) {
+            output->is_marked = true;
+            return write_mark(output, error);
+        }
         close(output->file);
         output->file = -1;
-        remove_part(output);
+        tsr_part_remove(part);
     }
-    output->part[0] = '\0';
+    part->name[0] = '\0';
     return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
-}
-
-/* Linking this path gives a name to a file that has none. */
-static void path_of_descriptor(int file, char path[32])
-{
-    snprintf(path, 32, "/proc/self/fd/%d", file);
 }
 
 static enum tsr_status open_file(struct tsr_output *output, mode_t mode, struct tsr_error *error)
@@ -188,26 +127,28 @@ static enum tsr_status open_file(struct tsr_output *output, mode_t mode, struct 
     char path[32];
     output->file = openat(output->spot.folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
     if (output->file >= 0) {
-        path_of_descriptor(output->file, path);
+        tsr_path_of_descriptor(output->file, path);
         if (access(path, F_OK) == 0) return TSR_OK;
         close(output->file); /* /proc is missing, so the file could not get a name later */
         output->file = -1;
     } else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT) {
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
     }
-    pthread_rwlock_rdlock(&ending);
+    tsr_parts_hold();
     const enum tsr_status status = open_part(output, mode, error);
-    pthread_rwlock_unlock(&ending);
+    tsr_parts_release();
     return status;
 }
 
 enum tsr_status tsr_output_create(const char *path, const struct tsr_output_options *options, bool is_private,
                                   struct tsr_output **output, struct tsr_error *error)
 {
+    struct stat there;
     *output = NULL;
     struct tsr_output *created = create(TO_FILE);
     if (!created) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write %s", path);
     created->overwrite = options->overwrite;
+    created->written = options->written;
     created->path = strdup(path);
     created->bytes = malloc(BUFFER_BYTES);
     created->capacity = BUFFER_BYTES;
@@ -216,7 +157,7 @@ enum tsr_status tsr_output_create(const char *path, const struct tsr_output_opti
     if (status == TSR_OK && !options->is_bounded) status = follow_link(created, error);
     if (status == TSR_OK)
         status = tsr_spot_open(created->path, options->is_bounded ? options->root : SIZE_MAX, &created->spot, error);
-    if (status == TSR_OK) status = check_target(created, error);
+    if (status == TSR_OK) status = tsr_output_check_target(created, TSR_NO_FILE, &there, error);
     if (status == TSR_OK) status = open_file(created, is_private ? 0600 : 0666, error);
     if (status != TSR_OK) {
         tsr_output_close(created);
@@ -244,11 +185,14 @@ enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **
     created->capacity = BUFFER_BYTES;
     if (status == TSR_OK && !created->bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
     if (status == TSR_OK) status = open_file(created, 0600, error);
+    if (status == TSR_OK && created->is_marked && ftruncate(created->file, 0) != 0)
+        status = tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", created->path);
     if (status != TSR_OK) {
         tsr_output_close(created);
         return status;
     }
-    remove_part(created); /* where the file system had to give it a name */
+    tsr_part_remove(&created->part); /* where the file system had to give it a name */
+    created->is_marked = false;
     *output = created;
     return TSR_OK;
 }
@@ -257,7 +201,7 @@ void tsr_output_close(struct tsr_output *output)
 {
     if (!output) return;
     if (output->file >= 0) close(output->file);
-    remove_part(output);
+    tsr_part_remove(&output->part);
     tsr_spot_close(&output->spot);
     free(output->path);
     free(output->bytes);
@@ -367,44 +311,57 @@ static enum tsr_status keep(struct tsr_output *output, const void *bytes, size_t
     return TSR_OK;
 }
 
-enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
+/* Appends to a file, through the buffer or past it. */
+static enum tsr_status append(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
-    if (size == 0) return TSR_OK;
-    if (output->size > output->limit || size > output->limit - output->size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is longer than the .tsr file says");
-    output->size += size;
-    if (!output->forgoes_hash) tsr_hasher_add(&output->hasher, bytes, size);
-    switch (output->kind) {
-    case TO_MEMORY:
-        return keep(output, bytes, size, error);
-    case TO_NULL:
-        return TSR_OK;
-    case TO_FILE:
-        break;
-    }
     if (size > output->capacity - output->held || size >= DIRECT_BYTES) return write_file(output, bytes, size, error);
     memcpy(output->bytes + output->held, bytes, size);
     output->held += size;
     return TSR_OK;
 }
 
+/* Keeps those of size bytes at an offset that are among the first. Returns how many of them do not go to the file,
+ * since the mark stands there. */
+static size_t keep_head(struct tsr_output *output, uint64_t offset, const void *bytes, size_t size)
+{
+    if (output->kind != TO_FILE || offset >= TSR_PART_MARK) return 0;
+    const size_t count = size < TSR_PART_MARK - offset ? size : (size_t)(TSR_PART_MARK - offset);
+    memcpy(output->head + offset, bytes, count);
+    return output->is_marked ? count : 0;
+}
+
+enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
+{
+    const uint64_t offset = output->size;
+    if (size == 0) return TSR_OK;
+    if (output->size > output->limit || size > output->limit - output->size)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is longer than the .tsr file says");
+    output->size += size;
+    if (!output->forgoes_hash) tsr_hasher_add(&output->hasher, bytes, size);
+    if (output->kind == TO_MEMORY) return keep(output, bytes, size, error);
+    if (output->kind == TO_NULL) return TSR_OK;
+    const size_t marked = keep_head(output, offset, bytes, size);
+    if (marked > 0) {
+        uint8_t mark[TSR_PART_MARK];
+        tsr_part_mark(output->part.label, mark);
+        TSR_TRY(append(output, mark + offset, marked, error));
+    }
+    return append(output, (const uint8_t *)bytes + marked, size - marked, error);
+}
+
 enum tsr_status tsr_output_patch(struct tsr_output *output, uint64_t offset, const void *bytes, size_t size,
                                  struct tsr_error *error)
 {
-    const uint8_t *from = bytes;
     const uint64_t in_file = output->size - output->held; /* 0 for a memory output, whose bytes are all held */
     assert(offset <= output->size && size <= output->size - offset);
     if (output->kind == TO_NULL) return TSR_OK;
-    while (size > 0 && offset < in_file) {
-        const size_t now = size < in_file - offset ? size : (size_t)(in_file - offset);
-        const ssize_t written = pwrite(output->file, from, now, (off_t)offset);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", output->path);
-        from += written;
-        offset += (uint64_t)written;
-        size -= (size_t)written;
-    }
-    if (size > 0) memcpy(output->bytes + (offset - in_file), from, size);
+    const size_t marked = keep_head(output, offset, bytes, size);
+    const uint8_t *const from = (const uint8_t *)bytes + marked;
+    offset += marked;
+    size -= marked;
+    const size_t before = offset >= in_file ? 0 : size < in_file - offset ? size : (size_t)(in_file - offset);
+    TSR_TRY(write_at(output, offset, from, before, error));
+    if (size > before) memcpy(output->bytes + (offset + before - in_file), from + before, size - before);
     return TSR_OK;
 }
 
@@ -414,6 +371,7 @@ enum tsr_status tsr_output_read(struct tsr_output *output, uint64_t offset, void
     uint8_t *to = bytes;
     const uint64_t in_file = output->size - output->held;
     assert(output->kind != TO_NULL && offset <= output->size && size <= output->size - offset);
+    for (; output->is_marked && size > 0 && offset < TSR_PART_MARK; size--) *to++ = output->head[offset++];
     while (size > 0 && offset < in_file) {
         const size_t now = size < in_file - offset ? size : (size_t)(in_file - offset);
         const ssize_t got = pread(output->file, to, now, (off_t)offset);
@@ -460,6 +418,26 @@ enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_ou
     if (output->kind == TO_FILE && !kept &&
         (ftruncate(output->file, size) != 0 || lseek(output->file, size, SEEK_SET) != size))
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot rewrite", output->path);
+    return output->is_marked && size < TSR_PART_MARK ? write_mark(output, error) : TSR_OK;
+}
+
+/* Replaces the mark by the bytes that the file is to begin with. The name of the part says them first, so that the file
+ * is known as a part at each moment. */
+static enum tsr_status remove_mark(struct tsr_output *output, struct tsr_error *error)
+{
+    struct tsr_part *const part = &output->part;
+    char name[TSR_PART_NAME];
+    const size_t count = output->size < TSR_PART_MARK ? (size_t)output->size : TSR_PART_MARK;
+    tsr_part_name(part->label, output->size, output->head, name);
+    tsr_parts_hold();
+    const bool is_renamed = renameat(part->folder, part->name, part->folder, name) == 0;
+    if (is_renamed) memcpy(part->name, name, sizeof name);
+    tsr_parts_release();
+    if (!is_renamed) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot rename the part of", output->path);
+    TSR_TRY(write_at(output, 0, output->head, count, error));
+    if (ftruncate(output->file, (off_t)output->size) != 0)
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", output->path);
+    output->is_marked = false;
     return TSR_OK;
 }
 
@@ -467,10 +445,8 @@ enum tsr_status tsr_output_finish(struct tsr_output *output, struct tsr_error *e
 {
     if (output->kind != TO_FILE) return TSR_OK;
     TSR_TRY(tsr_output_flush(output, error));
-    if (output->has_time) {
-        const struct timespec times[2] = {{0, UTIME_NOW}, output->time};
-        (void)!futimens(output->file, times);
-    }
+    if (output->is_marked) TSR_TRY(remove_mark(output, error));
+    if (!output->part.name[0]) tsr_output_set_time(output);
     if (fsync(output->file) != 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", output->path);
     return TSR_OK;
 }
@@ -506,90 +482,7 @@ int tsr_output_descriptor(const struct tsr_output *output)
     return output->file;
 }
 
-/* ---- Publishing ------------------------------------------------------------------------------------------- */
-
-/* Gives a name to a file that has none. If the name exists, it stays as it is and errno is EEXIST. */
-static int link_file(const struct tsr_output *output, const char *name)
-{
-    char path[32];
-    path_of_descriptor(output->file, path);
-    return linkat(AT_FDCWD, path, output->spot.folder, name, AT_SYMLINK_FOLLOW);
-}
-
-static enum tsr_status fail_publish(const struct tsr_output *output, struct tsr_error *error)
-{
-    if (errno == EEXIST) return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists, and overwrite is not set", output->path);
-    return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot name the output", output->path);
-}
-
-/* Gives the file the name of a part, so that the part can replace another file. The lock keeps the part from being
- * removed as an orphan. */
-static enum tsr_status name_part(struct tsr_output *output, struct tsr_error *error)
-{
-    enum tsr_status status = TSR_OK;
-    pthread_rwlock_rdlock(&ending);
-    flock(output->file, LOCK_EX | LOCK_NB);
-    tsr_make_part_name(output->part);
-    if (link_file(output, output->part) == 0) {
-        remember_part(output);
-    } else {
-        output->part[0] = '\0';
-        status = fail_publish(output, error);
-    }
-    pthread_rwlock_unlock(&ending);
-    return status;
-}
-
-/* Exchanges the part and the existing file. If the existing one is not a regular file after all, the exchange is undone
- * and nothing is lost. */
-static enum tsr_status replace(struct tsr_output *output, struct tsr_error *error)
-{
-    const int folder = output->spot.folder;
-    struct stat old;
-    if (!output->part[0]) TSR_TRY(name_part(output, error));
-    if (renameat2(folder, output->part, folder, output->spot.name, RENAME_EXCHANGE) == 0) {
-        if (fstatat(folder, output->part, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode)) {
-            remove_part(output); /* the old file */
-            return TSR_OK;
-        }
-        (void)!renameat2(folder, output->part, folder, output->spot.name, RENAME_EXCHANGE);
-        return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", output->path);
-    }
-    /* Either the existing file is gone meanwhile, or the file system cannot exchange files: then only the check in
-     * tsr_output_create protects what exists. */
-    if (errno != ENOENT && errno != EINVAL && errno != ENOSYS) return fail_publish(output, error);
-    if (renameat(folder, output->part, folder, output->spot.name) != 0) return fail_publish(output, error);
-    forget_part(output);
-    return TSR_OK;
-}
-
-/* Gives the file its name if nothing else has it; else returns -1, with EEXIST in errno. */
-static int name_new(struct tsr_output *output)
-{
-    const int folder = output->spot.folder;
-    if (!output->part[0]) return link_file(output, output->spot.name);
-    int failed = renameat2(folder, output->part, folder, output->spot.name, RENAME_NOREPLACE);
-    if (failed && (errno == EINVAL || errno == ENOSYS)) { /* without RENAME_NOREPLACE: try a link */
-        failed = linkat(folder, output->part, folder, output->spot.name, 0);
-        if (!failed) remove_part(output);
-        /* Without links, only the check in tsr_output_create protects what exists. */
-        if (failed && errno != EEXIST) failed = renameat(folder, output->part, folder, output->spot.name);
-    }
-    if (!failed) forget_part(output);
-    return failed;
-}
-
-enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *error)
-{
-    if (output->kind != TO_FILE) return TSR_OK;
-    if (name_new(output) != 0) {
-        if (errno != EEXIST || !output->overwrite) return fail_publish(output, error);
-        TSR_TRY(replace(output, error));
-    }
-    close(output->file);
-    output->file = -1;
-    return tsr_folder_changed(output->spot.folder, output->path, error);
-}
+/* ---- Results ---------------------------------------------------------------------------------------------- */
 
 const uint8_t *tsr_output_bytes(const struct tsr_output *output)
 {

@@ -11,14 +11,15 @@ struct tsr_output;
 struct tsr_output_options {
     bool overwrite, is_bounded;
     size_t root;
+    struct tsr_file_set *written;
 };
 
 /* Creates a file output for path; missing folders are created. The file has no name until it is published. If the file
  * system has no files without a name, the file has the name of a part (tsr_is_unfinished) in the folder of path.
  * is_private: only the owner can read the file until tsr_output_inherit; else the file gets the permissions that the
  * process gives new files. Errors: TSR_ERROR_WRITE (also if path names something that is not a regular file, or a link
- * that may not be followed), TSR_ERROR_EXISTS (and options->overwrite is not set), TSR_ERROR_LIMIT (no memory, too many
- * open files). */
+ * that may not be followed), TSR_ERROR_EXISTS (and options->overwrite is not set), TSR_ERROR_SAME_FILE (path leads to a
+ * file of options->written), TSR_ERROR_LIMIT (no memory, too many open files). */
 enum tsr_status tsr_output_create(const char *path, const struct tsr_output_options *options, bool is_private,
                                   struct tsr_output **output, struct tsr_error *error);
 
@@ -99,8 +100,11 @@ enum tsr_status tsr_output_reopen(struct tsr_output *output, struct tsr_input **
 int tsr_output_descriptor(const struct tsr_output *output);
 
 /* Gives a finished file its name. tsr_sync_folders then brings the name to the disk. Errors: TSR_ERROR_WRITE,
- * TSR_ERROR_EXISTS (a file of this name has appeared meanwhile). */
+ * TSR_ERROR_EXISTS (a file of this name has appeared meanwhile), TSR_ERROR_SAME_FILE, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *error);
+
+/* What the file was when it had got its name. */
+struct tsr_file_state tsr_output_published(const struct tsr_output *output);
 
 /* Hash of all bytes that were written since the start or the last restart. */
 struct tsr_hash128 tsr_output_hash(const struct tsr_output *output);
@@ -110,9 +114,5 @@ const uint8_t *tsr_output_bytes(const struct tsr_output *output);
 
 /* The same, to be freed by the caller; the output has nothing any more. NULL if nothing was written. */
 uint8_t *tsr_output_take_bytes(struct tsr_output *output);
-
-/* Removes the parts of all outputs and ends the process with a status, while other threads work. No signal handler may
- * call this. */
-void tsr_output_end_process(int status);
 
 #endif

@@ -1,7 +1,8 @@
-/* tessera_testdata OUTDIR: writes the synthetic image set, with the same bytes on every machine, and MANIFEST. MANIFEST
- * says for each file whether Tessera must code it or store it verbatim. */
+/* tessera_testdata OUTDIR [sparse]: writes the synthetic image set or, instead, sparse images, with the same bytes on
+ * every machine, and MANIFEST. MANIFEST says for each file whether Tessera must code it or store it verbatim. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "testdata_bytes.h"
@@ -9,8 +10,9 @@
 
 int main(int count, char **arguments)
 {
-    if (count != 2) {
-        fprintf(stderr, "usage: tessera_testdata OUTDIR\n");
+    const bool is_sparse = count == 3 && strcmp(arguments[2], "sparse") == 0;
+    if (count != 2 && !is_sparse) {
+        fprintf(stderr, "usage: tessera_testdata OUTDIR [sparse]\n");
         return 2;
     }
     make_folders(arguments[1]);
@@ -18,11 +20,15 @@ int main(int count, char **arguments)
         perror(arguments[1]);
         return EXIT_FAILURE;
     }
-    make_dicom();
-    make_png();
-    make_pnm();
-    make_nifti();
-    make_other();
+    if (is_sparse) {
+        make_sparse();
+    } else {
+        make_dicom();
+        make_png();
+        make_pnm();
+        make_nifti();
+        make_other();
+    }
     save_manifest("MANIFEST");
     const struct saved saved = saved_so_far();
     printf("%u files, %llu bytes\n", saved.files, (unsigned long long)saved.bytes);

@@ -2,10 +2,11 @@
 #ifndef TESTDATA_SETS_H
 #define TESTDATA_SETS_H
 
-void make_dicom(void); /* dicom/ */
-void make_png(void);   /* png/ */
-void make_pnm(void);   /* pnm/ and odd/ */
-void make_nifti(void); /* nifti/ */
-void make_other(void); /* other/ */
+void make_dicom(void);  /* dicom/ */
+void make_png(void);    /* png/ */
+void make_pnm(void);    /* pnm/ and odd/ */
+void make_nifti(void);  /* nifti/ */
+void make_sparse(void); /* sparse/, which is a set of its own */
+void make_other(void);  /* other/ */
 
 #endif

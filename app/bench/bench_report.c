@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "app/cli/words/shown.h"
 #include "bench.h"
 
 static const char *const kind_names[BENCH_KINDS] = {
@@ -23,12 +24,12 @@ static const char *const kind_names[BENCH_KINDS] = {
 void bench_stop(enum tsr_status status, const char *format, ...)
 {
     va_list arguments;
+    char text[1024];
     fflush(stdout);
-    fprintf(stderr, "tessera-bench: ");
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\n");
+    fprintf(stderr, "tessera-bench: %s\n", shown(text));
     exit((int)status);
 }
 
@@ -188,7 +189,7 @@ static void print_row(const struct bench *bench, const struct bench_workload *wo
 
 static void print_table(const struct bench *bench, const struct bench_workload *workload)
 {
-    printf("\n%s\n", workload->name);
+    printf("\n%s\n", shown(workload->name));
     if (workload->notes[0]) printf("%s", workload->notes);
     if (workload->look_up_us > 0)
         printf("  limit of looking up each byte and writing the output: %.1f GB/s\n",

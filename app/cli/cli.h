@@ -2,10 +2,13 @@
 #ifndef TSR_APP_CLI_CLI_H
 #define TSR_APP_CLI_CLI_H
 
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "app/tessera.h"
 #include "option_table.h"
+#include "summary/verdict.h"
+#include "words/shown.h"
 
 enum verb {
     VERB_COMPRESS,
@@ -28,6 +31,7 @@ enum progress_form { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
 struct filter_rule {
     const char *pattern;
     bool includes;
+    atomic_bool matched, decided; /* a name; whether it was taken, since no earlier rule had matched it */
 };
 
 /* The command line as parsed. */
@@ -48,7 +52,8 @@ struct options {
     struct filter_rule *filters;
     size_t filter_count;
     bool recursive, force, json, dereference, flat, null_names, dry_run, removes, skip_unreadable, no_times;
-    bool takes_tsr; /* verify: .tsr files in the originals' folders are files as others */
+    bool removes_damaged; /* --rm: originals that look damaged, too */
+    bool takes_tsr;       /* verify: .tsr files in the originals' folders are files as others */
     enum update update;
     enum progress_form progress;
     uint32_t shard, shards; /* 1 .. shards; 0: all files */
@@ -70,6 +75,7 @@ struct options {
     struct tsr_compress_options compress;
     int32_t qp; /* in eighths, if has_qp */
     bool has_qp;
+    struct tsr_file_set *written; /* all files that this run has written: it replaces none of them */
 };
 
 /* One file to be worked on. */
@@ -77,11 +83,16 @@ struct task {
     char *input;
     char *output;      /* NULL: none */
     char *name;        /* its place in the layout: the original's path below what was named; NULL: it has none */
+    bool existed;      /* the output, when the inputs were listed: -f and --update replace no other one */
+    size_t twin;       /* of the output, among the list's twins, from 1; 0: there is none */
     bool names_output; /* the user has named it: links in it are followed */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
+    double work;       /* what it takes, beside other tasks; 0: as many bytes as it has */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
+    char *lost_in;             /* the files that cannot be taken have unknown names: the folder of the layout that they
+                                  belong to, "" for its beginning; else NULL */
     char *member;              /* what it is called in a series, NULL: it is in none */
     struct tsr_reader *series; /* to be restored from, and the file's number there */
     uint32_t number;
@@ -106,19 +117,24 @@ struct empty_folder {
 struct task_list {
     struct task *tasks;
     size_t count, capacity;
-    struct skipped *skipped; /* links, devices and the like */
+    struct skipped *skipped; /* names that are not taken: links, devices and the like */
     size_t skipped_count, skipped_capacity;
     struct empty_folder *folders;
     size_t folder_count, folder_capacity;
     size_t others;              /* files that the verb does not look at */
-    size_t tsr_files;           /* .tsr files in folders to compress */
-    size_t own_tsr_files;       /* of these, in OUT */
+    size_t tsr_files;           /* .tsr files in folders to compress that have no output's name */
+    size_t left_tsr_files;      /* of these, in no output: they are among the skipped */
+    size_t empty_inputs;        /* tasks that have failed: folders that were named, and hold no file */
     size_t excluded;            /* by --exclude, or not of this shard or sample */
     size_t in_set;              /* files of all shards */
     size_t unfinished;          /* outputs that another run is making, or has left behind */
     struct tsr_reader **series; /* that inputs are */
     size_t series_count;
     uint64_t shared_bytes; /* of the outputs, that no task counts: a series' header and index */
+
+    struct tsr_file_set *tsr_seen; /* all .tsr files in folders to compress; NULL: there are none */
+    char **twins;                  /* --rm: outputs that may be one file, those next to each other */
+    size_t twin_count;
 };
 
 /* What came of a task. */
@@ -131,9 +147,13 @@ struct outcome {
     bool is_compared;  /* every byte that comes back was compared with the original's */
     bool removed;      /* --rm has removed the original */
     const char *kept;  /* why --rm has not; static, or NULL */
+    bool may_be_lost;  /* the output exists, and is not known to be this task's: it may be an only copy */
     struct stat input; /* of the original before it was read, where --rm may remove it */
     char sha256[65];   /* of the original, where a manifest is written; else empty */
+    double told;       /* the share of the task's work that tell_share has told of */
     void *more;        /* a verb's own results, freed with free() */
+
+    struct tsr_file_state made; /* is_compared: the .tsr that was there */
 };
 
 /* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). free_options frees what the
@@ -151,19 +171,36 @@ static inline const char *export_word(enum tsr_export to)
 const char *verb_name(enum verb verb);
 
 /* What the help and the pages (pages/) say of a verb; and all rows of the option table. */
+enum { EXAMPLES = 4 };
 struct verb_row {
     const char *name, *synopsis, *purpose;
+    struct {
+        const char *words, *does; /* behind the verb; words are NULL after the last */
+    } examples[EXAMPLES];
 };
 const struct verb_row *verb_row(enum verb verb);
 const struct option_row *option_rows(int *count);
 
 /* The row of an option as it is typed, with or without its value; NULL: it is none. */
 const struct option_row *find_option(const char *word);
+/* Whether an option that is typed so takes the next word as its value. */
+bool takes_next(const char *word);
+
+/* inputs/series_inputs.c: which files of a series are wanted. */
+struct wanted {
+    const char *exact, *glob; /* the one that an input names after ::, or --member; both NULL: all files */
+    bool takes_lost;          /* files whose names are lost may be among them */
+};
+struct wanted wanted_of(const struct tsr_reader *series, const char *exact, const char *glob);
+bool is_wanted(const struct wanted *wanted, const char *name); /* NULL: its name is lost */
 
 /* inputs/inputs.c: the files that inputs and output name. engine opens those that may be a series; NULL: the verb reads
  * none. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE, TSR_ERROR_READ. */
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                            struct tsr_error *error);
+/* inputs/filter.c: says which --include and --exclude have matched nothing, once all inputs are listed. */
+void say_unmatched(const struct options *options);
+
 void free_task(struct task *task);
 void free_tasks(struct task_list *list);
 
@@ -187,14 +224,25 @@ struct task_work {
                             struct outcome *outcome);
     /* Both are called in the order of the tasks, by one thread at a time. */
     void (*report)(const struct options *options, const struct task *task, const struct outcome *outcome);
-    void (*summary)(const struct options *options, const struct task_list *list, const struct run_times *times);
+    void (*summary)(const struct options *options, const struct task_list *list, const struct run_times *times,
+                    const struct tally *tally);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
+
+/* A run that did not begin: says the sentence, and has its page and its JSON say that it has failed. list: what was
+ * found, or empty. */
+void end_unbegun(const struct options *options, const struct task_list *list, const struct tsr_error *error);
+
+/* While a task is at work: that this share of it is done, for the progress. By any thread. */
+void tell_share(const struct task *task, struct outcome *outcome, double share);
 
 /* The engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
  * from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
+
+/* run.c: makes room for as many open files as the process may have. */
+void reserve_descriptors(void);
 
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
 void say_interrupted(int signal_number);
@@ -216,10 +264,16 @@ int dry_run(const struct options *options);
 /* update.c */
 
 /* --update: whether the task's output is there, whole, and made of this very input. TSR_OK with *current. *replace: it
- * is a .tsr, of which the file has changed. info tells of it. Errors: TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there
- * is no .tsr of one file), TSR_ERROR_LIMIT. */
+ * is a .tsr, of which the file has changed; never one that was not there when the inputs were listed. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there is no .tsr of one file), TSR_ERROR_LIMIT. */
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
+
+/* exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy. The
+ * library says of it that it is not overwritten. */
+#define NOT_OVERWRITTEN ", and overwrite is not set"
+void explain_existing(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                      struct outcome *outcome);
 
 struct file_hashes;
 
@@ -233,13 +287,22 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
 
 bool is_same_time(struct timespec a, struct timespec b);
 
+/* What the library is told of a file that was looked at. */
+static inline struct tsr_file_state state_of(const struct stat *s)
+{
+    return (struct tsr_file_state){(uint64_t)s->st_dev,         (uint64_t)s->st_ino, (uint64_t)s->st_size,
+                                   s->st_mtim.tv_sec,           s->st_ctim.tv_sec,   (uint32_t)s->st_mtim.tv_nsec,
+                                   (uint32_t)s->st_ctim.tv_nsec};
+}
+
 /* inputs/pipes.c: where bytes wait that have no name: TMPDIR, or /tmp; and a file there without a name, which goes when
  * it is closed. -1: errno says why. */
 const char *temporary_folder(void);
 int open_temporary(void);
 
 /* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
-void remove_original(const struct task *task, struct outcome *outcome);
+void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
+                     struct outcome *outcome);
 
 /* list.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
  * which may move. False: no memory, and the list stays. */
@@ -257,11 +320,17 @@ refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...)
 /* Where the library's sentence names an argument, it is to name the flag. */
 void name_flags(struct tsr_error *error);
 
+/* Where a sentence has a name as a whole word; NULL: nowhere. */
+const char *find_name(const char *text, const char *name);
+
 /* Puts "FILE: " or "MEMBER in FILE: " before a sentence that does not name the file yet. */
 void name_file(struct tsr_error *error, const char *file, const char *member);
 
 /* Of a task whose status was known beforehand: as refuse, with its reason and its input's name. */
 enum tsr_status refuse_task(struct tsr_error *error, const struct task *task);
+
+/* Whether it is that the module for DICOM cannot be loaded, which many files share. */
+bool lacks_module(const struct tsr_error *error);
 
 void say_error(const struct tsr_error *error);
 
@@ -271,10 +340,22 @@ void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
 
+/* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general
+ * compression alone). */
+static inline bool is_stored(const struct tsr_report *report)
+{
+    return report->verbatim && !report->packed;
+}
+const char *way_word(bool stored); /* "coded" or "stored" */
+
 /* summary.c */
-void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times);
-void note_broken_run(void); /* the manifest or the report could not be written */
+void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times,
+                    const struct tally *tally);
+void report_unbegun(const struct options *options, const struct task_list *list, const struct tally *tally,
+                    const char *sentence);
 void add_to_summary(const struct task *task, const struct outcome *outcome);
+size_t unproven_files(void); /* of those that were added */
+size_t damaged_files(void);  /* of those: originals that look so */
 
 /* Where talk that is a result goes: stderr where stdout takes a file. */
 void talk_on_stderr(void);
@@ -285,8 +366,6 @@ void talk(const char *format, ...);
 
 double wall_seconds(void); /* talk.c, too */
 
-/* A name or a sentence as a terminal may have it: text itself, or what lasts for three more calls. */
-const char *shown(const char *text);
 enum { HASH_TEXT = 33 };
 void write_hash(const uint8_t hash[16], char text[HASH_TEXT]); /* an XXH3-128 in hexadecimal */
 const char *plural(size_t count);                              /* "s", or nothing for one */
@@ -297,6 +376,10 @@ enum tsr_status begin_log(const struct options *options);
 int end_log(int status);
 int close_log(int status);
 bool begins_as_log(const char *path);
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void log_alone(const char *format, ...); /* a line that is in the log alone, if there is one */
 
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);

@@ -22,7 +22,8 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
 {
     struct tsr_data_sink sink = task->to_stdout ? tsr_to_descriptor(STDOUT_FILENO) : tsr_to_path(task->output);
     sink.temporary = temporary_folder();
-    sink.overwrite = options->force;
+    sink.overwrite = options->force && task->existed;
+    sink.written = options->written;
     sink.is_bounded = !task->names_output;
     sink.root = task->root;
     sink.syncs_later = true;
@@ -30,17 +31,39 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
 }
 
 /* A file that an earlier run has made, and its folder; then it is not read from the system's memory. errno: why not. */
-static bool bring_to_disk(const char *path)
+static bool bring_to_disk(int file, const char *path)
 {
     char *const copy = strdup(path);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
     const int folder = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    const bool good = file >= 0 && folder >= 0 && fsync(file) == 0 && fsync(folder) == 0;
+    const bool good = folder >= 0 && fsync(file) == 0 && fsync(folder) == 0;
     if (good) posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    if (file >= 0) close(file);
     if (folder >= 0) close(folder);
     free(copy);
     return good;
+}
+
+/* Compares a .tsr that was there with its original, and notes which file it was. */
+static enum tsr_status compare_current(struct tsr_engine *engine, const struct task *task, struct outcome *outcome)
+{
+    const int file = open(task->output, O_RDONLY | O_CLOEXEC);
+    struct stat status_of;
+    if (file < 0 || fstat(file, &status_of) != 0 || !bring_to_disk(file, task->output)) {
+        const int reason = errno;
+        if (file >= 0) close(file);
+        return refuse(&outcome->error, TSR_ERROR_WRITE, "cannot bring %s to the disk: %s", task->output,
+                      strerror(reason));
+    }
+    struct tsr_data_source made = tsr_from_descriptor(file);
+    struct tsr_report compared = outcome->report; /* the sizes stay those of the original and its .tsr */
+    made.name = task->output;
+    const enum tsr_status status =
+        compare_with_original(engine, &made, NULL, 0, task->input, &compared, NULL, &outcome->error);
+    close(file);
+    outcome->made = state_of(&status_of);
+    outcome->is_compared = status == TSR_OK;
+    outcome->report.identical = compared.identical;
+    outcome->report.lossless = compared.lossless;
+    return status;
 }
 
 /* What is there already is the work's result; --rm and --report want it compared again, since nothing else was done to
@@ -54,17 +77,7 @@ static enum tsr_status keep_current(struct tsr_engine *engine, const struct opti
         struct tsr_report tested = TSR_REPORT;
         return tsr_test(engine, &made, &tested, &outcome->error);
     }
-    if (!options->removes && !options->page) return TSR_OK;
-    if (!bring_to_disk(task->output))
-        return refuse(&outcome->error, TSR_ERROR_WRITE, "cannot bring %s to the disk: %s", task->output,
-                      strerror(errno));
-    struct tsr_report compared = outcome->report; /* the sizes stay those of the original and its .tsr */
-    const enum tsr_status status =
-        compare_with_original(engine, &made, NULL, 0, task->input, &compared, NULL, &outcome->error);
-    outcome->is_compared = status == TSR_OK;
-    outcome->report.identical = compared.identical;
-    outcome->report.lossless = compared.lossless;
-    return status;
+    return options->removes || options->page ? compare_current(engine, task, outcome) : TSR_OK;
 }
 
 /* The output has appeared since check_current looked for it: it counts if it is of this file. */
@@ -112,11 +125,13 @@ static bool lies_in_output(const struct options *options, const char *path)
 static enum tsr_status list_to_compress(const struct options *options, struct tsr_engine *engine,
                                         struct task_list *list, struct tsr_error *error)
 {
+    struct tsr_error ignored;
+    const struct tsr_data_sink folder = tsr_to_path(options->output);
     enum tsr_status status = list_tasks(options, engine, list, error);
-    if (status == TSR_OK && (lies_in_output(options, options->manifest) || lies_in_output(options, options->page))) {
-        const struct tsr_data_sink folder = tsr_to_path(options->output);
+    if (status == TSR_OK && (lies_in_output(options, options->manifest) || lies_in_output(options, options->page)))
         status = tsr_make_folder(&folder, error);
-    }
+    if (status == TSR_ERROR_NO_INPUT && lies_in_output(options, options->page)) /* which will say so */
+        tsr_make_folder(&folder, &ignored);
     return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
 }
 

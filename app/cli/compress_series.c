@@ -36,6 +36,7 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     series.progress = show_step;
     series.context = &steps;
     sink.overwrite = options->force;
+    sink.written = options->written;
     enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++)
         files[i] = (struct tsr_series_file){source_of(&list->tasks[i]), list->tasks[i].member};
@@ -44,6 +45,10 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
         status =
             tsr_compress_series(engine, files, (uint32_t)list->count, &sink, &series, reports, &bytes, failed, error);
     progress_end(NULL);
+    if (status == TSR_ERROR_EXISTS && strstr(error->text, NOT_OVERWRITTEN))
+        refuse(error, status,
+               "%s exists and may be the only copy of what it holds: rename it, or name another --series",
+               options->series);
     name_flags(error);
     list->shared_bytes = bytes;
     for (size_t i = 0; status == TSR_OK && i < list->count; i++) list->shared_bytes -= reports[i].bytes_out;
@@ -97,45 +102,58 @@ static enum tsr_status write_readable(struct tsr_engine *engine, const struct op
     }
 }
 
+/* What is said of the files. status: of the series; failed: the file that it failed with, or a number that none has.
+ * dropped: inputs that could not be read. */
+static struct tally report_files(const struct options *options, const struct task_list *list,
+                                 const struct tsr_report *reports, size_t dropped, uint32_t failed,
+                                 const struct tsr_error *error, enum tsr_status status)
+{
+    struct tally tally = {.files = list->count + dropped, .failed = dropped, .not_taken = list->skipped_count};
+    tally.only = tally.ended = status;
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++) {
+        const struct outcome outcome = {.report = reports[i]};
+        report_file(options, &list->tasks[i], &outcome);
+    }
+    tally.unproven = unproven_files();
+    tally.damaged = damaged_files();
+    if (status == TSR_OK) return tally;
+    const bool is_one = failed < list->count;
+    const struct outcome outcome = {.status = status, .error = *error};
+    if (is_one)
+        report_file(options, &list->tasks[failed], &outcome);
+    else
+        say_error(error);
+    tally.failed += is_one;
+    tally.left = list->count - is_one;
+    return tally;
+}
+
 static int compress_list(const struct options *options, struct task_list *list)
 {
-    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files", 0};
+    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files", 0}, unwritten;
     const size_t wanted = list->count;
     struct run_times times = {0};
     uint32_t failed = UINT32_MAX;
-    enum tsr_status status = check_inputs(options, list, &failed, &error);
+    enum tsr_status status = options->page ? begin_evidence(options, &error) : TSR_OK;
+    if (status == TSR_OK) status = check_inputs(options, list, &failed, &error);
     struct tsr_report *reports = status == TSR_OK ? calloc(list->count, sizeof *reports) : NULL;
     if (reports) reports->size = sizeof *reports;
-    if (reports && options->page) status = begin_evidence(options, &error);
-    struct tsr_engine *engine =
-        reports && status == TSR_OK ? start_engine(options, input_bytes(list), &times.start_s, &error) : NULL;
+    struct tsr_engine *engine = reports ? start_engine(options, input_bytes(list), &times.start_s, &error) : NULL;
     const double start = wall_seconds();
     if (engine)
         status = write_readable(engine, options, list, reports, &failed, &error);
     else if (status == TSR_OK)
         status = error.status;
-    if (status != TSR_OK) {
-        const struct outcome outcome = {.status = status, .error = error};
-        if (failed < list->count)
-            report_file(options, &list->tasks[failed], &outcome);
-        else
-            say_error(&error);
-    } else {
-        for (size_t i = 0; i < list->count; i++) {
-            const struct outcome outcome = {.report = reports[i]};
-            report_file(options, &list->tasks[i], &outcome);
-        }
-        status = end_evidence(options, list, &error);
-        if (status != TSR_OK) say_error(&error);
-        times.wall_s = wall_seconds() - start;
-        tsr_engine_tell_times(engine, &times.gpu);
-        report_summary(options, list, &times);
-        if (list->count < wanted && status == TSR_OK) status = TSR_ERROR_PARTIAL;
-    }
+    struct tally tally = report_files(options, list, reports, wanted - list->count, failed, &error, status);
+    tally.unwritten = end_evidence(options, list, &tally, failed < list->count ? NULL : error.text, &unwritten);
+    if (tally.unwritten != TSR_OK) say_error(&unwritten);
+    times.wall_s = wall_seconds() - start;
+    if (engine) tsr_engine_tell_times(engine, &times.gpu);
+    report_summary(options, list, &times, &tally);
     drop_evidence();
     tsr_engine_destroy(engine);
     free(reports);
-    return (int)status;
+    return (int)verdict_status(&tally);
 }
 
 int compress_to_series(const struct options *options)
@@ -143,10 +161,11 @@ int compress_to_series(const struct options *options)
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
+    say_unmatched(options);
     if (status == TSR_OK)
         status = compress_list(options, &list);
     else
-        say_error(&error);
+        end_unbegun(options, &list, &error);
     free_tasks(&list);
     return status;
 }

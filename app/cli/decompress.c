@@ -50,7 +50,7 @@ enum { CLOSED_PIPE = 128 + SIGPIPE };
 /* One file after the other, each proven before its first byte leaves. After one that fails, the others follow. */
 static int cat_tasks(struct tsr_engine *engine, const struct options *options, struct task_list *list)
 {
-    size_t failed = 0;
+    struct tally tally = {.files = list->count};
     enum tsr_status status = TSR_OK;
     for (size_t i = 0; i < list->count; i++) {
         struct task *const task = &list->tasks[i];
@@ -66,9 +66,10 @@ static int cat_tasks(struct tsr_engine *engine, const struct options *options, s
         name_file(&outcome.error, task->input, task->member);
         say_error(&outcome.error);
         if (status == TSR_ERROR_WRITE) return (int)status; /* what follows would stand in another's place */
-        failed++;
+        tally.failed++;
+        tally.only = status;
     }
-    return list->count == 1 ? (int)status : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
+    return (int)verdict_status(&tally);
 }
 
 int cat_verb(const struct options *options)
@@ -78,6 +79,7 @@ int cat_verb(const struct options *options)
     double seconds;
     struct tsr_engine *const engine = start_engine(options, 0, &seconds, &error);
     int status = engine ? (int)list_tasks(options, engine, &list, &error) : (int)error.status;
+    say_unmatched(options);
     if (status == TSR_OK)
         status = cat_tasks(engine, options, &list);
     else

@@ -86,7 +86,9 @@ static void print_lines(const struct options *options, const struct task_list *l
     talk("  at most %llu MB of memory (--memory), %d threads\n", (unsigned long long)(memory / 1000000),
          options->threads > 0 ? options->threads : tsr_available_threads());
     if (e->failing > 0) talk("  %zu cannot be taken\n", e->failing);
-    if (list->skipped_count > 0) talk("  %zu links and special files are not in the set\n", list->skipped_count);
+    if (list->skipped_count > 0)
+        talk("  %zu name%s not taken: links, special files and the like\n", list->skipped_count,
+             plural(list->skipped_count));
     if (list->tsr_files > 0) talk("  %zu .tsr file%s left as they are\n", list->tsr_files, plural(list->tsr_files));
     for (size_t i = 0; options->verbosity > 0 && i < list->count; i++)
         talk("  %s -> %s\n", shown(list->tasks[i].input), list->tasks[i].output ? shown(list->tasks[i].output) : "-");
@@ -124,6 +126,7 @@ int dry_run(const struct options *options)
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     double seconds;
     enum tsr_status status = list_tasks(options, NULL, &list, &error);
+    say_unmatched(options);
     bool *const is_wanted = calloc(list.count + 1, sizeof *is_wanted);
     if (status == TSR_OK && !is_wanted) status = refuse(&error, TSR_ERROR_LIMIT, "no memory for a list of files");
     struct tsr_engine *const engine = status == TSR_OK ? start_engine(options, 0, &seconds, &error) : NULL;

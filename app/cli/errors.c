@@ -9,7 +9,7 @@
 static const struct {
     const char *argument, *flag;
 } flags[] = {
-    {", and overwrite is not set", "; -f overwrites it"},
+    {NOT_OVERWRITTEN, " and may be the only copy of what it holds: rename it, or name another output"},
     {"the sink's descriptor", "stdout"},
     {"give a shorter name", "give a shorter name with -o"},
     {"(allow_lossy is not set)", "(--allow-lossy does it)"},
@@ -41,16 +41,15 @@ void name_flags(struct tsr_error *error)
     }
 }
 
-/* Whether a sentence has a name as a whole word. */
-static bool has_name(const char *text, const char *name)
+const char *find_name(const char *text, const char *name)
 {
     static const char ends[] = " :,;'()";
     const size_t length = strlen(name);
-    for (const char *at = text; (at = strstr(at, name)); at++) {
+    for (const char *at = text; length > 0 && (at = strstr(at, name)); at++) {
         const bool begins = at == text || strchr(ends, at[-1]);
-        if (begins && (!at[length] || strchr(ends, at[length]))) return true;
+        if (begins && (!at[length] || strchr(ends, at[length]))) return at;
     }
-    return false;
+    return NULL;
 }
 
 void name_file(struct tsr_error *error, const char *file, const char *member)
@@ -58,12 +57,23 @@ void name_file(struct tsr_error *error, const char *file, const char *member)
     char text[sizeof error->text];
     const enum tsr_status status = error->status; /* sentences about outputs name these */
     if (status == TSR_ERROR_EXISTS || status == TSR_ERROR_WRITE || status == TSR_ERROR_SAME_FILE) return;
-    if (has_name(error->text, file) && (!member || has_name(error->text, member))) return;
+    const size_t length = strlen(file);
+    const bool begins = strncmp(error->text, file, length) == 0 && error->text[length] == ' ';
+    if (find_name(error->text, file) && (!member || find_name(error->text, member))) return;
     snprintf(text, sizeof text, "%s", error->text);
+    if (member && begins) { /* of the file of the series, the sentence says what is true of the member */
+        snprintf(error->text, sizeof error->text, "%.100s in %.400s", member, text);
+        return;
+    }
     if (member)
         snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", member, file, text);
     else
         snprintf(error->text, sizeof error->text, "%.200s: %.300s", file, text);
+}
+
+bool lacks_module(const struct tsr_error *error)
+{
+    return strstr(error->text, "needs Tessera's module for DICOM") != NULL;
 }
 
 /* An offset is said once. */
@@ -91,6 +101,6 @@ enum tsr_status refuse(struct tsr_error *error, enum tsr_status status, const ch
 enum tsr_status refuse_task(struct tsr_error *error, const struct task *task)
 {
     const char *const reason = task->reason ? task->reason : tsr_status_name(task->status);
-    return has_name(reason, task->input) ? refuse(error, task->status, "%s", reason)
-                                         : refuse(error, task->status, "%s: %s", task->input, reason);
+    return find_name(reason, task->input) ? refuse(error, task->status, "%s", reason)
+                                          : refuse(error, task->status, "%s: %s", task->input, reason);
 }

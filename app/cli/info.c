@@ -1,5 +1,4 @@
 /* tessera info */
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,23 @@ static const char *damage_text(const struct tsr_info *info)
     return text;
 }
 
-/* Stored without samples, but smaller than it is. */
+/* That the module for DICOM is missing is said of the first file, and of the others their number. */
+static size_t without_module;
+
+static void say_once(const struct tsr_error *error)
+{
+    if (!lacks_module(error) || without_module++ == 0) say_error(error);
+}
+
+/* Coded without samples: its streams, or its elements, are modelled. */
 static bool is_packed(const struct tsr_info *info)
 {
-    return strcmp(info->restore, "packed") == 0;
+    return strcmp(info->restore, "streams") == 0;
+}
+
+static const char *way_of(const struct tsr_info *info)
+{
+    return way_word(info->verbatim && !is_packed(info));
 }
 
 /* Whether a DICOM file's transfer syntax is one of coded frames: PS3.6, table A-1. */
@@ -48,14 +60,14 @@ static const char *encapsulated_word(struct tsr_reader *reader, uint32_t member,
     if (strcmp(info->restore, "encapsulated") == 0) return "exact";
     if (!info->verbatim) return info->identical || info->coding.lossy ? NULL : "samples alone";
     if (!has_coded_frames(reader, member)) return NULL;
-    return is_packed(info) ? "exact" : "as it is";
+    return is_packed(info) ? "exact" : "stored";
 }
 
 static const char *encapsulated_text(const char *word, const struct tsr_info *info)
 {
-    return strcmp(word, "as it is") == 0        ? "they are stored"
+    return strcmp(word, "stored") == 0          ? "general compression alone"
            : strcmp(word, "samples alone") == 0 ? "a native file comes back"
-           : info->verbatim                     ? "they come back, and were packed without being decoded"
+           : info->verbatim                     ? "they come back, and were coded without being decoded"
                                                 : "they come back, made again from their samples";
 }
 
@@ -80,7 +92,8 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
     printf("  restores   %s (%s)\n", promise(info), info->restore);
     if (coded) printf("  streams    %s: %s\n", coded, encapsulated_text(coded, info));
     if (info->verbatim) {
-        printf("  %-9s  %s\n", is_packed(info) ? "packed" : "verbatim", shown(info->reason));
+        printf("  %-9s  %s%s%s\n", way_of(info), is_packed(info) ? "not as samples" : "general compression alone",
+               info->reason[0] ? ": " : "", shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
         printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
@@ -95,6 +108,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                8.0 * (double)info->payload_bytes / count);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
+    if (info->original_damage[0]) printf("  original   looks damaged: %s\n", shown(info->original_damage));
     if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
 
@@ -106,7 +120,8 @@ static void print_json(const char *name, const char *member, const char *coded, 
     cJSON *o = cJSON_CreateObject();
     add_name(o, "file", name);
     if (member) add_name(o, "member", member);
-    cJSON_AddStringToObject(o, "status", info->verbatim ? "verbatim" : "ok");
+    cJSON_AddStringToObject(o, "status", "ok");
+    cJSON_AddStringToObject(o, "way", way_of(info));
     cJSON_AddStringToObject(o, "kind", tsr_kind_name(info->kind));
     cJSON_AddStringToObject(o, "restore", info->restore);
     cJSON_AddBoolToObject(o, "identical", info->identical);
@@ -147,21 +162,17 @@ static void print_json(const char *name, const char *member, const char *coded, 
         else
             cJSON_AddNullToObject(o, "samples_xxh3_128");
     }
+    if (info->original_damage[0]) add_text(o, "original_damage", info->original_damage);
     if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);
     print_json_line(o);
 }
 
 /* ---- Headers of DICOM ----------------------------------------------------------------------------------------- */
 
-/* A listing with its lines; other control characters are written as a question mark. */
 static void print_listing(const char *name, const char *member, const struct tsr_buffer *text)
 {
     printf("# %s%s%s\n", shown(name), member ? "::" : "", member ? shown(member) : "");
-    for (size_t i = 0; i < text->count; i++) {
-        const unsigned char byte = text->bytes[i], before = i > 0 ? text->bytes[i - 1] : 0;
-        const bool is_control = byte < ' ' || byte == 127 || (before == 0xc2 && byte >= 0x80 && byte <= 0x9f);
-        putchar(is_control && byte != '\n' && byte != '\t' ? '?' : byte);
-    }
+    print_shown_lines(stdout, (const char *)text->bytes, text->count);
 }
 
 static enum tsr_status print_object(const char *name, const char *member, const struct tsr_buffer *text,
@@ -235,22 +246,11 @@ static void print_member_text(const char *name, const char *member, const char *
     }
     printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, (unsigned long long)info->file_bytes);
-    if (info->verbatim)
-        printf(", %s\n", is_packed(info) ? "packed" : "as it is");
-    else
-        printf(", %u x %u, %u frame%s%s\n", info->image.columns, info->image.rows, info->image.frames,
+    printf(", %s", way_of(info));
+    if (!info->verbatim)
+        printf(", %u x %u, %u frame%s%s", info->image.columns, info->image.rows, info->image.frames,
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
-}
-
-/* What is wanted of an input that may be a series. */
-struct wanted {
-    const char *exact, *glob; /* the file that the input names after ::, or --member; both NULL: all files */
-};
-
-static bool is_wanted(const struct wanted *wanted, const char *name)
-{
-    if (!wanted->exact && !wanted->glob) return true;
-    return name && (wanted->exact ? strcmp(wanted->exact, name) == 0 : fnmatch(wanted->glob, name, 0) == 0);
+    printf("%s\n", info->original_damage[0] ? ", the original looks damaged" : "");
 }
 
 static enum tsr_status print_series(const struct options *options, const char *path, struct tsr_reader *series,
@@ -274,7 +274,7 @@ static enum tsr_status print_series(const struct options *options, const char *p
                                                    : tsr_read_info(series, k, &info, error);
         if (one != TSR_OK) {
             name_file(error, path, name);
-            say_error(error);
+            say_once(error);
             status = TSR_ERROR_PARTIAL;
         } else if (options->dicom) {
             continue;
@@ -298,21 +298,23 @@ static enum tsr_status check_damage(const char *path, const struct tsr_info *inf
     return info->damage ? refuse(error, TSR_ERROR_CORRUPT, "%s: %s", path, damage_text(info)) : TSR_OK;
 }
 
+/* exact: the file that the input names after ::, or NULL. */
 static enum tsr_status print_content(const struct options *options, const char *path, struct tsr_reader *reader,
-                                     const struct wanted *wanted, struct tsr_error *error)
+                                     const char *exact, struct tsr_error *error)
 {
+    const struct wanted wanted = wanted_of(reader, exact, options->member);
     struct tsr_info info = TSR_INFO;
     if (tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
         return refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", path);
     const enum tsr_status status = tsr_read_info(reader, TSR_ALL_MEMBERS, &info, error);
     if (status != TSR_OK) return status;
     if (info.members > 0) {
-        const enum tsr_status listed = print_series(options, path, reader, wanted, &info, error);
+        const enum tsr_status listed = print_series(options, path, reader, &wanted, &info, error);
         return listed == TSR_OK ? check_damage(path, &info, error) : listed;
     }
-    if (wanted->exact || wanted->glob)
+    if (wanted.exact || wanted.glob)
         return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and %s names a file of a series", path,
-                      wanted->exact ? "what follows ::" : "--member");
+                      exact ? "what follows ::" : "--member");
     if (options->dicom) {
         const enum tsr_status listed = print_dicom(options, path, reader, 0, NULL, error);
         return listed == TSR_OK ? check_damage(path, &info, error) : listed;
@@ -330,13 +332,12 @@ static enum tsr_status print_info(const struct options *options, struct tsr_engi
 {
     const char *const path = task->input;
     const struct tsr_data_source source = source_of(task);
-    const struct wanted wanted = {task->member, options->member};
     struct tsr_reader *reader = NULL;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
-    if (status == TSR_OK) status = print_content(options, path, reader, &wanted, error);
+    if (status == TSR_OK) status = print_content(options, path, reader, task->member, error);
     if (status != TSR_OK && status != TSR_ERROR_PARTIAL) { /* else each member's was said */
         name_file(error, path, NULL);
-        say_error(error);
+        say_once(error);
     }
     tsr_close(reader);
     return status;
@@ -355,18 +356,20 @@ static struct tsr_engine *start_reading(struct tsr_error *error)
 
 static int print_all(const struct options *options, struct tsr_engine *engine, const struct task_list *list)
 {
-    size_t failed = 0;
-    enum tsr_status one = TSR_OK;
+    struct tally tally = {.files = list->count};
     for (size_t i = 0; i < list->count; i++) {
         struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
-        one = list->tasks[i].status;
-        if (one != TSR_OK)
+        tally.only = list->tasks[i].status;
+        if (tally.only != TSR_OK)
             say_error((refuse_task(&error, &list->tasks[i]), &error));
         else
-            one = print_info(options, engine, &list->tasks[i], &error);
-        failed += one != TSR_OK;
+            tally.only = print_info(options, engine, &list->tasks[i], &error);
+        tally.failed += tally.only != TSR_OK;
     }
-    return list->count == 1 ? (int)one : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
+    if (without_module > 1)
+        fprintf(stderr, "tessera: %zu more file%s Tessera's module for DICOM\n", without_module - 1,
+                without_module == 2 ? " needs" : "s need");
+    return (int)verdict_status(&tally);
 }
 
 int info_verb(const struct options *options)
@@ -374,6 +377,7 @@ int info_verb(const struct options *options)
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
+    say_unmatched(options);
     struct tsr_engine *const engine = status == TSR_OK ? start_reading(&error) : NULL;
     if (engine)
         status = print_all(options, engine, &list);

@@ -11,7 +11,9 @@
 /* What the runs say of one file; the last line of a file counts. */
 struct file {
     char *name; /* of the input, and after a newline that of the member */
-    bool is_done, is_failed, is_identical, is_lossy;
+    bool is_done, is_failed, is_identical, is_lossy, is_unproven, is_damaged;
+    bool is_not_taken; /* a link, a device or the like */
+    bool is_stored;
     double bytes_in, bytes_out, at; /* at: seconds since 1970 */
     size_t order;                   /* of the lines */
     char *error;
@@ -20,9 +22,14 @@ struct file {
 static struct {
     struct file *files; /* in the order of the lines; then by name, one each */
     size_t count, capacity;
-    size_t skipped, runs;
+    size_t runs;
     const char **cut; /* inputs without a summary, that are of no shard; those without any line come last */
     size_t cut_count, cut_capacity, empty_count;
+    struct failed_run {
+        const char *path;
+        char *error; /* or NULL */
+    } * failed_runs; /* inputs whose last run failed, though none of its files did */
+    size_t failed_run_count, failed_run_capacity;
     double files_in_set;
     uint32_t shards;
     bool *has_shard;
@@ -121,6 +128,10 @@ static bool take_file_line(const cJSON *o)
     file->is_done = !file->is_failed;
     file->is_identical = is_true(o, "identical");
     file->is_lossy = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "lossless"));
+    file->is_unproven =
+        file->is_done && strcmp(status, "ok") == 0 && cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "verified"));
+    file->is_stored = file->is_done && text_of(o, "way") && strcmp(text_of(o, "way"), way_word(true)) == 0;
+    file->is_damaged = file->is_done && text_of(o, "damage");
     file->bytes_in = number_in(o, "bytes_in");
     file->bytes_out = number_in(o, "bytes_out");
     file->at = number_in(o, "at");
@@ -128,10 +139,32 @@ static bool take_file_line(const cJSON *o)
     return true;
 }
 
+static bool take_skipped(const cJSON *o)
+{
+    struct file *const file = add_file_in(o);
+    if (file) file->is_not_taken = true;
+    return file != NULL;
+}
+
 /* What one input has said of itself so far. */
 struct said {
     bool has_line, has_shard, has_summary, is_dry;
+    bool has_failed; /* its last run has, and no file of it: nothing was found, or a report was not written */
+    char *error;     /* the sentence of that run, or NULL */
 };
+
+/* The end of a run. Files that failed have lines of their own, which later runs may mend. */
+static bool take_summary(const cJSON *o, struct said *said)
+{
+    const char *const verdict = text_of(o, "verdict"), *const error = text_of(o, "error");
+    said->has_summary = true;
+    said->has_failed = verdict && strcmp(verdict, verdict_name(VERDICT_FAIL)) == 0 &&
+                       number_in(o, "failed") + number_in(o, "left") == 0;
+    free(said->error);
+    said->error = said->has_failed && error ? strdup(error) : NULL;
+    joined.runs++;
+    return take_shards(o);
+}
 
 static bool take_line(const cJSON *o, struct said *said)
 {
@@ -140,25 +173,27 @@ static bool take_line(const cJSON *o, struct said *said)
     said->has_shard |= number_in(o, "shards") > 0;
     said->is_dry |= is_true(o, "dry_run");
     if (is_true(o, "plan")) return take_plan(o);
-    if (is_true(o, "summary")) {
-        said->has_summary = true;
-        joined.runs++;
-        return take_shards(o);
-    }
-    if (status && strcmp(status, "skipped") == 0) {
-        joined.skipped++;
-        return true;
-    }
-    static const char *const words[] = {"ok", "verbatim", "current", "failed"};
+    if (is_true(o, "summary")) return take_summary(o, said);
+    if (status && strcmp(status, "skipped") == 0) return take_skipped(o);
+    static const char *const words[] = {"ok", "current", "failed"};
     for (size_t i = 0; status && i < sizeof words / sizeof words[0]; i++)
         if (strcmp(status, words[i]) == 0) return take_file_line(o);
     return true; /* progress, and what summary itself says */
 }
 
-/* A run without a summary was killed, or did not begin. Of a shard's, another run of it may have done the rest. */
-static enum tsr_status check_end(const char *path, const struct said *said, struct tsr_error *error)
+/* A run without a summary was killed, or did not begin. Of a shard's, another run of it may have done the rest. Takes
+ * over said->error. */
+static enum tsr_status check_end(const char *path, struct said *said, struct tsr_error *error)
 {
     if (said->is_dry) return refuse(error, TSR_ERROR_USAGE, "%s is of --dry-run, which does nothing", path);
+    if (said->has_failed) {
+        if (!grow_list(&joined.failed_runs, joined.failed_run_count, &joined.failed_run_capacity,
+                       sizeof *joined.failed_runs))
+            return refuse(error, TSR_ERROR_LIMIT, "no memory for the lines of %s", path);
+        joined.failed_runs[joined.failed_run_count++] = (struct failed_run){path, said->error};
+        said->error = NULL;
+        return TSR_OK;
+    }
     if (said->has_summary || said->has_shard) return TSR_OK;
     if (!grow_list(&joined.cut, joined.cut_count, &joined.cut_capacity, sizeof *joined.cut))
         return refuse(error, TSR_ERROR_LIMIT, "no memory for the lines of %s", path);
@@ -193,7 +228,9 @@ static enum tsr_status read_run(const char *path, struct tsr_error *error)
     if (status == TSR_OK && ferror(file))
         status = refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
     if (file != stdin) fclose(file);
-    return status == TSR_OK ? check_end(path, &said, error) : status;
+    if (status == TSR_OK) status = check_end(path, &said, error);
+    free(said.error);
+    return status;
 }
 
 /* Names of files that the runs had to do. */
@@ -245,7 +282,8 @@ static void leave_one_each(void)
 }
 
 struct sums {
-    size_t done, failed, missing, identical, lossy, shards_missing;
+    size_t files, done, failed, missing, identical, lossy, unproven, damaged, not_taken, shards_missing;
+    size_t ways[2];                      /* coded, stored */
     double bytes_in, bytes_out, unknown; /* files of shards that have said nothing */
 };
 
@@ -254,18 +292,40 @@ static struct sums add_up(void)
     struct sums s = {0};
     for (size_t i = 0; i < joined.count; i++) {
         const struct file *const file = &joined.files[i];
+        s.not_taken += file->is_not_taken;
+        if (file->is_not_taken) continue;
+        s.files++;
         s.done += file->is_done;
         s.failed += file->is_failed;
         s.missing += !file->is_done && !file->is_failed;
         if (!file->is_done) continue;
         s.identical += file->is_identical;
         s.lossy += file->is_lossy;
+        s.unproven += file->is_unproven;
+        s.damaged += file->is_damaged;
+        s.ways[file->is_stored]++;
         s.bytes_in += file->bytes_in;
         s.bytes_out += file->bytes_out;
     }
     for (uint32_t i = 0; i < joined.shards; i++) s.shards_missing += !joined.has_shard[i];
-    if (joined.files_in_set > (double)joined.count) s.unknown = joined.files_in_set - (double)joined.count;
+    if (joined.files_in_set > (double)s.files) s.unknown = joined.files_in_set - (double)s.files;
     return s;
+}
+
+/* What all runs came to. One that did not come to its end has left files that nobody knows of. */
+static struct tally tally_of(const struct sums *s)
+{
+    const bool is_cut =
+        joined.runs == 0 || joined.cut_count > 0 || s->shards_missing > 0 || joined.failed_run_count > 0;
+    return (struct tally){.files = s->files + (size_t)s->unknown,
+                          .failed = s->failed,
+                          .left = s->missing + (size_t)s->unknown,
+                          .unproven = s->unproven,
+                          .not_taken = s->not_taken,
+                          .damaged = s->damaged,
+                          .may_be_empty = joined.shards > 0,
+                          .only = TSR_ERROR_PARTIAL,
+                          .ended = is_cut ? TSR_ERROR_PARTIAL : TSR_OK};
 }
 
 static const char *shown_name(const char *name)
@@ -274,11 +334,11 @@ static const char *shown_name(const char *name)
     return member ? member + 1 : name;
 }
 
-static void print_json(const struct sums *s, bool is_whole)
+static void print_json(const struct sums *s, const struct tally *tally)
 {
     for (size_t i = 0; i < joined.count; i++) {
         const struct file *const file = &joined.files[i];
-        if (file->is_done) continue;
+        if (file->is_done || file->is_not_taken) continue;
         cJSON *const o = cJSON_CreateObject();
         add_name(o, "file", shown_name(file->name));
         add_text(o, "status", file->is_failed ? "failed" : "missing");
@@ -288,15 +348,21 @@ static void print_json(const struct sums *s, bool is_whole)
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddBoolToObject(o, "summary", true);
     add_text(o, "verb", "summary");
-    add_text(o, "status", is_whole ? "ok" : "failed");
-    add_number(o, "files", true, (double)joined.count);
+    add_text(o, "verdict", verdict_name(judge(tally)));
+    add_text(o, "status", judge(tally) == VERDICT_FAIL ? "failed" : "ok");
+    add_number(o, "exit", true, verdict_status(tally));
+    add_number(o, "files", true, (double)s->files);
     add_number(o, "done", true, (double)s->done);
     add_number(o, "failed", true, (double)s->failed);
     add_number(o, "missing", true, (double)s->missing + s->unknown);
     add_number(o, "identical", true, (double)s->identical);
     add_number(o, "lossy", true, (double)s->lossy);
-    add_number(o, "skipped", true, (double)joined.skipped);
+    add_number(o, "unverified", true, (double)s->unproven);
+    add_number(o, "damaged", true, (double)s->damaged);
+    add_number(o, "not_taken", true, (double)s->not_taken);
+    for (int stored = 0; stored < 2; stored++) add_number(o, way_word(stored), true, (double)s->ways[stored]);
     add_number(o, "runs", true, (double)joined.runs);
+    add_number(o, "runs_failed", true, (double)joined.failed_run_count);
     add_number(o, "runs_cut", true, (double)joined.cut_count);
     add_number(o, "shards", joined.shards > 0, joined.shards);
     add_number(o, "shards_missing", joined.shards > 0, (double)s->shards_missing);
@@ -311,7 +377,13 @@ static void print_missing(void)
     for (size_t i = 0; i < joined.count; i++) {
         const struct file *const file = &joined.files[i];
         if (file->is_failed) talk("  failed: %s\n", shown(file->error ? file->error : shown_name(file->name)));
-        if (!file->is_done && !file->is_failed) talk("  not reported: %s\n", shown(shown_name(file->name)));
+        if (!file->is_done && !file->is_failed && !file->is_not_taken)
+            talk("  not reported: %s\n", shown(shown_name(file->name)));
+    }
+    for (size_t i = 0; i < joined.failed_run_count; i++) {
+        const struct failed_run *const run = &joined.failed_runs[i];
+        talk("  the last run of %s failed%s%s; once another run has done its work, leave it out\n", shown(run->path),
+             run->error ? ": " : "", run->error ? shown(run->error) : "");
     }
     for (uint32_t i = 0; i < joined.shards; i++)
         if (!joined.has_shard[i]) talk("  shard %u of %u has not come to its end\n", i + 1, joined.shards);
@@ -321,19 +393,20 @@ static void print_missing(void)
     if (joined.runs == 0) talk("  no run has come to its end\n");
 }
 
-static void print_report(const struct sums *s, bool is_whole)
+static void print_report(const struct sums *s, const struct tally *tally)
 {
+    char verdict[VERDICT_ROOM];
+    print_missing();
+    if (s->unknown > 0) talk("  %.0f more are not named by any run; --files-from LIST names them\n", s->unknown);
     talk("%zu file%s done, %.0f -> %.0f bytes", s->done, plural(s->done), s->bytes_in, s->bytes_out);
     if (s->bytes_out > 0) talk(", ratio %.3f", s->bytes_in / s->bytes_out);
     talk(", %zu run%s", joined.runs, plural(joined.runs));
     if (joined.shards > 0) talk(" of %u shards", joined.shards);
-    talk("\n  %zu the same file, %zu lossy, %zu failed, %.0f not reported\n", s->identical, s->lossy, s->failed,
-         (double)s->missing + s->unknown);
-    if (joined.skipped > 0) talk("  %zu names that are not regular files were skipped\n", joined.skipped);
-    print_missing();
-    if (s->unknown > 0) talk("  %.0f more are not named by any run; --files-from LIST names them\n", s->unknown);
-    if (is_whole && joined.skipped == 0) talk("  every file of the set is done\n");
-    if (is_whole && joined.skipped > 0) talk("  every file is done, and the names that were skipped have no .tsr\n");
+    talk("\n  %zu coded, %zu stored; %zu the same file, %zu lossy, %zu failed, %.0f not reported\n", s->ways[0],
+         s->ways[1], s->identical, s->lossy, s->failed, (double)s->missing + s->unknown);
+    if (judge(tally) == VERDICT_PASS && tally->not_taken == 0) talk("  every file of the set is done\n");
+    say_verdict(tally, verdict);
+    talk("%s\n", verdict);
 }
 
 /* What is known to be cut. Where shards tell of the whole set, an input without a line adds nothing. */
@@ -352,19 +425,20 @@ int summary_verb(const struct options *options)
         leave_one_each();
         forget_empty();
         const struct sums sums = add_up();
-        const bool is_whole = joined.runs > 0 && joined.cut_count == 0 && sums.failed == 0 && sums.missing == 0 &&
-                              sums.unknown == 0 && sums.shards_missing == 0;
+        const struct tally tally = tally_of(&sums);
         if (options->json)
-            print_json(&sums, is_whole);
+            print_json(&sums, &tally);
         else if (options->verbosity >= 0)
-            print_report(&sums, is_whole);
-        status = is_whole ? TSR_OK : TSR_ERROR_PARTIAL;
+            print_report(&sums, &tally);
+        status = verdict_status(&tally);
     } else {
         say_error(&error);
     }
     for (size_t i = 0; i < joined.count; i++) free_file(&joined.files[i]);
+    for (size_t i = 0; i < joined.failed_run_count; i++) free(joined.failed_runs[i].error);
     free(joined.files);
     free(joined.has_shard);
     free(joined.cut);
+    free(joined.failed_runs);
     return (int)status;
 }

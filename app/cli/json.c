@@ -6,30 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at text (RFC 3629), 0 if there is none. */
-static size_t character_bytes(const unsigned char *text)
-{
-    const size_t size = text[0] < 0x80   ? 1
-                        : text[0] < 0xc2 ? 0
-                        : text[0] < 0xe0 ? 2
-                        : text[0] < 0xf0 ? 3
-                        : text[0] < 0xf5 ? 4
-                                         : 0;
-    for (size_t i = 1; i < size; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f)) return 0;
-    if ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f)) return 0;
-    return size;
-}
+#include "app/report/text.h"
 
 /* A copy in UTF-8, with U+FFFD where the text is none. NULL: no memory. */
 char *copy_as_utf8(const char *text, bool *changed)
 {
     static const char replacement[] = "\xef\xbf\xbd";
     char *const copy = malloc(3 * strlen(text) + 1), *to = copy;
+    uint32_t code;
     *changed = false;
     while (copy && *text) {
-        const size_t size = character_bytes((const unsigned char *)text);
+        const size_t size = text_character(text, &code);
         memcpy(to, size ? text : replacement, size ? size : sizeof replacement - 1);
         to += size ? size : sizeof replacement - 1;
         text += size ? size : 1;
@@ -74,11 +61,45 @@ void add_number(cJSON *object, const char *field, bool applies, double value)
         cJSON_AddNullToObject(object, field);
 }
 
+/* Characters that no reader sees stand in strings alone: there JSON may have them as their UTF-16 code units. Returns
+ * the text, or one in its place, which is then freed; NULL: no memory. */
+static char *escape_hidden(char *text)
+{
+    enum { GROWTH = 6 }; /* a byte, DEL, becomes six */
+    uint32_t code;
+    size_t used = 0, at = 0, length;
+    for (; text[at]; at += length ? length : 1)
+        if ((length = text_character(text + at, &code)) > 0 && text_is_hidden(code)) break;
+    if (!text[at]) return text;
+    char *const out = malloc(GROWTH * strlen(text) + 1);
+    for (at = 0; out && text[at]; at += length) {
+        length = text_character(text + at, &code);
+        if (length == 0) length = 1;
+        if (!text_is_hidden(code)) {
+            memcpy(out + used, text + at, length);
+            used += length;
+            continue;
+        }
+        if (code > 0xffff) used += (size_t)sprintf(out + used, "\\u%04lx", (unsigned long)(0xd7c0 + (code >> 10)));
+        if (code > 0xffff) code = 0xdc00 + (code & 0x3ff);
+        used += (size_t)sprintf(out + used, "\\u%04lx", (unsigned long)code);
+    }
+    if (out) out[used] = '\0';
+    cJSON_free(text);
+    return out;
+}
+
+void print_json_to(FILE *to, cJSON *object)
+{
+    char *text = object ? cJSON_PrintUnformatted(object) : NULL;
+    if (text) text = escape_hidden(text);
+    if (text) fprintf(to, "%s\n", text);
+    fflush(to);
+    free(text); /* cJSON's hooks are malloc and free */
+    cJSON_Delete(object);
+}
+
 void print_json_line(cJSON *object)
 {
-    char *const text = object ? cJSON_PrintUnformatted(object) : NULL;
-    if (text) printf("%s\n", text);
-    fflush(stdout);
-    cJSON_free(text);
-    cJSON_Delete(object);
+    print_json_to(stdout, object);
 }

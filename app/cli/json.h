@@ -4,9 +4,11 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdio.h>
 
-/* Prints the object on a line, and frees it. */
+/* Prints the object on a line, and frees it. What no reader sees, as marks that turn the direction, is escaped. */
 void print_json_line(cJSON *object);
+void print_json_to(FILE *to, cJSON *object);
 
 /* A number, or null where it does not apply. */
 void add_number(cJSON *object, const char *field, bool applies, double value);

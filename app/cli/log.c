@@ -155,15 +155,39 @@ static void divert_back(void)
 }
 #endif
 
+/* A line of the log's own. */
+static void write_own(const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    const int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *const line = length < 0 ? NULL : malloc(STAMP_ROOM + (size_t)length + 1);
+    if (!line) {
+        atomic_store(&logged.reason, ENOMEM);
+        atomic_fetch_add(&logged.lost, 1);
+        return;
+    }
+    vsnprintf(line + STAMP_ROOM, (size_t)length + 1, format, arguments);
+    write_line(line, (size_t)length);
+    free(line);
+}
+
 __attribute__((format(printf, 1, 2))) static void log_own(const char *format, ...)
 {
-    char line[STAMP_ROOM + 8192];
     va_list arguments;
     va_start(arguments, format);
-    const int length = vsnprintf(line + STAMP_ROOM, sizeof line - STAMP_ROOM - 1, format, arguments);
+    write_own(format, arguments);
     va_end(arguments);
-    const size_t most = sizeof line - STAMP_ROOM - 2;
-    write_line(line, (size_t)length < most ? (size_t)length : most);
+}
+
+void log_alone(const char *format, ...)
+{
+    va_list arguments;
+    if (!logged.path) return;
+    va_start(arguments, format);
+    write_own(format, arguments);
+    va_end(arguments);
 }
 
 /* What is no log might be an original: nothing is appended to it. */

@@ -116,7 +116,13 @@ int main(int argc, char **argv)
         return leave((int)begun);
     }
     if (options.output && strcmp(options.output, "-") == 0) talk_on_stderr();
-    const int result = run[options.verb](&options);
+    int result = TSR_ERROR_LIMIT;
+    options.written = tsr_file_set_create();
+    if (options.written && (!options.log || tsr_file_set_add(options.written, options.log, NULL, NULL) == TSR_OK))
+        result = run[options.verb](&options);
+    else
+        fprintf(stderr, "tessera: no memory for a set of files\n");
+    tsr_file_set_destroy(options.written);
     free_options(&options);
     return leave(close_log(finish_output(result)));
 }

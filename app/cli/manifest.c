@@ -317,8 +317,11 @@ enum tsr_status begin_manifest(const struct options *options, struct tsr_error *
     if (exists && !S_ISREG(there.st_mode))
         return refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", options->manifest);
     if (exists && !options->force && options->update == UPDATE_OFF)
-        return refuse(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", options->manifest);
-    return begin_part(options, exists, error);
+        return refuse(error, TSR_ERROR_EXISTS,
+                      "%s exists, and may be all that is known of its originals: name another manifest",
+                      options->manifest);
+    const enum tsr_status status = begin_part(options, exists, error);
+    return status == TSR_OK ? tsr_file_set_add(options->written, manifest.part, NULL, error) : status;
 }
 
 /* Of what comes back, where the original is gone. */

@@ -1,6 +1,7 @@
 /* The option table. See option_table.h. */
 #include "option_table.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -8,26 +9,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "words/shown.h"
+
 static bool is_letter(const struct option_row *row)
 {
     return row->code < 256;
 }
 
+/* Texts of options begin in this column of lines that have at most so many. */
+enum { TEXT_COLUMN = 28, COLUMNS = 80 };
+
+/* A text that goes on in further lines below its beginning. column: where the line stands. */
+static void print_wrapped(const char *text, size_t column)
+{
+    if (column + 1 > TEXT_COLUMN) printf("\n"), column = 0;
+    printf("%*s", (int)(TEXT_COLUMN - column), "");
+    column = TEXT_COLUMN;
+    for (size_t length; *text; text += length, text += strspn(text, " ")) {
+        length = strcspn(text, " ");
+        if (column > TEXT_COLUMN && column + 1 + length > COLUMNS) {
+            printf("\n%*s", TEXT_COLUMN, "");
+            column = TEXT_COLUMN;
+        }
+        column += (size_t)printf("%s%.*s", column > TEXT_COLUMN ? " " : "", (int)length, text);
+    }
+    printf("\n");
+}
+
 void print_option_rows(const struct option_row *rows, int count, int verb)
 {
+    const char *heading = NULL;
     for (const struct option_row *row = rows; row < rows + count; row++) {
         char flags[64];
-        if (!(row->verbs & verb)) continue;
-        if (!row->name) {
-            printf("  -%c .. %-26s %s\n", row->code, row->argument, row->help);
-            continue;
-        }
-        const int letter =
-            is_letter(row) ? snprintf(flags, sizeof flags, "-%c, ", row->code) : snprintf(flags, sizeof flags, "    ");
+        if (!row->verbs) heading = row->help;
+        if ((row->verbs & verb) != verb) continue;
+        if (heading) printf("\n%s\n", heading);
+        heading = NULL;
         const bool is_optional = row->argument && row->argument[0] == '[';
-        snprintf(flags + letter, sizeof flags - (size_t)letter, "--%s%s%s", row->name,
-                 row->argument && !is_optional ? " " : "", row->argument ? row->argument : "");
-        printf("  %-32s %s\n", flags, row->help);
+        size_t used = (size_t)snprintf(flags, sizeof flags, is_letter(row) ? "  -%c%s" : "      ", row->code,
+                                       row->name ? ", " : " ..");
+        used += (size_t)snprintf(flags + used, sizeof flags - used, "%s%s%s%s", row->name ? "--" : "",
+                                 row->name ? row->name : "", row->argument && !is_optional ? " " : "",
+                                 row->argument ? row->argument : "");
+        printf("%s", flags);
+        print_wrapped(row->help, used);
     }
 }
 
@@ -56,7 +81,7 @@ void fill_getopt(const struct option_row *rows, int count, int verb, char *lette
 enum tsr_status usage(const char *format, const char *value)
 {
     fprintf(stderr, "%s: ", program_name);
-    fprintf(stderr, format, value);
+    fprintf(stderr, format, shown(value));
     fprintf(stderr, "\n");
     return TSR_ERROR_USAGE;
 }
@@ -66,7 +91,35 @@ bool parse_number(const char *text, double low, double high, double *value)
     char *end;
     errno = 0;
     *value = strtod(text, &end);
-    return errno == 0 && end != text && *end == '\0' && *value >= low && *value <= high;
+    const bool is_hexadecimal = strpbrk(text, "xX") != NULL;
+    return errno == 0 && end != text && *end == '\0' && !is_hexadecimal && *value >= low && *value <= high;
+}
+
+bool parse_units(const char *text, size_t suffix, double unit, uint64_t *count)
+{
+    const double most = 1e18;
+    char number[32];
+    double value;
+    const size_t length = strlen(text) - suffix;
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    if (length >= sizeof number || !parse_number(number, 0, most, &value)) return false;
+    if (value * unit > most || llround(value * unit) < 1) return false;
+    *count = (uint64_t)llround(value * unit);
+    return true;
+}
+
+bool parse_bytes(const char *text, uint64_t *bytes)
+{
+    static const char letters[] = "kmgt";
+    const size_t length = strlen(text);
+    size_t suffix = length > 0 && (text[length - 1] == 'B' || text[length - 1] == 'b');
+    const bool is_binary = length > suffix && (text[length - suffix - 1] == 'i' || text[length - suffix - 1] == 'I');
+    suffix += is_binary;
+    const int letter = length > suffix ? tolower((unsigned char)text[length - suffix - 1]) : 0;
+    const char *const found = letter ? strchr(letters, letter) : NULL;
+    if (is_binary && !found) return false;
+    const int power = found ? (int)(found - letters) + 1 : 0;
+    return parse_units(text, suffix + (found != NULL), pow(is_binary ? 1024 : 1000, power), bytes);
 }
 
 enum tsr_status parse_numbers(const char *option, const char *text, double low, double high, struct numbers *numbers)
@@ -81,7 +134,7 @@ enum tsr_status parse_numbers(const char *option, const char *text, double low, 
     free(copy);
     if (good) return TSR_OK;
     fprintf(stderr, "%s: %s wants up to %d numbers, %g to %g, with commas between them, not '%s'\n", program_name,
-            option, NUMBERS_LIMIT, low, high, text);
+            option, NUMBERS_LIMIT, low, high, shown(text));
     return TSR_ERROR_USAGE;
 }
 

@@ -18,16 +18,20 @@ struct numbers {
     double value[NUMBERS_LIMIT];
 };
 
-/* An option. Without a name it is one of the letters -1 to -9, and its code is '1'. */
+/* An option. Without a name it is one of the letters -1 to -9, and its code is '1'. A row without verbs is a heading,
+ * its help, of the rows that follow it. */
 struct option_row {
     int code;             /* a letter, or a number above all characters for an option without a letter */
     const char *name;     /* long name, or NULL */
     const char *argument; /* the argument's name in the help, or NULL; in brackets: it may be left out */
-    int verbs;            /* a bit for each verb that takes the option */
+    int verbs;            /* a bit for each verb that takes the option, and OFTEN */
     const char *help;
 };
 
-/* The rows of a verb, given by its bit, as --help shows them. */
+/* An option that is used much, among the verbs' bits. */
+enum { OFTEN = 1 << 24 };
+
+/* The rows of a verb, given by its bit, below their headings; with OFTEN beside that bit, those that are used much. */
 void print_option_rows(const struct option_row *rows, int count, int verb);
 
 /* The rows of a verb as getopt_long() wants them. letters has room for 9 + 2 * count characters, longs for count + 1
@@ -39,6 +43,11 @@ enum tsr_status usage(const char *format, const char *value);
 
 /* The parsers return false, or print a sentence and return TSR_ERROR_USAGE, where the text is not what they parse. */
 bool parse_number(const char *text, double low, double high, double *value);
+/* A number of units before a suffix of that many letters; false also where it rounds to 0. */
+bool parse_units(const char *text, size_t suffix, double unit, uint64_t *count);
+/* Bytes: 20000, 500k, 1.5M, 4GB (thousands), 64Ki, 2GiB (1024), in capitals or not. */
+#define BYTES_FORMS "500k, 1.5M, 4G or 2GiB"
+bool parse_bytes(const char *text, uint64_t *bytes);
 enum tsr_status parse_numbers(const char *option, const char *text, double low, double high, struct numbers *numbers);
 enum tsr_status parse_threads(const char *text, int *threads);
 /* The argument of --qp: QPs with commas between them, here in eighths. */

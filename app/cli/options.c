@@ -8,24 +8,60 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "words/meant.h"
 
 const char program_name[] = "tessera";
 
 static const struct verb_row verbs[VERB_COUNT] = {
-    [VERB_COMPRESS] = {"compress", "IN... [-o OUT]",
-                       "compress images and prove that they come back; without loss unless told otherwise"},
-    [VERB_DECOMPRESS] = {"decompress", "IN.tsr... [-o OUT]", "restore the original files"},
-    [VERB_CAT] = {"cat", "IN.tsr[::NAME]...", "write the original files to stdout, each when it is proven"},
-    [VERB_EXPORT] = {"export", "IN.tsr... --to SYNTAX [-o OUT]",
-                     "write standard DICOM files with the same samples, which other programs read"},
-    [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
-    [VERB_VERIFY] = {"verify", "ORIGINALS ARCHIVE", "compare every restored byte with the originals; write nothing"},
-    [VERB_INFO] = {"info", "IN.tsr[::NAME]...", "say what is inside, without decoding"},
-    [VERB_MOUNT] = {"mount", "ARCHIVE DIR",
-                    "show the originals of a .tsr, or of a folder of them, as files in DIR, until fusermount3 -u DIR"},
-    [VERB_COMPARE] = {"compare", "IN...",
-                      "compare with PNG, JPEG, JPEG-LS, JPEG 2000, HTJ2K, JPEG XL, WebP and DICOM's codecs"},
-    [VERB_SUMMARY] = {"summary", "RUN.json...", "join the --json lines of several runs to one report"},
+    [VERB_COMPRESS] = {"compress",
+                       "IN... [-o OUT]",
+                       "compress images and prove that they come back; without loss unless told otherwise",
+                       {{"-r scans -o archive", "a folder, mirrored below archive"},
+                        {"-r --update scans -o archive", "go on, or take what is new"},
+                        {"--series ct.tsr ct/*.dcm", "one file for all slices"},
+                        {"--psnr 45 photo.png", "smaller, with a loss"}}},
+    [VERB_DECOMPRESS] = {"decompress",
+                         "IN.tsr... [-o OUT]",
+                         "restore the original files",
+                         {{"scan.dcm.tsr", "scan.dcm, beside it"},
+                          {"-r archive -o back", "a folder, mirrored below back"},
+                          {"ct.tsr --member '*12.dcm' -o .", "some files of a series"}}},
+    [VERB_CAT] = {"cat",
+                  "IN.tsr[::NAME]...",
+                  "write the original files to stdout, each when it is proven",
+                  {{"scan.dcm.tsr | dcmdump -", "to a program"}, {"ct.tsr::12.dcm >12.dcm", "one file of a series"}}},
+    [VERB_EXPORT] = {"export",
+                     "IN.tsr... --to SYNTAX [-o OUT]",
+                     "write standard DICOM files with the same samples, which other programs read",
+                     {{"scan.dcm.tsr --to jpeg-ls -o scan.dcm", "JPEG-LS in DICOM"},
+                      {"-r archive --to native -o plain", "a folder, without compression"}}},
+    [VERB_TEST] = {"test",
+                   "IN.tsr...",
+                   "decode everything and check every checksum; write nothing",
+                   {{"-r archive", "all files of a folder"}, {"-r --sample 5% archive", "some, drawn at random"}}},
+    [VERB_VERIFY] = {"verify",
+                     "ORIGINALS ARCHIVE",
+                     "compare every restored byte with the originals; write nothing",
+                     {{"scans archive", "two folders"},
+                      {"scans archive --html page.html", "with a page of all hashes"}}},
+    [VERB_INFO] = {"info",
+                   "IN.tsr[::NAME]...",
+                   "say what is inside, without decoding",
+                   {{"scan.dcm.tsr", "sizes, hashes, how it was coded"},
+                    {"--dicom scan.dcm.tsr", "the header of DICOM"},
+                    {"ct.tsr", "the files of a series"}}},
+    [VERB_MOUNT] = {"mount",
+                    "ARCHIVE DIR",
+                    "show the originals of a .tsr, or of a folder of them, as files in DIR, until fusermount3 -u DIR",
+                    {{"archive view", "view is an empty folder"}}},
+    [VERB_COMPARE] = {"compare",
+                      "IN...",
+                      "compare with PNG, JPEG, JPEG-LS, JPEG 2000, HTJ2K, JPEG XL, WebP and DICOM's codecs",
+                      {{"-r --sample 60 --html page.html scans", "60 images, with a page"}}},
+    [VERB_SUMMARY] = {"summary",
+                      "RUN.json...",
+                      "join the --json lines of several runs to one report",
+                      {{"J.*.json", "the runs of a cluster"}}},
 };
 
 enum {
@@ -39,8 +75,9 @@ enum {
     ON_MOUNT = 1 << VERB_MOUNT,
     ON_COMPARE = 1 << VERB_COMPARE,
     ON_SUMMARY = 1 << VERB_SUMMARY,
+    ON_WRITERS = ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT,
     ON_WORK = ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT | ON_TEST | ON_VERIFY,
-    ON_FILES = ON_WORK | ON_INFO | ON_COMPARE,
+    ON_FILES = ON_WORK | ON_CAT | ON_INFO | ON_COMPARE,
     ON_ALL = (1 << VERB_COUNT) - 1,
     ON_TALKERS = ON_ALL & ~(ON_CAT | ON_MOUNT)
 };
@@ -86,77 +123,95 @@ enum {
     LONG_CACHE
 };
 
+/* A row without verbs is the heading of those that follow it. */
 static const struct option_row table[] = {
-    {LONG_TO, "to", "SYNTAX", ON_EXPORT, "native, jpeg-ls, jpeg-lossless, rle, j2k or htj2k, all without loss"},
-    {'o', "output", "OUT", ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT,
-     "output: a file, a folder, or - for stdout; default: beside each input"},
-    {'r', "recursive", NULL, ON_FILES & ~ON_VERIFY, "take what is in folders; OUT mirrors them"},
-    {LONG_FLAT, "flat", NULL, ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT, "all outputs in OUT itself, without folders"},
+    {0, NULL, NULL, 0, "Inputs and outputs"},
+    {LONG_TO, "to", "SYNTAX", ON_EXPORT | OFTEN, "native, jpeg-ls, jpeg-lossless, rle, j2k or htj2k, all without loss"},
+    {'o', "output", "OUT", ON_WRITERS | OFTEN, "output: a file, a folder, or - for stdout; default: beside each input"},
+    {'r', "recursive", NULL, ON_WRITERS | OFTEN, "take what is in folders; OUT mirrors them"},
+    {'r', "recursive", NULL, (ON_FILES & ~ON_VERIFY & ~ON_WRITERS) | OFTEN, "take what is in folders"},
+    {'f', "force", NULL, ON_WRITERS | OFTEN, "overwrite outputs that exist"},
+    {'f', "force", NULL, ON_TEST | ON_VERIFY | ON_COMPARE, "overwrite a report's file that is no report of tessera"},
+    {LONG_INCLUDE, "include", "GLOB", ON_FILES, "take these names, whatever a later --exclude says"},
+    {LONG_EXCLUDE, "exclude", "GLOB", ON_FILES | OFTEN,
+     "leave these names out; the first rule that matches a name below the named folder counts"},
+    {LONG_FLAT, "flat", NULL, ON_WRITERS, "all outputs in OUT itself, without folders"},
     {'L', "dereference", NULL, ON_FILES, "follow symbolic links in folders"},
     {LONG_FILES_FROM, "files-from", "FILE", ON_FILES & ~ON_VERIFY, "names of inputs, one a line; - is stdin"},
-    {LONG_FILES_FROM, "files-from", "FILE", ON_SUMMARY, "names of all files that the runs had to do"},
+    {LONG_FILES_FROM, "files-from", "FILE", ON_SUMMARY | OFTEN, "names of all files that the runs had to do"},
     {'0', "null", NULL, (ON_FILES & ~ON_VERIFY) | ON_SUMMARY,
      "zeros instead of newlines end the names of --files-from"},
-    {LONG_INCLUDE, "include", "GLOB", ON_FILES, "take these names, whatever a later --exclude says"},
-    {LONG_EXCLUDE, "exclude", "GLOB", ON_FILES, "leave these names out; the first rule that matches counts"},
-    {LONG_DICOM, "dicom", NULL, ON_INFO,
-     "the header of DICOM as dcmdump lists it; with --json in the DICOM JSON model"},
-    {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS,
-     "skip inputs whose .tsr is of the same size and time, or of the same hash"},
-    {LONG_RM, "rm", NULL, ON_COMPRESS, "remove each original that its .tsr restores as the same file"},
-    {'n', "dry-run", NULL, ON_COMPRESS, "say what would be done, with an estimate from a sample"},
-    {LONG_MANIFEST, "manifest", "FILE", ON_COMPRESS, "write sizes, XXH3-128 and SHA-256 of the originals"},
-    {LONG_MANIFEST, "manifest", "FILE", ON_TEST, "compare with a manifest, too"},
-    {LONG_REPORT, "report", "FILE", ON_COMPRESS | ON_TEST, "write a page that says what was proven: PASS or FAIL"},
-    {LONG_HTML, "html", "FILE", ON_VERIFY, "write a page with the hashes of all files: PASS or FAIL"},
-    {LONG_HTML, "html", "FILE", ON_COMPARE, "write a page with tables, plots and pictures"},
-    {LONG_CSV, "csv", "FILE", ON_COMPARE, "write a table with a row for each image, codec and setting"},
-    {LONG_IDENTIFY, "identify", NULL, ON_COMPRESS | ON_TEST | ON_COMPARE,
-     "name files in reports, which number them otherwise"},
-    {LONG_SAMPLE, "sample", "N%", ON_TEST, "test a part of the files, drawn at random"},
-    {LONG_SAMPLE, "sample", "N|N%", ON_COMPARE, "so many images, or this part of them, of each modality and size"},
-    {LONG_SEED, "seed", "N", ON_COMPARE, "another sample; default: 1"},
-    {LONG_SHARD, "shard", "I/N|auto", ON_WORK, "do part I of N; auto: as Slurm or MPI number this process"},
-    {LONG_SERIES, "series", "OUT", ON_COMPRESS,
+    {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_CAT | ON_EXPORT | ON_TEST | ON_INFO | OFTEN,
+     "of series, only the files of this name"},
+    {LONG_SERIES, "series", "OUT", ON_COMPRESS | OFTEN,
      "one output for all inputs, which share what is alike in their headers"},
     {LONG_NO_TIMES, "no-times", NULL, ON_COMPRESS, "of a series, store no times and permissions"},
     {LONG_SKIP_UNREADABLE, "skip-unreadable", NULL, ON_COMPRESS,
      "make a series without the inputs that cannot be read"},
-    {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_CAT | ON_EXPORT | ON_TEST | ON_INFO,
-     "of series, only the files of this name"},
-    {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS | ON_EXPORT, "overwrite outputs that exist"},
-    {'f', "force", NULL, ON_TEST | ON_VERIFY | ON_COMPARE, "overwrite a report's file that is no report of tessera"},
-    {'f', "foreground", NULL, ON_MOUNT, "serve in this process, and log on stderr; ctrl-c unmounts"},
-    {LONG_CACHE, "cache", "BYTES", ON_MOUNT, "most memory of files that are decoded (500M, 4G); default: 256M"},
+
+    {0, NULL, NULL, 0, "Going on, and removing originals"},
+    {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS | OFTEN,
+     "skip inputs whose .tsr is of the same size and time, or of the same hash"},
+    {LONG_RM, "rm", "[=damaged-too]", ON_COMPRESS | OFTEN,
+     "remove originals whose .tsr restores the same file, but not those that look damaged"},
+    {'n', "dry-run", NULL, ON_COMPRESS, "say what would be done, with an estimate from a sample"},
+    {LONG_SHARD, "shard", "I/N|auto", ON_WORK, "do part I of N; auto: as Slurm or MPI number this process"},
+
+    {0, NULL, NULL, 0, "Effort"},
+    {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE | OFTEN, "-1 is the fastest, -9 the smallest; default: -5"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
     {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the effort's"},
-    {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE, "efforts: -1 the fastest, -9 the smallest; default: -5"},
-    {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
-    {LONG_PSNR, "psnr", "DB", ON_COMPRESS, "lossy, with this PSNR: never less, and at most 0.1 dB more"},
-    {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS,
-     "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
-    {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS, "lossy, and no sample differs by more than N; 0: without loss"},
-    {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
-    {LONG_VERIFY, "verify", "cpu|cuda|none", ON_COMPRESS,
-     "what decodes the finished file to prove it; default: cpu. none proves nothing"},
     {LONG_SAMPLES_ONLY, "samples-only", NULL, ON_COMPRESS,
      "keep the samples alone of compressed DICOM that cannot come back as the same file"},
+
+    {0, NULL, NULL, 0, "Loss"},
+    {LONG_PSNR, "psnr", "DB", ON_COMPRESS | OFTEN, "lossy, with this PSNR or up to 0.1 dB more"},
+    {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
+    {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS | OFTEN,
+     "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
+    {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS | OFTEN, "lossy; no sample differs by more than N"},
+    {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
+
+    {0, NULL, NULL, 0, "Proof and reports"},
+    {LONG_VERIFY, "verify", "cpu|cuda|none", ON_COMPRESS,
+     "what decodes the finished file to prove it; default: cpu. none proves nothing"},
+    {LONG_REPORT, "report", "FILE", ON_COMPRESS | ON_TEST | OFTEN, "write a page: what was proven, PASS or FAIL"},
+    {LONG_HTML, "html", "FILE", ON_VERIFY | OFTEN, "write a page with the hashes of all files: PASS or FAIL"},
+    {LONG_HTML, "html", "FILE", ON_COMPARE | OFTEN, "write a page with tables, plots and pictures"},
+    {LONG_CSV, "csv", "FILE", ON_COMPARE | OFTEN, "write a table with a row for each image, codec and setting"},
+    {LONG_IDENTIFY, "identify", NULL, ON_COMPRESS | ON_TEST | ON_COMPARE,
+     "name files in reports, which number them otherwise"},
+    {LONG_MANIFEST, "manifest", "FILE", ON_COMPRESS, "write sizes, XXH3-128 and SHA-256 of the originals"},
+    {LONG_MANIFEST, "manifest", "FILE", ON_TEST, "compare with a manifest, too"},
+    {LONG_SAMPLE, "sample", "N%", ON_TEST | OFTEN, "test a part of the files, drawn at random"},
+    {LONG_SAMPLE, "sample", "N|N%", ON_COMPARE | OFTEN,
+     "so many images, or this part of them, of each modality and size"},
+    {LONG_SEED, "seed", "N", ON_COMPARE, "another sample; default: 1"},
+
+    {0, NULL, NULL, 0, "The machine"},
+    {'T', "threads", "N", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE | OFTEN,
+     "threads; default: all that this process may use"},
+    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE | OFTEN,
+     "most memory (500M, 4G, 2GiB); default: a quarter of the machine's or its cgroup's"},
     {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_WORK,
      "what computes, with the same bytes; default: auto, the GPU where it helps"},
     {LONG_GPU, "gpu", "N,N,...", ON_WORK, "these GPUs and no others, counted from 0; default: all that can be used"},
     {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_WORK,
      "most memory of each GPU (500M, 4G); default: half of what is free"},
-    {'T', "threads", "N", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE, "threads; default: all that this process may use"},
-    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE,
-     "most memory (500M, 4G); default: a quarter of the machine's or its cgroup's"},
+    {LONG_CACHE, "cache", "BYTES", ON_MOUNT | OFTEN, "most memory of files that are decoded (500M, 4G); default: 256M"},
+    {'f', "foreground", NULL, ON_MOUNT | OFTEN, "serve in this process, and log on stderr; ctrl-c unmounts"},
+
+    {0, NULL, NULL, 0, "What is said"},
+    {LONG_DICOM, "dicom", NULL, ON_INFO | OFTEN,
+     "the header of DICOM as dcmdump lists it; with --json in the DICOM JSON model"},
+    {LONG_JSON, "json", NULL, ON_TALKERS | OFTEN, "one JSON object a file on stdout; then, but for info, a summary"},
+    {LONG_LOG, "log", "FILE", ON_ALL, "append all that the run says to FILE, with the times"},
     {LONG_PROGRESS, "progress", "auto|none|json", ON_WORK | ON_COMPARE,
      "progress on stderr; auto: a line on a terminal, else one every 30 s"},
-    {LONG_LOG, "log", "FILE", ON_ALL, "append all that the run says to FILE, with the times"},
-    {LONG_JSON, "json", NULL, ON_TALKERS, "one JSON object a file on stdout; then, but for info, a summary"},
-    {'q', "quiet", NULL, ON_TALKERS, "no progress, no summary"},
-    {'v', "verbose", NULL, ON_TALKERS, "a line for each file"},
-    {'h', "help", NULL, ON_ALL, "this text"},
+    {'q', "quiet", NULL, ON_TALKERS | OFTEN, "no progress, no summary"},
+    {'v', "verbose", NULL, ON_TALKERS | OFTEN, "a line for each file"},
+    {'h', "help", NULL, ON_ALL | OFTEN, "examples and the options that are used most"},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -164,14 +219,30 @@ static void print_verbs(FILE *to)
 {
     fprintf(to, "usage: tessera VERB [OPTION...] IN...\n\n");
     for (int v = 0; v < VERB_COUNT; v++) fprintf(to, "  %-11s %s\n", verbs[v].name, verbs[v].purpose);
-    fprintf(to, "\ntessera help VERB lists a verb's options; tessera --version shows the version and what this build "
-                "can do.\n");
+    fprintf(to, "\ntessera VERB --help  shows examples, and the options that are used most\n"
+                "tessera help VERB    lists all options\n"
+                "tessera --version    shows the version, and what this build can do\n");
 }
 
-static void print_help(enum verb verb)
+static int count_options(enum verb verb)
 {
-    printf("usage: tessera %s [OPTION...] %s\n%s\n\n", verbs[verb].name, verbs[verb].synopsis, verbs[verb].purpose);
-    print_option_rows(table, ROWS, 1 << verb);
+    int count = 0;
+    for (const struct option_row *row = table; row < table + ROWS; row++) count += row->verbs >> verb & 1;
+    return count;
+}
+
+/* Examples, then the options: all, or those that are used most. */
+static void print_help(enum verb verb, bool all)
+{
+    const struct verb_row *const row = &verbs[verb];
+    printf("usage: tessera %s [OPTION...] %s\n%s\n\n", row->name, row->synopsis, row->purpose);
+    int width = 0;
+    for (int i = 0; i < EXAMPLES && row->examples[i].words; i++)
+        if ((int)strlen(row->examples[i].words) > width) width = (int)strlen(row->examples[i].words);
+    for (int i = 0; i < EXAMPLES && row->examples[i].words; i++)
+        printf("  tessera %s %-*s  # %s\n", row->name, width, row->examples[i].words, row->examples[i].does);
+    print_option_rows(table, ROWS, all ? 1 << verb : 1 << verb | OFTEN);
+    if (!all) printf("\ntessera help %s and the manual page list all %d options.\n", row->name, count_options(verb));
 }
 
 static void print_version(void)
@@ -209,26 +280,6 @@ static enum tsr_status parse_psnr(const char *text, struct options *o)
     return take_loss(o, TSR_LOSS_PSNR, llround(number * 100));
 }
 
-/* A number of units before a suffix of that length. False: it is not a number, or rounds to 0. */
-static bool parse_units(const char *text, size_t suffix, double unit, uint64_t *count)
-{
-    char number[32];
-    double value;
-    const size_t length = strlen(text) - suffix;
-    snprintf(number, sizeof number, "%.*s", (int)length, text);
-    if (length >= sizeof number || !parse_number(number, 0, 1e15, &value) || llround(value * unit) < 1) return false;
-    *count = (uint64_t)llround(value * unit);
-    return true;
-}
-
-/* Bytes, thousands, millions or milliards of them. */
-static bool parse_bytes(const char *text, uint64_t *bytes)
-{
-    const char last = text[0] ? text[strlen(text) - 1] : '\0';
-    const double unit = last == 'k' ? 1e3 : last == 'M' ? 1e6 : last == 'G' ? 1e9 : 1;
-    return parse_units(text, unit > 1, unit, bytes);
-}
-
 /* Bytes, or a ratio N:1, in thousandths. */
 static enum tsr_status parse_size(const char *text, struct options *o)
 {
@@ -236,7 +287,7 @@ static enum tsr_status parse_size(const char *text, struct options *o)
     const bool ratio = length > 2 && !strcmp(text + length - 2, ":1");
     uint64_t value;
     if (!(ratio ? parse_units(text, 2, 1000, &value) : parse_bytes(text, &value)))
-        return usage("--size wants bytes, as 20000, 500k or 2M, or a ratio, as 10:1, not '%s'", text);
+        return usage("--size wants bytes, as 20000, " BYTES_FORMS ", or a ratio, as 10:1, not '%s'", text);
     return take_loss(o, ratio ? TSR_LOSS_RATIO : TSR_LOSS_BYTES, (int64_t)value);
 }
 
@@ -341,7 +392,15 @@ static enum tsr_status add_filter(struct options *o, const char *pattern, bool i
     if (!pattern[0]) return usage("an empty glob matches nothing: '%s'", pattern);
     if (!grown) return refuse_memory("a glob");
     o->filters = grown;
-    o->filters[o->filter_count++] = (struct filter_rule){pattern, includes};
+    o->filters[o->filter_count++] = (struct filter_rule){.pattern = pattern, .includes = includes};
+    return TSR_OK;
+}
+
+static enum tsr_status parse_rm(const char *text, struct options *o)
+{
+    if (text && strcmp(text, "damaged-too") != 0) return usage("--rm takes nothing or =damaged-too, not '%s'", text);
+    o->removes = true;
+    o->removes_damaged = text != NULL;
     return TSR_OK;
 }
 
@@ -472,8 +531,7 @@ static enum tsr_status take_set_option(int code, struct options *o)
     case LONG_UPDATE:
         return parse_update(optarg, o);
     case LONG_RM:
-        o->removes = true;
-        return TSR_OK;
+        return parse_rm(optarg, o);
     case LONG_MANIFEST:
         o->manifest = optarg;
         return TSR_OK;
@@ -500,7 +558,6 @@ static enum tsr_status take_set_option(int code, struct options *o)
         o->skip_unreadable = true;
         return TSR_OK;
     default:
-        fprintf(stderr, "tessera %s --help lists the options\n", verbs[o->verb].name);
         return TSR_ERROR_USAGE;
     }
 }
@@ -572,16 +629,18 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case LONG_GPU:
         return parse_gpus(optarg, o);
     case LONG_GPU_MEMORY:
-        return parse_bytes(optarg, &o->gpu_memory) ? TSR_OK
-                                                   : usage("--gpu-memory wants bytes, as 500M or 4G, not '%s'", optarg);
+        return parse_bytes(optarg, &o->gpu_memory)
+                   ? TSR_OK
+                   : usage("--gpu-memory wants bytes, as " BYTES_FORMS ", not '%s'", optarg);
     case LONG_MEMORY:
         return parse_bytes(optarg, &o->memory) ? TSR_OK
-                                               : usage("--memory wants bytes, as 500M or 4G, not '%s'", optarg);
+                                               : usage("--memory wants bytes, as " BYTES_FORMS ", not '%s'", optarg);
     case LONG_SERIES:
         o->series = optarg;
         return TSR_OK;
     case LONG_CACHE:
-        return parse_bytes(optarg, &o->cache) ? TSR_OK : usage("--cache wants bytes, as 500M or 4G, not '%s'", optarg);
+        return parse_bytes(optarg, &o->cache) ? TSR_OK
+                                              : usage("--cache wants bytes, as " BYTES_FORMS ", not '%s'", optarg);
     case LONG_DICOM:
         o->dicom = true;
         return TSR_OK;
@@ -704,40 +763,7 @@ void free_options(struct options *options)
     free(options->words);
 }
 
-/* ---- What was meant --------------------------------------------------------------------------------------- */
-
-/* Letters to be added, left out or exchanged to make one word of the other; words are short. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[32], before, left;
-    const size_t length = strlen(b);
-    if (length >= 32 || strlen(a) >= 32) return 32;
-    for (size_t k = 0; k <= length; k++) row[k] = k;
-    for (size_t i = 1; a[i - 1]; i++) {
-        before = row[0];
-        row[0] = i;
-        for (size_t k = 1; k <= length; k++) {
-            left = before + (a[i - 1] != b[k - 1]);
-            before = row[k];
-            if (row[k - 1] + 1 < left) left = row[k - 1] + 1;
-            row[k] = before + 1 < left ? before + 1 : left;
-        }
-    }
-    return row[length];
-}
-
-static enum tsr_status refuse_verb(const char *word)
-{
-    int best = 0;
-    for (int v = 1; v < VERB_COUNT; v++)
-        if (distance(word, verbs[v].name) < distance(word, verbs[best].name)) best = v;
-    fprintf(stderr, "tessera: there is no verb '%s'", word);
-    if (distance(word, verbs[best].name) <= 3)
-        fprintf(stderr, "; did you mean %s?\n", verbs[best].name);
-    else
-        fprintf(stderr, "; tessera --help lists the verbs\n");
-    return TSR_ERROR_USAGE;
-}
+/* ---- Words ------------------------------------------------------------------------------------------------- */
 
 static int find_verb(const char *word)
 {
@@ -770,22 +796,10 @@ const struct option_row *find_option(const char *word)
     return NULL;
 }
 
-/* Whether an argument is the value of the option before it. */
-static bool takes_next(const char *word)
+bool takes_next(const char *word)
 {
     const struct option_row *const row = find_option(word);
     return row && row->argument && row->argument[0] != '[' && !strchr(word, '=') && (word[1] == '-' || !word[2]);
-}
-
-/* "-10" would be -1 and -0. */
-static enum tsr_status check_efforts(int argc, char **argv)
-{
-    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const size_t digits = argv[i][0] == '-' ? strspn(argv[i] + 1, "0123456789") : 0;
-        if (digits > 1 && !argv[i][digits + 1] && !takes_next(argv[i - 1]))
-            return usage("efforts are -1 to -9, not '%s'", argv[i]);
-    }
-    return TSR_OK;
 }
 
 /* TESSERA_THREADS stands for -T where the verb takes it and it is not given. */
@@ -805,7 +819,7 @@ static enum tsr_status take_environment(struct options *o)
 
 enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *finished)
 {
-    char letters[2 * ROWS + 9];
+    char letters[2 * ROWS + 10] = ":"; /* getopt tells a value that lacks from an unknown option, and says nothing */
     struct option longs[ROWS + 1];
     struct given given = {0};
     memset(o, 0, sizeof *o);
@@ -821,22 +835,22 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     const int verb = find_verb(argv[1 + asks]);
     if (verb == VERB_COUNT) return refuse_verb(argv[1 + asks]);
     if (asks) {
-        print_help((enum verb)verb);
+        print_help((enum verb)verb, true);
         return TSR_OK;
     }
-    if (check_efforts(argc, argv) != TSR_OK) return TSR_ERROR_USAGE;
+    if (check_words(argc, argv) != TSR_OK) return TSR_ERROR_USAGE;
     o->verb = (enum verb)verb;
     o->words = malloc((size_t)argc * sizeof *o->words);
     if (!o->words) return refuse_memory("the command line");
     memcpy(o->words, argv + 2, (size_t)(argc - 2) * sizeof *o->words); /* getopt puts them in another order */
     o->word_count = argc - 2;
-    fill_getopt(table, ROWS, 1 << verb, letters, longs);
-    argv[1] = argv[0]; /* getopt's messages begin with the program's name */
+    fill_getopt(table, ROWS, 1 << verb, letters + 1, longs);
     for (int code; (code = getopt_long(argc - 1, argv + 1, letters, longs, NULL)) != -1;) {
         if (code == 'h') {
-            print_help(o->verb);
+            print_help(o->verb, false);
             return TSR_OK;
         }
+        if (code == '?' || code == ':') return refuse_option(o->verb, code == ':', argv + 1 + optind);
         const enum tsr_status status = take_option(code, o, &given);
         if (status != TSR_OK) return status;
     }

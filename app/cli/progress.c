@@ -1,12 +1,14 @@
 /* Progress; see progress.h. */
 #include "progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "app/report/text.h"
 #include "json.h"
 
 enum form { NOTHING, LINE, LINES, JSON };
@@ -37,30 +39,103 @@ bool progress_is_shown(void)
     return form != NOTHING;
 }
 
-/* Seconds that are left at this rate, by bytes where they are known; negative: not known. */
+/* Seconds that are left at this rate, by work or bytes where they are known; negative: not known. Work is told in parts
+ * that do not take the same time: nothing is known before as much is done as one file takes. */
 static double time_left(const struct progress *p, double elapsed)
 {
-    const double share = p->all_bytes > 0   ? (double)p->bytes / (double)p->all_bytes
+    if (p->all_work > 0 && p->work * (double)p->all_files < p->all_work) return -1;
+    const double share = p->all_work > 0    ? p->work / p->all_work
+                         : p->all_bytes > 0 ? (double)p->bytes / (double)p->all_bytes
                          : p->all_files > 0 ? (double)p->files / (double)p->all_files
                                             : 0;
-    return share > 0 && elapsed > 0 ? elapsed / share - elapsed : -1;
+    return share > 0 && elapsed > 0 ? fmax(elapsed / share - elapsed, 0) : -1;
 }
 
-/* The text of a line, at most room - 1 bytes. */
-static void describe(const struct progress *p, double elapsed, char *text, size_t room)
+/* ---- Lines ------------------------------------------------------------------------------------------------- */
+
+/* What a line may say, in its order, and which of it goes last where there is no room for all. */
+enum part { PART_FILES, PART_BYTES, PART_RATE, PART_RATIO, PART_FAILED, PART_LEFT, PART_FILE, PARTS };
+enum { PART_ROOM = 64, LINE_ROOM = 512 };
+static const enum part by_weight[] = {PART_FILES, PART_LEFT, PART_FAILED, PART_RATE, PART_BYTES, PART_RATIO};
+
+/* "0:05", "59:59", "1:00:00" */
+static void write_time(char text[PART_ROOM], double left)
 {
-    const double left = time_left(p, elapsed);
-    int used = snprintf(text, room, "%zu/%zu files, %.1f of %.1f MB, %.1f MB/s", p->files, p->all_files,
-                        (double)p->bytes / 1e6, (double)p->all_bytes / 1e6,
-                        elapsed > 0 ? (double)p->bytes / 1e6 / elapsed : 0);
+    const long long seconds = (long long)(left + 0.5), minutes = seconds / 60;
+    if (minutes < 60)
+        snprintf(text, PART_ROOM, "%lld:%02lld left", minutes, seconds % 60);
+    else
+        snprintf(text, PART_ROOM, "%lld:%02lld:%02lld left", minutes / 60, minutes % 60, seconds % 60);
+}
+
+static void write_parts(const struct progress *p, double elapsed, char parts[PARTS][PART_ROOM])
+{
+    const double left = time_left(p, elapsed), rate = elapsed > 0 ? (double)p->bytes / 1e6 / elapsed : 0;
+    memset(parts, 0, PARTS * sizeof *parts);
+    snprintf(parts[PART_FILES], PART_ROOM, "%zu/%zu %s", p->files, p->all_files, p->what ? p->what : "files");
+    if (p->all_work > 0)
+        snprintf(parts[PART_BYTES], PART_ROOM, "%.0f %%", floor(100 * p->work / p->all_work));
+    else if (p->all_bytes > 0)
+        snprintf(parts[PART_BYTES], PART_ROOM, "%.1f of %.1f MB", (double)p->bytes / 1e6, (double)p->all_bytes / 1e6);
+    if (p->bytes > 0 || (p->all_bytes > 0 && p->all_work == 0))
+        snprintf(parts[PART_RATE], PART_ROOM, "%.*f MB/s",
+                 rate <= 0 || rate >= 9.95 ? 1
+                 : rate >= 0.0995          ? 2
+                                           : 4,
+                 rate);
     if (verb == VERB_COMPRESS && p->bytes_out > 0)
-        used += snprintf(text + used, room - (size_t)used, ", ratio %.2f", (double)p->bytes_in / (double)p->bytes_out);
-    if (p->failed > 0) used += snprintf(text + used, room - (size_t)used, ", %zu failed", p->failed);
-    if (left >= 0) {
-        const long long seconds = (long long)(left + 0.5);
-        used += snprintf(text + used, room - (size_t)used, ", %lld:%02lld left", seconds / 60, seconds % 60);
+        snprintf(parts[PART_RATIO], PART_ROOM, "ratio %.2f", (double)p->bytes_in / (double)p->bytes_out);
+    if (p->failed > 0) snprintf(parts[PART_FAILED], PART_ROOM, "%zu failed", p->failed);
+    if (left >= 0) write_time(parts[PART_LEFT], left);
+}
+
+/* Columns of a terminal that a character takes, at most: Unicode's wide ones (UAX 11) have two. */
+static size_t columns_of(uint32_t code)
+{
+    const bool is_wide = (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) ||
+                         (code >= 0xa960 && code <= 0xa97f) || (code >= 0xac00 && code <= 0xd7a3) ||
+                         (code >= 0xf900 && code <= 0xfaff) || (code >= 0xfe10 && code <= 0xfe6f) ||
+                         (code >= 0xff00 && code <= 0xff60) || (code >= 0xffe0 && code <= 0xffe6) || code >= 0x1f000 ||
+                         (code >= 0x231a && code <= 0x27bf);
+    return is_wide ? 2 : 1;
+}
+
+/* Adds as many characters as there are columns for. Returns the columns that are left. */
+static size_t add_columns(char text[LINE_ROOM], const char *more, size_t columns)
+{
+    size_t used = strlen(text);
+    for (uint32_t code; *more; more += text_character(more, &code)) {
+        const size_t length = text_character(more, &code), width = columns_of(code); /* what is shown is UTF-8 */
+        if (width > columns || used + length >= LINE_ROOM) return 0;
+        memcpy(text + used, more, length);
+        text[used += length] = '\0';
+        columns -= width;
     }
-    if (p->current) snprintf(text + used, room - (size_t)used, ", %s", shown(p->current));
+    return columns;
+}
+
+/* A line of so many columns at most: whole parts of it, and of the file's name what there is room for. */
+static void describe(const struct progress *p, double elapsed, size_t columns, char text[LINE_ROOM])
+{
+    enum { LEAST_NAME = 8 };
+    char parts[PARTS][PART_ROOM];
+    bool fits[PARTS] = {false};
+    size_t left = columns;
+    write_parts(p, elapsed, parts);
+    for (size_t i = 0; i < sizeof by_weight / sizeof by_weight[0]; i++) {
+        const size_t length = strlen(parts[by_weight[i]]), needed = length + (i > 0 ? 2 : 0);
+        fits[by_weight[i]] = length > 0 && needed <= left;
+        if (fits[by_weight[i]]) left -= needed;
+    }
+    text[0] = '\0';
+    for (enum part i = 0; i < PARTS; i++) {
+        if (fits[i] && text[0]) add_columns(text, ", ", 2);
+        if (fits[i]) add_columns(text, parts[i], PART_ROOM);
+    }
+    if (!text[0]) add_columns(text, parts[PART_FILES], columns);
+    if (!p->current || left < 2 + LEAST_NAME) return;
+    add_columns(text, ", ", 2);
+    add_columns(text, shown(p->current), left - 2);
 }
 
 static size_t terminal_columns(void)
@@ -69,18 +144,12 @@ static size_t terminal_columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* A line never wraps: it could not be redrawn. */
 static void draw_line(const struct progress *p, double elapsed)
 {
-    char text[512];
-    describe(p, elapsed, text, sizeof text);
-    const size_t columns = terminal_columns() - 1;
-    size_t bytes = 0, shown_columns = 0;
-    for (; text[bytes]; bytes++) { /* a line never wraps: it could not be redrawn */
-        const bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
-        if (begins && shown_columns == columns) break;
-        shown_columns += begins;
-    }
-    fprintf(stderr, "\r%.*s\033[K", (int)bytes, text);
+    char text[LINE_ROOM];
+    describe(p, elapsed, terminal_columns() - 1, text);
+    fprintf(stderr, "\r%s\033[K", text);
     fflush(stderr);
     is_drawn = true;
 }
@@ -98,12 +167,11 @@ static void print_json(const struct progress *p, double elapsed)
     add_number(o, "bytes_in", true, (double)p->bytes_in);
     add_number(o, "bytes_out", true, (double)p->bytes_out);
     add_number(o, "elapsed_s", true, elapsed);
+    add_text(o, "what", p->what ? p->what : "files");
+    add_number(o, "share", p->all_work > 0, p->work / p->all_work);
     add_number(o, "left_s", left >= 0, left);
     add_name(o, "file", p->current);
-    char *const text = cJSON_PrintUnformatted(o);
-    if (text) fprintf(stderr, "%s\n", text);
-    cJSON_free(text);
-    cJSON_Delete(o);
+    print_json_to(stderr, o);
 }
 
 void progress_show(const struct progress *p)
@@ -116,8 +184,8 @@ void progress_show(const struct progress *p)
     if (form == LINE) {
         draw_line(p, now - start);
     } else if (form == LINES) {
-        char text[512];
-        describe(p, now - start, text, sizeof text);
+        char text[LINE_ROOM];
+        describe(p, now - start, LINE_ROOM, text);
         fprintf(stderr, "tessera: %s\n", text);
     } else {
         print_json(p, now - start);

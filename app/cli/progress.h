@@ -9,7 +9,9 @@ struct progress {
     size_t files, failed, all_files;
     uint64_t bytes, all_bytes; /* of inputs, done and of the whole set */
     uint64_t bytes_in, bytes_out;
-    const char *current; /* a file that is at work, or NULL */
+    double work, all_work; /* what tells of the time that is left, where it is known better than by bytes; else 0 */
+    const char *what;      /* what is counted, where that is not files; static */
+    const char *current;   /* a file that is at work, or NULL */
 };
 
 /* Called by one thread at a time. */

@@ -1,23 +1,32 @@
 /* --rm: removes an original that its .tsr restores as the same file. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "inputs/inputs.h"
 
-/* Whether the name still leads to the file that was read, as it was then. */
-static bool is_unchanged(const char *path, const struct stat *was)
+/* Whether a name still leads to a file as it was; follows: by links, too. Where numbers of inodes are others at each
+ * look, as in some network file systems, the other fields tell. */
+static bool is_unchanged(const char *path, const struct tsr_file_state *was, bool follows)
 {
-    struct stat is;
-    return lstat(path, &is) == 0 && is.st_dev == was->st_dev && is.st_ino == was->st_ino &&
-           is.st_size == was->st_size && is_same_time(is.st_mtim, was->st_mtim) &&
-           is_same_time(is.st_ctim, was->st_ctim);
+    const int flags = follows ? 0 : AT_SYMLINK_NOFOLLOW;
+    struct stat status, again;
+    if (fstatat(AT_FDCWD, path, &status, flags) != 0 || !S_ISREG(status.st_mode)) return false;
+    const struct tsr_file_state is = state_of(&status);
+    const bool is_same = is.device == was->device && is.bytes == was->bytes && is.modified_s == was->modified_s &&
+                         is.modified_ns == was->modified_ns && is.changed_s == was->changed_s &&
+                         is.changed_ns == was->changed_ns;
+    return is_same &&
+           (is.inode == was->inode || (fstatat(AT_FDCWD, path, &again, flags) == 0 && again.st_ino != status.st_ino));
 }
 
-void remove_original(const struct task *task, struct outcome *outcome)
+void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
+                     struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
+    const struct tsr_file_state input = state_of(&outcome->input);
     if (outcome->is_gone)
         return;
     else if (task->descriptor >= 0)
@@ -34,8 +43,16 @@ void remove_original(const struct task *task, struct outcome *outcome)
         outcome->kept = "its .tsr restores the same samples in a new file";
     else if (!is_proven)
         outcome->kept = "its .tsr was not proven";
-    else if (!is_unchanged(task->input, &outcome->input))
-        outcome->kept = "it has changed since it was read";
+    else if (r->damage[0] && !options->removes_damaged)
+        outcome->kept = "it looks damaged; --rm=damaged-too removes it";
+    else if (!is_unchanged(task->input, &input, false))
+        outcome->kept =
+            access(task->input, F_OK) == 0 ? "it has changed since it was read" : "it is not there any more";
+    else if (has_twin(list, task))
+        outcome->kept = "its .tsr has two names of this run, which are one file here";
+    else if (!is_unchanged(task->output, outcome->is_current ? &outcome->made : &r->output,
+                           task->names_output)) /* as the last thing */
+        outcome->kept = "its .tsr was replaced or changed since it was proven";
     else if (unlink(task->input) != 0)
         outcome->kept = errno == EACCES || errno == EPERM ? "its folder does not let it be removed" : strerror(errno);
     else

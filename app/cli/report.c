@@ -13,10 +13,14 @@ bool has_qp(const struct tsr_coding *coding)
     return coding->lossy && coding->path == TSR_PATH_TRANSFORM;
 }
 
+const char *way_word(bool stored)
+{
+    return stored ? "stored" : "coded";
+}
+
 static const char *status_word(const struct outcome *outcome)
 {
-    if (outcome->status != TSR_OK) return "failed";
-    return outcome->is_current ? "current" : outcome->report.verbatim ? "verbatim" : "ok";
+    return outcome->status != TSR_OK ? "failed" : outcome->is_current ? "current" : "ok";
 }
 
 static void add_truth(cJSON *o, const char *field, bool applies, bool value)
@@ -70,6 +74,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     if (options->verb == VERB_VERIFY) add_name(o, "original", task->original);
     add_name(o, "output", ok ? options->series ? options->series : task->output : NULL);
     add_text(o, "status", status_word(outcome));
+    add_text(o, "way", ok ? way_word(is_stored(r)) : NULL);
     add_text(o, "kind", ok ? tsr_kind_name(r->kind) : NULL);
     add_number(o, "bytes_in", ok, (double)r->bytes_in);
     add_number(o, "bytes_out", ok, (double)r->bytes_out);
@@ -80,6 +85,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     if (options->verb == VERB_VERIFY) add_hashes(o, ok ? outcome->more : NULL);
     add_truth(o, "identical", ok, r->identical);
     add_truth(o, "lossless", ok, r->lossless);
+    add_truth(o, "verified", ok, outcome->is_current ? outcome->is_compared || outcome->is_gone : r->verified);
     add_coding(o, r, coded);
     add_text(o, "engine", ok ? r->engine : NULL);
     add_text(o, "fallback", ok && r->fallback[0] ? r->fallback : NULL);
@@ -92,6 +98,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);
+    add_text(o, "damage", ok ? r->damage : NULL);
     if (options->removes) add_truth(o, "removed", true, outcome->removed);
     if (options->removes) add_text(o, "kept", outcome->kept);
     add_text(o, "error", ok ? NULL : outcome->error.text);
@@ -115,6 +122,7 @@ static void print_file_line(const struct options *options, const struct task *ta
         talk("ok %s%s%s", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "");
         if (options->verb == VERB_VERIFY) talk(" = %s", shown(task->original));
         if (options->verb == VERB_VERIFY && !r->identical) talk("  %s", r->lossless ? "same samples" : "lossy");
+        if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
         talk("\n");
         return;
     }
@@ -134,10 +142,11 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (options->verb == VERB_DECOMPRESS && !r->identical)
         talk("  %s", r->lossless ? "same samples, new file" : "lossy");
     if (r->verbatim)
-        talk("  %s: %s", r->packed ? "packed, not coded as samples" : "stored as it is", shown(r->reason));
+        talk("  %s: %s", is_stored(r) ? "stored" : "coded, but not as samples", shown(r->reason));
     else if (r->reason[0])
         talk("  %s", shown(r->reason));
     if (r->fallback[0]) talk("  by the CPU engine: %s", r->fallback);
+    if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
     if (outcome->removed) talk("  original removed");
     talk("\n");
 }
@@ -176,15 +185,12 @@ void report_plan(const struct options *options, const struct task_list *list)
 
 void report_skipped(const struct options *options, const struct task_list *list)
 {
-    for (size_t i = 0; i < list->skipped_count; i++) {
-        if (options->json) {
-            cJSON *o = cJSON_CreateObject();
-            add_name(o, "file", list->skipped[i].path);
-            add_text(o, "status", "skipped");
-            add_text(o, "reason", list->skipped[i].reason);
-            print_json_line(o);
-        } else if (options->verbosity > 0) {
-            talk("skipped %s: %s\n", shown(list->skipped[i].path), list->skipped[i].reason);
-        }
+    for (size_t i = 0; i < list->skipped_count && options->json; i++) {
+        cJSON *o = cJSON_CreateObject();
+        add_name(o, "file", list->skipped[i].path);
+        add_text(o, "status", "skipped");
+        add_text(o, "reason", list->skipped[i].reason);
+        add_number(o, "at", true, seconds_since_1970());
+        print_json_line(o);
     }
 }

@@ -13,8 +13,20 @@
 
 #include "cli.h"
 #include "evidence/evidence.h"
+#include "evidence/page_file.h"
+#include "inputs/inputs.h"
 #include "manifest.h"
 #include "progress.h"
+
+/* Why many files of a set fail in one way: the first few are named, the others counted. */
+enum repeated {
+    REPEATED_NOT,
+    REPEATED_EXISTS,
+    REPEATED_ONLY_COPY,
+    REPEATED_COLLISION,
+    REPEATED_NO_MODULE,
+    REPEATED_KINDS
+};
 
 struct running {
     struct tsr_engine *engine;
@@ -29,12 +41,13 @@ struct running {
     enum tsr_status sync_status; /* a folder could not be brought to the disk: no output of then or later counts */
     struct tsr_error sync_error;
     struct progress progress;
-    size_t not_begun, existing;
-    enum tsr_status only_status; /* of the last task that was reported */
-    atomic_bool is_full;         /* a disk, or the manifest cannot be written: no task is begun any more */
-    bool has_no_manifest;        /* the latter */
-    pthread_mutex_t lock;        /* guards what is above */
-    pthread_mutex_t screen;      /* held while anything is printed */
+    size_t not_begun;
+    size_t repeated[REPEATED_KINDS]; /* failures for reasons that many files share */
+    enum tsr_status only_status;     /* of the last task that was reported */
+    atomic_bool is_full;             /* a disk, or the manifest cannot be written: no task is begun any more */
+    bool has_no_manifest;            /* the latter */
+    pthread_mutex_t lock;            /* guards what is above */
+    pthread_mutex_t screen;          /* held while anything is printed */
     pthread_cond_t ended;
     bool is_over;
 };
@@ -65,6 +78,7 @@ static void *await_signal(void *signals)
     int number;
     while (sigwait(signals, &number) != 0) continue;
     say_interrupted(number);
+    remove_page_parts();
     tsr_end_process(end_log(128 + number));
     return NULL;
 }
@@ -122,10 +136,27 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     atomic_store(&r->is_full, true); /* the next ones would fail, too */
 }
 
-/* Most outputs that exist already of which each has its sentence. */
-enum { EXISTING_LIMIT = 3 };
+/* Of a task whose output exists: whether it is one that -f or --update would have replaced, had it been there when the
+ * inputs were listed. */
+static bool is_another_runs(const struct options *options, const struct task *task)
+{
+    return task->status == TSR_OK && task->output && !task->existed &&
+           (options->force || options->update != UPDATE_OFF);
+}
 
-/* Reports one task, unless it was not begun, or is one of many whose output exists. */
+static enum repeated repeated_of(const struct options *options, const struct task *task, const struct outcome *outcome)
+{
+    if (outcome->status == TSR_ERROR_EXISTS && is_another_runs(options, task)) return REPEATED_NOT;
+    if (task->status == TSR_ERROR_EXISTS || task->status == TSR_ERROR_SAME_FILE) return REPEATED_COLLISION;
+    if (outcome->status == TSR_ERROR_EXISTS) return outcome->may_be_lost ? REPEATED_ONLY_COPY : REPEATED_EXISTS;
+    return lacks_module(&outcome->error) ? REPEATED_NO_MODULE : REPEATED_NOT;
+}
+
+/* Most files with a sentence each. */
+static const size_t repeated_limit[REPEATED_KINDS] = {
+    SIZE_MAX, [REPEATED_EXISTS] = 3, [REPEATED_ONLY_COPY] = 3, [REPEATED_COLLISION] = 3, [REPEATED_NO_MODULE] = 1};
+
+/* Reports one task, unless it was not begun, or is one of many that fail in one way. */
 static void report_one(struct running *r, size_t i)
 {
     struct outcome *const outcome = r->outcomes[i];
@@ -138,13 +169,16 @@ static void report_one(struct running *r, size_t i)
         return;
     }
     r->only_status = outcome->status;
+    const enum repeated repeated =
+        outcome->status == TSR_OK ? REPEATED_NOT : repeated_of(r->options, &r->list->tasks[i], outcome);
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
-    } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->json && r->existing++ >= EXISTING_LIMIT) {
+    } else if (!r->options->json && r->repeated[repeated]++ >= repeated_limit[repeated]) {
         add_to_summary(&r->list->tasks[i], outcome);
         add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
-        if (r->options->removes && outcome->status == TSR_OK) remove_original(&r->list->tasks[i], outcome);
+        if (r->options->removes && outcome->status == TSR_OK)
+            remove_original(r->options, r->list, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
     free(outcome->more);
@@ -236,6 +270,7 @@ static enum tsr_status run_call(void *context, struct tsr_engine *engine, struct
         outcome->status = refuse_task(&outcome->error, task);
     else
         outcome->status = r->work->work(engine, r->options, task, outcome);
+    if (outcome->status == TSR_ERROR_EXISTS) explain_existing(engine, r->options, task, outcome);
     return outcome->status;
 }
 
@@ -256,11 +291,29 @@ static struct outcome *outcome_of(struct running *r, const struct tsr_result *re
     return outcome;
 }
 
+static double work_of(const struct task *task)
+{
+    return task->work > 0 ? task->work : (double)task->bytes;
+}
+
+void tell_share(const struct task *task, struct outcome *outcome, double share)
+{
+    struct running *const r = the_run;
+    if (!r || share <= outcome->told) return;
+    pthread_mutex_lock(&r->lock);
+    r->progress.work += (share - outcome->told) * work_of(task);
+    pthread_mutex_unlock(&r->lock);
+    outcome->told = share;
+}
+
 static void take_result(void *context, const struct tsr_result *result)
 {
     struct running *const r = context;
     const struct task *const task = &r->list->tasks[result->index];
     struct outcome *const outcome = outcome_of(r, result);
+    if (outcome && outcome->status == TSR_ERROR_EXISTS && is_another_runs(r->options, task))
+        refuse(&outcome->error, outcome->status, "%s has appeared since this run began, and is left as it is",
+               task->output);
     if (outcome) name_flags(&outcome->error);
     if (outcome && outcome->status != TSR_OK) name_file(&outcome->error, task->input, task->member);
     if (outcome && is_full(outcome) && atomic_exchange(&r->is_full, true))
@@ -270,6 +323,7 @@ static void take_result(void *context, const struct tsr_result *result)
     r->progress.files++;
     r->progress.failed += !outcome || outcome->status != TSR_OK;
     r->progress.bytes += task->bytes;
+    r->progress.work += (1 - (outcome ? outcome->told : 0)) * work_of(task);
     if (outcome && outcome->status == TSR_OK && !outcome->is_current) {
         r->progress.bytes_in += outcome->report.bytes_in;
         r->progress.bytes_out += outcome->report.bytes_out;
@@ -292,15 +346,6 @@ static bool is_cancelled(void *context)
     return atomic_load(&r->is_full);
 }
 
-/* The status of the only task; of several, whether all is well. */
-static enum tsr_status exit_status(const struct running *r)
-{
-    if (atomic_load(&r->is_full)) return TSR_ERROR_WRITE;
-    const bool is_short = r->options->verb == VERB_VERIFY && r->list->skipped_count > 0; /* they have no .tsr */
-    if (r->list->count == 1 && !is_short) return r->only_status;
-    return r->progress.failed == 0 && !is_short ? TSR_OK : TSR_ERROR_PARTIAL;
-}
-
 /* Of a gigabyte 16 threads' decoders test 2.3 GB/s, an H200's, with its waking, 1.8: so decoding never waits for a GPU
  * that nobody asks for. */
 static enum tsr_engine_choice engine_choice(const struct options *options)
@@ -312,7 +357,7 @@ static enum tsr_engine_choice engine_choice(const struct options *options)
 /* While threads open files beyond 64, 128, 256 at once, Linux makes the table of files longer each time, and all that
  * open or close a file wait, 5 to 40 ms, until it is sure that nobody reads the old one. So it gets its length while
  * there is one thread, which need not wait. A file at work takes up to four; of 16 threads' 128 files. */
-static void reserve_descriptors(void)
+void reserve_descriptors(void)
 {
     enum { DESCRIPTORS = 1024, MOST = 1 << 16 };
     struct rlimit limit;
@@ -397,13 +442,31 @@ static enum tsr_status make_folders(const struct task_list *list, struct tsr_err
     return status;
 }
 
+/* What is said of those that fail in one way, and are not named: of one file, and of more. */
+static const char *repeated_text(enum repeated kind, bool compresses, bool is_one)
+{
+    static const char *const texts[REPEATED_KINDS][2] = {
+        [REPEATED_EXISTS] = {"outputs exist; -f overwrites them", "output exists; -f overwrites it"},
+        [REPEATED_ONLY_COPY] = {"outputs exist and may be the only copies of what they hold",
+                                "output exists and may be the only copy of what it holds"},
+        [REPEATED_COLLISION] = {"inputs have an output, or a name in the manifest, that is taken by this run",
+                                "input has an output, or a name in the manifest, that is taken by this run"},
+        [REPEATED_NO_MODULE] = {"files need Tessera's module for DICOM", "file needs Tessera's module for DICOM"}};
+    if (kind != REPEATED_EXISTS || !compresses) return texts[kind][is_one];
+    return is_one ? "output exists; --update passes over it, -f makes it again"
+                  : "outputs exist; --update passes over them, -f makes them again";
+}
+
 /* What is said once of many files. */
 static void say_rest(const struct running *r)
 {
     const struct options *const o = r->options;
-    if (r->existing > EXISTING_LIMIT && !o->json)
-        fprintf(stderr, "tessera: %zu more outputs exist; -f overwrites them%s\n", r->existing - EXISTING_LIMIT,
-                o->verb == VERB_COMPRESS ? ", --update takes those whose inputs have changed" : "");
+    for (int k = REPEATED_NOT + 1; k < REPEATED_KINDS && !o->json; k++) {
+        const size_t more = r->repeated[k] > repeated_limit[k] ? r->repeated[k] - repeated_limit[k] : 0;
+        if (more > 0)
+            fprintf(stderr, "tessera: %zu more %s\n", more,
+                    repeated_text((enum repeated)k, o->verb == VERB_COMPRESS, more == 1));
+    }
     if (atomic_load(&r->is_full) && r->list->count > 1)
         fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
                 r->has_no_manifest ? "the manifest cannot be written" : "the disk is full",
@@ -422,6 +485,12 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     set.is_cancelled = is_cancelled;
     r->progress.all_files = r->list->count;
     r->progress.all_bytes = input_bytes(r->list);
+    bool has_work = false;
+    for (size_t i = 0; i < r->list->count; i++) {
+        has_work |= r->list->tasks[i].work > 0;
+        r->progress.all_work += work_of(&r->list->tasks[i]);
+    }
+    if (!has_work) r->progress.all_work = 0; /* bytes tell the same */
     report_plan(r->options, r->list);
     progress_begin(r->options);
     the_run = r;
@@ -437,16 +506,56 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     return status;
 }
 
-/* The manifest and the report, before the summary says that all is well. files: what came of these. */
-static enum tsr_status end_reports(const struct running *r, enum tsr_status files)
+/* What all tasks came to, before the manifest and the report are written. */
+static struct tally add_up(const struct running *r)
 {
-    struct tsr_error error;
-    enum tsr_status status = TSR_OK;
-    if (r->options->manifest && r->options->verb == VERB_COMPRESS) status = end_manifest(files == TSR_OK, &error);
-    if (status != TSR_OK) say_error(&error);
-    const enum tsr_status reported = end_evidence(r->options, r->list, &error);
+    return (struct tally){.files = r->list->count,
+                          .failed = r->progress.failed - r->not_begun,
+                          .left = r->not_begun,
+                          .unproven = unproven_files(),
+                          .not_taken = r->list->skipped_count,
+                          .damaged = damaged_files(),
+                          .may_be_empty = r->options->shards > 0,
+                          .only = r->only_status,
+                          .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};
+}
+
+/* The manifest and the report, before the summary says that all is well. */
+static void end_reports(const struct running *r, struct tally *tally)
+{
+    struct tsr_error error, other;
+    if (r->options->manifest && r->options->verb == VERB_COMPRESS) {
+        tally->unwritten = check_not_written(r->options, r->options->manifest, &error);
+        const enum tsr_status ended = end_manifest(judge(tally) != VERDICT_FAIL, &other);
+        if (tally->unwritten == TSR_OK && ended != TSR_OK) error = other;
+        if (tally->unwritten == TSR_OK) tally->unwritten = ended;
+    }
+    if (tally->unwritten != TSR_OK) say_error(&error);
+    const enum tsr_status reported = end_evidence(r->options, r->list, tally, NULL, &error);
     if (reported != TSR_OK) say_error(&error);
-    return status != TSR_OK ? status : reported;
+    if (tally->unwritten == TSR_OK) tally->unwritten = reported;
+}
+
+/* Whether a page of an earlier night is to be replaced: it is no file that the run was to read or write. */
+static bool may_write_page(const struct options *options, enum tsr_status status)
+{
+    bool may = options->page && status != TSR_ERROR_SAME_FILE;
+    for (int i = 0; i < options->input_count && may; i++) may = !is_same_file(options->page, options->inputs[i]);
+    return may;
+}
+
+void end_unbegun(const struct options *options, const struct task_list *list, const struct tsr_error *error)
+{
+    const struct tally tally = {.ended = error->status, .not_taken = list->skipped_count};
+    struct options careful = *options;
+    struct tsr_error ignored;
+    say_error(error);
+    if (options->verb == VERB_COMPARE) return;
+    careful.force = false;
+    if (may_write_page(options, error->status) && begin_evidence(&careful, &ignored) == TSR_OK)
+        end_evidence(options, list, &tally, error->text, &ignored);
+    drop_evidence();
+    report_unbegun(options, list, &tally, error->text);
 }
 
 static int run_list(struct running *r, struct run_times *times)
@@ -460,13 +569,13 @@ static int run_list(struct running *r, struct run_times *times)
         times->wall_s = wall_seconds() - start;
         tsr_engine_tell_times(r->engine, &times->gpu);
         say_rest(r);
-        const enum tsr_status files = exit_status(r);
-        status = end_reports(r, files);
-        if (status != TSR_OK) note_broken_run();
-        r->work->summary(r->options, r->list, times);
-        if (files != TSR_OK) status = files;
+        struct tally tally = add_up(r);
+        end_reports(r, &tally);
+        r->work->summary(r->options, r->list, times, &tally);
+        status = verdict_status(&tally);
     } else {
-        say_error(&error);
+        drop_evidence();
+        end_unbegun(r->options, r->list, &error);
     }
     the_run = NULL;
     free(r->outcomes);
@@ -487,6 +596,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
                                       struct tsr_error *) = work->list ? work->list : list_tasks;
     if (work->reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
     int status = work->reads_tsr && !r.engine ? (int)error.status : (int)list_all(options, r.engine, &list, &error);
+    say_unmatched(options);
     if (status == TSR_OK && !work->reads_tsr) {
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;
@@ -502,7 +612,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
         pthread_mutex_destroy(&r.screen);
         pthread_mutex_destroy(&r.lock);
     } else {
-        say_error(&error);
+        end_unbegun(options, &list, &error);
     }
     drop_evidence();
     free_tasks(&list);

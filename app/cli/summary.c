@@ -5,6 +5,8 @@
 
 #include "cli.h"
 #include "json.h"
+#include "summary/notes.h"
+#include "words/hints.h"
 
 /* The losses of files of one depth: errors of different depths are not comparable. */
 struct loss {
@@ -13,56 +15,30 @@ struct loss {
     double least_psnr_db;
 };
 
-/* A file of which there is something to say. */
-struct note {
-    char *file;
-    const char *reason; /* one string for all that have it */
-    enum note_kind { NOTE_VERBATIM, NOTE_PACKED, NOTE_EXCEPTION, NOTE_FALLBACK, NOTE_KEPT, NOTE_KINDS } kind;
+/* Files that are coded, or those that are stored. */
+struct way {
+    size_t files;
+    uint64_t bytes_in, bytes_out;
 };
 
-enum { DEPTHS = 33, REASONS_LIMIT = 4096 };
+enum { DEPTHS = 33 };
 
 struct totals {
-    size_t done, failed, verbatim, lossy, identical, same_samples, unverified, fallbacks, from_disk, current, removed;
+    size_t done, failed, lossy, identical, same_samples, unverified, fallbacks, from_disk, current, removed;
+    size_t damaged;     /* originals that look so */
     size_t compared;    /* with the originals */
     size_t gone;        /* current, and removed by an earlier run */
-    bool is_broken;     /* the manifest or the report could not be written */
+    struct way ways[2]; /* coded, stored */
     const char *engine; /* of all files, "mixed", or NULL */
     const char *verified_by;
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
     double encode_s, verify_s, read_s, write_s, wait_s;
     struct loss loss[DEPTHS];
-    struct note *notes;
-    size_t note_count, note_capacity;
-    char *reasons[REASONS_LIMIT];
-    size_t reason_count;
 };
 
 static struct totals totals;
 
 /* ---- Adding up -------------------------------------------------------------------------------------------- */
-
-/* The string that stands for all equal ones; NULL: there are too many. */
-static const char *one_reason(const char *reason)
-{
-    for (size_t i = 0; i < totals.reason_count; i++)
-        if (strcmp(totals.reasons[i], reason) == 0) return totals.reasons[i];
-    if (totals.reason_count == REASONS_LIMIT) return NULL;
-    char *const copy = strdup(reason);
-    if (copy) totals.reasons[totals.reason_count++] = copy;
-    return copy;
-}
-
-static void add_note(const char *file, const char *reason, enum note_kind kind)
-{
-    if (!grow_list(&totals.notes, totals.note_count, &totals.note_capacity, sizeof *totals.notes)) return;
-    char *const copy = strdup(file);
-    const char *const shared = one_reason(reason);
-    if (copy && shared)
-        totals.notes[totals.note_count++] = (struct note){copy, shared, kind};
-    else
-        free(copy);
-}
 
 static void add_loss(const struct tsr_report *r)
 {
@@ -77,9 +53,17 @@ static const char *add_name_of(const char *known, const char *name)
     return !name ? known : !known || strcmp(known, name) == 0 ? name : "mixed";
 }
 
+static void add_way(const struct tsr_report *r)
+{
+    struct way *const way = &totals.ways[is_stored(r)];
+    way->files++;
+    way->bytes_in += r->bytes_in;
+    way->bytes_out += r->bytes_out;
+}
+
 static void add_report(const struct tsr_report *r)
 {
-    totals.verbatim += r->verbatim;
+    add_way(r);
     totals.from_disk += r->read_from_disk;
     totals.fallbacks += r->fallback[0] != '\0';
     totals.engine = add_name_of(totals.engine, r->engine);
@@ -105,9 +89,14 @@ static void add_report(const struct tsr_report *r)
     if (r->verify_s > 0) totals.verify_s += r->verify_s;
 }
 
-void note_broken_run(void)
+size_t unproven_files(void)
 {
-    totals.is_broken = true;
+    return totals.unverified;
+}
+
+size_t damaged_files(void)
+{
+    return totals.damaged;
 }
 
 void add_to_summary(const struct task *task, const struct outcome *outcome)
@@ -120,7 +109,9 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     totals.removed += outcome->removed;
     totals.compared += outcome->is_compared;
     totals.gone += outcome->is_gone;
-    if (outcome->kept) add_note(task->input, outcome->kept, NOTE_KEPT);
+    if (r->damage[0]) add_note(NOTE_DAMAGED, task->member ? task->member : task->input, r->damage);
+    totals.damaged += r->damage[0] != '\0';
+    if (outcome->kept) add_note(NOTE_KEPT, task->input, outcome->kept);
     if (outcome->is_current) {
         totals.current++;
         return;
@@ -128,8 +119,8 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     totals.done++;
     add_report(r);
     if (r->reason[0])
-        add_note(task->input, r->reason, r->packed ? NOTE_PACKED : r->verbatim ? NOTE_VERBATIM : NOTE_EXCEPTION);
-    if (r->fallback[0]) add_note(task->input, r->fallback, NOTE_FALLBACK);
+        add_note(!r->verbatim ? NOTE_EXCEPTION : is_stored(r) ? NOTE_STORED : NOTE_CODED, task->input, r->reason);
+    if (r->fallback[0]) add_note(NOTE_FALLBACK, task->input, r->fallback);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
@@ -195,11 +186,20 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "failed", true, (double)t->failed);
     add_number(o, "current", options->update != UPDATE_OFF, (double)t->current);
     add_number(o, "compared", options->update != UPDATE_OFF || options->verb == VERB_VERIFY, (double)t->compared);
-    add_number(o, "verbatim", true, (double)t->verbatim);
+    for (int stored = 0; stored < 2; stored++) {
+        char name[32];
+        const struct way *const way = &t->ways[stored];
+        add_number(o, way_word(stored), true, (double)way->files);
+        snprintf(name, sizeof name, "%s_bytes_in", way_word(stored));
+        add_number(o, name, true, (double)way->bytes_in);
+        snprintf(name, sizeof name, "%s_bytes_out", way_word(stored));
+        add_number(o, name, true, (double)way->bytes_out);
+    }
     add_number(o, "identical", true, (double)t->identical);
     add_number(o, "same_samples", true, (double)t->same_samples);
     add_number(o, "lossy", true, (double)t->lossy);
     add_number(o, "unverified", true, (double)t->unverified);
+    add_number(o, "damaged", true, (double)t->damaged);
     add_number(o, "removed", options->removes, (double)t->removed);
     add_number(o, "skipped", true, (double)list->skipped_count);
     add_number(o, "skipped_tsr", true, (double)list->tsr_files);
@@ -210,15 +210,22 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "files_in_set", true, (double)list->in_set);
 }
 
-static void print_json(const struct options *options, const struct task_list *list, const struct run_times *times)
+/* sentence: why the run did not begin, or NULL. */
+static void print_json(const struct options *options, const struct task_list *list, const struct run_times *times,
+                       const struct tally *tally, const char *sentence)
 {
     const struct totals *const t = &totals;
     const bool coded = t->samples > 0, compress = options->verb == VERB_COMPRESS;
     cJSON *o = cJSON_CreateObject();
     cJSON_AddBoolToObject(o, "summary", true);
     add_text(o, "verb", verb_name(options->verb));
-    add_text(o, "status", t->failed || t->is_broken ? "failed" : "ok");
+    add_text(o, "verdict", verdict_name(judge(tally)));
+    add_text(o, "status", judge(tally) == VERDICT_FAIL ? "failed" : "ok");
+    add_number(o, "exit", true, verdict_status(tally));
+    add_text(o, "error", sentence);
     add_counts(o, options, list);
+    add_number(o, "left", true, (double)tally->left);
+    add_number(o, "not_taken", true, (double)tally->not_taken);
     add_number(o, "bytes_in", true, (double)t->bytes_in);
     add_number(o, "bytes_out", true, (double)t->bytes_out);
     add_number(o, "pixel_bytes", coded, (double)t->pixel_bytes);
@@ -245,60 +252,16 @@ static void print_json(const struct options *options, const struct task_list *li
 
 /* ---- Lines ------------------------------------------------------------------------------------------------ */
 
-/* Without -v at most this many names are said. */
-enum { NAMES_LIMIT = 40 };
-
-/* Names of files that have the same to be said of them, after a line with their number. All originals that --rm keeps
- * are named. */
-static void print_notes(const struct options *options, enum note_kind kind, const char *title)
+/* What is not in the totals, in lists before them. */
+static void print_lists(const struct options *options, const struct task_list *list)
 {
-    static size_t names;
-    size_t hidden = 0;
-    for (size_t r = 0; r < totals.reason_count; r++) {
-        size_t count = 0;
-        for (size_t i = 0; i < totals.note_count; i++)
-            count += totals.notes[i].kind == kind && totals.notes[i].reason == totals.reasons[r];
-        if (count == 0) continue;
-        talk("  %zu %s%s: %s\n", count, title, kind == NOTE_KEPT ? plural(count) : "", shown(totals.reasons[r]));
-        for (size_t i = 0; i < totals.note_count; i++) {
-            if (totals.notes[i].kind != kind || totals.notes[i].reason != totals.reasons[r]) continue;
-            if (options->verbosity > 0 || kind == NOTE_KEPT || names < NAMES_LIMIT)
-                talk("    %s\n", shown(totals.notes[i].file));
-            else
-                hidden++;
-            names++;
-        }
+    bool has_link = false;
+    for (size_t i = 0; i < list->skipped_count; i++) {
+        add_note(NOTE_NOT_TAKEN, list->skipped[i].path, list->skipped[i].reason);
+        has_link |= strcmp(list->skipped[i].reason, "symbolic link") == 0;
     }
-    if (hidden > 0) talk("    ... and %zu more; -v names all\n", hidden);
-}
-
-/* What the engine that was asked for left to the CPU engine: where it was demanded, or with -v. */
-static void print_fallbacks(const struct options *options)
-{
-    if (options->engine != TSR_ENGINE_CUDA && options->verbosity <= 0) return;
-    for (size_t r = 0; r < totals.reason_count; r++) {
-        size_t count = 0;
-        for (size_t i = 0; i < totals.note_count; i++)
-            count += totals.notes[i].kind == NOTE_FALLBACK && totals.notes[i].reason == totals.reasons[r];
-        if (count > 0) talk("  %zu file%s by the CPU engine: %s\n", count, plural(count), totals.reasons[r]);
-    }
-}
-
-/* Files of which no .tsr is made. */
-static void print_skipped(const struct options *options, const struct task_list *list)
-{
-    if (list->skipped_count > 0) {
-        talk("  NOT IN THE SET: %zu name%s that %s:\n", list->skipped_count, plural(list->skipped_count),
-             list->skipped_count == 1 ? "is not a regular file" : "are not regular files");
-        for (size_t i = 0; i < list->skipped_count; i++) {
-            if (i >= NAMES_LIMIT && options->verbosity <= 0) {
-                talk("    ... and %zu more; -v names all\n", list->skipped_count - i);
-                break;
-            }
-            talk("    %s: %s\n", shown(list->skipped[i].path), list->skipped[i].reason);
-        }
-        if (!options->dereference) talk("    --dereference follows symbolic links\n");
-    }
+    print_notes(options);
+    if (has_link) talk("  --dereference follows symbolic links\n");
     if (list->tsr_files > 0) talk("  %zu .tsr file%s left as they are\n", list->tsr_files, plural(list->tsr_files));
     if (list->others > 0 && options->verbosity > 0)
         talk("  %zu other file%s not looked at\n", list->others, plural(list->others));
@@ -343,15 +306,14 @@ static void print_losses(void)
     }
 }
 
-/* "all" is said where every name of the set came to a file that this run has proven. .tsr files beside their originals
- * are outputs; elsewhere they are files without a .tsr. */
-static bool proves_all(const struct options *options, const struct task_list *list)
+/* "all" is said where every name of the set came to a file that this run has proven. */
+static bool proves_all(const struct options *options, const struct tally *tally)
 {
-    return totals.failed == 0 && list->skipped_count == 0 && totals.current == totals.compared + totals.gone &&
-           (!options->output || list->tsr_files == list->own_tsr_files);
+    const bool has_old = options->verb == VERB_COMPRESS && totals.current > totals.compared + totals.gone;
+    return judge(tally) == VERDICT_PASS && tally->not_taken == 0 && !has_old;
 }
 
-static void print_proof(const struct options *options, const struct task_list *list)
+static void print_proof(const struct options *options, const struct tally *tally)
 {
     if (totals.unverified > 0) {
         talk("  NOT VERIFIED: %zu file%s, nothing proves what comes back\n", totals.unverified,
@@ -359,7 +321,7 @@ static void print_proof(const struct options *options, const struct task_list *l
         return;
     }
     const bool by_gpu = totals.verified_by && strcmp(totals.verified_by, "cpu") != 0;
-    talk("  %sproven%s, read back %s; what comes back: ", proves_all(options, list) ? "all " : "",
+    talk("  %sproven%s, read back %s; what comes back: ", proves_all(options, tally) ? "all " : "",
          by_gpu ? " by the GPU" : "", read_back_from());
     print_kinds();
 }
@@ -379,7 +341,21 @@ static void print_current(const struct options *options)
              options->update == UPDATE_BY_HASH ? "size and hash" : "size and time");
 }
 
-static void print_compress(const struct options *options, const struct task_list *list, double wall_s)
+/* "6 coded (792192 -> 203374 bytes), 1 stored (100000 -> 65 bytes)" */
+static void print_ways(void)
+{
+    const char *comma = "  ";
+    for (int stored = 0; stored < 2; stored++) {
+        const struct way *const way = &totals.ways[stored];
+        if (way->files == 0) continue;
+        talk("%s%zu %s (%llu -> %llu bytes)", comma, way->files, way_word(stored), (unsigned long long)way->bytes_in,
+             (unsigned long long)way->bytes_out);
+        comma = ", ";
+    }
+    talk("\n");
+}
+
+static void print_compress(const struct options *options, const struct tally *tally, double wall_s)
 {
     const struct totals *const t = &totals;
     if (t->done > 0) {
@@ -387,69 +363,84 @@ static void print_compress(const struct options *options, const struct task_list
              (unsigned long long)t->bytes_out, (double)t->bytes_in / (double)t->bytes_out);
         if (t->samples > 0) talk(", pixels %.3f bits/sample", 8.0 * (double)t->payload_bytes / (double)t->samples);
         talk(", %.1f s\n", wall_s);
-        print_proof(options, list);
+        print_ways();
+        print_proof(options, tally);
         print_losses();
     }
     print_current(options);
-    print_notes(options, NOTE_VERBATIM, "stored unchanged");
-    print_notes(options, NOTE_PACKED, "packed, not coded as samples");
-    print_notes(options, NOTE_EXCEPTION, "coded otherwise");
     if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
-    print_notes(options, NOTE_KEPT, "kept original");
 }
 
-static void print_lines(const struct options *options, const struct task_list *list, double wall_s)
+static void print_totals(const struct options *options, const struct task_list *list, const struct tally *tally,
+                         double wall_s)
 {
     const struct totals *const t = &totals;
     switch (options->verb) {
     case VERB_COMPRESS:
-        print_compress(options, list, wall_s);
-        break;
+        print_compress(options, tally, wall_s);
+        return;
     case VERB_DECOMPRESS:
         talk("%zu file%s restored, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),
              (unsigned long long)t->bytes_in, (unsigned long long)t->bytes_out, wall_s);
         talk("  what came back: ");
         print_kinds();
-        print_losses();
         break;
     case VERB_EXPORT:
         talk("%zu file%s exported to %s, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),
              export_word(options->to), (unsigned long long)t->bytes_in, (unsigned long long)t->bytes_out, wall_s);
-        print_losses();
         break;
     case VERB_VERIFY:
         talk("%zu file%s compared with the originals, %.1f s\n", t->done, plural(t->done), wall_s);
-        talk("  %swhat comes back: ", t->failed == 0 && list->skipped_count == 0 ? "all proven; " : "");
+        talk("  %swhat comes back: ", proves_all(options, tally) ? "all proven; " : "");
         print_kinds();
-        print_losses();
         break;
     default:
         talk("%zu file%s tested, all checksums hold, %.1f s\n", t->done, plural(t->done), wall_s);
         if (options->sample > 0) talk("  a sample: %zu of %zu files\n", t->done + t->failed, list->in_set);
-        break;
+        return;
     }
+    print_losses();
 }
 
-static void free_notes(void)
+/* The last line: nothing scrolls it away. Where one file, or the command, is all that failed, its sentence is enough.
+ */
+static void print_verdict(const struct tally *tally)
 {
-    for (size_t i = 0; i < totals.note_count; i++) free(totals.notes[i].file);
-    for (size_t i = 0; i < totals.reason_count; i++) free(totals.reasons[i]);
-    free(totals.notes);
-    memset(&totals, 0, sizeof totals);
+    char text[VERDICT_ROOM];
+    const bool is_only = tally->files == 1 && tally->failed == 1;
+    if (is_only || (tally->files == 0 && tally->ended != TSR_OK && tally->ended != TSR_ERROR_NO_INPUT)) return;
+    say_verdict(tally, text);
+    talk("%s\n", text);
 }
 
-void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times)
+void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times,
+                    const struct tally *tally)
 {
     totals.bytes_out += list->shared_bytes;
     report_skipped(options, list);
     if (options->json) {
-        print_json(options, list, times);
+        print_json(options, list, times, tally, NULL);
     } else if (options->verbosity >= 0) {
-        if (totals.done + totals.current > 0) print_lines(options, list, times->wall_s);
-        print_skipped(options, list);
-        print_fallbacks(options);
-        if (totals.failed > 0 && totals.done + totals.current > 0)
-            talk("  %zu file%s failed\n", totals.failed, plural(totals.failed));
+        print_lists(options, list);
+        hint_at_series(options, list);
+        if (totals.done + totals.current > 0) print_totals(options, list, tally, times->wall_s);
+        print_verdict(tally);
+    }
+    fflush(stdout);
+    free_notes();
+    memset(&totals, 0, sizeof totals);
+}
+
+void report_unbegun(const struct options *options, const struct task_list *list, const struct tally *tally,
+                    const char *sentence)
+{
+    const struct run_times none = {0};
+    report_skipped(options, list);
+    if (options->json) {
+        print_json(options, list, &none, tally, sentence);
+    } else if (options->verbosity >= 0) {
+        print_lists(options, list);
+        print_verdict(tally);
     }
     fflush(stdout);
     free_notes();

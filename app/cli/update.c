@@ -30,6 +30,7 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
 {
     report->kind = info->kind;
     report->verbatim = info->verbatim;
+    report->packed = info->verbatim && strcmp(info->restore, "streams") == 0;
     report->lossless = info->verbatim || !info->coding.lossy;
     report->identical = info->identical;
     report->image = info->image;
@@ -39,6 +40,7 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
     report->psnr_db = info->psnr_db;
     report->max_error = info->max_error;
     memcpy(report->original_hash, info->original_hash, sizeof report->original_hash);
+    memcpy(report->damage, info->original_damage, sizeof report->damage);
 }
 
 /* Reads what a .tsr says of itself. */
@@ -64,7 +66,8 @@ static enum tsr_status protect_only_copy(const struct options *options, const st
     const enum tsr_status status = info ? has_hash(task->input, info->original_hash, same, &outcome->error) : TSR_OK;
     if (status != TSR_OK || *same) return status;
     return refuse(&outcome->error, TSR_ERROR_EXISTS,
-                  "%s holds another file or another state of this one, which may be its only copy; -f overwrites it",
+                  "%s holds another file or another state of this one, which may be its only copy: rename it, or name "
+                  "another output with -o",
                   task->output);
 }
 
@@ -76,15 +79,18 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     bool is_one = false;
     *current = *replace = false;
     if (lstat(task->output, &made) != 0 || !S_ISREG(made.st_mode)) return TSR_OK;
+    const struct tsr_file_state state = state_of(&made);
+    if (tsr_file_set_find(options->written, task->output, &state)) return TSR_OK; /* writing it is refused */
     const enum tsr_status status = read_output(engine, task->output, &info, &is_one, &outcome->error);
     if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) return status;
     if (status == TSR_OK && !is_one)
-        return refuse(&outcome->error, TSR_ERROR_EXISTS, "%s exists and is not a .tsr of one file; -f overwrites it",
+        return refuse(&outcome->error, TSR_ERROR_EXISTS,
+                      "%s exists and is not a .tsr of one file: rename it, or name another output with -o",
                       task->output);
     if (status == TSR_ERROR_VERSION)
-        return refuse(&outcome->error, TSR_ERROR_EXISTS, "%s is of another format version; -f overwrites it",
-                      task->output);
-    *replace = true; /* a damaged one, or one of another state of the file */
+        return refuse(&outcome->error, TSR_ERROR_EXISTS,
+                      "%s is of another format version: rename it, or name another output with -o", task->output);
+    *replace = task->existed; /* a damaged one, or one of another state of the file */
     bool same;
     if (status != TSR_OK || info.damage || !meets_request(options, &info))
         return protect_only_copy(options, task, status == TSR_OK ? &info : NULL, &same, outcome);
@@ -93,7 +99,8 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     enum tsr_status looked = TSR_OK;
     if (is_gone) /* has --rm removed it, amid a run that goes on now? */
         *current = outcome->is_gone = options->removes && info.identical && !task->names_output;
-    else if (options->update == UPDATE_BY_HASH && same_size)
+    else if (same_size &&
+             (options->update == UPDATE_BY_HASH || !task->existed)) /* another run may work on another file */
         looked = has_hash(task->input, info.original_hash, current, &outcome->error);
     else
         *current = same_size && is_same_time(original.st_mtim, made.st_mtim);

@@ -33,7 +33,9 @@ static enum tsr_status list_side(const struct options *options, int side, enum v
     one.recursive = true;
     one.output = NULL;
     one.takes_tsr = verb == VERB_COMPARE;
-    return list_tasks(&one, engine, list, error);
+    const enum tsr_status status = list_tasks(&one, engine, list, error);
+    if (status == TSR_ERROR_NO_INPUT) name_file(error, one.inputs[0], NULL);
+    return status;
 }
 
 /* What the pairing of two lists has found. */
@@ -75,17 +77,15 @@ static bool pair(const struct pairing *p)
  * originals. False: no memory. */
 static bool add_orphans(struct walk *walk, const struct task_list *originals)
 {
-    struct identity file;
-    size_t count;
-    struct identity *const own = identify_inputs(walk->options, walk->list, &count);
+    struct tsr_file_set *const own = collect_inputs(walk->options, walk->list);
     for (size_t i = 0; own && i < originals->count; i++) {
         const struct task *const task = &originals->tasks[i];
         if (task->status != TSR_OK) /* it could not be read */
             add_task(walk, strdup(task->input), NULL, NULL, task->status, task->reason);
-        else if (task->is_orphan && !(identify(task->input, &file) && find_identity(&file, own, count)))
+        else if (task->is_orphan && !tsr_file_set_find(own, task->input, NULL))
             add_task(walk, strdup(task->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
     }
-    free(own);
+    tsr_file_set_destroy(own);
     return own && !walk->no_memory;
 }
 
@@ -104,6 +104,27 @@ static bool has_folder(const char *archive, const char *name)
     return is_there;
 }
 
+/* Whether the .tsr files are on the side of the originals, and what they restore is on the other one. */
+static bool looks_swapped(const struct options *options, const struct task_list *originals,
+                          const struct task_list *archive)
+{
+    const char *const first = options->inputs[0], *const second = options->inputs[1];
+    if (!is_folder(first))
+        return has_tsr_suffix(first) && (is_folder(second) ? archive->count == 0 : !has_tsr_suffix(second));
+    for (size_t i = 0; i < archive->count; i++)
+        if (archive->tasks[i].original) return false; /* some belong together as they are named */
+    bool is_swapped = false;
+    for (size_t i = 0; i < originals->count && !is_swapped; i++) {
+        struct stat status;
+        const char *const name = originals->tasks[i].name;
+        char *const path = name && has_tsr_suffix(name) ? join(second, name) : NULL;
+        if (path) path[strlen(path) - strlen(".tsr")] = '\0';
+        is_swapped = path && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+        free(path);
+    }
+    return is_swapped;
+}
+
 static enum tsr_status list_pairs(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                   struct tsr_error *error)
 {
@@ -116,6 +137,10 @@ static enum tsr_status list_pairs(const struct options *options, struct tsr_engi
     const struct pairing pairing = {&originals, list, is_single};
     if (status == TSR_OK && !(pair(&pairing) && add_orphans(&walk, &originals)))
         status = refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    if ((status == TSR_OK || status == TSR_ERROR_NO_INPUT) && looks_swapped(options, &originals, list))
+        status = refuse(error, TSR_ERROR_USAGE,
+                        "the originals come first, and %s is the archive: tessera verify %s %s would compare them",
+                        options->inputs[0], options->inputs[1], options->inputs[0]);
     for (size_t i = 0; status == TSR_OK && i < originals.folder_count; i++)
         if (!has_folder(options->inputs[1], originals.folders[i].output))
             add_task(&walk, join(options->inputs[0], originals.folders[i].output), NULL, NULL, TSR_ERROR_VERIFY,

@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "io/container/container.h"
+#include "io/file_set.h"
 #include "io/folder.h"
+#include "io/part.h"
+#include "kernels/pool/large_stack.h"
 #include "transform/status.h"
 
 /* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
@@ -166,10 +169,31 @@ const char *tsr_source_name(const struct tsr_data_source *source)
                                                      : "the source";
 }
 
+struct reading {
+    const struct tsr_data_source *source;
+    uint64_t offset;
+    void *bytes;
+    size_t count;
+    int64_t got;
+};
+
+static void ask_to_read(void *context)
+{
+    struct reading *const r = context;
+    r->got = r->source->read(r->source->context, r->offset, r->bytes, r->count);
+}
+
+static int64_t read_calls(void *source, uint64_t offset, void *bytes, size_t count)
+{
+    struct reading r = {source, offset, bytes, count, -1};
+    tsr_call_back(ask_to_read, &r);
+    return r.got;
+}
+
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
 {
     const char *const name = tsr_source_name(source);
-    const struct tsr_input_calls calls = {source->read, source->context, source->byte_count};
+    const struct tsr_input_calls calls = {read_calls, (void *)(uintptr_t)source, source->byte_count};
     *input = NULL;
     switch (source->medium) {
     case TSR_MEDIUM_PATH:
@@ -239,28 +263,31 @@ enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_erro
     return tsr_fail(error, TSR_ERROR_USAGE, "sink->medium %d is not known", (int)sink->medium);
 }
 
-static bool has_status(bool is_descriptor, int descriptor, const char *path, struct stat *status)
+static bool has_state(bool is_descriptor, int descriptor, const char *path, struct tsr_file_state *state)
 {
-    return (is_descriptor ? fstat(descriptor, status) : stat(path, status)) == 0 && S_ISREG(status->st_mode);
+    struct stat status;
+    if ((is_descriptor ? fstat(descriptor, &status) : stat(path, &status)) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    *state = tsr_state_of(&status);
+    return true;
 }
 
 enum tsr_status tsr_check_apart(const struct tsr_data_source *source, const struct tsr_data_sink *sink,
                                 struct tsr_error *error)
 {
     const bool is_descriptor = source->medium == TSR_MEDIUM_DESCRIPTOR;
-    struct stat in, out;
+    struct tsr_file_state in, out;
     if (sink->medium != TSR_MEDIUM_PATH || (source->medium != TSR_MEDIUM_PATH && !is_descriptor)) return TSR_OK;
-    if (!has_status(false, -1, sink->path, &out)) return TSR_OK; /* as it is most often */
-    if (!has_status(is_descriptor, source->descriptor, source->path, &in) || in.st_dev != out.st_dev ||
-        in.st_ino != out.st_ino)
-        return TSR_OK;
+    if (!has_state(false, -1, sink->path, &out)) return TSR_OK; /* as it is most often */
+    if (!has_state(is_descriptor, source->descriptor, source->path, &in)) return TSR_OK;
+    if (!tsr_is_one_file(&in, is_descriptor ? "" : source->path, &out, sink->path)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_SAME_FILE, "the output %s is the input", sink->path);
 }
 
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,
                               struct tsr_error *error)
 {
-    const struct tsr_output_options options = {sink->overwrite, sink->is_bounded, sink->root};
+    const struct tsr_output_options options = {sink->overwrite, sink->is_bounded, sink->root, sink->written};
     if (sink->medium == TSR_MEDIUM_PATH) return tsr_output_create(sink->path, &options, is_private, output, error);
     if (sink->medium != TSR_MEDIUM_MEMORY && sink->temporary)
         return tsr_output_to_temporary(sink->temporary, output, error);
@@ -281,12 +308,27 @@ static enum tsr_status write_descriptor(int descriptor, const uint8_t *bytes, ui
     return TSR_OK;
 }
 
+struct writing {
+    const struct tsr_data_sink *sink;
+    const void *bytes;
+    size_t count;
+    int64_t taken;
+};
+
+static void ask_to_write(void *context)
+{
+    struct writing *const w = context;
+    w->taken = w->sink->write(w->sink->context, w->bytes, w->count);
+}
+
 static enum tsr_status write_calls(const struct tsr_data_sink *sink, const uint8_t *bytes, uint64_t size,
                                    struct tsr_error *error)
 {
     while (size > 0) {
         const size_t most = size < SIZE_MAX ? (size_t)size : SIZE_MAX;
-        const int64_t taken = sink->write(sink->context, bytes, most);
+        struct writing w = {sink, bytes, most, -1};
+        tsr_call_back(ask_to_write, &w);
+        const int64_t taken = w.taken;
         if (taken <= 0 || (uint64_t)taken > most)
             return tsr_fail(error, TSR_ERROR_WRITE, "cannot write to the sink: its function returns %lld of %zu bytes",
                             (long long)taken, most);
@@ -362,7 +404,7 @@ enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_err
 
 void tsr_end_process(int status)
 {
-    tsr_output_end_process(status);
+    tsr_parts_end_process(status);
 }
 
 const char *tsr_version(void)

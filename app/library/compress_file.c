@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "files.h"
 
 const char *tsr_never_lossy(const struct tsr_image *image)
@@ -117,7 +118,7 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
     }
     TSR_TRY(tsr_encode(engine, form->source, form->output, &form->proof, &form->encoded, error));
     return keeps && tsr_output_size(form->output) > most
-               ? tsr_fail(error, TSR_ERROR_CORRUPT, "packed, it would be larger")
+               ? tsr_fail(error, TSR_ERROR_CORRUPT, "coded, it would be larger")
                : TSR_OK;
 }
 
@@ -143,16 +144,17 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 
 /* TSR_ERROR_CORRUPT, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
- * or, on what is compressed already, to find something to do. */
+ * or, on what is compressed already, to find something to do. most: bytes at the worst of the efforts that were
+ * tried, so that a higher effort looks wherever a lower one does. */
 static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
-                                  struct form *instead, struct tsr_error *error)
+                                  uint64_t most, struct form *instead, struct tsr_error *error)
 {
     const struct tsr_header *const header = &source->header;
     const uint64_t whole = tsr_input_size(source->input);
     const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
     const uint64_t little = header->restore == TSR_RESTORE_PNG ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
-    if (!tsr_has_frames(header) || size <= little) return TSR_OK;
-    const enum tsr_status status = measure_verbatim(engine, source, size, instead, error);
+    if (!tsr_has_frames(header) || most <= little) return TSR_OK;
+    const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
     if (status == TSR_OK && tsr_output_size(instead->output) < size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
     free_form(instead);
@@ -177,16 +179,17 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
     const uint64_t start = tsr_output_size(output);
     encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
     encoded->gives_up = !wanted->raster; /* stored as it is it would have no image */
+    encoded->coder = wanted->coding.coder;
     if (is_member) {
         const struct tsr_image *const image = &source->header.image;
         encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;
         if (wanted->keeps_origin) tsr_input_origin(source->input, &source->header.origin);
-        TSR_TRY(tsr_container_begin_member(output, &source->header, &written->writer, error));
-        TSR_TRY(tsr_encode_contents(engine, source, written->writer, &written->proof, encoded, error));
+        TSR_TRY(tsr_encode_to_writer(engine, source, output, true, &written->writer, &written->proof, encoded, error));
         return check_frames(source, tsr_container_payload_bytes(written->writer), error);
     }
     TSR_TRY(tsr_encode(engine, source, output, &written->proof, encoded, error));
-    if (!wanted->raster) TSR_TRY(check_gain(engine, source, tsr_output_size(output) - start, instead, error));
+    const uint64_t size = tsr_output_size(output) - start;
+    if (!wanted->raster) TSR_TRY(check_gain(engine, source, size, size + encoded->longer, instead, error));
     return check_size(wanted, source->input, output, error);
 }
 
@@ -314,6 +317,11 @@ static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr
     return status;
 }
 
+static enum tsr_status run_compress(const struct tsr_call *call)
+{
+    return compress_file(call->engine, call->source, call->sink, call->options, call->report, call->error);
+}
+
 enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
                              const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
                              struct tsr_report *report, struct tsr_error *error)
@@ -330,5 +338,12 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
     TSR_TRY(tsr_check_report(&report, &own, error));
     wanted.raster = source->raster;
     tsr_clear_report(report);
-    return compress_file(engine, source, sink, &wanted, report, error);
+    const struct tsr_call call = {.run = run_compress,
+                                  .engine = engine,
+                                  .source = source,
+                                  .sink = sink,
+                                  .options = &wanted,
+                                  .report = report,
+                                  .error = error};
+    return tsr_run_call(&call);
 }

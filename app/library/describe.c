@@ -1,4 +1,5 @@
 /* What a .tsr says of itself. */
+#include <stdio.h>
 #include <string.h>
 
 #include "files.h"
@@ -6,8 +7,8 @@
 
 static const char *restore_name(enum tsr_restore restore)
 {
-    static const char *const names[] = {"verbatim",     "splice", "png",    "deflated",
-                                        "encapsulated", "series", "packed", "gzipped"};
+    static const char *const names[] = {"stored",       "splice", "png",     "deflated",
+                                        "encapsulated", "series", "streams", "gzipped"};
     return names[restore];
 }
 
@@ -21,7 +22,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     TSR_TRY(tsr_container_get_proof(reader, &proof, error));
     info->kind = header->kind;
     info->verbatim = !tsr_has_frames(header);
-    memcpy(info->reason, header->reason, sizeof info->reason);
+    if (info->verbatim) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->restore = restore_name(header->restore);
     info->identical = header->exact;
     info->image = *image;
@@ -45,6 +46,8 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->modified_s = header->origin.seconds;
     info->modified_ns = header->origin.nanoseconds;
     info->permissions = header->origin.permissions;
+    info->id = header->id;
+    memcpy(info->original_damage, header->damage, sizeof info->original_damage);
     return TSR_OK;
 }
 
@@ -61,6 +64,7 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
     info->max_error = -1;
     info->psnr_db = -1;
     info->damage = tsr_container_damage(reader);
+    info->id = tsr_container_id(reader);
     for (uint32_t k = 0; k < tsr_container_choices(reader); k++) {
         struct tsr_info one;
         enum tsr_status status = tsr_container_choose(reader, k, error);

@@ -7,7 +7,7 @@
 #include "measure.h"
 #include "kernels/pool/thread_pool.h"
 
-const char tsr_smaller_verbatim[] = "coded it would be larger";
+const char tsr_smaller_verbatim[] = "coded as samples it would be larger";
 
 size_t tsr_raster_bytes(const struct tsr_image *image)
 {
@@ -45,6 +45,7 @@ struct encoding {
     struct tsr_encode_job *jobs;
     struct tsr_hash128 *hashes; /* of the batch's rasters */
     bool hashes_later;          /* while the batch is coded */
+    bool is_trial;              /* only to see what the frames take: nothing is hashed */
     uint8_t *rasters;           /* NULL: the source holds all, from here on: */
     const uint8_t *held;
     uint8_t *decoded; /* of lossy codings, what the frames have become */
@@ -337,14 +338,15 @@ static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t c
     const size_t raster_bytes = tsr_raster_bytes(image);
     const bool has_threads = e->engine == e->engine->cpu && tsr_pool_threads(e->engine->pool) > 1;
     const double start = tsr_seconds();
-    e->hashes_later = has_threads && raster_bytes * count >= LEAST_BYTES;
+    e->hashes_later = !e->is_trial && has_threads && raster_bytes * count >= LEAST_BYTES;
     source->rasters_last = e->hashes_later;
     for (uint32_t i = 0; i < count; i++) {
         uint8_t *const raster = e->rasters ? e->rasters + i * raster_bytes : NULL;
         e->jobs[i].raster = raster ? raster : e->held + (first + i) * raster_bytes;
         e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
         if (raster) TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
-        if (!e->hashes_later && !source->header.coding.lossy) tsr_add_frame_hash(&e->frames, image, e->jobs[i].raster);
+        if (!e->is_trial && !e->hashes_later && !source->header.coding.lossy)
+            tsr_add_frame_hash(&e->frames, image, e->jobs[i].raster);
     }
     e->encoded.read_s += tsr_seconds() - start;
     return TSR_OK;
@@ -452,6 +454,26 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     return TSR_OK;
 }
 
+static void give_back(struct encoding *e)
+{
+    free(e->jobs);
+    free(e->hashes);
+    e->engine->ops->give_workspace(e->engine, e->rasters);
+    e->engine->ops->give_workspace(e->engine, e->decoded);
+    e->engine->ops->give_workspace(e->engine, e->workspace);
+    e->engine->ops->give_workspace(e->engine, e->stack_workspace);
+}
+
+enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *source,
+                                  struct tsr_container_writer *writer, struct tsr_error *error)
+{
+    struct encoding e = {.engine = engine, .source = source, .writer = writer, .is_trial = true};
+    enum tsr_status status = allocate(&e, error);
+    if (status == TSR_OK) status = encode_frames(&e, error);
+    give_back(&e);
+    return status;
+}
+
 /* A lossy copy says in its header what it has lost, which is known at the end. */
 static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_hash128 *original,
                                           struct tsr_error *error)
@@ -503,25 +525,6 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                           proof);
     }
     *encoded = e.encoded;
-    free(e.jobs);
-    free(e.hashes);
-    engine->ops->give_workspace(engine, e.rasters);
-    engine->ops->give_workspace(engine, e.decoded);
-    engine->ops->give_workspace(engine, e.workspace);
-    engine->ops->give_workspace(engine, e.stack_workspace);
-    return status;
-}
-
-enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
-                           struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error)
-{
-    struct tsr_container_writer *writer;
-    enum tsr_status status = tsr_container_begin(output, &source->header, &writer, error);
-    if (status == TSR_OK) status = tsr_encode_contents(engine, source, writer, proof, encoded, error);
-    const double start = tsr_seconds();
-    if (status == TSR_OK) status = tsr_container_end(writer, proof, error);
-    encoded->write_s += tsr_seconds() - start;
-    encoded->payload_bytes = status == TSR_OK ? tsr_container_payload_bytes(writer) : 0;
-    tsr_container_writer_free(writer);
+    give_back(&e);
     return status;
 }

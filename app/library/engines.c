@@ -6,12 +6,15 @@
 
 #include "arguments.h"
 #include "budget.h"
+#include "call.h"
+#include "entropy/frame_model.h"
 #include "entropy/varint.h"
 #include "flow.h"
 #include "io/container/checksum.h"
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"
+#include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
 
 enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
@@ -43,6 +46,21 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
 #define WAITING_BYTES ((size_t)1 << 30)
 
+/* CUDA's driver takes more of the stack than callers must have. */
+struct creating {
+    struct tsr_pool *pool;
+    const struct tsr_gpu_choice *gpus;
+    char *reason;
+    size_t reason_size;
+    struct tsr_engine *engine;
+};
+
+static void create_with_pool(void *context)
+{
+    struct creating *const c = context;
+    c->engine = tsr_cuda_engine_create(c->pool, c->gpus, c->reason, c->reason_size);
+}
+
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
     const int wanted = WAITING_OF_THREAD * threads;
@@ -55,7 +73,10 @@ static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int thr
         coding = *resolved.coding;
         resolved.coding = tsr_resolve_coding(&coding, NULL) == TSR_OK ? &coding : NULL;
     }
-    return pool ? tsr_cuda_engine_create(pool, &resolved, reason, reason_size) : NULL;
+    if (!pool) return NULL;
+    struct creating creating = {pool, &resolved, reason, reason_size, NULL};
+    if (!tsr_call_with_large_stack(create_with_pool, &creating)) tsr_pool_destroy(pool);
+    return creating.engine;
 }
 #else
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
@@ -138,9 +159,15 @@ void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *t
     engine->ops->times(engine, times);
 }
 
+static void destroy(void *context)
+{
+    struct tsr_engine *const engine = context;
+    engine->ops->destroy(engine);
+}
+
 void tsr_engine_destroy(struct tsr_engine *engine)
 {
-    if (engine) engine->ops->destroy(engine);
+    if (engine && !tsr_call_with_large_stack(destroy, engine)) destroy(engine);
 }
 
 const char *tsr_engine_name(const struct tsr_engine *engine)
@@ -186,6 +213,75 @@ static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *valu
     return true;
 }
 
+static size_t tile_bytes(const struct tsr_coded_tile *tile)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < tile->segments; i++) bytes += tile->segment[i].size;
+    return bytes;
+}
+
+static size_t payload_bytes(const struct tsr_coded_frame *coded)
+{
+    uint8_t varint[TSR_VARINT_LIMIT];
+    size_t bytes = tsr_put_varint(varint, coded->model.size) + coded->model.size;
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        const size_t tile = tile_bytes(&coded->tile[t]);
+        bytes += tsr_put_varint(varint, tile) + tile;
+    }
+    return bytes;
+}
+
+/* FORMAT.md 5.5. */
+static void put_payload(const struct tsr_coded_frame *coded, uint8_t *payload)
+{
+    size_t used = tsr_put_varint(payload, coded->model.size);
+    memcpy(payload + used, coded->model.bytes, coded->model.size);
+    used += coded->model.size;
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        const struct tsr_coded_tile *tile = &coded->tile[t];
+        used += tsr_put_varint(payload + used, tile_bytes(tile));
+        for (int i = 0; i < tile->segments; i++) {
+            if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
+            used += tile->segment[i].size;
+        }
+    }
+}
+
+/* One coding of a call's raster; the payload changes if that takes less than *call->got. */
+static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_coding *coding)
+{
+    const struct tsr_engine_ops *const ops = call->engine->ops;
+    const size_t space = ops->encode_workspace(call->engine, call->image, coding, 1);
+    void *const workspace = space ? ops->take_workspace(call->engine, space) : NULL;
+    if (!workspace) return tsr_fail(call->error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    struct tsr_encode_job job = {.raster = call->in};
+    const enum tsr_status status = ops->encode(call->engine, call->image, coding, &job, 1, workspace);
+    const size_t bytes = status == TSR_OK ? payload_bytes(&job.coded) : 0;
+    assert(bytes <= tsr_encode_bound(call->image));
+    if (status == TSR_OK && bytes < *call->got) {
+        put_payload(&job.coded, call->out);
+        *call->got = bytes;
+    }
+    ops->give_workspace(call->engine, workspace);
+    return status;
+}
+
+/* options: the coding, resolved; form: the coder that was asked for; in: the raster; out: the payload. */
+static enum tsr_status encode_frame(const struct tsr_call *call)
+{
+    const struct tsr_coding *const coding = call->options;
+    *call->got = SIZE_MAX;
+    enum tsr_status status = try_coding(call, coding);
+    const bool tries = status == TSR_OK && tsr_is_sparse(call->image, 1, coding, *call->got);
+    for (int effort = 1; tries && effort < coding->effort && status == TSR_OK; effort++) {
+        struct tsr_coding lower;
+        if (tsr_lower_coding(call->image, coding, (enum tsr_coder)call->form, effort, &lower))
+            status = try_coding(call, &lower);
+    }
+    if (status != TSR_OK) *call->got = 0;
+    return status;
+}
+
 enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
                                  const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
                                  struct tsr_error *error)
@@ -202,63 +298,62 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     TSR_TRY(tsr_check_coding(image, &resolved, error));
     if (resolved.coarser_frame > 0)
         return tsr_fail(error, TSR_ERROR_USAGE, "frame %u of a single one", resolved.coarser_frame);
-    const size_t space = engine->ops->encode_workspace(engine, image, &resolved, 1);
-    void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
-    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    struct tsr_encode_job job = {0};
-    job.raster = raster;
-    const enum tsr_status status = engine->ops->encode(engine, image, &resolved, &job, 1, workspace);
-    size_t used = 0;
-    if (status == TSR_OK) {
-        used = tsr_put_varint(payload, job.coded.model.size);
-        memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
-        used += job.coded.model.size;
-        for (uint32_t t = 0; t < job.coded.tiles; t++) {
-            const struct tsr_coded_tile *tile = &job.coded.tile[t];
-            size_t total = 0;
-            for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
-            used += tsr_put_varint(payload + used, total);
-            for (int i = 0; i < tile->segments; i++) {
-                if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
-                used += tile->segment[i].size;
-            }
-        }
-        assert(used <= tsr_encode_bound(image));
-    }
-    *size = used;
-    engine->ops->give_workspace(engine, workspace);
-    return status;
+    const struct tsr_call call = {.run = encode_frame,
+                                  .engine = engine,
+                                  .image = image,
+                                  .options = &resolved,
+                                  .form = (int)coding->coder,
+                                  .in = raster,
+                                  .out = payload,
+                                  .got = size,
+                                  .error = error};
+    return tsr_run_call(&call);
 }
 
-enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
-                                 size_t size, uint8_t *raster, struct tsr_error *error)
+/* Finds the model of a payload, and as many tiles as it describes. *first_tile: the offset of their sizes. Behind the
+ * last one may stand the byte that makes the length of a DICOM fragment even: FORMAT.md 5.5. */
+static enum tsr_status find_tiles(const struct tsr_image *image, const uint8_t *payload, size_t size,
+                                  struct tsr_decode_job *job, size_t *first_tile, struct tsr_error *error)
 {
-    TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_pointer(image, "image", error));
-    TSR_TRY(tsr_check_pointer(raster, "raster", error));
-    if (size > 0) TSR_TRY(tsr_check_pointer(payload, "payload", error));
-    TSR_TRY(tsr_check_image(image, error));
-    struct tsr_decode_job job = {0};
+    struct tsr_frame_model cut;
     size_t at = 0;
-    if (!get_size(payload, size, &at, &job.model.size))
+    if (!get_size(payload, size, &at, &job->model.size))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within its model");
-    job.model.bytes = payload + at;
-    at += job.model.size;
-    const size_t first_tile = at;
-    for (size_t tile; at < size; at += tile, job.tiles++) {
-        if (job.tiles == (uint64_t)image->columns * image->rows) /* each has a sample at least */
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload has more tiles than the image has samples");
+    job->model.bytes = payload + at;
+    at += job->model.size;
+    *first_tile = at;
+    struct tsr_bit_reader bits = tsr_bit_reader(job->model.bytes, job->model.size);
+    if (!tsr_get_tile_sides(&bits, image, &cut))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
+    const uint32_t tiles = tsr_tile_count(image, &cut);
+    for (size_t tile; job->tiles < tiles && at < size; at += tile, job->tiles++)
         if (!get_size(payload, size, &at, &tile))
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
-    }
-    job.raster = raster;
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job->tiles);
+    if (job->tiles < tiles)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload has %u of the %u tiles of its model", job->tiles, tiles);
+    const bool is_padded = size - at == 1 && payload[at] == 0;
+    return at == size || is_padded ? TSR_OK
+                                   : tsr_fail(error, TSR_ERROR_CORRUPT, "the payload has bytes behind its last tile");
+}
+
+/* in: the payload; out: the raster. */
+static enum tsr_status decode_frame(const struct tsr_call *call)
+{
+    struct tsr_engine *const engine = call->engine;
+    const struct tsr_image *const image = call->image;
+    const uint8_t *const payload = call->in;
+    const size_t size = call->count;
+    struct tsr_error *const error = call->error;
+    struct tsr_decode_job job = {0};
+    size_t at;
+    TSR_TRY(find_tiles(image, payload, size, &job, &at, error));
+    job.raster = call->out;
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
     void *workspace = engine->ops->take_workspace(engine, space);
     struct tsr_segment *tiles = malloc(((size_t)job.tiles + 1) * sizeof *tiles);
     enum tsr_status status = TSR_ERROR_LIMIT;
     if (workspace && tiles) {
-        at = first_tile;
         for (uint32_t t = 0; t < job.tiles; t++) {
             get_size(payload, size, &at, &tiles[t].size);
             tiles[t].bytes = payload + at;
@@ -276,4 +371,22 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
     free(tiles);
     engine->ops->give_workspace(engine, workspace);
     return status;
+}
+
+enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
+                                 size_t size, uint8_t *raster, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    TSR_TRY(tsr_check_pointer(image, "image", error));
+    TSR_TRY(tsr_check_pointer(raster, "raster", error));
+    if (size > 0) TSR_TRY(tsr_check_pointer(payload, "payload", error));
+    TSR_TRY(tsr_check_image(image, error));
+    const struct tsr_call call = {.run = decode_frame,
+                                  .engine = engine,
+                                  .image = image,
+                                  .in = payload,
+                                  .out = raster,
+                                  .count = size,
+                                  .error = error};
+    return tsr_run_call(&call);
 }

@@ -23,8 +23,9 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     report->packed = header->restore == TSR_RESTORE_PACKED;
     report->lossless = verbatim || !header->coding.lossy;
     report->identical = header->exact;
+    memcpy(report->damage, header->damage, sizeof report->damage);
     if (verbatim) {
-        snprintf(report->reason, sizeof report->reason, "%s", header->reason);
+        snprintf(report->reason, sizeof report->reason, "%s", tsr_reason_of(header));
         return;
     }
     const struct tsr_image *image = &header->image;
@@ -106,6 +107,7 @@ enum tsr_status tsr_deliver_file(const struct tsr_data_sink *sink, struct tsr_ou
 {
     const double start = tsr_seconds();
     const enum tsr_status status = tsr_deliver(sink, output, error);
+    report->output = tsr_output_published(output);
     report->write_s += tsr_seconds() - start;
     return status;
 }

@@ -14,6 +14,8 @@ struct tsr_encoded {
     const char *fallback;       /* why another one than that called did some; NULL: it did all */
     double read_s, write_s;     /* seconds in the source and in the container */
     uint64_t *profile;          /* in: NULL, or zeros that receive where the error is (measure.h) */
+    enum tsr_coder coder;       /* in: as it was asked for, which lower efforts of a sparse image have, too */
+    uint64_t longer;            /* out: bytes that the worst of the efforts that were tried would take more */
     struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
     bool gives_up;     /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
     bool keeps_raster; /* in: of one frame */
@@ -28,14 +30,35 @@ extern const char tsr_smaller_verbatim[];
 enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
                                  struct tsr_error *error);
 
-/* Source to .tsr. header->coding says how; the proof is what the file promises. */
+/* Source to .tsr. header->coding says how; the proof is what the file promises. A sparse image may have the coding of a
+ * lower effort, where that takes less. */
 enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                            struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error);
 
-/* The same to a writer that has begun: all but header, proof and index. encoded->payload_bytes is not known yet. */
+/* The same to a new writer, that of a file or of a series' member, which is the caller's also after an error: all but
+ * proof and index. encoded->payload_bytes is not known yet. */
+enum tsr_status tsr_encode_to_writer(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                                     bool is_member, struct tsr_container_writer **writer, struct tsr_proof *proof,
+                                     struct tsr_encoded *encoded, struct tsr_error *error);
+
+/* The same to a writer that has begun, with the header's coding, whatever the image is. */
 enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source *source,
                                     struct tsr_container_writer *writer, struct tsr_proof *proof,
                                     struct tsr_encoded *encoded, struct tsr_error *error);
+
+/* Puts frames alone, and hashes nothing. */
+enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *source,
+                                  struct tsr_container_writer *writer, struct tsr_error *error);
+
+/* Whether some frames of an image that take this many bytes, with what stands around them, are so sparse that lower
+ * efforts are tried. Below 0.3 bit a sample no file is larger at a higher effort; the bound is above that, because a
+ * lower effort may be below where a higher one is not. */
+bool tsr_is_sparse(const struct tsr_image *image, uint32_t frames, const struct tsr_coding *coding, uint64_t bytes);
+
+/* The coding of a lower effort. image: what is coded at once, a frame or a stack. asked: the coder that was asked for.
+ * False: the next effort does the same. */
+bool tsr_lower_coding(const struct tsr_image *image, const struct tsr_coding *told, enum tsr_coder asked, int effort,
+                      struct tsr_coding *lower);
 
 /* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they
  * share. How many frames of this image and coding a stack may have; 0: none. */

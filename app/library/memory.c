@@ -87,7 +87,18 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
 uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_header *header,
                            const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
-    return more_of(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
+    uint64_t most = more_of(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
+    /* Of sparse images lower efforts are tried (efforts.c). A frame takes no more by them, but batches may be larger.
+     */
+    for (int effort = 1; header && !coding->lossy && effort < coding->effort; effort++) {
+        struct tsr_coding lower = *coding;
+        lower.effort = effort;
+        most = more_of(most, memory_to_encode(engine, header, &lower, need, input_bytes));
+        if (coding->coder != TSR_CODER_RANS) continue;
+        lower.coder = TSR_CODER_HUFFMAN; /* if it was the effort that chose the coder */
+        most = more_of(most, memory_to_encode(engine, header, &lower, need, input_bytes));
+    }
+    return most;
 }
 
 /* ---- Decoding --------------------------------------------------------------------------------------------------- */

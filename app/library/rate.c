@@ -86,6 +86,7 @@ struct search {
     struct tsr_source *source;
     const struct tsr_header *pristine;
     struct tsr_coding coding; /* path, coder, effort */
+    enum tsr_coder coder;     /* as it was asked for */
     bool by_size;
     uint64_t limit, aim;   /* of the size, or of the squared error: not to be exceeded, and a little below */
     uint64_t frame_blocks; /* 4x4 blocks of a frame, in one component */
@@ -135,7 +136,7 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
                                struct tsr_error *error)
 {
     struct tsr_proof proof = {0};
-    struct tsr_encoded encoded = {.profile = s->by_size ? NULL : s->profile};
+    struct tsr_encoded encoded = {.profile = s->by_size ? NULL : s->profile, .coder = s->coder};
     struct tsr_output *output = tsr_output_to_null();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
     memset(s->profile, 0, sizeof s->profile);
@@ -358,6 +359,7 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->source = source;
     s->pristine = &pristine;
     s->coding = *coding;
+    s->coder = wanted->coding.coder;
     s->by_size = wanted->target != TSR_TARGET_PSNR;
     s->frame_blocks = tsr_frame_blocks(image);
     s->blocks = s->frame_blocks * image->frames;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/formats/png/png_file.h"
+#include "call.h"
 #include "reader.h"
 #include "io/formats/packed.h"
 #if TSR_WITH_DCMTK
@@ -153,17 +154,46 @@ static enum tsr_status take_dicom_file(struct tsr_input *input, struct tsr_dicom
     return tsr_input_read(input, 0, header->bytes, header->base.byte_count, error);
 }
 
-/* Of a packed file, the bytes of its first piece, which has its header. */
-static enum tsr_status keep_first_piece(struct header *header, struct tsr_error *error)
+/* The first bytes of a packed file, at least so many or all, without its proof: as many pieces as they take. */
+static enum tsr_status unpack_to(struct tsr_reader *r, size_t wanted, struct tsr_unpacker *unpacker,
+                                 const struct tsr_output *output, struct tsr_error *error)
 {
-    struct tsr_piece_head head;
-    size_t used = 0;
-    TSR_TRY(tsr_get_piece_head(header->bytes, header->base.byte_count, &head, &used, error));
-    if (head.kind != TSR_PIECE_BYTES || used == 0) return tsr_fail(error, TSR_ERROR_USAGE, "its header is packed");
-    const size_t there = header->base.byte_count - used, size = head.size < there ? (size_t)head.size : there;
-    memmove(header->bytes, header->bytes + used, size);
-    header->base.byte_count = size;
+    enum { CHUNK = 1 << 12 };
+    uint8_t chunk[CHUNK];
+    uint64_t offset = 0;
+    for (size_t got = CHUNK; got == CHUNK && tsr_output_size(output) < wanted; offset += got) {
+        TSR_TRY(tsr_reader_blob(r, TSR_BLOB_PREFIX, offset, chunk, CHUNK, &got, error));
+        TSR_TRY(tsr_unpacker_put(unpacker, chunk, got, error));
+    }
     return TSR_OK;
+}
+
+/* The same as the bytes of a header. No piece makes more than the file has. */
+static enum tsr_status unpack_prefix(struct tsr_reader *r, size_t wanted, struct header *header,
+                                     struct tsr_error *error)
+{
+    struct tsr_proof proof;
+    TSR_TRY(tsr_container_get_proof(r->container, &proof, error));
+    struct tsr_output *const output = tsr_output_to_memory();
+    struct tsr_unpacker *const unpacker =
+        output ? tsr_unpacker_create(tsr_container_header(r->container)->room, output) : NULL;
+    enum tsr_status status =
+        unpacker ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", wanted);
+    if (output) tsr_output_limit(output, proof.original_size);
+    if (status == TSR_OK) status = unpack_to(r, wanted, unpacker, output, error);
+    const size_t there = status == TSR_OK ? (size_t)tsr_output_size(output) : 0;
+    const size_t size = there < HEADER_LIMIT ? there : HEADER_LIMIT;
+    uint8_t *const grown = status == TSR_OK ? realloc(header->bytes, size + 1) : NULL;
+    if (status == TSR_OK && !grown)
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", size);
+    if (grown) {
+        if (size > 0) memcpy(grown, tsr_output_bytes(output), size);
+        header->bytes = grown;
+        header->base.byte_count = size;
+    }
+    tsr_unpacker_free(unpacker);
+    tsr_output_close(output);
+    return status;
 }
 
 /* Replaces a file whose data set is deflated by its meta header and the first bytes that the data set inflates to. */
@@ -191,8 +221,7 @@ static enum tsr_status scan_bytes(const struct tsr_reader *r, struct tsr_dicom_l
                                   struct tsr_dicom_scan *found, bool is_inflated, struct header *header,
                                   struct tsr_error *error)
 {
-    struct tsr_input *const input =
-        tsr_input_from_memory(header->bytes, header->base.byte_count, tsr_source_name(&r->source));
+    struct tsr_input *const input = tsr_input_from_memory(header->bytes, header->base.byte_count, r->name);
     if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
     enum tsr_status status = scan(input, listing, found, is_inflated, error);
     const bool is_deflated = status == TSR_ERROR_USAGE && found->is_deflated && !is_inflated;
@@ -203,13 +232,30 @@ static enum tsr_status scan_bytes(const struct tsr_reader *r, struct tsr_dicom_l
     return scan_bytes(r, listing, found, true, header, error);
 }
 
+/* The header of a packed file: before its pixel data, for which a few bytes are unpacked at first, or, where there is
+ * none, all of it. */
+static enum tsr_status take_packed(struct tsr_reader *r, struct tsr_dicom_listing *listing,
+                                   struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
+{
+    for (size_t wanted = 1 << 14;; wanted *= 16) {
+        TSR_TRY(unpack_prefix(r, wanted < HEADER_LIMIT ? wanted : HEADER_LIMIT, header, error));
+        const bool is_all = header->base.byte_count < wanted || wanted >= HEADER_LIMIT;
+        listing->count = 0;
+        *found = (struct tsr_dicom_scan){0};
+        const enum tsr_status status = scan_bytes(r, listing, found, false, header, error);
+        const bool has_pixels = status == TSR_OK && found->pixels.tag != 0;
+        if (has_pixels) header->base.byte_count = found->pixels.value;
+        if (is_all || has_pixels || status == TSR_ERROR_LIMIT || status == TSR_ERROR_READ) return status;
+    }
+}
+
 /* The header at the start of the prefix, which of a file that is stored as it is, is the file. */
 static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_listing *listing,
                                          struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
 {
     const bool is_inflated = tsr_reader_header(r)->restore == TSR_RESTORE_DEFLATED;
+    if (tsr_reader_header(r)->restore == TSR_RESTORE_PACKED) return take_packed(r, listing, found, header, error);
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
-    if (tsr_reader_header(r)->restore == TSR_RESTORE_PACKED) TSR_TRY(keep_first_piece(header, error));
     const enum tsr_status status = scan_bytes(r, listing, found, is_inflated, header, error);
     if (status == TSR_OK && found->pixels.value < header->base.byte_count)
         header->base.byte_count = found->pixels.value;
@@ -251,12 +297,10 @@ static enum tsr_status take_header(struct tsr_reader *r, struct header *header, 
             if (status != TSR_OK && error) *error = why;
             return status;
         }
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s",
-                        tsr_source_name(&r->source), why.text);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s", r->name, why.text);
     }
     if (!tsr_has_frames(what))
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", tsr_source_name(&r->source),
-                        what->reason);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", r->name, tsr_reason_of(what));
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     return what->kind == TSR_KIND_PNG ? list_chunks(header, error) : TSR_OK;
 }
@@ -276,18 +320,35 @@ static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct
     return status;
 }
 
+static enum tsr_status take_turn(const struct tsr_call *call, struct header **header)
+{
+    struct tsr_reader *const reader = call->reader;
+    tsr_reader_begin(reader);
+    const enum tsr_status status =
+        tsr_reader_end(reader, read_header(reader, call->member, header, call->error), call->error);
+    if (status != TSR_OK && *header) tsr_metadata_free(&(*header)->base); /* the file has changed */
+    return status;
+}
+
+static enum tsr_status run_read_header(const struct tsr_call *call)
+{
+    struct tsr_metadata **const metadata = call->out;
+    struct header *header = NULL;
+    TSR_TRY(take_turn(call, &header));
+    *metadata = &header->base;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
                                 struct tsr_error *error)
 {
     TSR_TRY(tsr_check_pointer(metadata, "metadata", error));
     *metadata = NULL;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    struct header *header = NULL;
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_header(reader, member, &header, error);
-    pthread_mutex_unlock(&reader->lock);
-    if (status == TSR_OK) *metadata = &header->base;
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, run_read_header, member, error);
+    call.takes_turn = false;
+    call.out = metadata;
+    return tsr_run_call(&call);
 }
 
 /* ---- Text ------------------------------------------------------------------------------------------------- */
@@ -338,24 +399,29 @@ static enum tsr_status print_dicom(const struct header *header, enum tsr_listing
 }
 #endif
 
+static enum tsr_status list_header(const struct tsr_call *call)
+{
+    struct header *header = NULL;
+    TSR_TRY(take_turn(call, &header));
+    const enum tsr_status status = header->base.kind == TSR_KIND_DICOM
+                                       ? print_dicom(header, (enum tsr_listing)call->form, call->out, call->error)
+                                       : tsr_fail(call->error, TSR_ERROR_USAGE, "%s is not DICOM, but %s",
+                                                  call->reader->name, tsr_kind_name(header->base.kind));
+    tsr_metadata_free(&header->base);
+    return status;
+}
+
 enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
                                 struct tsr_buffer *text, struct tsr_error *error)
 {
-    struct header *header = NULL;
     TSR_TRY(tsr_check_pointer(text, "text", error));
     *text = (struct tsr_buffer){NULL, 0};
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     if ((int)form < TSR_LISTING_TEXT || form > TSR_LISTING_JSON)
         return tsr_fail(error, TSR_ERROR_USAGE, "listing %d is not known", (int)form);
-    pthread_mutex_lock(&reader->lock);
-    enum tsr_status status = read_header(reader, member, &header, error);
-    pthread_mutex_unlock(&reader->lock);
-    if (status != TSR_OK) return status;
-    if (header->base.kind == TSR_KIND_DICOM)
-        status = print_dicom(header, form, text, error);
-    else
-        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is not DICOM, but %s", tsr_source_name(&reader->source),
-                          tsr_kind_name(header->base.kind));
-    tsr_metadata_free(&header->base);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, list_header, member, error);
+    call.takes_turn = false;
+    call.form = (int)form;
+    call.out = text;
+    return tsr_run_call(&call);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "reader.h"
 
 /* ---- Blobs ------------------------------------------------------------------------------------------------ */
@@ -67,7 +68,7 @@ static enum tsr_status hold_piece(struct tsr_reader *r, enum tsr_blob number, ui
     size_t size;
     TSR_TRY(tsr_container_get_blob(r->container, number, &cursor, &bytes, &size, error));
     if (offset - blob->pieces[low].start >= size)
-        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", tsr_source_name(&r->source));
+        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", r->name);
     return hold(blob, blob->pieces[low].start, bytes, size, error);
 }
 
@@ -161,9 +162,15 @@ static size_t clip(uint64_t size, uint64_t offset, size_t count)
     return size - offset < count ? (size_t)(size - offset) : count;
 }
 
-static enum tsr_status read_original(struct tsr_reader *r, uint32_t member, uint64_t offset, uint8_t *bytes,
-                                     size_t count, size_t *got, struct tsr_error *error)
+static enum tsr_status read_original(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    const uint32_t member = call->member;
+    const uint64_t offset = call->offset;
+    uint8_t *const bytes = call->out;
+    const size_t count = call->count;
+    size_t *const got = call->got;
+    struct tsr_error *const error = call->error;
     if (!r->container) {
         if (member != 0) TSR_TRY(tsr_reader_choose(r, member, error)); /* which fails */
         *got = clip(tsr_input_size(r->input), offset, count);
@@ -186,8 +193,10 @@ enum tsr_status tsr_read_original(struct tsr_reader *reader, uint32_t member, ui
     TSR_TRY(tsr_check_pointer(got, "got", error));
     *got = 0;
     if (count > 0) TSR_TRY(tsr_check_pointer(bytes, "bytes", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_original(reader, member, offset, bytes, count, got, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, read_original, member, error);
+    call.offset = offset;
+    call.out = bytes;
+    call.count = count;
+    call.got = got;
+    return tsr_run_call(&call);
 }

@@ -1,4 +1,5 @@
 /* Readers: a .tsr, a series or an original that is open. */
+#include "call.h"
 #include "reader.h"
 
 #include <stdio.h>
@@ -25,7 +26,6 @@ static void free_reader(struct tsr_reader *r)
     free(r->names);
     tsr_container_close(r->container);
     tsr_input_close(r->input);
-    free(r->path);
     free(r->name);
     pthread_mutex_destroy(&r->lock);
     free(r);
@@ -34,6 +34,49 @@ static void free_reader(struct tsr_reader *r)
 void tsr_close(struct tsr_reader *reader)
 {
     if (reader) free_reader(reader);
+}
+
+/* Whether a status may come of a file that has changed. Each section of a .tsr is bound to its file, so that one of
+ * another file is an error; bytes of an original are not bound to each other. */
+static bool depends_on_change(const struct tsr_reader *r, enum tsr_status status)
+{
+    return status == TSR_ERROR_READ || status == TSR_ERROR_NOT_TSR || status == TSR_ERROR_CORRUPT ||
+           status == TSR_ERROR_VERSION || status == TSR_ERROR_USAGE ||
+           (status == TSR_OK && r->content == TSR_CONTENT_ORIGINAL);
+}
+
+/* Whether what is open still is the .tsr that it was, though it may have another name or none. */
+static bool has_same_id(const struct tsr_reader *r)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_error ignored;
+    uint64_t id = 0;
+    const bool is_read = r->container && tsr_input_share(r->input, &input, &ignored) == TSR_OK &&
+                         tsr_container_read_id(input, &id, &ignored) == TSR_OK;
+    tsr_input_close(input);
+    return is_read && id == tsr_container_id(r->container);
+}
+
+/* What counts of a status: that the file has changed, or it. */
+static enum tsr_status check_change(const struct tsr_reader *r, enum tsr_status status, struct tsr_error *error)
+{
+    struct tsr_error changed;
+    if (!r->input || !depends_on_change(r, status) || tsr_input_check(r->input, &changed) == TSR_OK || has_same_id(r))
+        return status;
+    if (error) *error = changed;
+    return changed.status;
+}
+
+void tsr_reader_begin(struct tsr_reader *reader)
+{
+    pthread_mutex_lock(&reader->lock);
+}
+
+enum tsr_status tsr_reader_end(struct tsr_reader *reader, enum tsr_status status, struct tsr_error *error)
+{
+    const enum tsr_status checked = check_change(reader, status, error);
+    pthread_mutex_unlock(&reader->lock);
+    return checked;
 }
 
 static int by_string(const void *a, const void *b)
@@ -69,31 +112,21 @@ static enum tsr_status read_names(struct tsr_reader *r, struct tsr_error *error)
     for (uint32_t k = 0; k < r->members; k++) {
         const enum tsr_status status = tsr_container_choose(r->container, k, error);
         if (status == TSR_ERROR_READ) return status;
-        if (status != TSR_OK) continue; /* restoring it will say why */
+        if (!tsr_container_name(r->container)[0]) continue; /* restoring it will say why */
         r->names[k] = strdup(tsr_container_name(r->container));
         if (!r->names[k]) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", r->members);
     }
     return drop_twins(r, error);
 }
 
-/* The caller's strings may go away. */
-static enum tsr_status keep_names(struct tsr_reader *r, struct tsr_error *error)
+static enum tsr_status open_reader(const struct tsr_call *call)
 {
-    const bool has_path = r->source.medium == TSR_MEDIUM_PATH;
-    if (has_path) r->path = strdup(r->source.path);
-    if (r->source.name) r->name = strdup(r->source.name);
-    if ((has_path && !r->path) || (r->source.name && !r->name))
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a reader");
-    r->source.path = r->path;
-    r->source.name = r->name;
-    return TSR_OK;
-}
-
-static enum tsr_status open_reader(struct tsr_reader *r, struct tsr_error *error)
-{
+    struct tsr_reader *const r = call->reader;
+    struct tsr_error *const error = call->error;
     struct tsr_proof proof;
-    TSR_TRY(keep_names(r, error));
-    TSR_TRY(tsr_open_source(&r->source, &r->input, error));
+    r->name = strdup(tsr_source_name(call->source)); /* the caller's may go away */
+    if (!r->name) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a reader");
+    TSR_TRY(tsr_open_source(call->source, &r->input, error));
     const enum tsr_status status = tsr_container_open(r->input, &r->container, error);
     if (status == TSR_ERROR_NOT_TSR) {
         r->content = TSR_CONTENT_ORIGINAL;
@@ -131,11 +164,31 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     r->members = 1;
     r->chosen = TSR_ALL_MEMBERS;
     pthread_mutex_init(&r->lock, NULL);
-    const enum tsr_status status = open_reader(r, error);
+    const struct tsr_call call = {
+        .run = open_reader, .engine = engine, .reader = r, .source = &r->source, .error = error};
+    const enum tsr_status status = check_change(r, tsr_run_call(&call), error);
     if (status != TSR_OK)
         free_reader(r);
     else
         *reader = r;
+    return status;
+}
+
+uint64_t tsr_reader_id(const struct tsr_reader *reader)
+{
+    return reader->container ? tsr_container_id(reader->container) : 0;
+}
+
+enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_pointer(id, "id", error));
+    TSR_TRY(tsr_open_source(source, &input, error));
+    const enum tsr_status status = tsr_container_read_id(input, id, error);
+    tsr_input_close(input);
     return status;
 }
 
@@ -160,8 +213,8 @@ const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t member)
 static enum tsr_status check_member(const struct tsr_reader *r, uint32_t member, struct tsr_error *error)
 {
     if (member < r->members) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_USAGE, "there is no member %u: %s has %u, counted from 0", member,
-                    tsr_source_name(&r->source), r->members);
+    return tsr_fail(error, TSR_ERROR_USAGE, "there is no member %u: %s has %u, counted from 0", member, r->name,
+                    r->members);
 }
 
 /* Chooses in a container of the reader's; a name that stands twice is one member's. */
@@ -207,10 +260,15 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
     info->psnr_db = -1;
+    memcpy(info->original_damage, header->damage, sizeof info->original_damage);
 }
 
-static enum tsr_status read_info(struct tsr_reader *r, uint32_t member, struct tsr_info *info, struct tsr_error *error)
+static enum tsr_status read_info(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    const uint32_t member = call->member;
+    struct tsr_info *const info = call->out;
+    struct tsr_error *const error = call->error;
     if (member == TSR_ALL_MEMBERS && r->content == TSR_CONTENT_SERIES) {
         forget_member(r);
         return tsr_describe_series(r->container, tsr_input_size(r->input), info, error);
@@ -226,10 +284,9 @@ enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_sized(info, sizeof *info, "info", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_info(reader, member, info, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, read_info, member, error);
+    call.out = info;
+    return tsr_run_call(&call);
 }
 
 static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct tsr_image *image,
@@ -238,10 +295,14 @@ static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct 
     TSR_TRY(tsr_reader_choose(r, member, error));
     const struct tsr_header *const header = tsr_reader_header(r);
     if (!tsr_has_frames(header))
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", tsr_source_name(&r->source),
-                        header->reason);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", r->name, tsr_reason_of(header));
     *image = header->image;
     return TSR_OK;
+}
+
+static enum tsr_status run_read_image(const struct tsr_call *call)
+{
+    return read_image(call->reader, call->member, call->out, call->error);
 }
 
 enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
@@ -249,10 +310,9 @@ enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, str
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_pointer(image, "image", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_image(reader, member, image, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, run_read_image, member, error);
+    call.out = image;
+    return tsr_run_call(&call);
 }
 
 /* ---- Frames ----------------------------------------------------------------------------------------------- */
@@ -290,17 +350,17 @@ static enum tsr_status check_frame(const struct tsr_image *image, uint32_t frame
                     image->frames);
 }
 
-static enum tsr_status read_frame(struct tsr_reader *r, uint32_t member, uint32_t frame, void *buffer,
-                                  size_t byte_count, struct tsr_error *error)
+static enum tsr_status read_frame(const struct tsr_call *call)
 {
     struct tsr_image image;
-    TSR_TRY(read_image(r, member, &image, error));
-    TSR_TRY(check_frame(&image, frame, error));
+    struct tsr_error *const error = call->error;
+    TSR_TRY(read_image(call->reader, call->member, &image, error));
+    TSR_TRY(check_frame(&image, call->frame, error));
     const size_t bytes = tsr_raster_bytes(&image);
-    if (byte_count < bytes)
+    if (call->count < bytes)
         return tsr_fail(error, TSR_ERROR_USAGE, "a frame has %zu bytes, and buffer has room for %zu", bytes,
-                        byte_count);
-    return decode_raster(r, frame, buffer, error);
+                        call->count);
+    return decode_raster(call->reader, call->frame, call->out, error);
 }
 
 enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
@@ -308,10 +368,11 @@ enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint3
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_pointer(buffer, "buffer", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_frame(reader, member, frame, buffer, byte_count, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, read_frame, member, error);
+    call.frame = frame;
+    call.out = buffer;
+    call.count = byte_count;
+    return tsr_run_call(&call);
 }
 
 static enum tsr_status check_region(const struct tsr_image *image, const struct tsr_region *region, size_t byte_count,
@@ -329,18 +390,18 @@ static enum tsr_status check_region(const struct tsr_image *image, const struct 
                     (unsigned long long)((bits + 7) / 8), byte_count);
 }
 
-static enum tsr_status read_region(struct tsr_reader *r, uint32_t member, uint32_t frame,
-                                   const struct tsr_region *region, void *buffer, size_t byte_count,
-                                   struct tsr_error *error)
+static enum tsr_status read_region(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    struct tsr_error *const error = call->error;
     struct tsr_image image;
     const uint8_t *raster;
-    TSR_TRY(read_image(r, member, &image, error));
-    TSR_TRY(check_frame(&image, frame, error));
-    TSR_TRY(check_region(&image, region, byte_count, error));
-    if (r->container) return tsr_decode_region_of(r->engine, r->container, frame, region, buffer, error);
-    TSR_TRY(tsr_reader_raster(r, frame, &raster, error));
-    tsr_cut_region(&image, raster, region, buffer);
+    TSR_TRY(read_image(r, call->member, &image, error));
+    TSR_TRY(check_frame(&image, call->frame, error));
+    TSR_TRY(check_region(&image, call->region, call->count, error));
+    if (r->container) return tsr_decode_region_of(r->engine, r->container, call->frame, call->region, call->out, error);
+    TSR_TRY(tsr_reader_raster(r, call->frame, &raster, error));
+    tsr_cut_region(&image, raster, call->region, call->out);
     return TSR_OK;
 }
 
@@ -351,10 +412,12 @@ enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_pointer(region, "region", error));
     TSR_TRY(tsr_check_pointer(buffer, "buffer", error));
-    pthread_mutex_lock(&reader->lock);
-    const enum tsr_status status = read_region(reader, member, frame, region, buffer, byte_count, error);
-    pthread_mutex_unlock(&reader->lock);
-    return status;
+    struct tsr_call call = tsr_call_of_reader(reader, read_region, member, error);
+    call.frame = frame;
+    call.region = region;
+    call.out = buffer;
+    call.count = byte_count;
+    return tsr_run_call(&call);
 }
 
 /* ---- Members restored and tested -------------------------------------------------------------------------- */
@@ -369,12 +432,22 @@ static enum tsr_status share(struct tsr_reader *r, struct tsr_input *input, stru
     return status;
 }
 
-/* A container of its own, so that several threads restore at once. A file is opened by its name again. */
+/* The container of a file of its own, which must still be the one that the reader has open. */
+static enum tsr_status open_again(const struct tsr_reader *r, struct tsr_input *input,
+                                  struct tsr_container_reader **container, struct tsr_error *error)
+{
+    const enum tsr_status status = tsr_container_open(input, container, error);
+    const bool is_same = status == TSR_OK && tsr_container_id(*container) == tsr_container_id(r->container);
+    if (is_same || (status != TSR_OK && status != TSR_ERROR_NOT_TSR)) return status;
+    return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", r->name);
+}
+
+/* A container of its own, so that several threads restore at once, of the file that is open. */
 static enum tsr_status open_member(struct tsr_reader *r, uint32_t member, struct tsr_input **input,
                                    struct tsr_container_reader **container, struct tsr_error *error)
 {
-    TSR_TRY(tsr_open_source(&r->source, input, error));
-    if (r->content == TSR_CONTENT_TSR) return tsr_container_open(*input, container, error);
+    TSR_TRY(tsr_input_share(r->input, input, error));
+    if (r->content == TSR_CONTENT_TSR) return open_again(r, *input, container, error);
     TSR_TRY(share(r, *input, container, error));
     return choose(r, *container, member, error);
 }
@@ -388,23 +461,25 @@ static enum tsr_status check_twins(struct tsr_reader *r, struct tsr_input *input
     return status;
 }
 
-static enum tsr_status restore_member(struct tsr_reader *r, uint32_t member, const struct tsr_data_sink *sink,
-                                      struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status restore_member(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    const uint32_t member = call->member;
+    struct tsr_error *const error = call->error;
     struct tsr_input *input = NULL;
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
     enum tsr_status status = open_member(r, member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, NULL);
     /* Damage to what belongs to no member is said once, not of each of them. */
-    if (status == TSR_OK && !sink && member == 0 && r->content == TSR_CONTENT_SERIES)
+    if (status == TSR_OK && !call->sink && member == 0 && r->content == TSR_CONTENT_SERIES)
         status = check_twins(r, input, error);
     if (status == TSR_OK)
-        status = tsr_restore_file(r->engine, input, container, &account, sink, member == 0, report, error);
+        status = tsr_restore_file(r->engine, input, container, &account, call->sink, member == 0, call->report, error);
     tsr_container_close(container);
     tsr_input_close(input);
     tsr_account_close(&account);
-    return status;
+    return check_change(r, status, error);
 }
 
 static enum tsr_status check_and_restore(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
@@ -416,9 +491,21 @@ static enum tsr_status check_and_restore(struct tsr_reader *reader, uint32_t mem
     TSR_TRY(tsr_check_report(&report, &own, error));
     TSR_TRY(check_member(reader, member, error));
     if (reader->content == TSR_CONTENT_ORIGINAL)
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", tsr_source_name(&reader->source));
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", reader->name);
     tsr_clear_report(report);
-    return restore_member(reader, member, sink, report, error);
+    struct tsr_call call = tsr_call_of_reader(reader, restore_member, member, error);
+    call.takes_turn = false;
+    call.sink = sink;
+    call.report = report;
+    return tsr_run_call(&call);
+}
+
+/* The sink must not be the file that is open. */
+static enum tsr_status check_apart(const struct tsr_reader *r, const struct tsr_data_sink *sink,
+                                   struct tsr_error *error)
+{
+    const struct tsr_data_source source = tsr_from_descriptor(tsr_input_descriptor(r->input));
+    return source.descriptor < 0 ? TSR_OK : tsr_check_apart(&source, sink, error);
 }
 
 enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
@@ -426,7 +513,7 @@ enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t member, c
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_sink(sink, error));
-    TSR_TRY(tsr_check_apart(&reader->source, sink, error));
+    TSR_TRY(check_apart(reader, sink, error));
     return check_and_restore(reader, member, sink, report, error);
 }
 
@@ -439,22 +526,23 @@ enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t member, stru
 
 /* ---- Members exported ------------------------------------------------------------------------------------- */
 
-static enum tsr_status export_member(struct tsr_reader *r, uint32_t member, const struct tsr_data_sink *sink,
-                                     enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status export_member(const struct tsr_call *call)
 {
+    struct tsr_reader *const r = call->reader;
+    struct tsr_error *const error = call->error;
     struct tsr_input *input = NULL;
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
-    const char *const name = tsr_reader_name(r, member);
-    enum tsr_status status = open_member(r, member, &input, &container, error);
+    const char *const name = tsr_reader_name(r, call->member);
+    enum tsr_status status = open_member(r, call->member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, NULL);
     if (status == TSR_OK)
-        status = tsr_export_file(r->engine, input, container, &account,
-                                 name && name[0] ? name : tsr_source_name(&r->source), sink, to, report, error);
+        status = tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : r->name, call->sink,
+                                 (enum tsr_export)call->form, call->report, error);
     tsr_container_close(container);
     tsr_input_close(input);
     tsr_account_close(&account);
-    return status;
+    return check_change(r, status, error);
 }
 
 enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
@@ -465,12 +553,17 @@ enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, co
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_sink(sink, error));
-    TSR_TRY(tsr_check_apart(&reader->source, sink, error));
+    TSR_TRY(check_apart(reader, sink, error));
     TSR_TRY(tsr_check_export(to, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     TSR_TRY(check_member(reader, member, error));
     if (reader->content == TSR_CONTENT_ORIGINAL)
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", tsr_source_name(&reader->source));
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", reader->name);
     tsr_clear_report(report);
-    return export_member(reader, member, sink, to, report, error);
+    struct tsr_call call = tsr_call_of_reader(reader, export_member, member, error);
+    call.takes_turn = false;
+    call.sink = sink;
+    call.form = (int)to;
+    call.report = report;
+    return tsr_run_call(&call);
 }

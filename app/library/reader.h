@@ -22,10 +22,10 @@ struct tsr_kept_blob {
 
 struct tsr_reader {
     struct tsr_engine *engine;
-    struct tsr_data_source source; /* its path and its name are the reader's */
-    char *path, *name;
+    struct tsr_data_source source; /* for its functions and their context alone */
+    char *name; /* of the source, for sentences */
     enum tsr_content content;
-    struct tsr_input *input;
+    struct tsr_input *input;                /* all that the reader tells comes from what is open here */
     struct tsr_container_reader *container; /* NULL: an original */
     uint32_t members;
     char **names; /* of a series; NULL: damaged, or another member's */
@@ -39,6 +39,13 @@ struct tsr_reader {
     struct tsr_kept_blob blob[TSR_BLOB_COUNT];
     struct tsr_output *restored; /* the whole original, or NULL */
 };
+
+/* Begins a call, with the lock. */
+void tsr_reader_begin(struct tsr_reader *reader);
+
+/* Ends a call: lets the lock go, and returns its status. Errors: TSR_ERROR_READ (the file has changed since it was
+ * opened, so that an original is not what it was, or a section of a .tsr does not fit the others). */
+enum tsr_status tsr_reader_end(struct tsr_reader *reader, enum tsr_status status, struct tsr_error *error);
 
 /* With the lock: chooses a member, or opens the original. Errors: those of tsr_read_frame. */
 enum tsr_status tsr_reader_choose(struct tsr_reader *reader, uint32_t member, struct tsr_error *error);

@@ -1,4 +1,5 @@
 /* A .tsr, or a file of a series, to what it restores. */
+#include "call.h"
 #include "files.h"
 
 enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input,
@@ -38,19 +39,22 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
     return status;
 }
 
-static enum tsr_status restore(struct tsr_engine *engine, const struct tsr_data_source *source,
-                               const struct tsr_data_sink *sink, struct tsr_report *report, struct tsr_error *error)
+/* Without a sink it is tested. */
+static enum tsr_status restore(const struct tsr_call *call)
 {
+    const struct tsr_data_source *const source = call->source;
+    struct tsr_error *const error = call->error;
     struct tsr_input *in = NULL;
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
     enum tsr_status status = tsr_open_source(source, &in, error);
-    tsr_account_open(&account, engine, in, NULL);
+    tsr_account_open(&account, call->engine, in, NULL);
     if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", tsr_source_name(source),
                           tsr_container_members(reader));
-    if (status == TSR_OK) status = tsr_restore_file(engine, in, reader, &account, sink, true, report, error);
+    if (status == TSR_OK)
+        status = tsr_restore_file(call->engine, in, reader, &account, call->sink, true, call->report, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     tsr_account_close(&account);
@@ -69,7 +73,9 @@ enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_data_sou
     TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     tsr_clear_report(report);
-    return restore(engine, source, sink, report, error);
+    const struct tsr_call call = {
+        .run = restore, .engine = engine, .source = source, .sink = sink, .report = report, .error = error};
+    return tsr_run_call(&call);
 }
 
 enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_data_source *source, struct tsr_report *report,
@@ -82,5 +88,6 @@ enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_data_source
     TSR_TRY(tsr_check_tsr(source, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     tsr_clear_report(report);
-    return restore(engine, source, NULL, report, error);
+    const struct tsr_call call = {.run = restore, .engine = engine, .source = source, .report = report, .error = error};
+    return tsr_run_call(&call);
 }

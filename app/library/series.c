@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/pool/thread_pool.h"
+#include "call.h"
 #include "files.h"
+#include "kernels/pool/large_stack.h"
+#include "kernels/pool/thread_pool.h"
 
 /* ---- Compress -------------------------------------------------------------------------------------------- */
 
@@ -70,13 +72,19 @@ static void note_failure(struct making *m, uint32_t k, enum tsr_status status, c
     pthread_cond_broadcast(&m->turned);
 }
 
+static void tell_progress(void *context)
+{
+    const struct making *const m = context;
+    m->options->progress(m->options->context, m->steps, m->bytes_in, m->bytes_out);
+}
+
 /* With the lock. */
 static void take_step(struct making *m, uint64_t bytes_in, uint64_t bytes_out)
 {
     m->steps++;
     m->bytes_in += bytes_in;
     m->bytes_out += bytes_out;
-    if (m->options->progress) m->options->progress(m->options->context, m->steps, m->bytes_in, m->bytes_out);
+    if (m->options->progress) tsr_call_back(tell_progress, m);
 }
 
 static void close_member(struct making *m, struct member *member)
@@ -151,7 +159,7 @@ static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_in
 
 static enum tsr_status check_cancelled(const struct making *m, struct tsr_error *error)
 {
-    if (!m->options->is_cancelled || !m->options->is_cancelled(m->options->context)) return TSR_OK;
+    if (!m->options->is_cancelled || !tsr_ask(m->options->is_cancelled, m->options->context)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CANCELLED, "the series was cancelled");
 }
 
@@ -192,14 +200,15 @@ static void make_member(struct making *m, uint32_t k)
 
 /* ---- Models that members share: FORMAT.md 5.4 */
 
-/* Puts the frames of count members with the stack's model; the members change where that is smaller. */
+/* Puts the frames of count members with the stack's model. *bytes: what they take so. The members change if that is
+ * less than *least, what they take now. */
 static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t count, const struct tsr_coded_frame *stack,
-                                 struct tsr_error *error)
+                                 uint64_t *bytes, uint64_t *least, struct tsr_error *error)
 {
     struct member again[GROUP_FILES] = {0};
-    uint64_t alone = 0, together = 0;
     enum tsr_status status = TSR_OK;
     bool possible = true;
+    *bytes = tsr_container_twin_bytes(stack->model.size);
     for (uint32_t i = 0; i < count && possible && status == TSR_OK; i++) {
         const struct member *member = &m->members[first + i];
         const struct tsr_coded_frame frame = tsr_frame_of_stack(stack, i, count);
@@ -212,10 +221,11 @@ static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t coun
                 tsr_container_begin_again(member->written.writer, again[i].output, &again[i].written.writer, error);
         possible = again[i].written.writer != NULL;
         if (status == TSR_OK && possible) status = tsr_put_coded(again[i].written.writer, &frame, i, error);
-        alone += tsr_output_size(member->output);
-        together += again[i].output ? tsr_output_size(again[i].output) : 0;
+        if (status == TSR_OK && possible) *bytes += tsr_container_bytes_to_be(again[i].written.writer);
     }
-    const bool taken = status == TSR_OK && possible && together < alone;
+    if (!possible) *bytes = UINT64_MAX;
+    const bool taken = status == TSR_OK && *bytes < *least;
+    if (taken) *least = *bytes;
     for (uint32_t i = 0; i < count; i++) {
         struct member *member = &m->members[first + i];
         struct member left = again[i];
@@ -229,27 +239,48 @@ static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t coun
     return status;
 }
 
-/* Codes the frames of count members, one each, below each other. */
+/* Codes the rasters of count members as one frame. The arguments that follow are those of put_stack. */
+static enum tsr_status code_rasters(struct making *m, uint32_t first, uint32_t count, const uint8_t *rasters,
+                                    const struct tsr_coding *coding, uint64_t *bytes, uint64_t *least,
+                                    struct tsr_error *error)
+{
+    const struct tsr_engine_ops *const ops = m->engine->ops;
+    const struct tsr_image stack = tsr_stack(&m->members[first].written.header.image, count);
+    const size_t space = ops->encode_workspace(m->engine, &stack, coding, 1);
+    void *const workspace = space ? ops->take_workspace(m->engine, space) : NULL;
+    struct tsr_encode_job job = {.raster = rasters};
+    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    const enum tsr_status status =
+        ops->encode(m->engine, &stack, coding, &job, 1, workspace) == TSR_OK
+            ? put_stack(m, first, count, &job.coded, bytes, least, error)
+            : tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
+    ops->give_workspace(m->engine, workspace);
+    return status;
+}
+
+/* Codes the frames of count members, one each, below each other: at their effort and, if that is sparse, at all lower
+ * ones. */
 static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_header *const header = &m->members[first].written.header;
     const struct tsr_image stack = tsr_stack(&header->image, count);
-    const struct tsr_engine_ops *ops = m->engine->ops;
-    const size_t raster_bytes = tsr_raster_bytes(&header->image),
-                 space = ops->encode_workspace(m->engine, &stack, &header->coding, 1);
-    uint8_t *rasters = malloc(count * raster_bytes);
-    void *workspace = space ? ops->take_workspace(m->engine, space) : NULL;
-    struct tsr_encode_job job = {.raster = rasters};
-    enum tsr_status status = rasters && workspace
-                                 ? TSR_OK
-                                 : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    for (uint32_t i = 0; i < count && status == TSR_OK; i++)
+    const size_t raster_bytes = tsr_raster_bytes(&header->image);
+    struct tsr_coding coding = header->coding;
+    uint64_t bytes = 0, least = 0;
+    uint8_t *const rasters = malloc(count * raster_bytes);
+    if (!rasters) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", count);
+    for (uint32_t i = 0; i < count; i++) {
         memcpy(rasters + i * raster_bytes, m->members[first + i].written.raster, raster_bytes);
-    if (status == TSR_OK && ops->encode(m->engine, &stack, &header->coding, &job, 1, workspace) != TSR_OK)
-        status = tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
-    if (status == TSR_OK) status = put_stack(m, first, count, &job.coded, error);
+        least += tsr_container_bytes_to_be(m->members[first + i].written.writer);
+    }
+    enum tsr_status status = TSR_OK;
+    for (int effort = 0; effort < header->coding.effort && status == TSR_OK; effort++) {
+        if (effort > 0 && !tsr_lower_coding(&stack, &header->coding, m->wanted->coding.coder, effort, &coding))
+            continue;
+        status = code_rasters(m, first, count, rasters, &coding, &bytes, &least, error);
+        if (effort == 0 && !tsr_is_sparse(&header->image, count, &coding, bytes)) break;
+    }
     free(rasters);
-    ops->give_workspace(m->engine, workspace);
     return status;
 }
 
@@ -487,20 +518,19 @@ static void close_making(struct making *m)
     free(m->groups);
 }
 
-static enum tsr_status compress_series(struct making *m, const struct tsr_data_sink *sink, uint64_t *bytes,
-                                       uint32_t *failed, struct tsr_error *error)
+static enum tsr_status compress_series(const struct tsr_call *call)
 {
-    m->failed = m->count;
+    struct making *const m = call->out;
+    struct tsr_error *const error = call->error;
     m->error.offset = TSR_NO_OFFSET;
     m->members = calloc(m->count, sizeof *m->members);
     if (!m->members) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
     for (uint32_t k = 0; k < m->count; k++) tsr_clear_report(&m->report[k]);
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->turned, NULL);
-    m->status = write_series(m, sink);
-    *bytes = m->status == TSR_OK ? tsr_output_size(m->output) : 0;
-    if (m->status == TSR_OK) m->status = tsr_deliver(sink, m->output, &m->error);
-    *failed = m->failed;
+    m->status = write_series(m, call->sink);
+    m->bytes_out = m->status == TSR_OK ? tsr_output_size(m->output) : 0;
+    if (m->status == TSR_OK) m->status = tsr_deliver(call->sink, m->output, &m->error);
     if (m->status != TSR_OK) *error = m->error;
     close_making(m);
     return m->status;
@@ -547,7 +577,11 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     if (!reports && !own) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", count);
     struct making m = {.engine = engine, .files = files, .count = count, .wanted = &wanted, .options = options};
     m.report = reports ? reports : own;
-    const enum tsr_status status = compress_series(&m, sink, bytes, failed, error);
+    m.failed = count;
+    const struct tsr_call call = {.run = compress_series, .engine = engine, .sink = sink, .out = &m, .error = error};
+    const enum tsr_status status = tsr_run_call(&call);
+    *bytes = m.bytes_out;
+    *failed = m.failed;
     free(own);
     return status;
 }

@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "call.h"
 #include "files.h"
+#include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
 
 struct set {
     struct tsr_engine *engine;
     const struct tsr_task *tasks;
+    size_t count;
     const struct tsr_set_options *options;
+    struct tsr_file_set *written; /* by tasks whose sinks have no set of their own */
     void (*on_result)(void *context, const struct tsr_result *result);
     void *context;
     pthread_mutex_t lock; /* held while a result is told, unless several may be at once */
@@ -21,12 +25,14 @@ struct set {
 static enum tsr_status run_kind(const struct set *set, const struct tsr_task *task, struct tsr_report *report,
                                 struct tsr_error *error)
 {
+    struct tsr_data_sink sink = task->sink;
+    if (!sink.written) sink.written = set->written;
     switch (task->kind) {
     case TSR_TASK_COMPRESS:
-        return tsr_compress(set->engine, &task->source, &task->sink, task->compress, report, error);
+        return tsr_compress(set->engine, &task->source, &sink, task->compress, report, error);
     case TSR_TASK_RESTORE:
-        return task->reader ? tsr_restore_member(task->reader, task->member, &task->sink, report, error)
-                            : tsr_restore(set->engine, &task->source, &task->sink, report, error);
+        return task->reader ? tsr_restore_member(task->reader, task->member, &sink, report, error)
+                            : tsr_restore(set->engine, &task->source, &sink, report, error);
     case TSR_TASK_TEST:
         return task->reader ? tsr_test_member(task->reader, task->member, report, error)
                             : tsr_test(set->engine, &task->source, report, error);
@@ -34,6 +40,24 @@ static enum tsr_status run_kind(const struct set *set, const struct tsr_task *ta
         return task->call(task->context, set->engine, report, error);
     }
     return TSR_ERROR_INTERNAL;
+}
+
+/* A task that begins, or its result. */
+struct telling {
+    const struct set *set;
+    const struct tsr_result *result;
+};
+
+static void tell_begin(void *context)
+{
+    const struct telling *const t = context;
+    t->set->options->on_begin(t->set->context, t->result->index);
+}
+
+static void tell_result(void *context)
+{
+    const struct telling *const t = context;
+    t->set->on_result(t->set->context, t->result);
 }
 
 /* Tells a result, one at a time. A thread that waits for its turn rests: what another one is told may need its place,
@@ -47,7 +71,7 @@ static void tell(struct set *set, const struct tsr_result *result)
         pthread_mutex_lock(&set->lock);
         tsr_pool_resume(set->engine->pool);
     }
-    set->on_result(set->context, result);
+    tsr_call_back(tell_result, &(struct telling){set, result});
     if (takes_turns) pthread_mutex_unlock(&set->lock);
 }
 
@@ -58,11 +82,11 @@ static void run_task(void *context, unsigned index)
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     struct tsr_result result = {.index = index, .report = &report, .error = &error};
     tsr_clear_report(&report);
-    if (set->options->is_cancelled && set->options->is_cancelled(set->context)) {
+    if (set->options->is_cancelled && tsr_ask(set->options->is_cancelled, set->context)) {
         result.status = tsr_fail(&error, TSR_ERROR_CANCELLED, "the set was cancelled");
         atomic_fetch_add(&set->cancelled, 1);
     } else {
-        if (set->options->on_begin) set->options->on_begin(set->context, index);
+        if (set->options->on_begin) tsr_call_back(tell_begin, &(struct telling){set, &result});
         result.status = run_kind(set, &set->tasks[index], &report, &error);
         if (result.status != TSR_OK) atomic_fetch_add(&set->failed, 1);
     }
@@ -100,6 +124,13 @@ static enum tsr_status check_tasks(const struct tsr_task *tasks, size_t count, s
     return TSR_OK;
 }
 
+static enum tsr_status run_tasks(const struct tsr_call *call)
+{
+    struct set *const set = call->out;
+    if (set->count > 0) tsr_pool_run_tasks(call->engine->pool, run_task, set, (unsigned)set->count);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_run_set(struct tsr_engine *engine, const struct tsr_task *tasks, size_t count,
                             const struct tsr_set_options *options,
                             void (*on_result)(void *context, const struct tsr_result *result), void *context,
@@ -110,10 +141,20 @@ enum tsr_status tsr_run_set(struct tsr_engine *engine, const struct tsr_task *ta
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
     TSR_TRY(tsr_check_sized(options, sizeof *options, "options", error));
     TSR_TRY(check_tasks(tasks, count, error));
-    struct set set = {.engine = engine, .tasks = tasks, .options = options, .on_result = on_result, .context = context};
+    struct set set = {.engine = engine,
+                      .tasks = tasks,
+                      .count = count,
+                      .options = options,
+                      .on_result = on_result,
+                      .context = context};
+    set.written = tsr_file_set_create();
+    if (!set.written) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a set of %zu tasks", count);
+    const struct tsr_call call = {.run = run_tasks, .engine = engine, .out = &set, .error = error};
     pthread_mutex_init(&set.lock, NULL);
-    if (count > 0) tsr_pool_run_tasks(engine->pool, run_task, &set, (unsigned)count);
+    const enum tsr_status status = tsr_run_call(&call);
     pthread_mutex_destroy(&set.lock);
+    tsr_file_set_destroy(set.written);
+    TSR_TRY(status);
     const size_t failed = atomic_load(&set.failed), cancelled = atomic_load(&set.cancelled);
     if (cancelled > 0)
         return tsr_fail(error, TSR_ERROR_CANCELLED, "the set was cancelled: %zu of %zu tasks were not begun", cancelled,

@@ -14,20 +14,6 @@ static void put_strong(FILE *f, const char *text)
     fputs("</strong>", f);
 }
 
-/* "4.2 % less than" or "4.2 % more than". */
-static void put_less_or_more(FILE *f, uint64_t ours, uint64_t other)
-{
-    char text[64];
-    const double change = other > 0 ? 100 * ((double)ours / (double)other - 1) : 0;
-    if (ours == other) {
-        put_strong(f, "as much as");
-        return;
-    }
-    snprintf(text, sizeof text, "%.*f\u00a0%% %s than", change > -0.05 && change < 0.05 ? 3 : 1,
-             change < 0 ? -change : change, change < 0 ? "less" : "more");
-    put_strong(f, text);
-}
-
 static size_t others_in_common(const struct sums *sums)
 {
     size_t count = 0;
@@ -53,15 +39,18 @@ static void put_size(FILE *f, const struct sums *sums)
         return;
     }
     const size_t others = others_in_common(sums);
-    fprintf(f, "Tessera codes the samples of %s image%s in %s: ", text_count(number, sums->common),
+    const uint64_t best = sums->codec[sums->best].common_bytes;
+    fprintf(f, "Tessera codes the samples of %s image%s in %s. ", text_count(number, sums->common),
             sums->common == 1 ? "" : "s", text_bytes(bytes, ours->common_bytes));
-    put_less_or_more(f, ours->common_bytes, sums->codec[sums->best].common_bytes);
-    fputs(" ", f);
     text_escape(f, sums->c->codecs[sums->best].name);
     if (others > 1)
-        fprintf(f, ", the smallest of the %zu other lossless codecs.</p>\n", others);
+        fprintf(f, ", the smallest of the %zu other lossless codecs, ", others);
     else
-        fputs(", the only other lossless codec.</p>\n", f);
+        fputs(", the only other lossless codec, ", f);
+    fprintf(f, "takes %s, ", text_bytes(bytes, best));
+    put_strong(f,
+               best == ours->common_bytes ? "as many" : text_change(number, (double)best / (double)ours->common_bytes));
+    fputs(".</p>\n", f);
 }
 
 static void put_speed(FILE *f, const struct sums *sums)
@@ -135,10 +124,11 @@ static void put_saving(FILE *f, const struct sums *sums)
     if (sums->files == 0 || sums->file_bytes == 0) return;
     fprintf(f,
             "<dl class=\"saving\"><dt>%s as .tsr files</dt><dd>%s, %.1f\u00a0%%</dd>"
-            "<dd class=\"small\">%s file%s: %s \u2192 %s, headers and stored files included</dd></dl>\n",
+            "<dd class=\"small\">%s file%s, of which %zu %s stored: %s \u2192 %s, headers included</dd></dl>\n",
             grows ? "Added" : "Saved", text_bytes(saved, difference),
             100 * (double)difference / (double)sums->file_bytes, text_count(number, sums->files),
-            sums->files == 1 ? "" : "s", text_bytes(before, sums->file_bytes), text_bytes(after, sums->tsr_bytes));
+            sums->files == 1 ? "" : "s", sums->stored_files, sums->stored_files == 1 ? "is" : "are",
+            text_bytes(before, sums->file_bytes), text_bytes(after, sums->tsr_bytes));
 }
 
 /* Whether it pays to convert what is compressed already. */
@@ -149,16 +139,16 @@ static void put_streams(FILE *f, const struct sums *sums)
     fprintf(f, "<p class=\"small\">%s DICOM file%s hold%s compressed pixels", text_count(number, sums->encapsulated),
             sums->encapsulated == 1 ? "" : "s", sums->encapsulated == 1 ? "s" : "");
     if (sums->decoded > 0)
-        fprintf(f, ": as they are %s, their samples alone as Tessera %s (%s)", text_bytes(before, sums->stream_bytes),
-                text_bytes(after, sums->sample_bytes),
-                text_change(change, (double)sums->sample_bytes / (double)sums->stream_bytes));
+        fprintf(f, ": their samples alone as Tessera %s, as they are %s (%s)", text_bytes(after, sums->sample_bytes),
+                text_bytes(before, sums->stream_bytes),
+                text_change(change, (double)sums->stream_bytes / (double)sums->sample_bytes));
     if (sums->decoded < sums->encapsulated)
         fprintf(f, "%s %s of them are not decoded by this build", sums->decoded > 0 ? ";" : ":",
                 text_count(number, sums->encapsulated - sums->decoded));
     fprintf(f,
             ". %zu exact: they come back as the same file; %zu samples alone: with --samples-only, as a native file; "
-            "%zu as they are",
-            sums->exact, sums->samples_alone, sums->as_they_are);
+            "%zu stored",
+            sums->exact, sums->samples_alone, sums->stored);
     fputs(".</p>\n", f);
 }
 

@@ -67,7 +67,7 @@ static void put_image(FILE *f, const struct sums *sums, size_t i, const size_t *
     }
     fputs(image->proof == PROOF_FAILED ? "<td class=\"bad\" title=\"" : "<td title=\"", f);
     text_escape(f, image->reason);
-    fprintf(f, "\">%s%s</td></tr>\n", proof_of(image), image->is_stored ? ", stored" : "");
+    fprintf(f, "\">%s%s</td></tr>\n", proof_of(image), image->is_stored ? ", stored" : ", coded");
 }
 
 static void put_heads(FILE *f, const struct sums *sums, const size_t *order, size_t count)
@@ -177,7 +177,7 @@ void comparison_write_lists(FILE *f, const struct report_comparison *c)
     page_section(f, "lists", "Lists");
     put_list(f, c, "list-failed", "Failed", has_failed);
     put_list(f, c, "list-differs", "Not identical as a file", differs);
-    put_list(f, c, "list-stored", "Stored as they are", is_stored);
+    put_list(f, c, "list-stored", "Stored", is_stored);
     put_failures(f, c);
     page_section_end(f);
 }

@@ -59,8 +59,8 @@ static void put_distributions(FILE *f, const struct sums *sums)
     struct plot_panel *ratios =
         plot_panel(&plot, "Compression ratio of each image", "raw bytes / coded bytes", "images", PLOT_HISTOGRAM);
     struct plot_panel *against =
-        plot_panel(&plot, "Tessera against the smallest other codec, image by image",
-                   "Tessera's bytes / smallest other's bytes (left of 1: smaller)", "images", PLOT_HISTOGRAM);
+        plot_panel(&plot, "The smallest other codec against Tessera, image by image",
+                   "smallest other's bytes / Tessera's bytes (right of 1: it needs more)", "images", PLOT_HISTOGRAM);
     size_t drawn = 0;
     for (size_t i = 0; i < sums->c->image_count && ratios && against; i++) {
         const struct report_cell *cell = sums_held(sums, i, sums->ours);
@@ -72,7 +72,7 @@ static void put_distributions(FILE *f, const struct sums *sums)
         plot_mark(ratios, ours, raw / (double)cell->bytes, 0, NULL);
         if (best && best->bytes)
             plot_mark(ratios, sums->c->codecs[sums->best].name, raw / (double)best->bytes, 0, NULL);
-        if (other) plot_mark(against, ours, (double)cell->bytes / (double)other, 0, NULL);
+        if (other) plot_mark(against, ours, (double)other / (double)cell->bytes, 0, NULL);
     }
     if (against) against->x_reference = 1;
     if (drawn > 0) {
@@ -208,7 +208,7 @@ static void put_group_row(FILE *f, const struct sums *sums, const struct sums_gr
     if (has_streams && sum->stream_bytes > 0) {
         page_cell_bytes(f, sum->stream_bytes);
         page_cell_bytes(f, sum->sample_bytes);
-        put_change_cell(f, sum->sample_bytes, sum->stream_bytes);
+        put_change_cell(f, sum->stream_bytes, sum->sample_bytes);
     } else if (has_streams) {
         for (int i = 0; i < 3; i++) page_cell_none(f, "no compressed pixels that this build decodes");
     }
@@ -228,7 +228,8 @@ static void put_group_row(FILE *f, const struct sums *sums, const struct sums_gr
 
 static void put_groups(FILE *f, const struct sums *sums, enum sums_key key, const size_t *order, size_t count)
 {
-    static const char *const titles[SUMS_KEYS] = {"By modality", "By transfer syntax", "By bit depth", "By series or folder"};
+    static const char *const titles[SUMS_KEYS] = {"By modality", "By transfer syntax", "By bit depth",
+                                                  "By series or folder"};
     static const char *const heads[SUMS_KEYS] = {"Modality", "Transfer syntax", "Depth", "Series"};
     size_t groups = 0, *number = calloc(sums->c->image_count + 1, sizeof *number);
     struct sums_group *group = number ? sums_groups(sums->c, key, number, &groups) : NULL;
@@ -243,7 +244,7 @@ static void put_groups(FILE *f, const struct sums *sums, enum sums_key key, cons
     if (key == KEY_TRANSFER_SYNTAX) {
         page_head(f, "Streams", true, true);
         page_head(f, "Samples alone", true, true);
-        page_head(f, "Samples against streams", true, true);
+        page_head(f, "Streams against samples", true, true);
     }
     page_head(f, "Common", true, true);
     for (size_t i = 0; i < count; i++)

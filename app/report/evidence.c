@@ -1,4 +1,5 @@
 /* The page of compress, test and verify. See evidence.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "evidence.h"
@@ -15,7 +16,7 @@ static const char *const proofs[] = {[PROOF_NONE] = "not proven",
 
 static const char *result_of(const struct evidence_file *file)
 {
-    if (file->is_skipped) return "skipped";
+    if (file->is_not_taken) return "not taken";
     return (unsigned)file->proof <= PROOF_FAILED ? proofs[file->proof] : "";
 }
 
@@ -24,44 +25,99 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
+enum evidence_sort evidence_sort_of(const struct evidence_file *file)
+{
+    if (file->is_not_taken) return SORT_NOT_TAKEN;
+    if (file->proof == PROOF_FAILED) return SORT_FAILED;
+    if (file->proof != PROOF_SAME_FILE) return SORT_DIFFERS;
+    return file->damage ? SORT_DAMAGED : file->is_stored ? SORT_STORED : SORT_SAME;
+}
+
+void evidence_count(struct evidence_counts *counts, const struct evidence_file *file)
+{
+    counts->not_taken += file->is_not_taken;
+    if (file->is_not_taken) return;
+    if ((unsigned)file->proof <= PROOF_FAILED) counts->proof[file->proof]++;
+    counts->current += file->is_current;
+    counts->removed += file->removed;
+    counts->damaged += file->damage != NULL;
+    if (file->proof == PROOF_FAILED) return;
+    counts->ways[file->is_stored]++;
+    counts->way_in[file->is_stored] += file->bytes_in;
+    counts->way_out[file->is_stored] += file->bytes_out;
+    counts->bytes_in += file->bytes_in;
+    counts->bytes_out += file->bytes_out;
+    counts->frames += file->frames;
+}
+
+static size_t count_all(const struct evidence_counts *counts)
+{
+    size_t files = counts->not_taken;
+    for (int proof = 0; proof <= PROOF_FAILED; proof++) files += counts->proof[proof];
+    return files;
+}
+
 /* ---- Verdict and counts -------------------------------------------------------------------------------------- */
+
+/* Where names would stand. */
+static void put_hint(FILE *f, const struct report_evidence *e)
+{
+    if (!e->is_identified)
+        fputs("<p class=\"small\">Files are numbered in the order of the run. File names are left out; "
+              "<code>--identify</code> shows them.</p>\n",
+              f);
+}
+
+/* "3 failed: cannot read an input (no. 4, no. 17, no. 23)" */
+static void put_reason(FILE *f, const struct evidence_reason *reason)
+{
+    char number[TEXT_NUMBER];
+    fputs("<li>", f);
+    if (reason->what) fprintf(f, "<b>%s %s</b>: ", text_count(number, reason->files), reason->what);
+    text_escape(f, reason->text);
+    for (size_t i = 0; i < EVIDENCE_NAMES && i < reason->files; i++) {
+        fputs(i > 0 ? ", " : " (", f);
+        if (reason->names[i])
+            text_escape(f, reason->names[i]);
+        else
+            fprintf(f, "no. %zu", reason->numbers[i]);
+    }
+    if (reason->files > EVIDENCE_NAMES) fprintf(f, " and %s more", text_count(number, reason->files - EVIDENCE_NAMES));
+    fputs(reason->files > 0 ? ")</li>\n" : "</li>\n", f);
+}
+
+static void put_reasons(FILE *f, const struct report_evidence *e)
+{
+    char number[TEXT_NUMBER];
+    if (e->reason_count == 0) return;
+    fputs("<ul class=\"reasons\">\n", f);
+    for (size_t i = 0; i < e->reason_count; i++) put_reason(f, &e->reasons[i]);
+    if (e->other_files > 0)
+        fprintf(f, "<li><b>%s more</b>, for other reasons</li>\n", text_count(number, e->other_files));
+    fputs("</ul>\n", f);
+    put_hint(f, e);
+}
 
 static void put_verdict(FILE *f, const struct report_evidence *e)
 {
-    fprintf(f, "<h1 class=\"verdict %s\"><strong>%s</strong> ", e->passes ? "pass" : "fail",
-            e->passes ? "PASS" : "FAIL");
+    fprintf(f, "<h1 class=\"verdict %s\"><strong>%s</strong> ", e->passes ? "pass" : "fail", e->word);
     text_escape(f, e->verdict);
-    fputs("</h1>\n<p class=\"small\">Record of <code>tessera ", f);
+    fputs("</h1>\n", f);
+    put_reasons(f, e);
+    fputs("<p class=\"small\">Record of <code>tessera ", f);
     text_escape(f, e->verb);
-    fputs("</code>, ", f);
+    fputs("</code>", f);
+    if (e->origin.host) {
+        fputs(" on ", f);
+        text_escape(f, e->origin.host);
+    }
+    fputs(", ", f);
     text_escape(f, e->origin.started);
     fputs(" to ", f);
     text_escape(f, e->origin.ended);
     fputs(" (UTC).</p>\n", f);
     if (e->is_identified)
         fputs("<p class=\"warning\">This record has the names of files. They may identify patients.</p>\n", f);
-}
-
-struct counts {
-    size_t proof[PROOF_FAILED + 1], stored, current, skipped;
-    uint64_t bytes_in, bytes_out, frames;
-};
-
-static struct counts count_files(const struct report_evidence *e)
-{
-    struct counts counts = {{0}, 0, 0, 0, 0, 0, 0};
-    for (size_t i = 0; i < e->file_count; i++) {
-        const struct evidence_file *file = &e->files[i];
-        counts.skipped += file->is_skipped;
-        if (file->is_skipped) continue;
-        if ((unsigned)file->proof <= PROOF_FAILED) counts.proof[file->proof]++;
-        counts.stored += file->is_stored;
-        counts.current += file->is_current;
-        counts.bytes_in += file->bytes_in;
-        counts.bytes_out += file->bytes_out;
-        counts.frames += file->frames;
-    }
-    return counts;
 }
 
 static void put_count(FILE *f, const char *what, uint64_t count, const char *meaning)
@@ -71,8 +127,19 @@ static void put_count(FILE *f, const char *what, uint64_t count, const char *mea
             meaning);
 }
 
-static void put_counts(FILE *f, const struct report_evidence *e, const struct counts *n)
+/* Of the files that are coded, or stored. */
+static void put_way(FILE *f, const struct evidence_counts *n, int way, const char *what, const char *meaning)
 {
+    char text[200], in[TEXT_NUMBER], out[TEXT_NUMBER];
+    if (n->ways[way] == 0) return;
+    snprintf(text, sizeof text, "part of the numbers above: %s; %s as %s", meaning, text_bytes(in, n->way_in[way]),
+             text_bytes(out, n->way_out[way]));
+    put_count(f, what, n->ways[way], text);
+}
+
+static void put_counts(FILE *f, const struct report_evidence *e)
+{
+    const struct evidence_counts *const n = &e->counts;
     page_section(f, "counts", "Result");
     page_table(f, "Numbers of files by result", "words", NULL);
     fputs("<thead><tr>", f);
@@ -80,7 +147,7 @@ static void put_counts(FILE *f, const struct report_evidence *e, const struct co
     page_head(f, "Number", true, false);
     page_head(f, "Meaning", false, false);
     fputs("</tr></thead>\n<tbody>\n", f);
-    put_count(f, "In this record", e->file_count, "all files that the command met");
+    put_count(f, "In this record", count_all(n), "all names that the command met");
     put_count(f, "Same file", n->proof[PROOF_SAME_FILE], "reversible (lossless): the restored file has the same bytes");
     put_count(f, "Same samples", n->proof[PROOF_SAME_SAMPLES],
               "reversible (lossless) for the pixel data: all samples are the same, the file around them is not");
@@ -90,13 +157,17 @@ static void put_counts(FILE *f, const struct report_evidence *e, const struct co
     put_count(f, "FAILED", n->proof[PROOF_FAILED],
               "what was restored is not what it has to be, or nothing was restored");
     put_count(f, "Not proven", n->proof[PROOF_NONE], "no comparison was made");
-    put_count(f, "Skipped", n->skipped, "not looked at; the list has the reasons");
-    if (n->stored)
-        put_count(f, "Stored as they are", n->stored, "part of the numbers above: kept byte for byte, not coded");
+    put_count(f, "Not taken", n->not_taken,
+              "names that are no files, as links and devices, and .tsr files that are in no output; the list has the "
+              "reasons");
+    put_way(f, n, 0, "Coded", "their samples or streams are modelled");
+    put_way(f, n, 1, "Stored", "general compression alone");
+    if (n->damaged)
+        put_count(f, "Look damaged", n->damaged,
+                  "part of the numbers above: the original looked damaged when it was compressed. It comes back as it "
+                  "is; the list says what looks damaged");
     if (n->current) put_count(f, "Already done", n->current, "part of the numbers above: an earlier run made the .tsr");
-    if (e->removed) put_count(f, "Originals removed", e->removed, "after their .tsr was proven");
-    if (e->not_in_set)
-        put_count(f, "Not in the set", e->not_in_set, "names that are not regular files, as links or devices");
+    if (n->removed) put_count(f, "Originals removed", n->removed, "after their .tsr was proven");
     fputs("</tbody>\n", f);
     page_table_end(f);
     char in[TEXT_NUMBER], out[TEXT_NUMBER], exact_in[TEXT_NUMBER], exact_out[TEXT_NUMBER], frames[TEXT_NUMBER];
@@ -128,7 +199,7 @@ static const char *comparison_of(const char *verb)
 static void put_scope(FILE *f, const struct report_evidence *e)
 {
     page_section(f, "scope", "What was compared");
-    fprintf(f, "<p>%s</p>\n", comparison_of(e->verb ? e->verb : ""));
+    fprintf(f, "<p>%s</p>\n", comparison_of(e->verb));
     fputs(
         "<ul>\n<li><b>Same file</b>: equal length, and equal bytes from the first to the last. This includes the DICOM "
         "data set, all of its frames, and all private elements.</li>\n"
@@ -147,49 +218,117 @@ static void put_scope(FILE *f, const struct report_evidence *e)
     page_section_end(f);
 }
 
+/* ---- Rows of files ------------------------------------------------------------------------------------------- */
+
+/* Rows that are written before it is said how many they are. */
+struct rows {
+    FILE *f;
+    char *text;
+    size_t size, count;
+    bool is_full; /* not all have room */
+};
+
+static bool rows_begin(struct rows *rows)
+{
+    *rows = (struct rows){0};
+    rows->f = open_memstream(&rows->text, &rows->size);
+    return rows->f != NULL;
+}
+
+static void rows_add(struct rows *rows, const struct report_evidence *e, bool (*has)(const struct evidence_file *file),
+                     void (*put)(FILE *f, const struct evidence_file *file), long limit)
+{
+    for (size_t i = 0; i < e->file_count && !rows->is_full; i++) {
+        if (has && !has(&e->files[i])) continue;
+        rows->is_full = ftell(rows->f) >= limit;
+        if (rows->is_full) return;
+        put(rows->f, &e->files[i]);
+        rows->count++;
+    }
+}
+
+/* Closes what rows_begin has opened; text is to be freed. */
+static bool rows_end(struct rows *rows)
+{
+    return fclose(rows->f) == 0 && rows->text;
+}
+
 /* ---- Lists --------------------------------------------------------------------------------------------------- */
+
+static bool has_failed(const struct evidence_file *file)
+{
+    return evidence_sort_of(file) == SORT_FAILED;
+}
 
 static bool differs(const struct evidence_file *file)
 {
-    return !file->is_skipped &&
-           (file->proof == PROOF_SAME_SAMPLES || file->proof == PROOF_LOSSY || file->proof == PROOF_NONE);
+    return evidence_sort_of(file) == SORT_DIFFERS;
+}
+
+static bool is_not_taken(const struct evidence_file *file)
+{
+    return file->is_not_taken;
 }
 
 static bool is_stored(const struct evidence_file *file)
 {
-    return file->is_stored && !file->is_skipped;
+    return file->is_stored && !file->is_not_taken && !has_failed(file);
 }
 
-static bool has_failed(const struct evidence_file *file)
+static bool is_damaged(const struct evidence_file *file)
 {
-    return file->proof == PROOF_FAILED && !file->is_skipped;
+    return file->damage != NULL;
 }
 
-static bool is_skipped(const struct evidence_file *file)
+static bool is_same(const struct evidence_file *file)
 {
-    return file->is_skipped;
+    return evidence_sort_of(file) >= SORT_DAMAGED;
 }
 
-static void put_list(FILE *f, const struct report_evidence *e, const char *id, const char *title,
+static void put_entry(FILE *f, const struct evidence_file *file)
+{
+    list_entry(f, file->name, file->number, result_of(file));
+    list_more(f, "", file->reason);
+    list_more(f, "Looks damaged: ", file->damage);
+    list_more(f, "XXH3 of the original ", file->original_xxh3);
+    list_more(f, "XXH3 of the restored file ", file->restored_xxh3);
+    list_more(f, "XXH3 of the samples ", file->samples_xxh3);
+    list_more(f, "SHA-256 of the original ", file->original_sha256);
+    list_more(f, "SHA-256 of the restored file ", file->restored_sha256);
+    list_more(f, "SHA-256 of the samples ", file->samples_sha256);
+    fputs("\n", f);
+}
+
+/* count: of all files of the list, also those that are not in e->files. */
+static void put_list(FILE *f, const struct report_evidence *e, const char *id, const char *title, size_t count,
                      bool (*has)(const struct evidence_file *file))
 {
-    size_t count = 0;
-    for (size_t i = 0; i < e->file_count; i++) count += has(&e->files[i]);
+    struct rows rows;
+    char number[TEXT_NUMBER];
     list_begin(f, id, title, count);
-    for (size_t i = 0; i < e->file_count && count > 0; i++) {
-        const struct evidence_file *file = &e->files[i];
-        if (!has(file)) continue;
-        list_entry(f, file->name, i + 1, result_of(file));
-        list_more(f, "", file->reason);
-        list_more(f, "XXH3 of the original ", file->original_xxh3);
-        list_more(f, "XXH3 of the restored file ", file->restored_xxh3);
-        list_more(f, "XXH3 of the samples ", file->samples_xxh3);
-        list_more(f, "SHA-256 of the original ", file->original_sha256);
-        list_more(f, "SHA-256 of the restored file ", file->restored_sha256);
-        list_more(f, "SHA-256 of the samples ", file->samples_sha256);
-        fputs("\n", f);
+    if (rows_begin(&rows)) {
+        rows_add(&rows, e, has, put_entry, EVIDENCE_LIST_BYTES);
+        if (rows_end(&rows)) fwrite(rows.text, 1, rows.size, f);
+        free(rows.text);
     }
     list_end(f, count);
+    if (rows.count < count)
+        fprintf(f, "<p class=\"small\">and %s more; <code>--json</code> names all</p>\n",
+                text_count(number, count - rows.count));
+}
+
+static void put_lists(FILE *f, const struct report_evidence *e)
+{
+    const struct evidence_counts *const n = &e->counts;
+    page_section(f, "lists", "Lists");
+    put_hint(f, e);
+    put_list(f, e, "list-failed", "Failed", n->proof[PROOF_FAILED], has_failed);
+    put_list(f, e, "list-differs", "Not identical as a file",
+             n->proof[PROOF_SAME_SAMPLES] + n->proof[PROOF_LOSSY] + n->proof[PROOF_NONE], differs);
+    put_list(f, e, "list-not-taken", "Not taken", n->not_taken, is_not_taken);
+    put_list(f, e, "list-damaged", "Originals that look damaged", n->damaged, is_damaged);
+    put_list(f, e, "list-stored", "Stored", n->ways[1], is_stored);
+    page_section_end(f);
 }
 
 /* ---- Table --------------------------------------------------------------------------------------------------- */
@@ -211,22 +350,26 @@ static void put_hash(FILE *f, const char *xxh3, const char *sha256)
     fputs("</td>", f);
 }
 
-static void put_file(FILE *f, const struct evidence_file *file, size_t number)
+static void put_file(FILE *f, const struct evidence_file *file)
 {
     const char *result = result_of(file);
+    const bool has_way = !file->is_not_taken && file->proof != PROOF_FAILED;
     fputs("<tr data-kind=\"", f);
     text_escape(f, result);
-    fprintf(f, "\"><th scope=\"row\"%s data-v=\"%zu\">", file->name ? " class=\"name\"" : "", number);
+    fprintf(f, "\"><th scope=\"row\"%s data-v=\"%zu\">", file->name ? " class=\"name\"" : "", file->number);
     if (file->name)
         text_escape(f, file->name);
     else
-        fprintf(f, "%zu", number);
+        fprintf(f, "%zu", file->number);
     fputs("</th>", f);
     page_cell(f, file->output);
-    fprintf(f, "<td class=\"%s\">", file->proof == PROOF_FAILED && !file->is_skipped ? "bad" : "");
+    fprintf(f, "<td class=\"%s\">", has_failed(file) ? "bad" : "");
     text_escape(f, result);
-    fprintf(f, "%s%s%s</td>", file->is_stored ? ", stored" : "", file->is_current ? ", already done" : "",
-            file->removed ? ", original removed" : "");
+    fprintf(f, "%s%s%s</td>",
+            !has_way          ? ""
+            : file->is_stored ? ", stored"
+                              : ", coded",
+            file->is_current ? ", already done" : "", file->removed ? ", original removed" : "");
     page_cell(f, file->kind);
     page_cell_count(f, file->bytes_in);
     page_cell_count(f, file->bytes_out);
@@ -259,45 +402,56 @@ static void put_heads(FILE *f, bool is_identified)
     fputs("</tr></thead>\n<tbody>\n", f);
 }
 
-static bool is_in_table(const struct report_evidence *e, const struct evidence_file *file)
+/* All rows by number, or, where not all have room, what did not come back as the same file first. */
+static bool make_table(const struct report_evidence *e, struct rows *rows)
 {
-    return e->file_count <= EVIDENCE_ROWS_LIMIT || file->is_skipped || file->proof != PROOF_SAME_FILE;
+    if (!rows_begin(rows)) return false;
+    rows_add(rows, e, NULL, put_file, EVIDENCE_TABLE_BYTES);
+    if (!rows->is_full) return rows_end(rows);
+    rows_end(rows);
+    free(rows->text);
+    if (!rows_begin(rows)) return false;
+    rows_add(rows, e, has_failed, put_file, EVIDENCE_TABLE_BYTES);
+    rows_add(rows, e, differs, put_file, EVIDENCE_TABLE_BYTES);
+    rows_add(rows, e, is_not_taken, put_file, EVIDENCE_TABLE_BYTES);
+    rows_add(rows, e, is_same, put_file, EVIDENCE_TABLE_BYTES);
+    return rows_end(rows);
 }
 
-static void put_files(FILE *f, const struct report_evidence *e)
+static void put_table(FILE *f, const struct report_evidence *e, const struct rows *rows)
 {
-    static const char *const kinds[] = {"same file", "same samples", "lossy", "FAILED", "not proven", "skipped"};
-    size_t rows = 0, written = 0;
+    static const char *const kinds[] = {"same file", "same samples", "lossy", "FAILED", "not proven", "not taken"};
     char all[TEXT_NUMBER], some[TEXT_NUMBER];
-    for (size_t i = 0; i < e->file_count; i++) rows += is_in_table(e, &e->files[i]);
-    if (rows > EVIDENCE_ROWS_LIMIT) rows = EVIDENCE_ROWS_LIMIT;
-    page_section(f, "files", "Files");
-    if (rows < e->file_count)
-        fprintf(
-            f,
-            "<p class=\"warning\">The table has %s of %s files: only those that do not come back as the same file%s. "
-            "The counts above are of all.</p>\n",
-            text_count(some, rows), text_count(all, e->file_count),
-            rows == EVIDENCE_ROWS_LIMIT ? ", and of these the first" : "");
-    if (rows == 0) fprintf(f, "<p>There is no file to list.</p>\n");
-    if (rows > 0) {
-        page_filters(f, "file-table", "Result", kinds, sizeof kinds / sizeof kinds[0], rows);
-        page_table(f, "Files", "tall", "file-table");
-        put_heads(f, e->is_identified);
-        for (size_t i = 0; i < e->file_count && written < rows; i++) {
-            if (!is_in_table(e, &e->files[i])) continue;
-            put_file(f, &e->files[i], i + 1);
-            written++;
-        }
-        fputs("</tbody>\n", f);
-        page_table_end(f);
-        fprintf(
-            f,
+    if (rows->count < count_all(&e->counts))
+        fprintf(f,
+                "<p class=\"warning\">The table has %s of %s names, what failed first. The counts above are of all; "
+                "<code>--json</code> names all.</p>\n",
+                text_count(some, rows->count), text_count(all, count_all(&e->counts)));
+    page_filters(f, "file-table", "Result", kinds, sizeof kinds / sizeof kinds[0], rows->count);
+    page_table(f, "Files", "tall", "file-table");
+    put_heads(f, e->is_identified);
+    fwrite(rows->text, 1, rows->size, f);
+    fputs("</tbody>\n", f);
+    page_table_end(f);
+    fprintf(f,
             "<p class=\"small\">%zu row%s. A hash of 64 digits is SHA-256, one of 32 is XXH3. A dash: not known, or "
             "not asked for.</p>\n",
-            rows, plural(rows));
-    }
+            rows->count, plural(rows->count));
+}
+
+static bool put_files(FILE *f, const struct report_evidence *e)
+{
+    struct rows rows;
+    const bool is_made = make_table(e, &rows);
+    page_section(f, "files", "Files");
+    put_hint(f, e);
+    if (is_made && rows.count > 0)
+        put_table(f, e, &rows);
+    else
+        fputs("<p>There is no file to list.</p>\n", f);
     page_section_end(f);
+    free(rows.text);
+    return is_made;
 }
 
 static void put_signature(FILE *f)
@@ -316,24 +470,18 @@ bool report_write_evidence(FILE *f, const struct report_evidence *e)
 {
     static const struct page_link links[] = {{"counts", "Result"}, {"scope", "What was compared"}, {"lists", "Lists"},
                                              {"files", "Files"},   {"made", "How it was made"},    {NULL, NULL}};
-    char title[64];
-    const struct counts counts = count_files(e);
-    snprintf(title, sizeof title, "Tessera %.20s: %s", e->verb ? e->verb : "", e->passes ? "PASS" : "FAIL");
+    char title[400];
+    snprintf(title, sizeof title, "Tessera %.20s: %.340s", e->verb, e->title);
     page_begin(f, title, links);
     put_verdict(f, e);
-    put_counts(f, e, &counts);
+    put_counts(f, e);
     put_scope(f, e);
-    page_section(f, "lists", "Lists");
-    put_list(f, e, "list-failed", "Failed", has_failed);
-    put_list(f, e, "list-differs", "Not identical as a file", differs);
-    put_list(f, e, "list-stored", "Stored as they are", is_stored);
-    put_list(f, e, "list-skipped", "Skipped", is_skipped);
-    page_section_end(f);
-    put_files(f, e);
+    put_lists(f, e);
+    const bool is_made = put_files(f, e);
     page_section(f, "made", "How it was made");
     origin_write(f, &e->origin);
     page_section_end(f);
     put_signature(f);
     page_end(f, e->origin.version);
-    return !ferror(f);
+    return is_made && !ferror(f);
 }

@@ -13,6 +13,9 @@ struct report_origin {
     const char *version;          /* of the program, as "0.9.0" */
     unsigned format_version;      /* of .tsr files */
     const char *command;          /* as the user typed it; without names of files unless they are identified */
+    const char *host;             /* name of the machine; NULL unless files are identified, as the next three */
+    const char *folder;           /* that the command was given in */
+    const char *inputs, *output;  /* whole paths of what the command named; NULL also where there is none */
     const char *machine;          /* model of the processor */
     const char *instruction_sets; /* as "AVX2, AVX-512" */
     int cores;                    /* that the process may use */
@@ -69,17 +72,16 @@ struct report_image {
     uint32_t columns, rows, frames, frame; /* frame: the one that was compared, from 0 on */
     int components, bits;
     bool is_signed;
-    uint64_t raw_bytes;     /* of the samples of the frame that was compared */
-    uint64_t file_bytes;    /* of the user's file */
-    uint64_t tsr_bytes;     /* of its .tsr; 0: not made */
-    uint64_t stream_bytes;  /* of encapsulated pixel data, all frames; 0: none */
-    uint64_t sample_bytes;  /* Tessera's bytes of all its samples alone, where stream_bytes > 0 */
-    uint64_t own_png_bytes; /* of the user's own file, if that is a PNG; else 0 */
-    const char
-        *encapsulated; /* what becomes of coded frames: "exact", "samples alone", "as it is"; NULL: none. Static */
+    uint64_t raw_bytes;       /* of the samples of the frame that was compared */
+    uint64_t file_bytes;      /* of the user's file */
+    uint64_t tsr_bytes;       /* of its .tsr; 0: not made */
+    uint64_t stream_bytes;    /* of encapsulated pixel data, all frames; 0: none */
+    uint64_t sample_bytes;    /* Tessera's bytes of all its samples alone, where stream_bytes > 0 */
+    uint64_t own_png_bytes;   /* of the user's own file, if that is a PNG; else 0 */
+    const char *encapsulated; /* what becomes of coded frames: "exact", "samples alone", "stored"; NULL: none. Static */
     enum file_proof proof;
-    char reason[160];    /* why it is stored as it is, not identical, failed or not compared; else empty */
-    bool is_stored;      /* verbatim */
+    char reason[160];    /* why it is stored, not identical, failed or not compared; else empty */
+    bool is_stored;      /* by general compression alone; else it is coded */
     bool is_compared;    /* it has cells */
     bool may_show_names; /* text may be burned into its pixels */
     char window[64];     /* how more than 8 bits were shown for lossy codecs; empty: they were not more */
@@ -123,12 +125,14 @@ struct report_comparison {
 
 /* ---- Evidence ----------------------------------------------------------------------------------------------- */
 
-/* One file of compress, test or verify. Hashes are hexadecimal; empty: not known. */
+/* One file of compress, test or verify, or a name that was not taken. Hashes are hexadecimal; empty: not known. */
 struct evidence_file {
+    size_t number;      /* from 1 on, in the order of the run */
     const char *name;   /* as the user wrote it; NULL: files are numbered */
     const char *output; /* or NULL */
     enum file_proof proof;
-    bool is_stored, is_current, is_skipped, removed;
+    bool is_stored; /* by general compression alone; else it is coded */
+    bool is_current, is_not_taken, removed;
     char kind[16];
     uint64_t bytes_in, bytes_out; /* of the original and its .tsr */
     uint32_t frames;
@@ -137,18 +141,41 @@ struct evidence_file {
     double psnr_db;    /* negative: none */
     int64_t max_error; /* negative: none */
     const char *engine;
-    const char *reason; /* why stored, not identical, skipped or failed; or NULL */
+    const char *reason; /* why stored, not identical, not taken or failed; or NULL */
+    const char *damage; /* what looks damaged in the original, or NULL */
+};
+
+/* All that the run met, also what the page has no row for. */
+struct evidence_counts {
+    size_t proof[PROOF_FAILED + 1], current, removed, not_taken, damaged;
+    size_t ways[2]; /* coded, stored */
+    uint64_t way_in[2], way_out[2], bytes_in, bytes_out, frames;
+};
+
+/* What is said under the verdict: a reason, how many files have it, and the first of them. */
+enum { EVIDENCE_NAMES = 3 };
+struct evidence_reason {
+    const char *what; /* "failed", "not proven", "not taken"; NULL: the reason is the run's */
+    const char *text;
+    size_t files;
+    size_t numbers[EVIDENCE_NAMES];
+    const char *names[EVIDENCE_NAMES]; /* NULL: files are numbered */
 };
 
 struct report_evidence {
     struct report_origin origin;
     const char *verb; /* "compress", "test", "verify" */
     bool is_identified;
-    bool passes;         /* PASS or FAIL */
+    bool passes;
+    const char *word;    /* "PASS", "NOT PROVEN" or "FAIL" */
+    const char *title;   /* it, and what is to be said beside it */
     const char *verdict; /* one sentence, why */
-    const struct evidence_file *files;
+    const struct evidence_reason *reasons;
+    size_t reason_count;
+    size_t other_files; /* that have other reasons */
+    struct evidence_counts counts;
+    const struct evidence_file *files; /* those of which the page may have a row, by number */
     size_t file_count;
-    size_t removed, not_in_set; /* names that are not regular files */
 };
 
 #endif

@@ -16,6 +16,10 @@ void origin_write(FILE *f, const struct report_origin *origin)
     char text[120], seconds[TEXT_NUMBER];
     fputs("<dl class=\"facts\">\n", f);
     put_fact(f, "Command", origin->command, "code");
+    put_fact(f, "Given in", origin->folder, NULL);
+    put_fact(f, "Input", origin->inputs, NULL);
+    put_fact(f, "Output", origin->output, NULL);
+    put_fact(f, "Machine", origin->host, NULL);
     snprintf(text, sizeof text, "Tessera %.40s, format version %u of .tsr files",
              origin->version ? origin->version : "", origin->format_version);
     put_fact(f, "Version", text, NULL);

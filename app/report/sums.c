@@ -79,7 +79,7 @@ static void sum_streams(struct sums *sums, const struct report_image *image)
     if (image->stream_bytes > 0 && image->encapsulated) {
         sums->exact += strcmp(image->encapsulated, "exact") == 0;
         sums->samples_alone += strcmp(image->encapsulated, "samples alone") == 0;
-        sums->as_they_are += strcmp(image->encapsulated, "as it is") == 0;
+        sums->stored += strcmp(image->encapsulated, "stored") == 0;
     }
     if (image->stream_bytes == 0 || image->sample_bytes == 0) return;
     sums->decoded++;
@@ -110,6 +110,7 @@ bool sums_make(struct sums *sums, const struct report_comparison *c)
         sum_streams(sums, image);
         if (image->tsr_bytes == 0) continue;
         sums->files++;
+        sums->stored_files += image->is_stored;
         sums->file_bytes += image->file_bytes;
         sums->tsr_bytes += image->tsr_bytes;
     }

@@ -29,11 +29,11 @@ struct sums {
     uint64_t common_raw;
     struct codec_sums *codec;
     uint64_t file_bytes, tsr_bytes; /* of files of which a .tsr was made */
-    size_t files;
+    size_t files, stored_files;     /* stored_files: of these, by general compression alone; the others are coded */
     /* Files with compressed pixel data; of those that were decoded, the bytes of their streams, and Tessera's of their
      * samples. */
     size_t encapsulated, decoded;
-    size_t exact, samples_alone, as_they_are; /* of the encapsulated files */
+    size_t exact, samples_alone, stored; /* of the encapsulated files */
     uint64_t stream_bytes, sample_bytes;
     size_t proof[PROOF_FAILED + 1]; /* numbers of files */
 };

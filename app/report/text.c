@@ -4,18 +4,41 @@
 
 #include "text.h"
 
-/* The number of bytes of the UTF-8 character at text, 0: it is not UTF-8. RFC 3629, section 4. */
-static size_t utf8_length(const unsigned char *text)
+/* RFC 3629, section 4. */
+size_t text_character(const char *text, uint32_t *code)
 {
-    const unsigned char first = text[0];
-    if (first < 0x80) return 1;
-    const size_t length = first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3 : first <= 0xf4 ? 4 : 0;
-    if (first < 0xc2 || length == 0) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0; /* the text's end, too */
-    if ((first == 0xe0 && text[1] < 0xa0) || (first == 0xed && text[1] > 0x9f)) return 0;
-    if ((first == 0xf0 && text[1] < 0x90) || (first == 0xf4 && text[1] > 0x8f)) return 0;
+    const unsigned char *const at = (const unsigned char *)text, first = at[0];
+    const size_t length = first < 0x80                     ? 1
+                          : first >= 0xc2 && first <= 0xdf ? 2
+                          : (first & 0xf0) == 0xe0         ? 3
+                          : first >= 0xf0 && first <= 0xf4 ? 4
+                                                           : 0;
+    *code = length > 1 ? first & (0x7fu >> length) : first;
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0; /* the text's end, too */
+        *code = *code << 6 | (at[i] & 0x3f);
+    }
+    if ((first == 0xe0 && at[1] < 0xa0) || (first == 0xed && at[1] > 0x9f)) return 0;
+    if ((first == 0xf0 && at[1] < 0x90) || (first == 0xf4 && at[1] > 0x8f)) return 0;
     return length;
+}
+
+int text_is_hidden(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {{0x00, 0x1f},       {0x7f, 0x9f},       {0xad, 0xad},      {0x034f, 0x034f}, {0x061c, 0x061c},
+                  {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},  {0x200b, 0x200f}, {0x2028, 0x202e},
+                  {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfeff, 0xfeff},  {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
+                  {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        if (code >= hidden[i].first && code <= hidden[i].last) return 1;
+    return 0;
+}
+
+void text_write_code(char out[TEXT_CODE], uint32_t code)
+{
+    snprintf(out, TEXT_CODE, code > 0xffff ? "\\U%08lx" : "\\u%04lx", (unsigned long)code);
 }
 
 /* Noncharacters and C1 controls, which HTML forbids. */
@@ -30,14 +53,16 @@ static int is_forbidden(const unsigned char *text, size_t length)
 void text_escape(FILE *f, const char *text)
 {
     const unsigned char *at = (const unsigned char *)(text ? text : "");
+    char escape[TEXT_CODE];
+    uint32_t code;
     while (*at) {
-        const size_t length = utf8_length(at);
-        if (length == 0 || is_forbidden(at, length))
-            fputs("\ufffd", f);
-        else if (*at == '\n' || *at == '\t')
+        const size_t length = text_character((const char *)at, &code);
+        if (*at == '\n' || *at == '\t')
             fputs(*at == '\n' ? "\u21b5" : "\u21e5", f);
-        else if (*at < 0x20 || *at == 0x7f)
+        else if (length == 0 || code < 0x20 || code == 0x7f || is_forbidden(at, length))
             fputs("\ufffd", f);
+        else if (text_is_hidden(code))
+            fputs((text_write_code(escape, code), escape), f);
         else if (strchr("&<>\"'", *at))
             fprintf(f, "&#%d;", *at);
         else
@@ -49,15 +74,17 @@ void text_escape(FILE *f, const char *text)
 void text_json(FILE *f, const char *text)
 {
     const unsigned char *at = (const unsigned char *)(text ? text : "");
+    char escape[TEXT_CODE];
+    uint32_t code;
     fputc('"', f);
     while (*at) {
-        const size_t length = utf8_length(at);
+        const size_t length = text_character((const char *)at, &code);
         if (length == 0)
             fputs("\\ufffd", f);
         else if (length == 1 && (*at < 0x20 || *at == 0x7f || strchr("&<>\"'\\", *at)))
             fprintf(f, "\\u%04x", *at);
-        else if (length == 3 && at[0] == 0xe2 && at[1] == 0x80 && (at[2] & 0xfe) == 0xa8)
-            fprintf(f, "\\u20%02x", at[2] & 0x3f); /* line ends of older JavaScript */
+        else if (text_is_hidden(code)) /* the page shows the escape: so its backslash is escaped */
+            fprintf(f, "\\%s", (text_write_code(escape, code), escape));
         else
             fwrite(at, 1, length, f);
         at += length ? length : 1;

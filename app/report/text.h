@@ -6,11 +6,24 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Bytes of the UTF-8 character at text, and its code point; 0: it is not UTF-8. */
+size_t text_character(const char *text, uint32_t *code);
+
+/* Whether a reader does not see a character, or sees others in its place: controls, line and paragraph separators,
+ * marks that turn the direction of what follows, and characters without a width. */
+int text_is_hidden(uint32_t code);
+
+/* "\u202e", or "\U000e0001" beyond 16 bits. */
+enum { TEXT_CODE = 11 };
+void text_write_code(char out[TEXT_CODE], uint32_t code);
+
 /* Writes text so that it means itself in HTML and XML, between tags and in quoted attributes. Line ends
- * are shown as U+21B5, tabulators as U+21E5, other controls and what is not UTF-8 as U+FFFD. NULL is nothing. */
+ * are shown as U+21B5, tabulators as U+21E5, other controls and what is not UTF-8 as U+FFFD, and other hidden
+ * characters as text_write_code writes them. NULL is nothing. */
 void text_escape(FILE *f, const char *text);
 
-/* Writes text as a JSON string, quotes included, which may stand in a script element. */
+/* Writes text as a JSON string, quotes included, which may stand in a script element. Hidden characters but controls
+ * are replaced by what text_write_code writes. */
 void text_json(FILE *f, const char *text);
 
 /* Writes bytes in base64, as data URIs have them. */

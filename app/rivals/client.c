@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,8 +52,9 @@ static bool find_program(char path[PATH_MAX])
     const char *const told = getenv("TESSERA_RIVALS");
     if (told) return snprintf(path, PATH_MAX, "%s", told) < PATH_MAX && access(path, X_OK) == 0;
     const ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (length <= 0) return false;
-    folder[length] = '\0';
+    const char *const started = (const char *)getauxval(AT_EXECFN); /* where there is no /proc */
+    folder[length > 0 ? length : 0] = '\0';
+    if (length <= 0 && (!started || !realpath(started, folder))) return false;
     char *const slash = strrchr(folder, '/');
     if (slash) *slash = '\0';
     return slash && (find_in(folder, ".", path) || find_in(folder, TSR_LIBEXEC_FROM_PROGRAM, path));

@@ -40,12 +40,16 @@ struct tsr_header {
     struct tsr_coding coding;
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
-    struct tsr_origin origin; /* of the original, where it is stored */
-    uint32_t members;         /* files in a series, whose header has only this, id and restore */
+    struct tsr_origin origin;          /* of the original, where it is stored */
+    char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
+    uint32_t members;                  /* files in a series, whose header has only this, id and restore */
 };
 
 /* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
 bool tsr_has_frames(const struct tsr_header *header);
+
+/* The reason of a file without frames, in words: also where a small file has no room for it. */
+const char *tsr_reason_of(const struct tsr_header *header);
 
 /* What the file promises of its content. FORMAT.md 3.4. */
 struct tsr_proof {
@@ -150,6 +154,19 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const str
 uint64_t tsr_container_written(const struct tsr_container_writer *writer);
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
 
+/* What the finished file takes, but for what no frame changes. Call this when all is put, before tsr_container_end. Of
+ * a member: with its lines of the series' index, as far as frames change them. */
+uint64_t tsr_container_bytes_to_be(const struct tsr_container_writer *writer);
+
+/* Bytes of the twin of a frame model of this size, which members share, with its lines of both indexes: at most three
+ * too many. */
+uint64_t tsr_container_twin_bytes(size_t model);
+
+/* Makes another writer, to an output to nothing, in order to see what other frames would take: all blobs of the first
+ * writer count as put. Its file becomes a small one only if the first one's does. */
+enum tsr_status tsr_container_begin_trial(const struct tsr_container_writer *writer, struct tsr_output *nothing,
+                                          struct tsr_container_writer **trial, struct tsr_error *error);
+
 /* A series is a container of members. Members are made one by one, or several at once, and are added in their order.
  * The writer of a member takes blobs, frames and tiles like any other writer. It writes to a memory output of its own,
  * or to the output of the series if no other member is added meanwhile. Small blobs wait until their member is added,
@@ -183,6 +200,13 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
                                    struct tsr_error *error);
 void tsr_container_close(struct tsr_container_reader *reader);
 
+/* The id of the file, also of a series, without opening it. Cost: the header; of a small file, all of it. Errors: as
+ * tsr_container_open. */
+enum tsr_status tsr_container_read_id(struct tsr_input *input, uint64_t *id, struct tsr_error *error);
+
+/* The same of a file that is open. A member's is in its header. */
+uint64_t tsr_container_id(const struct tsr_container_reader *reader);
+
 /* Number of files in this file: the members of a series; else 1, and that file is chosen. */
 uint32_t tsr_container_members(const struct tsr_container_reader *reader);
 
@@ -192,7 +216,8 @@ uint32_t tsr_container_choices(const struct tsr_container_reader *reader);
 bool tsr_container_is_series(const struct tsr_container_reader *reader);
 
 /* Chooses a member of a series, from 0. All functions below tell of the chosen member. Errors: TSR_ERROR_CORRUPT and
- * others of tsr_container_open; then no member is chosen. */
+ * others of tsr_container_open; then no member is chosen, and the name is the only thing that is known, if it is not
+ * "". */
 enum tsr_status tsr_container_choose(struct tsr_container_reader *reader, uint32_t member, struct tsr_error *error);
 
 /* The member's name; "" if the file is not a series. */
@@ -248,8 +273,8 @@ uint64_t tsr_container_sections(const struct tsr_container_reader *reader);
 enum tsr_status tsr_container_get_proof(struct tsr_container_reader *reader, struct tsr_proof *proof,
                                         struct tsr_error *error);
 
-/* Gets the next piece of a blob. *cursor starts at 0; *size is 0 at the end. *bytes belongs to the reader and is valid
- * until the next call. */
+/* Gets the next piece of a blob. *cursor starts at 0, and stays after an error; *size is 0 at the end. *bytes belongs
+ * to the reader and is valid until the next call. */
 enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum tsr_blob blob, uint64_t *cursor,
                                        const uint8_t **bytes, size_t *size, struct tsr_error *error);
 

@@ -16,9 +16,9 @@ struct kept_twin {
 
 struct tsr_container_reader {
     struct tsr_sections sections;
-    /* Of a series: its id, and for each member the place of its last section, which describes the member. Twins stand
-     * after the last member. NULL: not a series. */
-    uint64_t series_id;
+    uint64_t file_id;
+    /* Of a series, for each member the place of its last section, which describes the member. Twins stand after the
+     * last member. NULL: not a series. */
     size_t *member_place;
     uint32_t members, placed; /* placed: the members that were found */
     bool shares;              /* sections.place and member_place belong to another reader */
@@ -77,7 +77,7 @@ static enum tsr_status read_member(struct tsr_container_reader *r, uint32_t numb
     const uint8_t *body;
     size_t size;
     TSR_TRY(tsr_read_section(&r->sections, place->offset, TSR_SECTION_MEMBER,
-                             tsr_seal(r->series_id, (uint64_t)number + 1), &body, &size, error));
+                             tsr_seal(r->file_id, (uint64_t)number + 1), &body, &size, error));
     const enum tsr_status status = tsr_get_member(body, size, member, &why);
     if (status == TSR_OK) return TSR_OK;
     return tsr_fail_at(error, status, place->offset, "file %u of the series: %.400s", number + 1, why.text);
@@ -129,7 +129,7 @@ static const uint8_t *read_twin(struct tsr_container_reader *r, size_t twin, uin
                                 struct tsr_error *error)
 {
     const uint8_t *body;
-    const uint64_t seal = tsr_seal(r->series_id, (uint64_t)r->members + 1 + twin);
+    const uint64_t seal = tsr_seal(r->file_id, (uint64_t)r->members + 1 + twin);
     if (tsr_read_section(&r->sections, r->sections.place[first_twin(r) + twin].offset, TSR_SECTION_TWIN, seal, &body,
                          size, error) != TSR_OK)
         return NULL;
@@ -379,7 +379,7 @@ static enum tsr_status find_members(struct tsr_container_reader *r, struct tsr_e
 
 static enum tsr_status find_contents(struct tsr_container_reader *r, struct tsr_error *error)
 {
-    r->series_id = r->chosen.header.id;
+    r->file_id = r->chosen.header.id;
     r->chosen.header_hash = r->sections.header_hash;
     if (r->chosen.header.restore == TSR_RESTORE_SERIES) return find_members(r, error);
     r->members = 1;
@@ -405,15 +405,22 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
     return TSR_OK;
 }
 
+static void close_sections(struct tsr_sections *s)
+{
+    if (s->expanded) tsr_input_close(s->input);
+    tsr_output_close(s->expanded);
+    free(s->place);
+    free(s->buffer);
+}
+
 void tsr_container_close(struct tsr_container_reader *reader)
 {
     if (!reader) return;
-    if (reader->sections.expanded) tsr_input_close(reader->sections.input);
-    tsr_output_close(reader->sections.expanded);
-    if (!reader->shares) {
-        free(reader->sections.place);
+    if (reader->shares)
+        reader->sections.place = NULL;
+    else
         free(reader->member_place);
-    }
+    close_sections(&reader->sections);
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) free(reader->base[blob].bytes);
     forget_twins(reader);
     free(reader->listed);
@@ -421,9 +428,24 @@ void tsr_container_close(struct tsr_container_reader *reader)
     free(reader->model_place);
     free(reader->section_hash);
     free(reader->is_opened);
-    free(reader->sections.buffer);
     free(reader->blob);
     free(reader);
+}
+
+enum tsr_status tsr_container_read_id(struct tsr_input *input, uint64_t *id, struct tsr_error *error)
+{
+    struct tsr_sections sections = {.input = input, .header_alone = true};
+    struct tsr_header header = {0};
+    tsr_input_hash_late(input);
+    const enum tsr_status status = tsr_find_sections(&sections, &header, error);
+    close_sections(&sections);
+    *id = header.id;
+    return status;
+}
+
+uint64_t tsr_container_id(const struct tsr_container_reader *reader)
+{
+    return reader->file_id;
 }
 
 enum tsr_status tsr_container_share(const struct tsr_container_reader *reader, struct tsr_input *input,
@@ -437,7 +459,7 @@ enum tsr_status tsr_container_share(const struct tsr_container_reader *reader, s
     r->sections.damage = reader->sections.damage;
     r->sections.place = reader->sections.place;
     r->sections.count = reader->sections.count;
-    r->series_id = reader->series_id;
+    r->file_id = reader->file_id;
     r->member_place = reader->member_place;
     r->members = reader->members;
     r->placed = reader->placed;
@@ -464,15 +486,15 @@ bool tsr_container_is_series(const struct tsr_container_reader *reader)
 enum tsr_status tsr_container_choose(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
 {
     if (!r->member_place) return TSR_OK;
+    forget_twins(r);
+    r->first = r->end = 0;
+    r->chosen.name[0] = '\0';
     if (member >= tsr_container_choices(r))
         return tsr_fail(error, TSR_ERROR_USAGE, "there is no file %u in a series of %u files", member, r->members);
     if (member >= r->placed)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "%u of the %u files of the series are lost: the index and the bytes after file %u are damaged",
                         r->members - r->placed, r->members, r->placed);
-    forget_twins(r);
-    r->first = r->end = 0;
-    r->chosen.name[0] = '\0';
     TSR_TRY(read_member(r, member, &r->chosen, error));
     r->member = member;
     r->first = member == 0 ? 0 : r->member_place[member - 1] + 1;
@@ -742,11 +764,9 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *r, enum tsr_
                                        const uint8_t **bytes, size_t *size, struct tsr_error *error)
 {
     *size = 0;
-    while (*cursor < r->end - r->first) {
-        const size_t number = r->first + (size_t)(*cursor)++;
-        if (r->sections.place[number].type != TSR_SECTION_BLOB) continue;
-        TSR_TRY(open_blob(r, number, blob, bytes, size, error));
-        if (*size > 0) return TSR_OK;
+    for (; *cursor < r->end - r->first && *size == 0; (*cursor)++) {
+        const size_t number = r->first + (size_t)*cursor;
+        if (r->sections.place[number].type == TSR_SECTION_BLOB) TSR_TRY(open_blob(r, number, blob, bytes, size, error));
     }
     return TSR_OK;
 }
@@ -959,7 +979,7 @@ enum tsr_status tsr_container_check_series(struct tsr_container_reader *r, struc
         const uint8_t *body;
         size_t size;
         if (place->type != TSR_SECTION_MEMBER && place->type != TSR_SECTION_TWIN) continue;
-        const uint64_t seal = tsr_seal(r->series_id, n++);
+        const uint64_t seal = tsr_seal(r->file_id, n++);
         const enum tsr_status status = tsr_read_section(&r->sections, place->offset, (enum tsr_section_type)place->type,
                                                         seal, &body, &size, error);
         if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) return status;
@@ -978,7 +998,7 @@ enum tsr_status tsr_container_check_series(struct tsr_container_reader *r, struc
                                (unsigned long long)place->offset);
         next = (size_t)section + 1;
     }
-    if (damaged > 0 || r->placed < r->members || r->sections.is_walked || tsr_hasher_result64(&id) == r->series_id)
+    if (damaged > 0 || r->placed < r->members || r->sections.is_walked || tsr_hasher_result64(&id) == r->file_id)
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the files of the series are not those that were written together");
 }

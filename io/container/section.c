@@ -59,16 +59,16 @@ enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /
 
 /* Reasons that are written as a number, which a text may follow. FORMAT.md 3.1. */
 static const char *const phrases[] = {"",
-                                      "coded it would be larger",
+                                      "coded as samples it would be larger",
                                       "it has no pixel data",
                                       "it is no PNG, PNM, DICOM or NIfTI file",
                                       "its transfer syntax is 1.2.840.10008.1.2.",
                                       "the stream of frame 1 cannot be made again: it is ",
                                       "DCMTK: ",
-                                      "its JPEG stream cannot be packed: it uses arithmetic coding",
-                                      "its JPEG stream cannot be packed",
-                                      "its gzip stream cannot be packed",
-                                      "packed it would be no smaller"};
+                                      "its JPEG stream cannot be coded: it uses arithmetic coding",
+                                      "its JPEG stream cannot be coded",
+                                      "its gzip stream cannot be coded",
+                                      "coded it would not be smaller by 64 bytes"};
 enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
 enum { SENTENCES = 7 }; /* from here on each says enough alone */
 
@@ -89,12 +89,22 @@ static size_t put_reason(uint8_t *out, const char *reason)
     return used + length;
 }
 
-void tsr_shorten_reason(char *reason)
+bool tsr_shorten_header(struct tsr_header *header)
 {
+    char *const reason = header->reason;
+    const bool has_sentence = header->damage[0] && strcmp(header->damage, tsr_some_damage) != 0;
+    if (!reason[0] && !has_sentence) return false;
+    if (has_sentence) snprintf(header->damage, sizeof header->damage, "%s", tsr_some_damage);
     int i = SENTENCES;
     while (i < PHRASES && strncmp(reason, phrases[i], strlen(phrases[i])) != 0) i++;
     const size_t rest = i < PHRASES ? strlen(phrases[i]) : 0;
     reason[reason[rest] ? rest : 0] = '\0';
+    return true;
+}
+
+const char *tsr_reason_of(const struct tsr_header *header)
+{
+    return header->reason[0] ? header->reason : "the reason is not kept in a file of this size";
 }
 
 static void get_reason(struct tsr_cursor *c, char *reason)
@@ -108,15 +118,17 @@ static void get_reason(struct tsr_cursor *c, char *reason)
     c->bad |= is_phrase && (text[0] == 0 || text[0] >= PHRASES);
 }
 
-/* The item of the origin: time of modification and permissions. FORMAT.md 3.9. */
-enum { ORIGIN = 2 };
+/* Items: time of modification and permissions of the original; what looks damaged in it. FORMAT.md 3.9. */
+enum { ORIGIN = 2, DAMAGE = 4 };
+
+const char tsr_some_damage[] = "it looked damaged when it was compressed";
 
 static bool has_origin(const struct tsr_origin *origin)
 {
     return origin->has_time && origin->has_permissions;
 }
 
-static size_t put_items(uint8_t *out, const struct tsr_origin *origin)
+static size_t put_origin(uint8_t *out, const struct tsr_origin *origin)
 {
     if (!has_origin(origin)) return 0;
     const uint64_t seconds = (uint64_t)origin->seconds;
@@ -127,6 +139,19 @@ static size_t put_items(uint8_t *out, const struct tsr_origin *origin)
     out[0] = ORIGIN;
     out[1] = (uint8_t)(used - 2);
     return used;
+}
+
+/* The sentence is left out where the reason says it. */
+static size_t put_damage(uint8_t *out, const struct tsr_header *header)
+{
+    if (!header->damage[0]) return 0;
+    const bool is_said = strcmp(header->damage, tsr_some_damage) == 0 ||
+                         (!tsr_has_frames(header) && strstr(header->reason, header->damage));
+    const size_t length = is_said ? 0 : strlen(header->damage);
+    out[0] = DAMAGE;
+    const size_t used = 1 + tsr_put_varint(out + 1, length);
+    memcpy(out + used, header->damage, length);
+    return used + length;
 }
 
 static size_t put_image(uint8_t *out, const struct tsr_header *header)
@@ -169,7 +194,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     out[used++] = TSR_FORMAT_VERSION;
     out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
     out[used++] = (uint8_t)header->restore;
-    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) ? ITEMS : 0));
+    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) || header->damage[0] ? ITEMS : 0));
     tsr_put_u64(out + used, header->id);
     used += TSR_ID_BYTES;
     if (series) {
@@ -180,14 +205,13 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     } else {
         used += put_image(out + used, header);
     }
-    return used + put_items(out + used, &header->origin);
+    used += put_origin(out + used, &header->origin);
+    return used + put_damage(out + used, header);
 }
 
-/* Reads an item's value. False: it is not valid. Items of other even tags are passed over. FORMAT.md 3.9. */
-static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct tsr_origin *origin)
+static bool get_origin(const uint8_t *value, size_t length, struct tsr_origin *origin)
 {
     enum { NANOSECONDS = 1000000000, ALL_PERMISSIONS = 0777 };
-    if (tag != ORIGIN) return true;
     struct tsr_cursor c = {value, length, 0, false};
     const uint64_t seconds = tsr_get_varint(&c), nanoseconds = tsr_get_varint(&c), permissions = tsr_get_varint(&c);
     if (c.bad || c.at != length || nanoseconds >= NANOSECONDS || permissions > ALL_PERMISSIONS) return false;
@@ -198,9 +222,27 @@ static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct ts
     return true;
 }
 
+/* Without a sentence of its own, the reason says what is damaged, or nothing does. */
+static bool get_damage(const uint8_t *value, size_t length, struct tsr_header *header)
+{
+    const char *const other = header->reason[0] ? header->reason : tsr_some_damage;
+    if (length > TSR_DAMAGE_LIMIT) return false;
+    snprintf(header->damage, sizeof header->damage, "%.*s", length > 0 ? (int)length : TSR_DAMAGE_LIMIT,
+             length > 0 ? (const char *)value : other);
+    return true;
+}
+
+/* Reads an item's value. False: it is not valid. Items of other even tags are passed over. FORMAT.md 3.9. */
+static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct tsr_header *header)
+{
+    return tag == ORIGIN   ? get_origin(value, length, &header->origin)
+           : tag == DAMAGE ? get_damage(value, length, header)
+                           : true;
+}
+
 /* Reads the items at the end of a header, in ascending order of their tags. An odd tag must be known, and no odd tag is
  * defined yet. */
-static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_origin *origin, struct tsr_error *error)
+static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_header *header, struct tsr_error *error)
 {
     int last = -1;
     if (c->at == c->size) c->bad = true; /* the flag promises at least one item */
@@ -208,7 +250,7 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_origin *origin
         const uint8_t tag = tsr_get_u8(c);
         const uint64_t length = tsr_get_varint(c);
         const uint8_t *value = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(c, (size_t)length) : NULL;
-        if (!value || tag <= last || !get_item(tag, value, (size_t)length, origin)) c->bad = true;
+        if (!value || tag <= last || !get_item(tag, value, (size_t)length, header)) c->bad = true;
         if (!c->bad && tag % 2 != 0)
             return tsr_fail(error, TSR_ERROR_VERSION, "header item %u is unknown to this program", tag);
         last = tag;
@@ -217,10 +259,10 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_origin *origin
 }
 
 /* Reads the end of a header: items if has_items is set, and nothing else. */
-static enum tsr_status end_header(struct tsr_cursor *c, bool has_items, struct tsr_origin *origin,
+static enum tsr_status end_header(struct tsr_cursor *c, bool has_items, struct tsr_header *header,
                                   struct tsr_error *error)
 {
-    if (has_items) TSR_TRY(get_items(c, origin, error));
+    if (has_items) TSR_TRY(get_items(c, header, error));
     if (!c->bad && c->at == c->size) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", c->size);
 }
@@ -277,7 +319,7 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
         header->parameter_count <= TSR_PARAMETERS_LIMIT ? tsr_get_bytes(c, header->parameter_count) : NULL;
     if (!parameters) c->bad = true;
     if (!c->bad) memcpy(header->parameters, parameters, header->parameter_count);
-    TSR_TRY(end_header(c, has_items, &header->origin, error));
+    TSR_TRY(end_header(c, has_items, header, error));
     if (header->restore == TSR_RESTORE_SPLICE && !header->exact && header->image.bits_allocated == 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "samples of one bit must restore to the original, which the header denies");
@@ -328,7 +370,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     header->coding.lossy = flags & LOSSY;
     if (header->restore == TSR_RESTORE_SERIES) {
         const uint64_t members = tsr_get_varint(&c);
-        TSR_TRY(end_header(&c, flags & ITEMS, &header->origin, error));
+        TSR_TRY(end_header(&c, flags & ITEMS, header, error));
         if (members < 1 || members > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "a series cannot have %llu files", (unsigned long long)members);
         header->members = (uint32_t)members;
@@ -337,7 +379,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     if (tsr_has_frames(header)) return get_coded_header(&c, header, flags & ITEMS, error);
     get_reason(&c, header->reason);
     if (header->restore == TSR_RESTORE_PACKED) header->room = tsr_get_varint(&c);
-    return end_header(&c, flags & ITEMS, &header->origin, error);
+    return end_header(&c, flags & ITEMS, header, error);
 }
 
 /* ---- Proof (FORMAT.md 3.4) ------------------------------------------------------------------------------- */

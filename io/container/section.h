@@ -81,8 +81,12 @@ uint64_t tsr_read_u64(const uint8_t *bytes);
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header);
 enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_header *header, struct tsr_error *error);
 
-/* Cuts a reason to what its number says (FORMAT.md 3.1), or to nothing if that alone is no reason, or all of it. */
-void tsr_shorten_reason(char *reason);
+/* Cuts a header's reason to what its number says (FORMAT.md 3.1), or to nothing if that alone is no reason, or all of
+ * it; and takes the sentence out of its damage. False: there was nothing to cut. */
+bool tsr_shorten_header(struct tsr_header *header);
+
+/* The damage of a header that does not say what is damaged. */
+extern const char tsr_some_damage[];
 
 /* A proof's body, at most TSR_PROOF_LIMIT bytes. get returns false if the body is not valid. */
 size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct tsr_header *header);

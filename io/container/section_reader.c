@@ -427,6 +427,6 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     if (small) TSR_TRY(expand(s, error));
     if (small) TSR_TRY(read_footer(s, &footer, error));
     const enum tsr_status status = read_header(s, header, &first, &version, error);
-    if (status == TSR_OK) return find_places(s, &footer, first, header, error);
+    if (status == TSR_OK) return s->header_alone ? TSR_OK : find_places(s, &footer, first, header, error);
     return is_final(status) ? status : find_by_copy(s, &footer, version, header, error);
 }

@@ -18,6 +18,7 @@ enum { TSR_INDEX_MEMORY = 2 * sizeof(struct tsr_place) + 25 };
 
 struct tsr_sections {
     struct tsr_input *input;
+    bool header_alone;       /* places are not wanted; copies are read only if the header is damaged */
     const char *damage;      /* the first part that is damaged and has an intact copy, as a word; or NULL */
     struct tsr_place *place; /* the sections between the header and the index */
     size_t count, capacity;
@@ -30,8 +31,8 @@ struct tsr_sections {
     uint64_t header_hash;                /* an id begins with it: the hash of the header's body, whose id counts as 0 */
 };
 
-/* Reads the header and finds the places. The caller has set input; all else is 0. Errors: TSR_ERROR_NOT_TSR,
- * TSR_ERROR_VERSION, TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
+/* Reads the header and finds the places. The caller has set input and header_alone; all else is 0. Errors:
+ * TSR_ERROR_NOT_TSR, TSR_ERROR_VERSION, TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
 enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error);
 
 /* Reads the section at offset, which must have this type and this seal (tsr_seal). *body points into the buffer and is

@@ -46,6 +46,18 @@ uint64_t tsr_small_payload(const struct tsr_small *small)
     return bytes;
 }
 
+uint64_t tsr_small_bytes(const struct tsr_small *small)
+{
+    uint8_t varint[TSR_VARINT_LIMIT];
+    uint64_t bytes = small->size;
+    int last = small->count - 1; /* its size does not stand in the file */
+    for (int i = 0; i < small->count; i++)
+        if (small->type[i] / 2 == TSR_BLOB_SUFFIX) last = i;
+    for (int i = 0; i < small->count; i++)
+        if (i != last) bytes += tsr_put_varint(varint, small->part_size[i]);
+    return bytes;
+}
+
 /* ---- Writing -------------------------------------------------------------------------------------------------- */
 
 /* All before the contents of the parts: at most this many bytes. */
@@ -144,10 +156,8 @@ enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_
     size_t size =
         is_brief_form ? put_brief_head(form, &short_proof, header, head) : put_head(small, &brief, &short_proof, head);
     while (!is_brief_form && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
-           !tsr_has_frames(header) && brief.reason[0]) {
-        tsr_shorten_reason(brief.reason);
+           !tsr_has_frames(header) && tsr_shorten_header(&brief))
         size = put_head(small, &brief, &short_proof, head);
-    }
     tsr_hasher_init(&hasher);
     tsr_hasher_add(&hasher, head, size);
     tsr_hasher_add(&hasher, content, content_size);

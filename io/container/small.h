@@ -48,7 +48,11 @@ static inline uint8_t tsr_small_blob(enum tsr_blob blob, enum tsr_blob_method me
 /* Bytes of the parts that are no blobs. */
 uint64_t tsr_small_payload(const struct tsr_small *small);
 
-/* Writes the small file. The header's reason is shortened or left out where the file would otherwise be larger than the
+/* Bytes of the parts and of their sizes: what a small file takes, but for what no frame changes. A part of a suffix,
+ * which has no size, may stand anywhere. */
+uint64_t tsr_small_bytes(const struct tsr_small *small);
+
+/* Writes the small file. The header's reason and damage are shortened where the file would otherwise be larger than the
  * original by more than TSR_SMALL_EXCESS. Errors: those of the output. */
 enum { TSR_SMALL_EXCESS = 64 };
 enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_header *header,

@@ -13,8 +13,9 @@ struct tsr_format {
     /* Whether a file that begins with these bytes is opened as this format. size: at most TSR_HEAD_BYTES. */
     bool (*is)(const uint8_t *head, size_t size);
     /* Opens a source. TSR_ERROR_CORRUPT: the file must be stored verbatim, and the error's text is the reason, in which
-     * "it" is the file. The reason is stored in the .tsr file: a new wording changes bytes. All other errors end the
-     * work on this file. */
+     * "it" is the file. The reason is stored in the .tsr file: a new wording changes bytes. With an offset, the reason
+     * is that the file looks damaged there; without one, it has a form that is not taken. What looks damaged in a file
+     * that is taken all the same is noted at the input. All other errors end the work on this file. */
     enum tsr_status (*open)(struct tsr_input *input, const struct tsr_source_options *options,
                             struct tsr_source **source, struct tsr_error *error);
 };

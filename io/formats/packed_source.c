@@ -10,6 +10,7 @@
 #include "io/container/zstd_contexts.h"
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/elements/elements_mix.h"
+#include "io/formats/nifti/nifti_header.h"
 #include "io/formats/streams/gzip.h"
 #include "io/formats/png/png_file.h"
 #include "io/formats/png/png_idat.h"
@@ -32,6 +33,7 @@ enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6, QUICK_LEVEL = 7 }; /*
 #define PLAIN_FREE ((uint64_t)64 << 20)
 #define PLAIN_RATIO ((uint64_t)64)
 #define PLAIN_LIMIT ((uint64_t)1 << 30)
+#define UNLIKELY_RATIO ((uint64_t)16)
 
 /* Larger files, and those that take more memory, are not packed on any machine: else bytes would depend on memory. */
 #define FILE_LIMIT ((uint64_t)1 << 28)
@@ -136,18 +138,19 @@ static bool begins_jpeg(const uint8_t *bytes)
 static enum tsr_status refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,
                               struct tsr_error *error)
 {
-    return tsr_fail(error, status, "%s%.400s", status == TSR_ERROR_CORRUPT ? begin : "", why->text);
+    return tsr_fail_at(error, status, why->offset, "%s%.400s", status == TSR_ERROR_CORRUPT ? begin : "", why->text);
 }
 
-static const char cannot_jpeg[] = "its JPEG stream cannot be packed: it ",
-                  cannot_gzip[] = "its gzip stream cannot be packed: ", no_gain[] = "packed it would be no smaller";
+static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ",
+                  cannot_gzip[] = "its gzip stream cannot be coded: ",
+                  no_gain[] = "coded it would not be smaller by 64 bytes";
 
 /* Packs a stream, unpacks it, and compares. TSR_ERROR_CORRUPT: it stays bytes. */
 static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_bytes *packed, uint64_t *blocks,
                                  struct tsr_error *error)
 {
     struct tsr_bytes again = {.limit = size};
-    packed->limit = size - LEAST_GAIN;
+    packed->limit = size > LEAST_GAIN ? size - LEAST_GAIN : 0;
     TSR_TRY(tsr_jpeg_pack(stream, size, packed, error));
     enum tsr_status status = tsr_jpeg_unpack(packed->bytes, packed->size, &again, error);
     if (status == TSR_OK && (again.size != size || memcmp(again.bytes, stream, size) != 0)) status = TSR_ERROR_CORRUPT;
@@ -187,6 +190,17 @@ static bool next_item(const struct packed_source *s, size_t at, size_t *start, s
     return false;
 }
 
+/* Whether an item that begins as JPEG and ends before a byte holds a whole frame: the next one begins another, or there
+ * is none. */
+static bool is_frame(const struct packed_source *s, size_t end)
+{
+    static const uint8_t item[4] = {0xfe, 0xff, 0x00, 0xe0}, last[4] = {0xfe, 0xff, 0xdd, 0xe0};
+    const uint8_t *const next = s->file + end;
+    if (s->size - end < ITEM_HEAD) return false;
+    return memcmp(next, last, sizeof last) == 0 ||
+           (memcmp(next, item, sizeof item) == 0 && s->size - end > ITEM_HEAD + 3 && begins_jpeg(next + ITEM_HEAD));
+}
+
 /* TSR_ERROR_CORRUPT: none can be packed. */
 static enum tsr_status put_items(struct packed_source *s, struct tsr_error *error)
 {
@@ -196,6 +210,13 @@ static enum tsr_status put_items(struct packed_source *s, struct tsr_error *erro
         const enum tsr_status status = put_jpeg(s, start, size, error);
         if (status == TSR_ERROR_CORRUPT) failures++;
         if (status != TSR_OK && status != TSR_ERROR_CORRUPT) return status;
+        if (!is_frame(s, start + size))
+            error->offset = TSR_NO_OFFSET; /* a part ends within a scan */
+        else if (status == TSR_ERROR_CORRUPT && error->offset != TSR_NO_OFFSET)
+            tsr_input_note_damage(s->base.input, "its JPEG stream at byte %zu %.80s", start,
+                                  error->text + sizeof cannot_jpeg - 1);
+        else if (!tsr_jpeg_has_end(s->file + start, size))
+            tsr_input_note_damage(s->base.input, "its JPEG stream at byte %zu has no end: EOI is missing", start);
     }
     return s->count > 0 ? TSR_OK : TSR_ERROR_CORRUPT;
 }
@@ -253,6 +274,7 @@ static enum tsr_status unfold(const struct tsr_crew *crew, const uint8_t *stream
 /* The most plain bytes that are made of a gzip file: of all members, and of one. */
 struct gzip_limits {
     uint64_t plain, largest;
+    bool doubts; /* what the file says of them would take too much memory, and is unlikely */
 };
 
 /* Whether another member seems to begin at a byte, after one from byte start on. Headers are those of usual programs,
@@ -268,7 +290,9 @@ static bool may_begin(const uint8_t *file, size_t start, size_t at)
 
 /* The last four bytes of a member say how many plain bytes it has. Bytes may look like another member's: then the
  * limits are too high, and only memory is claimed for nothing. Where the members do not seem to be all of the file, the
- * limits may be too low, and some members stay bytes. */
+ * limits may be too low, and some members stay bytes. A member may have a little more than it says, so that a wrong
+ * length is noticed. The last bytes of a file that is cut say anything: what is unlikely and would take too much memory
+ * is not believed. */
 static struct gzip_limits plain_limits(const struct packed_source *s)
 {
     const uint64_t size = s->size, ratio = PLAIN_FREE + PLAIN_RATIO * size,
@@ -285,19 +309,33 @@ static struct gzip_limits plain_limits(const struct packed_source *s)
         if (said > l.largest) l.largest = said;
         start = at;
     }
-    const uint64_t least = 4 * size + (1 << 16);
-    if (l.plain < size) l.plain = l.largest = least;
+    const uint64_t more = 1 << 16, least = 4 * size;
+    l.doubts = l.largest > UNLIKELY_RATIO * size && 3 * (l.largest < most ? l.largest : most) > MEMORY_LIMIT;
+    if (l.plain < size || l.doubts) l.plain = l.largest = least;
+    l.plain += more;
+    l.largest += more;
     if (l.plain > most) l.plain = most;
     if (l.largest > most) l.largest = most;
     return l;
 }
 
+/* Notes a wrong check at the end of a member. */
+static void note_check(const struct packed_source *s, const uint8_t *tail, const struct tsr_bytes *plain)
+{
+    if (tsr_read_u32(tail) != tsr_crc32_by(&s->crew, plain->bytes, plain->size) ||
+        tsr_read_u32(tail + 4) != (uint32_t)plain->size)
+        tsr_input_note_damage(s->base.input, "its gzip member has a wrong check (CRC-32 or length), at byte %zu",
+                              (size_t)(tail - s->file));
+}
+
 /* Members become pieces, until one cannot; it and what follows stays bytes. TSR_ERROR_CORRUPT: the first one cannot. */
 static enum tsr_status put_members(struct packed_source *s, struct gzip_limits *limits, struct tsr_error *error)
 {
-    size_t at = 0;
+    size_t at = 0, end = 0; /* end: after the members so far */
     if (!tsr_gzip_stream(s->file, s->size, &at))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%sits header is not valid", cannot_gzip);
+    struct tsr_nifti nifti = {.end = 0};
+    uint64_t all = 0; /* plain bytes so far */
     do {
         const uint64_t limit = limits->largest < limits->plain ? limits->largest : limits->plain;
         struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {0};
@@ -309,11 +347,22 @@ static enum tsr_status put_members(struct packed_source *s, struct gzip_limits *
         if (status != TSR_OK) {
             tsr_bytes_free(&plain);
             tsr_bytes_free(&residue);
-            return status == TSR_ERROR_CORRUPT && s->count > 0 ? TSR_OK : refuse(status, cannot_gzip, &why, error);
+            if (status != TSR_ERROR_CORRUPT || s->count == 0) return refuse(status, cannot_gzip, &why, error);
+            if (why.offset != TSR_NO_OFFSET)
+                tsr_input_note_damage(s->base.input, "its gzip member at byte %zu is damaged: %s", at, why.text);
+            return TSR_OK;
         }
+        note_check(s, s->file + at + used, &plain);
+        if (all == 0 && s->kind == TSR_KIND_NIFTI) tsr_read_nifti(plain.bytes, plain.size, &nifti, NULL);
+        all += plain.size;
         TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error));
-        at += used + TSR_GZIP_TAIL;
+        end = at += used + TSR_GZIP_TAIL;
     } while (tsr_gzip_stream(s->file, s->size, &at));
+    if (s->size - end > 2 && begins_gzip(s->file + end) && s->file[end + 2] == 8)
+        tsr_input_note_damage(s->base.input, "its gzip member at byte %zu is cut", end);
+    if (nifti.end > all)
+        tsr_input_note_damage(s->base.input, "it ends before its last sample: %llu of %llu bytes are in it",
+                              (unsigned long long)all, (unsigned long long)nifti.end);
     return TSR_OK;
 }
 
@@ -702,14 +751,18 @@ uint64_t tsr_packing_read_png_memory(uint64_t size, uint64_t plain)
            (plain <= TSR_PNG_MIX_PLAIN ? TSR_PNG_MIX_MEMORY : 0);
 }
 
+static enum tsr_status fail_memory(struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: that would take more than %llu MiB of memory",
+                    (unsigned long long)(MEMORY_LIMIT >> 20));
+}
+
 /* cost: as above; 0: it does not matter. */
 static enum tsr_status claim(struct packed_source *s, uint64_t cost, uint64_t bytes, uint64_t held,
                              struct tsr_error *error)
 {
     const struct tsr_need need = {.opening = bytes, .held = held, .blob = held};
-    if (cost > MEMORY_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: that would take more than %llu MiB of memory",
-                        (unsigned long long)(MEMORY_LIMIT >> 20));
+    if (cost > MEMORY_LIMIT) return fail_memory(error);
     return tsr_input_claim(s->base.input, NULL, &need, error);
 }
 
@@ -755,28 +808,43 @@ static enum tsr_status put_dicom(struct packed_source *s, struct tsr_error *erro
     return status;
 }
 
+/* What looks damaged, if that is why nothing was packed. */
+static void note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why)
+{
+    if (status == TSR_ERROR_CORRUPT && why->offset != TSR_NO_OFFSET) tsr_input_note_damage(input, "%s", why->text);
+}
+
 /* Claims what packing takes, and packs. */
 static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct tsr_error *error)
 {
     const uint64_t size = s->size;
     if (begins_jpeg(s->file)) {
-        TSR_TRY(put_jpegs(s, error));
+        const enum tsr_status status = put_jpegs(s, error);
+        note_damage(s->base.input, status, error);
+        if (!tsr_jpeg_has_end(s->file, s->size))
+            tsr_input_note_damage(s->base.input, "its JPEG stream has no end: the marker EOI is missing");
+        TSR_TRY(status);
     } else if (kind == TSR_KIND_DICOM) {
         TSR_TRY(put_dicom(s, error));
     } else if (begins_gzip(s->file)) {
+        if (size < TSR_GZIP_HEAD + TSR_GZIP_TAIL)
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "%sit ends too early", cannot_gzip);
         struct gzip_limits limits = plain_limits(s);
         uint64_t cost = deflate_cost(size, limits.plain, limits.largest);
         for (; cost > MEMORY_LIMIT && limits.plain / 2 >= limits.largest; limits.plain /= 2)
             cost = deflate_cost(size, limits.plain / 2, limits.largest); /* some members stay bytes */
         TSR_TRY(claim(s, cost, deflate_memory_of(s, limits.plain, limits.largest), 2 * size + limits.plain, error));
-        TSR_TRY(put_members(s, &limits, error));
+        const enum tsr_status status = put_members(s, &limits, error);
+        if (status == TSR_ERROR_CORRUPT && limits.doubts && error->offset == TSR_NO_OFFSET) return fail_memory(error);
+        TSR_TRY(status);
     } else if (kind == TSR_KIND_PNG) {
         const uint64_t limit = png_plain_limit(s), plain = png_plain_bytes(s);
+        if (!s->packing->opened) tsr_png_note_chunks(s->base.input, s->file, s->size);
         if (!s->packing->opened || png_cost(size, limit) > MEMORY_LIMIT) /* else what it took to be opened is enough */
             TSR_TRY(claim(s, png_cost(size, limit), deflate_memory_of(s, plain, plain), 2 * size + plain, error));
         TSR_TRY(put_png(s, limit, error));
     }
-    if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be packed");
+    if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be coded");
     TSR_TRY(put_bytes(s, s->size, error));
     return check_gain(s, error);
 }
@@ -790,10 +858,8 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
     if (size >= sizeof head) TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
     if (packing->kind != TSR_KIND_DICOM && !is_png && !begins_jpeg(head) && !begins_gzip(head))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", "");
-    if (size < (is_png ? LEAST_PNG : LEAST_STREAM))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: it has only %llu bytes", (unsigned long long)size);
     if (size > FILE_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not packed: it has more than %llu MiB",
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: it has more than %llu MiB",
                         (unsigned long long)(FILE_LIMIT >> 20));
     return TSR_OK;
 }
@@ -815,7 +881,14 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     s->kind = kind;
     s->size = (size_t)size;
     enum tsr_status status = tsr_input_hold(input, s->size, &s->file, error);
-    if (status == TSR_OK) status = pack(s, kind, error);
+    const bool is_small = size < (kind == TSR_KIND_PNG ? LEAST_PNG : LEAST_STREAM),
+               may_be_cut = kind != TSR_KIND_PNG && kind != TSR_KIND_DICOM; /* others have looked at their own */
+    if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(s, kind, error);
+    if (is_small && (status == TSR_OK || status == TSR_ERROR_CORRUPT)) {
+        note_damage(input, status, error);
+        status =
+            tsr_fail(error, TSR_ERROR_CORRUPT, "it is not coded: it has only %llu bytes", (unsigned long long)size);
+    }
     s->packing = NULL;
     if (status != TSR_OK) {
         close_packed(&s->base);
@@ -833,6 +906,7 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packin
 {
     struct tsr_error why;
     const enum tsr_status status = open_packed(input, packing, source, &why);
+    note_damage(input, status, &why);
     const bool says_all = status != TSR_ERROR_CORRUPT || (packing->kind == TSR_KIND_OTHER && why.text[0]);
     if (status != TSR_OK && says_all)
         *error = why;

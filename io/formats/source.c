@@ -44,6 +44,12 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     return TSR_OK;
 }
 
+/* Of an input that is stored another way: what looks damaged in it, if that is why. */
+static void note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why)
+{
+    if (status == TSR_ERROR_CORRUPT && why->offset != TSR_NO_OFFSET) tsr_input_note_damage(input, "%s", why->text);
+}
+
 /* Packs an input, or says in the place of the reason why not. What takes too much memory is an error: files must not
  * depend on memory. */
 static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind,
@@ -87,7 +93,7 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     const uint64_t file_size = tsr_input_size(input);
     const size_t size = file_size < TSR_HEAD_BYTES ? (size_t)file_size : TSR_HEAD_BYTES;
     enum tsr_status status = TSR_ERROR_CORRUPT;
-    struct tsr_error why;
+    struct tsr_error why = {.offset = TSR_NO_OFFSET};
     *source = NULL;
     if (options->raster) return open_raster(input, options->raster, source, error);
     TSR_TRY(tsr_input_hold(input, size, &head, error));
@@ -98,14 +104,17 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
         snprintf(why.text, sizeof why.text, "%s", options->reason);
     else if (format)
         status = format->open(input, options, source, &why);
+    note_damage(input, status, &why);
     if (status == TSR_ERROR_CORRUPT && options->packs && (!options->verbatim || kind == TSR_KIND_PNG))
         status = open_packed(input, kind, options, &why, source);
     if (status == TSR_ERROR_CORRUPT)
         status = open_verbatim(input, kind, why.text, source, error);
     else if (status != TSR_OK && error)
         *error = why;
-    if (status == TSR_OK) (*source)->input = input;
-    return status;
+    if (status != TSR_OK) return status;
+    (*source)->input = input;
+    snprintf((*source)->header.damage, sizeof(*source)->header.damage, "%s", tsr_input_damage(input));
+    return TSR_OK;
 }
 
 void tsr_source_close(struct tsr_source *source)

@@ -29,7 +29,7 @@ struct tsr_source_ops {
 struct tsr_source {
     const struct tsr_source_ops *ops;
     struct tsr_input *input;  /* owned by the caller */
-    struct tsr_header header; /* without the coding */
+    struct tsr_header header; /* without the coding; with what looks damaged in the input */
     uint64_t blob_size[TSR_BLOB_COUNT];
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */

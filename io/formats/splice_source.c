@@ -100,8 +100,8 @@ enum tsr_status tsr_splice_open(struct tsr_input *input, bool owns_input, const 
         total_bits = tsr_frame_bits(image) * image->frames; /* below 2^32 * 2^31 */
         s->raster_bytes = total_bits / 8 + (total_bits % 8 != 0);
         if (first > size || s->raster_bytes > size - first)
-            status = tsr_fail(
-                error, TSR_ERROR_CORRUPT, "the file ends before its last sample: %llu bytes of samples, %llu are there",
+            status = tsr_fail_at(
+                error, TSR_ERROR_CORRUPT, size, "it ends before its last sample: %llu bytes of samples, %llu are there",
                 (unsigned long long)s->raster_bytes, (unsigned long long)(first > size ? 0 : size - first));
     }
     if (status == TSR_OK && image->bits_allocated == 1) {

@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "kernels/engine_cpu/engine_cpu.h"
+#include "kernels/pool/large_stack.h"
 #include "engine_cuda.h"
 }
 
@@ -238,7 +239,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     tsr_cuda_engine *engine = static_cast<tsr_cuda_engine *>(calloc(1, sizeof *engine));
     fresh_memory fresh = {pool};
     pthread_t toucher;
-    const bool touches = pthread_create(&toucher, NULL, touch_memory, &fresh) == 0;
+    const bool touches = tsr_start_thread(&toucher, touch_memory, &fresh) == 0;
     if (!choice) choice = &any;
     snprintf(reason, reason_size, "there is no memory");
     const bool has_device = engine && find_devices(&engine->gathering, choice, reason, reason_size);
@@ -260,7 +261,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     engine->resident.device = engine->gathering.slots[0].device;
     pthread_t loader;
     loading work = {engine, choice->coding};
-    const bool loads = work.coding && pthread_create(&loader, NULL, load_kernels, &work) == 0;
+    const bool loads = work.coding && tsr_start_thread(&loader, load_kernels, &work) == 0;
     tsr_gather_begin(&engine->gathering, &fresh.areas);
     tsr_stock_begin(&engine->stock, fresh.stock);
     if (loads) pthread_join(loader, NULL);

@@ -54,6 +54,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "large_stack.h"
+
 struct run {
     tsr_work *work;
     void *context;
@@ -95,6 +97,7 @@ struct tsr_pool {
     bool tries;           /* threads try before they sleep */
     int helpers, helpers_limit, started;
     pthread_t *helper;
+    struct tsr_deputies *deputies;
 };
 
 /* A thread, as those that wake it know it. The pool's lock guards state and seat. */
@@ -313,7 +316,7 @@ static struct tsr_sleeper *offer_seat(struct tsr_pool *pool)
             return helper;
         }
         if (pool->helpers < pool->helpers_limit && !pool->ends &&
-            pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0) {
+            tsr_start_thread(&pool->helper[pool->helpers], help, pool) == 0) {
             pool->helpers++; /* it takes a seat by itself, if one is still free */
             return NULL;
         }
@@ -450,8 +453,7 @@ static void place_seats(struct tsr_pool *pool)
 /* Called with the lock held. */
 static void start_helpers(struct tsr_pool *pool, int wanted)
 {
-    while (pool->helpers < wanted && pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0)
-        pool->helpers++;
+    while (pool->helpers < wanted && tsr_start_thread(&pool->helper[pool->helpers], help, pool) == 0) pool->helpers++;
 }
 
 static void free_pool(struct tsr_pool *pool)
@@ -461,6 +463,7 @@ static void free_pool(struct tsr_pool *pool)
         free(pool->free_seat);
         free(pool->group);
         free(pool->processor);
+        tsr_deputies_destroy(pool->deputies);
     }
     free(pool);
 }
@@ -473,8 +476,9 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
         pool->helper = malloc(((size_t)wanted + (size_t)resting + 1) * sizeof *pool->helper);
         pool->free_seat = malloc(((size_t)wanted + 1) * sizeof *pool->free_seat);
         pool->group = calloc((size_t)wanted + 1, sizeof *pool->group);
+        pool->deputies = tsr_deputies_create();
     }
-    if (!pool || !pool->helper || !pool->free_seat || !pool->group) {
+    if (!pool || !pool->helper || !pool->free_seat || !pool->group || !pool->deputies) {
         free_pool(pool);
         return NULL;
     }
@@ -502,7 +506,7 @@ bool tsr_pool_start_resting(struct tsr_pool *pool)
     for (bool starts = true; starts;) {
         pthread_mutex_lock(&pool->lock);
         starts = pool->helpers < pool->helpers_limit && !pool->ends &&
-                 pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0;
+                 tsr_start_thread(&pool->helper[pool->helpers], help, pool) == 0;
         pool->helpers += starts;
         pthread_mutex_unlock(&pool->lock);
     }
@@ -582,6 +586,20 @@ void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned
 void tsr_pool_run_tasks(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count)
 {
     run_pieces(pool, work, context, count, true);
+}
+
+/* A thread that waits for its deputy gives its seat up, which the deputy may need. */
+bool tsr_pool_call(struct tsr_pool *pool, void (*work)(void *context), void *context)
+{
+    if (tsr_has_large_stack()) {
+        work(context);
+        return true;
+    }
+    const bool was_seated = seated_in == pool;
+    if (was_seated) tsr_pool_rest(pool, 0);
+    const bool called = tsr_deputies_call(pool->deputies, work, context);
+    if (was_seated) tsr_pool_resume(pool);
+    return called;
 }
 
 /* ---- Memory ----------------------------------------------------------------------------------------------- */

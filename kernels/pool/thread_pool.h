@@ -33,6 +33,10 @@ void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned
 /* The same for work whose pieces reserve memory. */
 void tsr_pool_run_tasks(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count);
 
+/* Calls work(context) where enough of a stack is left for any call of the library (large_stack.h): here, or on another
+ * thread, which the calling one waits for. Returns false, and calls nothing, if that thread cannot be started. */
+bool tsr_pool_call(struct tsr_pool *pool, void (*work)(void *context), void *context);
+
 /* The memory that all threads may reserve together, in three lots: the memory of files that are worked on; of headers,
  * until the need of their files is known; of results that wait for their turn. A lot has no limit until
  * tsr_pool_set_memory sets one, which must be before the first reservation. The unit is bytes. */

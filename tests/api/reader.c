@@ -291,6 +291,89 @@ static void check_series(void)
     tsr_close(NULL);
 }
 
+/* The first section of this type from offset on (io/FORMAT.md 2 and 3: type, length, body, 8 bytes); and where it ends.
+ */
+static size_t find_section(const struct tsr_buffer *tsr, size_t offset, char type, size_t *end)
+{
+    for (size_t at = offset;; at = *end) {
+        uint64_t length = 0;
+        int shift = 0;
+        *end = at + 1;
+        do length |= (uint64_t)(tsr->bytes[*end] & 127) << shift;
+        while (shift += 7, tsr->bytes[(*end)++] > 127);
+        *end += (size_t)length + 8;
+        CHECK(*end < tsr->count, "there is no section %c", type);
+        if (tsr->bytes[at] == (uint8_t)type) return at;
+    }
+}
+
+static void check_names(const struct tsr_buffer *tsr, uint32_t members, const char *const *names)
+{
+    struct tsr_reader *const reader = open_bytes(tsr->bytes, tsr->count, TSR_CONTENT_SERIES);
+    CHECK(tsr_reader_members(reader) == members, "%u members", tsr_reader_members(reader));
+    for (uint32_t k = 0; k < members; k++) {
+        const char *const name = tsr_reader_name(reader, k);
+        CHECK(names[k] ? name && strcmp(name, names[k]) == 0 : !name, "the name of member %u is %s", k, name);
+    }
+    tsr_close(reader);
+}
+
+/* A file of a series whose bytes are damaged keeps its name, as long as the section that has it is whole. What stands
+ * for lost files has none. */
+static void check_lost(void)
+{
+    static const char *const names[] = {"one.dcm", "two.dcm", "three.dcm", NULL};
+    struct bytes originals[] = {make_dicom(300, 300, 1, 1), make_dicom(300, 300, 1, 2), make_dicom(300, 300, 1, 3)};
+    struct tsr_series_file files[3];
+    struct tsr_buffer tsr;
+    const struct tsr_data_sink sink = tsr_to_memory(&tsr);
+    size_t first_end, end;
+    for (int i = 0; i < 3; i++)
+        files[i] = (struct tsr_series_file){tsr_from_memory(originals[i].data, originals[i].count), names[i]};
+    DO(tsr_compress_series(engine, files, 3, &sink, NULL, NULL, NULL, NULL, &error));
+    check_names(&tsr, 3, names);
+    find_section(&tsr, 4, 'M', &first_end);
+    const size_t tile = find_section(&tsr, first_end, 'T', &end);
+    const uint8_t type = tsr.bytes[tile];
+    tsr.bytes[tile] = 'x';                     /* found where the file is read without its index */
+    memset(tsr.bytes + tsr.count - 24, 0, 24); /* which the footer finds */
+    check_names(&tsr, 3, names);
+    struct tsr_reader *const reader = open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_SERIES);
+    FAILS(TSR_ERROR_CORRUPT, tsr_test_member(reader, 1, NULL, &error));
+    DO(tsr_test_member(reader, 2, NULL, &error));
+    tsr_close(reader);
+    tsr.bytes[tile] = type;
+    tsr.count = end;
+    static const char *const some[] = {"one.dcm", NULL};
+    check_names(&tsr, 2, some);
+    tsr_buffer_free(&tsr);
+    for (int i = 0; i < 3; i++) free(originals[i].data);
+}
+
+/* Metadata of several pieces, one of which is damaged: reading it fails again and again, and what stands behind it
+ * keeps its place. */
+static void check_damaged_piece(void)
+{
+    enum { COUNT = 10000000, PIECE = 1 << 22, PART = 1000 };
+    struct bytes original = {must(malloc(COUNT)), COUNT};
+    uint8_t got[PART];
+    size_t count;
+    uint32_t seed = 1;
+    for (size_t i = 0; i < COUNT; i++) original.data[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    struct tsr_buffer tsr = compress_bytes(engine, original.data, COUNT, NULL);
+    tsr.bytes[PIECE + PIECE / 2] ^= 1;
+    struct tsr_reader *reader = open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR);
+    for (int i = 0; i < 3; i++) {
+        FAILS(TSR_ERROR_CORRUPT, tsr_read_original(reader, 0, PIECE + 10, got, PART, &count, &error));
+        FAILS(TSR_ERROR_CORRUPT, tsr_read_original(reader, 0, COUNT - PART, got, PART, &count, &error));
+        DO(tsr_read_original(reader, 0, 10, got, PART, &count, &error));
+        CHECK(count == PART && memcmp(got, original.data + 10, PART) == 0, "the piece before a damaged one");
+    }
+    tsr_close(reader);
+    tsr_buffer_free(&tsr);
+    free(original.data);
+}
+
 int main(void)
 {
     engine = make_engine(2);
@@ -305,6 +388,8 @@ int main(void)
     check_file(&dicom, dicom.count - 64 * 48 * 5 * 2, NULL);
     check_layouts();
     check_series();
+    check_damaged_piece();
+    check_lost();
     free(pgm.data);
     free(ppm.data);
     free(dicom.data);

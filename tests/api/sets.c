@@ -1,4 +1,7 @@
 /* Sets and series: results, progress and cancelling. */
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "check.h"
 
 enum { TASKS = 40 };
@@ -168,6 +171,59 @@ static void series(const struct bytes *original)
     CHECK(failed == 5 && !tsr.bytes, "file %u", failed);
 }
 
+static void note_status(void *context, const struct tsr_result *result)
+{
+    ((enum tsr_status *)context)[result->index] = result->status;
+    if (result->status == TSR_ERROR_SAME_FILE)
+        CHECK(strstr(result->error->text, "this run has written"), "%s", result->error->text);
+}
+
+/* No output of a set replaces another one, and none of a run does; those of other calls and sets do. */
+static void outputs_of_one_run(const struct bytes *original)
+{
+    enum { COUNT = 12 };
+    static const char path[] = "sets_one.tsr", link_path[] = "./sets_one.tsr";
+    struct tsr_task tasks[COUNT];
+    enum tsr_status told[COUNT];
+    struct tsr_report report = TSR_REPORT;
+    struct stat status;
+    for (int round = 0; round < 3; round++) { /* in the later ones the file is there */
+        for (int i = 0; i < COUNT; i++) {
+            tasks[i] = (struct tsr_task)TSR_TASK;
+            tasks[i].source = tsr_from_memory(original->data, original->count - (size_t)i);
+            tasks[i].sink = tsr_to_path(i % 2 ? path : link_path);
+            tasks[i].sink.overwrite = true;
+        }
+        FAILS(TSR_ERROR_PARTIAL, tsr_run_set(engine, tasks, COUNT, NULL, note_status, told, &error));
+        int good = 0, refused = 0;
+        for (int i = 0; i < COUNT; i++) good += told[i] == TSR_OK, refused += told[i] == TSR_ERROR_SAME_FILE;
+        CHECK(good == 1 && refused == COUNT - 1, "%d are good, %d refused", good, refused);
+    }
+    const struct tsr_data_source source = tsr_from_memory(original->data, original->count);
+    struct tsr_data_sink sink = tsr_to_path(path);
+    struct tsr_file_set *const run = tsr_file_set_create();
+    CHECK(run, "no memory");
+    sink.overwrite = true;
+    DO(tsr_compress(engine, &source, &sink, NULL, &report, &error)); /* of no run: twice */
+    DO(tsr_compress(engine, &source, &sink, NULL, &report, &error));
+    sink.written = run;
+    DO(tsr_compress(engine, &source, &sink, NULL, &report, &error));
+    CHECK(stat(path, &status) == 0 && report.output.inode == (uint64_t)status.st_ino &&
+              report.output.device == (uint64_t)status.st_dev && report.output.bytes == report.bytes_out &&
+              report.output.changed_ns == (uint32_t)status.st_ctim.tv_nsec,
+          "the report tells of another file");
+    CHECK(tsr_file_set_find(run, link_path, NULL) && strcmp(tsr_file_set_find(run, link_path, NULL), path) == 0,
+          "the output is not among those of its run");
+    FAILS(TSR_ERROR_SAME_FILE, tsr_compress(engine, &source, &sink, NULL, NULL, &error));
+    sink.path = link_path;
+    sink.overwrite = false; /* that it exists would be no reason to set overwrite */
+    FAILS(TSR_ERROR_SAME_FILE, tsr_compress(engine, &source, &sink, NULL, NULL, &error));
+    sink.written = NULL;
+    FAILS(TSR_ERROR_EXISTS, tsr_compress(engine, &source, &sink, NULL, NULL, &error));
+    tsr_file_set_destroy(run);
+    CHECK(unlink(path) == 0, "no output");
+}
+
 int main(void)
 {
     engine = make_engine(4);
@@ -175,6 +231,7 @@ int main(void)
     whole_sets(&original);
     cancelled_set(&original);
     series(&original);
+    outputs_of_one_run(&original);
     free(original.data);
     tsr_engine_destroy(engine);
     return 0;

@@ -5,8 +5,8 @@
 set -u
 build=$1 work=$2 cc=$3 flags=$4 cxx=$5 readme=$6 dicom=$7
 here=$(cd "$(dirname "$0")" && pwd)
-programs="example media sets usage"
-[ "$dicom" = 1 ] && programs="$programs reader" # frames of DICOM files
+programs="example media sets stacks usage"
+[ "$dicom" = 1 ] && programs="$programs reader changes" # frames of DICOM files
 command -v pkg-config >/dev/null && command -v cmake >/dev/null || {
     echo "pkg-config or cmake is missing"
     exit 77
@@ -33,12 +33,18 @@ grep -rl "$work/first" "$prefix/include" "$(dirname "$pc")" "$lib/cmake" && fail
 printf 'P5\n60 40\n255\n' >picture.pgm
 head -c 2400 /dev/zero >>picture.pgm
 
+# Files of each kind; a library without DCMTK stores those of DICOM.
+"$build/bin/tessera_testdata" data >/dev/null || fail "no data"
+files="picture.pgm data/png/formats/rgb16.png"
+for name in ct/slice_01 forms/rle_rgb_frames forms/jpeg_ls forms/deflated; do files="$files data/dicom/$name.dcm"; done
+
 # Runs a program and checks the form of its library: run PROGRAM shared|static
 run() {
     name=$(basename "$1")
     case $name in
     example) argument=picture.pgm ;;
-    media) argument=$work/folder ;;
+    media | changes) argument=$work/folder ;;
+    stacks) argument=$files ;;
     *) argument= ;;
     esac
     needs=$(ldd "$1" | grep -c libtessera)
@@ -74,13 +80,12 @@ for form in shared static; do
     cmake -S "$here/project" -B "project_$form" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
         -DCMAKE_C_FLAGS="$flags" -Dtessera_STATIC=$is_static >"project_$form.log" 2>&1 || fail "$(cat "project_$form.log")"
     cmake --build "project_$form" >"build_$form.log" 2>&1 || fail "$(cat "build_$form.log")"
-    for name in $programs; do run "project_$form/$name" $form; done
+    for name in $programs; do [ $name = stacks ] || run "project_$form/$name" $form; done
 done
 
 # The module for DICOM is found where it is installed: by the shared library, by programs with the static one, by tessera.
 # Without it, what needs it ends with one sentence, and the rest works.
 if [ "$dicom" = 1 ]; then
-    "$build/bin/tessera_testdata" data >/dev/null || fail "no data"
     coded=data/dicom/forms/rle_rgb_frames.dcm slice=data/dicom/ct/slice_01.dcm module=$lib/tessera/tessera-dicom.so
     for program in by_shared/example by_static/example project_shared/example project_static/example; do
         "./$program" $coded >coded.out 2>&1 || fail "$program: $(cat coded.out)"

@@ -347,6 +347,38 @@ static void limit_resources(void)
     }
 }
 
+/* Threads of a small stack, the first one included. Sanitizers make frames several times as large. */
+static void limit_stack(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    const unsigned long bytes = 1 << 20;
+#else
+    const unsigned long bytes = 128 << 10;
+#endif
+    run(no_limit, 0, "compress -q -f a.dcm -o b.tsr");
+    run(no_limit, 0, "export -q -f --to j2k b.tsr -o j.dcm");
+    run(no_limit, 0, "export -q -f --to htj2k b.tsr -o ht.dcm");
+    static const char *const commands[] = {"compress -q -f -9 a.dcm -o out",
+                                           "compress -q -f --qp 20 a.dcm -o out",
+                                           "compress -q -f --psnr 40 a.png -o out",
+                                           "compress -q -f --samples-only ht.dcm -o out",
+                                           "compress -q -f -T 4 --series out a.dcm j.dcm a.png",
+                                           "decompress -q -f a.tsr -o out",
+                                           "test -q -T 4 a.tsr",
+                                           "export -q -f --to j2k b.tsr -o out",
+                                           "export -q -f --to htj2k b.tsr -o out",
+                                           "info --dicom a.tsr",
+                                           "compare -q a.png a.pgm"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const struct result r = run(RLIMIT_STACK, bytes, "%s", commands[i]);
+        expect(r.status == 0, "a stack of %lu bytes: status %d, signal %d of %s", bytes, r.status, r.by_signal,
+               commands[i]);
+        unlink("out");
+    }
+    static const char *const made[] = {"b.tsr", "j.dcm", "ht.dcm"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) unlink(made[i]);
+}
+
 static void fill_disk(void)
 {
     mkdir("disk", 0700);
@@ -464,6 +496,7 @@ int main(int argc, char **argv)
     if (chdir(argv[4]) != 0 || mkdir("limits", 0700) != 0 || chdir("limits") != 0)
         stop("%s must be a folder without a folder \"limits\"", argv[4]);
     limit_resources();
+    limit_stack();
     fill_disk();
     bound_memory();
     bound_work();

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the attack kit against a tree of format version 2, which has twelve known flaws, and reports which of them it finds.
-# The kit is the newest one that builds with that tree's interface. usage: prove_old.sh WORK      WORK: a folder of its own.
-# It needs the two commits below and takes some minutes.
+# Runs the attack kit against old trees with known flaws, and reports which of them it finds: one of format version 2, with
+# twelve flaws, and ada2d66. The kit for the first one is the newest one that builds with that tree's interface; for the
+# other one it is this tree's. usage: prove_old.sh WORK      WORK: a folder of its own.
+# It needs the commits below and takes some minutes.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -60,4 +61,41 @@ point 11 "folders are not synced" "$work/limits.log" 'calls of fsync'
 point 11 "read from the page cache" "$work/limits.log" 'page cache'
 point 12 "descriptors" "$work/limits.log" 'descriptors of .*status 60'
 point 12 "control characters" "$work/limits.log" 'control characters'
+
+# ada2d66. Files that are replaced under readers and mounts.
+opened=ada2d66
+rm -rf "$work/opened"
+mkdir -p "$work/opened" "$work/replaced"
+git -C "$tree" archive $opened | tar -x -C "$work/opened"
+cp "$tree"/tests/attack/*.[ch] "$tree/tests/attack/CMakeLists.txt" "$work/opened/tests/attack"
+cmake -S "$work/opened" -B "$work/build_opened" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTSR_CUDA=off >/dev/null
+cmake --build "$work/build_opened" --target tessera tessera_testdata tsr_attack_replaced >"$work/build_opened.log"
+bin=$work/build_opened/bin
+"$bin/tessera_testdata" "$work/data_opened" >/dev/null
+for part in readers mounts; do
+  "$bin/tsr_attack_replaced" "$bin/tessera" "$work/data_opened" "$work/replaced" 400 part=$part >"$work/$part.log" 2>&1 || true
+done
+point 13 "a reader restores another file than it has open" "$work/readers.log" '^WRONG: .*: restore tells something else, status 0'
+if grep -q '^skipped: mounts' "$work/mounts.log"; then
+  echo "points 14 and 15, mounts: skipped: no FUSE here"
+else
+  point 14 "a mount mixes originals" "$work/mounts.log" '^WRONG: (an open file gives other bytes|a file .* is another|a file is of two states)'
+  point 15 "a mount hides lost files" "$work/mounts.log" '^WRONG: a folder of which files are lost looks whole'
+fi
+
+# Names that are one file.
+if cc -std=c11 -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "$tree/tests/cli/fold_fs.c" -o "$work/fold_fs" $(pkg-config --cflags --libs fuse3) 2>/dev/null; then
+  rm -rf "$work/names"
+  sh "$tree/tests/attack/attack_names.sh" "$bin/tessera" "$work/fold_fs" "$work/names" 40 >"$work/names.log" 2>&1 || true
+  if grep -q '^skipped' "$work/names.log"; then
+    cat "$work/names.log"
+  else
+    point 16 "names that are one file: an original" "$work/names.log" "^WRONG: '.*' is lost"
+    point 16 "names that are one file: status 0" "$work/names.log" '^WRONG: status 0, and . outputs'
+    point 16 "names that are one file: decompress" "$work/names.log" '^WRONG: status 0, and . files'
+    point 17 "a part is known by its name alone" "$work/names.log" "^WRONG: a user's file is removed"
+  fi
+else
+  echo "skipped: names that are one file (libfuse3 is missing)"
+fi
 [ "$missed" -eq 0 ] || exit 1

@@ -31,12 +31,38 @@ count=$(part "$(awk -v s="$seconds" -v t="$spent" 'BEGIN { print 5 * 1000 * s / 
 "$build/bin/tsr_attack_files" "$work/data" "$memory" "$count" seed="$((seed + 1))" >"$work/mutants" 2>&1 || status=1
 grep -E 'WRONG|CRASHES|HANGS|ERROR|runtime error|at work' "$work/mutants" || true
 sed -n '/what was made again/,$p' "$work/mutants"
+if [ -x "$build/bin/tsr_attack_replaced" ]; then
+  echo "== files that are replaced under readers and mounts"
+  mkdir -p "$work/replaced"
+  "$build/bin/tsr_attack_replaced" "$build/bin/tessera" "$work/data" "$work/replaced" "$(part "$seconds" 3)" seed="$seed" || status=1
+fi
 if [ -x "$build/bin/tsr_attack_faults" ]; then
   echo "== calls that fail, kills, inputs that change"
   "$build/bin/tsr_attack_faults" "$build/bin/tessera" "$build/bin/tsr_attack_shim.so" "$work/data" "$memory" \
     "$(part "$seconds" 15)" seed="$seed" || status=1
   echo "== limits"
   "$build/bin/tsr_attack_limits" "$build/bin/tessera" "$build/bin/tsr_attack_shim.so" "$work/data" "$work" || status=1
+fi
+if [ -x "$build/bin/tsr_fold_fs" ]; then
+  echo "== names that are one file"
+  sh tests/attack/attack_names.sh "$build/bin/tessera" "$build/bin/tsr_fold_fs" "$work/names" "$(part "$seconds" 0.15)" "$seed" || status=1
+fi
+if [ -x "$build/bin/tsr_fold_fs" ] && [ -x "$build/bin/tsr_attack_faults" ]; then
+  echo "== kills where outputs have names from the start"
+  mkdir -p "$work/backing" "$work/named/0.box"
+  "$build/bin/tsr_fold_fs" "$work/backing" "$work/named/0.box" plain >"$work/fs.log" 2>&1 &
+  tries=0
+  until grep -q " $work/named/0.box fuse" /proc/self/mounts || [ $tries -ge 100 ]; do tries=$((tries + 1)) && sleep 0.05; done
+  if [ $tries -lt 100 ]; then
+    for deed in kill kill_behind; do
+      "$build/bin/tsr_attack_faults" "$build/bin/tessera" "$build/bin/tsr_attack_shim.so" "$work/data" "$work/named" \
+        "$(part "$seconds" 0.4)" seed="$seed" jobs=1 scenario=over deed=$deed || status=1
+    done
+    fusermount3 -u "$work/named/0.box" || umount "$work/named/0.box"
+  else
+    echo "skipped: no mounts here: $(tail -n 1 "$work/fs.log")"
+  fi
+  wait
 fi
 [ "$status" -eq 0 ] && echo "nothing found" || echo "FOUND SOMETHING, see $work"
 exit "$status"

@@ -9,7 +9,7 @@ compared with its original, byte by byte. zstd -19 gets the same files; libjxl g
 transcoding) and the pixels of the PNGs (without loss, effort 7, another PNG comes back). All on one thread, MB/s of the
 original's bytes by CPU time. --pydicom adds the test files of the installed packages pydicom and pydicom-data, --png
 png_set.py's set, which it fetches into FOLDER if it is not there. Prints the tables of results/archives.md; --reasons writes a line for each
-file that is stored verbatim or that grows. Needs numpy, imagecodecs, zstandard, pydicom, pydicom-data (pip)."""
+file that is stored or that grows. Needs numpy, imagecodecs, zstandard, pydicom, pydicom-data (pip)."""
 import argparse
 import collections
 import filecmp
@@ -98,10 +98,9 @@ def measure(program, paths, work):
         row.files += 1
         row.exact += exact
         row.bytes_in, row.bytes_out = row.bytes_in + size, row.bytes_out + out
-        row.coded["verbatim" if way == "verbatim" else "packed" if way == "packed" else
-                  "coded" if tsr else "failed"] += 1
+        row.coded["failed" if not tsr else "stored" if way == "stored" else "coded"] += 1
         row.grown += out > size + GROWTH
-        if way in ("verbatim", "failed") or out > size + GROWTH or not exact:
+        if way in ("stored", "failed") or out > size + GROWTH or not exact:
             why = item.get("reason") or item.get("error") or ("grows" if out > size + GROWTH else way)
             row.notes.append((("" if exact else "NOT EXACT ") + str(why), size, out, path))
     return row
@@ -116,7 +115,7 @@ def rate(size, seconds):
 
 
 def line(name, row):
-    cells = [name, row.files, row.exact, row.coded["coded"] + row.coded["packed"], row.bytes_in, row.bytes_out,
+    cells = [name, row.files, row.exact, row.coded["coded"], row.bytes_in, row.bytes_out,
              share(row.bytes_out, row.bytes_in), rate(row.bytes_in, row.compress_s), rate(row.bytes_in, row.restore_s)]
     for rival in archive_rivals.NAMES:
         made = row.rivals.get(rival)
@@ -144,12 +143,12 @@ def report_set(name, folders, options, work, reasons):
         total.add(row)
         print(line(stream, row), flush=True)
     print(line("all", total))
-    print("\n%d of %d files exact; %d coded, %d packed, %d verbatim, %d failed; %d .tsr over the original + %d bytes." % (
-        total.exact, total.files, total.coded["coded"], total.coded["packed"], total.coded["verbatim"],
+    print("\n%d of %d files exact; %d coded, %d stored, %d failed; %d .tsr over the original + %d bytes." % (
+        total.exact, total.files, total.coded["coded"], total.coded["stored"],
         total.coded["failed"], total.grown, GROWTH))
     for reason, size, out, path in total.notes if reasons else ():
         reasons.write("%s\t%s\t%d\t%d\t%s\n" % (name, reason, size, out, path))
-    archive_classes.print_reasons("verbatim or grown, why", (note[:3] for note in total.notes))
+    archive_classes.print_reasons("stored or grown, why", (note[:3] for note in total.notes))
 
 
 def main():
@@ -159,7 +158,7 @@ def main():
     parser.add_argument("--pydicom", action="store_true", help="also the test files of pydicom and pydicom-data")
     parser.add_argument("--png", metavar="FOLDER", help="also png_set.py's set in FOLDER, which is fetched if not there")
     parser.add_argument("--no-rivals", action="store_true")
-    parser.add_argument("--reasons", metavar="FILE", help="a line for each verbatim or grown file")
+    parser.add_argument("--reasons", metavar="FILE", help="a line for each stored or grown file")
     parser.add_argument("--keep", metavar="FOLDER", help="a new folder that keeps all files made")
     options = parser.parse_args()
     sets = [(item.split("=", 1) if "=" in item else (os.path.basename(os.path.normpath(item)), item))

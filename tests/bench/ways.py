@@ -4,7 +4,7 @@
 Every file counts, also one whose content stands there twice; links and empty folders do not. One `tessera compress`, one
 `tessera info`, one `tessera decompress`, all of the whole folder; then each file that came back is compared with its
 original. Prints, for each kind of file: files, exact, by way of restoring, bytes before and after, .tsr files that are over
-their original plus 64 bytes; then the reasons of what is verbatim. --files writes a line for each file. Exit status 1 if a
+their original plus 64 bytes; then the reasons of what is stored. --files writes a line for each file. Exit status 1 if a
 file does not come back as it was."""
 import argparse
 import filecmp
@@ -64,7 +64,7 @@ def report(folder, rows):
         cells += [before, after, "%.3f" % (after / before) if before else "-", sum(row[3] > row[2] + GROWTH for row in some)]
         print("| " + " | ".join(map(str, cells)) + " |")
     archive_classes.print_reasons(
-        "verbatim, why", ((row[5], row[2], row[3]) for row in rows if row[1] in ("verbatim", "failed")))
+        "stored, why", ((row[5], row[2], row[3]) for row in rows if row[1] in ("stored", "failed")))
 
 
 def main():

@@ -9,6 +9,8 @@
  *   mount_size      a mounted file's size is wrong
  *   mount_damage    a mounted file that cannot be decoded is an empty one
  *   mount_cache     the mount keeps all that it has decoded
+ *   mount_kept      a mounted file has its first inode for ever
+ *   mount_lost      folders of which files are lost end as others
  *   cuda            CUDA call number TESSERA_FAULT_AT (1: the first) fails; if TESSERA_FAULT_CALL is set, only calls
  *                   of that name count
  *   cuda_lasting    all calls after it fail, too
@@ -142,16 +144,20 @@ enum tsr_status __wrap_tsr_output_finish(struct tsr_output *output, struct tsr_e
 /* ---- Mount -------------------------------------------------------------------------------------------------- */
 
 #if TSR_WITH_FUSE
-int __real_contents_decoded(struct contents *contents, uint32_t file, struct decoded_file *decoded);
-int __wrap_contents_decoded(struct contents *contents, uint32_t file, struct decoded_file *decoded);
-void __real_contents_stat(struct contents *contents, uint32_t file, struct stat *status);
-void __wrap_contents_stat(struct contents *contents, uint32_t file, struct stat *status);
-struct contents *__real_contents_create(const struct tree *tree, struct tsr_engine *engine, uint64_t cache_bytes);
-struct contents *__wrap_contents_create(const struct tree *tree, struct tsr_engine *engine, uint64_t cache_bytes);
+int __real_contents_decoded(struct contents *contents, struct version *opened, struct decoded_file *decoded);
+int __wrap_contents_decoded(struct contents *contents, struct version *opened, struct decoded_file *decoded);
+int __real_contents_look_up(struct contents *contents, uint32_t file, uint32_t *version, struct stat *status);
+int __wrap_contents_look_up(struct contents *contents, uint32_t file, uint32_t *version, struct stat *status);
+struct contents *__real_contents_create(const struct tree *tree, struct task_list *list, struct tsr_engine *engine,
+                                        uint64_t cache_bytes);
+struct contents *__wrap_contents_create(const struct tree *tree, struct task_list *list, struct tsr_engine *engine,
+                                        uint64_t cache_bytes);
+bool __real_tree_make(const char *archive, const struct task_list *list, struct tree *tree);
+bool __wrap_tree_make(const char *archive, const struct task_list *list, struct tree *tree);
 
-int __wrap_contents_decoded(struct contents *contents, uint32_t file, struct decoded_file *decoded)
+int __wrap_contents_decoded(struct contents *contents, struct version *opened, struct decoded_file *decoded)
 {
-    const int error = __real_contents_decoded(contents, file, decoded);
+    const int error = __real_contents_decoded(contents, opened, decoded);
     if (error && planted("mount_damage")) {
         *decoded = (struct decoded_file){.bytes = (const uint8_t *)"", .descriptor = -1};
         return 0;
@@ -166,15 +172,25 @@ int __wrap_contents_decoded(struct contents *contents, uint32_t file, struct dec
     return error;
 }
 
-void __wrap_contents_stat(struct contents *contents, uint32_t file, struct stat *status)
+int __wrap_contents_look_up(struct contents *contents, uint32_t file, uint32_t *version, struct stat *status)
 {
-    __real_contents_stat(contents, file, status);
+    const int error = __real_contents_look_up(contents, file, version, status);
     if (planted("mount_size")) status->st_size += 1;
+    if (planted("mount_kept")) *version = 0;
+    return error;
 }
 
-struct contents *__wrap_contents_create(const struct tree *tree, struct tsr_engine *engine, uint64_t cache_bytes)
+struct contents *__wrap_contents_create(const struct tree *tree, struct task_list *list, struct tsr_engine *engine,
+                                        uint64_t cache_bytes)
 {
-    return __real_contents_create(tree, engine, planted("mount_cache") ? UINT64_MAX : cache_bytes);
+    return __real_contents_create(tree, list, engine, planted("mount_cache") ? UINT64_MAX : cache_bytes);
+}
+
+bool __wrap_tree_make(const char *archive, const struct task_list *list, struct tree *tree)
+{
+    const bool is_made = __real_tree_make(archive, list, tree);
+    for (uint32_t i = 0; i < tree->count && planted("mount_lost"); i++) tree->nodes[i].is_incomplete = false;
+    return is_made;
 }
 #endif
 

@@ -94,7 +94,7 @@ refuses --path
 offers bash 'tessera decompress -o t' two.pgm
 # Every option of every verb's help is offered by every shell.
 for verb in $verbs; do
-    "$TESSERA" "$verb" --help | sed -n 's/^  [-a-zA-Z0-9 ,]*\(--[a-z-]*\).*/\1/p' >wanted
+    "$TESSERA" help "$verb" | sed -n 's/^  [-a-zA-Z0-9 ,]*\(--[a-z-]*\).*/\1/p' >wanted
     # shellcheck disable=SC2046 # words
     for shell in bash fish zsh; do offers $shell "tessera $verb --" $(cat wanted); done
 done

@@ -4,7 +4,7 @@
 cp "$DATA/dicom/ct/slice_01.dcm" a.dcm
 cp "$DATA/dicom/ct/slice_02.dcm" b.dcm
 run 0 "$TESSERA" compress --json a.dcm -o exact.tsr
-if [ "$(fields status)" = verbatim ]; then
+if [ "$(fields path)" = null ]; then
     echo "this build has no DCMTK: skipped"
     exit 77
 fi

@@ -13,8 +13,8 @@ for word in $words; do
     got=$?
     [ $got -eq 75 ] || bad "exit status $got of export --to $word"
     grep -v "cannot be exported: " "$err" && bad "export --to $word fails without a reason"
-    grep -q "is stored as it is, without decoded samples (.*); tessera decompress restores it" "$err" ||
-        bad "nothing is said of what is stored as it is"
+    grep -q "is \(stored\|coded by its streams\), without decoded samples (.*); tessera decompress restores it" "$err" ||
+        bad "nothing is said of what has no samples"
     count=$(find "$word" -name '*.dcm' | wc -l)
     case $word in
     native) least=90 ;;
@@ -58,7 +58,7 @@ for word in $words; do
         [ "$(fields_of "$WORK/ours.txt" 1)" = "$(uid_of "$word")" ] || bad "$file has another transfer syntax"
         if [ $status -eq 3 ]; then # DCMTK has no JPEG 2000: a native file has the samples
             run 0 "$TESSERA" compress --json -f --samples-only "$file" -o made.tsr
-            grep -q 'coded it would be larger' "$out" && continue
+            grep -q 'coded as samples it would be larger' "$out" && continue
             "$TESSERA" export -q -f made.tsr --to native -o made.dcm || bad "the samples of $file are not there"
             "$BIN/tsr_dicom_samples" made.dcm ours >"$WORK/ours.txt" 2>"$err" || bad "$file: $(cat "$err")"
         fi
@@ -75,7 +75,7 @@ exact=0
 find j2k/ct j2k/samples -name '*.dcm' | sort | head -12 >list
 while read -r file; do
     run 0 "$TESSERA" compress --json -f "$file" -o again.tsr
-    grep -q 'coded it would be larger' "$out" && continue
+    grep -q 'coded as samples it would be larger' "$out" && continue
     name=${file#j2k/} && name=${name%.j2k.dcm}
     run 0 "$TESSERA" info again.tsr
     grep -q '^  streams    exact: ' "$out" || bad "$file is not exact: $(cat "$out")"
@@ -191,20 +191,51 @@ refuses 21 'is not a .tsr file' "$TESSERA" export scan.dcm --to native -o x.dcm
 head -c 3000 scan.dcm.tsr >cut.tsr
 refuses 61 '' "$TESSERA" export cut.tsr --to native -o x.dcm
 
-# --samples-only, and what info says of coded frames: exact, samples alone, as it is.
+# --samples-only, and what info says of coded frames: exact, samples alone, stored.
 run 0 "$TESSERA" export -q scan.dcm.tsr --to htj2k -o scan.htj2k.dcm
-run 0 "$TESSERA" compress -q scan.htj2k.dcm -o verbatim.tsr
+run 0 "$TESSERA" compress -q scan.htj2k.dcm -o stored.tsr
 run 0 "$TESSERA" compress -q --samples-only scan.htj2k.dcm -o samples.tsr
 run 0 "$TESSERA" compress -q scan.rle.dcm -o exact.tsr
 run 0 "$TESSERA" decompress -q samples.tsr -o samples.dcm -f
 "$BIN/tsr_dicom_samples" samples.dcm ours >/dev/null && "$BIN/tsr_dicom_samples" scan.dcm theirs >/dev/null &&
     cmp -s ours theirs || bad "--samples-only loses samples"
-for pair in verbatim:'as it is' samples:'samples alone' exact:exact; do
+for pair in stored:stored samples:'samples alone' exact:exact; do
     run 0 "$TESSERA" info "${pair%%:*}.tsr"
     grep -q "^  streams    ${pair#*:}: " "$out" || bad "info says of ${pair%%:*}: $(cat "$out")"
     run 0 "$TESSERA" info --json "${pair%%:*}.tsr"
     grep -q "\"encapsulated\":\"${pair#*:}\"" "$out" || bad "info --json says of ${pair%%:*}: $(cat "$out")"
 done
+# A stream of JPEG 2000 that cannot be made again: four bytes more than its packets stand in its tile-part.
+run 0 "$TESSERA" export -q -f scan.dcm.tsr --to j2k -o scan.j2k.dcm
+start=$(grep -obUaP '\xff\x4f\xff\x51' scan.j2k.dcm | head -1) && start=${start%%:*}
+tile=$(grep -obUaP '\xff\x90\x00' scan.j2k.dcm | head -1) && tile=${tile%%:*}
+word() { printf '%d' "0x$(tail -c +$(($1 + 1)) scan.j2k.dcm | head -c 4 | od -An -tx1 | tr -d ' ' | sed "$2")"; }
+byte() { printf "\\$(printf %03o $(($1 & 255)))"; }
+item=$(($(word $((start - 4)) 's/\(..\)\(..\)\(..\)\(..\)/\4\3\2\1/') + 4)) part=$(($(word $((tile + 6)) '') + 4))
+{
+    head -c $((start - 4)) scan.j2k.dcm
+    byte $item && byte $((item >> 8)) && byte $((item >> 16)) && byte $((item >> 24))
+    tail -c +$((start + 1)) scan.j2k.dcm | head -c $((tile + 6 - start))
+    byte $((part >> 24)) && byte $((part >> 16)) && byte $((part >> 8)) && byte $part
+    tail -c +$((tile + 11)) scan.j2k.dcm | head -c $((part - 14))
+    printf '\000\000\000\000'
+    tail -c +$((tile + part - 3)) scan.j2k.dcm
+} >unusual.dcm
+run 0 "$TESSERA" compress --json unusual.dcm -o unusual.tsr
+grep -q 'cannot be made again: a tile-part has bytes after its packets' "$out" || bad "an unusual stream: $(cat "$out")"
+for way in '-o unusual.tsr' '--qp 20 -o unusual.tsr' '--series unusual.tsr'; do
+    run 0 "$TESSERA" compress --json -f --samples-only unusual.dcm $way
+    grep -q '"lossless":true' "$out" || bad "--samples-only $way: $(cat "$out")"
+    run 0 "$TESSERA" cat unusual.tsr && cp "$out" unusual.back.dcm
+    "$BIN/tsr_dicom_samples" unusual.back.dcm ours >"$out" && cmp -s ours theirs || bad "--samples-only $way loses samples"
+    grep -q '^1.2.840.10008.1.2.1 ' "$out" || bad "--samples-only $way: $(cat "$out")"
+done
+# What was coded with loss is not decoded, and the reason says why.
+sed 's/1\.2\.840\.10008\.1\.2\.4\.90/1.2.840.10008.1.2.4.91/' <scan.j2k.dcm >loses.dcm
+cod=$(grep -obUaP '\xff\x52\x00' loses.dcm | head -1)
+printf '\000' | dd of=loses.dcm bs=1 seek=$((${cod%%:*} + 13)) conv=notrunc 2>/dev/null
+run 0 "$TESSERA" compress --json --samples-only loses.dcm -o loses.tsr
+grep -q 'cannot be decoded: it was coded with an irreversible transform' "$out" || bad "a stream with loss: $(cat "$out")"
 # OpenJPH ends the process where a header has a size of 0, more levels than steps, or a tile a code that cannot be; or it
 # writes to standard error. So it gets no such stream.
 start=$(grep -obUaP '\xff\x4f\xff\x51' scan.htj2k.dcm | head -1)

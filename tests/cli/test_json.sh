@@ -1,6 +1,6 @@
 # --json: every field in every line, null where it does not apply, then the summary.
 . "${0%/*}/steps.sh"
-all="file output status kind bytes_in bytes_out pixel_bytes payload_bytes ratio bits_per_sample lossless path coder effort qp engine"
+all="file output status way kind bytes_in bytes_out pixel_bytes payload_bytes ratio bits_per_sample lossless path coder effort qp engine"
 all="$all fallback encode_s verify_s psnr_db max_error tries reason error"
 
 # Prints the kinds of the values in a line: number, text, true, false, null, absent.
@@ -18,7 +18,7 @@ wants()
     [ "$(kinds)" = "$2" ] || bad "$1: fields are $(kinds), not $2"
     tail -n 1 "$out" | grep -q '"summary":true' || bad "$1: the summary is not the last line"
     [ "$(grep -c '"summary"' "$out")" -eq 1 ] || bad "$1: not one summary"
-    summary=$(fields --summary files failed verbatim wall_s | sed 's/[0-9.e-]*$/T/')
+    summary=$(fields --summary files failed stored wall_s | sed 's/[0-9.e-]*$/T/')
     [ "$summary" = "$(printf "$3")${tab}T" ] || bad "$1: the summary is $summary"
 }
 
@@ -31,7 +31,7 @@ cp "$DATA/other/text.txt" stored/t.txt
 
 n=number t=text
 run 0 "$TESSERA" compress -r --json coded -o tsr
-wants compress "$t $t $t $t $n $n $n $n $n $n true $t $t $n null $t null $n $n null null null null null" '3\t0\t0'
+wants compress "$t $t $t $t $t $n $n $n $n $n $n true $t $t $n null $t null $n $n null null null null null" '3\t0\t0'
 [ "$(fields status kind identical | tr '\t\n' '- ')" = 'ok-pnm-true ok-png-true ok-dicom-true ' ] || bad "statuses: $(fields status kind identical)"
 [ "$(fields --summary identical same_samples lossy)" = "3${tab}0${tab}0" ] || bad "what comes back: $(tail -n 1 "$out")"
 # Numbers must be those of the files.
@@ -49,37 +49,37 @@ fields file payload_bytes bits_per_sample pixel_bytes | awk -v s=$samples '/a.pg
 }
 END { exit !good }' || bad "bits per sample: $(fields file payload_bytes bits_per_sample pixel_bytes)"
 run 0 "$TESSERA" compress -r --json --verify none coded -o unverified
-wants 'compress --verify none' "$t $t $t $t $n $n $n $n $n $n true $t $t $n null $t null $n null null null null null null" '3\t0\t0'
+wants 'compress --verify none' "$t $t $t $t $t $n $n $n $n $n $n true $t $t $n null $t null $n null null null null null null" '3\t0\t0'
 run 0 "$TESSERA" compress -r --json --engine cpu --qp 30 coded -o lossy
-wants 'compress --qp' "$t $t $t $t $n $n $n $n $n $n false $t $t $n $n $t null $n $n $n $n null null null" '3\t0\t0'
+wants 'compress --qp' "$t $t $t $t $t $n $n $n $n $n $n false $t $t $n $n $t null $n $n $n $n null null null" '3\t0\t0'
 [ "$(fields path coder engine | sort -u)" = "transform${tab}huffman${tab}cpu" ] || bad "path: $(fields path coder engine)"
 run 0 "$TESSERA" compress -r --json --engine cpu --psnr 40 -3 coded -o found
-wants 'compress --psnr' "$t $t $t $t $n $n $n $n $n $n false $t $t $n $n $t null $n $n $n $n $n null null" '3\t0\t0'
+wants 'compress --psnr' "$t $t $t $t $t $n $n $n $n $n $n false $t $t $n $n $t null $n $n $n $n $n null null" '3\t0\t0'
 [ "$(fields effort | sort -u)" = 3 ] || bad "effort: $(fields effort)"
 [ "$(fields --summary effort)" = 3 ] || bad "the summary's effort: $(fields --summary effort)"
 run 0 "$TESSERA" compress -r --json --engine cpu --max-error 2 coded -o bounded
-wants 'compress --max-error' "$t $t $t $t $n $n $n $n $n $n false $t $t $n null $t null $n $n $n $n null null null" '3\t0\t0'
+wants 'compress --max-error' "$t $t $t $t $t $n $n $n $n $n $n false $t $t $n null $t null $n $n $n $n null null null" '3\t0\t0'
 [ "$(fields path max_error | sort -u)" = "predict${tab}2" ] || bad "a bounded error: $(fields path max_error)"
 run 0 "$TESSERA" compress -r --json stored -o tsr2
 # The empty file: ratio 0, which is a number.
-wants 'compress, verbatim' "$t $t $t $t $n $n null null $n null true null null null null null null $n $n null null null $t null" '2\t0\t2'
+wants 'compress, stored' "$t $t $t $t $t $n $n null null $n null true null null null null null null $n $n null null null $t null" '2\t0\t2'
 run 0 "$TESSERA" decompress -r --json tsr -o back
-wants decompress "$t $t $t $t $n $n $n $n $n $n true $t $t null null $t null null $n null null null null null" '3\t0\t0'
+wants decompress "$t $t $t $t $t $n $n $n $n $n $n true $t $t null null $t null null $n null null null null null" '3\t0\t0'
 run 0 "$TESSERA" test -r --json tsr
-wants test "$t null $t $t $n $n $n $n $n $n true $t $t null null $t null null $n null null null null null" '3\t0\t0'
+wants test "$t null $t $t $t $n $n $n $n $n $n true $t $t null null $t null null $n null null null null null" '3\t0\t0'
 run 0 "$TESSERA" test -r --json lossy
-wants 'test, lossy' "$t null $t $t $n $n $n $n $n $n false $t $t null $n $t null null $n $n $n null null null" '3\t0\t0'
+wants 'test, lossy' "$t null $t $t $t $n $n $n $n $n $n false $t $t null $n $t null null $n $n $n null null null" '3\t0\t0'
 run 0 "$TESSERA" test -r --json tsr2
-[ "$(fields status error | cut -f 1 | sort -u)" = verbatim ] || bad "test: statuses $(fields status)"
+[ "$(fields status way | sort -u)" = "ok${tab}stored" ] || bad "test: statuses $(fields status way)"
 
 # Failures have a line, too, with the reason, and a sentence on stderr.
 run 20 "$TESSERA" compress --json missing
-wants 'a failure' "$t null $t null null null null null null null null null null null null null null null null null null null null $t" '1\t1\t0'
+wants 'a failure' "$t null $t null null null null null null null null null null null null null null null null null null null null null $t" '1\t1\t0'
 says 'No such file'
 [ "$(fields status error)" = "failed${tab}$(sed 's/^tessera: //' "$err")" ] || bad "the failure's line: $(cat "$out")"
 run 75 "$TESSERA" compress --json missing coded/a.pgm stored/t.txt -o some
-[ "$(fields file status | tr '\t\n' '- ')" = 'missing-failed coded/a.pgm-ok stored/t.txt-verbatim ' ] || bad "$(fields file status)"
-[ "$(fields --summary files failed verbatim)" = "3${tab}1${tab}1" ] || bad "summary: $(tail -n 1 "$out")"
+[ "$(fields file status way | tr '\t\n' '- ')" = 'missing-failed-null coded/a.pgm-ok-coded stored/t.txt-ok-stored ' ] || bad "$(fields file status way)"
+[ "$(fields --summary files failed coded stored)" = "3${tab}1${tab}1${tab}1" ] || bad "summary: $(tail -n 1 "$out")"
 
 # Lines come in the order of the files, whichever finishes first.
 run 0 "$TESSERA" compress -r --json -T 4 "$DATA/odd" -o all

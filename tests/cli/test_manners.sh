@@ -1,12 +1,13 @@
 # What every program should do: help, version, TESSERA_THREADS, colours, --log.
 . "${0%/*}/steps.sh"
 
-# help VERB is VERB --help.
+# VERB -h is VERB --help, which says where all options are.
 for verb in $("$TESSERA" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
     run 0 "$TESSERA" "$verb" --help
     cp "$out" wanted
-    run 0 "$TESSERA" help "$verb"
-    cmp -s wanted "$out" || bad "help $verb is not $verb --help"
+    run 0 "$TESSERA" "$verb" -h
+    cmp -s wanted "$out" || bad "$verb -h is not $verb --help"
+    tail -n 1 wanted | grep -q "^tessera help $verb and the manual page list all [0-9]* options.$" || bad "$verb --help does not tell of the others"
 done
 run 2 "$TESSERA" help verfy
 says 'did you mean verify'

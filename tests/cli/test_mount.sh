@@ -1,5 +1,6 @@
-# mount: the originals as files. diff, dcmdump and pydicom read them, many processes at once; a damaged file is an error;
-# memory stays within the cache.
+# mount: the originals as files. diff, dcmdump and pydicom read them, many processes at once; a damaged file is an error,
+# and so is a folder of which files are lost; a .tsr that is replaced is never mixed with what it was; memory stays within
+# the cache.
 . "${0%/*}/steps.sh"
 mkdir probe one
 cp "$DATA"/dicom/ct/slice_01.dcm one
@@ -129,11 +130,218 @@ for i in 1 2 3; do
     grep -q "^tessera: .*damaged/dicom/ct/slice_0$i.dcm.tsr" "$WORK/log" || bad "the log does not name damaged file $i: $(cat "$WORK/log")"
 done
 cmp in/dicom/ct/slice_04.dcm m/dicom/ct/slice_04.dcm || bad "a file beside damaged ones is another"
-# What changes behind the mount: the size that was told would be wrong.
-stat m/dicom/ct/slice_05.dcm >/dev/null
-cp archive/png/ct_grey16.png.tsr damaged/dicom/ct/slice_05.dcm.tsr
-cat m/dicom/ct/slice_05.dcm >/dev/null 2>&1 && bad "a file that was replaced is read"
-grep -q 'has changed since it was mounted' "$WORK/log" || bad "a replaced file is not in the log"
+ends m
+
+# A .tsr that is replaced while it is mounted. What is opened afterwards is the new original, with its size and its time; what
+# was opened before is the old one to its end, or fails.
+mkdir versions replaced
+{ printf 'P5 1000 2000 255\n' && head -c 2000000 /dev/urandom; } >versions/a
+{ printf 'P5 1000 2000 255\n' && head -c 2000000 /dev/urandom; } >versions/b
+{ printf 'P5 1000 2100 255\n' && head -c 2100000 /dev/urandom; } >versions/longer
+cp in/dicom/ct/slice_01.dcm versions/dicom
+for name in a b longer dicom; do
+    touch -d "2020-01-01 00:00:0$(printf %s $name | wc -c)" versions/$name
+    run 0 "$TESSERA" compress -q versions/$name -o versions/$name.tsr
+done
+touch -r versions/a.tsr versions/b.tsr # the same size and time
+[ "$(stat -c '%s %Y' versions/a.tsr)" = "$(stat -c '%s %Y' versions/b.tsr)" ] || bad "the versions differ in size or time"
+
+# put HOW NAME: the .tsr of that version takes the name, or the place of the file's bytes.
+put()
+{
+    case $1 in
+    renamed) cp -p "versions/$2.tsr" replaced/new && mv replaced/new replaced/x.tsr ;;
+    over) cat "versions/$2.tsr" >replaced/x.tsr && touch -r "versions/$2.tsr" replaced/x.tsr ;;
+    esac
+}
+# shows NAME WHAT: a file that is opened now is that version.
+shows()
+{
+    [ "$(stat -c '%s %Y' m/x)" = "$(stat -c '%s %Y' "versions/$1")" ] || bad "$2: size and time are not those of $1: $(stat -c '%s %Y' m/x)"
+    cat m/x >"$WORK/got" 2>"$err" || bad "$2: $1 is not read: $(cat "$err")"
+    cmp "versions/$1" "$WORK/got" || bad "$2: $1 is another"
+}
+for cache in 1M 64M; do
+    for how in renamed over; do
+        put renamed a
+        mounts m --cache $cache replaced || bad "cannot mount: $(cat "$WORK/log")"
+        for name in a b a longer b dicom a; do
+            exec 3<m/x
+            head -c 300000 <&3 >"$WORK/begun"
+            was=$(stat -L -c %s /proc/self/fd/3 2>/dev/null)
+            cmp -n 300000 m/x "$WORK/begun" || bad "$how, $cache: the beginning is another"
+            cp m/x "$WORK/old"
+            put $how $name
+            cat <&3 >>"$WORK/begun" 2>"$err" && { cmp "$WORK/old" "$WORK/begun" || bad "$how, $cache: an open file is two originals"; }
+            cmp -n "$(bytes_of "$WORK/begun")" "$WORK/old" "$WORK/begun" || bad "$how, $cache: an open file has bytes of another"
+            [ "$(stat -L -c %s /proc/self/fd/3 2>/dev/null)" = "$was" ] || bad "$how, $cache: an open file has another size"
+            exec 3<&-
+            shows $name "$how, $cache"
+        done
+        # Opened before, and read for the first time afterwards.
+        exec 3<m/x
+        put $how b
+        cat <&3 >"$WORK/got" 2>"$err" && { cmp versions/a "$WORK/got" || bad "$how, $cache: a file that was opened before is another"; }
+        [ ! -s "$WORK/got" ] || cmp versions/a "$WORK/got" || bad "$how, $cache: a file that was opened before has bytes of another"
+        exec 3<&-
+        shows b "$how, $cache"
+        # The same original in a new file; what is no .tsr; nothing; and back.
+        put $how b
+        shows b "$how, $cache, again"
+        cp versions/a replaced/x.tsr
+        cat m/x >"$WORK/got" 2>"$err" && bad "$how, $cache: a file that is no .tsr is read"
+        [ ! -s "$WORK/got" ] || bad "$how, $cache: a file that is no .tsr has bytes"
+        rm replaced/x.tsr
+        cat m/x >"$WORK/got" 2>"$err" && bad "$how, $cache: a file that is gone is read"
+        ls m >/dev/null || bad "a folder is not read"
+        put renamed longer
+        shows longer "$how, $cache, back"
+        ends m
+    done
+done
+
+# The same of a file in a series: by its name, also where it has another number.
+mkdir -p members/one/sub members/other/sub
+cp versions/a members/one/sub/x && cp versions/dicom members/one/y
+cp versions/b members/other/sub/x && cp versions/dicom members/other/y && cp versions/longer members/other/first
+for name in one other; do
+    run 0 "$TESSERA" compress -q -r --series members/$name.tsr members/$name
+done
+mkdir held
+cp members/one.tsr held/s.tsr
+mounts m --cache 1M held || bad "cannot mount: $(cat "$WORK/log")"
+for name in other one other one; do
+    exec 3<m/s/sub/x
+    cp m/s/sub/x "$WORK/old"
+    head -c 300000 <&3 >"$WORK/begun"
+    if [ $name = other ]; then cp members/$name.tsr held/new && mv held/new held/s.tsr; else cat members/$name.tsr >held/s.tsr; fi
+    cat <&3 >>"$WORK/begun" 2>"$err" && { cmp "$WORK/old" "$WORK/begun" || bad "series: an open file is two originals"; }
+    exec 3<&-
+    diff members/$name/sub/x m/s/sub/x || bad "series: a file of $name is another"
+    diff members/$name/y m/s/y || bad "series: the same file of $name is another"
+done
+[ ! -e m/s/first ] || bad "the tree of a mount has changed"
+rm members/other/y
+run 0 "$TESSERA" compress -q -f -r --series held/s.tsr members/other
+cat m/s/y >"$WORK/got" 2>"$err" && bad "series: a file that is gone is read"
+[ ! -s "$WORK/got" ] || bad "series: a file that is gone has bytes"
+grep -q "y in $WORK/box/held/s.tsr: the series has no such file any more" "$WORK/log" || bad "the log does not name a file that is gone: $(cat "$WORK/log")"
+run 0 "$TESSERA" compress -q -f versions/a -o held/s.tsr
+cat m/s/sub/x >"$WORK/got" 2>"$err" && bad "series: a file is read of what is no series"
+ends m
+
+# Lost files. Those with a name are files that cannot be read; where names are lost, a folder cannot be read to its end.
+# fails_to_list FOLDER NAME...: the folder has these names, and reading it fails.
+fails_to_list()
+{
+    listed=$1
+    shift
+    ls "$listed" >"$out" 2>"$err" && bad "$listed is listed without an error: $(cat "$out")"
+    grep -q 'Input/output error' "$err" || bad "listing $listed is another error: $(cat "$err")"
+    for name; do
+        [ -f "$listed/$name" ] || [ -d "$listed/$name" ] || bad "$listed does not have $name"
+    done
+    rm -rf "$WORK/copied"
+    cp -r "$listed" "$WORK/copied" 2>"$err" && bad "cp -r of $listed ends well"
+    find "$listed" >/dev/null 2>&1 && bad "find in $listed ends well"
+    tar -cf "$WORK/copied.tar" "$listed" 2>"$err" && bad "tar of $listed ends well"
+    command -v rsync >/dev/null && rsync -r "$listed/" "$WORK/copied" 2>"$err" && bad "rsync of $listed ends well"
+    return 0
+}
+mkdir -p lost/in/sub lost/in/deep/er lost/arch
+for i in 1 2 3 4 5 6 7 8; do head -c 3000 /dev/urandom >lost/in/$i.bin; done
+cp lost/in/1.bin lost/in/sub
+cp lost/in/2.bin lost/in/deep/er
+cp versions/a.tsr lost/arch/whole.tsr
+run 0 "$TESSERA" compress -q -r --series lost/s.tsr lost/in
+head -c 12000 lost/s.tsr >lost/arch/s.tsr
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+grep -q '^tessera: .*lost/arch/s.tsr: 7 of the 10 files of the series are lost.*; reading its folder in the mount fails$' "$WORK/log" || bad "the log does not name the lost files: $(cat "$WORK/log")"
+fails_to_list m/s 1.bin 2.bin 3.bin
+cmp lost/in/2.bin m/s/2.bin || bad "a file beside lost ones is another"
+[ "$(ls m | tr '\n' ' ')" = 's whole ' ] || bad "other names: $(ls m)"
+cmp versions/a m/whole || bad "a file beside a folder of lost ones is another"
+cp -r m "$WORK/copied" 2>/dev/null && bad "cp -r of a mount with lost files ends well"
+ends m
+# As the archive itself; and cut so late that only deeper files are there: these folders may lack files, too.
+mounts m lost/arch/s.tsr || bad "cannot mount: $(cat "$WORK/log")"
+fails_to_list m 1.bin 2.bin 3.bin
+ends m
+run 0 "$TESSERA" compress -q --series lost/s.tsr -f lost/in/deep/er/2.bin lost/in/sub/1.bin lost/in/3.bin lost/in/4.bin
+head -c 7500 lost/s.tsr >lost/arch/s.tsr
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+for folder in m/s m/s/lost m/s/lost/in m/s/lost/in/deep m/s/lost/in/deep/er; do fails_to_list $folder; done
+cmp lost/in/2.bin m/s/lost/in/deep/er/2.bin || bad "a deep file beside lost ones is another"
+ends m
+# A file whose name is there and whose bytes are not.
+run 0 "$TESSERA" compress -q -f -r --series lost/arch/s.tsr lost/in
+changes_byte lost/arch/s.tsr 5000
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+[ "$(find m/s -type f | wc -l)" -eq 10 ] || bad "a damaged file of a series has no name"
+cat m/s/2.bin >"$WORK/got" 2>"$err" && bad "a damaged file of a series is read"
+cp -r m "$WORK/copied2" 2>/dev/null && bad "cp -r of a damaged file ends well"
+[ "$(find "$WORK/copied2/s" -type f -size +0 | wc -l)" -eq 9 ] || bad "files beside a damaged one are not copied"
+ends m
+# One whose description is damaged: of its name nothing is known.
+run 0 "$TESSERA" compress -q -f -r --series lost/arch/s.tsr lost/in
+changes_byte lost/arch/s.tsr "$(grep -obaF 2.bin lost/arch/s.tsr | head -1 | cut -d: -f1)"
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+fails_to_list m/s 1.bin 3.bin sub
+[ ! -e m/s/2.bin ] || bad "a name is there that is lost"
+ends m
+# What cannot be opened at all, is no .tsr, is of another version: a name whose reading fails.
+rm lost/arch/s.tsr
+cp versions/a lost/arch/no.tsr
+printf '\211TSR\r\n' >lost/arch/short.tsr
+: >lost/arch/empty.tsr
+head -c 40 versions/a.tsr >lost/arch/cut.tsr
+head -c 20 lost/s.tsr >lost/arch/cut_series.tsr
+cp versions/dicom.tsr lost/arch/version.tsr
+changes_byte lost/arch/version.tsr 6 # the version, which the check of the header says is wrong, as is that of its copy
+changes_byte lost/arch/version.tsr $(($(bytes_of lost/arch/version.tsr) - 3))
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+for name in no short empty cut cut_series version; do
+    [ -f m/$name ] || bad "what cannot be opened has no name: $name"
+    [ "$(stat -c '%a %Y' m/$name)" = "$(stat -c '%a %Y' lost/arch/$name.tsr)" ] || bad "permissions and time of what cannot be opened: $(stat -c '%a %Y' m/$name)"
+    cat m/$name >"$WORK/got" 2>"$err" && bad "what cannot be opened is read: $name"
+    grep -q 'Input/output error' "$err" || bad "what cannot be opened is another error: $(cat "$err")"
+    # tar looks into no file of 0 bytes.
+    tar -cf "$WORK/copied.tar" m/$name 2>/dev/null && bad "tar of what cannot be opened ends well: $name"
+    grep -q "^tessera: .*lost/arch/$name.tsr" "$WORK/log" || bad "the log does not name $name: $(cat "$WORK/log")"
+done
+cp -r m "$WORK/copied3" 2>/dev/null && bad "cp -r of what cannot be opened ends well"
+command -v rsync >/dev/null && rsync -r m/ "$WORK/copied4" 2>/dev/null && bad "rsync of what cannot be opened ends well"
+# It is read again when it is mended.
+cp versions/b.tsr lost/arch/cut.tsr
+cmp versions/b m/cut || bad "what was mended is not read"
+ends m
+# Two files of one name: the folder cannot be read to its end; the others are well.
+rm lost/arch/*
+mkdir lost/arch/x lost/arch/other
+cp versions/a.tsr lost/arch/x.tsr
+cp versions/dicom.tsr lost/arch/x/y.tsr
+cp versions/dicom.tsr lost/arch/other/y.tsr
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+fails_to_list m x other
+ls m/x m/other >/dev/null || bad "a folder beside a hidden file is not read"
+grep -q 'x.tsr: x is not shown: another file or a folder has its name' "$WORK/log" || bad "the log does not name a hidden file: $(cat "$WORK/log")"
+ends m
+# Links are not taken, as by decompress.
+rm -r lost/arch/*
+cp versions/a.tsr lost/arch/x.tsr
+ln -s x.tsr lost/arch/link.tsr
+ln -s ../in lost/arch/folder
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+[ "$(ls m)" = x ] || bad "links are shown: $(ls m)"
+for name in link.tsr folder; do
+    grep -q "lost/arch/$name is not shown: symbolic link$" "$WORK/log" || bad "the log does not name the link $name: $(cat "$WORK/log")"
+done
+ends m
+# A name that no file can have.
+rm -r lost/arch/*
+cp versions/a.tsr lost/arch/..tsr
+mounts m lost/arch || bad "cannot mount: $(cat "$WORK/log")"
+cmp versions/a m/..tsr || bad "a file is hidden whose name is that of a folder"
 ends m
 
 # A series; a folder with a series in it; one .tsr; a lossy one.

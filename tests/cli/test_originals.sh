@@ -21,17 +21,19 @@ if $has_sha256; then
     mkdir begun && cp "$text" begun/a && printf '# tessera manifest 1\n# unfinished           \n' >begun/m.new && cp begun/m.new begun/m.part && printf '# byt' >>begun/m.part
     run 0 "$tsr" compress -q -r --update begun -o begun_made --manifest begun/m
     [ "$(find begun -type f | sort | tr '\n' ' ')" = 'begun/a begun/m ' ] || bad "what is left of a manifest: $(find begun)"
-    # Two files of one name would share an entry.
+    # Two files of one name would share an entry. Two folders have names of their own.
     mkdir one two && echo 1 >one/a && echo 2 >two/a
-    run 75 "$tsr" compress -q -r one two --manifest both
+    run 75 "$tsr" compress -q "$PWD/one/a" "$PWD/two/a" --manifest both
     grep -q 'two/a: another input of this run has the same name in the manifest; name their common folder' "$err" || bad "two of a name: $(cat "$err")"
+    rm -f both* one/a.tsr two/a.tsr && run 0 "$tsr" compress -q -r one two --manifest both && sha256sum --quiet -c both || bad "a manifest of two folders: $(cat both)"
+    run 0 "$tsr" test -q -r one two --manifest both
     # Names with all that sha256sum escapes.
     mkdir odd && echo r >"odd/$(printf 'r\r')" && echo n >"odd/n
 n" && echo b >'odd/b\b'
     run 0 "$tsr" compress -q -r odd -o odd_made --manifest odd.txt
     (cd odd && sha256sum --quiet -c ../odd.txt >"$WORK/sum" 2>&1) || bad "sha256sum: $(cat -v "$WORK/sum")"
     run 0 "$tsr" test -q -r odd_made --manifest odd.txt
-    rm -rf x set begun begun_made one two both odd odd_made odd.txt list made
+    rm -rf x set begun begun_made one two both* odd odd_made odd.txt list made
 fi
 
 # --- An output is no other input of the run.
@@ -155,7 +157,7 @@ for kind in intact damaged lossy cut; do
     run 0 "$tsr" compress -q -f "$other" -o x.tsr
 done
 run 0 "$tsr" compress -q -f "$text" -o y && "$BIN/tsr_sign_again" y x.tsr H 0 0 ff && rm y
-run 63 "$tsr" test x.tsr && cp "$text" x && refuses 41 'x.tsr is of another format version; -f overwrites it' "$tsr" compress --update x
+run 63 "$tsr" test x.tsr && cp "$text" x && refuses 41 'x.tsr is of another format version: rename it, or name another output with -o' "$tsr" compress --update x
 rm -rf ./*
 
 # --- A series is none of its inputs.
@@ -235,8 +237,9 @@ run 60 "$tsr" verify -q lossy lossy_made
 says 'lossy/p.png is not the file that the .tsr was made of: its hash is another'
 rmdir made/empty && run 75 "$tsr" verify -q set made
 says 'set/empty: the archive does not have this empty folder'
-rmdir set/empty && ln -s p.png set/link && run 75 "$tsr" verify set made
-grep -q 'set/link: symbolic link' "$out" || bad "verify passes over a link: $(cat "$out")"
+rmdir set/empty && ln -s p.png set/link && run 0 "$tsr" verify set made
+grep -q '1 name not taken: symbolic link (set/link)' "$out" && [ "$(tail -n 1 "$out")" = 'PASS, 1 name was not taken' ] ||
+    bad "verify passes over a link: $(cat "$out")"
 rm -rf ./*
 
 # --- Night after night: the same command, its reports and manifests in IN or OUT, after kills, and with nothing to do.
@@ -273,10 +276,12 @@ rm -rf out && ls set/? >list && run 0 "$tsr" compress -q --files-from list --rm 
 grep -q '2 removed by an earlier run; their .tsr files were decoded again' "$out" || bad "what is gone: $(cat "$out")"
 changes_byte out/set/a.tsr 200 && run 75 "$tsr" compress -q --files-from list --rm --update -o out
 rm -rf ./*
-# A set with links is never called whole.
-mkdir set && cp "$text" set/a && ln -s a set/l && "$tsr" compress -r --json set -o out >j.json && run 0 "$tsr" summary j.json
+# A set with links is never called whole: they are named, once, however many runs name them.
+mkdir set && cp "$text" set/a && ln -s a set/l && "$tsr" compress -r --json set -o out >j.json && run 0 "$tsr" summary j.json j.json
 grep -q 'every file of the set is done' "$out" && bad "summary of a set with a link: $(cat "$out")"
+[ "$(tail -n 1 "$out")" = 'PASS, 1 name was not taken' ] || bad "summary counts names twice: $(cat "$out")"
 mkdir out/d && "$tsr" compress -q -r --json --update --manifest out/d set -o out >j.json 2>"$err" && bad "a manifest that is a folder"
 run 75 "$tsr" summary j.json
+grep -q 'the last run of j.json failed: out/d is not a regular file' "$out" || bad "summary of a run that did not begin: $(cat "$out")"
 rm -rf ./*
 finish

@@ -60,7 +60,7 @@ files m1 x/y/a.pgm.tsr z/.hidden.tsr top.tsr
 run 0 "$TESSERA" compress -r tree/ -o m2
 diff -r m1 m2 || bad "a slash behind the folder makes a difference"
 run 0 "$TESSERA" compress -r tree other/ "$grey" -o m3
-files m3 x/y/a.pgm.tsr z/.hidden.tsr top.tsr t.tsr landscape_grey_8bit.pgm.tsr
+files m3 tree/x/y/a.pgm.tsr tree/z/.hidden.tsr tree/top.tsr other/t.tsr landscape_grey_8bit.pgm.tsr
 run 0 "$TESSERA" compress tree/top ./other//t "$text" -o m7
 files m7 tree/top.tsr other/t.tsr text.txt.tsr
 mkdir m8 && run 0 "$TESSERA" compress tree/top -o m8
@@ -84,7 +84,7 @@ files m6 x/y/a.pgm z/.hidden top
 mkdir same1 same2 && cp "$text" same1/t && cp "$grey" same2/t
 run 0 "$TESSERA" compress same1/t same2/t -o both
 files both same1/t.tsr same2/t.tsr
-run 75 "$TESSERA" compress -r same1 same2 -o same
+run 75 "$TESSERA" compress -r same1 same2 --flat -o same
 says 'same2/t: another input of this run has the same output'
 files same t.tsr
 there_and_back same/t.tsr same1/t

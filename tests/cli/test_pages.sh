@@ -23,7 +23,7 @@ has()
 # All verbs and options of the help, and all that the header declares.
 for verb in $("$TESSERA" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
     has tessera.1 "tessera $verb"
-    for option in $("$TESSERA" "$verb" --help | sed -n 's/^  [-a-zA-Z0-9 ,]*\(--[a-z-]*\).*/\1/p'); do has tessera.1 "$option"; done
+    for option in $("$TESSERA" help "$verb" | sed -n 's/^  [-a-zA-Z0-9 ,]*\(--[a-z-]*\).*/\1/p'); do has tessera.1 "$option"; done
 done
 sed -n -e 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' -e 's/^static inline [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' \
     "$ROOT/app/tessera.h" | sort -u >functions
@@ -52,7 +52,7 @@ is_said()
 }
 is_said ramp.pgm.tsr PNM
 is_said screen.png.tsr PNG
-is_said text.txt.tsr 'stored as it is'
+is_said text.txt.tsr stored
 is_said lossy.tsr 'PNM, with loss'
 is_said series.tsr 'a series of files'
 file -b -m "$magic" ramp.pgm | grep -q Tessera && bad "file: ramp.pgm is no .tsr"

@@ -34,6 +34,8 @@ mount)
     mount_fault mount_size 'the mount shows other names, sizes'
     mount_fault mount_bytes 'the mount shows other bytes'
     mount_fault mount_damage 'damaged file 1 is read without an error'
+    mount_fault mount_kept 'renamed, 1M: '
+    mount_fault mount_lost 'is listed without an error'
     [ ! -x "$BIN/tsr_peak" ] || mount_fault mount_cache 'a cache of 8 MB takes'
     ;;
 receive)

@@ -5,7 +5,7 @@ readme=$4
 PATH=$BIN:$PATH
 plainly()
 {
-    sed -e 's/[0-9.]* s$/T s/' -e "$READ_BACK" -e 's/[0-9]* -> [0-9]* bytes/N -> N bytes/' \
+    sed -e 's/[0-9.]* s$/T s/' -e "$READ_BACK" -e 's/[0-9]* -> [0-9]* bytes/N -> N bytes/g' \
         -e 's/ratio [0-9.]*/ratio R/' -e 's/^  size  *[0-9]*/  size N/'
 }
 cp -r "$DATA/dicom/ct" scan

@@ -35,7 +35,7 @@ done
 same 2 garbage
 same 7 garbage
 run 0 "$TESSERA" info -r --json t1
-[ "$(grep -c '"restore":"packed"' "$out")" -eq $count ] || bad "not all $count files of garbage are packed"
+[ "$(grep -c '"restore":"streams"' "$out")" -eq $count ] || bad "not all $count files of garbage are coded by their streams"
 same_restored 7
 
 same 2 "$DATA"

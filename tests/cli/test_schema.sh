@@ -40,7 +40,12 @@ lines 0 "$TESSERA" compress --json rle.dcm
 lines 0 "$TESSERA" info --json rle.dcm.tsr
 lines 0 "$TESSERA" compare --json rle.dcm
 rm rle.dcm rle.dcm.tsr
-lines 75 "$TESSERA" verify --json set made # a link has no .tsr
+lines 0 "$TESSERA" verify --json set made
+mkdir void && lines 22 "$TESSERA" compress --json -r void -o nothing # a run that did not begin
+lines 75 "$TESSERA" compress --json -r -f void set -o made
+lines 22 "$TESSERA" compress --json --series void.tsr -r void
+lines 75 "$TESSERA" summary --json "$WORK/lines.$number.json"
+cp made/empty.tsr set && lines 0 "$TESSERA" compress --json -r -f set -o made && rm set/empty.tsr
 lines 0 "$TESSERA" compare --json -r set
 cp -R set gone
 lines 0 "$TESSERA" compress --json -r --rm gone -o gone_made

@@ -20,9 +20,9 @@ cp -R set odd && mkdir -p odd/empty/deeper odd/folder && mkfifo odd/pipe && ln -
     ln -s .. odd/folder/loop && cp "$text" odd/folder/t
 run 0 "$tsr" compress -r odd -o odd_made
 grep -q 'all proven' "$out" && bad "all, though links were left out: $(cat "$out")"
-grep -q 'NOT IN THE SET: 4 names that are not regular files' "$out" || bad "links and FIFOs are not counted: $(cat "$out")"
-for line in 'odd/dangling: symbolic link' 'odd/link: symbolic link' 'odd/pipe: FIFO' 'odd/folder/loop: symbolic link'; do
-    grep -q "^    $line" "$out" || bad "not listed: $line: $(cat "$out")"
+[ "$(tail -n 1 "$out")" = 'PASS, 4 names were not taken' ] || bad "links and FIFOs are not counted: $(cat "$out")"
+for line in '3 names not taken: symbolic link (odd/dangling, odd/folder/loop, odd/link)' '1 name not taken: FIFO (odd/pipe)'; do
+    grep -q "^  $line\$" "$out" || bad "not listed: $line: $(cat "$out")"
 done
 [ -d odd_made/empty/deeper ] || bad "an empty folder is not mirrored"
 run 0 "$tsr" decompress -q -r odd_made -o odd_back
@@ -32,8 +32,8 @@ run 0 "$tsr" compress -r --json -f odd -o odd_made
 [ "$(fields --summary skipped files)" = "4${tab}4" ] || bad "--json: $(tail -n 1 "$out")"
 run 0 "$tsr" compress -r --dereference odd -o odd_links
 [ -f odd_links/link.tsr ] || bad "--dereference does not follow a link"
-grep -q 'odd/folder/loop: symbolic link to a folder that it lies in' "$out" || bad "a loop is not found: $(cat "$out")"
-grep -q 'odd/dangling: symbolic link to nothing' "$out" || bad "a link to nothing: $(cat "$out")"
+grep -q 'symbolic link to a folder that it lies in (odd/folder/loop)' "$out" || bad "a loop is not found: $(cat "$out")"
+grep -q 'symbolic link to nothing (odd/dangling)' "$out" || bad "a link to nothing: $(cat "$out")"
 rm -rf odd odd_made odd_back odd_links
 run 0 "$tsr" compress -r set -o all
 grep -q 'all proven, read back .*; what comes back: 3 the same file$' "$out" || bad "a whole set: $(cat "$out")"
@@ -62,8 +62,8 @@ mkdir many
 for i in 1 2 3 4 5 6; do cp "$text" many/$i; done
 run 0 "$tsr" compress -q -r many -o again
 run 75 "$tsr" compress -q -r many -o again
-[ "$(grep -c 'exists; -f overwrites it$' "$err")" -eq 3 ] || bad "not three are named: $(cat "$err")"
-grep -q '^tessera: 3 more outputs exist; -f overwrites them, --update' "$err" || bad "the others: $(cat "$err")"
+[ "$(grep -c 'exists and is of this file; --update passes over it, -f makes it again$' "$err")" -eq 3 ] || bad "not three are named: $(cat "$err")"
+grep -q '^tessera: 3 more outputs exist; --update passes over them, -f makes them again$' "$err" || bad "the others: $(cat "$err")"
 echo changed >many/3
 picture again >"$WORK/before"
 run 0 "$tsr" compress -r --update many -o again
@@ -81,16 +81,16 @@ run 0 "$tsr" compress -r --json --update many -o again
 [ "$(fields --summary current files)" = "5${tab}6" ] || bad "--update by time: $(fields --summary current files)"
 printf 'x' | dd of=many/2 bs=1 seek=5 conv=notrunc 2>/dev/null && touch -r again/2.tsr many/2
 run 0 "$tsr" compress -r --json --update=hash many -o again
-[ "$(fields file status | grep -v current)" = "many/2${tab}verbatim" ] || bad "--update=hash misses a change: $(fields file status)"
+[ "$(fields file status | grep -v current)" = "many/2${tab}ok" ] || bad "--update=hash misses a change: $(fields file status)"
 truncate -s -3 again/4.tsr
 run 0 "$tsr" compress -r --json --update many -o again
-[ "$(fields file status | grep -v current)" = "many/4${tab}verbatim" ] || bad "--update leaves a cut .tsr: $(fields file status)"
+[ "$(fields file status | grep -v current)" = "many/4${tab}ok" ] || bad "--update leaves a cut .tsr: $(fields file status)"
 run 0 "$tsr" compress -q --qp 30 -r set -o lossy
 run 0 "$tsr" compress -r --json --update set -o lossy
 [ "$(fields file status | grep -v current | tr '\t\n' '- ')" = 'set/a.pgm-ok set/b.dcm-ok ' ] || bad "a lossy .tsr stands for a lossless one: $(fields file status)"
 echo 'not a .tsr' >again/5.tsr
 run 75 "$tsr" compress -q -r --update many -o again
-says 'again/5.tsr exists and is not a .tsr of one file; -f overwrites it'
+says 'again/5.tsr exists and is not a .tsr of one file: rename it, or name another output with -o'
 [ "$(cat again/5.tsr)" = 'not a .tsr' ] || bad "--update has overwritten a foreign file"
 rm -rf many again again_back lossy
 
@@ -105,7 +105,7 @@ grep -q 'what comes back: 1 the same file$' "$out" || bad "a PNG: $(cat "$out")"
 run 0 "$tsr" compress -f --qp 20 "$png" -o p.tsr
 grep -q 'what comes back: 1 lossy' "$out" || bad "a PNG with loss: $(cat "$out")"
 run 0 "$tsr" compress -f -v "$text" -o t.tsr
-grep -q 'stored as it is: it is no PNG' "$out" && grep -q 'the same file$' "$out" || bad "a verbatim file: $(cat "$out")"
+grep -q 'stored: it is no PNG' "$out" && grep -q 'the same file$' "$out" || bad "a file that is stored: $(cat "$out")"
 rm -rf kinds kinds_made p.tsr t.tsr
 
 # --- Pipes, both ways, with verification.
@@ -147,6 +147,22 @@ run 0 "$tsr" compress -q -r set -o tree
 run 0 "$tsr" compress -r set tree -o twice
 [ -z "$(find twice -name '*.tsr.tsr')" ] && grep -q '3 .tsr files left as they are' "$out" || bad ".tsr.tsr: $(cat "$out")"
 rm -r tree twice
+# Those in the places of outputs are not left as they are: -f replaces them, whatever they hold, --update looks at them.
+mkdir places && cp "$png" places/x.png && echo 'no .tsr' >places/x.png.tsr && echo 'of nothing here' >places/y.tsr
+run 0 "$tsr" compress -r -f places
+grep -q '^  1 .tsr file left as they are' "$out" && run 0 "$tsr" test -q places/x.png.tsr && [ "$(cat places/y.tsr)" = 'of nothing here' ] || bad "-f and .tsr files: $(cat "$out")"
+for options in --update -f '-f -o places' '-f -o ./places/../places' "-f -o $WORK/box/places"; do
+    # shellcheck disable=SC2086
+    run 0 "$tsr" compress -r --json $options places
+    [ "$(fields --summary skipped_tsr)" = 1 ] || bad "$options: .tsr files left: $(fields --summary skipped_tsr)"
+done
+rm places/y.tsr
+for options in --update -f '-f -o places' '-f --dry-run'; do
+    # shellcheck disable=SC2086
+    run 0 "$tsr" compress -r $options places
+    grep -q 'left as they are' "$out" && bad "$options: no .tsr is left as it is: $(cat "$out")"
+done
+rm -r places
 mkdir names && cp "$text" "names/new
 line"
 run 0 "$tsr" compress -v -r names -o names_made
@@ -219,15 +235,18 @@ if [ "$(wc -l <"$err")" -eq 0 ] && "$tsr" compress -q -f --manifest m.txt "$text
     run 0 "$tsr" compress -q -r -f --manifest m.txt pick -o p9
     (cd pick && sha256sum --quiet -c ../m.txt) || bad "sha256sum does not take the manifest"
     run 0 "$tsr" test -q --manifest m.txt -r p9
-    refuses 41 'list exists; -f overwrites it' "$tsr" compress -q -r --manifest list pick -o p9b
+    refuses 41 'list exists, and may be all that is known of its originals: name another manifest' "$tsr" compress -q -r --manifest list pick -o p9b
     # Originals that are removed stay in the manifest, also where a later run does not see them.
     cp -Rp pick far && cp -Rp p9 far_made && run 0 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
-    cp far.txt "$WORK/far" && run 0 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
-    diff "$WORK/far" far.txt || bad "the second run has another manifest"
-    [ "$(grep -v restores far.txt)" = "$(grep -v restores m.txt)" ] || bad "the manifest has forgotten what was removed"
+    cp "$text" far/new && run 0 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
+    grep -v '^# \(bytes\|complete\)\|  new$' far.txt >"$WORK/far"
+    run 22 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
+    says 'no files to compress here; the folder holds no file'
+    grep -v '^# \(bytes\|complete\)' m.txt | diff "$WORK/far" - || bad "the manifest has forgotten what was removed"
     run 0 "$tsr" test -q --manifest far.txt -r far_made
     # A manifest among the originals is not one of them.
-    run 0 "$tsr" compress -q -r --manifest far/far.txt far -o far_again && [ ! -e far_again/far.txt.tsr ] && [ -s far/far.txt ] ||
+    cp "$text" far/new && run 0 "$tsr" compress -q -r --manifest far/far.txt far -o far_again
+    run 0 "$tsr" compress -q -r -f --manifest far/far.txt far -o far_again && [ ! -e far_again/far.txt.tsr ] && [ -s far/far.txt ] ||
         bad "the manifest is compressed"
     rm -rf far far_made far_again far.txt
     mv p9/b.txt.tsr hidden && run 75 "$tsr" test -q --manifest m.txt -r p9
@@ -274,7 +293,7 @@ run 0 "$tsr" compress -q --rm gone/link -o link.tsr
 # A .tsr whose original may be gone is not replaced by that of another file.
 mkdir other && cp "$text" other/a.pgm && rm -f gone/a.pgm
 run 41 "$tsr" compress -q -r --rm --update other -o gone_made
-says 'gone_made/a.pgm.tsr holds another file or another state of this one, which may be its only copy; -f overwrites it'
+says 'gone_made/a.pgm.tsr holds another file or another state of this one, which may be its only copy: rename it, or name another output with -o'
 [ -e other/a.pgm ] || bad "--rm has removed what was not compressed"
 # A pipe has no original to be removed, or to be up to date.
 cp "$text" stdin && cat "$grey" | "$tsr" compress -q --rm - -o piped.tsr
@@ -287,6 +306,76 @@ refuses 2 'verify none proves nothing' "$tsr" compress --rm --verify none gone/a
 refuses 2 'never removes the originals of lossy files' "$tsr" compress --rm --qp 20 gone/a.pgm
 refuses 2 'with a .tsr each' "$tsr" compress --rm --series s.tsr gone/a.pgm
 rm -rf gone gone_made gone_back kept link.tsr
+
+# --- Two words, with bytes, and the same everywhere: coded (as samples, or by streams) and stored (general compression alone).
+mkdir ways && cp "$grey" "$DATA/packed/photo.jpg" "$DATA/packed/digits.gz" ways && yes 'a line of a text' | head -c 100000 >ways/text
+run 0 "$tsr" compress -r -v ways -o ways_made --report ways.html
+cp "$out" said && sizes=$(bytes_of ways_made/text.tsr)
+[ "$sizes" -lt 200 ] || bad "a text of one line takes $sizes bytes"
+grep -q "^  3 coded ([0-9]* -> [0-9]* bytes), 1 stored (100000 -> $sizes bytes)$" said || bad "the summary: $(cat said)"
+grep -q '^  2 coded, but not as samples: it is no PNG, PNM, DICOM or NIfTI file (ways/digits.gz, ways/photo.jpg)$' said || bad "the lists: $(cat said)"
+grep -q '^  1 stored: it is no PNG, PNM, DICOM or NIfTI file (ways/text)$' said || bad "the lists: $(cat said)"
+[ "$(grep -c '>Coded</th><td class="n">3</td>\|>Stored</th><td class="n">1</td>' ways.html)" -eq 2 ] || bad "the page: $(grep -o '>Coded</th>.*' ways.html)"
+[ "$(grep -o 'same file, coded\|same file, stored' ways.html | sort | uniq -c | tr -s ' \n' ' ')" = ' 3 same file, coded 1 same file, stored ' ] || bad "the page's table"
+words="digits.gz${tab}coded/landscape_grey_8bit.pgm${tab}coded/photo.jpg${tab}coded/text${tab}stored/"
+for command in 'compress -r -f ways -o ways_made' 'compress -r --update ways -o ways_made' 'test -r ways_made' 'verify ways ways_made' 'decompress -r -f ways_made -o ways_back' \
+    'info -r ways_made'; do
+    # shellcheck disable=SC2086
+    run 0 "$tsr" $command --json
+    [ "$(fields file way | sed 's|^[a-z_]*/||; s|\.tsr||' | tr '\n' '/')" = "$words" ] || bad "$command --json: $(fields file way)"
+    grep -q '"status":"\(ok\|current\)"' "$out" && grep -q 'verbatim\|packed' "$out" && bad "$command --json has other words: $(cat "$out")"
+    case $command in info*) continue ;; *--update*) numbers='0 0' ;; *) numbers='3 1' ;; esac
+    [ "$(fields --summary coded stored)" = "${numbers% *}$tab${numbers#* }" ] || bad "$command --json: $(tail -n 1 "$out")"
+done
+run 0 "$tsr" compress -r -f ways -o ways_made --json
+[ "$(fields --summary stored_bytes_in stored_bytes_out)" = "100000$tab$sizes" ] || bad "bytes of what is stored: $(tail -n 1 "$out")"
+[ "$(fields --summary coded_bytes_in coded_bytes_out bytes_in bytes_out | awk -v s="$sizes" '{ print $3 - $1 - 100000, $4 - $2 - s }')" = '0 0' ] || bad "bytes of both: $(tail -n 1 "$out")"
+run 0 "$tsr" info -r ways_made && cp "$out" listed
+[ "$(grep -c '^  coded  ' listed)" -eq 3 ] && [ "$(grep -c '^  stored  ' listed)" -eq 1 ] || bad "info: $(cat listed)"
+run 0 "$tsr" compress -q -r --series ways.tsr ways && run 0 "$tsr" info ways.tsr && cat "$out" >>listed
+[ "$(grep -c ' bytes, coded' "$out")" -eq 3 ] && [ "$(grep -c ' bytes, stored' "$out")" -eq 1 ] || bad "info of a series: $(cat "$out")"
+run 0 "$tsr" compare -r ways && grep -q '; 3 coded, 1 stored$' "$out" || bad "compare: $(cat "$out")"
+grep 'verbatim\|packed\|as it is\|as they are\|unchanged' said listed ways.html "$out" && bad "other words for two"
+rm -rf ways ways_made ways_back ways.tsr ways.html said listed
+
+# --- A tree of many sorts: reasons first, each with its number and three names, totals last. The log and -v name all.
+mkdir tree && for i in $(seq 30); do echo $i >tree/text$i; done && cp "$grey" tree/grey.pgm
+for i in $(seq 20); do { printf '\377\330\377' && head -c $i /dev/zero && printf '\377\331'; } >tree/short$i.jpg; done
+for i in $(seq 7); do ln -s grey.pgm tree/link$i; done
+# names_all FILE: all that there is something to be said of is named there.
+names_all()
+{
+    for name in $(cd tree && ls | grep -v grey); do grep -q "tree/$name\([,) ]\|$\)" "$1" || bad "$1 does not name $name"; done
+}
+run 0 "$tsr" compress -r tree -o tree_made --log tree.log
+[ "$(wc -l <"$out")" -le 18 ] || bad "the summary of a tree has $(wc -l <"$out") lines: $(cat "$out")"
+tail -n 4 "$out" | tr '\n' '/' | grep -q '^51 files, .*/  1 coded (76863 -> [0-9]* bytes), 50 stored ([0-9]* -> [0-9]* bytes)/  proven, .*/PASS, 7 names were not taken/$' ||
+    bad "the totals are not last: $(cat "$out")"
+grep -q '^  30 stored: it is no PNG, PNM, DICOM or NIfTI file (tree/text1, tree/text10, tree/text11 and 27 more)$' "$out" || bad "a reason: $(cat "$out")"
+grep -q '^  7 names not taken: symbolic link (tree/link1, tree/link2, tree/link3 and 4 more)$' "$out" || bad "links: $(cat "$out")"
+grep -q '^  1[0-9] stored for 1[0-9] other reasons$' "$out" || bad "many reasons: $(cat "$out")"
+grep -q '^  all names are in the log$' "$out" || bad "nothing leads to all names: $(cat "$out")"
+names_all tree.log
+grep -q ' 1 coded (' tree.log && tail -n 2 tree.log | grep -q ' PASS, 7 names were not taken$' || bad "the log: $(tail -n 3 tree.log)"
+run 0 "$tsr" compress -r -f tree -o tree_made
+grep -q '^  -v names all' "$out" || bad "nothing leads to all names: $(cat "$out")"
+run 0 "$tsr" compress -r -f -v tree -o tree_made
+grep -v '^tree' "$out" >listed
+names_all listed
+tail -n 1 "$out" | grep -q '^PASS, 7 names were not taken$' || bad "-v: the totals are not last: $(tail -n 3 "$out")"
+run 0 "$tsr" compress --rm tree/link? -o tree_links --log rm.log
+grep -q '^  7 kept originals: it is a symbolic link (tree/link1, tree/link2, tree/link3 and 4 more)$' "$out" || bad "what --rm keeps: $(cat "$out")"
+for i in 1 2 3 4 5 6 7; do grep -q "    tree/link$i$" rm.log || bad "the log does not name what --rm keeps: link$i"; done
+# Thousands of reasons, each of one file, in two lists: the files are cut.
+rm -r tree tree_made tree_links && mkdir tree
+awk 'BEGIN { for (i = 1; i <= 4200; i++) { f = "tree/" i ".pgm"; printf "P5 100 100 255\n%" i "s", "" >f; close(f) } }'
+run 0 "$tsr" compress -r -v tree -o tree_made
+for list in 'stored' 'original looks damaged'; do
+    [ "$(grep -c "^  1 $list: .* (tree/[0-9]*.pgm)\$" "$out")" -eq 4200 ] || bad "-v leaves reasons out: $(grep -c "^  1 $list: " "$out")"
+done
+run 0 "$tsr" compress -r -f tree -o tree_made
+[ "$(wc -l <"$out")" -le 24 ] || bad "the summary has $(wc -l <"$out") lines"
+rm -rf tree tree_made tree.log rm.log listed
 
 # --- Ctrl-C says what is done, and how to go on.
 mkdir long && for i in 1 2 3 4 5 6 7 8 9; do head -c 3000000 /dev/urandom >long/$i; done

@@ -8,7 +8,7 @@ cp -R inputs/. set
 run 0 "$TESSERA" compress inputs/a.pgm -o a.tsr
 run 0 "$TESSERA" compress inputs/t.txt -o t.tsr
 
-# 0: verbatim storage is success.
+# 0: a file that is stored is a success.
 run 0 "$TESSERA" compress -q inputs/t.txt -o again.tsr
 [ -s "$out" ] || [ -s "$err" ] && bad "-q is not quiet: $(cat "$out" "$err")"
 rm again.tsr
@@ -41,7 +41,7 @@ for verb in compress decompress test info compare; do
     usage $verb --no-such-option inputs/a.pgm
     grep -q -e "'--no-such-option'" "$err" || bad "the unknown option is not named: $(cat "$err")"
     usage $verb -Z inputs/a.pgm
-    grep -q -e "'Z'" "$err" || bad "the unknown letter is not named: $(cat "$err")"
+    grep -q -e "'-Z'" "$err" || bad "the unknown letter is not named: $(cat "$err")"
     one_word 'it is a folder; add -r' $verb inputs
 done
 for argument in 0 -1 1.5 1025 two '' ' ' 1x nan inf 1e9; do one_word "'$argument'" compress -T "$argument" inputs/a.pgm; done
@@ -73,7 +73,7 @@ one_word 'compress writes a .tsr file, not p.jpg: name it p.jpg.tsr' compress in
 one_word 'restores the original, a png file, and makes no jpg of it: name it p.png' decompress p.png.tsr -o p.jpg
 usage decompress -5 a.tsr
 for argument in 0.5 201 -40 x '' ' ' nan inf 40.001 40dB; do one_word "'$argument'" compress --psnr "$argument" inputs/a.pgm; done
-for argument in 0 -1 x '' ' ' nan inf k :1 1:2 10:1:1 0:1 5K 5kk 0.1x 1e99; do one_word "'$argument'" compress --size "$argument" inputs/a.pgm; done
+for argument in 0 -1 x '' ' ' nan inf k :1 1:2 10:1:1 0:1 5kk 0.1x 1e99; do one_word "'$argument'" compress --size "$argument" inputs/a.pgm; done
 for argument in -1 1.5 32768 x '' ' ' nan inf; do one_word "'$argument'" compress --max-error "$argument" inputs/a.pgm; done
 for two in '--qp 20 --psnr 40' '--psnr 40 --max-error 0' '--size 9k --qp 30' '--max-error 3 --size 2:1'; do
     # shellcheck disable=SC2086
@@ -196,8 +196,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 # 41: the output exists.
-refuses 41 'a.tsr exists; -f' "$TESSERA" compress inputs/a.pgm -o a.tsr
-refuses 41 't.txt exists; -f' "$TESSERA" decompress t.tsr -o inputs/t.txt
+refuses 41 'a.tsr exists and is of this file; --update passes over it, -f' "$TESSERA" compress inputs/a.pgm -o a.tsr
+refuses 41 't.txt exists, with the size and time of what is in the .tsr; -f' "$TESSERA" decompress t.tsr -o inputs/t.txt
 refuses 40 'dangling is a symbolic link that leads nowhere' "$TESSERA" compress inputs/a.pgm -o dangling
 
 # 42: the output is the input.

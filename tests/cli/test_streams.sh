@@ -7,10 +7,10 @@
 mkdir made
 run 0 "$BIN/tsr_streams" made 240 1
 run 0 "$TESSERA" compress -r --json --include '*.dcm' --exclude '*' made -o coded
-fields file status reason >statuses
+fields file path reason | sed "s/${tab}predict${tab}/${tab}ok${tab}/" >statuses
 [ "$(wc -l <statuses)" -eq 240 ] || bad "only $(wc -l <statuses) files were compressed"
-# A file of noise may be larger coded than verbatim.
-awk -F "$tab" '$2 != "ok" && $3 != "coded it would be larger" { print; bad = 1 } END { exit bad }' statuses ||
+# A file of noise may be larger coded as samples than otherwise.
+awk -F "$tab" '$2 != "ok" && $3 != "coded as samples it would be larger" { print; bad = 1 } END { exit bad }' statuses ||
     bad "streams are not coded"
 for kind in rle jpeg jpeg_ls; do
     count=$(grep -c "\.$kind\.dcm${tab}ok" statuses)

@@ -8,7 +8,7 @@ esac
 # says_as NAME: the output must be as expected, except seconds and numbers that depend on libraries and the encoder.
 says_as()
 {
-    sed -e "s|$DATA|DATA|g" -e "s/[0-9.]* s\$/T s/" -e "s/[0-9]* -> [0-9]* bytes/N -> N bytes/" -e "s/ratio [0-9.]*/ratio R/" \
+    sed -e "s|$DATA|DATA|g" -e "s/[0-9.]* s\$/T s/" -e "s/[0-9]* -> [0-9]* bytes/N -> N bytes/g" -e "s/ratio [0-9.]*/ratio R/" \
         -e "s/bytes  [0-9.]*/bytes  R/" -e "s/[0-9.]* bits.sample/B bits\/sample/" -e "s/[0-9.]* dB, max error [0-9]*/D dB, max error E/" \
         -e "s/^  \(size\|payload\)  *[0-9]* bytes/  \1 N bytes/" -e "$READ_BACK" "$out" >"$WORK/$1"
     diff "$expected/$1" "$WORK/$1" || bad "other words: $1"
@@ -21,10 +21,19 @@ for way in --help -h help; do
 done
 for verb in compress decompress cat export test verify info mount compare summary; do
     run 0 "$TESSERA" $verb --help
-    says_as "help_$verb.txt"
+    says_as "short_$verb.txt"
     run 0 "$TESSERA" $verb -h no_such_file
+    says_as "short_$verb.txt"
+    grep -q "^  tessera $verb .*  # " "$out" || bad "$verb --help has no example"
+    grep -q "^[A-Z]" "$out" || bad "$verb --help has no heading"
+    run 0 "$TESSERA" help $verb
     says_as "help_$verb.txt"
-    awk 'length($0) > 120' "$out" | grep . && bad "a line of more than 120 characters"
+    # The short page is a part of the whole one, which has each option below a heading.
+    sed -n 's/^ *\(-[-a-zA-Z0-9, ]*\).*/\1/p' "$out" | sort >"$WORK/whole"
+    "$TESSERA" $verb --help | sed -n 's/^ *\(-[-a-zA-Z0-9, ]*\).*/\1/p' | sort | comm -23 - "$WORK/whole" | grep . && bad "$verb --help has other options than help $verb"
+    awk '/^(  [-]|      --)/ && NR > 3 && !heading { exit 1 } /^[A-Z]/ { heading = 1 }' "$out" || bad "help $verb: an option without a heading"
+    awk 'length($0) > 80 && NR > 2 && !/^  tessera /' "$out" | grep . && bad "a line of more than 80 characters"
+    [ "$("$TESSERA" $verb --help | wc -l)" -le 50 ] || bad "$verb --help is not short"
 done
 
 mkdir in

@@ -102,6 +102,22 @@ class PayloadTest(Case):
             tessera.decode(payload[: len(payload) // 2], (100, 120), np.uint16)
         self.assertEqual(caught.exception.status, tessera.Status.CORRUPT)
 
+    def test_padding_of_dicom(self) -> None:
+        """A fragment of DICOM has an even length: one byte of 0 may follow a payload, and nothing else."""
+        lengths = set()
+        for shape in ((100, 120), (64, 64), (700, 1000), (2, 2), (1, 1), (50, 60, 3)):
+            for dtype in (np.uint8, np.uint16, np.int16):
+                array = ramp(shape, dtype)
+                payload = tessera.encode(array)
+                lengths.add(len(payload) % 2)
+                for padded in (payload, payload + b"\0"):
+                    np.testing.assert_array_equal(tessera.decode(padded, array.shape, array.dtype), array)
+                for wrong in (b"\1", b"\xff", b"\0\0", b"\0\1", b"\x80\0", b"\0" * 7):
+                    with self.assertRaises(tessera.TesseraError) as caught:
+                        tessera.decode(payload + wrong, array.shape, array.dtype)
+                    self.assertEqual(caught.exception.status, tessera.Status.CORRUPT)
+        self.assertEqual(lengths, {0, 1})
+
 
 class ArrayFileTest(Case):
     def test_round_trip(self) -> None:

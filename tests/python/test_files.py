@@ -1,7 +1,10 @@
 """compress, restore, file objects, sets, errors, engines."""
 
+import copy
+import errno
 import io
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -109,7 +112,52 @@ class ErrorTest(Case):
         self.assertEqual((caught.exception.status, caught.exception.path, caught.exception.offset),
                          (Status.READ, path, None))
         self.assertEqual(caught.exception.errno, 2)
-        self.assertTrue(str(caught.exception).startswith(path + ": "))
+        self.assertEqual(str(caught.exception), f"cannot open {path}: No such file or directory")
+
+    def test_files_that_fail_are_os_errors(self) -> None:
+        file = DATA / "dicom" / "ct" / "slice_01.dcm"
+        there, folder, missing = str(self.folder / "there.tsr"), str(self.folder), str(self.folder / "missing")
+        tessera.compress_file(file, there)
+        for call, kind, number, path in (
+            (lambda: tessera.compress(missing), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: tessera.compress(Path(missing)), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: tessera.decompress(missing), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: tessera.open(missing), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: tessera.dcmread(missing), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: tessera.restore_file(missing, missing + "2"), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: tessera.compress_file(missing, there, overwrite=True), FileNotFoundError, errno.ENOENT, missing),
+            (lambda: tessera.compress(there + "/x"), NotADirectoryError, errno.ENOTDIR, there + "/x"),
+            (lambda: tessera.compress(folder), IsADirectoryError, errno.EISDIR, folder),
+            (lambda: tessera.compress_file(file, there), FileExistsError, errno.EEXIST, there),
+            (lambda: tessera.restore_file(there, there), TesseraError, None, there),
+            (lambda: tessera.restore_file(there, str(file)), FileExistsError, errno.EEXIST, str(file)),
+            (lambda: tessera.restore_file(there, folder), IsADirectoryError, errno.EISDIR, folder),
+            (lambda: tessera.open(there).restore_file(str(file)), FileExistsError, errno.EEXIST, str(file)),
+            (lambda: tessera.compress_file(file, "/proc/x/y.tsr"), OSError, errno.ENOENT, "/proc/x/y.tsr"),
+        ):
+            with self.subTest(kind=kind.__name__, path=path), self.assertRaises(kind) as caught:
+                call()
+            error = caught.exception
+            self.assertIsInstance(error, TesseraError)
+            self.assertEqual(str(error).count(path), 1, str(error))
+            self.assertEqual(error.path, path)
+            if number is None:
+                continue
+            self.assertEqual((error.errno, error.filename, error.strerror), (number, path, os.strerror(number)))
+            for copied in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+                self.assertIs(type(copied), type(error))
+                self.assertEqual((str(copied), copied.errno, copied.filename, copied.path, copied.status),
+                                 (str(error), number, path, path, error.status))
+        with self.assertRaises(tessera.SetError) as set_failed:
+            tessera.compress_set([missing, file], self.folder / "set")
+        first = set_failed.exception.results[0].error
+        self.assertIsInstance(first, FileNotFoundError)
+        self.assertEqual(str(set_failed.exception).count(missing), 1)
+        self.assertNotIsInstance(set_failed.exception, OSError)
+        for data in (b"something else", str(file)):
+            with self.assertRaises(TesseraError) as not_tsr:
+                tessera.decompress(data)
+            self.assertNotIsInstance(not_tsr.exception, OSError)
 
     def test_not_a_tsr(self) -> None:
         with self.assertRaises(TesseraError) as caught:

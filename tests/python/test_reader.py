@@ -142,9 +142,18 @@ class ReaderTest(Case):
     def test_no_image(self) -> None:
         with tessera.open(tessera.compress(b"a text"), ) as reader:
             self.assertTrue(reader.info.verbatim)
+            self.assertEqual(reader.info.way, "stored")
             with self.assertRaises(TesseraError) as caught:
                 reader.image
             self.assertEqual(caught.exception.status, Status.USAGE)
+
+    def test_way(self) -> None:
+        packed = DATA / "packed" / "digits.gz"  # by its stream: without an image
+        for data, way, verbatim in ((CT, "coded", False), (packed, "coded", True), (b"a text", "stored", True)):
+            with tessera.open(tessera.compress(data)) as reader:
+                self.assertEqual((reader.info.way, reader.info.verbatim), (way, verbatim))
+        with tessera.open(CT) as reader:
+            self.assertEqual(reader.info.way, "")
 
     def test_closed(self) -> None:
         with tessera.open(tessera.compress(CT)) as reader:
@@ -185,6 +194,65 @@ class ReaderTest(Case):
         with self.assertRaises(TesseraError) as caught:
             tessera.decompress(out)
         self.assertEqual(caught.exception.status, Status.USAGE)
+
+    def test_lost_members(self) -> None:
+        """Members whose names are lost are members, and no name is taken for one that there never was."""
+        for name in "abcd":
+            (self.folder / name).write_bytes(np.random.default_rng(ord(name)).bytes(3000))
+        out = self.folder / "series.tsr"
+        subprocess.run([PROGRAM, "compress", "-q", "--series", out, *(self.folder / name for name in "abcd")], check=True)
+        out.write_bytes(out.read_bytes()[:8000])
+        with tessera.open(out) as reader:
+            self.assertEqual([member.name for member in reader.members], ["a", "b", ""])
+            self.assertEqual(reader["b"].original(), (self.folder / "b").read_bytes())
+            for use in (lambda: reader["c"], reader.members[2].original, lambda: reader.members[2].info):
+                with self.assertRaisesRegex(TesseraError, "lost") as caught:
+                    use()
+                self.assertEqual((caught.exception.status, caught.exception.path), (Status.CORRUPT, str(out)))
+
+    def test_a_path_that_leads_to_another_file(self) -> None:
+        old, new = (np.random.default_rng(seed).integers(0, 4096, (3, 200, 300), np.uint16) for seed in (1, 2))
+        path, other = self.folder / "x.tsr", self.folder / "other"
+        changes = (lambda: os.replace(other, path), path.unlink, lambda: path.write_bytes(other.read_bytes()))
+        for change in changes:
+            path.write_bytes(tessera.compress(old))
+            other.write_bytes(tessera.compress(new))
+            with tessera.open(path) as reader:
+                np.testing.assert_array_equal(reader[0], old[0])
+                time.sleep(0.02)
+                change()
+                is_same_file = change is not changes[2]
+                for call in (lambda: reader[:], lambda: np.frombuffer(reader.original(), "<u2").reshape(old.shape),
+                             lambda: np.frombuffer(reader.open_original().read(), "<u2").reshape(old.shape)):
+                    if is_same_file:
+                        np.testing.assert_array_equal(call(), old)
+                        continue
+                    with self.assertRaisesRegex(TesseraError, "changed while it was read") as caught:
+                        call()
+                    self.assertEqual(caught.exception.status, Status.READ)
+                if is_same_file:
+                    reader.test()
+                    reader.restore_file(self.folder / "back", overwrite=True)
+                    self.assertEqual((self.folder / "back").read_bytes(), old.tobytes())
+
+    def test_an_original_that_is_written_over(self) -> None:
+        values = [np.random.default_rng(seed).integers(0, 256, (200, 300), np.uint8) for seed in (1, 2)]
+        path = self.folder / "x.pgm"
+        for touch in (False, True):
+            path.write_bytes(b"P5 300 200 255\n" + values[0].tobytes())
+            with tessera.open(path) as reader:
+                np.testing.assert_array_equal(reader[0, :100], values[0][:100])
+                status = path.stat()
+                time.sleep(0.02)
+                path.write_bytes(b"P5 300 200 255\n" + values[1].tobytes())
+                if touch:
+                    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+                for call in (lambda: reader[0], reader.original, lambda: reader.header, lambda: reader.info):
+                    with self.assertRaisesRegex(TesseraError, "changed while it was read") as caught:
+                        call()
+                    self.assertEqual(caught.exception.status, Status.READ)
+            with tessera.open(path) as reader:
+                np.testing.assert_array_equal(reader[0], values[1])
 
     def test_damaged_member_has_a_path(self) -> None:
         data = bytearray(tessera.compress(CT))

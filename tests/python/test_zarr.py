@@ -282,7 +282,7 @@ class SpecificationTest(Case):
                         np.testing.assert_array_equal(tessera.decode(data[at : at + size], part.shape, np.int16), part)
                     at += size
                 self.assertEqual(at, len(data))
-                for damaged in (data[:1], data[:-1], b"\xff" * 9 + b"\x01" + data[1:], data + b"\0"):
+                for damaged in (data[:1], data[:-1], b"\xff" * 9 + b"\x01" + data[1:], data + b"\1", data + b"\0\0"):
                     with self.assertRaises(TesseraError):
                         decode(damaged, shape, np.int16, depth=depth)
 
@@ -452,7 +452,9 @@ class HostileTest(Case):
                 with self.assertRaises(TesseraError) as caught:
                     decode(data[:end], array.shape, array.dtype, **options)
                 self.assertEqual(caught.exception.status, Status.CORRUPT)
-            for wrong in (data + b"\0", data + data, b"", b"\0", b"\xff" * 100, generator.bytes(5000), bytes(5000)):
+            np.testing.assert_array_equal(decode(data + b"\0", array.shape, array.dtype, **options),
+                                          decode(data, array.shape, array.dtype, **options))  # FORMAT.md 5.5
+            for wrong in (data + b"\0\0", data + b"\1", data + data, b"", b"\0", b"\xff" * 100, generator.bytes(5000), bytes(5000)):
                 with self.assertRaises(TesseraError):
                     decode(wrong, array.shape, array.dtype, **options)
             for shape in ((4, 64, 63), (4, 65, 64), (1, 1)):

@@ -161,7 +161,8 @@ static bool read_items(struct ref_bytes *b)
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
         if (tag % 2 != 0) return ref_fail("an item of tag %u is unknown", tag);
-        if (tag == 2 && !is_origin(&value)) return ref_fail("an item of the header is corrupt");
+        if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159))
+            return ref_fail("an item of the header is corrupt");
     }
     return true;
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 PAGES = {"comparison", "named", "many_views", "one_image", "one_codec", "all_failed", "empty",
-         "evidence_pass", "evidence_fail", "evidence_large", "evidence_empty"}
+         "evidence_pass", "evidence_fail", "evidence_large", "evidence_all_failed", "evidence_empty"}
 EVIL = ["a<b>c.dcm", "R&D.dcm", '"quoted".dcm', "it's.dcm", "two\u21b5lines.dcm",
         "</script><script>alert(1)</script>.dcm"]
 
@@ -97,12 +97,27 @@ def main(program, folder):
     want(re.search(r"\d+ of 27 views are left out", pages["many_views"][1]), "many_views: none is left out")
     want("40 images, 11 codecs and settings" in pages["comparison"][1], "comparison: its title")
     want(pages["comparison"][0].tags["tr"] > 80, "comparison: its tables")
-    want("only those that do not come back as the same file" in pages["evidence_large"][1],
-         "evidence_large: says nothing")
-    want(pages["evidence_pass"][1].lstrip().startswith("Tessera verify: PASS"), "evidence_pass: its title")
+    for name in ("large", "all_failed"):
+        table = re.search(r"The table has ([\d,]+) of 1,000,000 names", pages[f"evidence_{name}"][1])
+        want(table, f"evidence_{name}: says nothing of rows that it lacks")
+        rows = int(table[1].replace(",", ""))
+        want(1000 < rows < 20000 and f"{rows} rows" in pages[f"evidence_{name}"][1], f"evidence_{name}: {rows} rows")
+        want(re.search(r"and [\d,]+ more; --json", pages[f"evidence_{name}"][1]), f"evidence_{name}: its lists")
+    want("FAILED" in pages["evidence_large"][1], "evidence_large: its results")
+    want(pages["evidence_pass"][1].lstrip().startswith("Tessera verify: PASS, 3 names were not taken"),
+         "evidence_pass: its title")
     for name, word in (("pass", "PASS "), ("fail", "FAIL ")):
         source = (folder / f"evidence_{name}.html").read_text()
         want(re.search(rf"<h1[^>]*><strong>{word.strip()}</strong>", source), f"evidence_{name}: its first line")
+    under = re.search(r"</h1>\n<ul class=\"reasons\">(.*?)</ul>",
+                      (folder / "evidence_fail.html").read_text(), re.S)
+    want(under and "byte 1234" in under[1] and "1,234,564 more" in under[1] and "12 more" in under[1],
+         "evidence_fail: no reasons under the word")
+    want("no. 17, no. 34, no. 51" in pages["evidence_fail"][1], "evidence_fail: files without names")
+    for place in ("a <host>", "/a/<folder>", "/in/one, /in/two", "/out"):
+        want(place in pages["evidence_pass"][1], f"evidence_pass: {place} is not in it")
+    want("--identify shows them" in pages["evidence_empty"][1], "evidence_empty: no hint where names are missing")
+    want("--identify shows them" not in pages["evidence_pass"][1], "evidence_pass: a hint, and no name is missing")
     want("crashed: signal 11" in pages["all_failed"][1], "all_failed: no reasons")
     print(f"{len(pages)} pages are whole")
 

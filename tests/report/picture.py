@@ -14,7 +14,8 @@ import tempfile
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-PATTERNS = ["dicom/ct/slice_0[135].dcm", "dicom/mr/brain_01.dcm", "dicom/cr/chest.dcm", "dicom/mg/breast.dcm",
+# Those of app/demo.sh.
+PATTERNS = ["dicom/ct/slice_0*.dcm", "dicom/mr/brain_01.dcm", "dicom/cr/chest.dcm", "dicom/mg/breast.dcm",
             "dicom/us/sector_rgb.dcm", "png/landscape_rgb.png", "png/texture_grey.png", "png/screen_rgb.png"]
 
 

@@ -112,7 +112,11 @@ static void test_escape(void **state)
                "\ufffd|\ufffd\ufffd|\ufffd\ufffd\ufffd|\ufffd\ufffd\ufffd|\ufffd");
     check_text(text_escape, "\xef\xbf\xbf|\xc2\x85", "\ufffd|\ufffd");
     check_text(text_escape, NULL, "");
-    check_text(text_json, "</script>\\\"\n\u2028\xff", "\"\\u003c/script\\u003e\\u005c\\u0022\\u000a\\u2028\\ufffd\"");
+    /* What is not seen, or turns what follows, is written as its code point. */
+    check_text(text_escape, "a\u202egnp.exe|\u2066x\u2069|\u200b|\ufeff|\u2028|\U000e0041",
+               "a\\u202egnp.exe|\\u2066x\\u2069|\\u200b|\\ufeff|\\u2028|\\U000e0041");
+    check_text(text_json, "</script>\\\"\n\xff", "\"\\u003c/script\\u003e\\u005c\\u0022\\u000a\\ufffd\"");
+    check_text(text_json, "\u2028\u202e\u00e9", "\"\\\\u2028\\\\u202e\u00e9\"");
 }
 
 static void write_base64(FILE *f, const char *text)

@@ -310,7 +310,8 @@ static void fill_files(void)
     static const char hash[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     for (size_t i = 0; i < FILES_LIMIT; i++) {
         struct evidence_file *file = &files[i];
-        *file = (struct evidence_file){.name = evil[i % EVIL],
+        *file = (struct evidence_file){.number = i + 1,
+                                       .name = evil[i % EVIL],
                                        .output = "out/plain.tsr",
                                        .proof = PROOF_SAME_FILE,
                                        .bytes_in = 527000 + i,
@@ -328,41 +329,70 @@ static void fill_files(void)
             file->proof = PROOF_SAME_SAMPLES, file->reason = "the compressed data of the PNG is written anew";
         if (i % 13 == 6)
             file->proof = PROOF_LOSSY, file->psnr_db = 45.12, file->max_error = 9, file->reason = "--psnr 45";
-        if (i % 17 == 16) file->is_skipped = true, file->proof = PROOF_NONE, file->reason = "a name that --exclude has";
+        if (i % 17 == 16) file->is_not_taken = true, file->proof = PROOF_NONE, file->reason = "symbolic link";
     }
 }
+
+enum { EVIDENCE_LIMIT = 5000000 }; /* a page of any number of files */
 
 static void write_evidence(const char *name, const struct report_evidence *e)
 {
     FILE *f = open_page(name);
-    const bool good = report_write_evidence(f, e);
+    const bool good = report_write_evidence(f, e) && ftell(f) < EVIDENCE_LIMIT;
     close_page(f, name, good);
+}
+
+/* The first files, of a run that met all of them over and over until it had so many. */
+static void take_files(struct report_evidence *e, size_t kept, size_t all)
+{
+    e->file_count = kept;
+    memset(&e->counts, 0, sizeof e->counts);
+    for (size_t i = 0; i < all; i++) evidence_count(&e->counts, &files[i % FILES_LIMIT]);
 }
 
 static void write_evidences(void)
 {
+    static const struct evidence_reason reasons[] = {
+        {"failed", "byte 1234 of <the file> & after differs", 3, {1, 21, 41}, {evil[0], evil[1], evil[2]}},
+        {"not taken", "symbolic link", 1234567, {17, 34, 51}, {NULL}},
+        {NULL, "the disk is <full>", 0, {0}, {NULL}}};
     struct report_evidence e = {.origin = origin,
                                 .verb = "verify",
                                 .is_identified = true,
                                 .passes = true,
+                                .word = "PASS",
+                                .title = "PASS, 3 names were not taken",
                                 .files = files,
-                                .file_count = 60,
-                                .removed = 0,
-                                .not_in_set = 2,
-                                .verdict = "All 56 files that were compared come back as stated; none failed."};
+                                .verdict = "3 names were not taken; all 57 files were proven: 57 come back as stated"};
+    e.origin.host = "a <host>";
+    e.origin.folder = "/a/<folder>";
+    e.origin.inputs = "/in/one, /in/two";
+    e.origin.output = "/out";
+    e.reasons = reasons + 1;
+    e.reason_count = 1;
+    take_files(&e, 60, 60);
     write_evidence("evidence_pass.html", &e);
     e.verb = "compress";
-    e.file_count = FILES_LIMIT;
+    take_files(&e, FILES_LIMIT, 1000000);
     write_evidence("evidence_large.html", &e);
     for (size_t i = 0; i < 60; i += 20)
         files[i].proof = PROOF_FAILED, files[i].reason = "byte 1234 of <the file> & after differs";
     e.verb = "test";
     e.passes = false;
-    e.file_count = 60;
-    e.verdict = "3 of 60 files failed; the list \"Failed\" names them.";
+    e.word = "FAIL";
+    e.title = "FAIL, 3 files failed";
+    e.verdict = "3 files failed; 54 of 57 files were proven";
+    e.reasons = reasons;
+    e.reason_count = 3;
+    e.other_files = 12;
+    take_files(&e, 60, 60);
     write_evidence("evidence_fail.html", &e);
-    e.file_count = 0;
-    e.verdict = "No file was found.";
+    for (size_t i = 0; i < FILES_LIMIT; i++) files[i].proof = PROOF_FAILED;
+    take_files(&e, FILES_LIMIT, 1000000);
+    write_evidence("evidence_all_failed.html", &e);
+    take_files(&e, 0, 0);
+    e.verdict = "no input was found";
+    e.reason_count = 0;
     e.is_identified = false;
     write_evidence("evidence_empty.html", &e);
 }

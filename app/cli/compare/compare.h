@@ -26,8 +26,11 @@ struct measured {
     struct report_image image;
     struct report_cell *cells; /* their image is set when the image gets its number */
     size_t count, capacity;
-    char series[65]; /* Series Instance UID, or empty */
-    bool is_checked; /* interpolation between settings is checked on it: a tenth of the images */
+    char series[65];         /* Series Instance UID, or empty */
+    bool is_checked;         /* interpolation between settings is checked on it: a tenth of the images */
+    const struct task *task; /* for the progress */
+    struct outcome *outcome;
+    const struct columns *columns;
 };
 
 /* columns.c: all codecs that the helper has or names as missing. Errors: those of rivals_list. */

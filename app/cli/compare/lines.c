@@ -30,9 +30,9 @@ static void put_text(FILE *to, const char *text)
     putc(',', to);
     if (!text || !text[0]) return;
     putc('"', to);
-    for (; *text; text++) {
+    for (text = shown(text); *text; text++) {
         if (*text == '"') putc('"', to);
-        putc(*text == '\n' || *text == '\r' ? ' ' : *text, to);
+        putc(*text, to);
     }
     putc('"', to);
 }
@@ -168,6 +168,7 @@ void print_image_json(const struct columns *columns, const struct report_image *
     add_number(o, "stream_bytes", image->stream_bytes > 0, (double)image->stream_bytes);
     add_number(o, "sample_bytes", image->sample_bytes > 0, (double)image->sample_bytes);
     add_text(o, "encapsulated", image->encapsulated);
+    add_text(o, "way", image->tsr_bytes > 0 ? way_word(image->is_stored) : NULL);
     add_text(o, "proof", proofs[image->proof]);
     add_text(o, "reason", image->reason);
     add_text(o, "window", image->window);

@@ -1,4 +1,5 @@
 /* One file of a comparison: as a whole, and one of its frames by all lossless codecs. See compare.h. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,29 @@ void free_frame(struct frame *frame)
 
 /* ---- Cells ------------------------------------------------------------------------------------------------ */
 
+/* What the cells of a column take, beside those of others: a lossless one has more runs. */
+static double column_work(const struct columns *columns, size_t column)
+{
+    enum { LOSSLESS_CELL = 4 };
+    if (columns->report[column].is_missing) return 0;
+    return columns->report[column].is_lossy ? columns->column[column].codec->setting_count : LOSSLESS_CELL;
+}
+
+/* Before a cell of a column is measured: how much of the image is done. */
+static void tell_cell(const struct measured *measured, size_t column)
+{
+    double before = 0, all = 0, within = 0;
+    for (size_t k = 0; k < measured->columns->count; k++) {
+        all += column_work(measured->columns, k);
+        if (k < column) before += column_work(measured->columns, k);
+    }
+    for (size_t i = 0; i < measured->count; i++) within += measured->cells[i].codec == column;
+    tell_share(measured->task, measured->outcome, fmin(before + within, all) / all);
+}
+
 struct report_cell *add_cell(struct measured *measured, size_t column, const char *setting)
 {
+    tell_cell(measured, column);
     if (!grow_list(&measured->cells, measured->count, &measured->capacity, sizeof *measured->cells)) return NULL;
     struct report_cell *const cell = &measured->cells[measured->count++];
     *cell = (struct report_cell){.codec = (uint32_t)column, .outcome = CELL_NOT_RUN};
@@ -133,12 +155,12 @@ static void measure_whole(struct tsr_engine *engine, const struct options *optio
     if (compress_whole(engine, options, path, false, &report, &error) != TSR_OK) return;
     image->tsr_bytes = report.bytes_out;
     image->file_bytes = report.bytes_in;
-    image->is_stored = report.verbatim;
+    image->is_stored = is_stored(&report);
     image->proof = !report.verified ? PROOF_NONE : report.identical ? PROOF_SAME_FILE : PROOF_SAME_SAMPLES;
     snprintf(image->reason, sizeof image->reason, "%.150s", report.reason);
     if (!fields->is_encapsulated) return;
     image->stream_bytes = report.bytes_in > fields->header_bytes ? report.bytes_in - fields->header_bytes : 0;
-    image->encapsulated = report.verbatim && !report.packed ? "as it is" : "exact";
+    image->encapsulated = is_stored(&report) ? "stored" : "exact";
     struct tsr_report samples = TSR_REPORT;
     if (compress_whole(engine, options, path, true, &samples, &error) != TSR_OK || samples.verbatim) return;
     image->sample_bytes = samples.payload_bytes;

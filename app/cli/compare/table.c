@@ -28,7 +28,7 @@ static void print_codec(const struct sums *sums, size_t k)
     }
     printf(" %6zu %13llu %7.3f", s->held, (unsigned long long)s->bytes, (double)s->raw / (double)s->bytes);
     if (k != sums->ours && s->pairs > 0)
-        printf(" %+8.1f%%", 100 * ((double)s->pair_ours / (double)s->pair_bytes - 1));
+        printf(" %+7.1f %%", 100 * ((double)s->pair_bytes / (double)s->pair_ours - 1));
     else
         printf(" %9s", "");
     print_rate(s->raw, s->encode_s);
@@ -44,9 +44,9 @@ static void print_lossless(const struct sums *sums)
     if (sums->compared > 0 && count > 0 && sums->ours != SUMS_NONE) {
         printf("Without loss: the same samples to all codecs, one thread, MB of samples a second of processor time\n"
                "  %-18s %6s %13s %7s %9s %9s %9s\n",
-               "codec", "images", "bytes", "ratio", "Tessera", "encode", "decode");
+               "codec", "images", "bytes", "ratio", "+ or -", "encode", "decode");
         for (size_t i = 0; i < count; i++) print_codec(sums, order[i]);
-        printf("  Tessera: how much smaller (-) or larger (+) %s is, over the images that the codec holds\n",
+        printf("  + or -: its bytes against those of %s, over the images that both hold: with + it needs more\n",
                sums->c->codecs[sums->ours].name);
     }
     free(order);
@@ -54,7 +54,7 @@ static void print_lossless(const struct sums *sums)
 
 /* ---- With loss -------------------------------------------------------------------------------------------- */
 
-/* The mean BD-rate of our lossy codec against another one. */
+/* The mean BD-rate of another lossy codec against ours. */
 struct difference {
     double log_ratio;
     size_t images;
@@ -65,7 +65,7 @@ static struct difference sum_differences(const struct curves *curves, size_t our
 {
     struct difference d = {0, 0};
     for (size_t image = 0; image < curves->c->image_count; image++) {
-        const double ratio = curves_bd(curves, image, ours, codec, metric, points);
+        const double ratio = curves_bd(curves, image, codec, ours, metric, points);
         if (!(ratio > 0)) continue;
         d.log_ratio += log(ratio);
         d.images++;
@@ -76,7 +76,7 @@ static struct difference sum_differences(const struct curves *curves, size_t our
 static void print_difference(const struct difference *d)
 {
     if (d->images > 0)
-        printf(" %+8.1f%% %7zu", 100 * (exp(d->log_ratio / (double)d->images) - 1), d->images);
+        printf(" %+7.1f %% %7zu", 100 * (exp(d->log_ratio / (double)d->images) - 1), d->images);
     else
         printf(" %9s %7s", "-", "0");
 }
@@ -84,7 +84,7 @@ static void print_difference(const struct difference *d)
 static void print_curves(const struct curves *curves, size_t ours, struct rate_point *points)
 {
     const struct report_comparison *const c = curves->c;
-    printf("With loss, 8 bits as shown: Tessera's bytes against the codec's (mean BD-rate)\n"
+    printf("With loss, 8 bits as shown: the codec's bytes against Tessera's (mean BD-rate): with + it needs more\n"
            "  %-22s %9s %7s %9s %7s\n",
            "codec", "35-45 dB", "images", "SSIM .95-.99", "images");
     for (size_t k = 0; k < c->codec_count; k++) {
@@ -119,6 +119,7 @@ static void print_files(const struct sums *sums)
     printf("; %zu come back as the same file, %zu with the same samples", sums->proof[PROOF_SAME_FILE],
            sums->proof[PROOF_SAME_SAMPLES]);
     if (sums->proof[PROOF_FAILED] > 0) printf(", %zu FAILED", sums->proof[PROOF_FAILED]);
+    printf("; %zu coded, %zu stored", sums->files - sums->stored_files, sums->stored_files);
     printf("\n");
 }
 
@@ -127,11 +128,11 @@ static void print_streams(const struct sums *sums)
     if (sums->encapsulated == 0) return;
     printf("%zu file%s with compressed pixels", sums->encapsulated, plural(sums->encapsulated));
     if (sums->decoded > 0)
-        printf(": %llu bytes as they are, %llu as samples alone by Tessera (%+.1f %%)",
-               (unsigned long long)sums->stream_bytes, (unsigned long long)sums->sample_bytes,
-               100 * ((double)sums->sample_bytes / (double)sums->stream_bytes - 1));
-    printf("; %zu exact, %zu samples alone (--samples-only), %zu as they are", sums->exact, sums->samples_alone,
-           sums->as_they_are);
+        printf(": %llu bytes as samples alone by Tessera, %llu as they are (%+.1f %%)",
+               (unsigned long long)sums->sample_bytes, (unsigned long long)sums->stream_bytes,
+               100 * ((double)sums->stream_bytes / (double)sums->sample_bytes - 1));
+    printf("; %zu exact, %zu samples alone (--samples-only), %zu stored", sums->exact, sums->samples_alone,
+           sums->stored);
     if (sums->decoded < sums->encapsulated)
         printf("; this build does not decode %zu of them", sums->encapsulated - sums->decoded);
     printf("\n");

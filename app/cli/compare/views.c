@@ -1,10 +1,13 @@
 /* Pictures for the page of a comparison: crops of a few images, as they are and as lossy codecs give them back at about
  * equal size. See compare.h. */
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/cli/progress.h"
 #include "compare.h"
 #include "likeness.h"
 
@@ -227,21 +230,88 @@ static bool make_view(struct tsr_engine *engine, const struct options *options, 
     return good;
 }
 
+/* ---- All views --------------------------------------------------------------------------------------------- */
+
+/* Views that several threads make, each with a process of the codecs' of its own. */
+struct making {
+    struct tsr_engine *engine;
+    const struct options *options;
+    const struct columns *columns;
+    const struct task_list *list;
+    const size_t *task_of_image;
+    struct report_view *views;
+    bool *is_made;
+    size_t count;
+    atomic_size_t next;
+    pthread_mutex_t screen; /* guards done, and what is drawn */
+    size_t done;
+};
+
+static void show_done(struct making *m, size_t more)
+{
+    pthread_mutex_lock(&m->screen);
+    m->done += more;
+    const struct progress now = {.files = m->done,
+                                 .all_files = m->count,
+                                 .work = (double)m->done,
+                                 .all_work = (double)m->count,
+                                 .what = "pictures of the page"};
+    progress_show(&now);
+    pthread_mutex_unlock(&m->screen);
+}
+
+static void *make_some(void *context)
+{
+    struct making *const m = context;
+    for (size_t i; (i = atomic_fetch_add(&m->next, 1)) < m->count;) {
+        struct report_view *const view = &m->views[i];
+        const char *const path = m->list->tasks[m->task_of_image[view->image]].input;
+        m->is_made[i] = make_view(m->engine, m->options, m->columns, path, view);
+        show_done(m, 1);
+    }
+    return NULL;
+}
+
+static void make_all(struct making *m)
+{
+    enum { MOST_THREADS = 64 };
+    pthread_t thread[MOST_THREADS];
+    const int wanted = tsr_engine_threads(m->engine);
+    int started = 0;
+    pthread_mutex_init(&m->screen, NULL);
+    progress_begin(m->options);
+    show_done(m, 0);
+    while (started + 1 < wanted && started < MOST_THREADS && pthread_create(&thread[started], NULL, make_some, m) == 0)
+        started++;
+    make_some(m);
+    for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+    progress_end(NULL);
+    pthread_mutex_destroy(&m->screen);
+}
+
 enum tsr_status make_views(struct tsr_engine *engine, const struct options *options, const struct columns *columns,
                            const struct task_list *list, const struct report_comparison *comparison,
                            const size_t *task_of_image, struct report_view **views, size_t *count,
                            struct tsr_error *error)
 {
     size_t chosen[VIEWS];
+    bool is_made[VIEWS] = {false};
     const size_t wanted = choose(comparison, chosen);
     *count = 0;
     *views = calloc(wanted + 1, sizeof **views);
     if (!*views) return refuse(error, TSR_ERROR_LIMIT, "no memory for the page's pictures");
-    for (size_t i = 0; i < wanted; i++) {
-        struct report_view *const view = &(*views)[*count];
-        *view = (struct report_view){.image = (uint32_t)chosen[i]};
-        if (make_view(engine, options, columns, list->tasks[task_of_image[chosen[i]]].input, view)) ++*count;
-    }
+    for (size_t i = 0; i < wanted; i++) (*views)[i].image = (uint32_t)chosen[i];
+    struct making making = {.engine = engine,
+                            .options = options,
+                            .columns = columns,
+                            .list = list,
+                            .task_of_image = task_of_image,
+                            .views = *views,
+                            .is_made = is_made,
+                            .count = wanted};
+    if (wanted > 0) make_all(&making);
+    for (size_t i = 0; i < wanted; i++)
+        if (is_made[i]) (*views)[(*count)++] = (*views)[i];
     return TSR_OK;
 }
 

@@ -6,18 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/cli/inputs/inputs.h"
 #include "app/cli/json.h"
 #include "app/report/evidence.h"
 #include "origin.h"
 #include "page_file.h"
 
+/* Most reasons that are said under the verdict. */
+enum { REASONS_LIMIT = 20 };
+
 static struct {
     struct page_file page;
     struct report_origin origin;
-    struct evidence_file *files;
-    size_t count, capacity;
-    size_t failed, unproven, removed; /* unproven: --verify none, or done before and not decoded */
-    size_t same_file, same_samples, lossy;
+    struct evidence_counts counts;
+    struct evidence_file *files; /* those of which the page may have a row */
+    size_t count, capacity, number;
+    size_t kept[EVIDENCE_SORTS];
+    struct evidence_reason reasons[REASONS_LIMIT];
+    size_t reason_count, other_files;
     bool lost; /* there was no memory for a file */
 } evidence;
 
@@ -27,13 +33,34 @@ static bool names_files(const struct options *options)
     return options->identify || options->verb == VERB_VERIFY;
 }
 
+static void free_file(struct evidence_file *file)
+{
+    free((char *)(uintptr_t)file->name);
+    free((char *)(uintptr_t)file->output);
+    free((char *)(uintptr_t)file->reason);
+    free((char *)(uintptr_t)file->damage);
+}
+
+static void free_evidence(void)
+{
+    for (size_t i = 0; i < evidence.count; i++) free_file(&evidence.files[i]);
+    for (size_t i = 0; i < evidence.reason_count; i++) {
+        free((char *)(uintptr_t)evidence.reasons[i].text);
+        for (size_t k = 0; k < EVIDENCE_NAMES; k++) free((char *)(uintptr_t)evidence.reasons[i].names[k]);
+    }
+    free(evidence.files);
+    free_origin(&evidence.origin);
+    memset(&evidence, 0, sizeof evidence);
+}
+
 enum tsr_status begin_evidence(const struct options *options, struct tsr_error *error)
 {
-    memset(&evidence, 0, sizeof evidence);
+    free_evidence();
     begin_origin(options, names_files(options), &evidence.origin);
     const enum tsr_status status = open_page(options->page, options->force, &evidence.page, error);
-    if (status == TSR_OK) unlink(options->page); /* an older page says nothing of this run, which may be killed */
-    return status;
+    if (status != TSR_OK) return status;
+    unlink(options->page); /* an older page says nothing of this run, which may be killed */
+    return tsr_file_set_add(options->written, evidence.page.part, NULL, error);
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
@@ -46,15 +73,6 @@ static enum file_proof proof_of(const struct options *options, const struct outc
     if (!decodes && !outcome->is_compared && !outcome->is_gone && (outcome->is_current || !r->verified))
         return PROOF_NONE;
     return !r->lossless ? PROOF_LOSSY : r->identical ? PROOF_SAME_FILE : PROOF_SAME_SAMPLES;
-}
-
-static void count_proof(enum file_proof proof)
-{
-    evidence.failed += proof == PROOF_FAILED;
-    evidence.unproven += proof == PROOF_NONE;
-    evidence.same_file += proof == PROOF_SAME_FILE;
-    evidence.same_samples += proof == PROOF_SAME_SAMPLES;
-    evidence.lossy += proof == PROOF_LOSSY;
 }
 
 /* A text that may stand in a page; NULL for none, and without memory. */
@@ -74,16 +92,39 @@ static char *name_of(const struct task *task)
     return copy;
 }
 
-/* A sentence that names its file, without that name: it stands in the row's first column, or nowhere. */
+/* A sentence without the name of its file, so that those of several files are the same. To be freed. */
+static char *without_name(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *const found = find_name(text, name);
+    char *result = NULL;
+    if (!found) return copy_of(text);
+    if (found == text && strncmp(text + length, ": ", 2) == 0) return copy_of(text + length + 2);
+    if (asprintf(&result, "%.*sit%s", (int)(found - text), text, found + length) < 0) return NULL;
+    char *const copy = copy_of(result);
+    free(result);
+    return copy;
+}
+
+/* Whether a sentence names no file but its own: those about inputs do not, nor does what follows a name and a colon. */
+static bool names_only(const struct tsr_error *error, const struct task *task)
+{
+    const size_t length = strlen(task->input);
+    const char *const found = find_name(error->text, task->input);
+    const bool begins = found == error->text && found[length] == ':';
+    const bool is_of_input = error->status == TSR_ERROR_READ || error->status == TSR_ERROR_NOT_TSR ||
+                             error->status == TSR_ERROR_CORRUPT || error->status == TSR_ERROR_VERSION;
+    return found && (begins || is_of_input) && !task->member && !strchr(found + length, '/') &&
+           !memchr(error->text, '/', (size_t)(found - error->text));
+}
+
+/* The name stands in the row's first column, or nowhere. */
 static char *reason_of(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     if (outcome->status == TSR_OK) return copy_of(outcome->report.reason[0] ? outcome->report.reason : outcome->kept);
-    if (names_files(options)) return copy_of(outcome->error.text);
-    const size_t length = strlen(task->input);
-    const bool begins = strncmp(outcome->error.text, task->input, length) == 0;
-    const char *const rest = outcome->error.text + (begins ? length : 0);
-    if (begins && rest[0] == ':' && !strchr(rest, '/')) return copy_of(rest + 2);
-    return copy_of(tsr_status_name(outcome->status)); /* it may name other files */
+    if (names_files(options) || names_only(&outcome->error, task))
+        return without_name(outcome->error.text, task->input);
+    return copy_of(tsr_status_name(outcome->status));
 }
 
 static void add_hashes(struct evidence_file *file, const struct outcome *outcome)
@@ -101,38 +142,76 @@ static void add_hashes(struct evidence_file *file, const struct outcome *outcome
     memcpy(file->samples_sha256, hashes->samples_sha256, sizeof file->samples_sha256);
 }
 
+/* The text that is kept of a reason, and the names of the first files that have it. */
+static void note_reason(const char *what, const struct evidence_file *file)
+{
+    const char *const text = file->reason ? file->reason : "";
+    size_t i = 0;
+    while (i < evidence.reason_count &&
+           (evidence.reasons[i].what != what || strcmp(evidence.reasons[i].text, text) != 0))
+        i++;
+    char *const copy = i == evidence.reason_count && i < REASONS_LIMIT ? strdup(text) : NULL;
+    if (copy) evidence.reasons[evidence.reason_count++] = (struct evidence_reason){.what = what, .text = copy};
+    if (i == evidence.reason_count) {
+        evidence.other_files++;
+        return;
+    }
+    struct evidence_reason *const reason = &evidence.reasons[i];
+    if (reason->files < EVIDENCE_NAMES) {
+        reason->numbers[reason->files] = file->number;
+        reason->names[reason->files] = file->name ? strdup(file->name) : NULL;
+    }
+    reason->files++;
+}
+
+/* Counts a file, and keeps it if the page has use for it. Takes over its texts. */
+static void keep_file(struct evidence_file *file)
+{
+    static const char failed[] = "failed", unproven[] = "not proven", left_out[] = "not taken";
+    const enum evidence_sort sort = evidence_sort_of(file);
+    file->number = ++evidence.number;
+    evidence_count(&evidence.counts, file);
+    if (file->is_not_taken)
+        note_reason(left_out, file);
+    else if (file->proof == PROOF_FAILED || file->proof == PROOF_NONE)
+        note_reason(file->proof == PROOF_FAILED ? failed : unproven, file);
+    if (evidence.kept[sort]++ >= EVIDENCE_FILES_LIMIT) {
+        free_file(file);
+    } else if (grow_list(&evidence.files, evidence.count, &evidence.capacity, sizeof *evidence.files)) {
+        evidence.files[evidence.count++] = *file;
+    } else {
+        free_file(file);
+        evidence.lost = true;
+    }
+}
+
 void add_evidence(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     const bool is_ok = outcome->status == TSR_OK, names = names_files(options);
     if (!evidence.page.file) return;
-    if (!grow_list(&evidence.files, evidence.count, &evidence.capacity, sizeof *evidence.files)) {
-        evidence.lost = true;
-        return;
-    }
-    struct evidence_file *const file = &evidence.files[evidence.count++];
-    *file = (struct evidence_file){.proof = proof_of(options, outcome), .psnr_db = -1, .max_error = -1};
-    count_proof(file->proof);
-    evidence.removed += outcome->removed;
-    file->name = names ? name_of(task) : NULL;
-    file->output = names && options->verb == VERB_VERIFY ? copy_of(task->original)
-                   : names                               ? copy_of(task->output)
-                                                         : NULL;
-    file->reason = reason_of(options, task, outcome);
-    file->is_current = outcome->is_current;
-    file->removed = outcome->removed;
-    file->is_stored = is_ok && r->verbatim;
-    snprintf(file->kind, sizeof file->kind, "%s", is_ok ? tsr_kind_name(r->kind) : "");
+    struct evidence_file file = {.proof = proof_of(options, outcome), .psnr_db = -1, .max_error = -1};
+    file.name = names ? name_of(task) : NULL;
+    file.output = names && options->verb == VERB_VERIFY ? copy_of(task->original)
+                  : names                               ? copy_of(task->output)
+                                                        : NULL;
+    file.reason = file.proof == PROOF_NONE ? strdup("--verify none") : reason_of(options, task, outcome);
+    file.damage = is_ok ? copy_of(r->damage) : NULL;
+    file.is_current = outcome->is_current;
+    file.removed = outcome->removed;
+    file.is_stored = is_ok && is_stored(r);
+    snprintf(file.kind, sizeof file.kind, "%s", is_ok ? tsr_kind_name(r->kind) : "");
     const bool is_made = options->verb == VERB_COMPRESS;
-    file->bytes_in = is_made ? r->bytes_in : r->bytes_out; /* of the original */
-    file->bytes_out = is_made ? r->bytes_out : r->bytes_in;
-    file->frames = is_ok && !r->verbatim ? r->image.frames : 0;
-    file->engine = r->engine;
+    file.bytes_in = is_made ? r->bytes_in : r->bytes_out; /* of the original */
+    file.bytes_out = is_made ? r->bytes_out : r->bytes_in;
+    file.frames = is_ok && !r->verbatim ? r->image.frames : 0;
+    file.engine = r->engine;
     if (is_ok && !r->lossless) {
-        file->psnr_db = r->psnr_db;
-        file->max_error = r->max_error;
+        file.psnr_db = r->psnr_db;
+        file.max_error = r->max_error;
     }
-    add_hashes(file, outcome);
+    add_hashes(&file, outcome);
+    keep_file(&file);
 }
 
 /* ---- The page --------------------------------------------------------------------------------------------- */
@@ -141,12 +220,21 @@ void add_evidence(const struct options *options, const struct task *task, const 
 static void add_skipped_names(const struct options *options, const struct task_list *list)
 {
     for (size_t i = 0; i < list->skipped_count; i++) {
-        if (!grow_list(&evidence.files, evidence.count, &evidence.capacity, sizeof *evidence.files)) return;
-        struct evidence_file *const file = &evidence.files[evidence.count++];
-        *file = (struct evidence_file){.is_skipped = true, .psnr_db = -1, .max_error = -1};
-        file->name = names_files(options) ? copy_of(list->skipped[i].path) : NULL;
-        file->reason = copy_of(list->skipped[i].reason);
+        struct evidence_file file = {.is_not_taken = true, .psnr_db = -1, .max_error = -1};
+        file.name = names_files(options) ? copy_of(list->skipped[i].path) : NULL;
+        file.reason = copy_of(list->skipped[i].reason);
+        keep_file(&file);
     }
+}
+
+/* Why there are no files, before any other reason. Its sentence may name files. */
+static void add_sentence(const struct options *options, const struct tally *tally, const char *sentence)
+{
+    const bool may_say = names_files(options) || tally->ended == TSR_ERROR_NO_INPUT;
+    if (!sentence || evidence.reason_count == REASONS_LIMIT) return;
+    memmove(evidence.reasons + 1, evidence.reasons, evidence.reason_count * sizeof *evidence.reasons);
+    evidence.reasons[0] = (struct evidence_reason){.text = copy_of(may_say ? sentence : tsr_status_name(tally->ended))};
+    evidence.reason_count++;
 }
 
 static void add_clause(FILE *text, const char **separator, size_t count, const char *one, const char *more)
@@ -156,87 +244,71 @@ static void add_clause(FILE *text, const char **separator, size_t count, const c
     *separator = ", ";
 }
 
-/* Why the run passes, or not. To be freed. */
-static char *say_verdict(const struct task_list *list, bool passes)
+/* What is said beside the word, and what was proven. To be freed. */
+static char *say_sentence(const struct tally *tally)
 {
-    char *verdict = NULL;
+    char *sentence = NULL, why[VERDICT_ROOM];
     size_t size;
-    const size_t proven = evidence.same_file + evidence.same_samples + evidence.lossy;
+    const size_t *const proof = evidence.counts.proof;
+    const size_t proven = proof[PROOF_SAME_FILE] + proof[PROOF_SAME_SAMPLES] + proof[PROOF_LOSSY];
     const char *separator = "";
-    FILE *const text = open_memstream(&verdict, &size);
+    FILE *const text = open_memstream(&sentence, &size);
     if (!text) return NULL;
-    if (!passes) {
-        add_clause(text, &separator, evidence.failed, "file failed", "files failed");
-        add_clause(text, &separator, evidence.unproven, "file was not proven", "files were not proven");
-        add_clause(text, &separator, list->skipped_count, "name is not a regular file", "names are not regular files");
-        add_clause(text, &separator, list->tsr_files, ".tsr file of the set is in no output",
-                   ".tsr files of the set are in no output");
-        if (evidence.lost) fprintf(text, "%sthere was no memory for a file's result", separator);
-        if (evidence.count == 0) fprintf(text, "there was no file");
-        fprintf(text, "; %zu of %zu files were proven: ", proven, list->count);
-    } else {
-        fprintf(text, "all %zu files were proven: ", proven);
-    }
-    separator = "";
-    add_clause(text, &separator, evidence.same_file, "comes back as the same file", "come back as the same files");
-    add_clause(text, &separator, evidence.same_samples, "comes back with the same samples in another file",
+    explain_verdict(tally, why);
+    fprintf(text, "%s%s", why, why[0] && tally->files > 0 ? "; " : "");
+    if (tally->files == 0 && judge(tally) == VERDICT_PASS)
+        fprintf(text, "%sthis part of the set has no file", why[0] ? "; " : "");
+    else if (tally->files > 0 && proven < tally->files)
+        fprintf(text, "%zu of %zu files were proven", proven, tally->files);
+    else if (tally->files > 0)
+        fprintf(text, proven == 1 ? "%zu file was proven" : "all %zu files were proven", proven);
+    if (proven > 0) fputs(": ", text);
+    add_clause(text, &separator, proof[PROOF_SAME_FILE], "comes back as the same file", "come back as the same files");
+    add_clause(text, &separator, proof[PROOF_SAME_SAMPLES], "comes back with the same samples in another file",
                "come back with the same samples in other files");
-    add_clause(text, &separator, evidence.lossy, "is lossy, with the error that its .tsr states",
+    add_clause(text, &separator, proof[PROOF_LOSSY], "is lossy, with the error that its .tsr states",
                "are lossy, with the errors that their .tsr files state");
-    if (proven == 0) fputs("none", text);
     fclose(text);
-    return verdict;
+    return sentence;
 }
 
-/* Whether .tsr files of the set have no output: those beside originals are outputs themselves. */
-static bool leaves_tsr_files(const struct options *options, const struct task_list *list)
-{
-    return options->verb == VERB_COMPRESS && options->output && list->tsr_files > list->own_tsr_files;
-}
-
-static void free_files(void)
-{
-    for (size_t i = 0; i < evidence.count; i++) {
-        free((char *)(uintptr_t)evidence.files[i].name);
-        free((char *)(uintptr_t)evidence.files[i].output);
-        free((char *)(uintptr_t)evidence.files[i].reason);
-    }
-    free(evidence.files);
-    evidence.files = NULL;
-    evidence.count = evidence.capacity = 0;
-}
-
-enum tsr_status end_evidence(const struct options *options, const struct task_list *list, struct tsr_error *error)
+enum tsr_status end_evidence(const struct options *options, const struct task_list *list, const struct tally *tally,
+                             const char *sentence, struct tsr_error *error)
 {
     if (!evidence.page.file) return TSR_OK;
-    const size_t done = evidence.count;
-    struct task_list counted = *list;
-    if (!leaves_tsr_files(options, list)) counted.tsr_files = 0;
-    const bool passes = !evidence.lost && evidence.failed == 0 && evidence.unproven == 0 &&
-                        counted.skipped_count == 0 && counted.tsr_files == 0 && done == list->count && done > 0;
-    char *const verdict = say_verdict(&counted, passes);
+    char title[VERDICT_ROOM], *const verdict = say_sentence(tally);
+    say_verdict(tally, title);
     add_skipped_names(options, list);
+    add_sentence(options, tally, sentence);
     end_origin(&evidence.origin);
     const struct report_evidence page = {
         .origin = evidence.origin,
         .verb = verb_name(options->verb),
         .is_identified = names_files(options),
-        .passes = passes,
-        .verdict = verdict ? verdict : "no memory for the verdict",
+        .passes = judge(tally) == VERDICT_PASS,
+        .word = verdict_word(judge(tally)),
+        .title = title,
+        .verdict = verdict ? verdict : "",
+        .reasons = evidence.reasons,
+        .reason_count = evidence.reason_count,
+        .other_files = evidence.other_files,
+        .counts = evidence.counts,
         .files = evidence.files,
         .file_count = evidence.count,
-        .removed = evidence.removed,
-        .not_in_set = list->skipped_count,
     };
-    const bool written = report_write_evidence(evidence.page.file, &page);
-    const enum tsr_status status = close_page(&evidence.page, written, error);
+    const bool written = !evidence.lost && verdict && report_write_evidence(evidence.page.file, &page);
+    enum tsr_status status = check_not_written(options, options->page, error);
+    if (status == TSR_OK)
+        status = close_page(&evidence.page, written, error);
+    else
+        drop_page(&evidence.page);
     free(verdict);
-    free_files();
+    free_evidence();
     return status;
 }
 
 void drop_evidence(void)
 {
     drop_page(&evidence.page);
-    free_files();
+    free_evidence();
 }

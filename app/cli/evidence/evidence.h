@@ -18,8 +18,10 @@ enum tsr_status begin_evidence(const struct options *options, struct tsr_error *
 /* One file, in the order of reports. Does nothing without begin_evidence. */
 void add_evidence(const struct options *options, const struct task *task, const struct outcome *outcome);
 
-/* Writes the page, if begin_evidence has opened one. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
-enum tsr_status end_evidence(const struct options *options, const struct task_list *list, struct tsr_error *error);
+/* Writes the page, if begin_evidence has opened one: its verdict is the tally's. sentence: why the run did not begin,
+ * or NULL. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
+enum tsr_status end_evidence(const struct options *options, const struct task_list *list, const struct tally *tally,
+                             const char *sentence, struct tsr_error *error);
 
 /* Nothing came of the run: leaves no page. */
 void drop_evidence(void);

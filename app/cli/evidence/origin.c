@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "app/cli/json.h"
 
 static double begin_s;
 
@@ -53,7 +56,7 @@ static const char *instruction_sets(void)
 static const char *machine_name(void)
 {
     char *const model = cpu_field("model name");
-    return model ? model : "unknown processor";
+    return model ? model : strdup("unknown processor");
 }
 
 /* ---- The command ------------------------------------------------------------------------------------------ */
@@ -135,17 +138,75 @@ static char *describe_command(const struct options *options, bool is_identified)
     return NULL;
 }
 
+/* ---- Where ------------------------------------------------------------------------------------------------ */
+
+/* A text without bytes that are not UTF-8; to be freed. */
+static char *as_text(char *bytes)
+{
+    bool changed;
+    char *const text = bytes ? copy_as_utf8(bytes, &changed) : NULL;
+    free(bytes);
+    return text;
+}
+
+static const char *host_name(void)
+{
+    char name[256] = "";
+    return gethostname(name, sizeof name - 1) == 0 ? as_text(strdup(name)) : NULL;
+}
+
+/* The whole path of a name, or the name where it leads nowhere yet. */
+static void add_path(FILE *text, const char *name)
+{
+    char *const whole = realpath(name, NULL);
+    fputs(whole ? whole : name, text);
+    free(whole);
+}
+
+static const char *whole_path(const char *name)
+{
+    char *path = NULL;
+    size_t size;
+    FILE *const text = name ? open_memstream(&path, &size) : NULL;
+    if (!text) return NULL;
+    add_path(text, name);
+    fclose(text);
+    return as_text(path);
+}
+
+static const char *describe_inputs(const struct options *options)
+{
+    enum { INPUTS_LIMIT = 10 };
+    char *paths = NULL;
+    size_t size;
+    FILE *const text = options->input_count > 0 ? open_memstream(&paths, &size) : NULL;
+    if (!text) return NULL;
+    for (int i = 0; i < options->input_count && i < INPUTS_LIMIT; i++) {
+        if (i > 0) fputs(", ", text);
+        add_path(text, options->inputs[i]);
+    }
+    if (options->input_count > INPUTS_LIMIT) fprintf(text, " and %d more", options->input_count - INPUTS_LIMIT);
+    fclose(text);
+    return as_text(paths);
+}
+
 /* ---- Both ends -------------------------------------------------------------------------------------------- */
 
 void begin_origin(const struct options *options, bool is_identified, struct report_origin *origin)
 {
     char *const command = describe_command(options, is_identified);
     *origin = (struct report_origin){.version = tsr_version(), .format_version = tsr_format_version()};
-    origin->command = command ? command : "";
+    origin->command = command;
     origin->machine = machine_name();
     origin->instruction_sets = instruction_sets();
     origin->cores = tsr_available_threads();
     write_time(origin->started);
+    if (is_identified) { /* folders may be called as patients are */
+        origin->host = host_name();
+        origin->folder = whole_path(".");
+        origin->inputs = describe_inputs(options);
+        origin->output = whole_path(options->series ? options->series : options->output);
+    }
     begin_s = wall_seconds();
 }
 
@@ -153,4 +214,12 @@ void end_origin(struct report_origin *origin)
 {
     write_time(origin->ended);
     origin->wall_s = wall_seconds() - begin_s;
+}
+
+void free_origin(struct report_origin *origin)
+{
+    const char *const texts[] = {origin->command, origin->machine, origin->host,
+                                 origin->folder,  origin->inputs,  origin->output};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) free((char *)(uintptr_t)texts[i]);
+    *origin = (struct report_origin){0};
 }

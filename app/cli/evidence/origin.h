@@ -5,11 +5,13 @@
 #include "app/cli/cli.h"
 #include "app/report/model.h"
 
-/* Fills all but the end. What it allocates lasts to the end of the process. A command names files only where
- * is_identified is set: else each input is IN, and names in options are "...". */
+/* Fills all but the end; free_origin frees what that allocates. A command names files only where is_identified is set:
+ * else each input is IN, and names in options are "...". */
 void begin_origin(const struct options *options, bool is_identified, struct report_origin *origin);
 
 /* Notes the end. */
 void end_origin(struct report_origin *origin);
+
+void free_origin(struct report_origin *origin);
 
 #endif

@@ -3,12 +3,36 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "app/cli/inputs/inputs.h"
+
+/* The parts of this process, which a signal removes. A part stands here while it has its name. */
+enum { PARTS = 4 };
+static pthread_mutex_t parts_lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *parts[PARTS];
+
+static void replace_part(const char *old, const char *new)
+{
+    pthread_mutex_lock(&parts_lock);
+    for (int i = 0; i < PARTS; i++) {
+        if (parts[i] != old) continue;
+        parts[i] = new;
+        break;
+    }
+    pthread_mutex_unlock(&parts_lock);
+}
+
+void remove_page_parts(void)
+{
+    pthread_mutex_lock(&parts_lock);
+    for (int i = 0; i < PARTS; i++)
+        if (parts[i]) unlink(parts[i]);
+}
 
 /* The part is locked while a run is at work, so one that a killed run has left is taken over. Another file of that name
  * stays. */
@@ -29,7 +53,10 @@ static enum tsr_status open_part(struct page_file *page, struct tsr_error *error
                         page->part);
     else if (ftruncate(file, 0) != 0 || !(page->file = fdopen(file, "w")))
         status = refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", page->part, strerror(errno));
-    if (status != TSR_OK) close(file);
+    if (status == TSR_OK)
+        replace_part(NULL, page->part);
+    else
+        close(file);
     return status;
 }
 
@@ -45,7 +72,7 @@ enum tsr_status open_page(const char *path, bool overwrite, struct page_file *pa
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
         status = refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", path);
     else if (errno = 0, access(path, F_OK) == 0 && !overwrite && !begins_as_report(path))
-        status = refuse(error, TSR_ERROR_EXISTS, "%s exists and is no report of tessera; -f overwrites it", path);
+        status = refuse(error, TSR_ERROR_EXISTS, "%s exists and is no report of tessera: name another file", path);
     if (status == TSR_OK) status = open_part(page, error);
     if (status != TSR_OK) {
         free(page->part);
@@ -71,6 +98,7 @@ void drop_page(struct page_file *page)
 {
     if (page->file) fclose(page->file);
     if (page->part) unlink(page->part); /* gone already where it has its name */
+    if (page->part) replace_part(page->part, NULL);
     free(page->part);
     *page = (struct page_file){0};
 }

@@ -24,4 +24,7 @@ enum tsr_status close_page(struct page_file *page, bool is_good, struct tsr_erro
 /* Leaves nothing. */
 void drop_page(struct page_file *page);
 
+/* Before a signal ends the process: no file is left that is not complete, and none is given its name any more. */
+void remove_page_parts(void);
+
 #endif

@@ -1,4 +1,5 @@
 /* Names that would cost a file: outputs that are inputs, outputs that are each other, manifests that are either. */
+#include <ctype.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static bool refuse_collisions(const struct options *options, struct task_list *l
     qsort(sorted, count, sizeof *sorted, by_output);
     for (size_t i = 1; i < count; i++)
         if (strcmp(sorted[i]->output, sorted[i - 1]->output) == 0)
-            has_memory &= fail_task(sorted[i], TSR_ERROR_EXISTS,
+            has_memory &= fail_task(sorted[i], TSR_ERROR_SAME_FILE,
                                     "another input of this run has the same output; name their common folder instead");
     count = 0;
     for (size_t i = 0; options->manifest && writes(options) && i < list->count; i++)
@@ -60,64 +61,115 @@ static bool refuse_collisions(const struct options *options, struct task_list *l
 
 /* ---- Outputs that are inputs ------------------------------------------------------------------------------ */
 
-static int by_identity(const void *a, const void *b)
-{
-    const struct identity *one = a, *other = b;
-    if (one->device != other->device) return one->device < other->device ? -1 : 1;
-    return (one->inode > other->inode) - (one->inode < other->inode);
-}
+/* What the outputs of a run must not be. */
+struct known {
+    struct tsr_file_set *inputs;
+    struct tsr_file_set *outputs; /* those that exist */
+};
 
-bool identify(const char *path, struct identity *identity)
+/* --rm would remove an original by one of its paths that is to be read by the other one. A file of several links stays
+ * by the others. */
+static bool refuse_second_path(struct task *task, const struct stat *status, const char *first)
 {
-    struct stat status;
-    if (!path || stat(path, &status) != 0) return false;
-    *identity = (struct identity){status.st_dev, status.st_ino, path};
-    return true;
-}
-
-/* The files of a series have one input. */
-struct identity *identify_inputs(const struct options *options, const struct task_list *list, size_t *count)
-{
-    struct identity *const inputs = malloc((list->count + 2) * sizeof *inputs);
-    *count = 0;
-    if (!inputs) return NULL;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct task *const task = &list->tasks[i];
-        const bool again = i > 0 && task->series && task->series == list->tasks[i - 1].series;
-        if (task->descriptor < 0 && !again) *count += identify(task->input, &inputs[*count]);
-    }
-    *count += identify(options->files_from, &inputs[*count]);
-    qsort(inputs, *count, sizeof *inputs, by_identity);
-    return inputs;
-}
-
-const struct identity *find_identity(const struct identity *wanted, const struct identity *sorted, size_t count)
-{
-    return bsearch(wanted, sorted, count, sizeof *sorted, by_identity);
-}
-
-/* Each task whose output is a file that the run reads has failed: the file would be lost. False: no memory. */
-static bool refuse_overwriting(const struct options *options, struct task_list *list)
-{
-    size_t count;
-    struct identity output, *const inputs = identify_inputs(options, list, &count);
-    bool has_memory = inputs != NULL;
+    struct stat link;
     char *reason;
+    const bool is_one = first && status->st_nlink == 1 && strcmp(first, task->input) != 0 &&
+                        lstat(task->input, &link) == 0 && S_ISREG(link.st_mode);
+    if (!is_one || task->status != TSR_OK) return true;
+    if (asprintf(&reason, "it is the file %s, which this run removes; name it once", first) < 0) return false;
+    const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
+    free(reason);
+    return has_memory;
+}
+
+struct tsr_file_set *collect_inputs(const struct options *options, struct task_list *list)
+{
+    struct tsr_file_set *const inputs = tsr_file_set_create();
+    bool has_memory = inputs != NULL;
     for (size_t i = 0; has_memory && i < list->count; i++) {
         struct task *const task = &list->tasks[i];
-        if (task->status != TSR_OK || !identify(options->series ? options->series : task->output, &output)) continue;
-        const struct identity *const input = find_identity(&output, inputs, count);
-        if (!input) continue;
-        if (is_same_file(task->input, output.path))
-            has_memory = fail_task(task, TSR_ERROR_SAME_FILE, "the output is the input; name another with -o");
-        else if (options->series)
-            continue; /* the input that it is says so */
-        else if (asprintf(&reason, "its output is %s, which this run reads; name another with -o", output.path) < 0)
-            has_memory = false;
-        else
-            has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason), free(reason);
+        const bool again = i > 0 && task->series && task->series == list->tasks[i - 1].series;
+        struct stat status;
+        if (task->descriptor >= 0 || again || stat(task->input, &status) != 0) continue;
+        const struct tsr_file_state state = state_of(&status);
+        if (options->removes)
+            has_memory = refuse_second_path(task, &status, tsr_file_set_find(inputs, task->input, &state));
+        has_memory = has_memory && tsr_file_set_add(inputs, task->input, &state, NULL) == TSR_OK;
     }
-    free(inputs);
+    struct stat status;
+    if (has_memory && options->files_from && stat(options->files_from, &status) == 0)
+        has_memory = tsr_file_set_add(inputs, options->files_from, NULL, NULL) == TSR_OK;
+    if (has_memory) return inputs;
+    tsr_file_set_destroy(inputs);
+    return NULL;
+}
+
+/* A task has failed whose output is a file that the run reads: the file would be lost. False: no memory. */
+static bool refuse_overwriting(const struct options *options, struct task *task, const char *output, const char *input)
+{
+    char *reason;
+    if (strcmp(input, task->input) == 0)
+        return fail_task(task, TSR_ERROR_SAME_FILE, "the output is the input; name another with -o");
+    if (options->series) return true; /* the input that it is says so */
+    if (asprintf(&reason, "its output is %s, which this run reads; name another with -o", output) < 0) return false;
+    const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
+    free(reason);
+    return has_memory;
+}
+
+static bool fail_twin(struct task *task, const char *other)
+{
+    char *reason;
+    if (asprintf(&reason, "its output %s and another one, %s, are one file here; write one of them to another folder",
+                 task->output, other) < 0)
+        return false;
+    const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
+    free(reason);
+    return has_memory;
+}
+
+/* Two tasks have failed whose outputs exist and are one file: nobody knows which of them it is of, and another process
+ * may work on the other one. first: the output of the one that comes before. False: no memory. */
+static bool refuse_twins(struct task_list *list, size_t second, const char *first)
+{
+    bool has_memory = true;
+    for (size_t i = 0; i < second && has_memory; i++) {
+        struct task *const task = &list->tasks[i];
+        if (task->status == TSR_OK && task->output && strcmp(task->output, first) == 0)
+            has_memory = fail_twin(task, list->tasks[second].output);
+    }
+    return has_memory && fail_twin(&list->tasks[second], first);
+}
+
+/* A .tsr that stands in an output's place is not left as it is. */
+static void count_place(struct task_list *list, const char *output, const struct tsr_file_state *state)
+{
+    if (!list->tsr_seen || !tsr_file_set_find(list->tsr_seen, output, state)) return;
+    list->tsr_files--;
+}
+
+/* Looks at all outputs that exist. False: no memory. */
+static bool look_at_outputs(const struct options *options, struct task_list *list, const struct known *known)
+{
+    bool has_memory = true;
+    for (size_t i = 0; has_memory && i < list->count; i++) {
+        struct task *const task = &list->tasks[i];
+        const char *const output = options->series ? options->series : task->output;
+        struct stat status;
+        if (task->status != TSR_OK || !output || stat(output, &status) != 0) continue;
+        const struct tsr_file_state state = state_of(&status);
+        const char *const input = tsr_file_set_find(known->inputs, output, &state);
+        /* Two names of one file may be links, which outputs do not replace for each other. */
+        const bool is_single = S_ISREG(status.st_mode) && status.st_nlink == 1 && !options->series;
+        const char *const other = is_single ? tsr_file_set_find(known->outputs, output, &state) : NULL;
+        task->existed = true;
+        if (input) has_memory = refuse_overwriting(options, task, output, input);
+        if (!input && other) has_memory = refuse_twins(list, i, other);
+        if (input || other) continue;
+        if (!S_ISREG(status.st_mode)) continue;
+        count_place(list, output, &state);
+        has_memory = tsr_file_set_add(known->outputs, output, &state, NULL) == TSR_OK;
+    }
     return has_memory;
 }
 
@@ -192,9 +244,18 @@ static char *folder_of(const char *path)
     return folder;
 }
 
+static bool has_accents(const char *name)
+{
+    while (*name && isascii((unsigned char)*name)) name++;
+    return *name != '\0';
+}
+
 bool is_same_name(const char *one, const char *other)
 {
-    if (strcmp(last_part(one), last_part(other)) != 0) return false;
+    const char *const name = last_part(one), *const its_name = last_part(other);
+    if (strcmp(name, its_name) != 0) /* some file systems do not tell case and forms of letters apart */
+        return (strcasecmp(name, its_name) == 0 || (has_accents(name) && has_accents(its_name))) &&
+               is_same_file(one, other);
     char *const folder = folder_of(one), *const its = folder_of(other);
     const bool is_same = !folder || !its || strcmp(folder, its) == 0; /* without memory nothing is overwritten */
     free(folder);
@@ -203,11 +264,13 @@ bool is_same_name(const char *one, const char *other)
 }
 
 /* what: the kind of file, and option the one that names it. */
-static enum tsr_status check_written(const struct options *options, const struct task_list *list, const char *name,
-                                     const char *what, const char *option, struct tsr_error *error)
+static enum tsr_status check_written(const struct options *options, const struct task_list *list,
+                                     const struct known *known, const char *name, const char *what, const char *option,
+                                     struct tsr_error *error)
 {
-    bool is_input = options->files_from && is_same_name(name, options->files_from);
-    bool is_output = options->series && is_same_name(name, options->series);
+    bool is_input = tsr_file_set_find(known->inputs, name, NULL) != NULL;
+    bool is_output = (options->series && is_same_name(name, options->series)) ||
+                     tsr_file_set_find(known->outputs, name, NULL) != NULL;
     for (size_t i = 0; i < list->count && !is_input && !is_output; i++) {
         const struct task *const task = &list->tasks[i];
         is_input = task->descriptor < 0 && is_same_name(name, task->input);
@@ -219,47 +282,79 @@ static enum tsr_status check_written(const struct options *options, const struct
 }
 
 /* A file that a run writes beside its outputs, and what it is called until it is complete. */
-static enum tsr_status check_named(const struct options *options, const struct task_list *list, const char *path,
-                                   const char *what, const char *option, struct tsr_error *error)
+static enum tsr_status check_named(const struct options *options, const struct task_list *list,
+                                   const struct known *known, const char *path, const char *what, const char *option,
+                                   struct tsr_error *error)
 {
     char *part = NULL;
     if (!path) return TSR_OK;
-    enum tsr_status status = check_written(options, list, path, what, option, error);
+    enum tsr_status status = check_written(options, list, known, path, what, option, error);
     if (status == TSR_OK && asprintf(&part, "%s.part", path) < 0)
         return refuse(error, TSR_ERROR_LIMIT, "no memory for %s", path);
-    if (status == TSR_OK) status = check_written(options, list, part, what, option, error);
+    if (status == TSR_OK) status = check_written(options, list, known, part, what, option, error);
     free(part);
     return status;
 }
 
 /* The log is open, and no other file of the run's. */
-static enum tsr_status check_log(const struct options *options, const struct task_list *list, struct tsr_error *error)
+static enum tsr_status check_log(const struct options *options, const struct task_list *list, const struct known *known,
+                                 struct tsr_error *error)
 {
     const char *const others[] = {options->manifest, options->page, options->csv};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i] && is_same_name(options->log, others[i]))
             return refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the log and another file of this run",
                           options->log);
-    return check_written(options, list, options->log, "log", "--log", error);
+    return check_written(options, list, known, options->log, "log", "--log", error);
 }
 
-enum tsr_status check_names(const struct options *options, struct task_list *list, struct tsr_error *error)
+static enum tsr_status check_manifest(const struct options *options, const struct task_list *list,
+                                      const struct known *known, struct tsr_error *error)
 {
-    if (!refuse_collisions(options, list) || !refuse_overwriting(options, list))
-        return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     enum tsr_status status = TSR_OK;
-    for (size_t i = 0; i < MANIFEST_NAMES && options->manifest && writes(options) && status == TSR_OK; i++) {
+    for (size_t i = 0; i < MANIFEST_NAMES && status == TSR_OK; i++) {
         char *const name = manifest_name(options->manifest, i);
-        status = name ? check_written(options, list, name, "manifest", "--manifest", error)
+        status = name ? check_written(options, list, known, name, "manifest", "--manifest", error)
                       : refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
         if (status == TSR_OK && options->page && is_same_name(options->page, name))
             status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the manifest", options->page);
         free(name);
     }
-    if (status == TSR_OK && options->log) status = check_log(options, list, error);
-    if (status == TSR_OK) status = check_named(options, list, options->page, "report", "--report or --html", error);
-    if (status == TSR_OK) status = check_named(options, list, options->csv, "table", "--csv", error);
+    return status;
+}
+
+static enum tsr_status check_files(const struct options *options, struct task_list *list, struct known *known,
+                                   struct tsr_error *error)
+{
+    known->outputs = tsr_file_set_create();
+    const bool has_twins = !options->removes || find_twins(list);
+    known->inputs = has_twins && refuse_collisions(options, list) ? collect_inputs(options, list) : NULL;
+    if (!known->inputs || !known->outputs || !look_at_outputs(options, list, known))
+        return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    enum tsr_status status = TSR_OK;
+    if (options->manifest && writes(options)) status = check_manifest(options, list, known, error);
+    if (status == TSR_OK && options->log) status = check_log(options, list, known, error);
+    if (status == TSR_OK)
+        status = check_named(options, list, known, options->page, "report", "--report or --html", error);
+    if (status == TSR_OK) status = check_named(options, list, known, options->csv, "table", "--csv", error);
     if (status == TSR_OK && options->page && options->csv && is_same_name(options->page, options->csv))
         status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the table", options->page);
     return status;
+}
+
+enum tsr_status check_names(const struct options *options, struct task_list *list, struct tsr_error *error)
+{
+    struct known known = {0};
+    const enum tsr_status status = check_files(options, list, &known, error);
+    tsr_file_set_destroy(known.inputs);
+    tsr_file_set_destroy(known.outputs);
+    return status;
+}
+
+enum tsr_status check_not_written(const struct options *options, const char *path, struct tsr_error *error)
+{
+    const char *const other = tsr_file_set_find(options->written, path, NULL);
+    if (!other) return TSR_OK;
+    return refuse(error, TSR_ERROR_SAME_FILE,
+                  "%.180s is not written: it is the file %.180s, which this run has written", path, other);
 }

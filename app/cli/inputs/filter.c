@@ -1,6 +1,7 @@
 /* Which names are taken: --include, --exclude, --files-from. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +38,67 @@ static bool rule_matches(const struct filter_rule *rule, const char *name, bool 
     return matches(pattern, name);
 }
 
+/* Rules behind the one that decides are looked at until each has matched something, so that it is known which never do.
+ */
 bool is_included(const struct options *options, const char *name, bool is_folder)
 {
-    for (size_t i = 0; i < options->filter_count; i++)
-        if (rule_matches(&options->filters[i], name, is_folder)) return options->filters[i].includes;
-    return true;
+    bool is_decided = false, includes = true;
+    for (size_t i = 0; i < options->filter_count; i++) {
+        struct filter_rule *const rule = &options->filters[i];
+        if (is_decided && atomic_load_explicit(&rule->matched, memory_order_relaxed)) continue;
+        if (!rule_matches(rule, name, is_folder)) continue;
+        atomic_store_explicit(&rule->matched, true, memory_order_relaxed);
+        if (!is_decided) includes = rule->includes;
+        if (!is_decided) atomic_store_explicit(&rule->decided, true, memory_order_relaxed);
+        is_decided = true;
+    }
+    return includes;
+}
+
+/* Behind a folder's name at a glob's beginning, with the slash; NULL: it does not begin so. */
+static const char *behind(const char *pattern, const char *folder)
+{
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    const bool begins = length > 0 && strncmp(pattern, folder, length) == 0 && pattern[length] == '/';
+    return begins && pattern[length + 1] ? pattern + length : NULL;
+}
+
+/* Where a glob begins with a folder as it was named, or with its last name, what it would have to be; else NULL. */
+static const char *without_folder(const struct options *options, const char *pattern)
+{
+    for (int i = 0; i < options->input_count; i++) {
+        const char *last = options->inputs[i], *rest = behind(pattern, last);
+        for (const char *at = last; *at; at++)
+            if (*at == '/' && at[1] && at[1] != '/') last = at + 1;
+        if (!rest) rest = behind(pattern, last);
+        if (rest) return rest;
+    }
+    return NULL;
+}
+
+/* Rules for all names, which begin and end lists of rules, say nothing of what there is. */
+static bool is_for_all(const char *pattern)
+{
+    return strspn(pattern, "*/") == strlen(pattern);
+}
+
+void say_unmatched(const struct options *options)
+{
+    for (size_t i = 0; i < options->filter_count; i++) {
+        const struct filter_rule *const rule = &options->filters[i];
+        const char *const option = rule->includes ? "--include" : "--exclude", *const rest = without_folder(
+                                                                                   options, rule->pattern);
+        if (rule->decided || is_for_all(rule->pattern)) continue;
+        fprintf(stderr, "tessera: %s '%s' ", option, shown(rule->pattern));
+        if (rule->matched)
+            fprintf(stderr, "changes nothing: an earlier --include or --exclude matches the same names\n");
+        else if (rest)
+            fprintf(stderr, "matched nothing; globs are matched below the named folder: did you mean %s '%s'?\n",
+                    option, shown(rest));
+        else
+            fprintf(stderr, "matched nothing\n");
+    }
 }
 
 /* A file to its end, with a zero after it. */

@@ -1,6 +1,6 @@
-/* Which files a command line names, and where their outputs go. The layout: what is in a named folder lies in OUT as it
- * lies in that folder; a file that is named by a relative path keeps it below OUT, by an absolute one its last name.
- * --flat keeps last names alone. */
+/* Which files a command line names, and where their outputs go. The layout: what is in the only named folder lies in
+ * OUT as it lies in that folder. Among several inputs, a file or a folder that is named by a relative path keeps it
+ * below OUT, by an absolute one its last name. --flat keeps last names alone. */
 #include "inputs.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 static const char suffix[] = ".tsr";
+const char without_files[] = "folder without files";
 
 bool has_tsr_suffix(const char *name)
 {
@@ -35,7 +36,7 @@ bool is_same_file(const char *path, const char *other)
 {
     struct stat one, two;
     return path && stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
-           one.st_ino == two.st_ino;
+           one.st_ino == two.st_ino && one.st_ino != 0;
 }
 
 static bool is_folder(const char *path)
@@ -63,6 +64,12 @@ struct task *add_task(struct walk *walk, char *input, char *output, char *name, 
     if (reason) task->reason = strdup(reason);
     if (reason && !task->reason) walk->no_memory = true;
     return task;
+}
+
+void add_lost(struct walk *walk, const char *path, const char *folder, enum tsr_status status, const char *reason)
+{
+    struct task *const task = add_task(walk, strdup(path), NULL, NULL, status, reason);
+    if (task && !(task->lost_in = strdup(folder))) walk->no_memory = true;
 }
 
 void add_skipped(struct walk *walk, const char *path, const char *reason)
@@ -216,6 +223,97 @@ static const char *split_name(const struct walk *walk, const char *input, char *
     return NULL;
 }
 
+/* A folder that was named. One that holds no file is no input: it may be a share that is not mounted, and nobody is to
+ * believe that its files are in the archive. But --rm leaves such folders behind. */
+static void walk_named_folder(struct walk *walk, const char *input, const char *prefix, const char *folder)
+{
+    const size_t names = walk->names, tasks = walk->list->count;
+    walk_folder(walk, input, prefix, folder, NULL);
+    if (walk->names > names || walk->list->count > tasks) return;
+    if (walk->options->removes) {
+        add_skipped(walk, input, without_files);
+        return;
+    }
+    add_task(walk, strdup(input), NULL, NULL, TSR_ERROR_NO_INPUT,
+             "no file is in this folder; leave it out, or mount the share that belongs there");
+    walk->list->empty_inputs++;
+}
+
+/* Whether inputs are told apart by their own names. */
+static bool takes_several(const struct options *o)
+{
+    return o->input_count > 1 || o->files_from;
+}
+
+/* Folders that are named among other inputs, and what each is called in the layout. */
+static void keep_place(struct walk *walk, const char *place, const char *input)
+{
+    if (grow_list(&walk->folders, walk->folder_count, &walk->folder_capacity, sizeof *walk->folders)) {
+        struct named_folder *const kept = &walk->folders[walk->folder_count];
+        *kept = (struct named_folder){strdup(place), strdup(input)};
+        if (kept->place && kept->input) {
+            walk->folder_count++;
+            return;
+        }
+        free(kept->place);
+        free(kept->input);
+    }
+    walk->no_memory = true;
+}
+
+/* The path of a folder in the layout; of one that is named by dots alone, that of the folder they lead to. */
+static char *layout_folder(const struct options *options, const char *input)
+{
+    char *const name = layout_name(options, input);
+    if (!name || (strcmp(name, "..") != 0 && strcmp(name, "/") != 0)) return name;
+    free(name);
+    char *const real = realpath(input, NULL), *const last = real ? strdup(strrchr(real, '/') + 1) : NULL;
+    free(real);
+    return last;
+}
+
+static void walk_one_of_several(struct walk *walk, const char *input, const char *folder)
+{
+    char *const place = layout_folder(walk->options, input);
+    if (place)
+        keep_place(walk, place, input);
+    else
+        walk->no_memory = true;
+    if (!walk->no_memory) walk_named_folder(walk, input, place, folder);
+    free(place);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    return strcmp(((const struct named_folder *)a)->place, ((const struct named_folder *)b)->place);
+}
+
+/* Two folders that would be one in the output or in a series. */
+static enum tsr_status check_places(const struct walk *walk, struct tsr_error *error)
+{
+    const struct options *const o = walk->options;
+    if (!writes(o) || (!o->output && !o->series) || o->flat || walk->folder_count < 2) return TSR_OK;
+    qsort(walk->folders, walk->folder_count, sizeof *walk->folders, by_place);
+    for (size_t i = 1; i < walk->folder_count; i++) {
+        const struct named_folder *const one = &walk->folders[i - 1], *const other = &walk->folders[i];
+        if (by_place(one, other) == 0)
+            return refuse(
+                error, TSR_ERROR_USAGE,
+                "%s and %s would both be %s in %s: name their common folder, or give each an output of its own",
+                one->input, other->input, one->place, o->series ? o->series : o->output);
+    }
+    return TSR_OK;
+}
+
+static void free_places(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->folder_count; i++) {
+        free(walk->folders[i].place);
+        free(walk->folders[i].input);
+    }
+    free(walk->folders);
+}
+
 /* An input among several, or one whose output has no name of its own. */
 static void walk_path(struct walk *walk, const char *input)
 {
@@ -224,8 +322,12 @@ static void walk_path(struct walk *walk, const char *input)
     struct stat status;
     const bool exists = stat(input, &status) == 0, folder_input = exists && S_ISDIR(status.st_mode);
     walk->root = folder ? strlen(folder) : folder_input ? strlen(input) : length_of_folder(input);
+    if (folder_input && o->recursive && !takes_several(o)) {
+        walk_named_folder(walk, input, "", folder ? folder : input);
+        return;
+    }
     if (folder_input && o->recursive) {
-        walk_folder(walk, input, "", folder ? folder : input, NULL);
+        walk_one_of_several(walk, input, folder);
         return;
     }
     if (folder_input) {
@@ -314,6 +416,41 @@ static bool has_image_ending(const char *name, const char **end)
     return false;
 }
 
+/* A name that people give to one file. */
+static bool looks_like_file(const char *name)
+{
+    static const char *const endings[] = {suffix, ".zip", ".tar", ".tgz", ".gz", ".zst", ".xz", ".7z", ".nii"};
+    const char *end;
+    const size_t length = strlen(name);
+    bool is_one = has_image_ending(name, &end);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const size_t tail = strlen(endings[i]);
+        is_one |= length > tail && strcasecmp(name + length - tail, endings[i]) == 0;
+    }
+    return is_one;
+}
+
+/* OUT of several inputs is a folder: one that is there, or one that has no name of a file. */
+static enum tsr_status check_folder(const struct options *o, struct tsr_error *error)
+{
+    struct stat status;
+    if (!o->output) return TSR_OK;
+    if (strcmp(o->output, "-") == 0) return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
+    if (stat(o->output, &status) == 0)
+        return S_ISDIR(status.st_mode)
+                   ? TSR_OK
+                   : refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->output);
+    if (!looks_like_file(o->output)) return TSR_OK;
+    if (o->verb == VERB_COMPRESS && has_tsr_suffix(o->output))
+        return refuse(
+            error, TSR_ERROR_USAGE,
+            "each input makes a .tsr of its own, and %s would be a folder of them: --series %s makes one file of "
+            "all, -o %s/ the folder",
+            o->output, o->output, o->output);
+    return refuse(error, TSR_ERROR_USAGE, "several files are made, and %s would be a folder of them: -o %s/ makes one",
+                  o->output, o->output);
+}
+
 /* An output that is named as a kind of image that it will not be. */
 static enum tsr_status check_ending(const struct options *options, struct tsr_error *error)
 {
@@ -336,19 +473,28 @@ static enum tsr_status check_ending(const struct options *options, struct tsr_er
 static enum tsr_status fail_empty(const struct options *options, const struct task_list *list, struct tsr_error *error)
 {
     const bool wants_tsr = options->verb != VERB_COMPRESS && options->verb != VERB_COMPARE;
+    size_t folders = list->empty_inputs, special = 0;
+    for (size_t i = 0; i < list->skipped_count; i++) {
+        const bool is_folder = list->skipped[i].reason == without_files;
+        folders += is_folder;
+        special += !is_folder;
+    }
+    const char *const empty = folders > 0 ? "; the folder holds no file: is a share not mounted?" : "";
     if (list->excluded > 0)
         return refuse(error, TSR_ERROR_NO_INPUT, "no file is left: --include, --exclude and --shard leave out %zu",
                       list->excluded);
     if (wants_tsr)
-        return refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files here: %zu other file%s", list->others,
-                      plural(list->others));
-    const size_t tsr_files = list->tsr_files + list->others, special = list->skipped_count;
+        return refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files here: %zu other file%s%s", list->others,
+                      plural(list->others), list->others + list->skipped_count == 0 ? empty : "");
+    const size_t tsr_files = list->tsr_files + list->others;
+    special -= list->left_tsr_files;
     char text[120] = "";
     if (tsr_files > 0) snprintf(text, sizeof text, ": %zu .tsr file%s", tsr_files, plural(tsr_files));
     if (special > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s %zu link%s or special file%s",
                  tsr_files > 0 ? "," : ":", special, plural(special), plural(special));
-    return refuse(error, TSR_ERROR_NO_INPUT, "no files to %s here%s", verb_name(options->verb), text);
+    return refuse(error, TSR_ERROR_NO_INPUT, "no files to %s here%s%s",
+                  options->takes_tsr ? "verify" : verb_name(options->verb), text, text[0] ? "" : empty);
 }
 
 /* Whether the only input has an output of its own name: no folder. */
@@ -364,21 +510,22 @@ static bool names_one_file(const struct options *o)
 static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
 {
     const struct options *const o = walk->options;
-    struct stat status;
     if (names_one_file(o)) {
         const enum tsr_status named = o->output ? check_ending(o, error) : TSR_OK;
         if (named == TSR_OK) add_named(walk, o->inputs[0]);
-        if (named == TSR_OK && walk->list->count > 1 && walk->list->tasks[0].to_stdout)
+        const struct task *const first = named == TSR_OK && walk->list->count > 0 ? &walk->list->tasks[0] : NULL;
+        if (first && walk->list->count > 1 && first->to_stdout)
             return refuse(error, TSR_ERROR_USAGE, "-o - takes one file, and %s is a series: name one with --member",
                           o->inputs[0]);
-        return named;
+        const bool is_folder_of_series =
+            first && first->series && first->output && !first->to_stdout && strcmp(first->output, o->output) != 0;
+        return is_folder_of_series ? check_folder(o, error) : named;
     }
-    if (o->output && strcmp(o->output, "-") == 0)
-        return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
-    if (o->output && stat(o->output, &status) == 0 && !S_ISDIR(status.st_mode))
-        return refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->output);
+    enum tsr_status status = check_folder(o, error);
+    if (status != TSR_OK) return status;
     for (int i = 0; i < o->input_count; i++) walk_input(walk, o->inputs[i]);
-    return o->files_from ? walk_names(walk, error) : TSR_OK;
+    if (o->files_from) status = walk_names(walk, error);
+    return status == TSR_OK ? check_places(walk, error) : status;
 }
 
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
@@ -388,12 +535,14 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     memset(list, 0, sizeof *list);
     walk.root = options->output ? strlen(options->output) : 0;
     enum tsr_status status = list_inputs(&walk, error);
+    free_places(&walk);
     list->in_set = list->count;
     if (status == TSR_OK && !walk.no_memory) status = check_names(options, list, error);
     if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
     if (status == TSR_OK && !walk.no_memory && options->sample > 0) status = take_sample(options, list, error);
     if (status != TSR_OK) return status;
-    const bool has_work = list->count > 0 || list->folder_count > 0 || (options->shards > 0 && list->in_set > 0);
+    const size_t files = options->shards > 0 ? list->in_set : list->count; /* a shard of a set may have none */
+    const bool has_work = files > list->empty_inputs;
     if (!walk.no_memory && !has_work) return fail_empty(options, list, error);
     if (!walk.no_memory) return TSR_OK;
     return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
@@ -414,6 +563,7 @@ void free_task(struct task *task)
     free(task->output);
     free(task->name);
     free(task->reason);
+    free(task->lost_in);
     free(task->member);
     free(task->original);
 }
@@ -428,4 +578,7 @@ void free_tasks(struct task_list *list)
     free(list->folders);
     for (size_t i = 0; i < list->series_count; i++) tsr_close(list->series[i]);
     free(list->series);
+    for (size_t i = 0; i < list->twin_count; i++) free(list->twins[i]);
+    free(list->twins);
+    tsr_file_set_destroy(list->tsr_seen);
 }

@@ -6,14 +6,22 @@
 
 struct ancestor;
 
+/* A folder that is named among other inputs, and its path in the layout. */
+struct named_folder {
+    char *place, *input;
+};
+
 struct walk {
     const struct options *options;
     struct tsr_engine *engine; /* that opens what may be a series, or NULL */
     struct task_list *list;
     size_t root;        /* of the outputs' names: a folder that the user has named */
+    size_t names;       /* in folders, of anything but folders and the run's own files */
     bool is_output;     /* what is looked at lies in OUT: .tsr files are outputs there */
     bool is_single;     /* it is known to be a .tsr of one file */
     const char *wanted; /* the file of a series that the input names after ::, or NULL */
+    struct named_folder *folders;
+    size_t folder_count, folder_capacity;
     bool no_memory;
 };
 
@@ -31,6 +39,11 @@ char *join(const char *folder, const char *name); /* NULL: no memory */
 struct task *add_task(struct walk *walk, char *input, char *output, char *name, enum tsr_status status,
                       const char *reason);
 
+/* The same of files that cannot be taken, and whose names are not known. folder: as lost_in of the task. */
+void add_lost(struct walk *walk, const char *path, const char *folder, enum tsr_status status, const char *reason);
+
+extern const char without_files[]; /* the reason of a folder */
+
 /* A name that is not worked on; reason is static. */
 void add_skipped(struct walk *walk, const char *path, const char *reason);
 
@@ -38,21 +51,22 @@ void add_skipped(struct walk *walk, const char *path, const char *reason);
  * the file's; NULL where it is not known. */
 void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status);
 
-/* checks.c: outputs that would overwrite an input or each other; their tasks have failed then. Errors:
- * TSR_ERROR_SAME_FILE (the manifest is an input or an output), TSR_ERROR_LIMIT. */
+/* checks.c: outputs that would overwrite an input or each other; their tasks have failed then. Says in each task
+ * whether its output exists. Errors: TSR_ERROR_SAME_FILE (the manifest is an input or an output), TSR_ERROR_LIMIT. */
 enum tsr_status check_names(const struct options *options, struct task_list *list, struct tsr_error *error);
 
-/* A file that is there, whatever it is called. path is the caller's. False: it is not there. */
-struct identity {
-    dev_t device;
-    ino_t inode;
-    const char *path;
-};
-bool identify(const char *path, struct identity *identity);
+/* All files that the tasks of a list read; NULL: no memory. With --rm, tasks that read a file by a second path have
+ * failed. */
+struct tsr_file_set *collect_inputs(const struct options *options, struct task_list *list);
 
-/* All files that the tasks of a list read, sorted, to be freed; NULL: no memory. And one of them; NULL: it is none. */
-struct identity *identify_inputs(const struct options *options, const struct task_list *list, size_t *count);
-const struct identity *find_identity(const struct identity *wanted, const struct identity *sorted, size_t count);
+/* twins.c, for --rm: which outputs may be one file though their names differ. False: no memory. */
+bool find_twins(struct task_list *list);
+
+/* Whether the output of a task, which is there, is that of another task, too. */
+bool has_twin(const struct task_list *list, const struct task *task);
+
+/* A file that the run is to write beside its outputs: TSR_ERROR_SAME_FILE if it is another one that it has written. */
+enum tsr_status check_not_written(const struct options *options, const char *path, struct tsr_error *error);
 
 /* The files that a run with --manifest writes: it, and i of 1 and 2, what it is called until it is complete. To be
  * freed; NULL: no memory. */
@@ -67,7 +81,8 @@ bool begins_as_report(const char *path);
 /* Whether a file begins as manifests do; is_unfinished: as one that a run is writing, or was killed over. */
 bool begins_as_manifest(const char *path, bool is_unfinished);
 
-/* Whether two paths are one name in one folder, though nothing need be there. */
+/* Whether two paths are one name in one folder, though nothing need be there; or one file by names that some file
+ * systems do not tell apart. */
 bool is_same_name(const char *one, const char *other);
 
 /* A folder whose output is to be made. */

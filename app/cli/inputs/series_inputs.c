@@ -15,13 +15,14 @@ static bool keep_series(struct task_list *list, struct tsr_reader *series)
     return true;
 }
 
-/* A file of a series whose name is damaged: reading it says what is wrong. */
-static void add_damaged(struct walk *walk, const char *path, struct tsr_reader *series, uint32_t k)
+/* A file of a series whose name is damaged, or all whose names are lost: reading it says what is wrong. */
+static void add_damaged(struct walk *walk, const char *path, struct tsr_reader *series, uint32_t k,
+                        const struct place *place)
 {
     struct tsr_info info = TSR_INFO;
     struct tsr_error error = {TSR_ERROR_CORRUPT, TSR_NO_OFFSET, "", 0};
     const enum tsr_status status = tsr_read_info(series, k, &info, &error);
-    add_task(walk, strdup(path), NULL, NULL, status == TSR_OK ? TSR_ERROR_CORRUPT : status, error.text);
+    add_lost(walk, path, place->prefix, status == TSR_OK ? TSR_ERROR_CORRUPT : status, error.text);
 }
 
 /* A file of a series, below the folder where those of the series go; output: where this one goes instead, or NULL. */
@@ -49,37 +50,47 @@ static void add_member(struct walk *walk, const char *path, struct tsr_reader *s
     if (!task->member || !task->name) walk->no_memory = true;
 }
 
-/* What names files of a series: the input, exactly, or --member, a glob. NULL: all of them are wanted. */
-static const char *wanted_of(const struct walk *walk)
+static bool matches(const struct wanted *wanted, const char *name)
 {
-    return walk->wanted ? walk->wanted : walk->options->member;
+    return wanted->exact ? strcmp(wanted->exact, name) == 0 : fnmatch(wanted->glob, name, 0) == 0;
 }
 
-static bool is_wanted(const struct walk *walk, const char *name)
+struct wanted wanted_of(const struct tsr_reader *series, const char *exact, const char *glob)
 {
-    const char *const wanted = wanted_of(walk);
-    if (!wanted || !name) return !wanted;
-    return strcmp(wanted, name) == 0 || (!walk->wanted && fnmatch(wanted, name, 0) == 0);
+    struct wanted wanted = {exact, exact ? NULL : glob, true};
+    const bool is_one = exact || (glob && !strpbrk(glob, "*?[\\")); /* no two files of a series have one name */
+    for (uint32_t k = 0; is_one && wanted.takes_lost && k < tsr_reader_members(series); k++) {
+        const char *const name = tsr_reader_name(series, k);
+        wanted.takes_lost = !name || !matches(&wanted, name);
+    }
+    return wanted;
+}
+
+bool is_wanted(const struct wanted *wanted, const char *name)
+{
+    if (!wanted->exact && !wanted->glob) return true;
+    return name ? matches(wanted, name) : wanted->takes_lost;
 }
 
 static void add_members(struct walk *walk, const char *path, struct tsr_reader *series, const struct place *place,
                         const char *output)
 {
-    const char *const wanted = wanted_of(walk);
+    const struct wanted wanted = wanted_of(series, walk->wanted, walk->options->member);
+    const char *const word = walk->wanted ? walk->wanted : walk->options->member;
     const uint32_t count = tsr_reader_members(series);
     size_t found = 0;
-    for (uint32_t k = 0; k < count; k++) found += is_wanted(walk, tsr_reader_name(series, k));
+    for (uint32_t k = 0; k < count; k++) found += is_wanted(&wanted, tsr_reader_name(series, k));
     for (uint32_t k = 0; k < count; k++) {
         const char *const name = tsr_reader_name(series, k);
-        if (!is_wanted(walk, name)) continue;
+        if (!is_wanted(&wanted, name)) continue;
         if (!name)
-            add_damaged(walk, path, series, k);
+            add_damaged(walk, path, series, k, place);
         else
-            add_member(walk, path, series, k, place, wanted && found == 1 ? output : NULL);
+            add_member(walk, path, series, k, place, word && found == 1 ? output : NULL);
     }
     if (found > 0) return;
     char *reason = NULL;
-    if (asprintf(&reason, "it has no file that is called %s; info lists its files", wanted) < 0) reason = NULL;
+    if (asprintf(&reason, "it has no file that is called %s; info lists its files", word) < 0) reason = NULL;
     if (!reason) walk->no_memory = true;
     add_task(walk, strdup(path), NULL, NULL, TSR_ERROR_NO_INPUT, reason);
     free(reason);
@@ -100,7 +111,7 @@ bool add_series(struct walk *walk, const char *path, const struct place *place, 
     const enum tsr_content content = tsr_reader_content(series);
     if (content != TSR_CONTENT_SERIES) {
         tsr_close(series);
-        if (content == TSR_CONTENT_ORIGINAL || !wanted_of(walk)) return false;
+        if (content == TSR_CONTENT_ORIGINAL || (!walk->wanted && !walk->options->member)) return false;
         add_task(walk, strdup(path), NULL, NULL, TSR_ERROR_USAGE,
                  walk->wanted ? "it is not a series, and a name after :: is that of a file of a series"
                               : "it is not a series, and --member names a file of a series");

@@ -40,7 +40,7 @@ static void *look(void *context)
 {
     struct look *const l = context;
     for (size_t i; (i = atomic_fetch_add(&l->next, 1)) < l->count;)
-        if (has_tsr_suffix(l->names[i]) && !tsr_is_unfinished(l->names[i])) l->is_single[i] = is_single(l, l->names[i]);
+        if (has_tsr_suffix(l->names[i])) l->is_single[i] = is_single(l, l->names[i]);
     return NULL;
 }
 

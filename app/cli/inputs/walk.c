@@ -58,10 +58,9 @@ static int read_folder(const char *path, struct names *names)
     return reason;
 }
 
-static void fail_entry(struct walk *walk, const char *path, int reason)
+static enum tsr_status status_of(int reason)
 {
-    const bool no_room = reason == ENOMEM || reason == EMFILE || reason == ENFILE;
-    add_task(walk, strdup(path), NULL, NULL, no_room ? TSR_ERROR_LIMIT : TSR_ERROR_READ, strerror(reason));
+    return reason == ENOMEM || reason == EMFILE || reason == ENFILE ? TSR_ERROR_LIMIT : TSR_ERROR_READ;
 }
 
 /* What else than a file or a folder a name can be. */
@@ -94,21 +93,43 @@ static bool is_log(const struct options *options, const char *path)
     return options->log && is_same_name(options->log, path) && begins_as_log(path);
 }
 
+/* A file that an earlier run of the same command has written. */
+static bool is_own(const struct options *options, const char *path, bool is_tsr)
+{
+    return (options->series && is_tsr && is_same_name(options->series, path)) || is_manifest(options, path) ||
+           is_report(options, path) || is_log(options, path);
+}
+
+/* A .tsr file among originals. Beside them, and in OUT, it is an output, and stays as it is unless it turns out to
+ * stand in the place of one of this run's. Elsewhere it is a file without a .tsr. */
+static void leave_tsr(struct walk *walk, const char *path, const struct stat *status)
+{
+    const struct tsr_file_state state = state_of(status);
+    struct task_list *const list = walk->list;
+    list->tsr_files++;
+    if (!walk->is_output && (walk->options->output || walk->options->series)) {
+        list->left_tsr_files++;
+        add_skipped(walk, path, ".tsr file");
+        return;
+    }
+    if (!list->tsr_seen) list->tsr_seen = tsr_file_set_create();
+    if (!list->tsr_seen || tsr_file_set_add(list->tsr_seen, path, &state, NULL) != TSR_OK) walk->no_memory = true;
+}
+
 /* A file in a folder: whether the verb takes it. */
 static void take_file(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
                       const struct stat *status)
 {
     const struct options *const o = walk->options;
     const bool is_tsr = has_tsr_suffix(base);
-    if (tsr_is_unfinished(base))
+    if (tsr_is_unfinished(path))
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
-    else if ((o->series && is_tsr && is_same_name(o->series, path)) || is_manifest(o, path) || is_report(o, path) ||
-             is_log(o, path))
-        return; /* of an earlier run of the same command */
+    else if (is_own(o, path, is_tsr))
+        walk->names--;
     else if (o->verb == VERB_COMPRESS && is_tsr)
-        walk->list->tsr_files++, walk->list->own_tsr_files += walk->is_output;
+        leave_tsr(walk, path, status);
     else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
         walk->list->others++;
     else
@@ -120,12 +141,14 @@ static void walk_entry(struct walk *walk, const char *path, const char *base, co
 {
     struct stat status;
     const bool follows = walk->options->dereference;
+    walk->names++;
     if ((follows ? stat(path, &status) : lstat(path, &status)) != 0) {
         if (follows && errno == ENOENT && lstat(path, &status) == 0)
             add_skipped(walk, path, "symbolic link to nothing");
         else
-            fail_entry(walk, path, errno);
+            add_task(walk, strdup(path), NULL, NULL, status_of(errno), strerror(errno));
     } else if (S_ISDIR(status.st_mode)) {
+        walk->names--;
         if (is_included(walk->options, name, true))
             walk_folder(walk, path, name, folder, here);
         else
@@ -155,7 +178,7 @@ static void take_empty_folder(struct walk *walk, const char *path, const char *p
         return;
     }
     if (walk->options->series) {
-        add_skipped(walk, path, "empty folder");
+        add_skipped(walk, path, without_files);
         return;
     }
     if (!walk->options->output || !writes(walk->options)) return;
@@ -175,11 +198,11 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
     struct ancestor here = {.above = above};
     const int reason = read_folder(path, &names);
     if (reason == ENOMEM) walk->no_memory = true;
-    if (reason != 0) fail_entry(walk, path, reason);
+    if (reason != 0) add_lost(walk, path, prefix, status_of(reason), strerror(reason));
     if (stat(path, &status) == 0) {
         here.device = status.st_dev;
         here.inode = status.st_ino;
-        if (is_loop(&here)) {
+        if (here.inode != 0 && is_loop(&here)) {
             add_skipped(walk, path, "symbolic link to a folder that it lies in");
             free_names(&names);
             return;

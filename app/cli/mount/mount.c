@@ -74,6 +74,7 @@ static struct tsr_engine *create_engine(const struct options *options, struct ts
     struct tsr_engine_options wanted = TSR_ENGINE_OPTIONS;
     struct tsr_engine *engine = NULL;
     sigset_t all, before;
+    reserve_descriptors();
     wanted.choice = TSR_ENGINE_CPU;
     wanted.threads = options->threads;
     wanted.memory_bytes = options->memory;
@@ -104,14 +105,16 @@ static void say_ready(void *context)
     close(waiting->descriptor);
 }
 
-static enum tsr_status mount_list(const struct options *options, struct tsr_engine *engine,
-                                  const struct task_list *list, const char *archive, const char *folder,
-                                  struct waiting *waiting, struct tsr_error *error)
+static enum tsr_status mount_list(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                                  const char *archive, const char *folder, struct waiting *waiting,
+                                  struct tsr_error *error)
 {
     struct tree tree;
     struct contents *contents = NULL;
+    for (size_t i = 0; i < list->skipped_count; i++)
+        mount_log("%s is not shown: %s", shown(list->skipped[i].path), list->skipped[i].reason);
     const bool is_made = tree_make(archive, list, &tree);
-    if (is_made) contents = contents_create(&tree, engine, options->cache > 0 ? options->cache : DEFAULT_CACHE);
+    if (is_made) contents = contents_create(&tree, list, engine, options->cache > 0 ? options->cache : DEFAULT_CACHE);
     enum tsr_status status = TSR_OK;
     if (contents)
         status = serve_tree(&tree, contents, archive, folder, say_ready, waiting, error);
@@ -122,7 +125,7 @@ static enum tsr_status mount_list(const struct options *options, struct tsr_engi
     return status;
 }
 
-/* There is something to show: a file that was named is a .tsr, and a folder has one. */
+/* There is something to show: a file that was named is a .tsr. A folder has one, or list_tasks fails. */
 static enum tsr_status check_archive(struct tsr_engine *engine, const struct task_list *list, const char *archive,
                                      struct tsr_error *error)
 {
@@ -131,10 +134,7 @@ static enum tsr_status check_archive(struct tsr_engine *engine, const struct tas
     struct stat status_of_archive;
     if (stat(archive, &status_of_archive) != 0)
         return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", archive, strerror(errno));
-    if (S_ISDIR(status_of_archive.st_mode))
-        return list->count > 0 ? TSR_OK
-                               : refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files in %s: %zu other file%s", archive,
-                                        list->others, plural(list->others));
+    if (S_ISDIR(status_of_archive.st_mode)) return TSR_OK;
     if (list->count > 0 && list->tasks[0].series) return TSR_OK;
     if (list->count > 0 && list->tasks[0].status != TSR_OK) return refuse_task(error, &list->tasks[0]);
     enum tsr_status status = tsr_open(engine, &source, &reader, error);

@@ -1,4 +1,6 @@
-/* The tree through FUSE, by its interface of inodes: an inode is a node's number, plus 1. */
+/* The tree through FUSE, by its interface of inodes: an inode is a node's number, plus 1, and in its upper half the
+ * number of a file's version. So the system keeps the bytes of one original under one inode, for as long as it likes.
+ */
 #define FUSE_USE_VERSION 35
 
 #include <errno.h>
@@ -10,7 +12,8 @@
 
 #include "mount.h"
 
-/* Nothing changes while it is mounted: the system may keep what it was told. */
+/* An inode and a folder do not change: the system may keep what it was told. But a file's name may lead to another
+ * inode the next time. */
 static const double kept_s = 86400;
 
 struct served {
@@ -28,21 +31,25 @@ static const struct served *served_of(fuse_req_t request)
 static const struct node *node_of(fuse_req_t request, fuse_ino_t inode)
 {
     const struct tree *const tree = served_of(request)->tree;
-    return inode >= 1 && inode - 1 < tree->count ? &tree->nodes[inode - 1] : NULL;
+    const uint32_t number = (uint32_t)inode;
+    return number >= 1 && number - 1 < tree->count ? &tree->nodes[number - 1] : NULL;
 }
 
-static fuse_ino_t inode_of(const struct tree *tree, const struct node *node)
+static uint32_t version_of(fuse_ino_t inode)
 {
-    return (fuse_ino_t)(node - tree->nodes) + 1;
+    return (uint32_t)((uint64_t)inode >> 32);
 }
 
+static fuse_ino_t inode_of(const struct tree *tree, const struct node *node, uint32_t version)
+{
+    return (fuse_ino_t)((uint64_t)version << 32 | ((uint64_t)(node - tree->nodes) + 1));
+}
+
+/* What files and folders have in common. */
 static void describe(const struct served *served, const struct node *node, struct stat *status)
 {
     *status = served->folder;
-    status->st_ino = (ino_t)inode_of(served->tree, node);
-    if (node->file == NO_FILE) return;
-    status->st_nlink = 1;
-    contents_stat(served->contents, node->file, status);
+    if (node->file != NO_FILE) status->st_nlink = 1;
 }
 
 /* ---- Operations ------------------------------------------------------------------------------------------- */
@@ -51,26 +58,45 @@ static void look_up(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
     const struct served *const served = served_of(request);
     const struct node *const folder = node_of(request, parent);
-    const struct node *const node = folder && folder->file == NO_FILE ? tree_find(served->tree, folder, name) : NULL;
-    struct fuse_entry_param entry = {.attr_timeout = kept_s, .entry_timeout = kept_s};
-    if (node) {
-        entry.ino = inode_of(served->tree, node);
-        describe(served, node, &entry.attr);
+    const bool is_folder = folder && folder->file == NO_FILE;
+    const struct node *const node = is_folder ? tree_find(served->tree, folder, name, strlen(name)) : NULL;
+    const bool is_file = node && node->file != NO_FILE;
+    struct fuse_entry_param entry = {.attr_timeout = kept_s, .entry_timeout = is_file ? 0 : kept_s};
+    uint32_t version = 0;
+    if (node) describe(served, node, &entry.attr);
+    const int failure = is_file ? contents_look_up(served->contents, node->file, &version, &entry.attr) : 0;
+    if (failure != 0) {
+        fuse_reply_err(request, failure);
+        return;
     }
-    fuse_reply_entry(request, &entry); /* inode 0: the name is not there */
+    if (node) entry.attr.st_ino = (ino_t)(entry.ino = inode_of(served->tree, node, version));
+    /* Inode 0: the name is not there. If the call that looks it up was interrupted, the system was not told. */
+    if (fuse_reply_entry(request, &entry) != 0 && is_file) contents_forget(served->contents, node->file, version, 1);
+}
+
+static void forget(fuse_req_t request, fuse_ino_t inode, uint64_t lookups)
+{
+    const struct node *const node = node_of(request, inode);
+    if (node && node->file != NO_FILE)
+        contents_forget(served_of(request)->contents, node->file, version_of(inode), lookups);
+    fuse_reply_none(request);
 }
 
 static void get_attributes(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     const struct node *const node = node_of(request, inode);
+    const struct served *const served = served_of(request);
     struct stat status;
+    int failure = node ? 0 : ENOENT;
     (void)info;
-    if (!node) {
-        fuse_reply_err(request, ENOENT);
-        return;
-    }
-    describe(served_of(request), node, &status);
-    fuse_reply_attr(request, &status, kept_s);
+    if (node) describe(served, node, &status);
+    if (node && node->file != NO_FILE)
+        failure = contents_stat(served->contents, node->file, version_of(inode), &status);
+    status.st_ino = (ino_t)inode;
+    if (failure == 0)
+        fuse_reply_attr(request, &status, kept_s);
+    else
+        fuse_reply_err(request, failure);
 }
 
 /* An entry of a folder: itself, the one above, its nodes. NULL: there are no more. */
@@ -84,6 +110,7 @@ static const struct node *entry_of(const struct tree *tree, const struct node *f
     return node;
 }
 
+/* Where files are not shown, the end of a folder is an error, so that no program takes it for whole. */
 static void read_folder(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, struct fuse_file_info *info)
 {
     const struct tree *const tree = served_of(request)->tree;
@@ -98,28 +125,39 @@ static void read_folder(fuse_req_t request, fuse_ino_t inode, size_t size, off_t
     }
     const struct node *node;
     for (uint64_t i = (uint64_t)offset; (node = entry_of(tree, folder, i, name)); i++) {
-        const struct stat entry = {.st_ino = (ino_t)inode_of(tree, node),
+        const struct stat entry = {.st_ino = (ino_t)inode_of(tree, node, 0),
                                    .st_mode = node->file == NO_FILE ? S_IFDIR : S_IFREG};
         const size_t taken = fuse_add_direntry(request, bytes + used, size - used, name, &entry, (off_t)(i + 1));
         if (taken > size - used) break;
         used += taken;
     }
-    fuse_reply_buf(request, bytes, used);
+    if (!node && used == 0 && folder->is_incomplete)
+        fuse_reply_err(request, EIO);
+    else
+        fuse_reply_buf(request, bytes, used);
     free(bytes);
+}
+
+static struct version *opened_by(const struct fuse_file_info *info)
+{
+    return (struct version *)(uintptr_t)info->fh;
 }
 
 static void open_file(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     const struct node *const node = node_of(request, inode);
+    struct contents *const contents = served_of(request)->contents;
+    struct version *opened = NULL;
     int result = !node ? ENOENT : node->file == NO_FILE ? EISDIR : (info->flags & O_ACCMODE) != O_RDONLY ? EROFS : 0;
-    if (result == 0) result = contents_open(served_of(request)->contents, node->file);
+    if (result == 0) result = contents_open(contents, node->file, version_of(inode), &opened);
     if (result != 0) {
         fuse_reply_err(request, result);
         return;
     }
-    info->keep_cache = 1;
+    info->fh = (uint64_t)(uintptr_t)opened;
+    info->keep_cache = 1; /* an inode is one original */
     /* The call that opens it was interrupted: no release follows. */
-    if (fuse_reply_open(request, info) == -ENOENT) contents_close(served_of(request)->contents, node->file);
+    if (fuse_reply_open(request, info) == -ENOENT) contents_close(contents, opened);
 }
 
 static void reply_part(fuse_req_t request, const struct decoded_file *file, size_t size, off_t offset)
@@ -139,24 +177,22 @@ static void reply_part(fuse_req_t request, const struct decoded_file *file, size
 
 static void read_file(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, struct fuse_file_info *info)
 {
-    const struct node *const node = node_of(request, inode);
     struct contents *const contents = served_of(request)->contents;
     struct decoded_file decoded;
-    (void)info;
-    const int result = node ? contents_decoded(contents, node->file, &decoded) : ENOENT;
+    (void)inode;
+    const int result = contents_decoded(contents, opened_by(info), &decoded);
     if (result != 0) {
         fuse_reply_err(request, result);
         return;
     }
     reply_part(request, &decoded, size, offset);
-    contents_close(contents, node->file);
+    contents_close(contents, opened_by(info));
 }
 
 static void close_file(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
-    const struct node *const node = node_of(request, inode);
-    (void)info;
-    if (node) contents_close(served_of(request)->contents, node->file);
+    (void)inode;
+    contents_close(served_of(request)->contents, opened_by(info));
     fuse_reply_err(request, 0);
 }
 
@@ -210,6 +246,7 @@ enum tsr_status serve_tree(const struct tree *tree, struct contents *contents, c
                            void (*ready)(void *context), void *context, struct tsr_error *error)
 {
     static const struct fuse_lowlevel_ops operations = {.lookup = look_up,
+                                                        .forget = forget,
                                                         .getattr = get_attributes,
                                                         .readdir = read_folder,
                                                         .open = open_file,

@@ -24,17 +24,6 @@ static int by_path(const void *a, const void *b)
     return (first->task > second->task) - (first->task < second->task);
 }
 
-/* The path of a task's original in the tree. Of a file that cannot be opened no more is known than its name. */
-static char *path_of(const char *archive, const struct task *task)
-{
-    if (task->name && task->name[0]) return strdup(task->name);
-    const size_t length = strlen(archive);
-    const char *const last = strrchr(task->input, '/');
-    const bool is_below = strncmp(task->input, archive, length) == 0 && task->input[length] == '/';
-    const char *const name = is_below ? task->input + length + 1 : last ? last + 1 : task->input;
-    return strndup(name, strlen(name) - (has_tsr_suffix(name) ? strlen(".tsr") : 0));
-}
-
 /* Whether each part of a path can be a name. */
 static bool is_path(const char *path)
 {
@@ -46,16 +35,32 @@ static bool is_path(const char *path)
     }
 }
 
+/* The path of a task's original in the tree. Of a file that cannot be opened no more is known than its name. The
+ * original of "..tsr" has no name that a file can have: the .tsr's stands for it. */
+static char *path_of(const char *archive, const struct task *task)
+{
+    if (task->name && is_path(task->name)) return strdup(task->name);
+    const size_t length = strlen(archive);
+    const char *const last = strrchr(task->input, '/');
+    const bool is_below = strncmp(task->input, archive, length) == 0 && task->input[length] == '/';
+    const char *const name = is_below ? task->input + length + 1 : last ? last + 1 : task->input;
+    char *const path = strndup(name, strlen(name) - (has_tsr_suffix(name) ? strlen(".tsr") : 0));
+    if (!path || is_path(path)) return path;
+    free(path);
+    return strdup(name);
+}
+
 static bool add_place(struct tree *tree, char *path, const struct task *task)
 {
     if (!path) return false;
-    if (!is_path(path)) {
-        mount_log("%s is not shown: it is not a path of names", shown(path));
-        free(path);
-        return true;
-    }
     tree->places[tree->place_count++] = (struct tree_place){path, task};
     return true;
+}
+
+/* A folder, unless it is the root. */
+static bool add_folder(struct tree *tree, const char *path)
+{
+    return !is_path(path) || add_place(tree, strdup(path), NULL);
 }
 
 static bool list_places(const char *archive, const struct task_list *list, struct tree *tree)
@@ -63,10 +68,11 @@ static bool list_places(const char *archive, const struct task_list *list, struc
     tree->places = calloc(list->count + list->folder_count + 1, sizeof *tree->places);
     tree->files = calloc(list->count + 1, sizeof *tree->files);
     bool good = tree->places && tree->files;
-    for (size_t i = 0; good && i < list->count; i++)
-        good = add_place(tree, path_of(archive, &list->tasks[i]), &list->tasks[i]);
-    for (size_t i = 0; good && i < list->folder_count; i++)
-        if (list->folders[i].output[0]) good = add_place(tree, strdup(list->folders[i].output), NULL);
+    for (size_t i = 0; good && i < list->count; i++) {
+        const struct task *const task = &list->tasks[i];
+        good = task->lost_in ? add_folder(tree, task->lost_in) : add_place(tree, path_of(archive, task), task);
+    }
+    for (size_t i = 0; good && i < list->folder_count; i++) good = add_folder(tree, list->folders[i].output);
     if (good) qsort(tree->places, tree->place_count, sizeof *tree->places, by_path);
     return good;
 }
@@ -103,10 +109,12 @@ static struct range same_part(const struct tree *tree, const struct range *range
     return same;
 }
 
-static void say_hidden(const struct tree_place *place)
+/* A file without a place of its own in the folder. */
+static void hide(struct tree *tree, uint32_t folder, const struct tree_place *place)
 {
     mount_log("%s: %s is not shown: another file or a folder has its name", shown(place->task->input),
               shown(place->path));
+    tree->nodes[folder].is_incomplete = true;
 }
 
 /* The node of places with the same part: a file, or a folder with what is left in *same. Others of them that are files
@@ -122,7 +130,7 @@ static struct node node_of(struct tree *tree, uint32_t parent, size_t skipped, s
         if (node.file != NO_FILE && tree->file_count == node.file)
             tree->files[tree->file_count++] = place->task;
         else
-            say_hidden(place);
+            hide(tree, parent, place);
         same->first++;
     }
     /* An empty folder that is listed has nothing in it. */
@@ -156,13 +164,40 @@ static bool fill_folder(struct tree *tree, uint32_t folder, struct range range)
     return good;
 }
 
+/* Where names are lost, they may belong to a folder or to any folder below it. */
+static void mark_lost(struct tree *tree, uint32_t folder)
+{
+    struct node *const node = &tree->nodes[folder];
+    node->is_incomplete = true;
+    for (uint32_t i = node->first; i < node->first + node->count; i++)
+        if (tree->nodes[i].file == NO_FILE) mark_lost(tree, i);
+}
+
+static void take_lost(struct tree *tree, const struct task *task)
+{
+    const struct node *folder = tree->nodes, *next = folder;
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
+    refuse_task(&error, task);
+    mount_log("%s; reading its folder in the mount fails", shown(error.text));
+    for (const char *at = task->lost_in; *at && next; at += *at == '/') {
+        const size_t length = strcspn(at, "/");
+        next = tree_find(tree, folder, at, length);
+        if (next) folder = next;
+        at += length;
+    }
+    mark_lost(tree, (uint32_t)(folder - tree->nodes));
+}
+
 bool tree_make(const char *archive, const struct task_list *list, struct tree *tree)
 {
     memset(tree, 0, sizeof *tree);
     if (!list_places(archive, list, tree)) return false;
     if (!grow_list(&tree->nodes, 0, &tree->capacity, sizeof *tree->nodes)) return false;
     tree->nodes[tree->count++] = (struct node){.name = "", .file = NO_FILE};
-    return fill_folder(tree, 0, (struct range){0, tree->place_count, 0});
+    if (!fill_folder(tree, 0, (struct range){0, tree->place_count, 0})) return false;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->tasks[i].lost_in) take_lost(tree, &list->tasks[i]);
+    return true;
 }
 
 void tree_free(struct tree *tree)
@@ -173,15 +208,14 @@ void tree_free(struct tree *tree)
     free(tree->nodes);
 }
 
-const struct node *tree_find(const struct tree *tree, const struct node *folder, const char *name)
+const struct node *tree_find(const struct tree *tree, const struct node *folder, const char *name, size_t length)
 {
     size_t low = folder->first, high = low + folder->count;
-    const size_t length = strlen(name);
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const struct node *const node = &tree->nodes[middle];
-        int order = strncmp(name, node->name, node->length);
-        if (order == 0 && length > node->length) order = 1;
+        int order = memcmp(name, node->name, length < node->length ? length : node->length);
+        if (order == 0) order = (length > node->length) - (length < node->length);
         if (order == 0) return node;
         if (order < 0)
             high = middle;

@@ -61,8 +61,25 @@ void put_options(FILE *to)
     int count;
     const struct option_row *const rows = option_rows(&count);
     for (const struct option_row *row = rows; row < rows + count; row++) {
+        if (!row->verbs) {
+            fprintf(to, ".SS %s\n", row->help);
+            continue;
+        }
         put_flags(to, row);
         put_wrapped(to, row->help, 0, 0);
         put_takers(to, row->verbs);
+    }
+}
+
+void put_examples(FILE *to)
+{
+    for (int v = 0; v < VERB_COUNT; v++) {
+        const struct verb_row *const row = verb_row((enum verb)v);
+        for (int i = 0; i < EXAMPLES && row->examples[i].words; i++) {
+            fprintf(to, ".TP\n.B tessera %s ", row->name);
+            put_roff(to, row->examples[i].words);
+            putc('\n', to);
+            put_wrapped(to, row->examples[i].does, 0, 0);
+        }
     }
 }

@@ -118,7 +118,8 @@ static bool put_part(const char *name, FILE *header, FILE *example)
         const char *name;
         void (*put)(FILE *to);
     } parts[] = {{"@synopsis@\n", put_synopsis}, {"@verbs@\n", put_verbs}, {"@options@\n", put_options},
-                 {"@bash@\n", put_bash},         {"@zsh@\n", put_zsh},     {"@fish@\n", put_fish}};
+                 {"@examples@\n", put_examples}, {"@bash@\n", put_bash},   {"@zsh@\n", put_zsh},
+                 {"@fish@\n", put_fish}};
     if (strcmp(name, "@example@\n") == 0) return put_example(example, stdout);
     if (strcmp(name, "@reference@\n") == 0) return put_reference(header, stdout);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

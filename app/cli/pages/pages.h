@@ -36,6 +36,7 @@ void put_wrapped(FILE *to, const char *text, size_t first, size_t hang);
 void put_synopsis(FILE *to);
 void put_verbs(FILE *to);
 void put_options(FILE *to);
+void put_examples(FILE *to);
 
 /* reference.c: libtessera.3, from the header, which stays open. False: it is not written as tessera.h is. */
 bool put_reference(FILE *header, FILE *to);

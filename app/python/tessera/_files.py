@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -27,7 +27,12 @@ _library = _native.library
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a file (struct tsr_report). None: the number does not apply."""
+    """What became of a file (struct tsr_report). None: the number does not apply.
+
+    `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
+    has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
+    empty where nothing was noticed.
+    """
 
     kind: str
     verbatim: bool
@@ -48,6 +53,8 @@ class Report:
     verified_by: str | None
     psnr_db: float | None
     max_error: int | None
+    way: str
+    damage: str
 
 
 def report_from_native(report: _native.tsr_report) -> Report:
@@ -71,7 +78,29 @@ def report_from_native(report: _native.tsr_report) -> Report:
         verified_by=report.verified_by.decode() if report.verified_by else None,
         psnr_db=report.psnr_db if report.psnr_db >= 0 else None,
         max_error=report.max_error if report.max_error >= 0 else None,
+        way="stored" if report.verbatim and not report.packed else "coded",
+        damage=report.damage.decode("utf-8", "replace"),
     )
+
+
+PathWord = Literal["predict", "transform"]
+CoderWord = Literal["by-effort", "huffman", "cavlc", "rans"]
+VerifyWord = Literal["cpu", "none", "engine"]
+
+
+class OptionFields(TypedDict, total=False):
+    """The fields of `Options` but effort, as functions take them by name."""
+
+    max_error: int | None
+    psnr: float | None
+    ratio: float | None
+    size: int | None
+    qp: float | None
+    path: PathWord
+    coder: CoderWord
+    verify: VerifyWord
+    allow_lossy: bool
+    samples_only: bool
 
 
 @dataclass(frozen=True)
@@ -113,9 +142,9 @@ class Options:
     ratio: float | None = None
     size: int | None = None
     qp: float | None = None
-    path: str = "predict"
-    coder: str = "by-effort"
-    verify: str = "cpu"
+    path: PathWord = "predict"
+    coder: CoderWord = "by-effort"
+    verify: VerifyWord = "cpu"
     allow_lossy: bool = False
     samples_only: bool = False
 
@@ -188,6 +217,7 @@ def _compress(
     sink: _native.tsr_data_sink,
     options: _native.tsr_compress_options,
     engine: Engine | str | None,
+    out: str | None = None,
 ) -> Report:
     report = _native.sized(_native.tsr_report)
     error = _native.tsr_error()
@@ -200,18 +230,20 @@ def _compress(
             ctypes.byref(report),
             ctypes.byref(error),
         )
-    check(status, error, source.name, source.raised)
+    check(status, error, source.name, source.raised, out)
     return report_from_native(report)
 
 
-def _restore(source: Source, sink: _native.tsr_data_sink, engine: Engine | str | None) -> Report:
+def _restore(
+    source: Source, sink: _native.tsr_data_sink, engine: Engine | str | None, out: str | None = None
+) -> Report:
     report = _native.sized(_native.tsr_report)
     error = _native.tsr_error()
     with source, resolve(engine)._used() as handle:
         status = _library.tsr_restore(
             handle, ctypes.byref(source.native), ctypes.byref(sink), ctypes.byref(report), ctypes.byref(error)
         )
-    check(status, error, source.name, source.raised)
+    check(status, error, source.name, source.raised, out)
     return report_from_native(report)
 
 
@@ -222,7 +254,7 @@ def compress(
     bits: int | None = None,
     components: int | None = None,
     engine: Engine | str | None = None,
-    **options: Any,
+    **options: Unpack[OptionFields],
 ) -> bytes:
     """Compresses a file or an array to a .tsr.
 
@@ -254,7 +286,7 @@ def compress(
 
     Notes
     -----
-    A file that would become larger is stored as it is, and `Reader.image` raises. An array always stays an image.
+    A file that would become larger is not coded as samples, and `Reader.image` raises. An array always stays an image.
 
     Examples
     --------
@@ -302,7 +334,7 @@ def compress_file(
     bits: int | None = None,
     components: int | None = None,
     engine: Engine | str | None = None,
-    **options: Any,
+    **options: Unpack[OptionFields],
 ) -> Report:
     """Compresses to a file, which appears when it is complete and proven.
 
@@ -334,7 +366,8 @@ def compress_file(
         With status EXISTS if out exists and overwrite is False; SAME_FILE if it is the input.
     """
     source = _make_source(data, bits, components)
-    return _compress(source, sink_to_path(out, overwrite), Options(effort=effort, **options).to_native(), engine)
+    native = Options(effort=effort, **options).to_native()
+    return _compress(source, sink_to_path(out, overwrite), native, engine, os.fsdecode(out))
 
 
 def restore_file(
@@ -363,7 +396,7 @@ def restore_file(
     TesseraError
         With status EXISTS if out exists and overwrite is False; SAME_FILE if it is the input; also for a series.
     """
-    return _restore(Source(data), sink_to_path(out, overwrite), engine)
+    return _restore(Source(data), sink_to_path(out, overwrite), engine, os.fsdecode(out))
 
 
 def encode_raster(
@@ -580,7 +613,7 @@ class Set:
             result = told.contents
             index = result.index
             failed = result.status != Status.OK
-            error = from_native(result.error.contents, self.names[index]) if failed else None
+            error = from_native(result.error.contents, self.names[index], self.outputs[index]) if failed else None
             report = None if failed else report_from_native(result.report.contents)
             made = Result(index, self.names[index], self.outputs[index], report, error)
             self.results[index] = made
@@ -670,7 +703,7 @@ def compress_set(
     root: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     engine: Engine | str | None = None,
-    **options: Any,
+    **options: Unpack[OptionFields],
 ) -> list[Result]:
     """Compresses many files, as many at once as the engine has threads and memory for.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import io
 import os
-import re
 import stat
-import threading
-import weakref
+from collections.abc import Callable
 from typing import Any, Protocol, Union, runtime_checkable
 
 import numpy as np
 
-from . import _native
+from . import _native, _remote
+from ._errors import ChangedError, Status, TesseraError
 
 
 @runtime_checkable
@@ -26,46 +26,6 @@ class ReadableFile(Protocol):
 Data = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, ReadableFile]
 
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://")
-
-#: What is read beyond a request of a remote file: the small reads of headers and indices, which lie side by side, become
-#: one request each, and a tile costs little more than its own bytes.
-READ_AHEAD_BYTES = 1 << 16
-
-
-def is_url(data: object) -> bool:
-    return isinstance(data, str) and _URL.match(data) is not None
-
-
-def is_remote(data: object) -> bool:
-    """Whether this names a file of fsspec: an OpenFile, for example, which is a os.PathLike, too."""
-    return hasattr(data, "fs") and hasattr(data, "path") and not hasattr(data, "read")
-
-
-def _ask_fsspec(url: str) -> tuple[Any, str]:
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ImportError(f"reading {url} needs fsspec, and of http aiohttp: python3 -m pip install fsspec aiohttp") from error
-    filesystem, path = fsspec.core.url_to_fs(url)
-    return filesystem, str(path)
-
-
-def open_remote(data: Any) -> Any:
-    """A URL or a file of fsspec as a file object whose cache suits reading tiles."""
-    if getattr(data, "compression", None):
-        return data.open()
-    filesystem, path = (data.fs, data.path) if is_remote(data) else _ask_fsspec(data)
-    file = filesystem.open(path, "rb", block_size=READ_AHEAD_BYTES, cache_type="readahead")
-    try:
-        file.seek(max(file.seek(0, os.SEEK_END) - READ_AHEAD_BYTES, 0))
-        file.read(1)  # the footer and a short index are read ahead
-    except ValueError:  # it is a stream; or the server sends no ranges
-        file.close()
-        return io.BytesIO(filesystem.cat_file(path))
-    return file
-
-
 def take_bytes(address: int | None, count: int) -> bytes:
     """A copy of count bytes; ctypes.string_at takes at most 2^31 - 1."""
     return (ctypes.c_char * count).from_address(address).raw if address and count else b""
@@ -76,19 +36,6 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
     if b"\0" in name:
         raise ValueError("a path contains a byte of 0")
     return name
-
-
-_locks: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
-_locks_lock = threading.Lock()
-
-
-def _lock_of(file: Any) -> threading.Lock:
-    """What guards a file object's position: sources of the same object share it."""
-    try:
-        with _locks_lock:
-            return _locks.setdefault(file, threading.Lock())
-    except TypeError:  # it has no hash or no weak references
-        return threading.Lock()
 
 
 def view_bytes(data: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -108,11 +55,16 @@ class Source:
         self.raised: BaseException | None = None
         self._kept: list[Any] = []
         self._descriptor = -1
+        #: An object that was opened here. Else None.
         self._remote: Any = None
-        if is_url(data) or is_remote(data):
+        #: What is read of a file of fsspec; of all its bytes, the hash alone once it was asked for.
+        self._found: Any = None
+        #: Whether another object may take the place of this .tsr unseen, until a part of it does not fit; and then its
+        #: first bytes, as they were read first.
+        self.is_replaceable, self.head = False, b""
+        if _remote.is_url(data) or _remote.is_remote(data):
             self.name = data if isinstance(data, str) else getattr(data, "full_name", data.path)  # type: ignore[union-attr]
-            self._remote = open_remote(data)
-            self._from_calls(self._remote)
+            self._from_remote(data)
         elif isinstance(data, (str, os.PathLike)):
             self._from_path(data)
         elif isinstance(data, (bytes, bytearray, memoryview)):
@@ -140,33 +92,70 @@ class Source:
         self._kept.append(image)
         self.native.raster = ctypes.pointer(image)
 
+    def _from_remote(self, data: Any) -> None:
+        try:
+            found = _remote.open_remote(data)
+        except ChangedError as error:
+            raise TesseraError(str(error), Status.READ, self.name) from error
+        self._from_found(found)
+        if not isinstance(found, bytes):
+            self._remote = found
+
+    def _from_found(self, found: Any) -> None:
+        """What stands for a file of fsspec."""
+        self._found = found
+        if isinstance(found, bytes):
+            self._from_memory(found)
+        elif isinstance(found, _remote.Ranges):
+            self.is_replaceable, self.head = not found.is_certain, found.head
+            self._from_calls(found, found.read_at, found.size)
+        else:
+            self._from_raw(found)
+
     def _from_file(self, file: Any) -> None:
         name = getattr(file, "name", None)
         if isinstance(name, (str, bytes)):
             self.name = os.fsdecode(name)
             self._kept.append(os.fsencode(name))
             self.native.name = self._kept[-1]
+        if _remote.is_opened(file):
+            self.name = self.name or str(file.path)
+            try:
+                self._from_found(_remote.narrow(file, file.fs, file.path))
+            except ChangedError as error:
+                raise TesseraError(str(error), Status.READ, self.name) from error
+        else:
+            self._from_raw(file)
+
+    def _from_raw(self, file: Any) -> None:
+        file = file.f if _remote.is_local(file) else file
         raw = file.raw if isinstance(file, io.BufferedReader) else file
         if isinstance(raw, io.FileIO) and raw.readable() and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
             self._descriptor = os.dup(raw.fileno())
             self.native.medium = _native.MEDIUM_DESCRIPTOR
             self.native.descriptor = self._descriptor
         elif hasattr(file, "seekable") and file.seekable():
-            self._from_calls(file)
+            self._from_seekable(file)
         else:
             self._from_memory(file.read())
 
-    def _from_calls(self, file: Any) -> None:
-        lock = _lock_of(file)
+    def _from_seekable(self, file: Any) -> None:
+        lock = _remote.lock_of(file)
         with lock:
             file.seek(0, os.SEEK_END)
             count = file.tell()
 
+        def read_at(offset: int, wanted: int) -> Any:
+            with lock:
+                file.seek(offset)
+                return file.read(wanted)
+
+        self._from_calls(file, read_at, count)
+
+    def _from_calls(self, file: Any, read_at: Callable[[int, int], Any], count: int) -> None:
         def read(_context: int, offset: int, target: int, wanted: int) -> int:
             try:
-                with lock:
-                    file.seek(offset)
-                    got = file.read(wanted)
+                got = read_at(offset, wanted)
                 if not 0 < len(got) <= wanted:
                     raise EOFError(f"{len(got)} bytes instead of {wanted} at byte {offset}")
                 ctypes.memmove(target, bytes(got), len(got))
@@ -179,6 +168,18 @@ class Source:
         self.native.byte_count = count
         self.native.read = _native.ReadCall(read)
         self._kept.append(file)
+
+    def state(self) -> tuple[Any, ...]:
+        """What is told of a source that changes with it; of a path, of the file that it leads to now."""
+        if self.native.medium in (_native.MEDIUM_PATH, _native.MEDIUM_DESCRIPTOR):
+            is_path = self.native.medium == _native.MEDIUM_PATH
+            status = os.stat(os.fsdecode(self.native.path)) if is_path else os.fstat(self._descriptor)
+            return status.st_size, status.st_mtime_ns
+        if isinstance(self._found, _remote.Ranges):
+            return self._found.state
+        if isinstance(self._found, bytes):
+            self._found = hashlib.sha256(self._found).hexdigest()
+        return (self._found,)
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -124,6 +124,18 @@ class tsr_buffer(Structure):
     _fields_ = [("bytes", c_void_p), ("count", c_size_t)]
 
 
+class tsr_file_state(Structure):
+    _fields_ = [
+        ("device", c_uint64),
+        ("inode", c_uint64),
+        ("bytes", c_uint64),
+        ("modified_s", c_int64),
+        ("changed_s", c_int64),
+        ("modified_ns", c_uint32),
+        ("changed_ns", c_uint32),
+    ]
+
+
 class tsr_data_sink(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -138,6 +150,7 @@ class tsr_data_sink(Structure):
         ("is_bounded", c_bool),
         ("root", c_size_t),
         ("syncs_later", c_bool),
+        ("written", c_void_p),
     ]
 
 
@@ -171,6 +184,8 @@ class tsr_report(Structure):
         ("tries", c_int),
         ("verified", c_bool),
         ("packed", c_bool),
+        ("damage", c_char * 160),
+        ("output", tsr_file_state),
     ]
 
 
@@ -199,6 +214,8 @@ class tsr_info(Structure):
         ("modified_s", c_int64),
         ("modified_ns", c_uint32),
         ("permissions", c_uint32),
+        ("id", c_uint64),
+        ("original_damage", c_char * 160),
     ]
 
 
@@ -273,6 +290,7 @@ STRUCTURES: tuple[type[Structure], ...] = (
     tsr_engine_options,
     tsr_data_source,
     tsr_buffer,
+    tsr_file_state,
     tsr_data_sink,
     tsr_report,
     tsr_info,
@@ -320,6 +338,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_test": (c_int, [c_void_p, _source, _report, _error]),
     "tsr_open": (c_int, [c_void_p, _source, POINTER(c_void_p), _error]),
     "tsr_close": (None, [c_void_p]),
+    "tsr_reader_id": (c_uint64, [c_void_p]),
+    "tsr_read_id": (c_int, [_source, POINTER(c_uint64), _error]),
     "tsr_reader_content": (c_int, [c_void_p]),
     "tsr_reader_members": (c_uint32, [c_void_p]),
     "tsr_reader_name": (c_char_p, [c_void_p, c_uint32]),

@@ -8,14 +8,14 @@ import operator
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from types import EllipsisType, TracebackType
+from typing import TYPE_CHECKING, Any, SupportsIndex, Union, overload
 
 import numpy as np
 
 from . import _native
 from ._engine import Engine, resolve
-from ._errors import Status, TesseraError, check
+from ._errors import ChangedError, Status, TesseraError, check
 from ._files import Report, report_from_native
 from ._image import Array, Image, empty_raster, unpack
 from ._image import from_native as image_from_native
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import pydicom
 
 _library = _native.library
+
+#: What chooses of one axis, and of several.
+AxisIndex = Union[SupportsIndex, slice, EllipsisType]
+Index = Union[AxisIndex, tuple[AxisIndex, ...]]
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,13 @@ class Header(Sequence[Element]):
 
 @dataclass(frozen=True)
 class Info:
-    """What a member is (struct tsr_info), from headers alone. None: the number does not apply."""
+    """What a member is (struct tsr_info), from headers alone. None: the number does not apply.
+
+    `way` is "coded" (its samples or its streams are modelled), "stored" (general compression alone), or "" for an
+    original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
+    `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
+    is empty where nothing was noticed.
+    """
 
     kind: str
     verbatim: bool
@@ -109,6 +119,8 @@ class Info:
     max_error: int | None
     psnr_db: float | None
     damage: str | None
+    way: str
+    original_damage: str
 
 
 def _info_from_native(info: _native.tsr_info) -> Info:
@@ -129,6 +141,8 @@ def _info_from_native(info: _native.tsr_info) -> Info:
         max_error=info.max_error if info.max_error >= 0 else None,
         psnr_db=info.psnr_db if info.psnr_db >= 0 else None,
         damage=info.damage.decode("utf-8", "replace") if info.damage else None,
+        way={b"": "", b"stored": "stored"}.get(info.restore or b"", "coded"),
+        original_damage=info.original_damage.decode("utf-8", "replace"),
     )
 
 
@@ -139,25 +153,56 @@ class _Handle:
 
     def __init__(self, data: Data, engine: Engine | str | None) -> None:
         self.source = Source(data)
+        self._data = data
         self._uses: set[object] = set()
         self._handles: list[int] = []
         self._is_closed = False
         self._engine = resolve(engine)
-        handle = ctypes.c_void_p()
-        error = _native.tsr_error()
         use, engine_handle = self._engine._begin_use()
-        status = _library.tsr_open(
-            engine_handle, ctypes.byref(self.source.native), ctypes.byref(handle), ctypes.byref(error)
-        )
-        if handle.value is None:
+        status, error = self._open(engine_handle)
+        if self.source.is_replaceable and status in (Status.OK, Status.READ, Status.CORRUPT) and not self._is_one():
+            status, error = self._open_again(engine_handle)
+        if not self._handles:
             self._engine._end_use(use)
             self.source.close()
             check(status, error, self.source.name, self.source.raised)
             raise TesseraError("the library has opened nothing", Status.INTERNAL)
         self._engine_use = use
-        self._handles.append(handle.value)
 
-    def call(self, function: Any, *arguments: Any, name: str | None = None) -> None:
+    def _open(self, engine: int) -> tuple[int, _native.tsr_error]:
+        handle, error = ctypes.c_void_p(), _native.tsr_error()
+        status = _library.tsr_open(
+            engine, ctypes.byref(self.source.native), ctypes.byref(handle), ctypes.byref(error)
+        )
+        if handle.value is not None:
+            self._handles.append(handle.value)
+        return status, error
+
+    def _is_one(self) -> bool:
+        """Whether what was read of a .tsr, its header first, is of one."""
+        status, first = self._read_id(Source(self.source.head))
+        return bool(self._handles) and self.id != 0 and (status != Status.OK or first == self.id)
+
+    def _open_again(self, engine: int) -> tuple[int, _native.tsr_error]:
+        """Once more what seems to have changed amid the first time."""
+        if self._handles:
+            _library.tsr_close(self._handles.pop())
+        self.source.close()
+        self.source = Source(self._data)
+        status, error = self._open(engine)
+        if status == Status.OK and self.source.is_replaceable and not self._is_one():
+            _library.tsr_close(self._handles.pop())
+            self.source.raised, status = ChangedError(), Status.READ
+        return status, error
+
+    @staticmethod
+    def _read_id(source: Source) -> tuple[int, int]:
+        """A status, and the id of a .tsr."""
+        found, error = ctypes.c_uint64(), _native.tsr_error()
+        status = _library.tsr_read_id(ctypes.byref(source.native), ctypes.byref(found), ctypes.byref(error))
+        return int(status), found.value
+
+    def call(self, function: Any, *arguments: Any, name: str | None = None, out: str | None = None) -> None:
         """Calls a function of the reader that can fail; its last argument, the error, is added here."""
         use = object()
         self._uses.add(use)
@@ -170,10 +215,29 @@ class _Handle:
             status = function(self._handles[0], *arguments, ctypes.byref(error))
             if status != Status.OK:
                 raised, self.source.raised = self.source.raised, None
-                check(status, error, self._name_failure(name), raised)
+                if self.source.is_replaceable and not isinstance(raised, ChangedError) and self._is_replaced(status):
+                    raised = ChangedError()
+                check(status, error, self._name_failure(name), raised, out)
         finally:
             self._uses.discard(use)
             self._close_unused()
+
+    def _is_replaced(self, status: int) -> bool:
+        """Whether a failure is due to another .tsr in this one's place, of which the file system tells nothing: its
+        header has another id."""
+        if status not in (Status.USAGE, Status.READ, Status.CORRUPT, Status.VERSION):
+            return False
+        try:
+            with Source(self._data) as source:
+                found, now = self._read_id(source)
+        except Exception:  # the failure itself says more
+            return False
+        return found == Status.NOT_TSR or (found == Status.OK and now != self.id)
+
+    @property
+    def id(self) -> int:
+        """The id of a .tsr; 0: an original."""
+        return int(_library.tsr_reader_id(self._handles[0]))
 
     def _name_failure(self, member: str | None) -> str | None:
         parts = [part for part in (self.source.name, member) if part]
@@ -212,8 +276,8 @@ class Member:
         self._native_image: _native.tsr_image | None = None
         self.name = name
 
-    def _call(self, function: Any, *arguments: Any) -> None:
-        self._handle.call(function, self._number, *arguments, name=self.name)
+    def _call(self, function: Any, *arguments: Any, out: str | None = None) -> None:
+        self._handle.call(function, self._number, *arguments, name=self.name, out=out)
 
     def _image(self) -> _native.tsr_image:
         if self._native_image is None:
@@ -279,7 +343,7 @@ class Member:
             self._call(_library.tsr_read_region, frame, ctypes.byref(region), raster.ctypes.data, raster.size)
         return unpack(image, raster, rows, columns)
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: Index) -> Array:
         shape = self.shape
         parts = _fill_key(key, len(shape))
         frames = _choose(parts[0], shape[0])
@@ -352,7 +416,7 @@ class Member:
         """
         sink = sink_to_path(out, overwrite)
         report = _native.sized(_native.tsr_report)
-        self._call(_library.tsr_restore_member, ctypes.byref(sink), ctypes.byref(report))
+        self._call(_library.tsr_restore_member, ctypes.byref(sink), ctypes.byref(report), out=os.fsdecode(out))
         return report_from_native(report)
 
     def test(self) -> Report:
@@ -489,24 +553,36 @@ class Reader(Member):
         super().__init__(handle, 0, "")
         native = handle._handles[0]
         self.is_series: bool = self._handle_content() == _native.CONTENT_SERIES
-        #: The files. A name is "" where it is lost or there is none.
+        #: The files. A name is "" where it is lost or there is none. Where the end of a series is lost, one member stands
+        #: for all of the files in it: reading it says how many they are.
         self.members: tuple[Member, ...] = tuple(
             Member(handle, i, os.fsdecode(_library.tsr_reader_name(native, i) or b""))
             for i in range(_library.tsr_reader_members(native))
         )
 
-    def _call(self, function: Any, *arguments: Any) -> None:
+    def _call(self, function: Any, *arguments: Any, out: str | None = None) -> None:
         if self.is_series:
             raise TesseraError("it is a series: choose one of its members", Status.USAGE, self._handle.source.name)
-        super()._call(function, *arguments)
+        super()._call(function, *arguments, out=out)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: str) -> Member: ...
+    @overload
+    def __getitem__(self, key: Index) -> Array: ...
+    def __getitem__(self, key: str | Index) -> Member | Array:
         if isinstance(key, str):
             for member in self.members:
                 if member.name == key:
                     return member
+            if self.is_series and not all(member.name for member in self.members):
+                raise TesseraError(f"it has no file {key!r} among those whose names are not lost", Status.CORRUPT,
+                                   self._handle.source.name)
             raise KeyError(key)
         return super().__getitem__(key)
+
+    def _state(self) -> tuple[Any, ...]:
+        """What another file has not: the id of a .tsr, or what is told of an original."""
+        return ("id", self._handle.id) if self._handle.id else ("original", *self._handle.source.state())
 
     def close(self) -> None:
         """Closes the reader as soon as no call uses it."""

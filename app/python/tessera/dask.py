@@ -9,9 +9,9 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from dask.base import normalize_token, tokenize
@@ -19,10 +19,11 @@ from dask.base import normalize_token, tokenize
 from . import _native
 from ._engine import Engine, resolve
 from ._errors import Status, TesseraError
-from ._files import Options, Result, Set, name_set, raise_failures, run_set, write_again
+from ._files import OptionFields, Options, Result, Set, name_set, raise_failures, run_set, write_again
 from ._image import Array, Image
-from ._media import Data, is_remote, is_url
+from ._media import Data
 from ._reader import Member, Reader
+from ._remote import find, is_remote, is_url
 
 if TYPE_CHECKING:
     import dask.array
@@ -175,8 +176,11 @@ def _lost(job: _Job, raised: Exception) -> Result:
 
 def _rename(result: Result, names: list[str], outputs: list[str]) -> Result:
     """With the paths that the caller gave."""
-    if result.error and result.error.path == result.source:
-        result.error.path = names[result.index]
+    given = {result.source: names[result.index], result.out: outputs[result.index]}
+    if result.error and result.error.path in given:
+        result.error.path = given[result.error.path]
+        if isinstance(result.error, OSError):
+            result.error.filename = result.error.path
     return replace(result, source=names[result.index], out=outputs[result.index])
 
 
@@ -190,7 +194,7 @@ def compress_set(
     root: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     engine: str = "cpu",
-    **options: Any,
+    **options: Unpack[OptionFields],
 ) -> list[Result]:
     """Compresses many files on the workers of a cluster, as `tessera.compress_set` does in one process.
 
@@ -294,15 +298,22 @@ class _Pool:
             old.close()
 
     @contextmanager
-    def reader(self, token: str, data: Data, engine: str) -> Iterator[Reader]:
-        idle = self._take(token)
-        reader = Reader(data, _worker_engine(engine)) if idle is None else idle
+    def _lend(self, reader: Reader, name: Callable[[Reader], str]) -> Iterator[Reader]:
         try:
+            token = name(reader)
             yield reader
         except BaseException:
             reader.close()
             raise
         self._keep(token, reader)
+
+    def opened(self, data: Data, engine: str, name: Callable[[Reader], str]) -> AbstractContextManager[Reader]:
+        """A new reader, and the token that it gets."""
+        return self._lend(Reader(data, _worker_engine(engine)), name)
+
+    def reader(self, token: str, data: Data, engine: str) -> AbstractContextManager[Reader]:
+        idle = self._take(token)
+        return self._lend(Reader(data, _worker_engine(engine)) if idle is None else idle, lambda _reader: token)
 
 
 _pool = _Pool()
@@ -313,8 +324,9 @@ class _Frames:
 
     def __init__(self, data: Data, engine: str, members: Sequence[int | str] | int | str | None) -> None:
         self._data, self._engine = data, engine
-        self._token = _name_content(data)
-        with _pool.reader(self._token, data, engine) as reader:
+        self._token, self._state = "", ()
+        self._place = _name_place(data)
+        with _pool.opened(data, engine, self._name) as reader:
             chosen = _choose_members(reader, members)
             images = [member.image for member in chosen]
             _check_alike(chosen, images)
@@ -326,6 +338,12 @@ class _Frames:
         self.dtype = images[0].dtype
         self.ndim = len(self.shape)
 
+    def _name(self, reader: Reader) -> str:
+        """A name of what is read, which changes when the file does."""
+        self._state = reader._state()
+        self._token = tokenize(self._place, self._state)
+        return self._token
+
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         return type(self).__name__, self._token, self._numbers
 
@@ -333,6 +351,8 @@ class _Frames:
         parts, lists = _split_lists(key if isinstance(key, tuple) else (key,), self.shape)
         frames, rest = parts[0], parts[1:]
         with _pool.reader(self._token, self._data, self._engine) as reader:
+            if reader._state() != self._state:
+                raise TesseraError("it changed since the array was made of it", Status.READ, reader._handle.source.name)
             if not isinstance(frames, slice):
                 values = self._read(reader, int(frames), rest)
             else:
@@ -364,20 +384,14 @@ def _split_lists(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[list[Any
     return parts, lists
 
 
-def _name_content(data: Data) -> str:
-    """A name of what is read, which changes when the file does, as far as that is known."""
+def _name_place(data: Data) -> Any:
+    """Where the data are."""
     if is_url(data) or is_remote(data):
-        try:
-            import fsspec
-
-            filesystem, path = (data.fs, data.path) if is_remote(data) else fsspec.core.url_to_fs(data)  # type: ignore[union-attr]
-            return tokenize(filesystem, path, filesystem.ukey(path))
-        except Exception:  # what a file system does not know is of many kinds
-            return uuid.uuid4().hex
+        return find(data)
     if isinstance(data, str):
         status = os.stat(data)
-        return tokenize(data, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-    return tokenize(normalize_token(data))
+        return data, status.st_dev, status.st_ino
+    return normalize_token(data)
 
 
 def _choose_members(reader: Reader, members: Sequence[int | str] | int | str | None) -> list[Member]:

@@ -13,11 +13,12 @@ static uInt piece(uint64_t left)
     return left < CHUNK ? (uInt)left : CHUNK;
 }
 
-static enum tsr_status fail_stream(int result, struct tsr_error *error)
+/* at: the byte of the input. */
+static enum tsr_status fail_stream(int result, uint64_t at, struct tsr_error *error)
 {
     if (result == Z_MEM_ERROR) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to inflate");
-    return tsr_fail(error, TSR_ERROR_CORRUPT,
-                    result == Z_BUF_ERROR ? "its deflate stream ends early" : "its deflate stream is damaged");
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "its deflate stream %s byte %llu",
+                       result == Z_BUF_ERROR ? "ends early, at" : "is damaged near", (unsigned long long)at);
 }
 
 struct measuring {
@@ -46,7 +47,7 @@ static enum tsr_status measure(struct measuring *m, struct tsr_input *input, uin
         m->z.avail_out = CHUNK;
         result = inflate(&m->z, Z_NO_FLUSH);
         const size_t gave = CHUNK - m->z.avail_out, kept = gave < room - *first_size ? gave : room - *first_size;
-        if (result != Z_OK && result != Z_STREAM_END) return fail_stream(result, error);
+        if (result != Z_OK && result != Z_STREAM_END) return fail_stream(result, start + read - m->z.avail_in, error);
         if (kept > 0) memcpy(first + *first_size, m->out, kept);
         *first_size += kept;
         size->inflated += gave;
@@ -63,7 +64,7 @@ enum tsr_status tsr_measure_stream(struct tsr_input *input, uint64_t start, uint
     struct measuring *m = calloc(1, sizeof *m);
     if (!m || inflateInit2(&m->z, RAW_WINDOW) != Z_OK) {
         free(m);
-        return fail_stream(Z_MEM_ERROR, error);
+        return fail_stream(Z_MEM_ERROR, 0, error);
     }
     const enum tsr_status status = measure(m, input, start, limit, first, first_size, size, error);
     inflateEnd(&m->z);

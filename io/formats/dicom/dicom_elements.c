@@ -80,6 +80,12 @@ static bool read_head(const uint8_t *bytes, size_t at, size_t end, struct tsr_di
     return true;
 }
 
+bool tsr_dicom_element_head(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
+                            struct tsr_dicom_element *element)
+{
+    return read_head(bytes, 0, size, form, element);
+}
+
 bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
                           struct tsr_dicom_element *element)
 {
@@ -100,7 +106,7 @@ struct layer {
     struct tsr_dicom_form form;
     bool has_end;  /* false: a delimiter ends it */
     bool is_guess; /* the bytes may turn out not to be a sequence */
-    size_t end;
+    size_t start, end;
     uint64_t count; /* elements of this layer so far */
     uint32_t highest_tag;
     size_t listed; /* of a guess: entries of the listing, the last of which is its element */
@@ -115,6 +121,9 @@ struct walk {
     int depth; /* index of the innermost layer */
     uint64_t elements, disorder;
     bool is_odd;                       /* not plain (struct tsr_dicom_scan) */
+    bool has_preamble;                 /* with DICM */
+    bool is_other_form;                /* elements do not have the form that the transfer syntax says */
+    struct tsr_dicom_element uneven;   /* the first value of an odd number of bytes; no length: there is none */
     struct tsr_dicom_element *fact;    /* of the scan; NULL: they are not wanted */
     struct tsr_dicom_listing *listing; /* NULL: it is not wanted */
     struct tsr_error *error;
@@ -136,14 +145,57 @@ static enum tsr_status hold(struct walk *w, size_t end)
 
 static enum tsr_status fail(struct walk *w, const char *reason)
 {
-    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, w->at, "%s", reason);
+    return tsr_fail(w->error, TSR_ERROR_CORRUPT, "%s", reason);
 }
+
+/* Whether so much was read already as elements that what cannot be is damage, and not a file of another kind. */
+static bool is_surely_dicom(const struct walk *w)
+{
+    enum { ENOUGH = 4 };
+    return !w->is_other_form && (w->has_preamble || w->elements >= ENOUGH);
+}
+
+/* Damage at the current place. Where it is not sure that the file is DICOM, it may be undamaged: no offset says that.
+ */
+static uint64_t damaged_at(const struct walk *w)
+{
+    return is_surely_dicom(w) ? w->at : TSR_NO_OFFSET;
+}
+
+static enum tsr_status fail_element(struct walk *w, const struct tsr_dicom_element *element, const char *what)
+{
+    if (element->tag == TAG_ITEM)
+        return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, damaged_at(w), "its item at byte %zu %s", w->at, what);
+    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, damaged_at(w), "its element (%04x,%04x) at byte %zu %s",
+                       (unsigned)(element->tag >> 16), (unsigned)(element->tag & 0xffff), w->at, what);
+}
+
+static const char too_long[] = "has more bytes than are there";
 
 static enum tsr_status push(struct walk *w, struct layer layer)
 {
     if (w->depth + 1 == DEPTH_LIMIT) return fail(w, "its sequences are nested too deep");
     w->layer[++w->depth] = layer;
     return TSR_OK;
+}
+
+/* Whether there are fewer bytes before end than an element's head has. */
+static bool is_cut_head(const uint8_t *bytes, size_t at, size_t end, bool explicit_vr)
+{
+    const size_t left = end - at;
+    return left < ELEMENT_HEAD || (explicit_vr && left < LONG_HEAD && is_listed(long_vrs, bytes + at + 4));
+}
+
+static enum tsr_status fail_cut(struct walk *w, size_t end)
+{
+    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, damaged_at(w), "%s ends within an element, at byte %zu",
+                       end == w->size ? "it" : "an item of it", end);
+}
+
+static bool is_blank(const uint8_t *bytes, size_t size)
+{
+    while (size > 0 && bytes[size - 1] == 0) size--;
+    return size == 0;
 }
 
 /* Reads the head of the element at the current place, in the innermost layer. */
@@ -157,11 +209,13 @@ static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *el
     if (w->depth == 0 && read_head(w->bytes, w->at, end, layer->form, element) &&
         tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, layer->form, element) && holds_pixels(element->tag))
         return TSR_OK;
-    if (!read_head(w->bytes, w->at, end, layer->form, element))
-        return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, w->at, "it has no valid element at byte %zu", w->at);
-    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, w->at,
-                       "its element (%04x,%04x) at byte %zu has more bytes than are there",
-                       (unsigned)(element->tag >> 16), (unsigned)(element->tag & 0xffff), w->at);
+    if (read_head(w->bytes, w->at, end, layer->form, element)) return fail_element(w, element, too_long);
+    if (is_cut_head(w->bytes, w->at, end, layer->form.explicit_vr) &&
+        (w->depth > 0 || !is_blank(w->bytes + w->at, end - w->at)))
+        return fail_cut(w, end);
+    const bool is_wiped = w->depth > 0 && is_blank(w->bytes + w->at, ELEMENT_HEAD); /* amid a sequence: no padding */
+    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, is_wiped ? damaged_at(w) : TSR_NO_OFFSET,
+                       "it has no valid element at byte %zu", w->at);
 }
 
 static enum tsr_status list(struct walk *w, const struct tsr_dicom_element *element, bool has_content)
@@ -183,7 +237,10 @@ static enum tsr_status list(struct walk *w, const struct tsr_dicom_element *elem
 static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_element *element)
 {
     const struct layer *const outer = &w->layer[w->depth];
-    struct layer layer = {.kind = ITEMS, .form = tsr_dicom_inner_form(element, outer->form), .end = element->end};
+    struct layer layer = {.kind = ITEMS,
+                          .form = tsr_dicom_inner_form(element, outer->form),
+                          .start = element->value,
+                          .end = element->end};
     layer.has_end = element->length != TSR_UNDEFINED_LENGTH;
     w->at = layer.has_end ? element->end : element->value;
     const bool is_sequence = strcmp(element->vr, "SQ") == 0;
@@ -239,6 +296,13 @@ static void note_fact(struct walk *w, const struct tsr_dicom_element *element)
         if (fact_tags[i] == element->tag) w->fact[i] = *element;
 }
 
+/* Values have an even number of bytes (PS3.5, 7.1.1). Pixel data that lacks the byte is no rarity, and none is lost. */
+static void note_uneven(struct walk *w, const struct tsr_dicom_element *element)
+{
+    const bool is_uneven = element->length % 2 != 0 && element->length != TSR_UNDEFINED_LENGTH;
+    if (is_uneven && w->uneven.length == 0 && !holds_pixels(element->tag)) w->uneven = *element;
+}
+
 static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *pixels, bool *is_over)
 {
     struct tsr_dicom_element element;
@@ -249,8 +313,10 @@ static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *p
         w->at = element.value;
         return TSR_OK;
     }
+    if (element.tag == TAG_ITEM) return fail_element(w, &element, "is in no sequence");
     if (element.tag >> 16 == 0xfffe) return fail(w, "a delimiter stands among its elements");
     TSR_TRY(count_element(w, element.tag));
+    note_uneven(w, &element);
     if (pixels && !is_item && holds_pixels(element.tag)) {
         *pixels = element;
         *is_over = true;
@@ -296,6 +362,7 @@ static bool take_guess_back(struct walk *w)
     w->at = w->layer[depth].end;
     w->depth = depth - 1;
     w->is_odd = true;
+    if (w->uneven.start >= w->layer[depth].start) w->uneven.length = 0;
     if (w->listing) {
         w->listing->count = w->layer[depth].listed;
         w->listing->entries[w->listing->count - 1].has_content = false;
@@ -358,11 +425,15 @@ static enum tsr_status scan_meta(struct walk *w, struct tsr_dicom_scan *scan)
             if (scan->meta_end != stated_end) w->is_odd = true;
             return TSR_OK;
         }
-        if (!tsr_dicom_element_at(w->bytes, w->at, w->size, meta_form, &element) ||
-            element.length == TSR_UNDEFINED_LENGTH || element.end > HEADER_LIMIT)
-            return fail(w, "its meta header is damaged");
+        if (is_cut_head(w->bytes, w->at, w->size, true)) return fail_cut(w, w->size);
+        if (!read_head(w->bytes, w->at, w->size, meta_form, &element) || element.length == TSR_UNDEFINED_LENGTH)
+            return fail(w, "its meta header has an element of an unknown form");
+        if (element.length > w->size - element.value) return fail_element(w, &element, too_long);
+        element.end += element.length;
+        if (element.end > HEADER_LIMIT) return fail(w, "its meta header is too long");
         TSR_TRY(hold(w, element.end));
         TSR_TRY(count_element(w, element.tag));
+        note_uneven(w, &element);
         TSR_TRY(list(w, &element, false));
         if (element.tag == TSR_TAG_META_LENGTH && strcmp(element.vr, "UL") == 0 && element.length == 4)
             stated_end = element.end + read_u32(w->bytes + element.value, false);
@@ -370,6 +441,11 @@ static enum tsr_status scan_meta(struct walk *w, struct tsr_dicom_scan *scan)
             take_uid(scan->syntax_uid, w->bytes + element.value, element.length);
         w->at = scan->meta_end = element.end;
     }
+}
+
+static bool is_implicit(const char *syntax_uid)
+{
+    return strcmp(syntax_uid, "1.2.840.10008.1.2") == 0;
 }
 
 /* Guesses the form of the data set from its first element, since the transfer syntax may be wrong. */
@@ -382,12 +458,29 @@ static struct tsr_dicom_form guess_form(const uint8_t *first)
     return form;
 }
 
+/* Whether the header is that of an image, whose pixels are not only named (JPIP). */
+static bool tells_of_pixels(const struct tsr_dicom_scan *scan)
+{
+    static const char by_reference[] = "1.2.840.10008.1.2.4.9"; /* .94 and .95 */
+    const char *const rest = scan->syntax_uid + sizeof by_reference - 1;
+    const bool is_named = strncmp(scan->syntax_uid, by_reference, sizeof by_reference - 1) == 0 && *rest >= '4';
+    return !is_named && scan->fact[TSR_FACT_ROWS].tag && scan->fact[TSR_FACT_COLUMNS].tag &&
+           scan->fact[TSR_FACT_BITS_ALLOCATED].tag;
+}
+
 static enum tsr_status end_scan(struct walk *w, struct tsr_dicom_scan *scan)
 {
-    const enum tsr_status status = walk_elements(w, &scan->pixels);
+    enum tsr_status status = walk_elements(w, &scan->pixels);
     scan->elements = w->elements;
     scan->is_plain = status == TSR_OK && !w->is_odd;
     scan->has_no_pixels = status == TSR_ERROR_CORRUPT && w->depth == 0 && w->at == w->size;
+    if (scan->has_no_pixels && tells_of_pixels(scan))
+        status =
+            tsr_fail_at(w->error, status, damaged_at(w), "it has no pixel data, and its header is that of an image");
+    if ((status == TSR_OK || scan->has_no_pixels) && w->uneven.length > 0 && is_surely_dicom(w))
+        tsr_input_note_damage(w->input, "its element (%04x,%04x) at byte %zu has an odd number of bytes: %lu",
+                              (unsigned)(w->uneven.tag >> 16), (unsigned)(w->uneven.tag & 0xffff), w->uneven.start,
+                              (unsigned long)w->uneven.length);
     return status;
 }
 
@@ -397,13 +490,16 @@ enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_li
     struct walk w = begin_walk(input, listing, error);
     memset(scan, 0, sizeof *scan);
     TSR_TRY(hold(&w, FIRST_BYTES));
-    if (w.held >= 132 && memcmp(w.bytes + 128, "DICM", 4) == 0) w.at = 132;
+    w.has_preamble = w.held >= 132 && memcmp(w.bytes + 128, "DICM", 4) == 0;
+    if (w.has_preamble) w.at = 132;
     TSR_TRY(scan_meta(&w, scan));
     scan->is_deflated = strcmp(scan->syntax_uid, "1.2.840.10008.1.2.1.99") == 0;
     if (scan->is_deflated) return TSR_OK;
     TSR_TRY(hold(&w, w.at + ELEMENT_HEAD));
-    if (w.held - w.at < ELEMENT_HEAD) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
+    if (w.held - w.at < ELEMENT_HEAD)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, damaged_at(&w), "it has no data set");
     scan->form = guess_form(w.bytes + w.at);
+    w.is_other_form = scan->syntax_uid[0] && scan->form.explicit_vr == is_implicit(scan->syntax_uid);
     w.layer[0] = (struct layer){.kind = ELEMENTS, .form = scan->form};
     w.fact = scan->fact;
     return end_scan(&w, scan);

@@ -60,8 +60,8 @@ struct tsr_dicom_scan {
 uint64_t tsr_dicom_memory(uint64_t bytes, uint64_t elements);
 
 /* Scans an input up to the value of its pixel data, and holds the bytes up to there. Errors: TSR_ERROR_CORRUPT with the
- * reason (no pixel data, an unknown form of DICOM, or a file that was made to take much time), TSR_ERROR_READ,
- * TSR_ERROR_LIMIT. */
+ * reason (no pixel data, an unknown form of DICOM, or a file that was made to take much time; with an offset, an
+ * element is cut there), TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
 
 /* The same for an inflated data set in memory, from byte start: explicit little endian, without a meta header. */
@@ -90,6 +90,10 @@ enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_sc
 /* The element at byte at of scanned bytes. False: no element stands there before end. */
 bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
                           struct tsr_dicom_element *element);
+
+/* The same of its head alone, at the first byte. The value may lie after the size bytes. */
+bool tsr_dicom_element_head(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
+                            struct tsr_dicom_element *element);
 
 /* How the items of a sequence are encoded. Items of a sequence of VR UN are implicit little endian (PS3.5, 6.2.2, note
  * 4). */

@@ -1,9 +1,12 @@
-/* Images of pixel data, those of rare or broken headers included. PS3.3, C.7.6.3 and C.7.6.24; PS3.5, 8. */
+/* Images of pixel data, those of rare or broken headers included, and what looks damaged in it. PS3.3, C.7.6.3 and
+ * C.7.6.24; PS3.5, 7.1, 8 and A.4. */
 #include "dicom_image.h"
 
 #include <string.h>
 
 #include "dicom_elements.h"
+
+enum { ELEMENT_HEAD = 8, LONG_HEAD = 12, FRAGMENTS_LIMIT = 1 << 24 };
 
 static bool is_subsampled(const struct tsr_dicom *dicom)
 {
@@ -121,10 +124,12 @@ static bool cut(struct tsr_image *image, uint64_t available)
 }
 
 enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t tag, uint64_t available,
-                                       struct tsr_image *image, const char **only_lossless, struct tsr_error *error)
+                                       struct tsr_image *image, struct tsr_dicom_native *native,
+                                       struct tsr_error *error)
 {
     struct tsr_dicom d = *dicom;
-    *only_lossless = NULL;
+    const char **const only_lossless = &native->only_lossless;
+    *native = (struct tsr_dicom_native){NULL, 0};
     if (d.samples < 1) d.samples = 1;
     if (tag != TSR_TAG_PIXEL_DATA) {
         d.bits_allocated = tag == TSR_TAG_FLOAT_PIXELS ? 32 : 64;
@@ -147,9 +152,139 @@ enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t t
     TSR_TRY(tsr_dicom_image(&d, image, error));
     image->exact_only = image->exact_only || *only_lossless;
     const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
+    native->wanted = bytes;
     if (bytes <= available) return TSR_OK;
     *only_lossless = "pixel data that is cut short";
     if (cut(image, available)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has %llu bytes and its header speaks of %llu",
                     (unsigned long long)available, (unsigned long long)bytes);
+}
+
+/* ---- Damage: after the pixel data ----------------------------------------------------------------------------- */
+
+/* Whether elements of a group may follow the pixel data: private ones, signatures and padding. Whatever else stands
+ * there may be bytes that are no elements. */
+static bool may_follow(uint32_t tag)
+{
+    const uint32_t group = tag >> 16;
+    return (group > 0x7fe0 && group < 0x8000 && group % 2 == 1) || group == 0xfffa || group == 0xfffc;
+}
+
+/* Looks for an element that the end of the file cuts, from byte at on. */
+static void note_rest(struct tsr_input *input, const struct tsr_dicom_scan *scan, uint64_t at)
+{
+    const uint64_t size = tsr_input_size(input);
+    uint8_t head[LONG_HEAD];
+    struct tsr_dicom_element element;
+    for (uint32_t last = 0; size - at >= ELEMENT_HEAD; last = element.tag) {
+        const size_t held = size - at < LONG_HEAD ? (size_t)(size - at) : LONG_HEAD;
+        if (tsr_input_read(input, at, head, held, NULL) != TSR_OK) return;
+        if (!tsr_dicom_element_head(head, held, scan->form, &element)) return;
+        if (!may_follow(element.tag) || element.tag <= last || element.length == TSR_UNDEFINED_LENGTH) return;
+        const uint64_t left = size - at - element.value;
+        if (element.length > left)
+            tsr_input_note_damage(input, "its element (%04x,%04x) at byte %llu has %lu bytes, and %llu are there",
+                                  (unsigned)(element.tag >> 16), (unsigned)(element.tag & 0xffff),
+                                  (unsigned long long)at, (unsigned long)element.length, (unsigned long long)left);
+        if (element.length > left) return;
+        at += element.value + element.length;
+    }
+}
+
+/* ---- Damage: native pixel data -------------------------------------------------------------------------------- */
+
+void tsr_dicom_note_short(struct tsr_input *input, const struct tsr_dicom *dicom, uint64_t wanted, uint64_t available)
+{
+    const bool has_frames = dicom->frames > 1;
+    const uint64_t parts = (uint64_t)(has_frames ? dicom->frames : dicom->rows > 0 ? dicom->rows : 1);
+    if (wanted <= available) return;
+    tsr_input_note_damage(input, "its pixel data ends early: %llu of %llu bytes are there, %llu of %llu %s",
+                          (unsigned long long)available, (unsigned long long)wanted,
+                          (unsigned long long)(available / ((wanted - 1) / parts + 1)), (unsigned long long)parts,
+                          has_frames ? "frames" : "rows");
+}
+
+void tsr_dicom_note_native(struct tsr_input *input, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
+                           uint64_t wanted, uint64_t available)
+{
+    const struct tsr_dicom_element *const pixels = &scan->pixels;
+    const uint64_t left = tsr_input_size(input) - pixels->value, length = pixels->length;
+    tsr_dicom_note_short(input, dicom, wanted, available);
+    if (length == TSR_UNDEFINED_LENGTH) return;
+    if (length > left + 1) /* some writers leave out the byte that makes it even */
+        tsr_input_note_damage(input, "it ends within its pixel data, of which %llu of %llu bytes are there",
+                              (unsigned long long)left, (unsigned long long)length);
+    else if (length < left)
+        note_rest(input, scan, pixels->value + length);
+}
+
+/* ---- Damage: encapsulated pixel data -------------------------------------------------------------------------- */
+
+/* Whether a transfer syntax has at least one fragment for each frame: of DICOM's, all but video. */
+static bool has_fragment_per_frame(const char *uid)
+{
+    static const char standard[] = "1.2.840.10008.1.2.", video[] = "1.2.840.10008.1.2.4.10";
+    return strncmp(uid, standard, sizeof standard - 1) == 0 && strncmp(uid, video, sizeof video - 1) != 0;
+}
+
+/* Whether each frame begins with the bytes FF D8: JPEG and JPEG-LS. */
+static bool has_jpeg_frames(const char *uid)
+{
+    static const char jpeg[] = "1.2.840.10008.1.2.4.";
+    const char *const rest = uid + sizeof jpeg - 1;
+    return strncmp(uid, jpeg, sizeof jpeg - 1) == 0 && strlen(rest) == 2 && rest[0] >= '5' && rest[0] <= '8';
+}
+
+/* What a walk over the fragments counts. */
+struct fragments {
+    uint32_t count, jpegs; /* jpegs: those that begin a JPEG stream */
+    uint64_t at;           /* after the last one */
+};
+
+/* Walks to the end of the sequence. False: the damage was noted. */
+static bool walk_fragments(struct tsr_input *input, struct fragments *f)
+{
+    const uint64_t size = tsr_input_size(input);
+    uint8_t head[ELEMENT_HEAD + 2];
+    struct tsr_dicom_element item;
+    for (uint32_t number = 0; number < FRAGMENTS_LIMIT; number++) { /* number 0 is the offset table */
+        const size_t held = size - f->at < sizeof head ? (size_t)(size - f->at) : sizeof head;
+        if (held < ELEMENT_HEAD) {
+            tsr_input_note_damage(input, "it ends after fragment %u of its pixel data, whose end is missing",
+                                  number > 0 ? number - 1 : 0);
+            return false;
+        }
+        if (tsr_input_read(input, f->at, head, held, NULL) != TSR_OK) return false;
+        if (!tsr_dicom_element_head(head, held, (struct tsr_dicom_form){false, false}, &item)) return false;
+        if (item.tag == 0xfffee0dd) break;
+        const uint64_t left = size - f->at - ELEMENT_HEAD;
+        if (item.tag != 0xfffee000 || item.length > left) {
+            const bool is_item = item.tag == 0xfffee000;
+            tsr_input_note_damage(input,
+                                  is_item ? "fragment %u of its pixel data, at byte %llu, is cut"
+                                          : "fragment %u of its pixel data, at byte %llu, is no item",
+                                  number, (unsigned long long)f->at);
+            return false;
+        }
+        f->at += ELEMENT_HEAD + item.length;
+        f->count = number;
+        f->jpegs += number > 0 && item.length >= 2 && head[ELEMENT_HEAD] == 0xff && head[ELEMENT_HEAD + 1] == 0xd8;
+    }
+    return true;
+}
+
+void tsr_dicom_note_fragments(struct tsr_input *input, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom)
+{
+    const char *const uid = dicom->syntax_uid;
+    const uint64_t frames = dicom->frames > 0 ? (uint64_t)dicom->frames : 1;
+    struct fragments f = {.at = scan->pixels.value};
+    if (scan->pixels.length != TSR_UNDEFINED_LENGTH || !walk_fragments(input, &f)) return;
+    if (f.count < frames && has_fragment_per_frame(uid))
+        tsr_input_note_damage(input, "it has %llu frames, and its pixel data %u fragments", (unsigned long long)frames,
+                              f.count);
+    else if (f.jpegs < frames && has_jpeg_frames(uid))
+        tsr_input_note_damage(input, "it has %llu frames, and its pixel data the beginning of %u",
+                              (unsigned long long)frames, f.jpegs);
+    else
+        note_rest(input, scan, f.at + ELEMENT_HEAD);
 }

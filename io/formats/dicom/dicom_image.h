@@ -1,17 +1,40 @@
-/* Which image the pixel data of a DICOM file holds. */
+/* Which image the pixel data of a DICOM file holds, and whether it is whole. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 
-#include "dicom_file.h"
+#include "dicom_elements.h"
 
 /* The image that a header describes. If bits stored and high bit are nonsense, all allocated bits are samples, which
  * loses nothing. Errors: TSR_ERROR_CORRUPT with the reason. */
 enum tsr_status tsr_dicom_image(const struct tsr_dicom *dicom, struct tsr_image *image, struct tsr_error *error);
 
+/* What else there is to know of native pixel data. */
+struct tsr_dicom_native {
+    const char
+        *only_lossless; /* why the image must not be coded with loss, as struct tsr_source has it; NULL: it may */
+    uint64_t wanted;    /* bytes that the header tells of; 0: it does not */
+};
+
 /* The image of native pixel data in the element of this tag, of which so many bytes are there. What has no raster of
- * its own becomes one of bytes or words, as README.md says. *only_lossless: why the image must not be coded with loss,
- * as struct tsr_source has it; NULL: it may. Errors: TSR_ERROR_CORRUPT with the reason. */
+ * its own becomes one of bytes or words, as README.md says. Errors: TSR_ERROR_CORRUPT with the reason. *native is valid
+ * after it, too. */
 enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t tag, uint64_t available,
-                                       struct tsr_image *image, const char **only_lossless, struct tsr_error *error);
+                                       struct tsr_image *image, struct tsr_dicom_native *native,
+                                       struct tsr_error *error);
+
+/* What looks damaged in the pixel data is noted at the input (tsr_input_note_damage), and does not change how the file
+ * is read. What real archives have, such as padding or private elements, is not damage.
+ *
+ * Pixel data of which fewer bytes are there than the header tells of (wanted; 0: it does not). */
+void tsr_dicom_note_short(struct tsr_input *input, const struct tsr_dicom *dicom, uint64_t wanted, uint64_t available);
+
+/* The same of native pixel data in a file; and of any that is cut. */
+void tsr_dicom_note_native(struct tsr_input *input, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
+                           uint64_t wanted, uint64_t available);
+
+/* Encapsulated pixel data: a fragment is cut, the sequence has no end, or there are fewer fragments than frames. Reads
+ * the head of each fragment. */
+void tsr_dicom_note_fragments(struct tsr_input *input, const struct tsr_dicom_scan *scan,
+                              const struct tsr_dicom *dicom);
 
 #endif

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,22 +20,34 @@
 
 static const char module_file[] = "tessera-dicom.so";
 
-/* Where the module is: below the folder of the library, or below the library's folder as seen from the program's. */
+/* Where the module is: below the folder of the library, or below the library's folder as seen from the program's. Else
+ * where this build would install it. */
 static const char *const module_folders[] = {"tessera", TSR_LIB_FROM_PROGRAM "/tessera"};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct tsr_dicom_module *loaded; /* NULL: not yet */
 
+/* The program's file. Without /proc it is what the kernel was told to start, which is relative to the folder that the
+ * process began in. dladdr knows argv[0] alone. */
+static bool find_program(char path[PATH_MAX])
+{
+    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (length >= 0) {
+        path[length] = '\0';
+        return true;
+    }
+    const char *const started = (const char *)getauxval(AT_EXECFN);
+    return started && realpath(started, path);
+}
+
 /* The folder of the file that this code is in: the shared library, or the program. */
-static bool find_own_folder(char *path, size_t size)
+static bool find_own_folder(char path[PATH_MAX])
 {
     Dl_info own, program;
     if (!dladdr(&module_file, &own)) return false;
     if (dladdr((const void *)getauxval(AT_ENTRY), &program) && program.dli_fbase == own.dli_fbase) {
-        const ssize_t length = readlink("/proc/self/exe", path, size - 1); /* of a program, dladdr gives argv[0] */
-        if (length < 0) return false;
-        path[length] = '\0';
-    } else if (snprintf(path, size, "%s", own.dli_fname) >= (int)size) {
+        if (!find_program(path)) return false;
+    } else if (snprintf(path, PATH_MAX, "%s", own.dli_fname) >= PATH_MAX) {
         return false;
     }
     char *const slash = strrchr(path, '/');
@@ -44,13 +57,14 @@ static bool find_own_folder(char *path, size_t size)
 
 bool tsr_dicom_find_beside(const char *file, char path[TSR_MODULE_PATH])
 {
-    char folder[4096];
-    if (!find_own_folder(folder, sizeof folder)) return false;
-    for (size_t i = 0; i < sizeof module_folders / sizeof module_folders[0]; i++) {
+    char folder[PATH_MAX];
+    const bool has_folder = find_own_folder(folder);
+    for (size_t i = 0; has_folder && i < sizeof module_folders / sizeof module_folders[0]; i++) {
         snprintf(path, TSR_MODULE_PATH, "%s/%s/%s", folder, module_folders[i], file);
         if (access(path, F_OK) == 0) return true;
     }
-    return false;
+    snprintf(path, TSR_MODULE_PATH, "%s/%s", TSR_INSTALLED_MODULES, file);
+    return access(path, F_OK) == 0;
 }
 
 /* Opens the module where it is installed, or else where the linker looks: the path in a program that is linked with the

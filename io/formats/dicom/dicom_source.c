@@ -236,9 +236,12 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     const struct tsr_dicom *const dicom = &found->dicom;
     enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     uint64_t available = 0;
-    const char *only_lossless = NULL;
+    struct tsr_dicom_native native = {NULL, 0};
     if (status == TSR_OK) status = check_element(input, pixels, &available, error);
-    if (status == TSR_OK) status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &only_lossless, error);
+    if (status == TSR_OK) {
+        status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &native, error);
+        if (!inflated) tsr_dicom_note_native(input, &found->scan, dicom, native.wanted, available);
+    }
     if (status == TSR_OK) {
         /* OW is swapped as words, whatever the samples are (PS3.5, 8.1.2 and A.3). A word of frames of an odd number of
          * bytes has samples of two frames, or the last one and a pad: no frame is then a range of the file. */
@@ -253,7 +256,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     if (status == TSR_OK && !inflated) { /* what is inflated has claimed */
         struct tsr_need need = tsr_splice_need(header, pixels->value, tsr_input_size(input));
         need.opening = need.held = header_memory(&found->scan, may_lose);
-        need.only_lossless = only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
+        need.only_lossless = native.only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
         status = tsr_input_claim(input, header, &need, error);
     }
     if (status == TSR_OK) {
@@ -270,8 +273,9 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base.ops = &dicom_ops;
     s->inflated = inflated;
     s->scan = found->scan;
-    s->base.only_lossless = only_lossless;
-    if (!only_lossless && pixels->length == TSR_UNDEFINED_LENGTH) s->base.only_lossless = "pixel data without a length";
+    s->base.only_lossless = native.only_lossless;
+    if (!native.only_lossless && pixels->length == TSR_UNDEFINED_LENGTH)
+        s->base.only_lossless = "pixel data without a length";
     object_to_loss(dicom, &s->base);
     *source = &s->base;
     return TSR_OK;
@@ -299,11 +303,11 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
     if (status == TSR_OK) status = describe_header(input, found, true, may_lose, error);
     if (status == TSR_OK) {
         const struct tsr_dicom_element *const pixels = &found->scan.pixels;
-        const uint64_t left = size->inflated - pixels->value;
-        const char *only_lossless;
-        status = tsr_dicom_native_image(&found->dicom, pixels->tag, left < pixels->length ? left : pixels->length,
-                                        image, &only_lossless, error);
-        found->only_lossless = only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
+        const uint64_t left = size->inflated - pixels->value, available = left < pixels->length ? left : pixels->length;
+        struct tsr_dicom_native native;
+        status = tsr_dicom_native_image(&found->dicom, pixels->tag, available, image, &native, error);
+        tsr_dicom_note_short(input, &found->dicom, native.wanted, available);
+        found->only_lossless = native.only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
     }
     tsr_input_close(memory);
     free(first);
@@ -332,8 +336,7 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     struct header found;
     struct tsr_image image;
     *size = (struct tsr_stream_size){0, 0};
-    if (file_size > UNFOLD_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
+    if (file_size > UNFOLD_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of more than 1 GiB");
     enum tsr_status status = peek_image(input, start, FEW_BYTES, may_lose, size, &found, &image, error);
     if (status == TSR_ERROR_CORRUPT && size->inflated > FEW_BYTES) {
         TSR_TRY(tsr_input_claim_header(input, MANY_BYTES, error));
@@ -482,14 +485,29 @@ static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struc
     return describe_header(input, found, false, may_lose, error);
 }
 
+/* NULL: frames of this syntax are not decoded. */
 static const struct tsr_stream_kind *stream_kind_of(enum tsr_dicom_syntax syntax)
 {
-    return syntax == TSR_DICOM_RLE               ? &tsr_stream_rle
-           : syntax == TSR_DICOM_DEFLATED_FRAMES ? &tsr_stream_deflate
-           : syntax == TSR_DICOM_JPEG_LS         ? &tsr_stream_jpeg_ls
-           : syntax == TSR_DICOM_JPEG_2000       ? &tsr_stream_j2k
-           : syntax == TSR_DICOM_HTJ2K           ? &tsr_stream_htj2k
-                                                 : &tsr_stream_jpeg_lossless;
+    switch (syntax) {
+    case TSR_DICOM_RLE:
+        return &tsr_stream_rle;
+    case TSR_DICOM_DEFLATED_FRAMES:
+        return &tsr_stream_deflate;
+    case TSR_DICOM_JPEG_LS:
+        return &tsr_stream_jpeg_ls;
+    case TSR_DICOM_JPEG_2000:
+        return &tsr_stream_j2k;
+    case TSR_DICOM_HTJ2K:
+        return &tsr_stream_htj2k;
+    case TSR_DICOM_JPEG_LOSSLESS:
+    case TSR_DICOM_JPEG_SV1:
+        return &tsr_stream_jpeg_lossless;
+    case TSR_DICOM_NATIVE:
+    case TSR_DICOM_DEFLATED:
+    case TSR_DICOM_OTHER:
+        break;
+    }
+    return NULL;
 }
 
 /* Opens an encapsulated file: exactly, or, if that cannot be and is allowed, its samples. */
@@ -499,11 +517,12 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
 {
     const struct tsr_stream_kind *kind = stream_kind_of(found->dicom.syntax);
     enum tsr_status status = TSR_ERROR_CORRUPT;
-    if (kind->write)
+    if (kind && kind->write)
         status = open_streams(input, found, kind, false, source, error);
-    else if (!options->samples_only)
+    else if (!kind || !options->samples_only)
         tsr_fail(error, status, "its transfer syntax is %s", found->dicom.syntax_uid);
-    if (status != TSR_ERROR_CORRUPT || !options->samples_only) return status;
+    if (status != TSR_ERROR_CORRUPT || !kind || !options->samples_only) return status;
+    if (kind->write) tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
     /* the library takes more forms of streams, but also what lost something, which only the syntax rules out */
     if (kind == &tsr_stream_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0)
         kind = &tsr_stream_jpeg_2000;
@@ -518,24 +537,17 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     *source = NULL;
     TSR_TRY(read_header(input, options->may_lose, &found, error));
     if (found.scan.is_deflated) return open_deflated(input, &found.scan, options->may_lose, source, error);
-    switch (found.dicom.syntax) {
-    case TSR_DICOM_NATIVE:
+    if (found.dicom.syntax == TSR_DICOM_NATIVE) {
         memset(&header, 0, sizeof header);
         header.kind = TSR_KIND_DICOM;
         header.restore = TSR_RESTORE_SPLICE;
         header.exact = true;
         return open_native(input, NULL, &found, &header, options->may_lose, source, error);
-    case TSR_DICOM_RLE:
-    case TSR_DICOM_JPEG_LOSSLESS:
-    case TSR_DICOM_JPEG_SV1:
-    case TSR_DICOM_JPEG_LS:
-    case TSR_DICOM_DEFLATED_FRAMES:
-    case TSR_DICOM_JPEG_2000:
-    case TSR_DICOM_HTJ2K:
-        return open_encapsulated(input, options, &found, source, error);
-    default:
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found.dicom.syntax_uid);
     }
+    const enum tsr_status status = open_encapsulated(input, options, &found, source, error);
+    /* the bytes are held now, unless the file is stored */
+    if (status == TSR_OK || status == TSR_ERROR_CORRUPT) tsr_dicom_note_fragments(input, &found.scan, &found.dicom);
+    return status;
 }
 
 #else

@@ -175,15 +175,16 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     size_t size;
     TSR_TRY(find_stream(s, frame, &stream, &size, error));
     residue->size = again->size = 0;
-    residue->limit = size + RESIDUE_MORE;
+    residue->limit = (s->samples_only ? 4 * size : size) + RESIDUE_MORE;
     again->limit = size;
-    struct tsr_error why = {0};
+    struct tsr_error why = {.offset = TSR_NO_OFFSET};
     enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);
-    if (status != TSR_OK && s->samples_only)
-        return tsr_fail(error, status, "the stream of frame %u cannot be decoded: %s", frame + 1, why.text);
-    if (status == TSR_OK && s->samples_only) return TSR_OK;
     if (status != TSR_OK)
-        return tsr_fail(error, status, "the stream of frame %u cannot be made again: %s", frame + 1, why.text);
+        return tsr_fail_at(error, status, why.offset, "the stream of frame %u cannot be %s: %s", frame + 1,
+                           s->samples_only ? "decoded" : "made again", why.text);
+    if (why.offset != TSR_NO_OFFSET)
+        tsr_input_note_damage(s->base.input, "the stream of frame %u is damaged: %s", frame + 1, why.text);
+    if (s->samples_only) return TSR_OK;
     status = s->kind->write(image, raster, residue->bytes, residue->size, again, error);
     if (status == TSR_ERROR_LIMIT) return status;
     if (status != TSR_OK || again->size != size || memcmp(again->bytes, stream, size) != 0)
@@ -319,7 +320,9 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
     struct fragment table = {0};
     uint32_t count = 0;
     if (raster > ((uint64_t)64 << 20) + UNFOLD_RATIO * (uint64_t)size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes", (unsigned long long)raster);
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "its frames would have %llu bytes each, too many for a file of its size",
+                        (unsigned long long)raster);
     TSR_TRY(list_fragments(s, size, value, &table, &count, error));
     TSR_TRY(assign_fragments(s, &table, count, error));
     uint8_t *const rasters = malloc((size_t)(all <= KEPT_BYTES ? all : raster));

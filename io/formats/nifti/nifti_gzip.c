@@ -62,9 +62,9 @@ static enum tsr_status read_head(struct tsr_input *input, struct tsr_nifti *nift
                    most = DEFLATE_MOST * size < PLAIN_LIMIT ? DEFLATE_MOST * size : PLAIN_LIMIT,
                    said = tsr_read_u32(tail);
     if (nifti->first > most || rasters > most - nifti->first)
-        return tsr_fail(error, TSR_ERROR_CORRUPT,
-                        DEFLATE_MOST * size < PLAIN_LIMIT ? "it is a NIfTI file that ends before its last sample"
-                                                          : "it is a gzip file with more than 1 GiB of samples");
+        return DEFLATE_MOST * size < PLAIN_LIMIT
+                   ? tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it is a NIfTI file that ends before its last sample")
+                   : tsr_fail(error, TSR_ERROR_CORRUPT, "it is a gzip file with more than 1 GiB of samples");
     const uint64_t all = nifti->first + rasters, wanted = said >= all && said - all < SUFFIX ? said : all + SUFFIX;
     *plain = wanted < most ? wanted : most;
     return TSR_OK;

@@ -62,14 +62,18 @@ static uint64_t whole_of_single(uint32_t bits)
     return exponent >= 150 ? (uint64_t)fraction << (exponent - 150) : fraction >> (150 - exponent);
 }
 
-static enum tsr_status read_datatype(unsigned type, struct tsr_image *image, struct tsr_error *error)
+struct datatype {
+    unsigned type;
+    uint8_t components;
+    uint16_t bits; /* of a component */
+    bool is_signed;
+    const char *words; /* what such samples are called that are not coded; "": they are */
+};
+
+/* NULL: it is not known. */
+static const struct datatype *find_datatype(unsigned type)
 {
-    static const struct {
-        unsigned type;
-        uint8_t components, bits; /* 0 bits: not coded */
-        bool is_signed;
-        const char *words;
-    } types[] = {
+    static const struct datatype types[] = {
         {2, 1, 8, false, ""},
         {4, 1, 16, true, ""},
         {8, 1, 32, true, ""},
@@ -78,27 +82,40 @@ static enum tsr_status read_datatype(unsigned type, struct tsr_image *image, str
         {512, 1, 16, false, ""},
         {768, 1, 32, false, ""},
         {2304, 4, 8, false, ""},
-        {16, 1, 0, false, "floating-point"},
-        {64, 1, 0, false, "floating-point"},
-        {1536, 1, 0, false, "floating-point"},
-        {32, 1, 0, false, "complex"},
-        {1792, 1, 0, false, "complex"},
-        {2048, 1, 0, false, "complex"},
-        {1, 1, 0, false, "1-bit"},
-        {1024, 1, 0, false, "64-bit"},
-        {1280, 1, 0, false, "64-bit"},
+        {16, 1, 32, false, "floating-point"},
+        {64, 1, 64, false, "floating-point"},
+        {1536, 1, 128, false, "floating-point"},
+        {32, 1, 64, false, "complex"},
+        {1792, 1, 128, false, "complex"},
+        {2048, 1, 256, false, "complex"},
+        {1, 1, 1, false, "1-bit"},
+        {1024, 1, 64, false, "64-bit"},
+        {1280, 1, 64, false, "64-bit"},
     };
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (types[i].type != type) continue;
-        if (types[i].bits == 0)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with %s samples", types[i].words);
-        image->components = types[i].components;
-        image->bits_allocated = image->bits_stored = types[i].bits;
-        image->high_bit = (uint8_t)(types[i].bits - 1);
-        image->is_signed = types[i].is_signed;
-        return TSR_OK;
-    }
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with samples of an unknown type: %u", type);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].type == type) return &types[i];
+    return NULL;
+}
+
+static enum tsr_status set_datatype(const struct datatype *type, unsigned number, struct tsr_image *image,
+                                    struct tsr_error *error)
+{
+    if (!type)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with samples of an unknown type: %u", number);
+    if (type->words[0]) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file with %s samples", type->words);
+    image->components = type->components;
+    image->bits_allocated = image->bits_stored = (uint8_t)type->bits;
+    image->high_bit = (uint8_t)(type->bits - 1);
+    image->is_signed = type->is_signed;
+    return TSR_OK;
+}
+
+/* The byte after the last sample; 0: beyond measure. */
+static uint64_t end_of(const struct tsr_image *image, const struct datatype *type, uint64_t first)
+{
+    const uint64_t samples = (uint64_t)image->columns * image->rows, bits = (uint64_t)type->components * type->bits;
+    if (samples > UINT64_MAX / 2 / image->frames / bits) return 0;
+    return first + (samples * image->frames * bits + 7) / 8;
 }
 
 /* Columns, rows, and all others as frames. Slices of a few samples stand below each other in one frame: of each frame
@@ -135,15 +152,18 @@ enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nift
     memset(nifti, 0, sizeof *nifti);
     if (!l) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no header of NIfTI");
     struct tsr_image *const image = &nifti->image;
-    TSR_TRY(read_datatype((unsigned)get(head + l->datatype, 2, big_endian), image, error));
+    const unsigned number = (unsigned)get(head + l->datatype, 2, big_endian);
+    const struct datatype *const type = find_datatype(number);
     TSR_TRY(read_dimensions(l, head, big_endian, image, error));
-    image->big_endian = big_endian && image->bits_allocated > 8;
     const bool is_single = l->bytes == TSR_NIFTI1_BYTES;
     const uint64_t offset = get(head + l->offset, is_single ? 4 : 8, big_endian);
     nifti->first = is_single ? whole_of_single((uint32_t)offset) : offset;
     if (nifti->first == 0) nifti->first = l->bytes + 4; /* after the header and the flag of extensions */
     if (nifti->first < l->bytes || nifti->first > INT64_MAX)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a NIfTI file whose vox_offset is not valid");
+    if (type) nifti->end = end_of(image, type, nifti->first);
+    TSR_TRY(set_datatype(type, number, image, error));
+    image->big_endian = big_endian && image->bits_allocated > 8;
     const int64_t intent = get_signed(head + l->intent, l->intent_bytes, big_endian);
     nifti->has_labels = intent == LABELS || intent == NAMES;
     return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;

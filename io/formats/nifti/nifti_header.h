@@ -10,6 +10,7 @@ enum { TSR_NIFTI1_BYTES = 348, TSR_NIFTI2_BYTES = 540 };
 struct tsr_nifti {
     struct tsr_image image;
     uint64_t first;  /* byte of the first sample */
+    uint64_t end;    /* byte after the last sample, also of samples that are not coded; 0: not known */
     bool has_labels; /* samples are not quantities */
 };
 
@@ -17,7 +18,7 @@ struct tsr_nifti {
 bool tsr_is_nifti(const uint8_t *head, size_t size);
 
 /* Reads a header, of which tsr_is_nifti holds. Errors: TSR_ERROR_CORRUPT (its samples cannot be coded, or it is not
- * valid; the text says why, as half a sentence about the file). */
+ * valid; the text says why, as half a sentence about the file), after which nifti->end is valid, too. */
 enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nifti *nifti, struct tsr_error *error);
 
 /* Opens a .nii.gz, which begins with such a header. Errors: TSR_ERROR_CORRUPT (it must be packed or stored verbatim),

@@ -28,7 +28,11 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
     (void)options;
     TSR_TRY(tsr_input_hold(input, size, &head, error));
     if (is_gzip(head)) return tsr_nifti_gzip_open(input, source, error);
-    TSR_TRY(tsr_read_nifti(head, size, &nifti, error));
+    const enum tsr_status status = tsr_read_nifti(head, size, &nifti, error);
+    if (nifti.end > file_size)
+        tsr_input_note_damage(input, "it ends before its last sample: its header tells of %llu bytes, and it has %llu",
+                              (unsigned long long)nifti.end, (unsigned long long)file_size);
+    TSR_TRY(status);
     tsr_nifti_describe(&nifti, &header);
     struct tsr_need need = tsr_splice_need(&header, nifti.first, file_size);
     need.only_lossless = nifti.has_labels;

@@ -29,6 +29,11 @@ void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_
 void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_PNG_START_BYTES]);
 extern const uint8_t tsr_png_end[TSR_PNG_END_BYTES];
 
+/* Notes what looks damaged in the chunks of a PNG, but for the contents of IDAT chunks: the file ends within one or
+ * before IEND, or a CRC is wrong. */
+struct tsr_input;
+void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t size);
+
 /* What a source of a PNG, which was read without loss, knows of its chunks, as tsr_png_read_chunks gives it. */
 struct tsr_source;
 struct tsr_bytes;

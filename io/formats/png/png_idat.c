@@ -88,7 +88,10 @@ static enum tsr_status take_plain(const struct rows *r, const uint8_t *plain, ui
         }
     }
     free(rows);
-    return good ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "it has a row with an unknown filter or spare bits");
+    if (good) return TSR_OK;
+    if (types[-1] < TSR_PNG_FILTERS)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "bits after the last pixel of a row are not 0");
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "it has a row with the unknown filter %d", types[-1]);
 }
 
 /* Bands of rows, which threads filter at once. */
@@ -218,23 +221,25 @@ static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_
     return tsr_bytes_put(residue, types, count, error);
 }
 
-static bool checks_fit(const uint8_t *chunks, size_t size)
+/* The number of the first chunk with a wrong CRC, from 1; 0: there is none. */
+static size_t find_wrong(const uint8_t *chunks, size_t size)
 {
-    bool fit = true;
-    for (size_t at = 0; at < size && fit;) {
+    size_t number = 1;
+    for (size_t at = 0; at < size; number++) {
         const uint32_t length = tsr_png_get_u32(chunks + at);
         const uint8_t *const type = chunks + at + LENGTH_BYTES;
-        fit = tsr_crc32(type, length + 4) == tsr_png_get_u32(type + 4 + length);
+        if (tsr_crc32(type, length + 4) != tsr_png_get_u32(type + 4 + length)) return number;
         at += CHUNK_OVERHEAD + (size_t)length;
     }
-    return fit;
+    return 0;
 }
 
 /* What is checked and taken while the plain bytes are coded. */
 struct reading {
     const uint8_t *chunks;
     size_t size;
-    bool is_checked, fits;
+    bool is_checked;
+    size_t wrong;         /* the number of a chunk */
     const struct rows *r; /* or NULL */
     const struct tsr_bytes *plain;
     uint8_t *types, *raster;
@@ -245,9 +250,11 @@ struct reading {
 
 static void check_chunks(struct reading *g)
 {
-    if (!g->is_checked) g->fits = checks_fit(g->chunks, g->size);
+    if (!g->is_checked) g->wrong = find_wrong(g->chunks, g->size);
     g->is_checked = true;
 }
+
+static const char pixels_end[] = "its pixels end early";
 
 static void read_plain(void *context)
 {
@@ -256,7 +263,7 @@ static void read_plain(void *context)
     g->adler = adler_of(g->plain->bytes, g->plain->size);
     if (!g->r) return;
     g->status = g->plain->size == g->r->plain_bytes ? take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
-                                                    : tsr_fail(&g->error, TSR_ERROR_CORRUPT, "its pixels end early");
+                                                    : tsr_fail_at(&g->error, TSR_ERROR_CORRUPT, 0, "%s", pixels_end);
 }
 
 /* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. */
@@ -276,9 +283,9 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     TSR_TRY(tsr_bytes_reserve_by(is_likely ? &way->crew : NULL, plain, room, error));
     TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
-    if (stream->size - check < ZLIB_CHECK) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixels end early");
+    if (stream->size - check < ZLIB_CHECK) return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "%s", pixels_end);
     if (g->adler != tsr_png_get_u32(z + check))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its zlib stream has a wrong check");
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "its zlib stream has a wrong check (Adler-32)");
     const size_t tail = stream->size - check - ZLIB_CHECK;
     TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
     TSR_TRY(tsr_bytes_put_varint(residue, tail, error));
@@ -301,8 +308,10 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
     residue->limit = limit;
     tsr_bytes_free(&stream);
     check_chunks(&g); /* whatever else is wrong */
-    if (!g.fits) status = tsr_fail(error, TSR_ERROR_CORRUPT, "an IDAT chunk has a wrong CRC");
-    if (status == TSR_OK && g.status != TSR_OK) status = tsr_fail(error, g.status, "%s", g.error.text);
+    if (g.wrong > 0)
+        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "its IDAT chunk number %zu has a wrong CRC", g.wrong);
+    if (status == TSR_OK && g.status != TSR_OK)
+        status = tsr_fail_at(error, g.status, g.error.offset, "%s", g.error.text);
     if (status == TSR_OK && r) status = put_types(types, r->all, &head, error);
     if (status == TSR_OK) status = tsr_bytes_put_before(residue, &head, error);
     tsr_bytes_free(&head);

@@ -202,13 +202,19 @@ static uint32_t set_contexts(struct coder *c, const uint8_t *row, const uint8_t 
     return (uint32_t)gradient;
 }
 
-/* Codes the plain bytes. False: they are not rows. */
+/* Bytes of plain bytes and, after them, of the two rows that code_rows works on. */
+static size_t room_of(const struct geometry *g)
+{
+    return g->plain + 1 + 2 * (g->longest + PAD + PAD);
+}
+
+/* Codes the plain bytes, which have the room of room_of. False: they are not rows. */
 static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
 {
     const size_t stride = g->longest + PAD + PAD;
+    uint8_t *const rows = plain + g->plain + 1;
     c->smooth = tsr_deflate_even(&c->base.mix->range, c->smooth, 1);
-    uint8_t *const rows = calloc(2, stride);
-    bool good = rows != NULL;
+    bool good = true;
     for (int i = 0; i < g->passes && good; i++) {
         const struct tsr_png_pass *const pass = &g->pass[i];
         uint8_t *row = rows + PAD, *above = rows + stride + PAD;
@@ -236,7 +242,6 @@ static bool code_rows(struct coder *c, const struct geometry *g, uint8_t *plain)
             row = other;
         }
     }
-    free(rows);
     return good && !c->base.mix->range.failed;
 }
 
@@ -301,7 +306,7 @@ static enum tsr_status write_code(uint32_t smooth, bool *may_be_smooth, const st
                                   struct tsr_error *error)
 {
     struct coder *const c = tsr_mix_coder_take(&coders);
-    uint8_t *const plain = malloc(g->plain + 1);
+    uint8_t *const plain = malloc(room_of(g));
     const bool has_room = tsr_bytes_reserve(code, code->limit, NULL) == TSR_OK; /* later, no memory is not damage */
     enum tsr_status status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code a small PNG");
     if (c && plain && has_room) {
@@ -405,7 +410,7 @@ enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes
                      : tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a small PNG are not valid");
     }
     if (status == TSR_OK) {
-        plain = calloc(1, g.plain + 1);
+        plain = calloc(1, room_of(&g));
         if (!plain) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make a small PNG");
     }
     if (status == TSR_OK && !code_rows(c, &g, plain))

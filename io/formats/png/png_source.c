@@ -6,6 +6,7 @@
 
 #include "png_file.h"
 #include "io/formats/packed.h"
+#include "io/formats/streams/gzip.h"
 #include "png_idat.h"
 
 static bool is_png(const uint8_t *head, size_t size)
@@ -67,6 +68,37 @@ static void close_png(struct tsr_source *source)
 
 static const struct tsr_source_ops png_ops = {read_blob, read_frame, NULL, close_png, rasters_of};
 
+/* The bytes of the chunk at a byte. Errors: TSR_ERROR_CORRUPT (the file ends before the chunk does). */
+static enum tsr_status measure_chunk(const uint8_t *file, size_t size, size_t at, size_t *length,
+                                     struct tsr_error *error)
+{
+    const size_t left = size - at;
+    if (left == 0)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it ends early, at byte %zu: it has no IEND chunk", at);
+    if (left < CHUNK_OVERHEAD || tsr_png_get_u32(file + at) > left - CHUNK_OVERHEAD)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it ends early: its chunk at byte %zu is cut", at);
+    *length = CHUNK_OVERHEAD + (size_t)tsr_png_get_u32(file + at);
+    return TSR_OK;
+}
+
+void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t size)
+{
+    struct tsr_error error;
+    bool ended = size < SIGNATURE_BYTES;
+    for (size_t at = SIGNATURE_BYTES, length = 0; !ended; at += length) {
+        if (measure_chunk(file, size, at, &length, &error) != TSR_OK) {
+            tsr_input_note_damage(input, "%s", error.text);
+            return;
+        }
+        const uint8_t *const type = file + at + 4;
+        const size_t content = length - CHUNK_OVERHEAD;
+        const bool is_idat = memcmp(type, "IDAT", 4) == 0; /* whose CRCs are looked at with the pixels */
+        if (!is_idat && tsr_crc32(type, content + 4) != tsr_png_get_u32(type + 4 + content))
+            tsr_input_note_damage(input, "its chunk at byte %zu has a wrong CRC", at);
+        ended = memcmp(type, "IEND", 4) == 0;
+    }
+}
+
 /* Finds the IDAT chunks, which must follow each other directly. All bytes after them are the suffix, also those after
  * IEND. */
 static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr_error *error)
@@ -74,9 +106,8 @@ static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr
     size_t at = SIGNATURE_BYTES;
     bool ended = false;
     while (!ended) {
-        if (size - at < CHUNK_OVERHEAD || tsr_png_get_u32(s->file + at) > size - at - CHUNK_OVERHEAD)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "its chunk at byte %zu does not fit the file", at);
-        const size_t length = CHUNK_OVERHEAD + (size_t)tsr_png_get_u32(s->file + at);
+        size_t length = 0;
+        TSR_TRY(measure_chunk(s->file, size, at, &length, error));
         const uint8_t *type = s->file + at + 4;
         if (memcmp(type, "IDAT", 4) == 0) {
             if (s->first_idat == 0)
@@ -89,7 +120,7 @@ static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr
         ended = memcmp(type, "IEND", 4) == 0;
         at += length;
     }
-    if (s->first_idat == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IDAT chunk");
+    if (s->first_idat == 0) return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no IDAT chunk");
     return TSR_OK;
 }
 
@@ -114,8 +145,10 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
     header->parameters[TSR_PNG_FORM] = ihdr[12];
     header->parameter_count = TSR_PNG_PARAMETERS;
     if (!tsr_png_is_valid(header) || ihdr[10] != 0 || ihdr[11] != 0 || ihdr[12] > TSR_PNG_INTERLACED)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a PNG of an unknown form: depth %u, colour type %u", depth,
-                        type);
+        return tsr_fail(
+            error, TSR_ERROR_CORRUPT,
+            "it is a PNG of an unknown form: depth %u, colour type %u, compression %u, filter %u, interlace %u", depth,
+            type, ihdr[10], ihdr[11], ihdr[12]);
     return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
 }
 
@@ -123,7 +156,9 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
 static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *header, struct tsr_error *error)
 {
     const uint8_t *head;
-    if (tsr_input_size(input) < HEAD_BYTES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IHDR chunk");
+    if (tsr_input_size(input) < HEAD_BYTES)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, tsr_input_size(input),
+                           "it ends early: it has no whole IHDR chunk");
     TSR_TRY(tsr_input_hold(input, HEAD_BYTES, &head, error));
     if (tsr_png_get_u32(head + SIGNATURE_BYTES) != IHDR_BYTES || memcmp(head + SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
@@ -203,6 +238,7 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     s->base.ops = &png_ops;
     s->base.header = header;
     enum tsr_status status = tsr_input_hold(input, (size_t)size, &s->file, error);
+    if (status == TSR_OK) tsr_png_note_chunks(input, s->file, (size_t)size);
     if (status == TSR_OK) status = find_chunks(s, (size_t)size, error);
     const struct tsr_crew crew = tsr_input_crew(input);
     if (status == TSR_OK) status = read_pixels(s, &crew, options->may_lose, error);

@@ -151,7 +151,8 @@ static enum tsr_status read_member(const struct tsr_crew *crew, const uint8_t *f
     m->end = m->stream + used + TSR_GZIP_TAIL;
     if (tsr_read_u32(tail) != tsr_crc32_by(crew, m->plain.bytes, m->plain.size) ||
         tsr_read_u32(tail + 4) != (uint32_t)m->plain.size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its gzip member has a wrong check");
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, m->end - TSR_GZIP_TAIL,
+                           "its gzip member has a wrong check (CRC-32 or length), at byte %zu", m->end - TSR_GZIP_TAIL);
     return TSR_OK;
 }
 

@@ -201,7 +201,7 @@ static enum tsr_status end_interval(struct input *input, const struct tsr_jpeg_b
                                     struct deviations *d, struct tsr_error *error)
 {
     const size_t used = 8 * bits->at - (size_t)bits->held, whole = (used + 7) / 8;
-    if (whole > bits->size) return tsr_fail(error, TSR_ERROR_CORRUPT, "its coded samples are cut short");
+    if (whole > bits->size) return tsr_fail_at(error, TSR_ERROR_CORRUPT, end, "its coded samples are cut short");
     const unsigned room = (unsigned)(8 * whole - used), mask = (1u << room) - 1;
     const unsigned padding = room > 0 ? bits->bytes[whole - 1] & mask : 0;
     if (!d->has_padding && room > 0) {
@@ -231,7 +231,8 @@ static enum tsr_status read_rows(struct work *w, struct tsr_jpeg_bits *bits, uin
     for (uint32_t row = from; row < to; row++) {
         const struct tsr_jpeg_row r = row_of(w, row, row > from);
         if (!tsr_jpeg_read_differences(bits, w->codes, h->scan_components, w->differences, h->columns))
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "its coded samples end in row %u, or are no codes", row);
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, bits->at, "its coded samples end in row %u, or are no codes",
+                               row);
         if (tsr_jpeg_predict_samples(&r, w->kind, w->differences) >> (h->precision - h->shift) != 0)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "row %u has a sample of more than %d bits", row, h->precision);
         store_row(w, row, raster);
@@ -243,7 +244,8 @@ static enum tsr_status read_restart(struct input *input, uint32_t interval, stru
 {
     const uint8_t marker = (uint8_t)(TSR_JPEG_RST0 + (interval - 1) % 8);
     if (input->size - input->at < 2 || input->stream[input->at + 1] != marker)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the restart marker %u is not where it should be", interval);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, input->at, "the restart marker %u is not where it should be",
+                           interval);
     input->at += 2;
     return TSR_OK;
 }

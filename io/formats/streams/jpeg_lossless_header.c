@@ -19,6 +19,12 @@ static enum tsr_status refuse(struct tsr_error *error, const char *why)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", why);
 }
 
+/* The stream is cut at a byte, or damaged there. */
+static enum tsr_status refuse_at(struct tsr_error *error, size_t at, const char *why)
+{
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "%s", why);
+}
+
 /* DHT, T.81 B.2.4.2. */
 static enum tsr_status read_tables(struct tsr_jpeg_header *header, struct segment s, struct tsr_error *error)
 {
@@ -133,10 +139,10 @@ static enum tsr_status read_segment(struct tsr_jpeg_header *header, int marker, 
 /* The next marker. *at moves after it. Any number of FF may stand before a marker (T.81 B.1.1.2). */
 static enum tsr_status read_marker(const uint8_t *bytes, size_t size, size_t *at, int *marker, struct tsr_error *error)
 {
-    if (*at >= size) return refuse(error, "it ends before its last scan");
-    if (bytes[*at] != 0xff) return refuse(error, "something stands where a marker should");
+    if (*at >= size) return refuse_at(error, *at, "it ends before its last scan");
+    if (bytes[*at] != 0xff) return refuse_at(error, *at, "something stands where a marker should");
     while (*at < size && bytes[*at] == 0xff) ++*at;
-    if (*at == size) return refuse(error, "it ends before its last scan");
+    if (*at == size) return refuse_at(error, *at, "it ends before its last scan");
     *marker = bytes[(*at)++];
     return TSR_OK;
 }
@@ -153,7 +159,7 @@ enum tsr_status tsr_jpeg_read_header(struct tsr_jpeg_header *header, const uint8
     }
     while (marker != TSR_JPEG_SOS) {
         TSR_TRY(read_marker(bytes, size, at, &marker, error));
-        if (marker == TSR_JPEG_EOI) return refuse(error, "it ends before its last scan");
+        if (marker == TSR_JPEG_EOI) return refuse_at(error, *at, "it ends before its last scan");
         if (is_other_process(marker))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "it is JPEG, but not lossless with Huffman codes (FF%02X)",
                             (unsigned)marker);
@@ -161,7 +167,7 @@ enum tsr_status tsr_jpeg_read_header(struct tsr_jpeg_header *header, const uint8
                               marker == TSR_JPEG_DNL || marker == TSR_JPEG_DHP || marker == TSR_JPEG_EXP;
         if (is_wrong) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has a marker FF%02X", (unsigned)marker);
         const size_t length = size - *at >= 2 ? get_u16(bytes + *at) : 0;
-        if (length < 2 || length > size - *at) return refuse(error, "a marker segment is cut short");
+        if (length < 2 || length > size - *at) return refuse_at(error, *at, "a marker segment is cut short");
         TSR_TRY(read_segment(header, marker, (struct segment){bytes + *at + 2, length - 2}, error));
         *at += length;
     }

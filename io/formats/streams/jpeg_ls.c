@@ -120,7 +120,7 @@ static enum tsr_status pass_restart(struct reader *r, struct tsr_error *error)
     size_t at = r->at;
     while (at < r->size && r->stream[at] == FF) at++;
     if (at == r->at || at == r->size || r->stream[at] < RST0 || r->stream[at] > RST7)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no restart marker where one is expected");
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no restart marker where one is expected");
     r->at = at + 1;
     return TSR_OK;
 }
@@ -143,7 +143,7 @@ static enum tsr_status read_interval(struct reader *r, uint32_t number, uint32_t
     take_stuffing(&interval, r->bits);
     const size_t used = tsr_jpeg_ls_decode(r->coder, r->bits, r->raster, first, rows);
     if (used > interval.bits)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends early or has a code that is not valid");
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, r->at, "it ends early or has a code that is not valid");
     const size_t used_bits = find_whole(&interval, used);
     const uint8_t *const rest = interval.bytes + interval.whole;
     bool is_usual = has_usual_end(&interval, used_bits);

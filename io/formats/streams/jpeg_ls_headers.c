@@ -203,7 +203,7 @@ enum tsr_status tsr_jpeg_ls_read_headers(struct tsr_jpeg_ls_headers *headers, co
             return tsr_fail(error, TSR_ERROR_CORRUPT, "it has a marker %02X before its last scan", (unsigned)marker);
         const uint32_t length = get_number(&c, 2);
         const uint8_t *segment = length >= 2 ? tsr_get_bytes(&c, length - 2) : NULL;
-        if (!segment) return refuse(error, "it ends within a header");
+        if (!segment) return tsr_fail_at(error, TSR_ERROR_CORRUPT, c.at, "it ends within a header");
         struct tsr_cursor body = {segment, length - 2, 0, false};
         TSR_TRY(read_segment(headers, image, marker, &body, error));
         if (marker != SOS) continue;

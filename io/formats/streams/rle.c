@@ -148,7 +148,8 @@ struct input {
 static enum tsr_status find_segments(struct input *in, const uint8_t *stream, size_t size, struct tsr_error *error)
 {
     const unsigned count = in->planes.count;
-    if (size < HEADER_BYTES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is no RLE stream of %zu bytes", size);
+    if (size < HEADER_BYTES)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "its %zu bytes are too few for an RLE header", size);
     if (tsr_read_u32(stream) != count || count > SEGMENTS_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %u segments, not %u", tsr_read_u32(stream), count);
     size_t last = HEADER_BYTES;
@@ -156,7 +157,9 @@ static enum tsr_status find_segments(struct input *in, const uint8_t *stream, si
         const uint32_t begin = tsr_read_u32(stream + 4 + 4 * s);
         const uint32_t end = s + 1 < count ? tsr_read_u32(stream + 8 + 4 * s) : (uint32_t)0;
         const size_t next = s + 1 < count ? end : size;
-        if (begin < last || next < begin || next > size)
+        if (begin > size || next > size)
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "segment %u of it is not in it", s + 1);
+        if (begin < last || next < begin)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "segment %u of it is not where it could be", s + 1);
         in->segments[s] = (struct segment){.bytes = stream + begin, .size = next - begin};
         last = begin;
@@ -340,6 +343,9 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
     for (unsigned s = 0; s < in.planes.count; s++) {
         in.plane[s] = planes + s * in.planes.size;
         decode(&in, s);
+        if (in.segments[s].covered < in.planes.size)
+            tsr_fail_at(error, TSR_OK, size, "its segment %u has %zu of %zu bytes", s + 1, in.segments[s].covered,
+                        in.planes.size);
         store_plane(&in.planes, s, in.plane[s], raster);
     }
     const enum tsr_status status = has_spare_bits(&in)

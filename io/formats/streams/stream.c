@@ -28,7 +28,7 @@ static void clear_part(void *context, unsigned index)
 enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct tsr_error *error)
 {
     if (size > bytes->limit - bytes->size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %zu bytes are to be made", bytes->limit);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more than %zu bytes", bytes->limit);
     if (size <= bytes->capacity - bytes->size) return TSR_OK;
     enum { FIRST = 256 };
     size_t capacity = bytes->capacity ? bytes->capacity : size > FIRST ? size : FIRST;

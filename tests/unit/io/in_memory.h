@@ -116,7 +116,7 @@ static char folder[64];
 
 static inline const char *path_in_folder(const char *name)
 {
-    static char paths[8][128];
+    static char paths[8][256];
     static int next;
     next = (next + 1) % 8;
     snprintf(paths[next], sizeof paths[next], "%s/%s", folder, name);

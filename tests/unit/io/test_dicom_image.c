@@ -73,10 +73,10 @@ TEST(images_of_headers)
                                   .representation = 0};
         struct tsr_image image;
         struct tsr_error error = {0};
-        const char *only_lossless = NULL;
+        struct tsr_dicom_native native;
         memcpy(dicom.photometric, r->photometric, strlen(r->photometric) + 1);
-        const enum tsr_status status =
-            tsr_dicom_native_image(&dicom, r->tag, r->available, &image, &only_lossless, &error);
+        const enum tsr_status status = tsr_dicom_native_image(&dicom, r->tag, r->available, &image, &native, &error);
+        const char *const only_lossless = native.only_lossless;
         if (r->image.frames == 0) {
             expect(status == TSR_ERROR_CORRUPT && error.text[0], "%s: %s", r->what, tsr_status_name(status));
             continue;

@@ -13,6 +13,7 @@
 #include "app/cli/cli.h"
 #include "failing_calls.h"
 #include "io/folder.h"
+#include "io/part.h"
 
 const char *verb_name(enum verb verb)
 {
@@ -185,7 +186,8 @@ TEST(walks_in_order)
     struct tsr_error error;
     make_tree(".pgm");
     assert_int_equal(list(VERB_COMPRESS, path_in_folder("in"), path_in_folder("out"), &tasks, &error), TSR_OK);
-    assert_true(tasks.count == FILES && tasks.skipped_count == 0 && tasks.others == 0 && tasks.unfinished == 0 && count_failed(&tasks) == 0);
+    assert_true(tasks.count == FILES && tasks.skipped_count == 0 && tasks.others == 0 && tasks.unfinished == 0 &&
+                count_failed(&tasks) == 0);
     for (size_t i = 1; i < tasks.count; i++) assert_true(strcmp(tasks.tasks[i - 1].input, tasks.tasks[i].input) < 0);
     assert_string_equal(tasks.tasks[MANY + 1].input, path_in_folder("in/sub/b.pgm"));
     assert_string_equal(tasks.tasks[MANY + 1].output, path_in_folder("out/sub/b.pgm.tsr"));
@@ -328,30 +330,6 @@ TEST(names_that_are_gone)
     }
 }
 
-/* No verb takes a file that a run has not finished for an input; it is counted. A name that only looks like one is an
- * input. */
-TEST(unfinished_files)
-{
-    static const char *const names[] = {"in/.tessera-0123abcd-12345-0.part",
-                                        "in/sub/.tessera-ffffffff-1-4294967295.part", "in/.tessera-0123abcd-1-.part",
-                                        "in/.tessera-0123abcd-1-1.part.pgm"};
-    static const enum verb verbs[] = {VERB_COMPRESS, VERB_COMPARE};
-    make_folder_at("in");
-    make_folder_at("in/sub");
-    make_folder_at("in/.tessera-0123abcd-1-1.part"); /* a folder is searched, whatever its name is */
-    make_at("in/.tessera-0123abcd-1-1.part/a.pgm");
-    for (size_t i = 0; i < COUNT_OF(names); i++) make_at(names[i]);
-    for (size_t v = 0; v < COUNT_OF(verbs); v++) {
-        struct task_list tasks;
-        struct tsr_error error;
-        assert_int_equal(list(verbs[v], path_in_folder("in"), path_in_folder("out"), &tasks, &error), TSR_OK);
-        assert_true(tasks.unfinished == 2 && tasks.skipped_count == 0 && tasks.others == 0 && tasks.count == 3);
-        assert_true(!find_task(&tasks, names[0]) && !find_task(&tasks, names[1]));
-        assert_true(find_task(&tasks, names[2]) && find_task(&tasks, names[3]));
-        free_tasks(&tasks);
-    }
-}
-
 /* The folder that the user names may be a link. Below it links of all kinds are skipped, and pipes, too. */
 TEST(links_among_inputs)
 {
@@ -423,13 +401,29 @@ static void lock_file(const char *path)
     if (file < 0 || flock(file, LOCK_EX | LOCK_NB) != 0) _exit(1);
 }
 
-static void begin_output(const char *path)
+static struct tsr_output *begin(const char *path)
 {
     struct tsr_output *output;
     const struct tsr_output_options options = {0};
     files_need_names = true;
     if (tsr_output_create(path, &options, true, &output, NULL) != TSR_OK) _exit(1);
     if (tsr_output_write(output, "half", 4, NULL) != TSR_OK) _exit(1);
+    return output;
+}
+
+static void begin_output(const char *path)
+{
+    begin(path);
+}
+
+static void write_output(const char *path)
+{
+    if (tsr_output_flush(begin(path), NULL) != TSR_OK) _exit(1);
+}
+
+static void finish_output(const char *path)
+{
+    if (tsr_output_finish(begin(path), NULL) != TSR_OK) _exit(1);
 }
 
 /* Opens the folder of a path in a new process, which has not seen it before. Returns the status, or 99 if a descriptor
@@ -466,15 +460,13 @@ static void find_part(char name[300])
     closedir(dir);
 }
 
-/* A killed run leaves a part. The next run removes it, but not before the run is dead, and never takes it for an
- * input. */
-TEST(parts_of_killed_runs)
+static void kill_run(void (*at_work)(const char *path))
 {
     char part[300];
     struct task_list tasks;
     struct tsr_error error;
     make_at("a.pgm");
-    const struct owner owner = start_owner(begin_output, path_in_folder("a.tsr"));
+    const struct owner owner = start_owner(at_work, path_in_folder("a.tsr"));
     find_part(part);
     assert_true(part[0]);
     for (int killed = 0; killed < 2; killed++) {
@@ -498,67 +490,141 @@ TEST(parts_of_killed_runs)
     assert_true(!is_there(part) && is_there("a.pgm"));
 }
 
+/* A killed run leaves a part. The next run removes it, but not before the run is dead, and never takes it for an
+ * input. */
+TEST(parts_of_killed_runs)
+{
+    kill_run(begin_output);
+    kill_run(write_output);
+    kill_run(finish_output);
+}
+
+/* What a file with the name of a part holds. The name says what a part holds, but for its mark; HEAD: of that. */
+enum holds { MARK, ALL, NOTHING, OTHERS, CUT_MARK, OTHER_MARK, OTHERS_HEAD };
+
+static void make_part(const struct tsr_part *part, enum holds holds)
+{
+    uint8_t mark[TSR_PART_MARK + 10] = {0};
+    struct tsr_part other = *part;
+    other.label[0] = other.label[0] == '0' ? '1' : '0';
+    tsr_part_mark(holds == OTHER_MARK ? other.label : part->label, mark);
+    const struct bytes content = holds == NOTHING       ? (struct bytes){mark, 0}
+                                 : holds == CUT_MARK    ? (struct bytes){mark, TSR_PART_MARK - 1}
+                                 : holds == ALL         ? (struct bytes){(uint8_t *)"P5 1 1 255\nx", 12}
+                                 : holds == OTHERS      ? (struct bytes){(uint8_t *)"P5 1 1 255\ny", 12}
+                                 : holds == OTHERS_HEAD ? (struct bytes){(uint8_t *)"P5 1 1 255\nxy", 13}
+                                                        : (struct bytes){mark, sizeof mark};
+    write_bytes(path_in_folder(part->name), content);
+}
+
+enum kind { REGULAR, FOLDER, LINK, PIPE };
+struct part_case {
+    const char *name; /* NULL: a name that this process makes; "another": of another machine */
+    enum kind kind;
+    enum holds holds;
+    int hours;
+    bool is_locked, stays;
+};
+
+/* Makes a file of a part's name. Returns the name, to be freed. */
+static char *make_case(const struct part_case *c)
+{
+    enum { HOUR = 3600 };
+    const struct timespec then = {time(NULL) - (time_t)c->hours * HOUR, 0}, times[2] = {then, then};
+    const bool has_bytes = c->holds == ALL || c->holds == OTHERS || c->holds == OTHERS_HEAD;
+    struct tsr_part part;
+    tsr_part_label(&part);
+    if (c->name) part.label[0] = part.label[0] == '0' ? '1' : '0'; /* a digit of the machine's number */
+    tsr_part_name(part.label, has_bytes ? 12 : 0, (const uint8_t *)"P5 1 1 255\nx", part.name);
+    if (c->name && strcmp(c->name, "another") != 0) strcpy(part.name, c->name);
+    const char *const path = path_in_folder(part.name);
+    if (c->kind == REGULAR) make_part(&part, c->holds);
+    if (c->kind == FOLDER) assert_int_equal(mkdir(path, 0700), 0);
+    if (c->kind == LINK) assert_int_equal(symlink("target", path), 0);
+    if (c->kind == PIPE) assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
+    return must(strdup(part.name));
+}
+
+/* No verb takes a file that a run has not finished for an input; it is counted. A file whose name alone is a part's is
+ * an input. */
+TEST(unfinished_files)
+{
+    static const enum holds held[] = {MARK, ALL, NOTHING, OTHERS, OTHERS_HEAD, OTHER_MARK};
+    static const char *const names[] = {"in/.tessera-deadbeef-1-1.part",
+                                        "in/.tessera-0123abcd-1-1-0123456789abcdef.part.pgm"};
+    static const enum verb verbs[] = {VERB_COMPRESS, VERB_COMPARE};
+    char *made[COUNT_OF(held)];
+    make_folder_at("in");
+    make_folder_at("in/.tessera-0123abcd-1-1-0123456789abcdef.part"); /* a folder is searched, whatever its name is */
+    make_at("in/.tessera-0123abcd-1-1-0123456789abcdef.part/a.pgm");
+    for (size_t i = 0; i < COUNT_OF(names); i++) make_at(names[i]);
+    for (size_t i = 0; i < COUNT_OF(held); i++) {
+        char name[160];
+        made[i] = make_case(&(struct part_case){.holds = held[i]});
+        snprintf(name, sizeof name, "in/%s", made[i]);
+        assert_int_equal(rename(path_in_folder(made[i]), path_in_folder(name)), 0);
+    }
+    for (size_t v = 0; v < COUNT_OF(verbs); v++) {
+        struct task_list tasks;
+        struct tsr_error error;
+        assert_int_equal(list(verbs[v], path_in_folder("in"), path_in_folder("out"), &tasks, &error), TSR_OK);
+        expect(tasks.unfinished == 3 && tasks.skipped_count == 0 && tasks.others == 0 && tasks.count == 6,
+               "%zu unfinished, %zu inputs", tasks.unfinished, tasks.count);
+        assert_true(find_task(&tasks, names[0]) && find_task(&tasks, names[1]));
+        free_tasks(&tasks);
+    }
+    for (size_t i = 0; i < COUNT_OF(made); i++) free(made[i]);
+}
+
 /* A part of this machine stays while it is locked. A part of another machine, which may not share locks, also stays for
- * a day. */
+ * a day. What does not hold what its name says is somebody's, and stays. */
 TEST(parts_of_all_kinds)
 {
-    enum kind { REGULAR, FOLDER, LINK, PIPE };
-    enum { HOUR = 3600 };
-    static const struct {
-        const char *name; /* NULL: a name that this process makes */
-        enum kind kind;
-        int hours;
-        bool is_locked, stays;
-    } parts[] = {
-        {NULL, REGULAR, 0, false, false},
-        {NULL, REGULAR, 1000, false, false},
-        {NULL, REGULAR, 0, true, true},
-        {NULL, REGULAR, 1000, true, true},
-        {NULL, FOLDER, 1000, false, true},
-        {NULL, LINK, 1000, false, true},
-        {NULL, PIPE, 1000, false, true},
-        {"another", REGULAR, 0, false, true},
-        {"another", REGULAR, 23, false, true},
-        {"another", REGULAR, -25, false, true}, /* by a clock that is ahead */
-        {"another", REGULAR, 25, false, false},
-        {"another", REGULAR, 25, true, true},
-        {"another", LINK, 25, false, true},
-        {".tessera-0123abcd-1-1.par", REGULAR, 1000, false, true},
-        {".tessera-0123abcd-1-1.part.tsr", REGULAR, 1000, false, true},
-        {".tessera-0123ABCD-1-1.part", REGULAR, 1000, false, true},
-        {"tessera-0123abcd-1-1.part", REGULAR, 1000, false, true},
+    static const struct part_case cases[] = {
+        {NULL, REGULAR, MARK, 0, false, false},
+        {NULL, REGULAR, ALL, 0, false, false},
+        {NULL, REGULAR, NOTHING, 0, false, false},
+        {NULL, REGULAR, MARK, 1000, false, false},
+        {NULL, REGULAR, OTHERS, 1000, false, true},
+        {NULL, REGULAR, OTHERS_HEAD, 1000, false, true},
+        {NULL, REGULAR, CUT_MARK, 1000, false, true},
+        {NULL, REGULAR, OTHER_MARK, 1000, false, true},
+        {NULL, REGULAR, MARK, 0, true, true},
+        {NULL, REGULAR, ALL, 1000, true, true},
+        {NULL, FOLDER, MARK, 1000, false, true},
+        {NULL, LINK, MARK, 1000, false, true},
+        {NULL, PIPE, MARK, 1000, false, true},
+        {"another", REGULAR, MARK, 0, false, true},
+        {"another", REGULAR, ALL, 23, false, true},
+        {"another", REGULAR, MARK, -25, false, true}, /* by a clock that is ahead */
+        {"another", REGULAR, MARK, 25, false, false},
+        {"another", REGULAR, ALL, 25, false, false},
+        {"another", REGULAR, OTHERS, 25, false, true},
+        {"another", REGULAR, MARK, 25, true, true},
+        {"another", LINK, MARK, 25, false, true},
+        {".tessera-deadbeef-1-1.part", REGULAR, OTHERS, 25, false, true},
+        {".tessera-deadbeef-1-1-0123456789abcdef.part", REGULAR, OTHERS, 25, false, true},
+        {".tessera-deadbeef-1-1-0123456789abcdef.part.tsr", REGULAR, ALL, 1000, false, true},
     };
-    struct part {
-        char *name;
-        struct owner owner;
-    } made[COUNT_OF(parts)];
+    struct owner owners[COUNT_OF(cases)];
+    char *names[COUNT_OF(cases)];
     make_at("target");
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        char name[TSR_PART_NAME];
-        tsr_make_part_name(name);
-        if (parts[i].name) name[9] = name[9] == '0' ? '1' : '0'; /* a digit of the machine's number */
-        const bool is_named = parts[i].name && strcmp(parts[i].name, "another") != 0;
-        made[i].name = must(strdup(is_named ? parts[i].name : name));
-        const char *const path = path_in_folder(made[i].name);
-        if (parts[i].kind == REGULAR) make_at(made[i].name);
-        if (parts[i].kind == FOLDER) assert_int_equal(mkdir(path, 0700), 0);
-        if (parts[i].kind == LINK) assert_int_equal(symlink("target", path), 0);
-        if (parts[i].kind == PIPE) assert_int_equal(mkfifo(path, 0600), 0);
-        const struct timespec then = {time(NULL) - (time_t)parts[i].hours * HOUR, 0};
-        const struct timespec times[2] = {then, then};
-        assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
-        if (parts[i].is_locked) made[i].owner = start_owner(lock_file, path);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        names[i] = make_case(&cases[i]);
+        if (cases[i].is_locked) owners[i] = start_owner(lock_file, path_in_folder(names[i]));
     }
     assert_int_equal(open_elsewhere(path_in_folder("out")), TSR_OK);
-    for (size_t i = 0; i < COUNT_OF(parts); i++)
-        expect(is_there(made[i].name) == parts[i].stays, "part %zu, %s", i, made[i].name);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        expect(is_there(names[i]) == cases[i].stays, "part %zu, %s", i, names[i]);
     assert_true(is_there("target"));
-    for (size_t i = 0; i < COUNT_OF(parts); i++)
-        if (parts[i].is_locked) kill_owner(made[i].owner);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (cases[i].is_locked) kill_owner(owners[i]);
     assert_int_equal(open_elsewhere(path_in_folder("out")), TSR_OK);
-    for (size_t i = 0; i < COUNT_OF(parts); i++)
-        expect(is_there(made[i].name) == (parts[i].stays && !parts[i].is_locked), "part %zu, %s", i, made[i].name);
-    for (size_t i = 0; i < COUNT_OF(parts); i++) free(made[i].name);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        expect(is_there(names[i]) == (cases[i].stays && !cases[i].is_locked), "part %zu, %s", i, names[i]);
+        free(names[i]);
+    }
 }
 
 /* ---- The way to an output ----------------------------------------------------------------------------------- */
@@ -670,9 +736,9 @@ int main(void)
                                        cmocka_unit_test_teardown(folders_that_end_in_an_error, clear),
                                        cmocka_unit_test_teardown(folders_that_do_not_open, clear),
                                        cmocka_unit_test_teardown(names_that_are_gone, clear),
-                                       cmocka_unit_test_teardown(unfinished_files, clear),
                                        cmocka_unit_test_teardown(links_among_inputs, clear),
                                        cmocka_unit_test_teardown(parts_of_killed_runs, clear),
+                                       cmocka_unit_test_teardown(unfinished_files, clear),
                                        cmocka_unit_test_teardown(parts_of_all_kinds, clear),
                                        cmocka_unit_test_teardown(ways, clear),
                                        cmocka_unit_test_teardown(ways_that_fail, clear)};

@@ -327,15 +327,15 @@ TEST(dicom)
 enum { ANY, BAD_JPEG, BAD_GZIP, SHORT_GZIP, CUT_GZIP, CUT_JPEG, STORED, ARITHMETIC, BAD_CODE, NO_CODE, BAD_CASES };
 static const char *const reasons[BAD_CASES] = {
     [ANY] = "it is no PNG, PNM, DICOM or NIfTI file",
-    [BAD_JPEG] = "its JPEG stream cannot be packed: it has no scan",
-    [BAD_GZIP] = "its gzip stream cannot be packed: its header is not valid",
-    [SHORT_GZIP] = "it is not packed: it has only 117 bytes",
-    [CUT_GZIP] = "its gzip stream cannot be packed: a deflate stream ends too early",
-    [CUT_JPEG] = "its JPEG stream cannot be packed: it ends within a scan near byte 1000",
-    [STORED] = "packed it would be no smaller", /* zstd makes as much of it as of plain bytes */
-    [ARITHMETIC] = "its JPEG stream cannot be packed: it uses arithmetic coding",
-    [BAD_CODE] = "its gzip stream cannot be packed: a deflate stream has a block of an unknown type near its byte 8",
-    [NO_CODE] = "its JPEG stream cannot be packed: it has bits that are no code near byte 506",
+    [BAD_JPEG] = "its JPEG stream cannot be coded: it has no scan",
+    [BAD_GZIP] = "its gzip stream cannot be coded: its header is not valid",
+    [SHORT_GZIP] = "it is not coded: it has only 117 bytes",
+    [CUT_GZIP] = "its gzip stream cannot be coded: a deflate stream ends too early",
+    [CUT_JPEG] = "its JPEG stream cannot be coded: it ends within a scan near byte 1000",
+    [STORED] = "coded it would not be smaller by 64 bytes", /* zstd makes as much of it as of plain bytes */
+    [ARITHMETIC] = "its JPEG stream cannot be coded: it uses arithmetic coding",
+    [BAD_CODE] = "its gzip stream cannot be coded: a deflate stream has a block of an unknown type near its byte 8",
+    [NO_CODE] = "its JPEG stream cannot be coded: it has bits that are no code near byte 506",
 };
 
 static void put_bad(struct tsr_bytes *file, int which, struct rng *r)
@@ -376,8 +376,8 @@ TEST(not_packed)
 TEST(dicom_not_packed)
 {
     static const char *const wanted[] = {
-        "because", "because", "because, and its JPEG stream cannot be packed: it ends within a scan near byte 300",
-        "because, and its JPEG stream cannot be packed: it has no scan", "because"};
+        "because", "because", "because, and its JPEG stream cannot be coded: it ends within a scan near byte 300",
+        "because, and its JPEG stream cannot be coded: it has no scan", "because"};
     struct rng r = {7};
     for (int i = 0; i < 5; i++) {
         struct tsr_bytes file = {.limit = LIMIT}, value = {.limit = LIMIT};

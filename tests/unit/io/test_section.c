@@ -208,6 +208,9 @@ TEST(items)
         {"an origin without permissions", {2, 2, 1, 0}, 4, TSR_ERROR_CORRUPT},
         {"an origin with permissions of ten bits", {2, 4, 1, 0, 0x80, 4}, 6, TSR_ERROR_CORRUPT},
         {"an origin and more", {2, 4, 1, 0, 1, 0}, 6, TSR_ERROR_CORRUPT},
+        {"damage", {4, 2, 'i', 't'}, 4, TSR_OK},
+        {"damage without a sentence", {4, 0}, 2, TSR_OK},
+        {"damage of 160 bytes", {4, 0xa0, 1, 'i'}, 4, TSR_ERROR_CORRUPT},
     };
     struct rng r = {5};
     for (int round = 0; round < 300; round++) {
@@ -341,10 +344,10 @@ TEST(hashes)
 TEST(shorter_reasons)
 {
     static const char *const reasons[][2] = {
-        {"its gzip stream cannot be packed: it ends", "its gzip stream cannot be packed"},
-        {"its gzip stream cannot be packed", ""},
-        {"its JPEG stream cannot be packed: it uses arithmetic coding", ""},
-        {"its JPEG stream cannot be packed: it is odd", "its JPEG stream cannot be packed"},
+        {"its gzip stream cannot be coded: it ends", "its gzip stream cannot be coded"},
+        {"its gzip stream cannot be coded", ""},
+        {"its JPEG stream cannot be coded: it uses arithmetic coding", ""},
+        {"its JPEG stream cannot be coded: it is odd", "its JPEG stream cannot be coded"},
         {"its transfer syntax is 1.2.840.10008.1.2.9", ""},
         {"another", ""},
     };
@@ -354,8 +357,43 @@ TEST(shorter_reasons)
         strcpy(h.reason, reasons[i][0]);
         assert_int_equal(tsr_get_header(body, tsr_put_header(body, &h), &again, NULL), TSR_OK);
         assert_string_equal(again.reason, reasons[i][0]);
-        tsr_shorten_reason(h.reason);
+        assert_true(tsr_shorten_header(&h));
         assert_string_equal(h.reason, reasons[i][1]);
+    }
+}
+
+/* FORMAT.md 3.9, item 4: a sentence, but where the reason says it, or where there is no room. */
+TEST(damage)
+{
+    static const struct {
+        enum tsr_restore restore;
+        const char *reason, *damage, *back;
+        size_t bytes; /* of the item */
+    } cases[] = {
+        {TSR_RESTORE_SPLICE, "", "", "", 0},
+        {TSR_RESTORE_SPLICE, "", "its pixel data ends early", "its pixel data ends early", 2 + 25},
+        {TSR_RESTORE_VERBATIM, "it ends early", "it ends early", "it ends early", 2},
+        {TSR_RESTORE_VERBATIM, "this, and it ends early", "it ends early", "this, and it ends early", 2},
+        {TSR_RESTORE_VERBATIM, "coded it would be larger", "a wrong CRC", "a wrong CRC", 2 + 11},
+        {TSR_RESTORE_VERBATIM, "", tsr_some_damage, tsr_some_damage, 2},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct tsr_header h = {.restore = cases[i].restore, .exact = true}, back;
+        uint8_t body[TSR_HEADER_LIMIT], without[TSR_HEADER_LIMIT];
+        h.image = (struct tsr_image){.columns = 3, .rows = 2, .frames = 1, .components = 1};
+        h.image.bits_allocated = h.image.bits_stored = 8;
+        h.image.high_bit = 7;
+        h.coding.coder = TSR_CODER_HUFFMAN;
+        strcpy(h.reason, cases[i].reason);
+        const size_t least = tsr_put_header(without, &h);
+        strcpy(h.damage, cases[i].damage);
+        const size_t size = tsr_put_header(body, &h);
+        assert_int_equal(size - least, cases[i].bytes);
+        assert_int_equal(tsr_get_header(body, size, &back, NULL), TSR_OK);
+        assert_string_equal(back.damage, cases[i].back);
+        while (tsr_shorten_header(&h)) assert_true(tsr_put_header(body, &h) <= size);
+        assert_int_equal(tsr_get_header(body, tsr_put_header(body, &h), &back, NULL), TSR_OK);
+        assert_string_equal(back.damage, cases[i].damage[0] ? tsr_some_damage : "");
     }
 }
 
@@ -364,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(varints),         cmocka_unit_test(varints_too_long),
                                        cmocka_unit_test(headers),         cmocka_unit_test(headers_out_of_range),
                                        cmocka_unit_test(items),           cmocka_unit_test(proofs),
-                                       cmocka_unit_test(shorter_reasons), cmocka_unit_test(hashes)};
+                                       cmocka_unit_test(shorter_reasons), cmocka_unit_test(damage),
+                                       cmocka_unit_test(hashes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

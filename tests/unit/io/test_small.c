@@ -58,7 +58,8 @@ TEST(stored)
 /* The .tsr of a PNG that is packed. */
 static struct bytes pack_bytes(struct bytes original)
 {
-    const struct tsr_source_options options = {.verbatim = true, .packs = true, .reason = "coded it would be larger"};
+    const struct tsr_source_options options = {
+        .verbatim = true, .packs = true, .reason = "coded as samples it would be larger"};
     return compress_bytes_by(engine, original, &options, NULL);
 }
 
@@ -185,12 +186,103 @@ TEST(a_large_file_that_begins_as_a_small_one)
     free(original.data);
 }
 
+/* ---- What a file will take ---------------------------------------------------------------------------------- */
+
+enum { FRAMES_LIMIT = 40, SIDE = 4 };
+
+struct shape {
+    uint32_t frames, tiles; /* of a frame */
+    uint32_t most;          /* bytes of a part */
+    bool has_suffix;
+};
+
+/* Frames of random bytes. One frame in four has another one's model. */
+static void put_frames(struct tsr_container_writer *writer, const struct shape *shape, struct rng *r)
+{
+    static uint8_t bytes[4096];
+    for (uint32_t f = 0; f < shape->frames; f++) {
+        if (f > 0 && rng_below(r, 4) == 0)
+            assert_int_equal(tsr_container_put_frame_like(writer, f, NULL), TSR_OK);
+        else
+            assert_int_equal(tsr_container_put_frame(writer, bytes, rng_below(r, shape->most), NULL), TSR_OK);
+        for (uint32_t t = 0; t < shape->tiles; t++) {
+            const struct tsr_piece piece = {bytes, rng_below(r, shape->most)};
+            assert_int_equal(tsr_container_put_tile(writer, &piece, 1, NULL), TSR_OK);
+        }
+    }
+}
+
+static struct tsr_container_writer *begin_shape(const struct shape *shape, struct tsr_output *output)
+{
+    struct tsr_container_writer *writer;
+    struct tsr_header header = {.restore = TSR_RESTORE_SPLICE, .exact = true};
+    header.coding.coder = TSR_CODER_HUFFMAN;
+    header.image = (struct tsr_image){.columns = SIDE, .rows = SIDE, .frames = shape->frames, .components = 1};
+    header.image.bits_allocated = header.image.bits_stored = 8;
+    header.image.high_bit = 7;
+    assert_int_equal(tsr_container_begin(output, &header, &writer, NULL), TSR_OK);
+    assert_int_equal(tsr_container_put_blob(writer, TSR_BLOB_PREFIX, "a prefix", 8, NULL), TSR_OK);
+    return writer;
+}
+
+static void end_shape(struct tsr_container_writer *writer)
+{
+    const struct tsr_proof proof = {.original_size = 1000000};
+    assert_int_equal(tsr_container_end(writer, &proof, NULL), TSR_OK);
+    tsr_container_writer_free(writer);
+}
+
+/* What is known before the end differs from the file's bytes by the same number whatever the frames are; and a trial
+ * says of other frames what a file of them says. */
+TEST(bytes_to_be)
+{
+    struct rng r = {77};
+    int small = 0, large = 0;
+    for (int n = 0; n < 400; n++) {
+        const struct shape shape = {1 + rng_below(&r, n % 2 ? 3 : FRAMES_LIMIT), 1 + rng_below(&r, 3),
+                                    n % 3 ? 140 : 4000, n % 4 == 0};
+        uint64_t rest[2] = {0, 0}; /* bytes that no frame changes, of large and of small files */
+        struct tsr_output *const first_output = must(tsr_output_to_memory());
+        struct tsr_container_writer *const first = begin_shape(&shape, first_output);
+        put_frames(first, &shape, &r);
+        if (shape.has_suffix)
+            assert_int_equal(tsr_container_put_blob(first, TSR_BLOB_SUFFIX, "suffix", 6, NULL), TSR_OK);
+        for (int k = 0; k < 4; k++) {
+            struct tsr_output *const output = must(tsr_output_to_memory()), *const nothing = must(tsr_output_to_null());
+            struct tsr_container_writer *const writer = begin_shape(&shape, output), *trial;
+            struct rng same = r;
+            put_frames(writer, &shape, &r);
+            if (shape.has_suffix)
+                assert_int_equal(tsr_container_put_blob(writer, TSR_BLOB_SUFFIX, "suffix", 6, NULL), TSR_OK);
+            assert_int_equal(tsr_container_begin_trial(first, nothing, &trial, NULL), TSR_OK);
+            put_frames(trial, &shape, &same);
+            const uint64_t bytes = tsr_container_bytes_to_be(writer), tried = tsr_container_bytes_to_be(trial);
+            end_shape(writer);
+            const bool is_small = tsr_output_bytes(output)[TSR_SIGNATURE_BYTES] == TSR_SECTION_SMALL;
+            const uint64_t now = tsr_output_size(output) - bytes;
+            expect(rest[is_small] == 0 || rest[is_small] == now, "case %d: %d too many", n,
+                   (int)(now - rest[is_small]));
+            expect(tried == bytes || is_small, "case %d: a trial of %d instead of %d bytes", n, (int)tried, (int)bytes);
+            rest[is_small] = now;
+            small += is_small && tried == bytes; /* a trial of a large file is one of a large file */
+            large += !is_small;
+            tsr_container_writer_free(trial);
+            tsr_output_close(nothing);
+            tsr_output_close(output);
+        }
+        end_shape(first);
+        tsr_output_close(first_output);
+    }
+    expect(small > 300 && large > 300, "%d small files, %d large ones", small, large);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #if TSR_WITH_PNG
         cmocka_unit_test(brief),
 #endif
+        cmocka_unit_test(bytes_to_be),
         cmocka_unit_test(both_forms),
         cmocka_unit_test(stored),
         cmocka_unit_test(hostile),

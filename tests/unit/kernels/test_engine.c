@@ -780,10 +780,67 @@ TEST(usage)
     tsr_engine_destroy(NULL);
 }
 
+/* Draws on a ground of 0: boxes, lines and single samples of a few values. */
+static void fill_sparse(struct rng *r, const struct tsr_image *image, uint8_t *raster)
+{
+    const uint32_t columns = image->columns, rows = image->rows, values = 1 + rng_below(r, 4);
+    const uint32_t most = image->bits_stored == 32 ? UINT32_MAX : (1u << image->bits_stored) - 1u;
+    memset(raster, 0, raster_bytes(image));
+    for (uint32_t n = 2 + rng_below(r, 12); n > 0; n--) {
+        const uint32_t x = rng_below(r, columns), y = rng_below(r, rows), value = most / (1 + rng_below(r, values));
+        const uint32_t kind = rng_below(r, 4), width = kind % 2 ? 1 + rng_below(r, columns / 3) : 1,
+                       height = kind / 2 ? 1 + rng_below(r, rows / 3) : 1, slant = rng_below(r, 3);
+        for (uint32_t v = y; v < y + height && v < rows; v++)
+            for (uint32_t u = x + slant * (v - y) / 2; u < x + slant * (v - y) / 2 + width && u < columns; u++)
+                for (int c = 0; c < image->components; c++)
+                    put_word(image, raster, word_place(image, c, (size_t)v * columns + u), value);
+    }
+}
+
+/* A sparse frame takes no more bytes at a higher effort, whatever path and coder. */
+TEST(sparse_frames)
+{
+    static const struct tsr_coding codings[] = {{.coder = TSR_CODER_BY_EFFORT},
+                                                {.coder = TSR_CODER_HUFFMAN},
+                                                {.coder = TSR_CODER_RANS},
+                                                {.path = TSR_PATH_TRANSFORM}};
+    static const uint16_t sides[] = {33, 64, 130, 256, 300};
+    struct rng r = {70};
+    int sparse = 0;
+    for (int n = 0; n < 40; n++) {
+        struct tsr_image image = {.columns = sides[n % 5], .rows = sides[n / 5 % 5], .frames = 1};
+        image.components = n % 4 == 3 ? 3 : 1;
+        image.bits_allocated = image.bits_stored = (uint8_t)(n % 8 == 5 ? 32 : n % 2 ? 8 : 16);
+        image.high_bit = (uint8_t)(image.bits_stored - 1);
+        const uint64_t samples = (uint64_t)image.columns * image.rows * image.components;
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        fill_sparse(&r, &image, raster);
+        struct tsr_coding coding = codings[n % 10 < 7 ? 0 : n % 10 - 6];
+        size_t before = SIZE_MAX;
+        for (coding.effort = 1; coding.effort <= 9; coding.effort++) {
+            size_t size;
+            uint8_t *payload = encode(any_engine(&r), &image, &coding, raster, &size);
+            uint8_t *back = must(decode(any_engine(&r), &image, payload, size));
+            expect(memcmp(back, raster, raster_bytes(&image)) == 0, "image %d, effort %d", n, coding.effort);
+            if (size * 80 < samples * 3 || before * 80 < samples * 3) {
+                expect(size <= before, "image %d, %u x %u x %d of %d bits: %zu bytes at effort %d, %zu below", n,
+                       image.columns, image.rows, image.components, image.bits_stored, size, coding.effort, before);
+                sparse++;
+            }
+            before = size;
+            free(back);
+            free(payload);
+        }
+        free(raster);
+    }
+    assert_true(sparse > 200);
+}
+
 /* ---- Corrupt payloads ------------------------------------------------------------------------------------------ */
 
-/* A payload of more tiles than samples is refused before memory is taken for them. */
-TEST(too_many_tiles)
+/* Behind the last tile one byte of value 0 may stand, which DICOM puts behind fragments of odd length. Anything else is
+ * refused, before memory is taken for it. */
+TEST(bytes_behind_tiles)
 {
     struct tsr_image image = {0};
     struct tsr_error error;
@@ -796,10 +853,55 @@ TEST(too_many_tiles)
     const struct tsr_coding coding = lossless(0);
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_OK);
     assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size, raster, &error), TSR_OK);
-    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 1, raster, &error), TSR_ERROR_CORRUPT);
-    assert_null(strstr(error.text, "more tiles"));
-    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 4, raster, &error), TSR_ERROR_CORRUPT);
-    assert_non_null(strstr(error.text, "more tiles"));
+    for (size_t more = 0; more < 6; more++) {
+        const enum tsr_status status = tsr_decode_frame(engines[0], &image, payload, size + more, raster, &error);
+        expect(status == (more < 2 ? TSR_OK : TSR_ERROR_CORRUPT), "%zu zeros: %s", more, tsr_status_name(status));
+        if (more >= 2) assert_non_null(strstr(error.text, "bytes behind its last tile"));
+    }
+    for (unsigned byte = 1; byte < 256; byte++) {
+        payload[size] = (uint8_t)byte;
+        assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 1, raster, &error), TSR_ERROR_CORRUPT);
+    }
+    payload[size] = 0x80; /* a zero of two bytes */
+    assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size + 2, raster, &error), TSR_ERROR_CORRUPT);
+    for (size_t less = 1; less <= size; less++)
+        assert_int_equal(tsr_decode_frame(engines[0], &image, payload, size - less, raster, &error), TSR_ERROR_CORRUPT);
+}
+
+/* The same for frames of several tiles on every engine, by every path and coder: the padded payload gives the frame. */
+TEST(padded_payloads)
+{
+    struct tsr_image image = {0};
+    struct rng r = {70};
+    image.columns = 1000;
+    image.rows = 700;
+    image.frames = image.components = 1;
+    image.bits_allocated = 16;
+    image.bits_stored = 12;
+    image.high_bit = 11;
+    const size_t bytes = (size_t)image.columns * image.rows * 2, room = tsr_encode_bound(&image) + 2;
+    uint8_t *const raster = malloc(bytes), *const back = malloc(bytes), *const payload = malloc(room);
+    assert_true(raster && back && payload);
+    for (size_t i = 0; i < bytes; i += 2) {
+        const unsigned sample = (unsigned)(i / 2 % image.columns + rng_below(&r, 9)) & 0xfff;
+        raster[i] = (uint8_t)sample;
+        raster[i + 1] = (uint8_t)(sample >> 8);
+    }
+    for (int kind = 0; kind < CODINGS; kind++) {
+        const struct tsr_coding coding = lossless(kind);
+        size_t size;
+        assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, NULL), TSR_OK);
+        payload[size] = payload[size + 1] = 0;
+        for (size_t e = 0; e < COUNT_OF(engines); e++) {
+            memset(back, 0xaa, bytes);
+            assert_int_equal(tsr_decode_frame(engines[e], &image, payload, size + 1, back, NULL), TSR_OK);
+            assert_memory_equal(back, raster, bytes);
+            assert_int_equal(tsr_decode_frame(engines[e], &image, payload, size + 2, back, NULL), TSR_ERROR_CORRUPT);
+        }
+    }
+    free(raster);
+    free(back);
+    free(payload);
 }
 
 /* Payloads with flipped bits, replaced bytes or a missing end are refused or give some frame. The sanitizers watch. */
@@ -860,8 +962,10 @@ int main(void)
                                        cmocka_unit_test(two_steps_in_a_frame),
                                        cmocka_unit_test(saturated_colours_with_loss),
                                        cmocka_unit_test(work_spaces_that_are_kept),
+                                       cmocka_unit_test(sparse_frames),
                                        cmocka_unit_test(usage),
-                                       cmocka_unit_test(too_many_tiles),
+                                       cmocka_unit_test(bytes_behind_tiles),
+                                       cmocka_unit_test(padded_payloads),
                                        cmocka_unit_test(corrupt_payloads)};
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }

@@ -23,7 +23,8 @@ static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_toke
             to[at++] = (uint8_t)token;
             continue;
         }
-        if (distance > at) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream copies from before its begin");
+        if (distance > at)
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "a deflate stream copies from before its begin");
         if (distance >= WORD && end - at >= length + WORD) /* which may write WORD - 1 bytes more */
             for (uint32_t k = 0; k < length; k += WORD) memcpy(to + at + k, to + at + k - distance, WORD);
         else

@@ -35,7 +35,7 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
     size_t used = 0;
     enum tsr_status status = tsr_deflate_read(stream, size, &used, &plain, &coded, error);
     if (status == TSR_OK && plain.size != bytes)
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "it has %zu bytes of samples, not %zu", plain.size, bytes);
+        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", plain.size, bytes);
     if (status == TSR_OK && spare_bits(image, plain.bytes, bytes) != 0)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "bits after its last sample are not 0");
     if (status == TSR_OK) {

@@ -136,10 +136,18 @@ static inline uint32_t get_symbol(struct deflate_source *source, const struct co
     return found >> 4;
 }
 
+/* The stream ends, or has bits that cannot be. With bits enough for any code left, it does not end there. */
 static enum tsr_status ends(const struct deflate_source *source, struct tsr_error *error)
 {
-    if (source->at == source->size) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream ends too early");
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has an unknown code near its byte %zu", source->at);
+    if (source->at == source->size && source->count < CODE_BITS + 13)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, source->size, "a deflate stream ends too early");
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, source->at, "a deflate stream has an unknown code near its byte %zu",
+                       source->at);
+}
+
+static enum tsr_status grows(struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream becomes more bytes than it may");
 }
 
 static enum tsr_status get_lengths(struct deflate_source *source, struct deflate_head *head, struct tsr_error *error)
@@ -174,7 +182,7 @@ static enum tsr_status get_head(struct deflate_source *source, struct deflate_he
     head->distances = 1 + (sizes >> 5 & 31);
     head->kinds = 4 + (sizes >> 10);
     if (head->literals > DEFLATE_LITERALS || head->distances > DEFLATE_DISTANCES)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a block of too many codes");
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, source->at, "a deflate stream has a block of too many codes");
     memset(head->lengths, 0, sizeof head->lengths);
     memset(head->kind_lengths, 0, sizeof head->kind_lengths);
     for (uint32_t i = 0; i < head->kinds; i++) {
@@ -235,7 +243,7 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
         }
         if (symbol < 285 && length == DEFLATE_MOST)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a length of 258 in the longer form");
-        if (made > limit) return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream becomes more bytes than it may");
+        if (made > limit) return grows(error);
         if (count == tokens->capacity) {
             tokens->count = count;
             TSR_TRY(grow(tokens, error));
@@ -257,13 +265,15 @@ static enum tsr_status get_stored(struct deflate_source *source, struct deflate_
         return ends(source, error);
     size_t size = sizes & 65535;
     if (size != (sizes >> 16 ^ 65535))
-        return tsr_fail(error, TSR_ERROR_CORRUPT,
-                        "a deflate stream has a stored block whose size is damaged near its byte %zu", source->at);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, source->at,
+                           "a deflate stream has a stored block whose size is damaged near its byte %zu", source->at);
     source->at -= source->count / 8;
     source->bits = 0;
     source->count = 0;
     if (block->is_cut && size > source->size - source->at) size = source->size - source->at;
-    if (size > source->size - source->at || size > limit) return ends(source, error);
+    if (size > source->size - source->at)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, source->size, "a deflate stream ends too early");
+    if (size > limit) return grows(error);
     *stored = source->stream + source->at;
     source->at += size;
     block->stored = *bytes = size;
@@ -281,8 +291,8 @@ enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_
     if (!get_bits(source, 3, &bits)) return ends(source, error);
     block->final = bits & 1;
     if (bits >> 1 == 3)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a block of an unknown type near its byte %zu",
-                        source->at);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, source->at,
+                           "a deflate stream has a block of an unknown type near its byte %zu", source->at);
     block->type = (enum deflate_type)(bits >> 1);
     if (block->type == DEFLATE_STORED) return get_stored(source, block, limit, bytes, stored, error);
     const uint8_t *lengths = fixed, *far = fixed + 288;

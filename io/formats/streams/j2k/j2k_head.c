@@ -197,7 +197,7 @@ static enum tsr_status read_segments(struct tsr_j2k_tile_head *tile, int compone
             if (!is_coding && !is_kept)
                 return tsr_fail(error, TSR_ERROR_CORRUPT, "it has the marker %04X, which is not supported", s.marker);
         }
-        if (size - *at < 2) return refuse(error, "its headers end early");
+        if (size - *at < 2) return tsr_fail_at(error, TSR_ERROR_CORRUPT, *at, "its headers end early");
     }
     return TSR_OK;
 }

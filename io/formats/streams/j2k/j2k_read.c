@@ -28,6 +28,12 @@ static enum tsr_status refuse(struct tsr_error *error, const char *what)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", what);
 }
 
+/* The stream is cut. */
+static enum tsr_status refuse_cut(const struct reader *r, struct tsr_error *error, const char *what)
+{
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, r->at, "%s", what);
+}
+
 static enum tsr_status keep(struct tsr_bytes *residue, const uint8_t *bytes, size_t size, unsigned offset,
                             struct tsr_error *error)
 {
@@ -42,7 +48,7 @@ static enum tsr_status take_chunk(struct reader *r, struct tsr_j2k_block *block,
 {
     const struct chunk chunk = {r->at, NO_CHUNK, event->bytes};
     if (event->passes == 0) return TSR_OK;
-    if (event->bytes > end - r->at) return refuse(error, "a packet is cut");
+    if (event->bytes > end - r->at) return refuse_cut(r, error, "a packet is cut");
     if (block->passes + event->passes > 3u * block->planes - 2) return refuse(error, "a block has too many passes");
     const size_t number = r->chunks.size / sizeof chunk;
     if (block->start == NO_CHUNK)
@@ -109,7 +115,7 @@ static enum tsr_status read_part(struct reader *r, const struct tsr_j2k_part *pa
     const size_t start = r->at, left = r->size - r->at;
     if (part->tile >= r->codec.head.tiles) return refuse(error, "it has too many tiles");
     if (part->size > left || (part->size > 0 && part->size < TSR_J2K_SOT_BYTES + 2))
-        return refuse(error, "a tile-part is cut");
+        return refuse_cut(r, error, "a tile-part is cut");
     const size_t end = start + (part->size > 0 ? part->size : left);
     struct tsr_j2k_tile *const tile = &r->codec.tile[part->tile];
     TSR_TRY(tsr_j2k_open_part(&r->codec, part->tile, r->stream, end, &r->at, error));
@@ -148,7 +154,8 @@ static enum tsr_status read_parts(struct reader *r, struct tsr_error *error)
     while (tsr_j2k_read_sot(r->stream + r->at, r->size - r->at, &part)) TSR_TRY(read_part(r, &part, error));
     for (uint32_t i = 0; i < r->codec.head.tiles; i++)
         if (!r->codec.tile[i].is_open || tsr_j2k_next_packet(&r->codec.tile[i], &layer))
-            return refuse(error, "packets are missing");
+            return r->at == r->size ? refuse_cut(r, error, "packets are missing, and its end")
+                                    : refuse(error, "packets are missing"); /* an encoder may leave them out */
     bool is_mixed = r->codec.has_sop && r->no_sop;
     for (int i = 0; i < 2; i++) is_mixed |= r->codec.long_empties[i] && r->short_empties[i];
     if (is_mixed) return refuse(error, "its packets are of several forms");

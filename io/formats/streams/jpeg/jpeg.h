@@ -7,8 +7,12 @@
 
 /* Packs a stream: appends the packed bytes, which are smaller if the stream is a usual one. Nothing is checked
  * afterwards: the caller unpacks, and compares. Errors: TSR_ERROR_CORRUPT (it cannot be packed; the text says why, as
- * half a sentence about the stream), TSR_ERROR_LIMIT (memory). */
+ * half a sentence about the stream; with an offset: it is damaged there), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error);
+
+/* Whether the marker EOI ends a stream: of any process of JPEG or JPEG-LS. If it does, and another stream follows
+ * directly, whether that has its end. */
+bool tsr_jpeg_has_end(const uint8_t *stream, size_t size);
 
 /* Makes the stream again, and appends it. Any bytes are taken: what is not valid is TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_bytes *stream, struct tsr_error *error);

@@ -510,7 +510,7 @@ TSR_HD_INLINE enum tsr_status code_rows(struct slice *s, bool decode, const stru
             counts[at] = (uint8_t)b.count;
         }
         if (decode && tsr_jpeg_is_past(&s->coder))
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the packed bytes of a JPEG stream are damaged");
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the coded bytes of a JPEG stream are damaged");
     }
     return TSR_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "jpeg.h"
 #include "transform/status.h"
 
 static unsigned read_u16(const uint8_t *bytes)
@@ -63,7 +64,7 @@ static enum tsr_status lay_out(struct tsr_jpeg *jpeg, size_t width, size_t heigh
         for (int k = 0; k < TSR_JPEG_BLOCK; k++) own->quant[k] = 1; /* until it has a scan */
         if (jpeg->blocks > TSR_JPEG_BLOCKS ||
             jpeg->blocks > TSR_JPEG_BLOCKS_PER_BYTE * jpeg->stream_size + TSR_JPEG_BLOCKS_FREE)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "claims %zu x %zu pixels, too many to be packed", width, height);
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "claims %zu x %zu pixels, too many to be coded", width, height);
     }
     return TSR_OK;
 }
@@ -168,7 +169,7 @@ static enum tsr_status get_scan(struct tsr_jpeg *jpeg, const uint8_t *at, size_t
     jpeg->visits += (uint64_t)scan->across * scan->down * (scan->components > 1 ? mcu : 1);
     if (++jpeg->scans > TSR_JPEG_SCANS ||
         jpeg->visits > TSR_JPEG_VISITS_PER_BYTE * jpeg->stream_size + 16 * TSR_JPEG_BLOCKS_FREE)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "has %d scans, too many to be packed", jpeg->scans);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "has %d scans, too many to be coded", jpeg->scans);
     return find_tables(jpeg, at, error);
 }
 
@@ -215,4 +216,24 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
         return get_scan(jpeg, at, size - 2, error);
     }
     return TSR_OK;
+}
+
+/* ---- The end ------------------------------------------------------------------------------------------------ */
+
+bool tsr_jpeg_has_end(const uint8_t *stream, size_t size)
+{
+    enum { SOI = 0xd8, EOI = 0xd9, LEAST = 0xc0, RST0 = 0xd0 };
+    for (size_t at = 0; at < size;) {
+        const uint8_t *const found = memchr(stream + at, 0xff, size - at);
+        if (!found) return false;
+        for (at = (size_t)(found - stream); at < size && stream[at] == 0xff;) at++; /* any number of fill bytes */
+        if (at == size) return false;
+        const uint8_t marker = stream[at++];
+        const bool is_followed = size - at > 2 && stream[at] == 0xff && stream[at + 1] == SOI && stream[at + 2] == 0xff;
+        if (marker == EOI && !is_followed) return true;
+        if (marker < LEAST || (marker >= RST0 && marker <= EOI)) continue; /* coded bytes, or without a segment */
+        if (size - at < 2 || read_u16(stream + at) > size - at) return false;
+        at += read_u16(stream + at);
+    }
+    return false;
 }

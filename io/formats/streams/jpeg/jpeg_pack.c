@@ -153,7 +153,7 @@ enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_byt
 
 static enum tsr_status damaged(struct tsr_error *error)
 {
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "the packed bytes of a JPEG stream are damaged");
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the coded bytes of a JPEG stream are damaged");
 }
 
 static bool get_oddities(struct tsr_cursor *packed, struct tsr_jpeg_oddities *o)

@@ -136,6 +136,15 @@ TSR_HD_INLINE int32_t take_value(struct reader *r, int size)
 
 /* ---- Blocks ----------------------------------------------------------------------------------------------- */
 
+/* Faults of streams that are damaged. Others are unusual. */
+static const char no_code[] = "has bits that are no code", too_many[] = "has more coefficients than a block",
+                  no_restart[] = "lacks a restart marker", cut_scan[] = "ends within a scan";
+
+static bool is_damage(const char *fault)
+{
+    return fault == no_code || fault == too_many || fault == no_restart || fault == cut_scan;
+}
+
 static inline bool fail(struct scan_reader *s, const char *fault)
 {
     s->fault = fault;
@@ -146,7 +155,7 @@ static inline bool read_dc(struct scan_reader *s, int i, int16_t *block)
 {
     refill(&s->reader);
     const int size = get_symbol(&s->reader, &s->codes[0][i]);
-    if (size < 0 || size > 15) return fail(s, "has bits that are no code");
+    if (size < 0 || size > 15) return fail(s, no_code);
     if (size > 0) s->dc[i] += take_value(&s->reader, size);
     const int32_t value = s->dc[i] * (1 << s->jpeg->scan.low);
     if (s->dc[i] < -0x8000 || s->dc[i] > 0x7fff || value < -0x8000 || value > 0x7fff)
@@ -168,7 +177,7 @@ static bool read_sequential(struct scan_reader *s, int i, int16_t *block)
         const int symbol = get_symbol(&r, codes), size = symbol & 15;
         if (size == 0 || symbol < 0) {
             if (symbol == 0 && !zeros) break;
-            fault = symbol < 0 ? "has bits that are no code" : symbol != 0xf0 ? "ends a block in an unusual way" : NULL;
+            fault = symbol < 0 ? no_code : symbol != 0xf0 ? "ends a block in an unusual way" : NULL;
             zeros = true;
             k += 16;
             if (fault) break;
@@ -176,7 +185,7 @@ static bool read_sequential(struct scan_reader *s, int i, int16_t *block)
         }
         k += symbol >> 4;
         if (k > 63) {
-            fault = "has more coefficients than a block";
+            fault = too_many;
             break;
         }
         block[k++] = (int16_t)take_value(&r, size);
@@ -223,7 +232,7 @@ static bool read_ac_first(struct scan_reader *s, int16_t *block)
     for (int k = scan->first; k <= scan->last; k++) {
         refill(r);
         const int symbol = get_symbol(r, &s->codes[1][0]), size = symbol & 15;
-        if (symbol < 0) return fail(s, "has bits that are no code");
+        if (symbol < 0) return fail(s, no_code);
         if (size == 0 && symbol < 0xf0) {
             if (k > scan->first && block[k - 1] == 0) return fail(s, "has zeros after a block's last coefficient");
             return begin_run(s, symbol) && count_run(s, 0);
@@ -232,7 +241,7 @@ static bool read_ac_first(struct scan_reader *s, int16_t *block)
         k += symbol >> 4;
         if (size == 0 && k >= scan->last) return fail(s, "has zeros after a block's last coefficient");
         if (size == 0) continue;
-        if (k > scan->last) return fail(s, "has more coefficients than a block");
+        if (k > scan->last) return fail(s, too_many);
         const int32_t value = take_value(r, size) * (1 << scan->low);
         if (value < -0x8000 || value > 0x7fff) return fail(s, "has a coefficient that is too large");
         block[k] = (int16_t)value;
@@ -271,7 +280,7 @@ static bool read_ac_again(struct scan_reader *s, int16_t *block)
     for (int k = scan->first; k <= scan->last; k++) {
         refill(r);
         const int symbol = get_symbol(r, &s->codes[1][0]), size = symbol & 15;
-        if (symbol < 0 || size > 1) return fail(s, "has bits that are no code");
+        if (symbol < 0 || size > 1) return fail(s, no_code);
         if (size == 0 && symbol < 0xf0) {
             if (zeros) return fail(s, "has zeros after a block's last coefficient");
             return begin_run(s, symbol) && correct_rest(s, block, k);
@@ -285,7 +294,7 @@ static bool read_ac_again(struct scan_reader *s, int16_t *block)
             else if (skip-- == 0)
                 break;
         }
-        if (k > scan->last) return fail(s, "has more coefficients than a block");
+        if (k > scan->last) return fail(s, too_many);
         if (size) block[k] = value;
     }
     return !zeros || fail(s, "has zeros after a block's last coefficient");
@@ -329,7 +338,7 @@ static bool end_interval(struct scan_reader *s)
     struct reader *r = &s->reader;
     if (s->run > 0) return fail(s, "has a run over the end of a scan");
     int bits = r->bits - r->missing;
-    if (bits < 0) return fail(s, "ends within a scan");
+    if (bits < 0) return fail(s, cut_scan);
     for (; bits >= 8; bits -= 8) r->at -= r->at[-1] == 0 && r->at[-2] == 0xff ? 2 : 1; /* more than 8 bits were read */
     if (bits > 0 && !keep_padding(s, (uint32_t)(r->buffer >> (64 - bits)), bits)) return false;
     *r = (struct reader){.at = r->at, .end = r->end};
@@ -350,14 +359,14 @@ static bool read_blocks(struct scan_reader *s)
                 if (!end_interval(s)) return false;
                 const unsigned number = (unsigned)((mcu / jpeg->interval - 1) & 7);
                 if (s->reader.end - s->reader.at < 2 || s->reader.at[0] != 0xff || s->reader.at[1] != 0xd0 + number)
-                    return fail(s, "lacks a restart marker");
+                    return fail(s, no_restart);
                 s->reader.at += 2;
                 left = jpeg->interval - 1;
             }
             for (int i = 0; i < scan->components; i++)
                 for (size_t b = 0; b < tsr_jpeg_mcu_blocks(jpeg, i); b++)
                     if (!read_block(s, i, s->coefficients + tsr_jpeg_block(jpeg, i, x, y, b))) return false;
-            if (s->reader.missing > s->reader.bits) return fail(s, "ends within a scan");
+            if (s->reader.missing > s->reader.bits) return fail(s, cut_scan);
         }
     return end_interval(s);
 }
@@ -374,8 +383,10 @@ enum tsr_status tsr_jpeg_read_scan(struct tsr_jpeg *jpeg, int16_t *coefficients,
             if (jpeg->scan.codes[kind][i] && !make_codes(&s.codes[kind][i], jpeg->scan.codes[kind][i]))
                 return tsr_fail(error, TSR_ERROR_CORRUPT, "has a Huffman table that is not valid");
     if (!read_blocks(&s)) {
+        const size_t at = (size_t)(s.reader.at - jpeg->bytes);
         if (s.fault)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "%s near byte %zu", s.fault, (size_t)(s.reader.at - jpeg->bytes));
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, is_damage(s.fault) ? at : TSR_NO_OFFSET, "%s near byte %zu",
+                               s.fault, at);
         return tsr_fail(error, memory.status, "%s", memory.text);
     }
     oddities->visited = s.block;
