@@ -225,14 +225,16 @@ bool tsr_is_unfinished(const char *path)
     return is_one;
 }
 
-/* Whether no process works on a part. */
+/* Whether no process works on a part. Of this process's own, the lock does not say it: a file system whose names fold
+ * may have a lock for each name. */
 static bool is_orphan(int file, const char *label, const struct stat *status)
 {
     enum { DAY = 24 * 60 * 60 };
-    char ours[HOST_DIGITS + 1];
-    snprintf(ours, sizeof ours, "%0*x", HOST_DIGITS, (unsigned)host_number());
-    const bool is_ours = strncmp(label, ours, HOST_DIGITS) == 0;
-    if (!is_ours && time(NULL) - status->st_mtime < DAY) return false;
+    char own[TSR_PART_LABEL];
+    const int length = snprintf(own, sizeof own, "%0*x-%ld-", HOST_DIGITS, (unsigned)host_number(), (long)getpid());
+    const bool is_of_host = strncmp(label, own, HOST_DIGITS) == 0;
+    if (strncmp(label, own, (size_t)length) == 0) return false;
+    if (!is_of_host && time(NULL) - status->st_mtime < DAY) return false;
     return flock(file, LOCK_EX | LOCK_NB) == 0;
 }
 

@@ -95,11 +95,13 @@ static enum tsr_status exchange(struct tsr_output *output, const struct stat *th
     } else if (!failed) {
         reason = EEXIST;
         if (renameat2(part->folder, part->name, part->folder, name, RENAME_EXCHANGE) != 0) tsr_part_forget(part);
-    } else if (reason == ENOENT || reason == EINVAL || reason == ENOSYS) {
-        /* It is gone meanwhile, or the file system cannot exchange files: then what appears now is lost. */
-        failed = renameat2(part->folder, part->name, part->folder, name, reason == ENOENT ? RENAME_NOREPLACE : 0);
-        reason = failed ? errno : 0;
-        if (!failed) tsr_part_forget(part);
+    } else {
+        /* It is gone meanwhile; or the file system cannot exchange files, and then what appears now is lost. */
+        if (reason == ENOENT)
+            failed = renameat2(part->folder, part->name, part->folder, name, RENAME_NOREPLACE), reason = errno;
+        if (failed && (reason == EINVAL || reason == ENOSYS))
+            failed = renameat2(part->folder, part->name, part->folder, name, 0), reason = errno;
+        if (!failed) tsr_part_forget(part), reason = 0;
     }
     tsr_parts_release();
     errno = reason;

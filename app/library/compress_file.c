@@ -37,6 +37,10 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
         return drop_loss(wanted, coding, error);
     }
+    if (source->header.restore == TSR_RESTORE_PNG && !TSR_WITH_PNG)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "%s is not coded with loss: restoring it would need libpng, which this build does not have",
+                        tsr_input_name(source->input));
     if (source->never_lossy && !wanted->allow_lossy)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss: %s (allow_lossy is not set)",
                         tsr_input_name(source->input), source->lossy_objection);

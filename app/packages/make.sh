@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Debian packages tessera, libtessera1 and libtessera-dev. usage: make.sh [BUILD]
+# Makes the Debian packages tessera, libtessera2 and libtessera-dev. usage: make.sh [BUILD]
 # BUILD: the build folder, default "build-packages"; the packages are in BUILD/deb. TSR_CUDA=on adds the engine for GPUs;
 # SOURCE_DATE_EPOCH sets the date.
 set -eu

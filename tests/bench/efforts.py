@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Sizes by effort: where a file is larger at a higher one, and in which parts it is.
     efforts.py PROGRAM PATH... [--most 0.3] [--options "--coder rans"] [--all] [--sections]
-Files of folders, each compressed at all efforts without loss. The table lists those of which a higher effort takes more
-(--all: all files) and which take less than --most bits a sample at one effort at least. --sections: bytes of frame models,
-of labels and words of tiles, and of the rest, instead of sizes. The last lines add up all files below --most."""
+Files of folders, each compressed at all efforts without loss. The table lists those of which a higher effort takes
+more (--all: all files) and which take less than --most bits a sample at one effort at least. --sections: bytes of frame
+models, of tiles (labels and words), and of the rest, instead of sizes. The last lines add up all files below --most."""
 import argparse, json, os, subprocess, sys, tempfile
 
 EFFORTS = range(1, 10)

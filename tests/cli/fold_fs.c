@@ -246,7 +246,8 @@ int main(int argc, char **argv)
         .link = link_file,
         .rename = move,
     };
-    char *words[] = {argv[0], (char[]){"-f"}, argc > 2 ? argv[2] : NULL, NULL};
+    /* One operation at a time: a name that is looked for is not made meanwhile. */
+    char *words[] = {argv[0], (char[]){"-f"}, (char[]){"-s"}, argc > 2 ? argv[2] : NULL, NULL};
     for (int i = 3; i < argc; i++) {
         folds_case |= strcmp(argv[i], "case") == 0;
         folds_forms |= strcmp(argv[i], "forms") == 0;
@@ -261,5 +262,5 @@ int main(int argc, char **argv)
         return 2;
     }
     umask(0);
-    return fuse_main(3, words, &operations, NULL);
+    return fuse_main(4, words, &operations, NULL);
 }

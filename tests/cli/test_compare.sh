@@ -130,18 +130,18 @@ under() # PAGE: what stands between the first line and what it is a record of
 {
     sed -n '/<h1/,/Record of/p' "$1" | tr '\n' ' ' | sed 's|.*</h1>||; s|<p class="small">Record.*||'
 }
-ln -s nowhere set/link && run 75 "$tsr" compress -q -r -f set gone1 gone2 gone3 gone4 -o made --report r.html
+ln -s nowhere set/link && run 75 "$tsr" compress -q -r -f set gone1 gone2 gone3 gone4 -o night --report r.html
 under r.html | grep -q '<ul class="reasons"> <li><b>4 failed</b>: [^<]* (no. 5, no. 6, no. 7 and 1 more)</li> <li><b>1 not taken</b>: symbolic link (no. 9)</li>' ||
     bad "under FAIL: $(under r.html)"
 under r.html | grep -q -- '--identify</code> shows them' || bad "no hint at names: $(under r.html)"
 [ "$(grep -c -- '--identify</code> shows them' r.html)" -ge 3 ] || bad "no hint where names are missing"
 host=$(uname -n)
 grep -q "on $host\|gone1\|$WORK" r.html && bad "a page names what it should not"
-run 75 "$tsr" compress -q -r -f set gone1 gone2 gone3 gone4 -o made --report r.html --identify
+run 75 "$tsr" compress -q -r -f set gone1 gone2 gone3 gone4 -o night --report r.html --identify
 under r.html | grep -q 'No such file or directory (gone1, gone2, gone3 and 1 more)</li> .*symbolic link (set/link)</li>' || bad "under FAIL, with names: $(under r.html)"
 grep -q -- '--identify</code> shows' r.html && bad "a hint, though all is named"
-for fact in "<dt>Machine</dt><dd>$host" "<dt>Given in</dt><dd>$PWD<" "<dt>Input</dt><dd>$PWD/set, gone1" "<dt>Output</dt><dd>$PWD/made<" \
-    '<code>tessera compress -q -r -f set gone1 gone2 gone3 gone4 -o made --report r.html --identify</code>'; do
+for fact in "<dt>Machine</dt><dd>$host" "<dt>Given in</dt><dd>$PWD<" "<dt>Input</dt><dd>$PWD/set, gone1" "<dt>Output</dt><dd>$PWD/night<" \
+    '<code>tessera compress -q -r -f set gone1 gone2 gone3 gone4 -o night --report r.html --identify</code>'; do
     grep -qF "$fact" r.html || bad "the page does not say '$fact'"
 done
 run 0 "$tsr" verify -q set made --html v.html

@@ -61,6 +61,6 @@ diff -r good set || bad "lasting: other bytes"
 TESSERA_FAULT_AT=1
 rm -rf set
 refuses 70 'no CUDA engine: ' "$FAULTY" compress -r --engine cuda --path transform in -o set
-run 0 "$FAULTY" compress -r --json -1 --path transform in/a.pgm -o a.tsr
+run 0 "$FAULTY" compress --json -1 --path transform in/a.pgm -o a.tsr
 [ "$(fields engine)" = cpu ] || bad "auto: $(fields engine)"
 finish

@@ -1,8 +1,8 @@
 # Sparse images: without loss no file below 0.3 bit a sample, and no series of such files, is larger at a higher effort.
 . "${0%/*}/steps.sh"
 
-# sweep INPUT_OR_OPTION...: the sizes of all files at all efforts. Those that are sparse at one effort at least must be in
-# order. *sparse*: their number.
+# sweep INPUT_OR_OPTION...: the sizes of all files at all efforts. Those that are sparse at one effort at least must be
+# in order. *sparse*: their number.
 sweep()
 {
     for effort in 1 2 3 4 5 6 7 8 9; do
@@ -13,14 +13,17 @@ sweep()
     sparse=$(awk -F "$tab" '$4 != "null" && $4 < 0.3 { print $2 }' sizes | sort -u | tee names | wc -l)
     awk -F "$tab" '
         FNR == NR { sparse[$1] = 1; next }
-        $2 in sparse && $2 in before && $3 > before[$2] { print $2 ": " $3 " bytes at " $1 ", " before[$2] " below"; bad = 1 }
+        $2 in sparse && $2 in before && $3 > before[$2] {
+            print $2 ": " $3 " bytes at " $1 ", " before[$2] " below"
+            bad = 1
+        }
         { before[$2] = $3 }
         END { exit bad }' names sizes || bad "sparse files are larger at a higher effort ($*)"
 }
 
 "$BIN/tessera_testdata" . sparse >/dev/null
-sweep "$DATA/dicom/forms" "$DATA/dicom/seg" "$DATA/nifti" "$DATA/pnm" "$DATA"/png/long_rgb.png "$DATA"/png/ramp_rgb.png \
-    "$DATA"/png/screen_*.png
+sweep "$DATA/dicom/forms" "$DATA/dicom/seg" "$DATA/nifti" "$DATA/pnm" \
+    "$DATA/png/long_rgb.png" "$DATA/png/ramp_rgb.png" "$DATA"/png/screen_*.png
 [ "$sparse" -ge 20 ] || bad "only $sparse files of the set are sparse"
 sweep sparse
 [ "$sparse" -ge 35 ] || bad "only $sparse files are sparse"

@@ -207,7 +207,10 @@ for options in --update -f '-f --rm'; do
 done
 [ -z "$(ls a)" ] && [ "$(find out -type f | wc -l)" -eq 2 ] || bad "hard links among the outputs: $(ls a out)"
 if [ "$(id -u)" -eq 0 ] && mkdir again && rm -rf a && mkdir a && cp "$text" a/x && mount --bind a again 2>/dev/null; then
-    run 75 "$tsr" compress -q -r a again -o bound
+    run 0 "$tsr" compress -q -r a again -o bound
+    [ "$(find bound -type f | sort | tr '\n' ' ')" = 'bound/a/x.tsr bound/again/x.tsr ' ] || bad "two folders that are one"
+    mkdir -p bound2/a bound2/again && mount --bind bound2/a bound2/again && run 75 "$tsr" compress -q -r -f a again -o bound2
+    grep -q 'are one file here' "$err" && umount bound2/again || bad "outputs in a folder by two paths: $(cat "$err")"
     run 75 "$tsr" compress -q -r -f a again
     grep -q 'are one file here' "$err" && [ "$(ls a)" = "$(printf 'x\nx.tsr')" ] || bad "a folder by two paths: $(cat "$err") $(ls a)"
     run 75 "$tsr" compress -q -r -f --rm a again
@@ -256,7 +259,7 @@ wait $process || bad "--rm with replaced .tsr files: $(cat "$err")"
 for options in -f --update; do
     rm -rf a out && mkdir a
     i=100
-    while [ $i -lt 220 ]; do echo "file $i" >a/$i && i=$((i + 1)); done
+    while [ $i -lt 500 ]; do echo "file $i" >a/$i && i=$((i + 1)); done
     # shellcheck disable=SC2086
     "$tsr" compress --json -r -T 1 $options a -o out >pipe 2>"$err" &
     process=$!
@@ -264,14 +267,14 @@ for options in -f --update; do
     tries=0
     until [ -e out/110.tsr ] || [ $tries -ge 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
     sleep 0.2
-    [ ! -e out/217.tsr ] || bad "the pipe of this test is too long"
-    cp another.tsr out/219.tsr && echo 'no .tsr' >out/218.tsr
-    cp a/217 217 && run 0 "$tsr" compress -q 217 -o out/217.tsr
+    [ ! -e out/497.tsr ] || bad "the pipe of this test is too long"
+    cp another.tsr out/499.tsr && echo 'no .tsr' >out/498.tsr
+    cp a/497 497 && run 0 "$tsr" compress -q 497 -o out/497.tsr
     cat <&3 >"$out"
     exec 3<&-
     wait $process
     [ $? -eq 75 ] || bad "$options replaces what has appeared"
-    cmp another.tsr out/219.tsr && [ "$(cat out/218.tsr)" = 'no .tsr' ] || bad "$options has replaced what has appeared"
+    cmp another.tsr out/499.tsr && [ "$(cat out/498.tsr)" = 'no .tsr' ] || bad "$options has replaced what has appeared"
     failed=$(fields exit error | grep -c '^41.*has appeared since this run began, and is left as it is$')
     case $options in -f) wanted=3 ;; *) wanted=2 ;; esac
     [ "$failed" -eq $wanted ] || bad "$options and what has appeared: $(fields file exit error | grep -v '0${tab}$' | tail -n 4)"

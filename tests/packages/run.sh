@@ -24,7 +24,7 @@ sh "$root_of_sources/app/packages/make.sh" "$build" >"$work/make.log" 2>&1 || { 
 lintian --allow-root --fail-on error,warning --profile debian "$build"/deb/*.deb >"$work/lintian.log" 2>&1 ||
     { cat "$work/lintian.log"; fail "lintian"; }
 for package in "$build"/deb/*.deb; do dpkg-deb -I "$package" >>"$work/lintian.log"; done
-for part in "tessera_*:libtessera1 (= " "tessera_*:libssl3" "libtessera1_*:libdcmtk17" "libtessera1_*:libzstd1 " "libtessera-dev_*:libtessera1 (= "; do
+for part in "tessera_*:libtessera2 (= " "tessera_*:libssl3" "libtessera2_*:libdcmtk17" "libtessera2_*:libzstd1 " "libtessera-dev_*:libtessera2 (= "; do
     dpkg-deb -f "$build"/deb/${part%%:*} Depends | grep -qF "${part#*:}" || fail "${part%%:*} does not depend on ${part#*:}"
 done
 
@@ -32,7 +32,7 @@ done
 base=$work/base.tar
 if [ ! -f "$base" ]; then
     depends=$(for package in "$build"/deb/*.deb; do dpkg-deb -f "$package" Depends; echo ,; done |
-        sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera1$' | sort -u)
+        sed -e 's/([^)]*)//g' -e 's/|[^,]*//g' | tr ', ' '\n\n' | grep -v '^$\|^libtessera2$' | sort -u)
     # shellcheck disable=SC2086,SC2016 # words; the shell of the hook expands it
     mmdebstrap --variant=minbase --skip=cleanup/apt --customize-hook='chroot "$1" apt-get install -y -qq --no-install-recommends --download-only '"$(echo $depends) gcc libc6-dev pkg-config" \
         bookworm "$base.part.tar" >"$work/mmdebstrap.log" 2>&1 || { rm -f "$base.part.tar"; tail -3 "$work/mmdebstrap.log"; skip "a clean root cannot be had"; }

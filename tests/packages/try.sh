@@ -7,18 +7,18 @@ apt() { command apt-get -qq -y -o Dpkg::Use-Pty=0 "$@"; }
 files() { find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /try -o -path /tmp -o -path /var/log -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt \) -prune -o -print | LC_ALL=C sort; }
 
 # As the page says; the archives of what they depend on are in the cache.
-apt install --no-install-recommends ./tessera_*.deb ./libtessera1_*.deb
+apt install --no-install-recommends ./tessera_*.deb ./libtessera2_*.deb
 tessera --version
 tessera --version | grep -q 'DCMTK' || fail "no DICOM"
-ldd /usr/bin/tessera | grep -q '/libtessera\.so\.1 ' || fail "the program is not linked with libtessera1"
-ldconfig -p | grep -q 'libtessera\.so\.1 ' || fail "the cache of libraries does not know it"
+ldd /usr/bin/tessera | grep -q '/libtessera\.so\.2 ' || fail "the program is not linked with libtessera2"
+ldconfig -p | grep -q 'libtessera\.so\.2 ' || fail "the cache of libraries does not know it"
 tessera compress -r -o archive --report report.html --manifest sums scans
 grep -q PASS report.html || fail "the report does not say PASS"
 tessera verify scans archive
 tessera decompress -r -o back archive
 diff -r scans back
 (cd scans && sha256sum --quiet -c ../sums) || fail "the manifest"
-# A derived DICOM file is made by DCMTK, in the module that libtessera1 has.
+# A derived DICOM file is made by DCMTK, in the module that libtessera2 has.
 dicom=$(find scans -name '*.dcm' | head -1)
 [ -z "$dicom" ] || tessera compress -q --qp 20 "$dicom" -o lossy.tsr || fail "no module of DICOM"
 [ ! -e /proc/self/exe ] || tessera compare -r --sample 1 scans | grep -q 'JPEG XL' || fail "compare does not find its helper"
@@ -33,10 +33,10 @@ apt install --no-install-recommends ./libtessera-dev_*.deb gcc libc6-dev pkg-con
 # shellcheck disable=SC2046 # words
 gcc -std=c11 -Wall -Werror example.c -o example $(pkg-config --cflags --libs tessera)
 ./example "$(find scans -name '*.dcm' -o -name '*.pgm' | head -1)"
-ldd ./example | grep -q '/libtessera\.so\.1 ' || fail "the program is not linked with the shared library"
+ldd ./example | grep -q '/libtessera\.so\.2 ' || fail "the program is not linked with the shared library"
 
 # Nothing stays.
-apt purge tessera libtessera1 libtessera-dev
+apt purge tessera libtessera2 libtessera-dev
 stays=$(files | grep -i 'tessera\|/tsr\.5' || true)
 [ -z "$stays" ] || fail "this stays: $stays"
 dpkg -l | grep -i tessera && fail "dpkg knows it still"

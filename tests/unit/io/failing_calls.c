@@ -124,6 +124,8 @@ void __wrap_free(void *block)
 #define __wrap_pwrite __wrap_pwrite64
 #define __wrap_open __wrap_open64
 #define __wrap_openat __wrap_openat64
+#define __wrap___open_2 __wrap___open64_2
+#define __wrap___openat_2 __wrap___openat64_2
 #endif
 
 ssize_t __real_writev(int file, const struct iovec *pieces, int count);
@@ -139,12 +141,15 @@ ssize_t __wrap_pwrite(int file, const void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_openat(int folder, const char *path, int flags, ...);
+int __wrap___open_2(const char *path, int flags);
+int __wrap___openat_2(int folder, const char *path, int flags);
 int __wrap_fsync(int file);
 int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
 int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
 
 bool files_need_names;
+void (*before_exchange)(void);
 
 /* Writes a third of all pieces. */
 static ssize_t write_less(int file, const struct iovec *pieces, int count)
@@ -223,6 +228,17 @@ int __wrap_openat(int folder, const char *path, int flags, ...)
     return __real_openat(folder, path, flags, mode);
 }
 
+/* Fortified calls, which have no mode. */
+int __wrap___open_2(const char *path, int flags)
+{
+    return __wrap_open(path, flags);
+}
+
+int __wrap___openat_2(int folder, const char *path, int flags)
+{
+    return __wrap_openat(folder, path, flags);
+}
+
 int __wrap_fsync(int file)
 {
     if (fails(CALL_SYNC)) {
@@ -255,6 +271,8 @@ int __wrap_renameat(int from_folder, const char *from, int to_folder, const char
 
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
+    void (*const now)(void) = flags & RENAME_EXCHANGE ? before_exchange : NULL;
+    if (now) before_exchange = NULL, now();
     return fails_to_name() ? -1 : __real_renameat2(from_folder, from, to_folder, to, flags);
 }
 

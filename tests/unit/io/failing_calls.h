@@ -23,6 +23,9 @@ extern struct call_plan call_plans[CALL_KINDS];
 /* Makes the file system refuse files without names (O_TMPFILE). */
 extern bool files_need_names;
 
+/* NULL, or called once, before the next files are exchanged. */
+extern void (*before_exchange)(void);
+
 /* Resets the counts of a kind and sets how its calls fail. */
 void plan_calls(enum call_kind kind, long fails, bool lasts, enum call_fault fault);
 void plan_no_failures(void);

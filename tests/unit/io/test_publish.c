@@ -184,6 +184,63 @@ TEST(outputs_that_leave_their_run)
     empty_folder();
 }
 
+/* What another process puts in an output's place after the last look goes back, and the output fails; whether there was
+ * a file before or none. */
+static void put_another(void)
+{
+    write_bytes(path_in_folder("new"), (struct bytes){(uint8_t *)"of another process", 18});
+    assert_int_equal(rename(path_in_folder("new"), path_in_folder("a")), 0);
+}
+
+static void remove_it(void)
+{
+    assert_int_equal(unlink(path_in_folder("a")), 0);
+}
+
+TEST(files_that_appear_meanwhile)
+{
+    for (int way = 0; way < 4; way++) {
+        struct tsr_error error = {0};
+        files_need_names = way % 2;
+        write_bytes(path_in_folder("a"), (struct bytes){(uint8_t *)"old", 3});
+        struct tsr_output *const output = create("a", NULL);
+        assert_int_equal(tsr_output_write(output, "new", 3, NULL), TSR_OK);
+        assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+        before_exchange = way < 2 ? put_another : remove_it;
+        const enum tsr_status status = tsr_output_publish(output, &error);
+        assert_null(before_exchange);
+        tsr_output_close(output);
+        assert_int_equal(status, way < 2 ? TSR_ERROR_EXISTS : TSR_OK);
+        if (way < 2) assert_non_null(strstr(error.text, "was replaced by another process meanwhile"));
+        expect_content("a", way < 2 ? "of another process" : "new");
+        assert_int_equal(count_files(), 1);
+        empty_folder();
+    }
+    files_need_names = false;
+}
+
+/* A run that is killed between the exchange and the removal of the old file leaves that under the part's name, which
+ * has its check: the next run removes it. A file that is neither stays. */
+TEST(killed_after_the_exchange)
+{
+    static const char *const left[] = {"old", "new", "nul", ""};
+    for (size_t i = 0; i < COUNT_OF(left); i++) {
+        struct tsr_part part = {.folder = open(folder, O_RDONLY | O_DIRECTORY)};
+        char first[TSR_PART_NAME];
+        write_bytes(path_in_folder("a"), (struct bytes){(uint8_t *)"old", 3});
+        tsr_part_label(&part);
+        tsr_part_name(part.label, 3, (const uint8_t *)"new", part.name);
+        strcpy(first, part.name);
+        write_bytes(path_in_folder(part.name), (struct bytes){(uint8_t *)"new", 3});
+        assert_true(tsr_part_expect(&part, "a"));
+        assert_true(strcmp(first, part.name) != 0 && access(path_in_folder(first), F_OK) != 0);
+        write_bytes(path_in_folder(part.name), (struct bytes){(uint8_t *)left[i], strlen(left[i])});
+        expect(tsr_is_unfinished(path_in_folder(part.name)) == (i < 2), "a part that holds '%s'", left[i]);
+        close(part.folder);
+        empty_folder();
+    }
+}
+
 /* Threads of one run write to one name: one of them wins, and the others are told. */
 enum { THREADS = 8, ROUNDS = 2000 };
 struct racer {
@@ -339,12 +396,17 @@ TEST(sets_without_memory)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_parts),        cmocka_unit_test(marks_of_parts),
-        cmocka_unit_test(outputs_of_one_run),    cmocka_unit_test(outputs_that_leave_their_run),
-        cmocka_unit_test(threads_of_one_run),    cmocka_unit_test(sets_of_files),
-        cmocka_unit_test(files_without_numbers), cmocka_unit_test(folded_paths),
-        cmocka_unit_test(sets_without_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_parts),
+                                       cmocka_unit_test(marks_of_parts),
+                                       cmocka_unit_test(outputs_of_one_run),
+                                       cmocka_unit_test(outputs_that_leave_their_run),
+                                       cmocka_unit_test(files_that_appear_meanwhile),
+                                       cmocka_unit_test(killed_after_the_exchange),
+                                       cmocka_unit_test(threads_of_one_run),
+                                       cmocka_unit_test(sets_of_files),
+                                       cmocka_unit_test(files_without_numbers),
+                                       cmocka_unit_test(folded_paths),
+                                       cmocka_unit_test(sets_without_memory)};
     plan_no_failures();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
