@@ -109,6 +109,57 @@ for threads in 1 4; do
 done
 rm -r back members usual series.tsr usual.tsr
 
+# Lists that have no end, or are none: no more memory than --memory, one sentence, no output. A program that takes all
+# that there is has 1.5 GB.
+mkfifo feed
+endless() # STATUS WHAT VERB...: what is written to the pipe feed has no end
+{
+    status=$1 what=$2
+    shift 2
+    echo 0 >"$WORK/peak"
+    set -- "$TESSERA" "$@"
+    [ ! -x "$BIN/tsr_peak" ] || set -- "$BIN/tsr_peak" "$WORK/peak" "$@"
+    (ulimit -v 1500000 && "$@") >"$out" 2>"$err" <feed
+    got=$?
+    [ $got -eq "$status" ] || bad "exit status $got of an endless list, not $status: $*"
+    says "$what"
+    peak=$(cat "$WORK/peak")
+    [ "$peak" -le 200000000 ] || bad "$peak bytes were taken of an endless list by: $*"
+    [ ! -e out ] || bad "an endless list leaves an output: $*"
+    [ ! -s "$out" ] || bad "an endless list leaves lines on stdout: $*"
+}
+one_line() # TEXT: again and again, without a newline
+{
+    yes "$1" | tr -d '\n'
+}
+few='take more than 50 MB, a quarter of the memory: give fewer at a time, or more --memory'
+yes small.pgm >feed & endless 62 "the names in stdin $few" compress --memory 200M --files-from - -o out
+yes '' >feed & endless 62 "the names in stdin $few" compress --memory 200M --files-from - -o out
+yes | tr '\n' '\000' >feed & endless 62 "the names in stdin $few" test --memory 200M -0 --files-from -
+one_line a >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress --memory 200M --files-from - -o out
+yes >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress --memory 200M -0 --files-from - -o out
+yes >feed & endless 62 "the names in stdin $few" summary --memory 200M --files-from - /dev/null
+one_line a >feed & endless 20 'stdin: line 1 is not a JSON object' summary -
+one_line '{' >feed & endless 62 'line 1 of stdin has more than 25000000 bytes' summary --memory 200M -
+yes '{"status":"ok","file":"a"}' >feed & endless 62 'the lines of stdin take more than' summary --memory 200M -
+{ printf '{"a":[' && one_line 0, | head -c 20000000 && echo '0]}' && yes; } >feed & endless 62 'the lines of stdin take more than' summary --memory 200M -
+for zeros in "--files-from /dev/zero" "-0 --files-from /dev/zero"; do
+    : >feed & endless 62 'of /dev/zero has more than\|/dev/zero take more than' decompress --memory 200M $zeros -o out
+done
+: >feed & endless 20 'line 1 is not a JSON object' summary /dev/zero
+wait
+# Manifests are read twice, so they are files.
+{ printf '# tessera manifest 1\n' && yes "# bytes=1 xxh3-128=0 restores=same
+$(printf '%064d' 0)  a" | head -n 100000; } >many
+refuses 62 "the names in many take more than [0-9]* MB, a quarter of the memory: give more --memory" \
+    "$TESSERA" test --engine cpu -T 1 --memory "${least_1}M" --manifest many small.tsr
+{ printf '# tessera manifest 1\n' && one_line a | head -c 100000; } >long
+refuses 62 'line 2 of long has more than 65536 bytes: no name has' "$TESSERA" test --manifest long small.tsr
+# A list of many names is no such list.
+yes small.pgm | head -n 20000 >list
+run 75 "$TESSERA" compress -q --files-from list -o out
+rm -rf out feed list many long
+
 # Files that never fit.
 side=2500
 mkdir large
