@@ -1,7 +1,6 @@
-/* What files take of memory, before they take it; see memory.h. */
-#include "memory.h"
-
+/* What files take of memory, before they take it; see the header. */
 #include "budget.h"
+
 #include "io/formats/packed.h"
 #include "io/formats/png/png_idat.h"
 

@@ -17,7 +17,6 @@
 #include <sys/resource.h>
 
 #include "app/library/budget.h"
-#include "app/library/memory.h"
 #include "kernels/engine_cpu/engine_cpu.h"
 
 /* ---- The heap ----------------------------------------------------------------------------------------------- */
