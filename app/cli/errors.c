@@ -52,6 +52,17 @@ const char *find_name(const char *text, const char *name)
     return NULL;
 }
 
+/* Whether a sentence names a file. What is a word of the sentence may be no name: a name ends with a colon then, or is
+ * the first. */
+static bool names(const char *text, const char *name)
+{
+    const char *found = find_name(text, name);
+    const size_t length = strlen(name);
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyz") < length) return found;
+    while (found && found > text && found[length] != ':') found = find_name(found + length, name);
+    return found;
+}
+
 void name_file(struct tsr_error *error, const char *file, const char *member)
 {
     char text[sizeof error->text];
@@ -59,7 +70,7 @@ void name_file(struct tsr_error *error, const char *file, const char *member)
     if (status == TSR_ERROR_EXISTS || status == TSR_ERROR_WRITE || status == TSR_ERROR_SAME_FILE) return;
     const size_t length = strlen(file);
     const bool begins = strncmp(error->text, file, length) == 0 && error->text[length] == ' ';
-    if (find_name(error->text, file) && (!member || find_name(error->text, member))) return;
+    if (names(error->text, file) && (!member || names(error->text, member))) return;
     snprintf(text, sizeof text, "%s", error->text);
     if (member && begins) { /* of the file of the series, the sentence says what is true of the member */
         snprintf(error->text, sizeof error->text, "%.100s in %.400s", member, text);

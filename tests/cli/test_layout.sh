@@ -128,6 +128,9 @@ says 'no .tsr files here'
 # --- cat -r: the originals of a folder, in order.
 run 2 "$TESSERA" cat made
 says 'made: it is a folder; add -r to take what is in it'
+mkdir folder && run 2 "$TESSERA" compress folder # a name that is a word of the sentence
+says 'folder: it is a folder; add -r to take what is in it'
+rmdir folder
 "$TESSERA" cat -r made >all 2>"$err" || bad "cat -r: $(cat "$err")"
 cat set/[1-9] set/deep/t | cmp - all || bad "cat -r writes other bytes"
 "$TESSERA" cat -r made --exclude deep/ --include '[12].tsr' --exclude '*' >some 2>"$err" || bad "cat -r with filters: $(cat "$err")"
