@@ -16,6 +16,7 @@
 #include "evidence/page_file.h"
 #include "inputs/inputs.h"
 #include "manifest.h"
+#include "out_folders.h"
 #include "progress.h"
 
 /* Why many files of a set fail in one way: the first few are named, the others counted. */
@@ -38,14 +39,16 @@ struct running {
     size_t reported;   /* tasks before this one are reported */
     bool is_reporting; /* a thread, without the lock: it also reports what is done meanwhile */
     double last_report;
-    enum tsr_status sync_status; /* a folder could not be brought to the disk: no output of then or later counts */
+    struct out_folders folders;
+    enum tsr_status sync_status; /* a folder could not be brought to the disk, or is another: no output of then or later
+                                    counts */
     struct tsr_error sync_error;
     struct progress progress;
     size_t not_begun;
     size_t repeated[REPEATED_KINDS]; /* failures for reasons that many files share */
     enum tsr_status only_status;     /* of the last task that was reported */
-    atomic_bool is_full;             /* a disk, or the manifest cannot be written: no task is begun any more */
-    bool has_no_manifest;            /* the latter */
+    atomic_bool is_full;             /* a disk, or what follows is said: no task is begun any more */
+    const char *ends_for;            /* static; NULL: a disk is full */
     pthread_mutex_t lock;            /* guards what is above */
     pthread_mutex_t screen;          /* held while anything is printed */
     pthread_cond_t ended;
@@ -115,6 +118,19 @@ static void fail_outcome(struct running *r, struct outcome *outcome, const struc
     pthread_mutex_unlock(&r->lock);
 }
 
+static void end_early(struct running *r, const char *reason)
+{
+    r->ends_for = reason;
+    atomic_store(&r->is_full, true);
+}
+
+static void check_folders(struct running *r)
+{
+    if (r->sync_status != TSR_OK) return;
+    r->sync_status = check_out_folders(&r->folders, &r->sync_error);
+    if (r->sync_status != TSR_OK) end_early(r, "the folder of the outputs is another one");
+}
+
 /* What is reported is lasting: the folders of these tasks' outputs go to the disk first, or the tasks have failed. Then
  * originals may go. */
 static void sync_outputs(struct running *r, size_t first, size_t end)
@@ -122,6 +138,7 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     const enum verb verb = r->options->verb;
     if (verb != VERB_COMPRESS && verb != VERB_DECOMPRESS && verb != VERB_EXPORT) return;
     if (r->sync_status == TSR_OK) r->sync_status = tsr_sync_folders(&r->sync_error);
+    check_folders(r);
     for (size_t i = first; i < end; i++) {
         struct outcome *const outcome = r->outcomes[i];
         if (!outcome) continue; /* there was no memory for it */
@@ -132,8 +149,7 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     if (!r->options->manifest || !r->options->removes || sync_manifest(&error) == TSR_OK) return;
     for (size_t i = first; i < end; i++) /* no original goes whose entry is not on the disk */
         if (r->outcomes[i] && r->outcomes[i]->status == TSR_OK) fail_outcome(r, r->outcomes[i], &error);
-    r->has_no_manifest = true;
-    atomic_store(&r->is_full, true); /* the next ones would fail, too */
+    end_early(r, "the manifest cannot be written"); /* the next ones would fail, too */
 }
 
 /* Of a task whose output exists: whether it is one that -f or --update would have replaced, had it been there when the
@@ -469,10 +485,10 @@ static void say_rest(const struct running *r)
     }
     if (atomic_load(&r->is_full) && r->list->count > 1)
         fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
-                r->has_no_manifest ? "the manifest cannot be written" : "the disk is full",
-                r->progress.files - r->progress.failed, r->list->count, r->not_begun,
+                r->ends_for ? r->ends_for : "the disk is full", r->progress.files - r->progress.failed, r->list->count,
+                r->not_begun,
                 o->verb != VERB_COMPRESS ? ""
-                : r->has_no_manifest     ? "; when that is mended, the same command with --update goes on"
+                : r->ends_for            ? "; when that is mended, the same command with --update goes on"
                                          : "; free some space, and the same command with --update goes on");
 }
 
@@ -495,8 +511,13 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     progress_begin(r->options);
     the_run = r;
     const bool draws = progress_is_shown() && start_drawing(&drawer, r);
+    begin_out_folders(&r->folders, r->list);
     enum tsr_status status = make_folders(r->list, error);
     if (status == TSR_OK) status = tsr_run_set(r->engine, tasks, r->list->count, &set, take_result, r, error);
+    const bool was_well = r->sync_status == TSR_OK;
+    check_folders(r); /* also after the last report */
+    if (was_well && r->sync_status != TSR_OK) say_error(&r->sync_error);
+    end_out_folders(&r->folders);
     pthread_mutex_lock(&r->lock);
     r->is_over = true;
     pthread_cond_signal(&r->ended);

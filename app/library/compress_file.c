@@ -148,8 +148,9 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 
 /* TSR_ERROR_CORRUPT, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
- * or, on what is compressed already, to find something to do. most: bytes at the worst of the efforts that were
- * tried, so that a higher effort looks wherever a lower one does. */
+ * or, on what is compressed already, to find something to do. A file with residues that are longer than the input is
+ * never kept: a restorer refuses them. most: bytes at the worst of the efforts that were tried, so that a higher effort
+ * looks wherever a lower one does. */
 static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
                                   uint64_t most, struct form *instead, struct tsr_error *error)
 {
@@ -157,9 +158,10 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const uint64_t whole = tsr_input_size(source->input);
     const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
     const uint64_t little = header->restore == TSR_RESTORE_PNG ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
-    if (!tsr_has_frames(header) || most <= little) return TSR_OK;
+    const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
+    if (!tsr_has_frames(header) || (most <= little && !is_refused)) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
-    if (status == TSR_OK && tsr_output_size(instead->output) < size)
+    if (status == TSR_OK && (is_refused || tsr_output_size(instead->output) < size))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
     free_form(instead);
     return status;

@@ -22,6 +22,7 @@ struct tsr_unpacker {
     uint64_t left;              /* bytes of its content that are to come */
     bool is_reserved;           /* there is room for them */
     struct tsr_bytes content, stream;
+    struct deflate_coder *coder; /* of deflate streams, or NULL */
 };
 
 /* ---- Heads ------------------------------------------------------------------------------------------------- */
@@ -133,6 +134,7 @@ void tsr_unpacker_free(struct tsr_unpacker *unpacker)
     if (!unpacker) return;
     tsr_bytes_free(&unpacker->content);
     tsr_bytes_free(&unpacker->stream);
+    tsr_deflate_forget(unpacker->coder);
     free(unpacker);
 }
 
@@ -164,7 +166,8 @@ static enum tsr_status write_stream(struct tsr_unpacker *u, struct tsr_error *er
     } else if (u->head.kind == TSR_PIECE_ELEMENTS) {
         TSR_TRY(tsr_elements_unmix(content, u->content.size, (size_t)u->head.plain, &u->stream, error));
     } else {
-        const struct tsr_deflate_way way = tsr_deflate_with(&u->crew);
+        struct tsr_deflate_way way = tsr_deflate_with(&u->crew);
+        way.kept = &u->coder;
         const size_t size = (size_t)u->head.size, residue = (size_t)u->head.residue;
         TSR_TRY(u->head.kind == TSR_PIECE_DEFLATE
                     ? tsr_deflate_write_by(&way, content, size, content + size, residue, &u->stream, error)

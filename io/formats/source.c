@@ -7,6 +7,7 @@
 
 #include "format.h"
 #include "packed.h"
+#include "io/formats/streams/deflate/deflate.h"
 
 static enum tsr_status read_verbatim(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
                                      size_t size, struct tsr_error *error)
@@ -58,6 +59,7 @@ static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind,
 {
     const struct tsr_packing packing = {kind, reason->text, options->opened, options->coded};
     struct tsr_error error = {0};
+    if (strcmp(reason->text, tsr_deflate_costly) == 0) return TSR_ERROR_CORRUPT; /* it would take as much once more */
     if (!options->opened) tsr_input_give_back(input); /* the first way took less on some machines, more on others */
     const enum tsr_status status = tsr_packed_open(input, &packing, source, &error);
     if (status != TSR_OK && !options->opened) tsr_input_drop_held(input); /* which is not claimed for verbatim files */

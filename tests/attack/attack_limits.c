@@ -1,5 +1,6 @@
 /* The attack with limits and hostile inputs: little address space, few descriptors, small files, a small --memory;
- * inputs that declare much and hold little; outputs that are not regular files.
+ * inputs that declare much and hold little, or on which a reader could spend much time; outputs that are not regular
+ * files.
  *
  * usage: tsr_attack_limits TESSERA SHIM DATA WORK
  * Exit status: 0; 1 if something was found; 2 if it cannot work. */
@@ -23,8 +24,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "hostile.h"
 #include "shim.h"
 
 enum { WORDS_LIMIT = 24, SECONDS_LIMIT = 100 };
@@ -58,39 +59,17 @@ static void expect(bool holds, const char *format, ...)
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
-struct bytes {
-    uint8_t *data;
-    size_t size, room;
-};
-
-static void put(struct bytes *b, const void *more, size_t size)
-{
-    if (b->size + size > b->room) b->room = 2 * (b->size + size);
-    b->data = realloc(b->data, b->room);
-    if (!b->data) stop("no memory");
-    memcpy(b->data + b->size, more, size);
-    b->size += size;
-}
-
-static void put_number(struct bytes *b, uint32_t value, int bytes, bool big_endian)
-{
-    for (int i = 0; i < bytes; i++) {
-        const uint8_t byte = (uint8_t)(value >> 8 * (big_endian ? bytes - 1 - i : i));
-        put(b, &byte, 1);
-    }
-}
-
 static void write_and_free(const char *path, struct bytes b)
 {
     const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (file < 0 || write(file, b.data, b.size) != (ssize_t)b.size || close(file) != 0) stop("cannot write %s", path);
-    free(b.data);
+    free_bytes(&b);
 }
 
 static void copy_file(const char *name, const char *to)
 {
     char path[4096], bytes[4096];
-    struct bytes b = {NULL, 0, 0};
+    struct bytes b = {.size = 0};
     snprintf(path, sizeof path, "%s/%s", data, name);
     const int file = open(path, O_RDONLY);
     if (file < 0) stop("there is no %s", path);
@@ -123,130 +102,6 @@ static bool has_no_parts(const char *folder)
     }
     if (all) closedir(all);
     return none;
-}
-
-/* ---- Hostile inputs --------------------------------------------------------------------------------------- */
-
-static void put_chunk(struct bytes *b, const char *type, struct bytes body)
-{
-    put_number(b, (uint32_t)body.size, 4, true);
-    const size_t start = b->size;
-    put(b, type, 4);
-    put(b, body.data, body.size);
-    put_number(b, (uint32_t)crc32(0, b->data + start, (uInt)(b->size - start)), 4, true);
-}
-
-/* A grey image of side x side zeros, in a few kilobytes per thousand rows. */
-static void make_png_bomb(const char *path, uint32_t side)
-{
-    struct bytes file = {NULL, 0, 0}, header = {NULL, 0, 0}, body = {NULL, 0, 0};
-    uint8_t *const row = calloc(side + 1, 1), out[16384];
-    z_stream z = {.avail_in = 0};
-    if (!row || deflateInit(&z, 9) != Z_OK) stop("zlib does not deflate");
-    for (uint32_t y = 0; y < side; y++) {
-        z.next_in = row;
-        z.avail_in = side + 1;
-        do {
-            z.next_out = out;
-            z.avail_out = sizeof out;
-            deflate(&z, y + 1 == side ? Z_FINISH : Z_NO_FLUSH);
-            put(&body, out, sizeof out - z.avail_out);
-        } while (z.avail_out == 0);
-    }
-    deflateEnd(&z);
-    put_number(&header, side, 4, true);
-    put_number(&header, side, 4, true);
-    put(&header, "\x08\0\0\0\0", 5);
-    put(&file, "\x89PNG\r\n\x1a\n", 8);
-    put_chunk(&file, "IHDR", header);
-    put_chunk(&file, "IDAT", body);
-    put_chunk(&file, "IEND", (struct bytes){header.data, 0, 0});
-    write_and_free(path, file);
-    free(header.data);
-    free(body.data);
-    free(row);
-}
-
-static void put_element(struct bytes *b, uint16_t group, uint16_t element, const char *vr, const void *value,
-                        size_t size)
-{
-    put_number(b, group, 2, false);
-    put_number(b, element, 2, false);
-    put(b, vr, 2);
-    const bool is_long = strcmp(vr, "OB") == 0 || strcmp(vr, "OW") == 0;
-    if (is_long) put(b, "\0\0", 2);
-    put_number(b, (uint32_t)size, is_long ? 4 : 2, false);
-    put(b, value, size);
-}
-
-static void put_short(struct bytes *b, uint16_t element, unsigned value)
-{
-    const uint8_t bytes[2] = {(uint8_t)value, (uint8_t)(value >> 8)};
-    put_element(b, 0x28, element, "US", bytes, 2);
-}
-
-static void put_meta(struct bytes *b)
-{
-    static const uint8_t version[2] = {0, 1};
-    struct bytes meta = {NULL, 0, 0};
-    put_element(&meta, 2, 1, "OB", version, 2);
-    put_element(&meta, 2, 2, "UI", "1.2.840.10008.5.1.4.1.1.7.2", 28);
-    put_element(&meta, 2, 3, "UI", "2.25.1", 6);
-    put_element(&meta, 2, 16, "UI", "1.2.840.10008.1.2.1", 20);
-    for (int i = 0; i < 128; i++) put(b, "", 1);
-    put(b, "DICM", 4);
-    const uint8_t length[4] = {(uint8_t)meta.size, (uint8_t)(meta.size >> 8), 0, 0};
-    put_element(b, 2, 0, "UL", length, 4);
-    put(b, meta.data, meta.size);
-    free(meta.data);
-}
-
-/* Writes a file of `frames` frames of one sample of `bits` bits. */
-static void make_frames(const char *path, unsigned long frames, unsigned bits)
-{
-    struct bytes b = {NULL, 0, 0};
-    char number[16];
-    const size_t size = ((frames * bits + 7) / 8 + 1) & ~(size_t)1;
-    uint8_t *samples = calloc(size, 1);
-    if (!samples) stop("no memory");
-    for (size_t i = 0; i < size; i++) samples[i] = (uint8_t)(i * 0x9e3779b9u >> 13);
-    put_meta(&b);
-    put_element(&b, 8, 0x16, "UI", "1.2.840.10008.5.1.4.1.1.7.2", 28);
-    put_short(&b, 2, 1);
-    put_element(&b, 0x28, 4, "CS", "MONOCHROME2 ", 12);
-    snprintf(number, sizeof number, "%-12lu", frames);
-    put_element(&b, 0x28, 8, "IS", number, 12);
-    put_short(&b, 0x10, 1);
-    put_short(&b, 0x11, 1);
-    put_short(&b, 0x100, bits);
-    put_short(&b, 0x101, bits);
-    put_short(&b, 0x102, bits - 1);
-    put_short(&b, 0x103, 0);
-    put_element(&b, 0x7fe0, 0x10, bits > 8 ? "OW" : "OB", samples, size);
-    write_and_free(path, b);
-    free(samples);
-}
-
-/* Writes a header of count private elements, in ascending order or in any, before a small image. */
-static void make_elements(const char *path, unsigned count, bool in_order)
-{
-    struct bytes b = {NULL, 0, 0};
-    uint8_t samples[512] = {1, 2, 3};
-    put_meta(&b);
-    for (unsigned i = 0; i < count; i++) {
-        const unsigned k = in_order ? i : (unsigned)((uint64_t)i * 7919 % count);
-        put_element(&b, (uint16_t)(0x0009 + 2 * (k / 0x1000)), (uint16_t)(0x1000 + k % 0x1000), "SH", "ab", 2);
-    }
-    put_short(&b, 2, 1);
-    put_element(&b, 0x28, 4, "CS", "MONOCHROME2 ", 12);
-    put_short(&b, 0x10, 16);
-    put_short(&b, 0x11, 16);
-    put_short(&b, 0x100, 16);
-    put_short(&b, 0x101, 12);
-    put_short(&b, 0x102, 11);
-    put_short(&b, 0x103, 0);
-    put_element(&b, 0x7fe0, 0x10, "OW", samples, sizeof samples);
-    write_and_free(path, b);
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------------- */
@@ -397,8 +252,10 @@ static void bound_memory(void)
 {
     for (int i = 0; i < 4; i++) {
         char path[16];
+        struct bytes bomb = {.size = 0};
         snprintf(path, sizeof path, "bomb%d.png", i);
-        make_png_bomb(path, 4000);
+        make_png_bomb(&bomb, 4000);
+        write_and_free(path, bomb);
     }
     for (int threads = 1; threads <= 8; threads *= 2)
         for (int mega = 200; mega <= 800; mega *= 2) {
@@ -415,8 +272,11 @@ static void bound_memory(void)
 
 static void bound_work(void)
 {
-    make_frames("words.dcm", 2000000, 16);
-    make_frames("bits.dcm", 8000000, 1);
+    struct bytes words = {.size = 0}, bits = {.size = 0};
+    make_frames(&words, 2000000, 16);
+    make_frames(&bits, 8000000, 1);
+    write_and_free("words.dcm", words);
+    write_and_free("bits.dcm", bits);
     static const char *const inputs[] = {"words.dcm", "bits.dcm"};
     for (int i = 0; i < 2; i++) {
         const struct result r = run(no_limit, 0, "compress -q -f %s -o out", inputs[i]);
@@ -425,12 +285,39 @@ static void bound_work(void)
         unlink("out");
     }
     for (int in_order = 0; in_order < 2; in_order++) {
-        make_elements("many.dcm", 200000, in_order);
+        struct bytes many = {.size = 0};
+        make_elements(&many, 200000, in_order);
+        write_and_free("many.dcm", many);
         const struct result r = run(RLIMIT_CPU, 60, "compress -q -f many.dcm -o out");
         expect(r.status == 0, "200000 elements take too long%s: status %d, signal %d", in_order ? " in order" : "",
                r.status, r.by_signal);
     }
     unlink("out");
+}
+
+/* Each hostile input comes back, and takes no more CPU seconds than this, which is far more than it should: what takes
+ * time without bound is found, and no machine is too slow. */
+static void bound_hostile_inputs(void)
+{
+    enum { BYTES = 100000, SECONDS = 20 };
+    for (const struct hostile *const *table = hostile_tables; *table; table++)
+        for (const struct hostile *h = *table; h->name; h++) {
+            struct bytes file = {.size = 0};
+            h->make(&file, BYTES, h->variant);
+            const long size = (long)file.size;
+            write_and_free("hostile", file);
+            struct result r = run(RLIMIT_CPU, SECONDS, "compress -q -f hostile -o out");
+            expect(r.status == 0 && size_of("out") <= size + 400, "%s: status %d, signal %d, %ld bytes become %ld",
+                   h->name, r.status, r.by_signal, size, size_of("out"));
+            r = run(RLIMIT_CPU, SECONDS, "info out");
+            expect(r.status == 0, "info of %s: status %d, signal %d", h->name, r.status, r.by_signal);
+            r = run(RLIMIT_CPU, SECONDS, "decompress -q -f out -o back");
+            expect(r.status == 0 && size_of("back") == size, "%s comes back: status %d, signal %d, %ld of %ld bytes",
+                   h->name, r.status, r.by_signal, size_of("back"), size);
+            unlink("out");
+            unlink("back");
+        }
+    unlink("hostile");
 }
 
 static void give_no_files(void)
@@ -554,6 +441,7 @@ int main(int argc, char **argv)
     fill_disk();
     bound_memory();
     bound_work();
+    bound_hostile_inputs();
     give_no_files();
     give_wild_names();
     give_endless_lists();

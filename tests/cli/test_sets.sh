@@ -390,4 +390,38 @@ run 0 "$tsr" compress -q -r --update long -o long_made
 run 0 "$tsr" verify -q long long_made
 no_parts .
 rm -rf long long_made
+
+# --- The folder of the outputs goes away while a run is at work (a share that is unmounted): what would be written to
+# another folder of that name does not count, no original goes, and the run ends. The pipe of its lines makes it wait.
+mkdir away && cd away && mkdir in && mkfifo pipe
+i=1000
+while [ $i -lt 1600 ]; do echo "file $i" >in/$i && i=$((i + 1)); done
+for options in '' --rm --update '--update --rm'; do
+    rm -rf out moved
+    [ "$options" != --update ] || "$TESSERA" compress -q -r in -o out --exclude '1[1-5]*'
+    # shellcheck disable=SC2086
+    "$TESSERA" compress --json -r -T 1 $options in -o out --report page.html >pipe 2>"$err" &
+    process=$!
+    exec 3<pipe
+    tries=0
+    until [ -e out/1110.tsr ] || [ $tries -ge 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
+    mv out moved
+    cat <&3 >"$out"
+    exec 3<&-
+    wait $process
+    [ $? -eq 40 ] || bad "the folder of the outputs is gone, $options: $(tail -n 2 "$err")"
+    grep -q '^tessera: out is not the folder any more that this run began with' "$err" || bad "what is said of it: $(tail -n 2 "$err")"
+    [ "$(fields --summary verdict exit)" = "fail${tab}40" ] || bad "JSON of it: $(fields --summary verdict exit)"
+    grep -q '<title>[^<]*FAIL' page.html || bad "the page of it"
+    for name in in/1*; do
+        [ -e "moved/${name#in/}.tsr" ] || [ "$(cat "$name")" = "file ${name#in/}" ] || bad "$options: $name is lost"
+    done
+    for name in moved/*.tsr; do
+        [ -e "in/$(basename "$name" .tsr)" ] || "$TESSERA" cat "$name" | grep -q '^file' || bad "$name is not whole"
+    done
+    [ "$(find in moved -type f | sed 's/.*[/]//; s/.tsr$//' | sort -u | wc -l)" -eq 600 ] || bad "$options: files are lost"
+    "$TESSERA" decompress -q -r moved -o in 2>/dev/null
+    [ "$(find in -type f | wc -l)" -eq 600 ] || bad "$options: not all come back"
+done
+cd ..
 finish

@@ -134,7 +134,7 @@ struct member {
 };
 
 /* Reads the member at byte start, whose plain bytes go to the end of all, where they have room. */
-static enum tsr_status read_member(const struct tsr_crew *crew, const uint8_t *file, size_t size, size_t start,
+static enum tsr_status read_member(const struct tsr_deflate_way *way, const uint8_t *file, size_t size, size_t start,
                                    const struct tsr_bytes *all, struct member *m, struct tsr_error *error)
 {
     const size_t room = all->capacity - all->size;
@@ -144,12 +144,11 @@ static enum tsr_status read_member(const struct tsr_crew *crew, const uint8_t *f
                          .plain = {.bytes = all->bytes + all->size, .capacity = room, .limit = room},
                          .residue.limit = size};
     if (!tsr_gzip_stream(file, size, &m->stream)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no gzip member");
-    const struct tsr_deflate_way way = tsr_deflate_with(crew);
-    TSR_TRY(tsr_deflate_read_by(&way, file + m->stream, size - m->stream - TSR_GZIP_TAIL, &used, &m->plain, &m->residue,
+    TSR_TRY(tsr_deflate_read_by(way, file + m->stream, size - m->stream - TSR_GZIP_TAIL, &used, &m->plain, &m->residue,
                                 error));
     const uint8_t *const tail = file + m->stream + used;
     m->end = m->stream + used + TSR_GZIP_TAIL;
-    if (tsr_read_u32(tail) != tsr_crc32_by(crew, m->plain.bytes, m->plain.size) ||
+    if (tsr_read_u32(tail) != tsr_crc32_by(&way->crew, m->plain.bytes, m->plain.size) ||
         tsr_read_u32(tail + 4) != (uint32_t)m->plain.size)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, m->end - TSR_GZIP_TAIL,
                            "its gzip member has a wrong check (CRC-32 or length), at byte %zu", m->end - TSR_GZIP_TAIL);
@@ -169,14 +168,15 @@ static enum tsr_status put_member(const uint8_t *file, const struct member *m, b
 }
 
 /* Appends a member and those that follow it. *m is the last one that was read. */
-static enum tsr_status put_members(const struct tsr_crew *crew, const uint8_t *file, size_t size, struct member *m,
-                                   struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status put_members(const struct tsr_deflate_way *way, const uint8_t *file, size_t size,
+                                   struct member *m, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                                   struct tsr_error *error)
 {
     for (;;) {
         struct member next = {0};
         enum tsr_status status = TSR_ERROR_CORRUPT;
         plain->size += m->plain.size;
-        if (m->plain.size >= TSR_GZIP_LEAST) status = read_member(crew, file, size, m->end, plain, &next, error);
+        if (m->plain.size >= TSR_GZIP_LEAST) status = read_member(way, file, size, m->end, plain, &next, error);
         const bool is_last = status == TSR_ERROR_CORRUPT; /* what follows, if anything, is the tail */
         if (is_last || status == TSR_OK) status = put_member(file, m, is_last, residue, error);
         if (is_last && status == TSR_OK) status = tsr_bytes_put(residue, file + m->end, size - m->end, error);
@@ -190,10 +190,15 @@ enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, 
                               struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct member m;
-    TSR_TRY(tsr_bytes_reserve(plain, plain->limit, error));
-    enum tsr_status status = read_member(crew, file, size, 0, plain, &m, error);
-    if (status == TSR_OK) status = put_members(crew, file, size, &m, plain, residue, error);
+    struct deflate_coder *coder = NULL;
+    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    way.kept = &coder;
+    enum tsr_status status = tsr_bytes_reserve(plain, plain->limit, error);
+    if (status != TSR_OK) return status;
+    status = read_member(&way, file, size, 0, plain, &m, error);
+    if (status == TSR_OK) status = put_members(&way, file, size, &m, plain, residue, error);
     tsr_bytes_free(&m.residue);
+    tsr_deflate_forget(coder);
     return status;
 }
 
@@ -214,7 +219,7 @@ static const uint8_t *get_list(struct tsr_cursor *c, size_t *size)
 }
 
 /* Appends the next member. *at: of its plain bytes, and of those of the next one. */
-static enum tsr_status write_member(const struct tsr_crew *crew, struct tsr_cursor *c, const uint8_t *plain,
+static enum tsr_status write_member(const struct tsr_deflate_way *way, struct tsr_cursor *c, const uint8_t *plain,
                                     size_t plain_size, size_t *at, bool *is_last, struct tsr_bytes *file,
                                     struct tsr_error *error)
 {
@@ -226,9 +231,8 @@ static enum tsr_status write_member(const struct tsr_crew *crew, struct tsr_curs
     if (c->bad || (!*is_last && (wanted < TSR_GZIP_LEAST || wanted > plain_size - *at))) return fail_residue(error);
     const size_t size = *is_last ? plain_size - *at : (size_t)wanted;
     TSR_TRY(tsr_bytes_put(file, head, head_size, error));
-    const struct tsr_deflate_way way = tsr_deflate_with(crew);
-    TSR_TRY(tsr_deflate_write_by(&way, plain + *at, size, residue, residue_size, file, error));
-    tsr_put_u32(tail, tsr_crc32_by(crew, plain + *at, size));
+    TSR_TRY(tsr_deflate_write_by(way, plain + *at, size, residue, residue_size, file, error));
+    tsr_put_u32(tail, tsr_crc32_by(&way->crew, plain + *at, size));
     tsr_put_u32(tail + 4, (uint32_t)size);
     *at += size;
     return tsr_bytes_put(file, tail, sizeof tail, error);
@@ -238,10 +242,15 @@ enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain
                                const uint8_t *residue, size_t size, struct tsr_bytes *file, struct tsr_error *error)
 {
     struct tsr_cursor c = {residue, size, 0, false};
+    struct deflate_coder *coder = NULL;
+    struct tsr_deflate_way way = tsr_deflate_with(crew);
     size_t at = 0;
     bool is_last = false;
-    while (!is_last) TSR_TRY(write_member(crew, &c, plain, plain_size, &at, &is_last, file, error));
-    return tsr_bytes_put(file, residue + c.at, size - c.at, error);
+    enum tsr_status status = TSR_OK;
+    way.kept = &coder;
+    while (!is_last && status == TSR_OK) status = write_member(&way, &c, plain, plain_size, &at, &is_last, file, error);
+    tsr_deflate_forget(coder);
+    return status == TSR_OK ? tsr_bytes_put(file, residue + c.at, size - c.at, error) : status;
 }
 
 uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file)

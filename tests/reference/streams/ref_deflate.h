@@ -26,8 +26,8 @@ struct ref_deflate_model {
     const uint8_t *x;
     uint64_t size, at, end, inserted, base, work;
     struct ref_match carried;
-    uint32_t *head, *long_head;
-    uint32_t *chain, *long_chain, *place; /* of the last 65536 positions */
+    uint32_t *head, *long_head, *deep_head;
+    uint32_t *chain, *long_chain, *deep_chain, *place, *long_place; /* of the last 65536 positions */
 };
 void ref_start_model(struct ref_deflate_model *m, const uint8_t *plain, size_t size); /* its fields are read */
 void ref_begin_segment(struct ref_deflate_model *m, uint64_t end);

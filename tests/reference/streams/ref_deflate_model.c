@@ -61,19 +61,22 @@ bool ref_read_deflate_fields(struct ref_bytes *b, struct ref_deflate_fields *f)
 
 static void forget(struct ref_deflate_model *m)
 {
-    for (size_t h = 0; h < 65536; h++) m->head[h] = m->long_head[h] = REF_NO_POSITION;
+    for (size_t h = 0; h < 65536; h++) m->head[h] = m->long_head[h] = m->deep_head[h] = REF_NO_POSITION;
 }
 
 void ref_start_model(struct ref_deflate_model *m, const uint8_t *plain, size_t size)
 {
     m->x = plain;
     m->size = size;
-    m->work = 256 * ((uint64_t)size + 4096);
+    m->work = 64 * ((uint64_t)size + (1 << 17));
     m->head = ref_alloc(65536, sizeof *m->head);
     m->long_head = ref_alloc(65536, sizeof *m->long_head);
     m->chain = ref_alloc(65536, sizeof *m->chain);
     m->long_chain = ref_alloc(65536, sizeof *m->long_chain);
+    m->deep_head = ref_alloc(65536, sizeof *m->deep_head);
+    m->deep_chain = ref_alloc(65536, sizeof *m->deep_chain);
     m->place = ref_alloc(65536, sizeof *m->place);
+    m->long_place = ref_alloc(65536, sizeof *m->long_place);
     forget(m);
 }
 
@@ -102,6 +105,13 @@ static void insert(struct ref_deflate_model *m, uint64_t behind)
         uint32_t g = (uint32_t)(four * UINT64_C(2654435761)) >> 16;
         m->long_chain[i] = m->long_head[g];
         m->long_head[g] = (uint32_t)p;
+        m->long_place[i] = m->long_chain[i] == REF_NO_POSITION ? 0 : m->long_place[m->long_chain[i] % 65536] + 1;
+        if (p + 7 >= m->size) continue;
+        uint64_t eight = 0;
+        for (int b = 0; b < 8; b++) eight |= (uint64_t)x[b] << 8 * b;
+        uint32_t d = (uint32_t)(eight * UINT64_C(11400714819323198485) >> 48);
+        m->deep_chain[i] = m->deep_head[d];
+        m->deep_head[d] = (uint32_t)p;
     }
 }
 
@@ -161,16 +171,37 @@ static bool search_short(struct ref_deflate_model *m, struct ref_search *s)
     }
 }
 
+static bool has_four(const struct ref_deflate_model *m, const struct ref_search *s, uint32_t q)
+{
+    return equal_bytes(m->x + q + s->best - 3, m->x + s->p + s->best - 3, 4) == 4;
+}
+
+/* Step 6. */
+static void search_deep(struct ref_deflate_model *m, struct ref_search *s, uint32_t from, uint32_t n)
+{
+    for (uint32_t q = m->deep_chain[from % 65536];; q = m->deep_chain[q % 65536]) {
+        if (q == REF_NO_POSITION || (!is_near(m, s, q) && q != s->first) || !pay(m, 1)) return;
+        if (equal_bytes(m->x + q, m->x + s->p, 8) < 8) continue;
+        if (n > 0 && n >= s->steps) return;
+        n++;
+        if (!has_four(m, s, q)) continue;
+        uint32_t k = m->long_place[s->p % 65536] - m->long_place[q % 65536] - 1;
+        if ((k > 0 && k >= s->steps) || compare(m, s, q)) return;
+    }
+}
+
 /* Step 5. */
 static void search_long(struct ref_deflate_model *m, struct ref_search *s)
 {
-    uint32_t q = m->long_chain[s->p % 65536];
-    for (uint32_t done = 0; done < 1 || done < s->steps; done++) {
+    uint32_t q = m->long_chain[s->p % 65536], compared = (uint32_t)s->p, n = 0;
+    for (; s->best < 7; n++, q = m->long_chain[q % 65536]) {
+        if (n > 0 && n >= s->steps) return;
         if (q == REF_NO_POSITION || (!is_near(m, s, q) && q != s->first) || !pay(m, 1)) return;
-        const uint8_t *x = m->x + q + s->best - 3, *y = m->x + s->p + s->best - 3;
-        if (equal_bytes(x, y, 4) == 4 && compare(m, s, q)) return;
-        q = m->long_chain[q % 65536];
+        if (!has_four(m, s, q)) continue;
+        if (compare(m, s, q)) return;
+        if (s->best > 7) compared = q;
     }
+    search_deep(m, s, compared, n);
 }
 
 static struct ref_match search(struct ref_deflate_model *m, uint64_t p, uint32_t best)
@@ -245,7 +276,7 @@ void ref_begin_piece(struct ref_deflate_model *m, uint64_t b, uint64_t bytes)
     forget(m);
     m->base = 0;
     m->carried = (struct ref_match){0, 0};
-    m->work = 512 * (bytes + (1 << 17));
+    m->work = 64 * (bytes + (1 << 17));
     m->at = b > lead ? b - lead : 0;
     m->inserted = m->at > 32768 ? m->at - 32768 : 0;
     m->end = m->size;
@@ -264,11 +295,12 @@ uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length)
     if (m->f.finder != REF_GREEDY && m->f.finder != REF_LAZY) return 0;
     insert(m, m->at + 1);
     if (m->at >= m->inserted) return 0;
-    const uint32_t *chain = length > 3 ? m->long_chain : m->chain;
+    const uint32_t *chain = length > 7 ? m->deep_chain : length > 3 ? m->long_chain : m->chain;
     uint32_t q = chain[m->at % 65536];
     for (int step = 0; step < 4096 && q != REF_NO_POSITION && m->at - q <= 32768; step++) {
         if (!pay(m, 1)) return 0;
         if (memcmp(m->x + q, m->x + m->at, length) == 0) {
+            if (length > 3 && m->long_place[m->at % 65536] - m->long_place[q % 65536] > 4096) return 0;
             pay(m, length / 8);
             if (k-- == 0) return (uint32_t)(m->at - q);
         }

@@ -1,6 +1,7 @@
 /* A deflate stream becomes plain bytes and a residue, and back. FORMAT.md 4.9. */
 #include "deflate_parts.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@ enum {
     STRAY = 16, /* bytes of a residue by which parameters that seemed right are seen to be wrong later */
     WORD = 8    /* bytes that are copied at once */
 };
+
+static const char no_memory[] = "no memory for a deflate stream";
 
 static enum tsr_status expand(struct tsr_bytes *plain, const struct deflate_tokens *tokens, size_t bytes,
                               struct tsr_error *error)
@@ -69,7 +72,7 @@ struct outline {
     struct deflate_tokens empty; /* where empty blocks stand before the end */
     struct deflate_pieces pieces;
     size_t piece;                     /* plain bytes of a piece, but of the last ones */
-    struct deflate_parameters chosen; /* if is_chosen: by what was known of the stream then */
+    struct deflate_parameters chosen; /* usual ones; if is_chosen: by what was known of the stream then */
     bool is_chosen;
 };
 
@@ -242,6 +245,8 @@ static enum tsr_status code_alone(struct reading *r, const struct deflate_parame
     TSR_TRY(tsr_deflate_put_parameters(residue, parameters, r->padding, error));
     c->source = &source;
     c->stop = SIZE_MAX;
+    c->spent = 0;
+    c->most_spent = deflate_work(deflate_larger(r->plain->size, r->source.at));
     if (c->seems_exact) c->most_residue = residue->size + STRAY;
     tsr_deflate_begin(&c->model, parameters, r->plain->bytes, r->plain->size);
     tsr_deflate_range_write(&c->range, residue);
@@ -274,20 +279,20 @@ static enum tsr_status choose_and_code(struct reading *r, struct tsr_bytes *resi
 {
     struct deflate_coder *const c = r->coder;
     const struct deflate_marks *const marks = &r->outline->marks;
-    struct deflate_parameters first, second;
+    struct deflate_parameters first = r->outline->chosen, second;
     struct tsr_bytes again = {.limit = residue->limit};
     const size_t before = residue->size;
-    if (r->outline->is_chosen && c->segment_count == 0)
-        first = r->outline->chosen;
-    else
+    if (!r->outline->is_chosen || c->segment_count > 0)
         TSR_TRY(tsr_deflate_choose(c, marks, r->plain, 0, &first, error));
     TSR_TRY(code_all(r, &first, residue, error));
     c->most_residue = SIZE_MAX;
     if (c->strayed == 0) return TSR_OK;
+    second = first;
     TSR_TRY(tsr_deflate_choose(c, marks, r->plain, c->strayed, &second, error));
     c->seems_exact = false;
     residue->size = before;
     TSR_TRY(code_all(r, &first, residue, error));
+    if (memcmp(&first, &second, sizeof first) == 0) return TSR_OK;
     const size_t size = residue->size - before;
     again.limit = size;
     if (code_all(r, &second, &again, NULL) == TSR_OK && again.size < size) {
@@ -310,11 +315,42 @@ static enum tsr_status read_stream(struct reading *r, struct tsr_bytes *residue,
     return TSR_OK;
 }
 
+/* A coder for a stream: the way's, or a new one. NULL: no memory. */
+static struct deflate_coder *take_coder(const struct tsr_deflate_way *way)
+{
+    struct deflate_coder *const c = way->kept && *way->kept ? *way->kept : calloc(1, sizeof *c);
+    if (!c) return NULL;
+    if (way->kept) *way->kept = c;
+    memset(c, 0, offsetof(struct deflate_coder, block));
+    c->block.most = 0;
+    c->run = DEFLATE_RUN;
+    c->most_residue = SIZE_MAX;
+    c->choice = UINT64_MAX;
+    return c;
+}
+
+static void give_coder(const struct tsr_deflate_way *way, struct deflate_coder *coder)
+{
+    enum { FEW = 1 << 16 }; /* tokens that are kept */
+    if (!way->kept) {
+        tsr_deflate_forget(coder);
+    } else if (coder->block.tokens.capacity > FEW) {
+        free(coder->block.tokens.tokens);
+        coder->block.tokens = (struct deflate_tokens){0};
+    }
+}
+
+void tsr_deflate_forget(struct deflate_coder *coder)
+{
+    if (coder) free(coder->block.tokens.tokens);
+    free(coder);
+}
+
 enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uint8_t *stream, size_t size, size_t *used,
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    struct deflate_coder *coder = calloc(1, sizeof *coder);
-    struct outline *outline = calloc(1, sizeof *outline);
+    struct outline *const outline = calloc(1, sizeof *outline);
+    struct deflate_coder *const coder = outline ? take_coder(way) : NULL;
     struct reading r = {.coder = coder,
                         .outline = outline,
                         .way = *way,
@@ -322,21 +358,20 @@ enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uin
                         .plain = plain,
                         .error = error};
     enum tsr_status status = TSR_ERROR_LIMIT;
-    if (coder && outline) {
+    if (coder) {
         coder->error = error;
-        coder->run = DEFLATE_RUN;
-        coder->most_residue = SIZE_MAX;
         outline->piece = way->piece;
+        outline->chosen = (struct deflate_parameters){.level = 6, .memory = 8, .window = 15};
+        tsr_deflate_derive(&outline->chosen);
         status = read_stream(&r, residue, error);
         *used = r.source.at - r.source.count / 8;
         free(outline->empty.tokens);
-        free(coder->block.tokens.tokens);
         tsr_deflate_free_pieces(&outline->pieces);
+        give_coder(way, coder);
     } else {
-        tsr_fail(error, status, "no memory for a deflate stream");
+        tsr_fail(error, status, no_memory);
     }
     free(outline);
-    free(coder);
     return status;
 }
 
@@ -373,13 +408,11 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
     if (size > 0 && residue[0] == DEFLATE_IN_PIECES)
         return tsr_deflate_write_pieces(&in, &left, plain, plain_size, stream, error);
     deflate_meanwhile(&left);
-    struct deflate_coder *coder = calloc(1, sizeof *coder);
-    if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
+    struct deflate_coder *const coder = take_coder(way);
+    if (!coder) return tsr_fail(error, TSR_ERROR_LIMIT, no_memory);
     coder->error = error;
-    coder->run = DEFLATE_RUN;
     const enum tsr_status status = write_stream(coder, &in, plain, plain_size, stream, error);
-    free(coder->block.tokens.tokens);
-    free(coder);
+    give_coder(way, coder);
     return status;
 }
 

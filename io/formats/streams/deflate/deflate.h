@@ -25,7 +25,9 @@ static inline uint64_t tsr_deflate_memory(uint64_t plain)
 uint64_t tsr_deflate_writing_memory(uint64_t plain, const uint8_t *residue, size_t size, unsigned threads);
 
 /* How a stream is coded: by whom, if it is long; run NULL: by one thread. No crew changes the residue. piece: the plain
- * bytes of a piece of a long stream, at least, but of the last ones; 2^16 or more. */
+ * bytes of a piece of a long stream, at least, but of the last ones; 2^16 or more. kept: a coder that the calls of a
+ * caller use one after the other, at first NULL, which tsr_deflate_forget frees; or NULL. */
+struct deflate_coder;
 struct tsr_deflate_way {
     struct tsr_crew crew;
     size_t piece;
@@ -33,6 +35,7 @@ struct tsr_deflate_way {
      * an error it may not have been called. */
     void (*meanwhile)(void *context);
     void *context;
+    struct deflate_coder **kept;
 };
 #define TSR_DEFLATE_USUAL_PIECE ((size_t)1 << 20)
 #define TSR_DEFLATE_ALONE ((const struct tsr_deflate_way){.piece = TSR_DEFLATE_USUAL_PIECE})
@@ -45,9 +48,15 @@ static inline struct tsr_deflate_way tsr_deflate_with(const struct tsr_crew *cre
     return way;
 }
 
+void tsr_deflate_forget(struct deflate_coder *coder);
+
+/* Why a stream that takes too many steps is refused. They are counted, not timed: no machine changes what is refused.
+ */
+extern const char tsr_deflate_costly[];
+
 /* Inflates; appends the plain bytes, and the residue. *used: bytes of the stream up to its end (the rest is the
- * caller's). The plain bytes start empty. Errors: TSR_ERROR_CORRUPT (not a whole deflate stream, or over a limit of
- * plain or residue), TSR_ERROR_LIMIT (memory). */
+ * caller's). The plain bytes start empty. Errors: TSR_ERROR_CORRUPT (not a whole deflate stream, over a limit of plain
+ * or residue, or tsr_deflate_costly), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *used, struct tsr_bytes *plain,
                                  struct tsr_bytes *residue, struct tsr_error *error);
 

@@ -14,7 +14,8 @@ enum {
     FEW_TOKENS = 1024, /* a block of fewer, or of longer ones than these bytes, tells little */
     FLAT_TOKEN = 16,
     EXACT = 10, /* bytes of a residue of which nothing deviates */
-    FINALISTS = 4
+    FINALISTS = 4,
+    ATTEMPT_STEPS = 1024 /* of an attempt, besides its searches, bytes and blocks */
 };
 
 /* What a candidate did until its residue had more than EXACT bytes. */
@@ -37,7 +38,7 @@ struct trial {
     bool no_memory;  /* an attempt had none */
 };
 
-/* The size of the residue up to the trial's stop; SIZE_MAX if it is above most. */
+/* The size of the residue up to the trial's stop; SIZE_MAX if it is above most, or takes more steps than are left. */
 static size_t measure(struct trial *t, const struct deflate_parameters *parameters, size_t most)
 {
     struct deflate_coder *c = t->coder;
@@ -47,15 +48,19 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
     c->source = &source;
     c->stop = t->stop;
     c->run = TRIAL_RUN;
+    c->spent = ATTEMPT_STEPS;
+    c->most_spent = c->choice;
     tsr_deflate_begin(&c->model, parameters, t->plain->bytes, t->plain->size);
-    const uint64_t work = (uint64_t)DEFLATE_WORK * (t->stop - t->begin->at + 4096);
-    if (c->model.work > work) c->model.work = work;
+    const uint64_t cap = deflate_work(t->stop - t->begin->at), work = cap < c->choice ? cap : c->choice;
+    c->model.work = work;
     tsr_deflate_range_write(&c->range, &t->scratch);
     enum tsr_status status = tsr_deflate_warm(c, t->warm->at, t->begin->at);
     c->block.most = t->tokens + 1;
     if (status == TSR_OK) status = tsr_deflate_code(c);
     c->block.most = 0;
     c->run = DEFLATE_RUN;
+    const uint64_t steps = c->spent + work - c->model.work + c->model.at - t->warm->at;
+    c->choice -= steps < c->choice ? steps : c->choice;
     t->no_memory |= status == TSR_ERROR_LIMIT || c->range.no_memory;
     return status != TSR_OK || c->range.failed ? SIZE_MAX : t->scratch.size;
 }
@@ -64,7 +69,8 @@ static size_t measure(struct trial *t, const struct deflate_parameters *paramete
 static bool attempt(struct trial *t, struct deflate_parameters parameters)
 {
     if (t->best_size <= EXACT && !t->thorough) return true;
-    if (!tsr_deflate_derive(&parameters)) return false;
+    if (t->coder->choice == 0) return true;
+    if (!tsr_deflate_derive(&parameters) || memcmp(&parameters, &t->best, sizeof parameters) == 0) return false;
     const size_t size = measure(t, &parameters, t->best_size);
     if (size < t->best_size) {
         t->best = parameters;
@@ -81,7 +87,7 @@ static bool is_exact(struct trial *t, struct deflate_parameters parameters)
         attempt(t, parameters);
         return false;
     }
-    if (t->best_size <= EXACT) return true;
+    if (t->best_size <= EXACT || t->coder->choice == 0) return true;
     if (!tsr_deflate_derive(&parameters)) return false;
     const size_t size = measure(t, &parameters, EXACT);
     if (size <= EXACT) {
@@ -101,7 +107,7 @@ struct facts {
     bool stored_only, never_dynamic, runs_only;
     uint32_t matches, shortest, farthest, far_three; /* far_three: the farthest match of three bytes */
     uint32_t longest_block;
-    uint32_t stored; /* bytes of the first stored block */
+    uint32_t stored, longest_stored; /* bytes of the first stored block, and of the longest one */
     size_t tokens, stop, final_stop;
 };
 
@@ -135,6 +141,7 @@ static void look(const struct trial *t, struct facts *f)
         f->stored_only &= block->type == DEFLATE_STORED;
         f->never_dynamic &= block->type != DEFLATE_DYNAMIC;
         if (block->type == DEFLATE_STORED && f->stored == 0) f->stored = (uint32_t)bytes;
+        if (block->type == DEFLATE_STORED && bytes > f->longest_stored) f->longest_stored = (uint32_t)bytes;
         look_at(t, block, (uint32_t)at, f);
         at += bytes;
         if (block->tokens.count > f->longest_block) f->longest_block = (uint32_t)block->tokens.count;
@@ -180,10 +187,16 @@ static bool far_levels(struct trial *t, struct deflate_parameters p)
     return false;
 }
 
-/* What needs no search of levels. */
+/* What needs no search of levels. Stored blocks that are longer than those of zlib's other levels are of level 0,
+ * wherever they end. */
 static bool simple(struct trial *t, const struct facts *f, struct deflate_parameters p)
 {
+    enum { LONGEST_STORED = 32767 + 32767 / 4 }; /* of the others */
     if (f->stored_only) p.level = 0;
+    if (f->stored_only && f->longest_stored > LONGEST_STORED) {
+        attempt(t, p);
+        return true;
+    }
     if (f->stored_only && is_exact(t, p)) return true;
     p.strategy = STRATEGY_LITERALS;
     if (f->matches == 0 && is_exact(t, p)) return true;
@@ -333,6 +346,7 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
     t.begin = t.warm = &marks->mark[i];
     while (t.warm > marks->mark && t.begin->at - t.warm->at < WARM_BYTES) t.warm--;
     coder->error = NULL;
+    if (coder->choice == UINT64_MAX) coder->choice = deflate_choice(plain->size);
     look(&t, &f);
     t.stop = f.stop;
     if (!zlib_like(&t, &f) && t.best_size > EXACT) finals(&t, &f);
@@ -344,9 +358,11 @@ enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct def
     }
     tsr_bytes_free(&t.scratch);
     coder->error = asked;
-    if (t.best_size == SIZE_MAX || t.no_memory)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
-    *chosen = t.best;
+    if (t.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a deflate stream");
+    if (t.best_size < SIZE_MAX)
+        *chosen = t.best;
+    else if (t.finalist_count > 0)
+        *chosen = t.finalists[0].parameters;
     coder->seems_exact = t.best_size <= EXACT;
     return TSR_OK;
 }

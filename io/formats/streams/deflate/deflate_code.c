@@ -13,6 +13,15 @@ static bool reads_stream(const struct deflate_coder *c)
     return c->source != NULL;
 }
 
+const char tsr_deflate_costly[] = "its deflate stream takes more than 64 steps a byte to make again";
+static_assert(DEFLATE_WORK == 64, "the text has the number");
+
+static enum tsr_status costly(struct deflate_coder *c)
+{
+    c->is_costly = true;
+    return tsr_fail(c->error, TSR_ERROR_CORRUPT, "%s", tsr_deflate_costly);
+}
+
 /* Where the plain bytes end that are coded. */
 static uint32_t end_of(const struct deflate_coder *c)
 {
@@ -95,7 +104,11 @@ static enum tsr_status put_run(struct deflate_coder *c, const uint32_t *tokens, 
             exact = false;
             const uint64_t work = c->model.work;
             c->hops[i] = token ? tsr_deflate_hop(&c->model, token) : 0;
-            if (c->hops[i] == DEFLATE_NO_HOP) c->model.work = work; /* who reads does not look for it */
+            if (c->hops[i] == DEFLATE_NO_HOP) { /* who reads does not look for it */
+                c->spent += work - c->model.work;
+                c->model.work = work;
+                if (c->spent > c->most_spent) return costly(c);
+            }
         }
         tsr_deflate_advance(&c->model, token);
     }
@@ -278,22 +291,22 @@ static enum tsr_status code_rest(struct deflate_coder *c, bool said_stored, uint
 {
     struct deflate_block *b = &c->block;
     struct deflate_model *m = &c->model;
-    struct deflate_counts counts;
     struct deflate_head predicted;
+    bool has_head = false;
     const size_t count = b->tokens.count;
     const bool last_literal =
         count > 0 && m->p.finder == DEFLATE_LAZY && deflate_length(b->tokens.tokens[count - 1]) == 0;
     const bool final = m->at == m->size && !(is_full(c, count) && !last_literal);
     if (said_stored) {
         b->type = DEFLATE_STORED;
+    } else if (m->p.finder == DEFLATE_COPY || marker) {
+        code_type(c, DEFLATE_STORED);
     } else {
-        tsr_deflate_count(&counts, &b->tokens);
-        enum deflate_type type =
-            tsr_deflate_head(&counts, m->at - begin, begin >= m->base, m->p.flags & DEFLATE_ONLY_FIXED, &predicted);
-        if (m->p.finder == DEFLATE_COPY || marker) type = DEFLATE_STORED;
-        code_type(c, type);
+        code_type(c, tsr_deflate_type(&b->tokens, m->at - begin, begin >= m->base, m->p.flags & DEFLATE_ONLY_FIXED,
+                                      &predicted, &has_head));
     }
     b->final = tsr_deflate_bit(&c->range, &c->chances.final[final], b->final != final) ? !final : final;
+    if (b->type == DEFLATE_DYNAMIC && !has_head) tsr_deflate_head(&b->tokens, &predicted);
     if (b->type == DEFLATE_DYNAMIC && !code_head(c, &predicted)) return damaged(c);
     if (b->type == DEFLATE_STORED) {
         b->stored = m->at - begin;
@@ -308,6 +321,7 @@ static enum tsr_status put_stored(struct deflate_coder *c, uint32_t bytes, bool 
     const uint32_t begin = c->model.at;
     bool as_model = false;
     TSR_TRY(pass_stored(c, begin + bytes, &as_model));
+    if (c->model.work == 0 && c->stop == SIZE_MAX) return costly(c);
     tsr_deflate_bit(&c->range, &c->chances.end, !as_model);
     if (as_model) {
         for (size_t i = 0; i < c->block.tokens.count; i += c->run) tsr_deflate_bit(&c->range, &c->chances.run, 0);
@@ -318,6 +332,15 @@ static enum tsr_status put_stored(struct deflate_coder *c, uint32_t bytes, bool 
     return code_rest(c, !as_model, begin, marker);
 }
 
+/* Reads the next block of the stream. */
+static enum tsr_status next_block(struct deflate_coder *c, size_t *bytes, const uint8_t **stored)
+{
+    struct deflate_block *const b = &c->block;
+    TSR_TRY(tsr_deflate_block(c->source, b, c->model.size - c->model.at, bytes, stored, c->error));
+    c->spent += b->type == DEFLATE_DYNAMIC ? DEFLATE_TABLE_STEPS : DEFLATE_BLOCK_STEPS;
+    return c->spent > c->most_spent ? costly(c) : TSR_OK;
+}
+
 /* A block of the stream: to the residue. */
 static enum tsr_status put_block(struct deflate_coder *c, bool marker)
 {
@@ -326,7 +349,7 @@ static enum tsr_status put_block(struct deflate_coder *c, bool marker)
     const uint32_t begin = m->at;
     const uint8_t *stored = NULL;
     size_t bytes = 0;
-    TSR_TRY(tsr_deflate_block(c->source, b, m->size - m->at, &bytes, &stored, c->error));
+    TSR_TRY(next_block(c, &bytes, &stored));
     if (b->type == DEFLATE_STORED) return put_stored(c, (uint32_t)bytes, marker);
     const size_t count = b->tokens.count;
     const bool as_model = begin + bytes == m->end
@@ -340,6 +363,7 @@ static enum tsr_status put_block(struct deflate_coder *c, bool marker)
     for (size_t i = 0; i < count; i += c->run) {
         TSR_TRY(put_run(c, b->tokens.tokens + i, count - i < c->run ? count - i : c->run));
         if (c->range.failed || m->at >= c->stop) return TSR_OK;
+        if (m->work == 0 && c->stop == SIZE_MAX) return costly(c); /* what follows would deviate everywhere */
     }
     return code_rest(c, false, begin, marker);
 }
@@ -397,12 +421,12 @@ enum tsr_status tsr_deflate_warm(struct deflate_coder *c, size_t from, size_t to
 {
     struct deflate_model *m = &c->model;
     if (to == 0) return TSR_OK;
-    m->at = m->inserted = (uint32_t)from;
+    m->at = m->inserted = m->deep_inserted = (uint32_t)from;
     m->end = m->size;
     while (m->at < to) {
         const uint8_t *stored = NULL;
         size_t bytes = 0;
-        TSR_TRY(tsr_deflate_block(c->source, &c->block, m->size - m->at, &bytes, &stored, c->error));
+        TSR_TRY(next_block(c, &bytes, &stored));
         if (c->block.type == DEFLATE_STORED) tsr_deflate_jump(m, m->at + (uint32_t)bytes);
         for (size_t i = 0; i < c->block.tokens.count; i++)
             tsr_deflate_advance(m, c->block.tokens.tokens[i] < 256 ? 0 : c->block.tokens.tokens[i]);

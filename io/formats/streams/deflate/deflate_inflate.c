@@ -4,13 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAST_BITS = 10, CODE_BITS = 15, CODES = 288 };
-
-/* A code, canonical. fast: symbol << 4 | length by the next bits; 0: longer. */
-struct code {
-    uint16_t fast[1 << FAST_BITS];
-    uint16_t count[CODE_BITS + 1], sorted[CODES];
-};
+enum { FAST_BITS = DEFLATE_FAST_BITS, CODE_BITS = DEFLATE_CODE_BITS };
 
 /* Makes room for a token more. */
 static enum tsr_status grow(struct deflate_tokens *tokens, struct tsr_error *error)
@@ -41,11 +35,11 @@ static uint32_t reverse(uint32_t code, uint32_t length)
 }
 
 /* False if there are more codes than bits allow. */
-static bool make_code(struct code *code, const uint8_t *lengths, uint32_t symbols)
+static bool make_code(struct deflate_code *code, const uint8_t *lengths, uint32_t symbols)
 {
     uint16_t offset[CODE_BITS + 2] = {0};
-    uint32_t first[CODE_BITS + 2] = {0};
-    memset(code, 0, sizeof *code);
+    uint32_t first[CODE_BITS + 2] = {0}, longest = 1;
+    memset(code->count, 0, sizeof code->count);
     for (uint32_t s = 0; s < symbols; s++) code->count[lengths[s]]++;
     code->count[0] = 0;
     int32_t left = 1;
@@ -54,15 +48,19 @@ static bool make_code(struct code *code, const uint8_t *lengths, uint32_t symbol
         if (left < 0) return false;
         first[n + 1] = (first[n] + code->count[n]) << 1;
         offset[n + 1] = (uint16_t)(offset[n] + code->count[n]);
+        if (code->count[n] > 0) longest = n;
     }
+    const uint32_t bits = longest < FAST_BITS ? longest : FAST_BITS; /* the table repeats itself after so many */
+    memset(code->fast, 0, sizeof *code->fast << bits);
     for (uint32_t s = 0; s < symbols; s++) {
         const uint32_t length = lengths[s];
         if (length == 0) continue;
         code->sorted[offset[length]++] = (uint16_t)s;
-        const uint32_t bits = reverse(first[length]++, length);
-        if (length <= FAST_BITS)
-            for (uint32_t k = bits; k < 1 << FAST_BITS; k += 1u << length) code->fast[k] = (uint16_t)(s << 4 | length);
+        const uint32_t begin = reverse(first[length]++, length);
+        if (length <= bits)
+            for (uint32_t k = begin; k < 1u << bits; k += 1u << length) code->fast[k] = (uint16_t)(s << 4 | length);
     }
+    for (uint32_t n = bits; n < FAST_BITS; n++) memcpy(code->fast + (1u << n), code->fast, sizeof *code->fast << n);
     return true;
 }
 
@@ -113,7 +111,7 @@ static inline bool get_bits(struct deflate_source *source, uint32_t bits, uint32
 enum { NO_SYMBOL = 65535 };
 
 /* The symbol that the first of count bits are, whose code is longer than FAST_BITS: symbol << 4 | length. 0: none. */
-static uint32_t find_long(const struct code *code, uint64_t bits, uint32_t count)
+static uint32_t find_long(const struct deflate_code *code, uint64_t bits, uint32_t count)
 {
     uint32_t value = 0, first = 0, index = 0;
     for (uint32_t n = 1; n <= CODE_BITS && n <= count; n++) {
@@ -127,7 +125,7 @@ static uint32_t find_long(const struct code *code, uint64_t bits, uint32_t count
 }
 
 /* The next symbol; NO_SYMBOL: no such code, or the end. */
-static inline uint32_t get_symbol(struct deflate_source *source, const struct code *code)
+static inline uint32_t get_symbol(struct deflate_source *source, const struct deflate_code *code)
 {
     uint32_t found = code->fast[source->bits & ((1 << FAST_BITS) - 1)];
     if (found == 0) found = find_long(code, source->bits, source->count);
@@ -153,7 +151,7 @@ static enum tsr_status grows(struct tsr_error *error)
 static enum tsr_status get_lengths(struct deflate_source *source, struct deflate_head *head, struct tsr_error *error)
 {
     static const uint8_t extra[] = {2, 3, 7}, least[] = {3, 3, 11};
-    struct code kinds;
+    struct deflate_code kinds;
     if (!make_code(&kinds, head->kind_lengths, DEFLATE_KINDS)) return ends(source, error);
     const uint32_t all = head->literals + head->distances;
     head->op_count = 0;
@@ -208,7 +206,7 @@ static inline bool get_value(struct deflate_source *source, uint32_t v, uint32_t
 }
 
 /* A match, of which symbol was the first. 0: the stream ends, or has an unknown code. */
-static inline uint32_t get_match(struct deflate_source *source, uint32_t symbol, const struct code *distances)
+static inline uint32_t get_match(struct deflate_source *source, uint32_t symbol, const struct deflate_code *distances)
 {
     uint32_t length = DEFLATE_MOST - DEFLATE_LEAST, distance = 0;
     if (symbol > 285 || (symbol < 285 && !get_value(source, symbol - 257, 4, &length))) return 0;
@@ -219,8 +217,8 @@ static inline uint32_t get_match(struct deflate_source *source, uint32_t symbol,
 
 /* What is next in the stream is kept in registers. */
 static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_block *block,
-                                  const struct code *literals, const struct code *distances, size_t limit,
-                                  size_t *bytes, struct tsr_error *error)
+                                  const struct deflate_codes *codes, size_t limit, size_t *bytes,
+                                  struct tsr_error *error)
 {
     enum { TOKEN_BITS = 2 * CODE_BITS + 5 + 13 }; /* at most */
     struct deflate_tokens *const tokens = &block->tokens;
@@ -229,11 +227,11 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
     size_t made = 0, count = tokens->count;
     for (;;) {
         if (s.count < TOKEN_BITS) refill(&s);
-        const uint32_t symbol = get_symbol(&s, literals);
+        const uint32_t symbol = get_symbol(&s, &codes->literals);
         uint32_t token = symbol, length = 1;
         if (symbol == 256 || count == most) break;
         if (symbol > 256) {
-            token = get_match(&s, symbol, distances);
+            token = get_match(&s, symbol, &codes->distances);
             length = deflate_length(token);
         }
         made += length;
@@ -280,11 +278,29 @@ static enum tsr_status get_stored(struct deflate_source *source, struct deflate_
     return TSR_OK;
 }
 
+/* The codes of a block of tokens, whose head comes; NULL after an error. */
+static const struct deflate_codes *get_codes(struct deflate_source *source, struct deflate_block *block,
+                                             struct tsr_error *error)
+{
+    const bool is_dynamic = block->type == DEFLATE_DYNAMIC;
+    struct deflate_codes *const codes = is_dynamic ? &block->dynamic : &block->fixed;
+    const struct deflate_head *const head = &block->head;
+    uint8_t fixed[288 + 32];
+    if (is_dynamic) {
+        if (get_head(source, &block->head, error) != TSR_OK) return NULL;
+        codes->are_made = make_code(&codes->literals, head->lengths, head->literals) &&
+                          make_code(&codes->distances, head->lengths + head->literals, head->distances);
+    } else if (!codes->are_made) {
+        tsr_deflate_fixed(fixed, fixed + 288);
+        codes->are_made = make_code(&codes->literals, fixed, 288) && make_code(&codes->distances, fixed + 288, 32);
+    }
+    if (!codes->are_made) ends(source, error);
+    return codes->are_made ? codes : NULL;
+}
+
 enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_block *block, size_t limit,
                                   size_t *bytes, const uint8_t **stored, struct tsr_error *error)
 {
-    struct code literals, distances;
-    uint8_t fixed[288 + 32];
     uint32_t bits = 0;
     block->tokens.count = 0;
     block->padding = 0;
@@ -295,18 +311,7 @@ enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_
                            "a deflate stream has a block of an unknown type near its byte %zu", source->at);
     block->type = (enum deflate_type)(bits >> 1);
     if (block->type == DEFLATE_STORED) return get_stored(source, block, limit, bytes, stored, error);
-    const uint8_t *lengths = fixed, *far = fixed + 288;
-    uint32_t literal_count = 288, distance_count = 32;
-    if (block->type == DEFLATE_DYNAMIC) {
-        TSR_TRY(get_head(source, &block->head, error));
-        lengths = block->head.lengths;
-        literal_count = block->head.literals;
-        far = lengths + literal_count;
-        distance_count = block->head.distances;
-    } else {
-        tsr_deflate_fixed(fixed, fixed + 288);
-    }
-    if (!make_code(&literals, lengths, literal_count) || !make_code(&distances, far, distance_count))
-        return ends(source, error);
-    return get_tokens(source, block, &literals, &distances, limit, bytes, error);
+    const struct deflate_codes *const codes = get_codes(source, block, error);
+    if (!codes) return TSR_ERROR_CORRUPT;
+    return get_tokens(source, block, codes, limit, bytes, error);
 }

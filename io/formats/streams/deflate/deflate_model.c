@@ -6,11 +6,9 @@
 enum {
     MARGIN = 262,
     HOP_STEPS = 4096,
-    /* Of a piece: bytes before it through which the model goes, and what searches may cost. */
+    /* Of a piece: bytes before it through which the model goes. */
     LAZY_LEAD = 1 << 9,
-    GREEDY_LEAD = 1 << 16,
-    PIECE_WORK = 512,
-    WORK_MORE = 1 << 17
+    GREEDY_LEAD = 1 << 16
 };
 
 static const struct {
@@ -53,13 +51,14 @@ void tsr_deflate_begin(struct deflate_model *m, const struct deflate_parameters 
     m->plain = plain ? plain : (const uint8_t *)""; /* no bytes may stand nowhere */
     m->origin += m->size + 1;
     m->size = (uint32_t)size;
-    m->at = m->end = m->inserted = m->base = m->carried = 0;
-    m->work = (uint64_t)DEFLATE_WORK * (size + 4096);
+    m->at = m->end = m->inserted = m->deep_inserted = m->base = m->carried = 0;
+    m->work = deflate_work(size);
     m->hash_shift = (m->p.hash_bits + 2u) / 3;
     m->hash_mask = (1u << m->p.hash_bits) - 1;
     if (m->origin > UINT32_MAX - m->size - 1) {
         memset(m->head, 0, sizeof m->head);
         memset(m->long_head, 0, sizeof m->long_head);
+        memset(m->deep_head, 0, sizeof m->deep_head);
         m->origin = 0;
     }
     m->floor = m->origin;
@@ -69,7 +68,7 @@ void tsr_deflate_segment(struct deflate_model *m, uint32_t end)
 {
     if (m->at > 0 && (m->p.flags & DEFLATE_FORGETS)) {
         m->floor = m->origin + m->at;
-        m->inserted = m->at;
+        m->inserted = m->deep_inserted = m->at;
     }
     m->end = end;
     if (deflate_length(m->carried) > end - m->at) m->carried = 0;
@@ -78,6 +77,17 @@ void tsr_deflate_segment(struct deflate_model *m, uint32_t end)
 static uint32_t four(const uint8_t *bytes)
 {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static uint64_t eight(const uint8_t *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return value;
+#else
+    return __builtin_bswap64(value);
+#endif
 }
 
 /* Puts a position into a head. Returns how far the one before is; 0: there is none within reach. */
@@ -104,6 +114,30 @@ static void insert(struct deflate_model *m, uint32_t before)
         m->long_chain[i % DEFLATE_RING] = (uint16_t)link(m, &m->long_head[long_hash], i);
     }
     if (before > m->inserted) m->inserted = before;
+}
+
+/* Puts the positions that are in the other chains into the deep one, and counts their places in the long one, when they
+ * are asked for. Many at once take less time than one after the other, and noise hardly ever asks. */
+static void insert_deep(struct deflate_model *m)
+{
+    const uint32_t end = m->size < DEFLATE_DEEP ? 0 : m->size - DEFLATE_DEEP + 1,
+                   before = m->inserted < end ? m->inserted : end;
+    uint32_t i = m->deep_inserted;
+    if (before > DEFLATE_WINDOW && i < before - DEFLATE_WINDOW) i = before - DEFLATE_WINDOW; /* none sees others */
+    for (; i < before; i++) {
+        const uint32_t hash = (uint32_t)(eight(m->plain + i) * 0x9e3779b97f4a7c15u >> 48);
+        const uint32_t before_it = i - m->long_chain[i % DEFLATE_RING];
+        m->deep_chain[i % DEFLATE_RING] = (uint16_t)link(m, &m->deep_head[hash], i);
+        m->long_rank[i % DEFLATE_RING] = (uint16_t)(m->long_rank[before_it % DEFLATE_RING] + 1);
+    }
+    m->deep_inserted = m->inserted;
+}
+
+/* The positions before this one that have not been inserted never are. */
+static void skip_to(struct deflate_model *m, uint32_t at)
+{
+    insert_deep(m);
+    m->inserted = m->deep_inserted = at;
 }
 
 static uint32_t common(const uint8_t *a, const uint8_t *b, uint32_t most)
@@ -168,20 +202,50 @@ static bool seek_short(struct deflate_model *m, struct quest *q)
     }
 }
 
-/* Longer ones, which share four bytes. */
+/* Whether a chain goes on from a candidate to one that may be compared. *candidate moves there. */
+static inline bool go_on(struct deflate_model *m, const struct quest *q, const uint16_t *chain, uint32_t *candidate)
+{
+    const uint32_t step = chain[*candidate % DEFLATE_RING];
+    if (step == 0 || *candidate < step) return false;
+    *candidate -= step;
+    return (*candidate >= q->lowest || *candidate == q->first) && spend(m, 1);
+}
+
+/* How many steps of the long chain lead from a position to another one of that chain. */
+static uint32_t long_steps(const struct deflate_model *m, uint32_t from, uint32_t to)
+{
+    return (uint16_t)(m->long_rank[from % DEFLATE_RING] - m->long_rank[to % DEFLATE_RING]);
+}
+
+/* Longer matches, which must share eight bytes. candidate: of those in the long chain, of which so many were visited,
+ * the first one that does; or the place that is searched for. */
+static void seek_deep(struct deflate_model *m, struct quest *q, uint32_t candidate, uint32_t visited)
+{
+    const uint8_t *const here = m->plain + q->p;
+    const uint64_t begin = eight(here);
+    uint32_t end = four(here + q->best - 3);
+    insert_deep(m);
+    while (go_on(m, q, m->deep_chain, &candidate)) {
+        if (eight(m->plain + candidate) != begin) continue;
+        if (visited > 0 && visited >= q->steps) return;
+        visited++;
+        if (four(m->plain + candidate + q->best - 3) != end) continue;
+        const uint32_t steps = long_steps(m, q->p, candidate);
+        if ((steps > 1 && steps > q->steps) || compare(m, q, candidate)) return;
+        end = four(here + q->best - 3);
+    }
+}
+
+/* Longer matches, which share four bytes; as soon as they must share eight, in the chain of those. */
 static void seek_long(struct deflate_model *m, struct quest *q)
 {
     const uint8_t *const here = m->plain + q->p;
-    uint32_t end = four(here + q->best - 3), candidate = q->p;
-    for (uint32_t visited = 0; visited == 0 || visited < q->steps; visited++) {
-        const uint32_t step = m->long_chain[candidate % DEFLATE_RING];
-        if (step == 0 || candidate < step) return;
-        candidate -= step;
-        if ((candidate < q->lowest && candidate != q->first) || !spend(m, 1)) return;
-        if (four(m->plain + candidate + q->best - 3) != end) continue;
-        if (compare(m, q, candidate)) return;
-        end = four(here + q->best - 3);
+    uint32_t candidate = q->p, visited = 0;
+    for (; q->best < DEFLATE_DEEP - 1; visited++) {
+        if ((visited > 0 && visited >= q->steps) || !go_on(m, q, m->long_chain, &candidate)) return;
+        if (four(m->plain + candidate + q->best - 3) == four(here + q->best - 3) && compare(m, q, candidate)) return;
     }
+    seek_deep(m, q, q->best < DEFLATE_DEEP ? q->p : candidate, visited);
 }
 
 /* The match at p of more than best bytes; 0: none. */
@@ -242,7 +306,7 @@ void tsr_deflate_advance(struct deflate_model *m, uint32_t token)
     m->carried = 0;
     if (m->p.finder == DEFLATE_GREEDY && (length > m->p.lazy || m->end - m->at < DEFLATE_LEAST)) {
         insert(m, m->at - length + 1);
-        m->inserted = m->at;
+        skip_to(m, m->at);
     } else if (m->p.finder == DEFLATE_GREEDY || m->p.finder == DEFLATE_LAZY) {
         insert(m, m->at);
     }
@@ -257,9 +321,9 @@ void tsr_deflate_jump(struct deflate_model *m, uint32_t at)
 void tsr_deflate_lead(struct deflate_model *m, uint32_t at, uint32_t bytes)
 {
     const uint32_t lead = m->p.finder == DEFLATE_GREEDY ? GREEDY_LEAD : m->p.finder == DEFLATE_LAZY ? LAZY_LEAD : 0;
-    m->work = (uint64_t)PIECE_WORK * ((uint64_t)bytes + WORK_MORE);
+    m->work = deflate_work(bytes);
     m->at = at > lead ? at - lead : 0;
-    m->inserted = m->at > DEFLATE_WINDOW ? m->at - DEFLATE_WINDOW : 0;
+    m->inserted = m->deep_inserted = m->at > DEFLATE_WINDOW ? m->at - DEFLATE_WINDOW : 0;
     m->end = m->size;
     while (m->at < at) {
         const uint32_t token = tsr_deflate_predict(m), length = token ? deflate_length(token) : 1;
@@ -275,17 +339,20 @@ void tsr_deflate_lead(struct deflate_model *m, uint32_t at, uint32_t bytes)
 static uint32_t walk(struct deflate_model *m, uint32_t length, uint32_t distance, uint32_t hop)
 {
     const uint32_t none = distance ? DEFLATE_NO_HOP : 0, p = m->at;
-    const uint16_t *const chain = length < DEFLATE_LONG ? m->chain : m->long_chain;
+    const bool is_deep = length >= DEFLATE_DEEP;
+    const uint16_t *const chain = is_deep ? m->deep_chain : length < DEFLATE_LONG ? m->chain : m->long_chain;
     if (m->p.finder != DEFLATE_GREEDY && m->p.finder != DEFLATE_LAZY) return none;
     insert(m, p + 1);
     if (p >= m->inserted || length > m->end - p) return none;
+    if (is_deep) insert_deep(m);
     uint32_t candidate = p, hops = 0;
-    for (uint32_t taken = 0; taken < HOP_STEPS; taken++) {
+    for (uint32_t visited = 0; visited < HOP_STEPS; visited++) {
         const uint32_t step = chain[candidate % DEFLATE_RING];
         if (step == 0 || candidate < step || p - (candidate - step) > DEFLATE_WINDOW || !spend(m, 1)) return none;
         candidate -= step;
         const uint8_t *const there = m->plain + candidate, *const here = m->plain + p;
         if (there[length - 1] != here[length - 1] || common(there, here, length) != length) continue;
+        if (is_deep && long_steps(m, p, candidate) > HOP_STEPS) return none;
         spend(m, length / 8);
         if (distance ? distance == p - candidate : hops == hop) return distance ? hops : p - candidate;
         hops++;

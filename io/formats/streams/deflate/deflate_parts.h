@@ -9,6 +9,7 @@
 enum {
     DEFLATE_LEAST = 3,  /* bytes of a match */
     DEFLATE_LONG = 4,   /* bytes of a match that the long chain finds */
+    DEFLATE_DEEP = 8,   /* and the deep chain */
     DEFLATE_MOST = 258, /* bytes of a match */
     DEFLATE_WINDOW = 32768,
     DEFLATE_LITERALS = 286,
@@ -16,13 +17,35 @@ enum {
     DEFLATE_LENGTHS = DEFLATE_LITERALS + DEFLATE_DISTANCES,
     DEFLATE_KINDS = 19, /* of code lengths */
     DEFLATE_RING = 65536,
-    DEFLATE_WORK = 256,             /* units of searching a plain byte */
+    DEFLATE_WORK = 64,              /* steps of searching a plain byte */
+    DEFLATE_WORK_MORE = 1 << 17,    /* bytes that any stream or piece may take besides its own */
     DEFLATE_RUN = 16384,            /* tokens that are as the model has them, or of which each is coded */
     DEFLATE_PIECE_LEAST = 1 << 16,  /* plain bytes of a piece, but of the last */
     DEFLATE_PIECE_TOKENS = 1 << 18, /* of a block of a stream in pieces */
     DEFLATE_LANES = 8               /* pieces at once */
 };
 #define DEFLATE_PLAIN_LIMIT ((size_t)1 << 31)
+
+/* Steps that all searches in so many plain bytes may take. */
+static inline uint64_t deflate_work(uint64_t plain)
+{
+    return DEFLATE_WORK * (plain + DEFLATE_WORK_MORE);
+}
+
+/* Steps that all attempts to choose parameters for so many plain bytes may take. */
+static inline uint64_t deflate_choice(uint64_t plain)
+{
+    enum { STEPS = 128, MOST = 1 << 19, MORE = 1 << 16 };
+    return STEPS * ((plain < MOST ? plain : MOST) + MORE);
+}
+
+static inline uint64_t deflate_larger(uint64_t plain, uint64_t stream)
+{
+    return plain > stream ? plain : stream;
+}
+
+/* Steps that a block counts as. A dynamic one has a table to be made, to be compared and to be read. */
+enum { DEFLATE_BLOCK_STEPS = 16, DEFLATE_TABLE_STEPS = 4096 };
 
 /* A token is 0 .. 255 for a literal, or length << 16 | distance. */
 static inline uint32_t deflate_match(uint32_t length, uint32_t distance)
@@ -44,9 +67,13 @@ enum tsr_status tsr_deflate_push(struct deflate_tokens *tokens, uint32_t token, 
 /* Plain bits of 0 .. 30: log2, floored. The value is not 0. */
 static inline uint32_t deflate_log2(uint32_t value)
 {
+#if defined(__GNUC__)
+    return 31u - (uint32_t)__builtin_clz(value);
+#else
     uint32_t n = 0;
     while (value >>= 1) n++;
     return n;
+#endif
 }
 
 /* Symbols of lengths (from 257) and distances, with the number of bits that follow them. */
@@ -85,6 +112,17 @@ struct deflate_head {
     uint32_t op_count;
 };
 
+/* A code, canonical. fast: symbol << 4 | length by the next bits; 0: longer. */
+enum { DEFLATE_FAST_BITS = 10, DEFLATE_CODE_BITS = 15, DEFLATE_CODES = 288 };
+struct deflate_code {
+    uint16_t fast[1 << DEFLATE_FAST_BITS];
+    uint16_t count[DEFLATE_CODE_BITS + 1], sorted[DEFLATE_CODES];
+};
+struct deflate_codes {
+    bool are_made;
+    struct deflate_code literals, distances;
+};
+
 /* One block. Its bytes are the tokens', or stored. */
 struct deflate_block {
     enum deflate_type type;
@@ -95,6 +133,7 @@ struct deflate_block {
     bool is_cut;      /* the stream may end within stored bytes: they end there, too */
     struct deflate_tokens tokens;
     struct deflate_head head;
+    struct deflate_codes fixed, dynamic; /* of reading */
 };
 
 /* Reading: bits from the lowest of each byte. */
@@ -112,8 +151,8 @@ enum tsr_status tsr_deflate_block(struct deflate_source *source, struct deflate_
 enum deflate_finder { DEFLATE_NONE, DEFLATE_GREEDY, DEFLATE_LAZY, DEFLATE_RUNS, DEFLATE_COPY };
 enum { DEFLATE_FILTERED = 1, DEFLATE_ONLY_FIXED = 2, DEFLATE_FORGETS = 4, DEFLATE_FROM_FIRST = 8 };
 struct deflate_parameters {
-    uint8_t level, strategy, memory, window; /* as zlib's; level DEFLATE_OTHER: what follows is free */
-    uint8_t finder, flags, hash_bits;
+    uint8_t level, strategy, memory, window;  /* as zlib's; level DEFLATE_OTHER: what follows is free */
+    uint8_t finder, flags, hash_bits, unused; /* unused: 0, so that all bytes can be compared */
     uint32_t reach, good, lazy, nice, chain, far, symbols;
 };
 enum { DEFLATE_IN_PIECES = 14, DEFLATE_OTHER = 15 };
@@ -126,17 +165,19 @@ struct deflate_model {
     const uint8_t *plain;
     uint32_t at, end; /* of the next token; of the segment */
     uint32_t size;
-    uint32_t inserted; /* the next position to insert */
-    uint32_t base;     /* of zlib's window */
-    uint32_t carried;  /* the match at `at`, found while its predecessor was looked at; 0: none */
-    uint64_t work;     /* that is left */
+    uint32_t inserted;      /* the next position to insert */
+    uint32_t deep_inserted; /* the same of the deep chain */
+    uint32_t base;          /* of zlib's window */
+    uint32_t carried;       /* the match at `at`, found while its predecessor was looked at; 0: none */
+    uint64_t work;          /* that is left */
     uint32_t hash_shift, hash_mask;
     /* Heads hold origin + position + 1. What is not above the floor is no position: of another run, or forgotten. */
     uint32_t origin, floor;
-    uint32_t head[1 << 16], long_head[1 << 16];
-    /* How far the position before is in the chain of three bytes and in that of four, 0: none; and the place in the
-     * chain of three. */
-    uint16_t chain[DEFLATE_RING], long_chain[DEFLATE_RING], rank[DEFLATE_RING];
+    uint32_t head[1 << 16], long_head[1 << 16], deep_head[1 << 16];
+    /* How far the position before is in the chains of three, four and eight bytes, 0: none; and the places in the first
+     * two chains. */
+    uint16_t chain[DEFLATE_RING], long_chain[DEFLATE_RING], deep_chain[DEFLATE_RING], rank[DEFLATE_RING],
+        long_rank[DEFLATE_RING];
 };
 void tsr_deflate_begin(struct deflate_model *model, const struct deflate_parameters *parameters, const uint8_t *plain,
                        size_t size);
@@ -157,10 +198,11 @@ uint32_t tsr_deflate_unhop(struct deflate_model *model, uint32_t length, uint32_
 struct deflate_counts {
     uint32_t literals[DEFLATE_LITERALS + 2], distances[DEFLATE_DISTANCES + 2];
 };
-void tsr_deflate_count(struct deflate_counts *counts, const struct deflate_tokens *tokens);
-/* The head that zlib makes, and what its type of a block of so many stored bytes would be. */
-enum deflate_type tsr_deflate_head(const struct deflate_counts *counts, size_t stored, bool may_store, bool only_fixed,
-                                   struct deflate_head *head);
+/* The head that zlib makes. */
+void tsr_deflate_head(const struct deflate_tokens *tokens, struct deflate_head *head);
+/* The type of zlib's block of tokens, or of so many stored bytes. *has_head: the head had to be made, too. */
+enum deflate_type tsr_deflate_type(const struct deflate_tokens *tokens, size_t stored, bool may_store, bool only_fixed,
+                                   struct deflate_head *head, bool *has_head);
 struct deflate_op tsr_deflate_op(const struct deflate_head *head, uint32_t at);
 /* Lengths of kinds from the ops; returns the number sent. */
 uint32_t tsr_deflate_kinds(const struct deflate_head *head, uint8_t *lengths);
@@ -168,10 +210,16 @@ void tsr_deflate_fixed(uint8_t *literals, uint8_t *distances); /* 288 and 32 len
 extern const uint8_t tsr_deflate_kind_order[DEFLATE_KINDS];
 
 /* Writing. */
+struct deflate_written_codes {
+    bool are_made;
+    uint8_t lengths[288], far_lengths[32];
+    uint16_t literals[288], distances[32];
+};
 struct deflate_sink {
     struct tsr_bytes *stream;
     uint64_t bits;
     uint32_t count;
+    struct deflate_written_codes fixed, dynamic;
 };
 enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct deflate_block *block,
                                       const uint8_t *stored, struct tsr_error *error);
@@ -227,8 +275,6 @@ struct deflate_marks {
 struct deflate_coder {
     struct deflate_range range;
     struct deflate_chances chances;
-    struct deflate_model model;
-    struct deflate_block block;
     struct deflate_source *source; /* NULL: reads a residue */
     struct deflate_sink *sink;
     const uint32_t *segments; /* ends of segments that the source has */
@@ -243,7 +289,15 @@ struct deflate_coder {
     size_t run;                   /* tokens */
     bool seems_exact;             /* the parameters chosen repeated what they were chosen by */
     size_t most_residue, strayed; /* coding ends where the residue has more bytes, and notes where that was */
+    /* Of writing a residue: steps of blocks, and of searches that who reads the residue does not make. Where they are
+     * more than most_spent, coding ends with an error. */
+    uint64_t spent, most_spent;
+    bool is_costly;
+    uint64_t choice; /* steps that choosing parameters may still take; UINT64_MAX: it has not begun */
     struct tsr_error *error;
+    /* What follows is kept from stream to stream. */
+    struct deflate_block block;
+    struct deflate_model model;
     uint32_t predicted[DEFLATE_RUN], hops[DEFLATE_RUN];
 };
 enum tsr_status tsr_deflate_code(struct deflate_coder *coder);
@@ -254,7 +308,8 @@ enum tsr_status tsr_deflate_warm(struct deflate_coder *coder, size_t from, size_
 /* Whether parameters can be chosen before all of the stream is known: it has so many plain bytes up to where the last
  * mark stands. */
 bool tsr_deflate_may_choose(const struct deflate_marks *marks, size_t plain);
-/* Chooses parameters by tokens at a place; 0: at the first that tell something. The coder is used for that. */
+/* Chooses parameters by tokens at a place; 0: at the first that tell something. The coder is used for that. *chosen
+ * stays as it is if no steps are left. */
 enum tsr_status tsr_deflate_choose(struct deflate_coder *coder, const struct deflate_marks *marks,
                                    const struct tsr_bytes *plain, size_t place, struct deflate_parameters *chosen,
                                    struct tsr_error *error);
@@ -268,7 +323,8 @@ struct deflate_piece {
     struct tsr_bytes residue;     /* corrections: made in reading; in writing not its own */
     enum tsr_status status;
     size_t strayed;
-    uint8_t left; /* bits of its last byte, which is not whole */
+    bool is_costly; /* why it has an error */
+    uint8_t left;   /* bits of its last byte, which is not whole */
 };
 struct deflate_pieces {
     struct deflate_piece *pieces; /* allocated */

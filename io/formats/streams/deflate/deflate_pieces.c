@@ -113,6 +113,7 @@ static enum tsr_status status_of(const struct deflate_pieces *p, struct tsr_erro
     for (size_t i = 0; i < p->count; i++) {
         const enum tsr_status status = p->pieces[i].status;
         if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "no memory for a piece of a deflate stream");
+        if (p->pieces[i].is_costly) return tsr_fail(error, status, "%s", tsr_deflate_costly);
         if (status != TSR_OK) return tsr_fail(error, status, "the residue of a deflate stream is damaged or too large");
     }
     return TSR_OK;
@@ -187,12 +188,16 @@ static void read_piece(struct work *w, struct deflate_coder *c, struct deflate_p
     c->segment_first = piece->empty;
     c->most_residue = w->first->seems_exact ? STRAY : SIZE_MAX;
     c->strayed = 0;
+    c->spent = 0;
+    c->most_spent = deflate_work(deflate_larger(piece->to - piece->at, (piece->end - piece->bits) / 8));
+    c->is_costly = false;
     tsr_deflate_range_write(&c->range, &piece->residue);
     enum tsr_status status = tsr_deflate_code(c);
     if (status == TSR_OK) tsr_deflate_range_end(&c->range);
     if (status == TSR_OK && c->range.failed) status = TSR_ERROR_CORRUPT;
     piece->status = c->range.no_memory ? TSR_ERROR_LIMIT : status;
     piece->strayed = c->strayed;
+    piece->is_costly = c->is_costly;
 }
 
 struct deflate_followed {

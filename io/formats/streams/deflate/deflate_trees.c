@@ -117,7 +117,7 @@ static uint32_t build(const uint32_t *counts, uint32_t symbols, uint32_t most, u
     return last + 1;
 }
 
-void tsr_deflate_count(struct deflate_counts *counts, const struct deflate_tokens *tokens)
+static void count_tokens(struct deflate_counts *counts, const struct deflate_tokens *tokens)
 {
     uint32_t lengths[DEFLATE_MOST + 1] = {0}, extra;
     memset(counts, 0, sizeof *counts);
@@ -171,24 +171,16 @@ static uint32_t op_run(struct deflate_op op)
     return op.symbol < 16 ? 1 : op.symbol == 18 ? op.extra + 11u : op.extra + 3u;
 }
 
-static uint32_t literal_extra(uint32_t symbol)
-{
-    return symbol < 265 || symbol == 285 ? 0 : (symbol - 261) / 4;
-}
+static const uint8_t literal_extra[288] = {[265] = 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5},
+                     distance_extra[32] = {[4] = 1, 1, 2, 2, 3, 3,  4,  4,  5,  5,  6,  6,  7,
+                                           7,       8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
 
-static uint32_t distance_extra(uint32_t symbol)
+/* Bits of all tokens and the end: fewer than 2^29, of at most 2^22 tokens. */
+static uint32_t body_bits(const struct deflate_counts *counts, const uint8_t *literals, const uint8_t *distances)
 {
-    return symbol < 4 ? 0 : symbol / 2 - 1;
-}
-
-static uint64_t body_bits(const struct deflate_counts *counts, const uint8_t *literals, const uint8_t *distances,
-                          uint32_t literal_count, uint32_t distance_count)
-{
-    uint64_t bits = 0;
-    for (uint32_t s = 0; s < literal_count; s++)
-        bits += (uint64_t)counts->literals[s] * (literals[s] + literal_extra(s));
-    for (uint32_t s = 0; s < distance_count; s++)
-        bits += (uint64_t)counts->distances[s] * (distances[s] + distance_extra(s));
+    uint32_t bits = 0;
+    for (uint32_t s = 0; s < DEFLATE_LITERALS; s++) bits += counts->literals[s] * (literals[s] + literal_extra[s]);
+    for (uint32_t s = 0; s < DEFLATE_DISTANCES; s++) bits += counts->distances[s] * (distances[s] + distance_extra[s]);
     return bits;
 }
 
@@ -202,8 +194,7 @@ static uint64_t head_bits(const struct deflate_head *head)
     return bits;
 }
 
-enum deflate_type tsr_deflate_head(const struct deflate_counts *counts, size_t stored, bool may_store, bool only_fixed,
-                                   struct deflate_head *head)
+static void make_head(const struct deflate_counts *counts, struct deflate_head *head)
 {
     uint8_t literals[288], distances[32];
     head->literals = build(counts->literals, DEFLATE_LITERALS, 15, literals);
@@ -219,13 +210,61 @@ enum deflate_type tsr_deflate_head(const struct deflate_counts *counts, size_t s
         at += op_run(op);
     }
     head->kinds = tsr_deflate_kinds(head, head->kind_lengths);
-    uint64_t best =
-        (head_bits(head) + body_bits(counts, literals, distances, DEFLATE_LITERALS, DEFLATE_DISTANCES) + 10) / 8;
-    tsr_deflate_fixed(literals, distances);
-    const uint64_t fixed = (body_bits(counts, literals, distances, DEFLATE_LITERALS, DEFLATE_DISTANCES) + 10) / 8;
+}
+
+void tsr_deflate_head(const struct deflate_tokens *tokens, struct deflate_head *head)
+{
+    struct deflate_counts counts;
+    count_tokens(&counts, tokens);
+    make_head(&counts, head);
+}
+
+/* Bits of tokens and the end by the fixed codes. */
+static uint64_t fixed_bits(const struct deflate_tokens *tokens)
+{
+    uint64_t bits = 7;
+    for (size_t i = 0; i < tokens->count; i++) {
+        const uint32_t token = tokens->tokens[i];
+        uint32_t extra, far_extra;
+        if (token < 256) {
+            bits += token < 144 ? 8 : 9;
+            continue;
+        }
+        const uint32_t symbol = deflate_length_symbol(deflate_length(token), &extra);
+        deflate_distance_symbol(token & 65535, &far_extra);
+        bits += (symbol < 280 ? 7u : 8u) + extra + 5u + far_extra;
+    }
+    return bits;
+}
+
+enum deflate_type tsr_deflate_type(const struct deflate_tokens *tokens, size_t stored, bool may_store, bool only_fixed,
+                                   struct deflate_head *head, bool *has_head)
+{
+    /* A head has its sizes, and runs of at most 138 in 8 bits for 257 lengths. Each token and the end have a bit. */
+    enum { LEAST_HEAD = 14 + 3 * 4 + 15 };
+    const uint64_t fixed = (fixed_bits(tokens) + 10) / 8;
+    uint64_t best = (LEAST_HEAD + tokens->count + 1 + 10) / 8;
+    *has_head = fixed > best && !only_fixed;
+    if (*has_head) {
+        struct deflate_counts counts;
+        count_tokens(&counts, tokens);
+        make_head(&counts, head);
+        /* symbols without a length have no count */
+        best = (head_bits(head) + body_bits(&counts, head->lengths, head->lengths + head->literals) + 10) / 8;
+    }
     if (fixed <= best || only_fixed) best = fixed;
     if (may_store && stored + 4 <= best) return DEFLATE_STORED;
     return fixed == best ? DEFLATE_FIXED : DEFLATE_DYNAMIC;
+}
+
+/* The lowest bits of a code, so many, in the other order. */
+static uint16_t reverse(uint32_t code, uint32_t length)
+{
+    code = (code & 0x5555) << 1 | (code >> 1 & 0x5555);
+    code = (code & 0x3333) << 2 | (code >> 2 & 0x3333);
+    code = (code & 0x0f0f) << 4 | (code >> 4 & 0x0f0f);
+    code = (code & 0x00ff) << 8 | (code >> 8 & 0x00ff);
+    return (uint16_t)(code >> (16 - length));
 }
 
 static void put_bits(struct deflate_sink *sink, uint32_t value, uint32_t bits)
@@ -246,11 +285,7 @@ static void make_codes(const uint8_t *lengths, uint32_t symbols, uint16_t *codes
     for (uint32_t s = 0; s < symbols; s++) count[lengths[s]]++;
     count[0] = 0;
     for (uint32_t n = 1; n < 16; n++) next[n + 1] = (next[n] + count[n]) << 1;
-    for (uint32_t s = 0; s < symbols; s++) {
-        uint32_t code = lengths[s] ? next[lengths[s]]++ : 0, reversed = 0;
-        for (uint32_t n = 0; n < lengths[s]; n++, code >>= 1) reversed = reversed << 1 | (code & 1);
-        codes[s] = (uint16_t)reversed;
-    }
+    for (uint32_t s = 0; s < symbols; s++) codes[s] = lengths[s] ? reverse(next[lengths[s]]++, lengths[s]) : 0;
 }
 
 static void put_head(struct deflate_sink *sink, const struct deflate_head *head)
@@ -266,60 +301,78 @@ static void put_head(struct deflate_sink *sink, const struct deflate_head *head)
     }
 }
 
-static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *tokens, const uint8_t *literals,
-                       const uint8_t *distances)
+static bool put_tokens(struct deflate_sink *sink, const struct deflate_tokens *tokens,
+                       const struct deflate_written_codes *codes)
 {
-    uint16_t literal_codes[288], distance_codes[32];
-    make_codes(literals, 288, literal_codes);
-    make_codes(distances, 32, distance_codes);
+    const uint8_t *const literals = codes->lengths, *const distances = codes->far_lengths;
     for (size_t i = 0; i < tokens->count; i++) {
         const uint32_t token = tokens->tokens[i];
         if (token < 256) {
             if (literals[token] == 0) return false;
-            put_bits(sink, literal_codes[token], literals[token]);
+            put_bits(sink, codes->literals[token], literals[token]);
             continue;
         }
         uint32_t extra, far_extra;
         const uint32_t length = deflate_length(token), symbol = deflate_length_symbol(length, &extra);
         const uint32_t distance = token & 65535, far = deflate_distance_symbol(distance, &far_extra);
         if (literals[symbol] == 0 || distances[far] == 0) return false;
-        put_bits(sink, literal_codes[symbol], literals[symbol]);
+        put_bits(sink, codes->literals[symbol], literals[symbol]);
         put_bits(sink, (length - DEFLATE_LEAST) & ((1u << extra) - 1), extra);
-        put_bits(sink, distance_codes[far], distances[far]);
+        put_bits(sink, codes->distances[far], distances[far]);
         put_bits(sink, (distance - 1) & ((1u << far_extra) - 1), far_extra);
     }
-    put_bits(sink, literal_codes[256], literals[256]);
+    put_bits(sink, codes->literals[256], literals[256]);
     return literals[256] > 0;
+}
+
+static enum tsr_status put_stored(struct deflate_sink *sink, const struct deflate_block *block, const uint8_t *stored,
+                                  struct tsr_error *error)
+{
+    TSR_TRY(tsr_bytes_reserve(sink->stream, (sink->count + 3 + 7) / 8 + 4 + block->stored, error));
+    put_bits(sink, block->final, 3);
+    put_bits(sink, block->padding, -sink->count & 7);
+    put_bits(sink, (uint32_t)block->stored, 16);
+    put_bits(sink, (uint32_t)block->stored ^ 65535, 16);
+    return tsr_bytes_put(sink->stream, stored, block->stored, error);
+}
+
+/* Makes room for a block: of few tokens, also for more bits than they can have, which takes no look at them. */
+static enum tsr_status reserve(struct deflate_sink *sink, const struct deflate_block *block,
+                               const struct deflate_written_codes *codes, struct tsr_error *error)
+{
+    enum { FEW = 256, TOKEN_BYTES = 6, HEAD_BYTES = 1024 };
+    struct deflate_counts counts;
+    const size_t count = block->tokens.count, most = HEAD_BYTES + TOKEN_BYTES * count;
+    if (count < FEW && sink->stream->limit - sink->stream->size > most)
+        return tsr_bytes_reserve(sink->stream, most, error);
+    count_tokens(&counts, &block->tokens);
+    const uint64_t head = block->type == DEFLATE_DYNAMIC ? head_bits(&block->head) : 0,
+                   bits = sink->count + 3 + head + body_bits(&counts, codes->lengths, codes->far_lengths);
+    return tsr_bytes_reserve(sink->stream, (size_t)(bits / 8), error);
 }
 
 enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct deflate_block *block,
                                       const uint8_t *stored, struct tsr_error *error)
 {
-    uint8_t literals[288] = {0}, distances[32] = {0};
-    if (block->type == DEFLATE_STORED) {
-        TSR_TRY(tsr_bytes_reserve(sink->stream, (sink->count + 3 + 7) / 8 + 4 + block->stored, error));
-        put_bits(sink, block->final, 3);
-        put_bits(sink, block->padding, -sink->count & 7);
-        put_bits(sink, (uint32_t)block->stored, 16);
-        put_bits(sink, (uint32_t)block->stored ^ 65535, 16);
-        return tsr_bytes_put(sink->stream, stored, block->stored, error);
+    const bool is_dynamic = block->type == DEFLATE_DYNAMIC;
+    struct deflate_written_codes *const c = is_dynamic ? &sink->dynamic : &sink->fixed;
+    if (block->type == DEFLATE_STORED) return put_stored(sink, block, stored, error);
+    if (is_dynamic) {
+        memset(c, 0, sizeof *c);
+        memcpy(c->lengths, block->head.lengths, block->head.literals);
+        memcpy(c->far_lengths, block->head.lengths + block->head.literals, block->head.distances);
+    } else if (!c->are_made) {
+        tsr_deflate_fixed(c->lengths, c->far_lengths);
     }
-    uint64_t bits = sink->count + 3;
-    struct deflate_counts counts;
-    if (block->type == DEFLATE_DYNAMIC) {
-        memcpy(literals, block->head.lengths, block->head.literals);
-        memcpy(distances, block->head.lengths + block->head.literals, block->head.distances);
-        bits += head_bits(&block->head);
-    } else {
-        tsr_deflate_fixed(literals, distances);
+    if (!c->are_made) {
+        make_codes(c->lengths, 288, c->literals);
+        make_codes(c->far_lengths, 32, c->distances);
+        c->are_made = true;
     }
-    tsr_deflate_count(&counts, &block->tokens);
-    bits += body_bits(&counts, literals, distances, DEFLATE_LITERALS, DEFLATE_DISTANCES);
-    if (bits / 8 > SIZE_MAX - 16) return tsr_fail(error, TSR_ERROR_LIMIT, "a block is too large");
-    TSR_TRY(tsr_bytes_reserve(sink->stream, (size_t)(bits / 8), error));
+    TSR_TRY(reserve(sink, block, c, error));
     put_bits(sink, (block->final ? 1u : 0u) | (uint32_t)block->type << 1, 3);
-    if (block->type == DEFLATE_DYNAMIC) put_head(sink, &block->head);
-    if (!put_tokens(sink, &block->tokens, literals, distances))
+    if (is_dynamic) put_head(sink, &block->head);
+    if (!put_tokens(sink, &block->tokens, c))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate block has a token without a code");
     return TSR_OK;
 }

@@ -249,7 +249,6 @@ TEST(streams_of_other_encoders)
         struct tsr_bytes stream = {.limit = LIMIT};
         struct deflate_sink sink = {.stream = &stream};
         struct deflate_block block = {0};
-        struct deflate_counts counts;
         fill(plain, size, rng_below(&r, 5), &r);
         for (size_t at = 0; !block.final;) {
             const size_t begin = at, end = at + rng_below(&r, 9000) > size ? size : at + rng_below(&r, 9000);
@@ -258,8 +257,7 @@ TEST(streams_of_other_encoders)
             block.type = (enum deflate_type)rng_below(&r, 3);
             block.stored = at - begin;
             block.final = at == size && rng_below(&r, 2);
-            tsr_deflate_count(&counts, &block.tokens);
-            tsr_deflate_head(&counts, 0, false, false, &block.head);
+            tsr_deflate_head(&block.tokens, &block.head);
             if (i % 2) vary_head(&block.head, &r);
             assert_int_equal(tsr_deflate_put_block(&sink, &block, plain + begin, NULL), TSR_OK);
         }
@@ -435,7 +433,7 @@ static long divided(const uint8_t *bytes, size_t size, const char *what, uint64_
     assert_int_equal(tsr_deflate_read(made.bytes, made.size, &used, &whole, &single, NULL), TSR_OK);
     for (size_t i = 0; i < 3; i++) {
         int calls = 0;
-        const struct tsr_deflate_way way = {{runs[i], NULL}, 1 << 16, count_call, &calls};
+        const struct tsr_deflate_way way = {{runs[i], NULL}, 1 << 16, count_call, &calls, NULL};
         struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT}, again = {.limit = made.size + 3};
         struct tsr_error error = {0};
         expect(tsr_deflate_read_by(&way, made.bytes, made.size, &used, &found, &residue, &error) == TSR_OK, "%s: %s",
@@ -502,8 +500,8 @@ static enum tsr_status read_by(const struct tsr_deflate_way *way, size_t room, s
  * their number. */
 static void followed_by(size_t size, size_t room, size_t piece, const char *what, uint64_t *pieces)
 {
-    const struct tsr_deflate_way alone = {.piece = piece}, crews[] = {{{run_backwards, NULL}, piece, NULL, NULL},
-                                                                      {{run_threads, NULL}, piece, NULL, NULL}};
+    const struct tsr_deflate_way alone = {.piece = piece}, crews[] = {{.crew = {run_backwards, NULL}, .piece = piece},
+                                                                      {.crew = {run_threads, NULL}, .piece = piece}};
     struct tsr_bytes plain_alone, residue_alone, found, residue, again = {.limit = made.size};
     struct tsr_error error = {0}, other = {0};
     const enum tsr_status status = read_by(&alone, room, &plain_alone, &residue_alone, &error);
@@ -599,7 +597,7 @@ TEST(pieces_while_read)
     followed(SIZE, SIZE, "level 1");
     const struct tsr_deflate_way alone = {.piece = 1 << 19};
     for (size_t i = 0; i < MANY; i++) plain[i] = (uint8_t)rng_below(&r, i < MANY / 2 ? 256 : 4);
-    deflate_by_zlib(plain, MANY, 8, 0, 1, 15, 0, 0, &made);
+    deflate_by_zlib(plain, MANY, 4, 0, 1, 15, 0, 0, &made);
     assert_int_equal(read_by(&alone, MANY, &found, &residue, NULL), TSR_OK);
     expect(residue.size < 600, "small blocks: a residue of %zu bytes", residue.size);
     tsr_bytes_free(&found);
@@ -611,7 +609,7 @@ TEST(pieces_while_read)
     const size_t letters = make_letters(125, 10000, 10000, &r);
     followed(letters, letters, "letters");
     const size_t more = make_letters(125, 10000, TOO_LONG, &r);
-    const struct tsr_deflate_way crew = {{run_threads, NULL}, 1 << 16, NULL, NULL};
+    const struct tsr_deflate_way crew = {.crew = {run_threads, NULL}, .piece = 1 << 16};
     assert_int_equal(read_by(&crew, more, &found, &residue, NULL), TSR_OK);
     expect(found.size == more && residue.bytes[0] != 14, "a long block: in pieces");
     tsr_bytes_free(&found);

@@ -1,0 +1,200 @@
+/* Hostile inputs (tests/attack/hostile.h): what takes too many steps is stored, with its reason, and what does not is
+ * coded; by any number of threads alike. Steps are counted here, not seconds. */
+#include "tests/unit/support.h"
+
+#include "app/tessera.h"
+#include "io/formats/packed.h"
+#include "io/formats/streams/deflate/deflate_parts.h"
+#include "tests/attack/hostile.h"
+
+enum { BYTES = 400000 };
+
+static struct bytes make(const char *name, size_t size)
+{
+    struct bytes file = {.size = 0};
+    for (const struct hostile *const *table = hostile_tables; *table; table++)
+        for (const struct hostile *h = *table; h->name; h++)
+            if (strcmp(h->name, name) == 0) h->make(&file, size, h->variant);
+    expect(file.size > 0, "there is no input %s", name);
+    return file;
+}
+
+static struct tsr_engine *engine_of(int threads)
+{
+    struct tsr_engine_options options = TSR_ENGINE_OPTIONS;
+    struct tsr_engine *engine = NULL;
+    struct tsr_error error = {0};
+    options.threads = threads;
+    expect(tsr_engine_create(&options, &engine, &error) == TSR_OK, "%s", error.text);
+    return engine;
+}
+
+static struct tsr_buffer compress(struct tsr_engine *engine, const char *name, const struct bytes *file,
+                                  struct tsr_report *report)
+{
+    const struct tsr_data_source source = tsr_from_memory(file->data, file->size);
+    struct tsr_buffer made;
+    const struct tsr_data_sink sink = tsr_to_memory(&made);
+    struct tsr_error error = {0};
+    expect(tsr_compress(engine, &source, &sink, NULL, report, &error) == TSR_OK, "%s: %s", name, error.text);
+    expect(report->verified && report->identical, "%s: not proven", name);
+    return made;
+}
+
+/* What becomes of an input by one thread and by three: the same bytes, for the same reason. */
+static void check(const char *name, bool is_stored, const char *reason)
+{
+    struct bytes file = make(name, BYTES);
+    struct tsr_buffer made[2];
+    for (int i = 0; i < 2; i++) {
+        struct tsr_engine *const engine = engine_of(1 + 2 * i);
+        struct tsr_report report = TSR_REPORT;
+        made[i] = compress(engine, name, &file, &report);
+        expect((report.verbatim && !report.packed) == is_stored, "%s: verbatim %d, packed %d: %s", name,
+               report.verbatim, report.packed, report.reason);
+        expect(strstr(report.reason, reason) != NULL, "%s: the reason is \"%s\"", name, report.reason);
+        tsr_engine_destroy(engine);
+    }
+    expect(made[0].count == made[1].count && memcmp(made[0].bytes, made[1].bytes, made[0].count) == 0,
+           "%s: threads change bytes", name);
+    tsr_buffer_free(&made[0]);
+    tsr_buffer_free(&made[1]);
+    free_bytes(&file);
+}
+
+static const char costly[] = "its deflate stream takes more than 64 steps a byte to make again";
+
+/* Tables that are longer than what they code, and matches that no search finds. */
+TEST(costly_streams_are_stored)
+{
+    static const char *const names[] = {"png-dynamic-0",   "gzip-dynamic-0",   "png-dynamic-1",
+                                        "gzip-dynamic-1",  "png-alternating",  "gzip-far-matches",
+                                        "png-far-matches", "gzip-two-matches", "png-two-one-block"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) check(names[i], true, costly);
+}
+
+/* What looks as hostile, but is not costly. The encoders are zlib, and one that ends a block or a member at each byte.
+ */
+TEST(other_streams_are_coded)
+{
+    static const char *const names[] = {"png-stored-1",        "png-stored-odd",    "png-fixed-0",
+                                        "png-fixed-1",         "png-flushes",       "png-two-literals",
+                                        "gzip-two-literals",   "png-zlib-9-period", "png-late-change",
+                                        "gzip-members-of-16k", "png-idats-of-1"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) check(names[i], false, "");
+}
+
+/* A residue that is longer than its file is refused by who restores the file. */
+TEST(long_residues)
+{
+    check("j2k-parts", true, "coded as samples it would be larger");
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------------ */
+
+/* Reads the stream of a gzip file. Returns the steps that choosing parameters took. */
+static uint64_t steps_of_choice(const char *name, size_t size, enum tsr_status wanted)
+{
+    enum { HEAD = 10, TAIL = 8 };
+    struct bytes file = make(name, size);
+    struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24};
+    struct deflate_coder *coder = NULL;
+    struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
+    struct tsr_error error = {0};
+    size_t used = 0;
+    way.kept = &coder;
+    const enum tsr_status status =
+        tsr_deflate_read_by(&way, file.data + HEAD, file.size - HEAD - TAIL, &used, &plain, &residue, &error);
+    expect(status == wanted, "%s: %s", name, error.text);
+    const uint64_t all = deflate_choice(plain.size), left = coder->choice;
+    tsr_deflate_forget(coder);
+    tsr_bytes_free(&plain);
+    tsr_bytes_free(&residue);
+    free_bytes(&file);
+    return all - left;
+}
+
+/* Stored blocks that are longer than those of zlib's other levels need no search of levels. */
+TEST(stored_streams_are_not_searched)
+{
+    enum { SIZE = 1000000 }; /* longer than what a trial reads */
+    const uint64_t steps = steps_of_choice("gzip-stored-steps", SIZE, TSR_OK);
+    expect(steps < 2 * SIZE, "stored blocks: %llu steps of choosing parameters", (unsigned long long)steps);
+}
+
+/* A stream that no parameters repeat: the search ends when its steps are spent. */
+TEST(choices_are_bounded)
+{
+    const uint64_t all = deflate_choice(BYTES);
+    assert_true(steps_of_choice("gzip-two-literals", BYTES, TSR_OK) >= all);
+    assert_true(steps_of_choice("gzip-period-far", BYTES, TSR_OK) >= all);
+    assert_true(steps_of_choice("gzip-far-matches", BYTES, TSR_ERROR_CORRUPT) >= all);
+    assert_true(steps_of_choice("gzip-dynamic-0", BYTES, TSR_ERROR_CORRUPT) >= deflate_choice(0));
+}
+
+/* Bytes of two values, of which chains of equal strings are as long as the window: level 9 of zlib takes hundreds of
+ * steps a byte. The deep chain leaves out those that can be no match. */
+TEST(searches_leave_out_candidates)
+{
+    struct bytes file = make("gzip-zlib-9-two", BYTES);
+    struct tsr_bytes plain = {.limit = 1 << 24}, residue = {.limit = 1 << 24}, again = {.limit = 1 << 24};
+    struct deflate_coder *coder = NULL;
+    struct tsr_deflate_way way = TSR_DEFLATE_ALONE;
+    size_t used = 0;
+    way.kept = &coder;
+    assert_int_equal(tsr_deflate_read_by(&way, file.data + 10, file.size - 18, &used, &plain, &residue, NULL), TSR_OK);
+    expect(residue.size < 16, "a residue of %zu bytes", residue.size);
+    assert_int_equal(tsr_deflate_write_by(&way, plain.bytes, plain.size, residue.bytes, residue.size, &again, NULL),
+                     TSR_OK);
+    assert_true(again.size == used && memcmp(again.bytes, file.data + 10, used) == 0);
+    const uint64_t steps = deflate_work(plain.size) - coder->model.work;
+    expect(steps < 48 * (uint64_t)plain.size, "%llu steps for %zu bytes", (unsigned long long)steps, plain.size);
+    tsr_deflate_forget(coder);
+    tsr_bytes_free(&plain);
+    tsr_bytes_free(&residue);
+    tsr_bytes_free(&again);
+    free_bytes(&file);
+}
+
+/* ---- What is tried in vain -------------------------------------------------------------------------------- */
+
+/* Opens a packed source. most: what the input takes otherwise. */
+static enum tsr_status open_packed(const struct bytes *file, enum tsr_kind kind, uint64_t most, struct tsr_error *error)
+{
+    struct tsr_input *const input = tsr_input_from_memory(file->data, file->size, "input");
+    const struct tsr_packing packing = {.kind = kind, .reason = "it is a test", .most = most};
+    struct tsr_source *source = NULL;
+    const enum tsr_status status = tsr_packed_open(input, &packing, &source, error);
+    tsr_source_close(source);
+    tsr_input_close(input);
+    return status;
+}
+
+#if TSR_WITH_ZSTD
+/* Elements of which zstd leaves less than a byte of 32 are not coded by mixed predictions; others are. */
+TEST(few_bytes_are_not_mixed)
+{
+    struct bytes flat = make("dicom-sequences", BYTES), idle = make("rle-idle", BYTES);
+    struct tsr_error error = {0};
+    assert_int_equal(open_packed(&flat, TSR_KIND_DICOM, 0, &error), TSR_ERROR_CORRUPT);
+    expect(open_packed(&idle, TSR_KIND_DICOM, 0, &error) == TSR_OK, "%s", error.text);
+    free_bytes(&flat);
+    free_bytes(&idle);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(costly_streams_are_stored),
+        cmocka_unit_test(other_streams_are_coded),
+        cmocka_unit_test(long_residues),
+        cmocka_unit_test(stored_streams_are_not_searched),
+        cmocka_unit_test(choices_are_bounded),
+        cmocka_unit_test(searches_leave_out_candidates),
+#if TSR_WITH_ZSTD
+        cmocka_unit_test(few_bytes_are_not_mixed),
+#endif
+    };
+    return cmocka_run_group_tests_name("hostile inputs", tests, NULL, NULL);
+}
