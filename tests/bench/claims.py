@@ -340,10 +340,12 @@ def jpeg_dicom(samples, frame_side=0):
 
 def report(samples):
     """A DICOM file without pixels: elements."""
-    item = element(8, 0x100, "SH", "121071") + element(8, 0x102, "SH", "DCM") + element(8, 0x104, "LO", "Finding of some kind")
-    one = struct.pack("<HHI", 0xfffe, 0xe000, len(item)) + item
-    items = one * (int(samples) // len(one))
-    return meta("1.2.840.10008.1.2.1") + struct.pack("<HH2sHI", 0x40, 0xa730, b"SQ", 0, len(items)) + items
+    items, code = bytearray(), random.Random(1)
+    while len(items) < samples - 100:
+        item = element(8, 0x100, "SH", "%06d" % code.randrange(1000000)) + element(8, 0x102, "SH", "DCM")
+        item += element(8, 0x104, "LO", "Finding %08x of some kind" % code.randrange(1 << 32))
+        items += struct.pack("<HHI", 0xfffe, 0xe000, len(item)) + item
+    return meta("1.2.840.10008.1.2.1") + struct.pack("<HH2sHI", 0x40, 0xa730, b"SQ", 0, len(items)) + bytes(items)
 
 
 # ---- The kinds ----------------------------------------------------------------------------------------------------

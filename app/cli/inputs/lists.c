@@ -1,10 +1,24 @@
-/* Lists that others have written: names, lines of JSON, manifests. They may be endless, or no list at all. */
+/* Lists that grow; and lists that others have written: names, lines of JSON, manifests. They may be endless, or no list
+ * at all. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inputs.h"
+
+bool grow_list(void *entries, size_t count, size_t *capacity, size_t size)
+{
+    void *old;
+    if (count < *capacity) return true;
+    const size_t wanted = *capacity ? 2 * *capacity : 64;
+    memcpy(&old, entries, sizeof old);
+    void *const grown = realloc(old, wanted * size);
+    if (!grown) return false;
+    memcpy(entries, &grown, sizeof grown);
+    *capacity = wanted;
+    return true;
+}
 
 uint64_t memory_limit(const struct options *options)
 {
