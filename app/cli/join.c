@@ -11,7 +11,7 @@
 /* What the runs say of one file; the last line of a file counts. */
 struct file {
     char *name; /* of the input, and after a newline that of the member */
-    bool is_done, is_failed, is_identical, is_lossy, is_unproven, is_damaged;
+    bool is_done, is_failed, is_identical, is_lossy, is_unproven, is_damaged, is_kept;
     bool is_not_taken; /* a link, a device or the like */
     bool is_stored;
     double bytes_in, bytes_out, at; /* at: seconds since 1970 */
@@ -142,6 +142,7 @@ static bool take_file_line(const cJSON *o)
         file->is_done && strcmp(status, "ok") == 0 && cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "verified"));
     file->is_stored = file->is_done && text_of(o, "way") && strcmp(text_of(o, "way"), way_word(true)) == 0;
     file->is_damaged = file->is_done && text_of(o, "damage");
+    file->is_kept = file->is_done && !file->is_damaged && text_of(o, "kept");
     file->bytes_in = number_in(o, "bytes_in");
     file->bytes_out = number_in(o, "bytes_out");
     file->at = number_in(o, "at");
@@ -336,7 +337,7 @@ static void leave_one_each(void)
 }
 
 struct sums {
-    size_t files, done, failed, missing, identical, lossy, unproven, damaged, not_taken, shards_missing;
+    size_t files, done, failed, missing, identical, lossy, unproven, damaged, kept, not_taken, shards_missing;
     size_t ways[2];                      /* coded, stored */
     double bytes_in, bytes_out, unknown; /* files of shards that have said nothing */
 };
@@ -357,6 +358,7 @@ static struct sums add_up(void)
         s.lossy += file->is_lossy;
         s.unproven += file->is_unproven;
         s.damaged += file->is_damaged;
+        s.kept += file->is_kept;
         s.ways[file->is_stored]++;
         s.bytes_in += file->bytes_in;
         s.bytes_out += file->bytes_out;
@@ -377,6 +379,7 @@ static struct tally tally_of(const struct sums *s)
                           .unproven = s->unproven,
                           .not_taken = s->not_taken,
                           .damaged = s->damaged,
+                          .kept = s->kept,
                           .may_be_empty = joined.shards > 0,
                           .only = TSR_ERROR_PARTIAL,
                           .ended = is_cut ? TSR_ERROR_PARTIAL : TSR_OK};
@@ -413,6 +416,7 @@ static void print_json(const struct sums *s, const struct tally *tally)
     add_number(o, "lossy", true, (double)s->lossy);
     add_number(o, "unverified", true, (double)s->unproven);
     add_number(o, "damaged", true, (double)s->damaged);
+    add_number(o, "kept", true, (double)s->kept);
     add_number(o, "not_taken", true, (double)s->not_taken);
     for (int stored = 0; stored < 2; stored++) add_number(o, way_word(stored), true, (double)s->ways[stored]);
     add_number(o, "runs", true, (double)joined.runs);

@@ -15,8 +15,8 @@
 #include "evidence/evidence.h"
 #include "evidence/page_file.h"
 #include "inputs/inputs.h"
+#include "inputs/out_folders.h"
 #include "manifest.h"
-#include "out_folders.h"
 #include "progress.h"
 
 /* Why many files of a set fail in one way: the first few are named, the others counted. */
@@ -536,6 +536,7 @@ static struct tally add_up(const struct running *r)
                           .unproven = unproven_files(),
                           .not_taken = r->list->skipped_count,
                           .damaged = damaged_files(),
+                          .kept = kept_files(),
                           .may_be_empty = r->options->shards > 0,
                           .only = r->only_status,
                           .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};

@@ -26,6 +26,7 @@ enum { DEPTHS = 33 };
 struct totals {
     size_t done, failed, lossy, identical, same_samples, unverified, fallbacks, from_disk, current, removed;
     size_t damaged;     /* originals that look so */
+    size_t kept;        /* other originals that --rm has left */
     size_t compared;    /* with the originals */
     size_t gone;        /* current, and removed by an earlier run */
     struct way ways[2]; /* coded, stored */
@@ -99,6 +100,11 @@ size_t damaged_files(void)
     return totals.damaged;
 }
 
+size_t kept_files(void)
+{
+    return totals.kept;
+}
+
 void add_to_summary(const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
@@ -111,6 +117,7 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     totals.gone += outcome->is_gone;
     if (r->damage[0]) add_note(NOTE_DAMAGED, task->member ? task->member : task->input, r->damage);
     totals.damaged += r->damage[0] != '\0';
+    totals.kept += outcome->kept && !r->damage[0];
     if (outcome->kept) add_note(NOTE_KEPT, task->input, outcome->kept);
     if (outcome->is_current) {
         totals.current++;
@@ -201,6 +208,7 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "unverified", true, (double)t->unverified);
     add_number(o, "damaged", true, (double)t->damaged);
     add_number(o, "removed", options->removes, (double)t->removed);
+    add_number(o, "kept", options->removes, (double)t->kept);
     add_number(o, "skipped", true, (double)list->skipped_count);
     add_number(o, "skipped_tsr", true, (double)list->tsr_files);
     add_number(o, "other_files", true, (double)list->others);

@@ -143,6 +143,7 @@ struct evidence_file {
     const char *engine;
     const char *reason; /* why stored, not identical, not taken or failed; or NULL */
     const char *damage; /* what looks damaged in the original, or NULL */
+    const char *kept;   /* static: why --rm has left the original where it was to go, or NULL */
 };
 
 /* All that the run met, also what the page has no row for. */

@@ -48,6 +48,7 @@ fresh()
 }
 nothing() { :; }
 links() { ln -s a.pgm set/link && ln -s nowhere set/dangling && mkfifo set/pipe && ln -s t.txt.tsr made/link.tsr; }
+named() { ln -s a.pgm set/link; }
 only_links() { rm set/* made/* && ln -s nowhere set/link && mkfifo set/pipe && ln -s nowhere made/link.tsr; }
 empty() { rm -r set made && mkdir set made; }
 deep() { rm -r set made && mkdir -p set/one/two made/one/two; }
@@ -90,6 +91,13 @@ judged 0 pass PASS compress -r set -o other
 [ -d other/one/two ] || bad "a folder without files beside others is not made"
 judged 0 pass PASS verify set made
 judged 0 pass PASS decompress -r made -o back
+# Originals that --rm leaves where they are.
+event=named
+judged 0 pass 'PASS, 1 original was kept' compress -f --rm set/link -o one.tsr
+grep -q '<b>1 kept</b>: it is a symbolic link (no. 1)' page.html || bad "the page does not say what was kept"
+fresh && "$tsr" compress -f --rm set/t.txt set/link -o made --json >run.json
+[ "$("$BIN/tsr_read_json" --summary kept removed <run.json)" = "1${tab}1" ] || bad "JSON of what was kept: $(tail -n 1 run.json)"
+"$tsr" summary run.json >"$out" && [ "$(tail -n 1 "$out")" = 'PASS, 1 original was kept' ] || bad "summary of what was kept: $(cat "$out")"
 # Nothing: an empty folder, only empty folders, only links, all excluded.
 for event in empty deep; do
     judged 22 fail 'FAIL, no input was found' compress -r set -o other

@@ -143,9 +143,8 @@ static void add_hashes(struct evidence_file *file, const struct outcome *outcome
 }
 
 /* The text that is kept of a reason, and the names of the first files that have it. */
-static void note_reason(const char *what, const struct evidence_file *file)
+static void note_reason(const char *what, const char *text, const struct evidence_file *file)
 {
-    const char *const text = file->reason ? file->reason : "";
     size_t i = 0;
     while (i < evidence.reason_count &&
            (evidence.reasons[i].what != what || strcmp(evidence.reasons[i].text, text) != 0))
@@ -167,14 +166,17 @@ static void note_reason(const char *what, const struct evidence_file *file)
 /* Counts a file, and keeps it if the page has use for it. Takes over its texts. */
 static void keep_file(struct evidence_file *file)
 {
-    static const char failed[] = "failed", unproven[] = "not proven", left_out[] = "not taken";
+    static const char failed[] = "failed", unproven[] = "not proven", left_out[] = "not taken", left[] = "kept";
+    const char *const text = file->reason ? file->reason : "";
     const enum evidence_sort sort = evidence_sort_of(file);
     file->number = ++evidence.number;
     evidence_count(&evidence.counts, file);
     if (file->is_not_taken)
-        note_reason(left_out, file);
+        note_reason(left_out, text, file);
     else if (file->proof == PROOF_FAILED || file->proof == PROOF_NONE)
-        note_reason(file->proof == PROOF_FAILED ? failed : unproven, file);
+        note_reason(file->proof == PROOF_FAILED ? failed : unproven, text, file);
+    else if (file->kept)
+        note_reason(left, file->kept, file);
     if (evidence.kept[sort]++ >= EVIDENCE_FILES_LIMIT) {
         free_file(file);
     } else if (grow_list(&evidence.files, evidence.count, &evidence.capacity, sizeof *evidence.files)) {
@@ -199,6 +201,7 @@ void add_evidence(const struct options *options, const struct task *task, const 
     file.damage = is_ok ? copy_of(r->damage) : NULL;
     file.is_current = outcome->is_current;
     file.removed = outcome->removed;
+    file.kept = is_ok && !r->damage[0] ? outcome->kept : NULL;
     file.is_stored = is_ok && is_stored(r);
     snprintf(file.kind, sizeof file.kind, "%s", is_ok ? tsr_kind_name(r->kind) : "");
     const bool is_made = options->verb == VERB_COMPRESS;

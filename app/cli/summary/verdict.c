@@ -64,6 +64,7 @@ void explain_verdict(const struct tally *t, char text[VERDICT_ROOM])
     add_count(text, t->unproven, "file was not proven", "files were not proven");
     add_count(text, t->not_taken, "name was not taken", "names were not taken");
     add_count(text, t->damaged, "original looks damaged", "originals look damaged");
+    add_count(text, t->kept, "original was kept", "originals were kept");
 }
 
 void say_verdict(const struct tally *t, char text[VERDICT_ROOM])

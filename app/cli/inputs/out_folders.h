@@ -2,7 +2,7 @@
 #ifndef TSR_APP_CLI_OUT_FOLDERS_H
 #define TSR_APP_CLI_OUT_FOLDERS_H
 
-#include "cli.h"
+#include "app/cli/cli.h"
 
 /* A folder: the first bytes of a task's output. file: it, open; -1: it does not exist yet. */
 struct out_folder {
