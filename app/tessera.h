@@ -106,7 +106,7 @@ struct tsr_error {
     enum tsr_status status;
     uint64_t offset; /* byte of the input where it was noticed, TSR_NO_OFFSET if that says nothing */
     char text[512];  /* one sentence with the offending value, without a final newline */
-    int system;      /* errno of the system call that failed (ENOSPC: the disk is full); 0: none did */
+    int system;      /* errno of the system call that failed, or would have (ENOSPC: the disk is full); 0: none */
 };
 
 /* ---- Images ----------------------------------------------------------------------------------------------- */

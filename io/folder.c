@@ -137,9 +137,10 @@ static enum tsr_status fail_folder(struct tsr_error *error, const char *path, si
     char folder[400];
     snprintf(folder, sizeof folder, "%.*s", (int)(length < sizeof folder ? length : sizeof folder - 1), path);
     if (errno == ELOOP)
-        return tsr_fail(error, TSR_ERROR_WRITE,
-                        "%s is a symbolic link; outputs do not follow links below the folder that was named", folder);
-    if (errno == ENOTDIR) return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a folder", folder);
+        return tsr_fail_as(error, TSR_ERROR_WRITE, errno,
+                           "%s is a symbolic link; outputs do not follow links below the folder that was named",
+                           folder);
+    if (errno == ENOTDIR) return tsr_fail_as(error, TSR_ERROR_WRITE, errno, "%s is not a folder", folder);
     return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder", folder);
 }
 

@@ -16,15 +16,15 @@ enum tsr_status tsr_output_check_target(const struct tsr_output *output, uint32_
         there->st_mode = 0;
         if (errno == ENOENT) return TSR_OK;
         if (errno == ENAMETOOLONG)
-            return tsr_fail(error, TSR_ERROR_WRITE, "the file name %s is too long for this folder; give a shorter name",
-                            output->path);
+            return tsr_fail_as(error, TSR_ERROR_WRITE, errno,
+                               "the file name %s is too long for this folder; give a shorter name", output->path);
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
     }
-    if (S_ISDIR(there->st_mode)) return tsr_fail(error, TSR_ERROR_WRITE, "%s is a folder", output->path);
+    if (S_ISDIR(there->st_mode)) return tsr_fail_as(error, TSR_ERROR_WRITE, EISDIR, "%s is a folder", output->path);
     if (S_ISLNK(there->st_mode))
-        return tsr_fail(error, TSR_ERROR_WRITE,
-                        "%s is a symbolic link; outputs do not follow links below the folder that was named",
-                        output->path);
+        return tsr_fail_as(error, TSR_ERROR_WRITE, ELOOP,
+                           "%s is a symbolic link; outputs do not follow links below the folder that was named",
+                           output->path);
     if (!S_ISREG(there->st_mode))
         return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", output->path);
     if (output->written) TSR_TRY(tsr_file_set_refuse(output->written, output->path, there, own, error));

@@ -66,6 +66,16 @@ enum tsr_status tsr_fail(struct tsr_error *error, enum tsr_status status, const 
     return status;
 }
 
+enum tsr_status tsr_fail_as(struct tsr_error *error, enum tsr_status status, int reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(error, status, TSR_NO_OFFSET, format, arguments);
+    va_end(arguments);
+    if (error) error->system = reason;
+    return status;
+}
+
 enum tsr_status tsr_fail_at(struct tsr_error *error, enum tsr_status status, uint64_t offset, const char *format, ...)
 {
     va_list arguments;

@@ -22,6 +22,13 @@ __attribute__((format(printf, 4, 5)))
 enum tsr_status
 tsr_fail_at(struct tsr_error *error, enum tsr_status status, uint64_t offset, const char *format, ...);
 
+/* For a reason that the system has a number for: tsr_error.system. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+enum tsr_status
+tsr_fail_as(struct tsr_error *error, enum tsr_status status, int reason, const char *format, ...);
+
 /* A call of the system's has failed, errno says why: "cannot open NAME: no such file". Returns status, or
  * TSR_ERROR_LIMIT where memory or descriptors have run out. */
 enum tsr_status tsr_fail_call(struct tsr_error *error, enum tsr_status status, const char *what, const char *name);

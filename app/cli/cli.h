@@ -98,7 +98,7 @@ struct task {
     uint32_t number;
     int descriptor; /* of the input's bytes, where they came through a pipe; else -1 */
     bool to_stdout; /* the output is stdout */
-    char *original; /* verify: the file to compare with */
+    char *original; /* verify: the file to compare with; NULL: there is none */
     bool is_orphan; /* verify: it stands on one side alone */
 };
 
@@ -148,6 +148,7 @@ struct outcome {
     bool removed;      /* --rm has removed the original */
     const char *kept;  /* why --rm has not; static, or NULL */
     bool may_be_lost;  /* the output exists, and is not known to be this task's: it may be an only copy */
+    bool is_counted;   /* it has failed as many others: its sentence is for the log alone */
     struct stat input; /* of the original before it was read, where --rm may remove it */
     char sha256[65];   /* of the original, where a manifest is written; else empty */
     double told;       /* the share of the task's work that tell_share has told of */
@@ -247,9 +248,16 @@ void reserve_descriptors(void);
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
 void say_interrupted(int signal_number);
 
+/* That a series is being written, which has no name until it is complete; NULL: not any more. */
+void note_series(const char *path);
+
 /* decompress.c: restores a task's input to where its output goes. */
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
+
+/* decompress.c: decodes a task's input to its end, and checks it. */
+enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                         struct outcome *outcome);
 
 /* compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
 struct tsr_data_source source_of(const struct task *task);
@@ -269,6 +277,10 @@ int dry_run(const struct options *options);
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
 
+/* Whether a file that stands in a task's output has the size and the time of what the .tsr restores, or its size and
+ * hash; what is not the same file has a time alone. report: what is known of it then; NULL: it is not wanted. */
+bool is_restored(struct tsr_engine *engine, const struct task *task, enum update by, struct tsr_report *report);
+
 /* exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy. The
  * library says of it that it is not overwritten. */
 #define NOT_OVERWRITTEN ", and overwrite is not set"
@@ -280,7 +292,7 @@ struct file_hashes;
 /* compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they
  * differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and
  * ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY (it is
- * another file), those of tsr_restore. */
+ * another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);
@@ -336,6 +348,7 @@ enum tsr_status refuse_task(struct tsr_error *error, const struct task *task);
 bool lacks_module(const struct tsr_error *error);
 
 void say_error(const struct tsr_error *error);
+void say_failure(const struct outcome *outcome); /* the same, or to the log alone */
 
 /* report.c */
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);

@@ -283,6 +283,8 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
     bool same = false;
     enum tsr_status status = series ? TSR_OK : tsr_open(engine, tsr, &own, error);
     struct tsr_reader *const reader = series ? series : own;
+    if (status == TSR_OK && tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
+        status = refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", tsr->name);
     if (status == TSR_OK) status = compare_file(reader, member, original, &same, report, hashes, error);
     if (status == TSR_OK && !same) status = check_original(original, report, error);
     if (status == TSR_OK && !same) status = compare_samples(engine, reader, member, original, report, error);

@@ -92,12 +92,13 @@ static enum tsr_status take_their_output(struct tsr_engine *engine, const struct
     return TSR_ERROR_EXISTS;
 }
 
-static enum tsr_status compress_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
-                                    struct outcome *outcome)
+static enum tsr_status make_output(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                   struct outcome *outcome)
 {
     const struct tsr_data_source source = source_of(task);
     struct tsr_data_sink sink = sink_of(options, task);
     bool is_current = false, replace = false;
+    outcome->is_current = false;
     if (options->removes && lstat(task->input, &outcome->input) != 0) outcome->input.st_nlink = 0;
     enum tsr_status status = TSR_OK;
     if (options->update != UPDATE_OFF && task->output && task->descriptor < 0)
@@ -110,6 +111,25 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
     if (status == TSR_ERROR_EXISTS && options->update != UPDATE_OFF &&
         task->descriptor < 0) /* another process has made it meanwhile */
         status = take_their_output(engine, options, task, outcome);
+    return status;
+}
+
+/* Whether the input has fewer links than when it was first looked at: --rm has removed another name of the file, which
+ * the reader of this one takes for a change. */
+static bool has_lost_links(const struct options *options, const struct task *task, const struct outcome *outcome)
+{
+    struct stat now;
+    return options->removes && task->descriptor < 0 && lstat(task->input, &now) == 0 && S_ISREG(now.st_mode) &&
+           now.st_nlink < outcome->input.st_nlink;
+}
+
+static enum tsr_status compress_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                    struct outcome *outcome)
+{
+    const struct tsr_data_source source = source_of(task);
+    enum tsr_status status;
+    do status = make_output(engine, options, task, outcome);
+    while (status == TSR_ERROR_READ && has_lost_links(options, task, outcome));
     if (status == TSR_OK && options->manifest) status = hash_for_manifest(engine, task, &source, outcome);
     return status;
 }

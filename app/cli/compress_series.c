@@ -140,10 +140,12 @@ static int compress_list(const struct options *options, struct task_list *list)
     if (reports) reports->size = sizeof *reports;
     struct tsr_engine *engine = reports ? start_engine(options, input_bytes(list), &times.start_s, &error) : NULL;
     const double start = wall_seconds();
+    note_series(options->series);
     if (engine)
         status = write_readable(engine, options, list, reports, &failed, &error);
     else if (status == TSR_OK)
         status = error.status;
+    note_series(NULL);
     struct tally tally = report_files(options, list, reports, wanted - list->count, failed, &error, status);
     tally.unwritten = end_evidence(options, list, &tally, failed < list->count ? NULL : error.text, &unwritten);
     if (tally.unwritten != TSR_OK) say_error(&unwritten);

@@ -10,6 +10,9 @@ enum tsr_status restore_one(struct tsr_engine *engine, const struct options *opt
 {
     const struct tsr_data_source source = source_of(task);
     const struct tsr_data_sink sink = sink_of(options, task);
+    const bool may_be_done = options->update != UPDATE_OFF && task->output && task->descriptor < 0;
+    outcome->is_current = may_be_done && is_restored(engine, task, options->update, &outcome->report);
+    if (outcome->is_current) return TSR_OK;
     if (task->series) return tsr_restore_member(task->series, task->number, &sink, &outcome->report, &outcome->error);
     const enum tsr_status status = tsr_restore(engine, &source, &sink, &outcome->report, &outcome->error);
     if (status != TSR_ERROR_USAGE || task->descriptor < 0) return status;
@@ -26,8 +29,8 @@ static enum tsr_status export_one(struct tsr_engine *engine, const struct option
     return tsr_export(engine, &source, &sink, options->to, &outcome->report, error);
 }
 
-static enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
-                                struct outcome *outcome)
+enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                         struct outcome *outcome)
 {
     const struct tsr_data_source source = source_of(task);
     const enum tsr_status status = task->series

@@ -5,14 +5,16 @@
 
 #include "cli.h"
 #include "json.h"
+#include "summary/notes.h"
 
-enum { SAMPLE_FILES = 32 };
+enum { SAMPLE_FILES = 32, SENTENCES = 10 /* of what cannot be taken */ };
 #define SAMPLE_BYTES ((uint64_t)256 << 20)
 
 /* What is known beforehand, and what the sample's files became. */
 struct estimate {
     size_t files, current, failing, sampled;
     uint64_t bytes;
+    enum tsr_status status;          /* that the run would end with, as far as is known */
     double hits, share_out, share_s; /* sums of bytes out and seconds, a byte in, over all that were drawn */
 };
 
@@ -38,17 +40,32 @@ static void sample_file(struct tsr_engine *engine, const struct options *options
     e->share_s += (double)hits * (wall_seconds() - start) / (double)report.bytes_in;
 }
 
-/* Which files are to be done; the others fail, or are current. */
+/* Whether a file is to be done; else it fails, as it would in the run, or is current. */
+static enum tsr_status look_at_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                   bool *current, struct outcome *outcome)
+{
+    bool replace = false;
+    if (task->status != TSR_OK) return refuse_task(&outcome->error, task);
+    if (options->update != UPDATE_OFF && task->output)
+        return check_current(engine, options, task, current, &replace, outcome);
+    if (!task->existed || options->force) return TSR_OK;
+    refuse(&outcome->error, TSR_ERROR_EXISTS, "%s exists" NOT_OVERWRITTEN, task->output);
+    explain_existing(engine, options, task, outcome);
+    return TSR_ERROR_EXISTS;
+}
+
+/* Which files are to be done; the first that fail are named. */
 static void look_at(struct tsr_engine *engine, const struct options *options, const struct task_list *list,
                     bool *is_wanted, struct estimate *e)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct task *const task = &list->tasks[i];
         struct outcome outcome = {.status = task->status};
-        bool current = false, replace = false;
-        if (outcome.status == TSR_OK && options->update != UPDATE_OFF && task->output)
-            outcome.status = check_current(engine, options, task, &current, &replace, &outcome);
-        e->failing += outcome.status != TSR_OK;
+        bool current = false;
+        outcome.status = look_at_one(engine, options, task, &current, &outcome);
+        if (outcome.status != TSR_OK) name_file(&outcome.error, task->input, NULL);
+        if (outcome.status != TSR_OK && e->failing++ < SENTENCES) say_error(&outcome.error);
+        if (outcome.status != TSR_OK) e->status = list->count == 1 ? outcome.status : TSR_ERROR_PARTIAL;
         e->current += outcome.status == TSR_OK && current;
         is_wanted[i] = outcome.status == TSR_OK && !current;
         e->files += is_wanted[i];
@@ -86,9 +103,10 @@ static void print_lines(const struct options *options, const struct task_list *l
     talk("  at most %llu MB of memory (--memory), %d threads\n", (unsigned long long)(memory / 1000000),
          options->threads > 0 ? options->threads : tsr_available_threads());
     if (e->failing > 0) talk("  %zu cannot be taken\n", e->failing);
-    if (list->skipped_count > 0)
-        talk("  %zu name%s not taken: links, special files and the like\n", list->skipped_count,
-             plural(list->skipped_count));
+    for (size_t i = 0; i < list->skipped_count; i++)
+        add_note(NOTE_NOT_TAKEN, list->skipped[i].path, list->skipped[i].reason);
+    print_notes(options);
+    free_notes();
     if (list->tsr_files > 0) talk("  %zu .tsr file%s left as they are\n", list->tsr_files, plural(list->tsr_files));
     for (size_t i = 0; options->verbosity > 0 && i < list->count; i++)
         talk("  %s -> %s\n", shown(list->tasks[i].input), list->tasks[i].output ? shown(list->tasks[i].output) : "-");
@@ -134,6 +152,7 @@ int dry_run(const struct options *options)
         look_at(engine, options, &list, is_wanted, &estimate);
         take_samples(engine, options, &list, is_wanted, &estimate);
         print_estimate(options, &list, &estimate, tsr_engine_threads(engine));
+        status = estimate.status;
     } else {
         say_error(&error);
         if (status == TSR_OK) status = error.status;

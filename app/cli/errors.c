@@ -63,23 +63,29 @@ static bool names(const char *text, const char *name)
     return found;
 }
 
+/* A name in a sentence, of which the rest is escaped when it is said. */
+static const char *seen_name(const char *name)
+{
+    return is_blank(name) ? shown(name) : name;
+}
+
 void name_file(struct tsr_error *error, const char *file, const char *member)
 {
     char text[sizeof error->text];
     const enum tsr_status status = error->status; /* sentences about outputs name these */
     if (status == TSR_ERROR_EXISTS || status == TSR_ERROR_WRITE || status == TSR_ERROR_SAME_FILE) return;
+    const char *const seen = seen_name(file), *const seen_member = member ? seen_name(member) : NULL;
     const size_t length = strlen(file);
     const bool begins = strncmp(error->text, file, length) == 0 && error->text[length] == ' ';
-    if (names(error->text, file) && (!member || names(error->text, member))) return;
+    if (names(error->text, seen) && (!member || names(error->text, seen_member))) return;
     snprintf(text, sizeof text, "%s", error->text);
-    if (member && begins) { /* of the file of the series, the sentence says what is true of the member */
-        snprintf(error->text, sizeof error->text, "%.100s in %.400s", member, text);
-        return;
-    }
-    if (member)
-        snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", member, file, text);
+    if (begins) /* of the file of the series, the sentence says what is true of the member */
+        snprintf(error->text, sizeof error->text, "%.100s%s%.100s%.300s", member ? seen_member : "",
+                 member ? " in " : "", seen, text + length);
+    else if (member)
+        snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", seen_member, seen, text);
     else
-        snprintf(error->text, sizeof error->text, "%.200s: %.300s", file, text);
+        snprintf(error->text, sizeof error->text, "%.200s: %.300s", seen, text);
 }
 
 bool lacks_module(const struct tsr_error *error)
@@ -87,14 +93,28 @@ bool lacks_module(const struct tsr_error *error)
     return strstr(error->text, "needs Tessera's module for DICOM") != NULL;
 }
 
-/* An offset is said once. */
+/* What stands behind a sentence: an offset is said once. */
+static const char *offset_of(const struct tsr_error *error, char text[48])
+{
+    snprintf(text, 48, "byte %llu", (unsigned long long)error->offset);
+    if (error->offset == TSR_NO_OFFSET || strstr(error->text, text)) return "";
+    snprintf(text, 48, " (byte %llu)", (unsigned long long)error->offset);
+    return text;
+}
+
 void say_error(const struct tsr_error *error)
 {
-    char offset[32];
-    snprintf(offset, sizeof offset, "byte %llu", (unsigned long long)error->offset);
-    fprintf(stderr, "tessera: %s", shown(error->text));
-    if (error->offset != TSR_NO_OFFSET && !strstr(error->text, offset)) fprintf(stderr, " (%s)", offset);
-    fprintf(stderr, "\n");
+    char offset[48];
+    fprintf(stderr, "tessera: %s%s\n", shown(error->text), offset_of(error, offset));
+}
+
+void say_failure(const struct outcome *outcome)
+{
+    char offset[48];
+    if (outcome->is_counted)
+        log_alone("tessera: %s%s", shown(outcome->error.text), offset_of(&outcome->error, offset));
+    else
+        say_error(&outcome->error);
 }
 
 enum tsr_status refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...)
@@ -112,6 +132,7 @@ enum tsr_status refuse(struct tsr_error *error, enum tsr_status status, const ch
 enum tsr_status refuse_task(struct tsr_error *error, const struct task *task)
 {
     const char *const reason = task->reason ? task->reason : tsr_status_name(task->status);
-    return find_name(reason, task->input) ? refuse(error, task->status, "%s", reason)
-                                          : refuse(error, task->status, "%s: %s", task->input, reason);
+    const char *const seen = seen_name(task->input);
+    return find_name(reason, seen) ? refuse(error, task->status, "%s", reason)
+                                   : refuse(error, task->status, "%s: %s", seen, reason);
 }

@@ -13,25 +13,6 @@ static bool is_of_input(struct tsr_engine *engine, const struct options *options
     return status == TSR_OK && is_current && !found.is_gone;
 }
 
-/* Whether a file that is there has the size and the time of what a .tsr restores. */
-static bool is_of_tsr(struct tsr_engine *engine, const struct task *task)
-{
-    const struct tsr_data_source source = source_of(task);
-    struct tsr_info info = TSR_INFO;
-    struct tsr_reader *reader = NULL;
-    struct tsr_error ignored;
-    struct stat made, tsr;
-    if (lstat(task->output, &made) != 0 || !S_ISREG(made.st_mode) || stat(task->input, &tsr) != 0) return false;
-    if (!task->series && tsr_open(engine, &source, &reader, &ignored) != TSR_OK) return false;
-    const bool is_known = task->series ? tsr_read_info(task->series, task->number, &info, &ignored) == TSR_OK
-                                       : tsr_reader_content(reader) == TSR_CONTENT_TSR &&
-                                             tsr_read_info(reader, 0, &info, &ignored) == TSR_OK;
-    tsr_close(reader);
-    const struct timespec origin = {(time_t)info.modified_s, (long)info.modified_ns};
-    return is_known && (!info.identical || (uint64_t)made.st_size == info.original_bytes) &&
-           is_same_time(made.st_mtim, info.has_origin ? origin : tsr.st_mtim);
-}
-
 void explain_existing(struct tsr_engine *engine, const struct options *options, const struct task *task,
                       struct outcome *outcome)
 {
@@ -42,8 +23,9 @@ void explain_existing(struct tsr_engine *engine, const struct options *options, 
     } else if (options->verb == VERB_COMPRESS && is_of_input(engine, options, task)) {
         refuse(error, TSR_ERROR_EXISTS, "%s exists and is of this file; --update passes over it, -f makes it again",
                task->output);
-    } else if (options->verb == VERB_DECOMPRESS && is_of_tsr(engine, task)) {
-        refuse(error, TSR_ERROR_EXISTS, "%s exists, with the size and time of what is in the .tsr; -f overwrites it",
+    } else if (options->verb == VERB_DECOMPRESS && is_restored(engine, task, UPDATE_BY_TIME, NULL)) {
+        refuse(error, TSR_ERROR_EXISTS,
+               "%s exists, with the size and time of what is in the .tsr; --update passes over it, -f overwrites it",
                task->output);
     } else {
         outcome->may_be_lost = true;

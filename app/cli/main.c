@@ -1,7 +1,7 @@
 /* The command line: parses, and calls the verb. */
 #include <fcntl.h>
 #include <malloc.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,17 +64,11 @@ static bool reserve_stack(void)
     return touch_stack();
 }
 
-/* Whether the reader of a pipe has closed it: nobody wants to know more, and the work was done all the same. */
-static bool is_closed(int descriptor)
-{
-    struct pollfd end = {.fd = descriptor, .events = POLLOUT};
-    return poll(&end, 1, 0) == 1 && end.revents & POLLERR;
-}
-
-/* The status of a run whose results could not be written is not 0. */
+/* The status of a run whose results could not be written is not 0, also where the reader of a pipe has gone: it may
+ * have been killed. */
 static int finish_output(int result)
 {
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || is_closed(STDOUT_FILENO)) return result;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return result;
     fprintf(stderr, "tessera: cannot write to standard output\n");
     return result ? result : TSR_ERROR_WRITE;
 }
@@ -110,6 +104,7 @@ int main(int argc, char **argv)
         return leave(TSR_ERROR_LIMIT);
     }
     keep_memory(&options);
+    signal(SIGPIPE, SIG_IGN); /* the write fails instead, and the work goes on */
     const enum tsr_status begun = begin_log(&options);
     if (begun != TSR_OK) {
         free_options(&options);

@@ -31,6 +31,7 @@ static struct {
     char *path, *part, *next;
     struct entry *entries; /* that were read, by path */
     size_t count, capacity;
+    bool is_cut; /* of those that were read: the run that writes the file has not come to its end */
 } manifest;
 
 /* A file whose bytes are hashed while they are read. */
@@ -203,12 +204,20 @@ static enum tsr_status read_file(const char *path, bool may_be_cut, uint64_t lim
     return status;
 }
 
-enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
+static enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
 {
-    if (begins_as_manifest(options->manifest, true))
-        return refuse(error, TSR_ERROR_READ, "%s is not complete: the command that writes it goes on with --update",
-                      options->manifest);
-    return read_file(options->manifest, false, memory_limit(options) / 4, error);
+    manifest.is_cut = begins_as_manifest(options->manifest, true);
+    if (manifest.is_cut)
+        fprintf(stderr,
+                "tessera: %s is not complete: what it has is checked; the command that writes it goes on with "
+                "--update\n",
+                shown(options->manifest));
+    return read_file(options->manifest, manifest.is_cut, memory_limit(options) / 4, error);
+}
+
+bool manifest_is_cut(void)
+{
+    return manifest.is_cut;
 }
 
 void free_manifest(void)
@@ -458,7 +467,8 @@ enum tsr_status end_manifest(bool is_complete, struct tsr_error *error)
     if (status == TSR_OK && manifest.file && !is_complete && manifest.count == 0) unlink(manifest.part);
     if (status == TSR_OK && manifest.file && !is_complete && manifest.count > 0)
         fprintf(stderr,
-                "tessera: the manifest is not complete and is called %s; the same command with --update goes on\n",
+                "tessera: the manifest is not complete and is called %s; the same command with --update goes on; what "
+                "can never be done needs another name, or --exclude\n",
                 shown(manifest.part));
     if (manifest.file) fclose(manifest.file);
     manifest.file = NULL;
@@ -498,15 +508,18 @@ enum tsr_status list_with_manifest(const struct options *options, struct tsr_eng
     if (status != TSR_OK) return status;
     struct walk walk = {.options = options, .list = list};
     const size_t found = list->count;
+    const char *reason = "the manifest names it, and there is no .tsr of it";
     for (size_t i = 0; i < found; i++) {
         struct entry *const entry = find_entry(list->tasks[i].name);
         if (entry) entry->is_seen = true;
+        if (list->tasks[i].status != TSR_OK && !entry) /* of which file is not known */
+            reason = "the manifest names it, and there is no .tsr of it that can be read";
     }
     const bool names_all = !options->files_from && !options->member;
     for (size_t i = 0; i < manifest.count && names_all && !walk.no_memory; i++)
         if (!manifest.entries[i].is_seen && is_looked_for(options, manifest.entries[i].path))
             add_task(&walk, strdup(manifest.entries[i].path), NULL, strdup(manifest.entries[i].path), TSR_ERROR_VERIFY,
-                     "the manifest names it, and there is no .tsr of it");
+                     reason);
     list->in_set = list->count;
     if (!walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
     if (!walk.no_memory && status == TSR_OK && options->sample > 0) status = take_sample(options, list, error);

@@ -150,8 +150,8 @@ static const struct option_row table[] = {
      "make a series without the inputs that cannot be read"},
 
     {0, NULL, NULL, 0, "Going on, and removing originals"},
-    {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS | OFTEN,
-     "skip inputs whose .tsr is of the same size and time, or of the same hash"},
+    {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS | ON_DECOMPRESS | OFTEN,
+     "skip inputs whose output is there: original and .tsr are of the same size and time, or of the same hash"},
     {LONG_RM, "rm", "[=damaged-too]", ON_COMPRESS | OFTEN,
      "remove originals whose .tsr restores the same file, but not those that look damaged"},
     {'n', "dry-run", NULL, ON_COMPRESS, "say what would be done, with an estimate from a sample"},

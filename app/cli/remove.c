@@ -21,6 +21,23 @@ static bool is_unchanged(const char *path, const struct tsr_file_state *was, boo
            (is.inode == was->inode || (fstatat(AT_FDCWD, path, &again, flags) == 0 && again.st_ino != status.st_ino));
 }
 
+/* Whether a name that has changed leads to the same content all the same: another name of the file was removed, by this
+ * run too, which changes the time that its state was changed. */
+static bool has_fewer_links(const char *path, const struct stat *was, const uint8_t hash[16])
+{
+    const struct tsr_data_source source = tsr_from_path(path);
+    struct tsr_file_state wanted = state_of(was);
+    struct tsr_error ignored;
+    struct stat status;
+    uint8_t found[16];
+    if (lstat(path, &status) != 0 || status.st_nlink >= was->st_nlink) return false;
+    const struct tsr_file_state is = state_of(&status);
+    wanted.changed_s = is.changed_s;
+    wanted.changed_ns = is.changed_ns;
+    return is_unchanged(path, &wanted, false) && tsr_hash(&source, found, &ignored) == TSR_OK &&
+           memcmp(found, hash, sizeof found) == 0 && is_unchanged(path, &wanted, false);
+}
+
 void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
                      struct outcome *outcome)
 {
@@ -45,7 +62,8 @@ void remove_original(const struct options *options, const struct task_list *list
         outcome->kept = "its .tsr was not proven";
     else if (r->damage[0] && !options->removes_damaged)
         outcome->kept = "it looks damaged; --rm=damaged-too removes it";
-    else if (!is_unchanged(task->input, &input, false))
+    else if (!is_unchanged(task->input, &input, false) &&
+             !has_fewer_links(task->input, &outcome->input, r->original_hash))
         outcome->kept =
             access(task->input, F_OK) == 0 ? "it has changed since it was read" : "it is not there any more";
     else if (has_twin(list, task))

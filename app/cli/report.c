@@ -159,7 +159,7 @@ void report_file(const struct options *options, const struct task *task, const s
         print_file_json(options, task, outcome);
     else if (outcome->status == TSR_OK && options->verbosity > 0 && !outcome->is_current)
         print_file_line(options, task, outcome);
-    if (outcome->status != TSR_OK) say_error(&outcome->error);
+    if (outcome->status != TSR_OK) say_failure(outcome);
     fflush(stdout);
 }
 

@@ -18,16 +18,7 @@
 #include "inputs/out_folders.h"
 #include "manifest.h"
 #include "progress.h"
-
-/* Why many files of a set fail in one way: the first few are named, the others counted. */
-enum repeated {
-    REPEATED_NOT,
-    REPEATED_EXISTS,
-    REPEATED_ONLY_COPY,
-    REPEATED_COLLISION,
-    REPEATED_NO_MODULE,
-    REPEATED_KINDS
-};
+#include "summary/repeated.h"
 
 struct running {
     struct tsr_engine *engine;
@@ -45,29 +36,41 @@ struct running {
     struct tsr_error sync_error;
     struct progress progress;
     size_t not_begun;
-    size_t repeated[REPEATED_KINDS]; /* failures for reasons that many files share */
-    enum tsr_status only_status;     /* of the last task that was reported */
-    atomic_bool is_full;             /* a disk, or what follows is said: no task is begun any more */
-    const char *ends_for;            /* static; NULL: a disk is full */
-    pthread_mutex_t lock;            /* guards what is above */
-    pthread_mutex_t screen;          /* held while anything is printed */
+    enum tsr_status only_status; /* of the last task that was reported */
+    atomic_bool is_full;         /* a disk, or what follows is said: no task is begun any more */
+    const char *ends_for;        /* static; NULL: a disk is full */
+    pthread_mutex_t lock;        /* guards what is above */
+    pthread_mutex_t screen;      /* held while anything is printed */
     pthread_cond_t ended;
     bool is_over;
 };
 
-/* For the thread that waits for signals. */
+/* For the thread that waits for signals: the run, or the file that becomes a series. */
 static struct running *the_run;
+static _Atomic(const char *) the_series;
 
 /* ---- Signals ---------------------------------------------------------------------------------------------- */
+
+void note_series(const char *path)
+{
+    atomic_store(&the_series, path);
+}
 
 void say_interrupted(int signal_number)
 {
     struct running *const r = the_run;
+    const char *const series = atomic_load(&the_series);
+    if (series && signal_number != SIGALRM) {
+        progress_end(NULL);
+        fprintf(stderr, "tessera: interrupted: no series was written to %s; the same command begins anew\n",
+                shown(series));
+        fflush(stderr);
+    }
     if (!r || signal_number == SIGALRM) return;
     const size_t done = r->progress.files - r->progress.failed;
     const bool has_screen = pthread_mutex_trylock(&r->screen) == 0; /* who holds it may wait for a pipe */
     if (has_screen) progress_end(NULL);
-    if (r->options->verb == VERB_COMPRESS && r->list->count > 1)
+    if (has_update(r->options) && r->list->count > 1)
         fprintf(stderr, "tessera: interrupted: %zu of %zu files are done; the same command with --update goes on\n",
                 done, r->list->count);
     else
@@ -97,7 +100,6 @@ static void handle_signals(void)
         sigaddset(&signals, numbers[i]);
         signal(numbers[i], SIG_DFL); /* one that is ignored would not be waited for */
     }
-    signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write fails instead */
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (pthread_create(&thread, NULL, await_signal, &signals) == 0)
@@ -152,27 +154,7 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     end_early(r, "the manifest cannot be written"); /* the next ones would fail, too */
 }
 
-/* Of a task whose output exists: whether it is one that -f or --update would have replaced, had it been there when the
- * inputs were listed. */
-static bool is_another_runs(const struct options *options, const struct task *task)
-{
-    return task->status == TSR_OK && task->output && !task->existed &&
-           (options->force || options->update != UPDATE_OFF);
-}
-
-static enum repeated repeated_of(const struct options *options, const struct task *task, const struct outcome *outcome)
-{
-    if (outcome->status == TSR_ERROR_EXISTS && is_another_runs(options, task)) return REPEATED_NOT;
-    if (task->status == TSR_ERROR_EXISTS || task->status == TSR_ERROR_SAME_FILE) return REPEATED_COLLISION;
-    if (outcome->status == TSR_ERROR_EXISTS) return outcome->may_be_lost ? REPEATED_ONLY_COPY : REPEATED_EXISTS;
-    return lacks_module(&outcome->error) ? REPEATED_NO_MODULE : REPEATED_NOT;
-}
-
-/* Most files with a sentence each. */
-static const size_t repeated_limit[REPEATED_KINDS] = {
-    SIZE_MAX, [REPEATED_EXISTS] = 3, [REPEATED_ONLY_COPY] = 3, [REPEATED_COLLISION] = 3, [REPEATED_NO_MODULE] = 1};
-
-/* Reports one task, unless it was not begun, or is one of many that fail in one way. */
+/* Reports one task, unless it was not begun. */
 static void report_one(struct running *r, size_t i)
 {
     struct outcome *const outcome = r->outcomes[i];
@@ -185,16 +167,12 @@ static void report_one(struct running *r, size_t i)
         return;
     }
     r->only_status = outcome->status;
-    const enum repeated repeated =
-        outcome->status == TSR_OK ? REPEATED_NOT : repeated_of(r->options, &r->list->tasks[i], outcome);
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
-    } else if (!r->options->json && r->repeated[repeated]++ >= repeated_limit[repeated]) {
-        add_to_summary(&r->list->tasks[i], outcome);
-        add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
         if (r->options->removes && outcome->status == TSR_OK)
             remove_original(r->options, r->list, &r->list->tasks[i], outcome);
+        if (outcome->status != TSR_OK) count_failure(r->options, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
     free(outcome->more);
@@ -458,38 +436,18 @@ static enum tsr_status make_folders(const struct task_list *list, struct tsr_err
     return status;
 }
 
-/* What is said of those that fail in one way, and are not named: of one file, and of more. */
-static const char *repeated_text(enum repeated kind, bool compresses, bool is_one)
-{
-    static const char *const texts[REPEATED_KINDS][2] = {
-        [REPEATED_EXISTS] = {"outputs exist; -f overwrites them", "output exists; -f overwrites it"},
-        [REPEATED_ONLY_COPY] = {"outputs exist and may be the only copies of what they hold",
-                                "output exists and may be the only copy of what it holds"},
-        [REPEATED_COLLISION] = {"inputs have an output, or a name in the manifest, that is taken by this run",
-                                "input has an output, or a name in the manifest, that is taken by this run"},
-        [REPEATED_NO_MODULE] = {"files need Tessera's module for DICOM", "file needs Tessera's module for DICOM"}};
-    if (kind != REPEATED_EXISTS || !compresses) return texts[kind][is_one];
-    return is_one ? "output exists; --update passes over it, -f makes it again"
-                  : "outputs exist; --update passes over them, -f makes them again";
-}
-
 /* What is said once of many files. */
 static void say_rest(const struct running *r)
 {
     const struct options *const o = r->options;
-    for (int k = REPEATED_NOT + 1; k < REPEATED_KINDS && !o->json; k++) {
-        const size_t more = r->repeated[k] > repeated_limit[k] ? r->repeated[k] - repeated_limit[k] : 0;
-        if (more > 0)
-            fprintf(stderr, "tessera: %zu more %s\n", more,
-                    repeated_text((enum repeated)k, o->verb == VERB_COMPRESS, more == 1));
-    }
+    say_counted();
     if (atomic_load(&r->is_full) && r->list->count > 1)
         fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
                 r->ends_for ? r->ends_for : "the disk is full", r->progress.files - r->progress.failed, r->list->count,
                 r->not_begun,
-                o->verb != VERB_COMPRESS ? ""
-                : r->ends_for            ? "; when that is mended, the same command with --update goes on"
-                                         : "; free some space, and the same command with --update goes on");
+                !has_update(o) ? ""
+                : r->ends_for  ? "; when that is mended, the same command with --update goes on"
+                               : "; free some space, and the same command with --update goes on");
 }
 
 static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, struct tsr_error *error)
@@ -538,6 +496,7 @@ static struct tally add_up(const struct running *r)
                           .damaged = damaged_files(),
                           .kept = kept_files(),
                           .may_be_empty = r->options->shards > 0,
+                          .lacks_entries = manifest_is_cut(),
                           .only = r->only_status,
                           .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};
 }

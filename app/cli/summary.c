@@ -379,6 +379,16 @@ static void print_compress(const struct options *options, const struct tally *ta
     if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
 }
 
+static void print_restored(double wall_s)
+{
+    const struct totals *const t = &totals;
+    if (t->done == 0) return;
+    talk("%zu file%s restored, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done), (unsigned long long)t->bytes_in,
+         (unsigned long long)t->bytes_out, wall_s);
+    talk("  what came back: ");
+    print_kinds();
+}
+
 static void print_totals(const struct options *options, const struct task_list *list, const struct tally *tally,
                          double wall_s)
 {
@@ -388,10 +398,8 @@ static void print_totals(const struct options *options, const struct task_list *
         print_compress(options, tally, wall_s);
         return;
     case VERB_DECOMPRESS:
-        talk("%zu file%s restored, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),
-             (unsigned long long)t->bytes_in, (unsigned long long)t->bytes_out, wall_s);
-        talk("  what came back: ");
-        print_kinds();
+        print_restored(wall_s);
+        print_current(options);
         break;
     case VERB_EXPORT:
         talk("%zu file%s exported to %s, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),
@@ -403,7 +411,10 @@ static void print_totals(const struct options *options, const struct task_list *
         print_kinds();
         break;
     default:
-        talk("%zu file%s tested, all checksums hold, %.1f s\n", t->done, plural(t->done), wall_s);
+        if (judge(tally) == VERDICT_FAIL)
+            talk("%zu of %zu files tested: their checksums hold, %.1f s\n", t->done, t->done + t->failed, wall_s);
+        else
+            talk("%zu file%s tested, all checksums hold, %.1f s\n", t->done, plural(t->done), wall_s);
         if (options->sample > 0) talk("  a sample: %zu of %zu files\n", t->done + t->failed, list->in_set);
         return;
     }

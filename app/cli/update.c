@@ -1,4 +1,4 @@
-/* --update: which inputs are done: whether a .tsr is there, whole, and of this file. */
+/* --update: which inputs are done: whether a .tsr is there, whole, and of this file; or what a .tsr restores. */
 #include <errno.h>
 #include <string.h>
 
@@ -108,4 +108,30 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     if (looked != TSR_OK) return looked;
     if (*current) report_current(&info, &outcome->report);
     return TSR_OK;
+}
+
+bool is_restored(struct tsr_engine *engine, const struct task *task, enum update by, struct tsr_report *report)
+{
+    const struct tsr_data_source source = source_of(task);
+    struct tsr_info info = TSR_INFO;
+    struct tsr_reader *reader = NULL;
+    struct tsr_error ignored;
+    struct stat made, tsr;
+    if (lstat(task->output, &made) != 0 || !S_ISREG(made.st_mode) || stat(task->input, &tsr) != 0) return false;
+    if (!task->series && tsr_open(engine, &source, &reader, &ignored) != TSR_OK) return false;
+    const bool is_known = task->series ? tsr_read_info(task->series, task->number, &info, &ignored) == TSR_OK
+                                       : tsr_reader_content(reader) == TSR_CONTENT_TSR &&
+                                             tsr_read_info(reader, 0, &info, &ignored) == TSR_OK;
+    tsr_close(reader);
+    const struct timespec origin = {(time_t)info.modified_s, (long)info.modified_ns};
+    bool is_same = is_known && (!info.identical || (uint64_t)made.st_size == info.original_bytes);
+    if (is_same && by == UPDATE_BY_HASH && info.identical)
+        is_same = has_hash(task->output, info.original_hash, &is_same, &ignored) == TSR_OK && is_same;
+    else
+        is_same = is_same && is_same_time(made.st_mtim, info.has_origin ? origin : tsr.st_mtim);
+    if (!is_same || !report) return is_same;
+    report_current(&info, report);
+    report->bytes_in = info.file_bytes;
+    report->bytes_out = (uint64_t)made.st_size;
+    return true;
 }

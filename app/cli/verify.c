@@ -11,13 +11,13 @@ static int by_place(const void *a, const void *b)
     return strcmp((*(struct task *const *)a)->name, (*(struct task *const *)b)->name);
 }
 
-/* The tasks of a list that have a place, by it. NULL: no memory. */
+/* The tasks of a list that have a place, by it; also those that cannot be read. NULL: no memory. */
 static struct task **sort_by_place(const struct task_list *list, size_t *count)
 {
     struct task **const sorted = malloc((list->count + 1) * sizeof *sorted);
     *count = 0;
     for (size_t i = 0; sorted && i < list->count; i++)
-        if (list->tasks[i].name && list->tasks[i].status == TSR_OK) sorted[(*count)++] = &list->tasks[i];
+        if (list->tasks[i].name) sorted[(*count)++] = &list->tasks[i];
     if (sorted && *count > 0) qsort(sorted, *count, sizeof *sorted, by_place);
     return sorted;
 }
@@ -44,7 +44,7 @@ struct pairing {
     bool is_single; /* one file each was named: whatever they are called, they belong together */
 };
 
-/* Gives each .tsr its original; what has none on the other side has failed. False: no memory. */
+/* Gives each .tsr its original, and notes which originals have no .tsr. False: no memory. */
 static bool pair(const struct pairing *p)
 {
     size_t count, members;
@@ -59,9 +59,7 @@ static bool pair(const struct pairing *p)
         if (order < 0) {
             sorted[i++]->is_orphan = true;
         } else if (order > 0) {
-            made[k]->status = TSR_ERROR_VERIFY;
-            made[k]->reason = strdup("there is no original of it");
-            has_memory = made[k++]->reason != NULL;
+            k++;
         } else {
             made[k]->original = strdup(sorted[i]->input);
             has_memory = made[k]->original != NULL;
@@ -73,17 +71,44 @@ static bool pair(const struct pairing *p)
     return has_memory;
 }
 
+/* What the archive holds that cannot be read. */
+struct unread {
+    bool any;       /* and of which it is not known what file it is of */
+    bool names_all; /* all originals without a .tsr can be the files of series whose names are lost: those failures are
+                       these originals' */
+};
+
+static struct unread count_unread(const struct task_list *archive, const struct task_list *originals)
+{
+    size_t failed = 0, lost = 0, covered = 0;
+    for (size_t i = 0; i < archive->count; i++) {
+        failed += archive->tasks[i].status != TSR_OK && !archive->tasks[i].original;
+        lost += archive->tasks[i].lost_in != NULL;
+    }
+    for (size_t i = 0; lost > 0 && i < originals->count; i++) {
+        const struct task *const task = &originals->tasks[i];
+        covered += task->is_orphan && task->status == TSR_OK && may_be_lost(archive, task->name);
+    }
+    return (struct unread){failed > 0, covered <= lost};
+}
+
 /* Originals without a .tsr become tasks that have failed, but for the archive's own files, which may lie among the
- * originals. False: no memory. */
+ * originals, and for those of which another task says that they cannot be read. False: no memory. */
 static bool add_orphans(struct walk *walk, const struct task_list *originals)
 {
     struct tsr_file_set *const own = collect_inputs(walk->options, walk->list);
+    const struct unread unread = count_unread(walk->list, originals);
+    const char *const reason =
+        unread.any ? "the archive has no .tsr of it that can be read" : "the archive has no .tsr of it";
+    const size_t listed = walk->list->count;
     for (size_t i = 0; own && i < originals->count; i++) {
         const struct task *const task = &originals->tasks[i];
+        const struct task_list archive = {.tasks = walk->list->tasks, .count = listed};
+        if (task->name && !task->is_orphan) continue;
         if (task->status != TSR_OK) /* it could not be read */
             add_task(walk, strdup(task->input), NULL, NULL, task->status, task->reason);
-        else if (task->is_orphan && !tsr_file_set_find(own, task->input, NULL))
-            add_task(walk, strdup(task->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
+        else if (!tsr_file_set_find(own, task->input, NULL) && !(unread.names_all && may_be_lost(&archive, task->name)))
+            add_task(walk, strdup(task->input), NULL, NULL, TSR_ERROR_VERIFY, reason);
     }
     tsr_file_set_destroy(own);
     return own && !walk->no_memory;
@@ -159,6 +184,10 @@ static enum tsr_status verify_one(struct tsr_engine *engine, const struct option
     struct file_hashes *hashes = NULL;
     if ((options->json || options->page) && !(outcome->more = hashes = calloc(1, sizeof *hashes)))
         return refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory for the hashes of %s", task->input);
+    if (!task->original) {
+        const enum tsr_status status = test_one(engine, options, task, outcome);
+        return status == TSR_OK ? refuse(&outcome->error, TSR_ERROR_VERIFY, "there is no original of it") : status;
+    }
     outcome->is_compared = true;
     return compare_with_original(engine, &source, task->series, task->number, task->original, &outcome->report, hashes,
                                  &outcome->error);

@@ -7,7 +7,8 @@
 #
 # A file goes from INCOMING only after its .tsr is complete, on the disk, and proven. What fails stays there, and the
 # next run without FOLDER and FILE takes it: let cron call it, while storescp receives nothing. An instance that is sent
-# again is compared; if it is another one, its .tsr is replaced.
+# again is compared. If it has other bytes, both are kept: the new one is called FILE.DIGITS, with the first 16 digits of
+# its SHA-256, in INCOMING and in ARCHIVE.
 # ARCHIVE/receive.json gets a JSON line a file, and a summary line a run: `tessera summary ARCHIVE/receive.json` joins
 # them. TESSERA names the program, if it is not the one in PATH. The exit status is tessera's.
 set -u
@@ -22,8 +23,13 @@ compress()
 }
 
 if [ $# -eq 2 ]; then
+    # First those whose .tsr is there: it may be of another instance.
+    find "$incoming" -type f -exec sh -c '
+        folder=${4%/*}
+        [ ! -f "$3${4#"$2"}.tsr" ] || sh "$1" "$2" "$3" "$folder" "${4##*/}"' sh "$0" "$incoming" "$archive" {} \;
     [ -n "$(find "$incoming" -type f -print -quit)" ] || exit 0
     lines=$(compress -r -o "$archive" "$incoming")
+    status=$?
 else
     folder=$(cd "$3" && pwd -P) || exit 20
     case $folder/ in
@@ -33,8 +39,16 @@ else
     out=$archive${folder#"$incoming"}
     mkdir -p "$out" || exit 40
     lines=$(compress -o "$out/" "$folder/$4") # of an absolute name the last part is kept
+    status=$?
+    if [ $status -eq 41 ] && [ -f "$out/$4.tsr" ]; then # of another instance, whose original is gone
+        own=$4.$(sha256sum <"$folder/$4" | cut -c 1-16)
+        [ -e "$folder/$own" ] || mv -n "$folder/$4" "$folder/$own"
+        if [ ! -e "$folder/$4" ]; then
+            lines=$(compress -o "$out/" "$folder/$own")
+            status=$?
+        fi
+    fi
 fi
-status=$?
 # Several receivers may share a log.
 if [ -n "$lines" ]; then
     { flock 9 && printf '%s\n' "$lines" >&9; } 9>>"$archive/receive.json" || exit 40

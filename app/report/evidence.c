@@ -147,7 +147,10 @@ static void put_counts(FILE *f, const struct report_evidence *e)
     page_head(f, "Number", true, false);
     page_head(f, "Meaning", false, false);
     fputs("</tr></thead>\n<tbody>\n", f);
-    put_count(f, "In this record", count_all(n), "all names that the command met");
+    put_count(f, "In this record", count_all(n),
+              e->left ? "names that the command met, without those that are not done"
+                      : "all names that the command met");
+    if (e->left) put_count(f, "Not done", e->left, "the run has ended before them; nothing is known of them");
     put_count(f, "Same file", n->proof[PROOF_SAME_FILE], "reversible (lossless): the restored file has the same bytes");
     put_count(f, "Same samples", n->proof[PROOF_SAME_SAMPLES],
               "reversible (lossless) for the pixel data: all samples are the same, the file around them is not");

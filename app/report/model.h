@@ -175,6 +175,7 @@ struct report_evidence {
     size_t reason_count;
     size_t other_files; /* that have other reasons */
     struct evidence_counts counts;
+    size_t left;                       /* files beside the counts: not done, as the run has ended before them */
     const struct evidence_file *files; /* those of which the page may have a row, by number */
     size_t file_count;
 };

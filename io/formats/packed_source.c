@@ -922,7 +922,8 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packin
     struct tsr_error why;
     const enum tsr_status status = open_packed(input, packing, source, &why);
     note_damage(input, status, &why);
-    const bool says_all = status != TSR_ERROR_CORRUPT || (packing->kind == TSR_KIND_OTHER && why.text[0]);
+    const bool says_all = status != TSR_ERROR_CORRUPT || (packing->kind == TSR_KIND_OTHER && why.text[0]) ||
+                          strstr(why.text, packing->reason); /* it is said once */
     if (status != TSR_OK && says_all)
         *error = why;
     else if (status != TSR_OK && (!why.text[0] || packing->kind == TSR_KIND_PNG))

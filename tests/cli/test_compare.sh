@@ -147,6 +147,25 @@ done
 run 0 "$tsr" verify -q set made --html v.html
 grep -qF "<dt>Machine</dt><dd>$host" v.html || bad "evidence does not say where it was made"
 rm set/link
+# Why outputs could not be written, each cause by itself, and no name.
+long=$(printf '%0253d' 0 | tr 0 q)
+mkdir -p causes blocked/a.tsr && echo a >causes/a && echo b >causes/b && echo c >causes/$long && ln -s nowhere blocked/d.tsr && echo d >causes/d
+run 75 "$tsr" compress -q -r causes -o blocked --report r.html
+for cause in 'Is a directory (no. 1)' 'Too many levels of symbolic links (no. 3)' 'File name too long (no. 4)'; do
+    under r.html | grep -q "<b>1 failed</b>: cannot write: $cause" || bad "the cause '$cause': $(under r.html)"
+done
+grep -q 'causes\|blocked/\|qqqq' r.html && bad "a cause names a file"
+if [ "$(id -u)" -eq 0 ] && mkdir tiny && mount -t tmpfs -o size=64k none tiny 2>/dev/null; then
+    mkdir full && for i in $(seq 100); do echo $i >full/$i; done
+    run 40 "$tsr" compress -q -r full -o tiny --report r.html
+    under r.html | grep -q '<b>1 failed</b>: cannot write: No space left on device (no. ' || bad "a full disk: $(under r.html)"
+    left=$(sed -n 's|.*Not done</th><td class="n">\([0-9]*\)<.*|\1|p' r.html)
+    [ $((left + $(sed -n 's|.*In this record</th><td class="n">\([0-9]*\)<.*|\1|p' r.html))) -eq 100 ] && ! grep -q 'all names that the command met' r.html || bad "a full disk: $left are not done"
+    mount -o remount,ro tiny && run 75 "$tsr" compress -q -r causes -o tiny --exclude "$long" --report r.html
+    under r.html | grep -q '<b>3 failed</b>: cannot write: Read-only file system (' || bad "a file system that is read only: $(under r.html)"
+    umount tiny && rmdir tiny && rm -r full
+fi
+rm -r causes blocked
 # A page stays a page, however many files there are.
 mkdir many && (cd many && awk 'BEGIN { for (i = 1; i <= 12000; i++) { f = "a_patient_with_a_long_name_and_a_study_with_a_longer_one_" i ".tsr"; printf "" >f; close(f) } }')
 run 75 "$tsr" test -q -r many --report r.html --identify

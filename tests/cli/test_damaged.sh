@@ -84,6 +84,11 @@ run 0 "$TESSERA" decompress -r -f out -o back
 diff -r kept back || bad "what was removed does not come back"
 refuses 2 "rm takes nothing or =damaged-too, not 'all'" "$TESSERA" compress --rm=all kept/whole.dcm
 
+# What is wrong with a stream is said once.
+head -c 1000 "$DATA/nifti/larger.nii.gz" >short.nii.gz
+run 0 "$TESSERA" compress -v short.nii.gz -o short.tsr
+grep -q 'stored: its gzip stream cannot be coded: a deflate stream ends too early  ' "$out" || bad "a cut gzip stream: $(cat "$out")"
+
 # What a .tsr has no room to say: a small file's reason.
 echo hello | gzip -n >small.gz
 run 0 "$TESSERA" compress --json small.gz

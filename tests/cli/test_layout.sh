@@ -41,7 +41,7 @@ warns 41 "$TESSERA" compress -r --series series.tsr kept
 warns 41 "$TESSERA" compress --update set/1 -o series.tsr
 warns 41 "$TESSERA" compress set/1 -o series.tsr
 # decompress: an original that was edited since; a series' file; an export.
-refuses 41 'kept/1 exists, with the size and time of what is in the .tsr; -f overwrites it$' "$TESSERA" decompress made/1.tsr -o kept/1
+refuses 41 'kept/1 exists, with the size and time of what is in the .tsr; --update passes over it, -f overwrites it$' "$TESSERA" decompress made/1.tsr -o kept/1
 cp -Rp kept edited && echo edited >edited/1
 warns 41 "$TESSERA" decompress made/1.tsr -o edited/1
 run 0 "$TESSERA" decompress -q series.tsr -o back
@@ -49,7 +49,23 @@ refuses 41 'back/2 exists, with the size and time of' "$TESSERA" decompress seri
 echo edited >back/2
 warns 41 "$TESSERA" decompress series.tsr --member 2 -o back/2
 run 75 "$TESSERA" decompress -q series.tsr -o back
-[ "$(grep -c 'only copy' "$err")" -eq 1 ] && [ "$(grep -c 'size and time' "$err")" -eq 3 ] && grep -q '^tessera: 1 more output exists; -f overwrites it$' "$err" || bad "some that exist: $(cat "$err")"
+[ "$(grep -c 'only copy' "$err")" -eq 1 ] && [ "$(grep -c 'size and time' "$err")" -eq 3 ] && grep -q '^tessera: 1 more output exists; --update passes over it, -f makes it again$' "$err" || bad "some that exist: $(cat "$err")"
+# decompress --update goes on: it passes over what is there, makes what is not, and replaces nothing else.
+rm back/1
+run 75 "$TESSERA" decompress --json --update series.tsr -o back
+[ "$(fields --summary files failed current)" = "5${tab}1${tab}3" ] && says 'back/2 exists and may be the only copy' || bad "decompress --update: $(tail -n 1 "$out")"
+cmp -s back/1 kept/1 && [ "$(cat back/2)" = edited ] || bad "decompress --update: $(ls back)"
+run 0 "$TESSERA" decompress --json -f --update series.tsr -o back
+[ "$(fields --summary files failed current)" = "5${tab}0${tab}4" ] && cmp -s back/2 kept/2 || bad "decompress -f --update: $(tail -n 1 "$out")"
+run 0 "$TESSERA" decompress --update series.tsr -o back
+[ "$(head -n 1 "$out")" = '5 files done before' ] && [ "$(tail -n 1 "$out")" = PASS ] || bad "decompress --update of all: $(cat "$out")"
+touch back/3 && refuses 41 'back/3 exists and may be' "$TESSERA" decompress --update series.tsr --member 3 -o back/3
+run 0 "$TESSERA" decompress -q --update=hash series.tsr -o back
+tr '[:print:]' x <kept/3 | head -c "$(bytes_of kept/3)" >back/3 && touch -r kept/3 back/3
+refuses 41 'back/3 exists' "$TESSERA" decompress --update=hash series.tsr --member 3 -o back/3
+run 0 "$TESSERA" decompress -q -r made -o singly && rm singly/1 && run 0 "$TESSERA" decompress --json -r --update made -o singly
+[ "$(fields --summary failed current)" = "0${tab}$(($(find singly -type f | wc -l) - 1))" ] || bad "decompress -r --update: $(tail -n 1 "$out")"
+refuses 2 'update' "$TESSERA" decompress --update series.tsr --member 3 -o -
 # Reports and manifests are written over no other file.
 echo mine >page.html
 refuses 41 'page.html exists and is no report of tessera: name another file$' "$TESSERA" compress set/2 -o other.tsr --report page.html
@@ -57,6 +73,21 @@ refuses 41 'page.html exists and is no report of tessera: name another file$' "$
 run 75 "$TESSERA" compress -q "$PWD/set/1" "$PWD/kept/1" "$PWD/kept/1" "$PWD/kept/1" "$PWD/kept/1" -o one
 [ "$(grep -c 'another input of this run has the same output' "$err")" -eq 3 ] && grep -q '^tessera: 1 more input has an output, or a name in the manifest, that is taken' "$err" || bad "one output of many: $(cat "$err")"
 grep -q -e ' -f' "$err" && bad "-f is offered where inputs have one output: $(cat "$err")"
+rm -rf ./*
+
+# --- A file whose output is the folder of other outputs: it fails, by any number of threads, and nothing else does.
+mkdir -p c/x.dcm.tsr c/y.tsr/sub && echo x >c/x.dcm && echo f >c/x.dcm.tsr/f && echo y >c/y && echo z >c/x.dcm.tsr-z && echo w >c/x.dcm.ts
+for threads in 1 2 8; do
+    rm -rf co && run 75 "$TESSERA" compress -q -r c -o co -T $threads
+    grep -q '^tessera: c/x.dcm: its output co/x.dcm.tsr is a file, and co/x.dcm.tsr/f.tsr needs a folder of that name; rename one of the two inputs, or leave one out with --exclude$' "$err" || bad "a folder's name: $(cat "$err")"
+    grep -q '^tessera: c/y: its output co/y.tsr is a file, and co/y.tsr/sub/ needs a folder of that name' "$err" || bad "an empty folder's name: $(cat "$err")"
+    [ "$(wc -l <"$err")" -eq 2 ] && [ "$(files co)" = './x.dcm.ts.tsr ./x.dcm.tsr-z.tsr ./x.dcm.tsr/f.tsr ' ] || bad "beside a folder's name: $(files co) $(cat "$err")"
+done
+rmdir c/y.tsr/sub && rm -rf co && run 75 "$TESSERA" compress -q -r c -o co
+grep -q '^tessera: c/y: its output co/y.tsr is a file, and co/y.tsr/ needs a folder' "$err" || bad "an empty folder's name: $(cat "$err")"
+rm -rf co && run 0 "$TESSERA" compress -q -r c -o co --exclude '*.tsr/' && [ -f co/x.dcm.tsr ] || bad "the way out"
+run 0 "$TESSERA" compress -q c/y --series co/x.dcm/x.tsr && run 75 "$TESSERA" decompress -q -r co -o back
+says 'co/x.dcm.tsr: its output back/x.dcm is a file, and back/x.dcm/.* needs a folder of that name'
 rm -rf ./*
 
 # --- Several files and an OUT that looks like a file.

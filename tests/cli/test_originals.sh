@@ -114,6 +114,43 @@ run 75 "$tsr" verify one packed
 grep -q 'one/a: the archive has no .tsr of it' "$err" && grep -q 'packed/b.tsr: there is no original of it' "$err" || bad "files of two names are compared: $(cat "$err")"
 run 0 "$tsr" verify -q one/a packed/b.tsr
 rm -rf ./*
+# A damaged .tsr is one failure, for its own reason, and as many are counted as test counts.
+mkdir set && for i in 1 2 3 4 5 6; do echo "finding $i" >"set/finding 000$i.txt"; done
+manifest= && $has_sha256 && manifest='--manifest m'
+# shellcheck disable=SC2086
+run 0 "$tsr" compress -q -r set -o made $manifest && : >'made/finding 0001.txt.tsr'
+printf X | dd of='made/finding 0002.txt.tsr' bs=1 seek=20 conv=notrunc 2>/dev/null
+head -c 300 "$DATA/other/random.bin" >'made/finding 0003.txt.tsr' && truncate -s 30 'made/finding 0004.txt.tsr'
+for command in 'test -r made' 'verify set made' "test -r made $manifest"; do
+    # shellcheck disable=SC2086
+    run 75 "$tsr" $command && [ "$(tail -n 1 "$out")" = 'FAIL, 4 files failed' ] || bad "$command: $(cat "$out" "$err")"
+    case $command in test*) grep -q '^2 of 6 files tested: their checksums hold, ' "$out" || bad "$command: $(cat "$out")" ;; esac
+    sort "$err" >"$WORK/said"
+    [ -s "$WORK/first" ] || cp "$WORK/said" "$WORK/first"
+    cmp -s "$WORK/first" "$WORK/said" || bad "$command says of damaged files: $(cat "$err")"
+done
+run 75 "$tsr" verify --json set made
+[ "$(fields --summary files failed)" = "6${tab}4" ] || bad "verify counts damaged files: $(tail -n 1 "$out")"
+[ "$(fields original | grep -c 'set/finding')" -eq 6 ] || bad "verify --json: the originals of damaged files: $(fields original)"
+for i in 1 2 3 4; do
+    "$tsr" test "made/finding 000$i.txt.tsr" 2>"$WORK/said" && bad "made/finding 000$i.txt.tsr is not damaged"
+    "$tsr" verify "set/finding 000$i.txt" "made/finding 000$i.txt.tsr" 2>"$err" && bad "verify passes what is damaged"
+    cmp -s "$err" "$WORK/said" || bad "verify of one damaged file: $(cat "$err")"
+done
+mv 'made/finding 0001.txt.tsr' made/other.tsr && run 75 "$tsr" verify -q set made
+grep -q '^tessera: made/other.tsr is not a .tsr file$' "$err" && grep -q '0001.txt: the archive has no .tsr of it$' "$err" ||
+    bad "verify of what is no .tsr and has no original: $(cat "$err")"
+rm -rf made && run 0 "$tsr" compress -q -r set --series made.tsr && truncate -s 200 made.tsr && run 75 "$tsr" verify -q set made.tsr
+grep -q 'the archive has no .tsr of it$' "$err" && bad "what a cut series may hold: $(cat "$err")"
+grep -q '0006.txt: the archive has no .tsr of it that can be read$' "$err" || bad "what is lost with a cut series: $(cat "$err")"
+# A file of a series whose name is lost: the index and its copy are damaged, and the file's own beginning.
+rm -rf set && mkdir set && for i in 1 2 3 4 5 6; do echo "finding $i" >set/000$i; done
+run 0 "$tsr" compress -q -r set --series s.tsr && bytes=$(bytes_of s.tsr)
+for at in 140 $((bytes - 94)) $((bytes - 49)); do changes_byte s.tsr $at; done
+run 75 "$tsr" test -q s.tsr && grep -q "^tessera: s.tsr: the section 'M' at byte [0-9]* is damaged" "$err" || bad "no name is lost: $(cat "$err")"
+run 75 "$tsr" verify set s.tsr && says "s.tsr: the section 'M' at byte [0-9]* is damaged"
+[ "$(tail -n 1 "$out")" = 'FAIL, 1 file failed' ] || bad "a file whose name is lost: $(cat "$out")"
+rm -rf ./* "$WORK/first"
 
 # --- test --manifest looks for what the options ask for.
 if $has_sha256; then
@@ -156,6 +193,9 @@ for kind in intact damaged lossy cut; do
     [ $kind = cut ] || run 0 "$tsr" compress -q --rm --update x # of the same bytes: made anew where it is needed
     run 0 "$tsr" compress -q -f "$other" -o x.tsr
 done
+# The sentence's way out keeps both.
+mv x.tsr earlier.tsr && cp "$grey" x && run 0 "$tsr" compress -q --rm --update x
+"$tsr" cat x.tsr | cmp -s - "$grey" && "$tsr" cat earlier.tsr | cmp -s - "$other" && [ ! -e x ] || bad "a renamed .tsr and the new one"
 run 0 "$tsr" compress -q -f "$text" -o y && "$BIN/tsr_sign_again" y x.tsr H 0 0 ff && rm y
 run 63 "$tsr" test x.tsr && cp "$text" x && refuses 41 'x.tsr is of another format version: rename it, or name another output with -o' "$tsr" compress --update x
 rm -rf ./*
@@ -177,8 +217,18 @@ if $has_sha256; then
     rm set/m.part && mkdir -p made/b.tsr
     run 75 "$tsr" compress -q -r set -o made --manifest m
     grep -q '^tessera: the manifest is not complete and is called m.part' "$err" && [ ! -e m ] && [ -s m.part ] || bad "a manifest of a run with failures: $(cat "$err")"
-    run 20 "$tsr" test -q -r made --manifest m.part
-    says 'm.part is not complete'
+    grep -q 'what can never be done needs another name, or --exclude$' "$err" || bad "no way out: $(cat "$err")"
+    run 75 "$tsr" test -r made --manifest m.part # it has what is done; but nobody may take that for all
+    says 'm.part is not complete: what it has is checked; the command that writes it goes on with --update'
+    grep -q '^1 file tested, all checksums hold' "$out" && grep -q '^FAIL, the manifest is not complete$' "$out" || bad "a manifest that lacks entries: $(cat "$out")"
+    run 75 "$tsr" test --json -r made --manifest m.part
+    grep -q '"verdict":"fail","status":"failed","exit":75.*"failed":0' "$out" || bad "a manifest that lacks entries: $(cat "$out")"
+    run 0 "$tsr" compress -q "$text" -o made/c.tsr && run 75 "$tsr" test -q -r made --manifest m.part && rm made/c.tsr
+    grep -q 'the manifest does not name c' "$err" || bad "what is not in the manifest: $(cat "$err")"
+    sed '3,$s/restores=file/restores=loss/;4s/^./x/' m.part >wrong.part && run 20 "$tsr" test -q -r made --manifest wrong.part
+    cp -r set others && cp -r made made_others && sed '' m.part >k.part && chmod u+w k.part
+    run 0 "$tsr" compress -q -r others -o made_others --update --manifest k --exclude b && [ ! -e k.part ] && run 0 "$tsr" test -q -r made_others --exclude b.tsr --manifest k
+    rm -rf others made_others k wrong.part
     rmdir made/b.tsr && refuses 41 'm.part is of a run that has not come to its end: --update goes on with it' "$tsr" compress -q -r set -o made --manifest m
     if command -v flock >/dev/null; then
         flock m.part "$tsr" compress -q -r set -o made --update --manifest m 2>"$err" && bad "two runs write one manifest"
@@ -212,7 +262,7 @@ for each in cut empty; do
     grep -q "the run of $each.json has not come to its end" "$out" || bad "summary of $each: $(cat "$out")"
     grep -q 'every file of the set is done' "$out" && bad "summary of $each says done"
 done
-run 0 "$tsr" compress -r --json -n set -o made && cp "$out" dry.json
+run 0 "$tsr" compress -r --json -n set -o dry && cp "$out" dry.json
 run 2 "$tsr" summary dry.json
 echo new >set/2 && rm made/2.tsr && mkdir made/2.tsr && run 75 "$tsr" compress -r --json --update set -o made && cp "$out" later.json
 for order in 'whole later' 'later whole'; do

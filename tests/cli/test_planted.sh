@@ -39,7 +39,8 @@ mount)
     [ ! -x "$BIN/tsr_peak" ] || mount_fault mount_cache 'a cache of 8 MB takes'
     ;;
 receive)
-    recipe_fault '/^status=/s/$/; [ $# -eq 2 ] || rm -f "$folder\/$4"/' '0 files are left, not 1'
+    recipe_fault '/^exit $status/s/^/[ $# -eq 2 ] || rm -f "$folder\/$4"; /' '0 files are left, not 1'
+    recipe_fault 's/ -eq 41 / -eq 99 /' '1 files are left, not 0'
     recipe_fault '/flock 9/s/.*/    :/' 'the log does not have the instance that failed'
     ;;
 esac

@@ -90,6 +90,37 @@ waits 0
 (cd archive && cksum ./*.tsr) | cmp -s - "$WORK/before" || bad "what was sent again has changed the archive"
 no_parts archive
 
+# Instances of other bytes under a name that the archive has: both are kept, as they arrive and afterwards.
+name=$(ls copies | head -1)
+mkdir new && cp copies/"$name" new/before && cp new/before new/first && cp copies/"$name" new/second && cp copies/"$name" new/third
+for one in first second third; do dcmodify -nb -i "(0010,4000)=$one" new/$one >"$out" 2>&1 || bad "dcmodify fails"; done
+sends new/first
+waits 0
+cp new/second incoming/"$name" && cp new/third incoming/fourth
+run 0 sh "$RECIPE" incoming archive
+cp new/third incoming/"$name"
+run 0 sh "$RECIPE" incoming archive incoming "$name"
+waits 0
+[ "$(archived)" -eq 204 ] || bad "$(archived) instances are in the archive, not 204"
+run 0 "$TESSERA" decompress -q -r archive -o back
+cmp -s back/"$name" new/before || bad "the .tsr of an earlier instance was replaced"
+for one in second third; do
+    digits=$(sha256sum <new/$one | cut -c 1-16)
+    cmp -s back/"$name.$digits" new/$one || bad "$one is not in the archive under a name of its own"
+done
+run 0 "$TESSERA" summary archive/receive.json
+
+# They are sent again: nothing changes. One that cannot get its name stays.
+(cd archive && cksum ./*.tsr) >"$WORK/before"
+cp new/second incoming/"$name"
+run 0 sh "$RECIPE" incoming archive
+waits 0
+cp new/second incoming/"$name" && mkdir -p incoming/"$name.$(sha256sum <new/second | cut -c 1-16)"/"$name"
+run 41 sh "$RECIPE" incoming archive incoming "$name"
+cmp -s incoming/"$name" new/second || bad "an instance that could not be renamed is gone"
+rm -rf incoming/*
+(cd archive && cksum ./*.tsr) | cmp -s - "$WORK/before" || bad "what was sent again has changed the archive"
+
 # A name outside of INCOMING is refused.
 run 2 sh "$RECIPE" incoming archive send 100.dcm
 [ -f send/100.dcm ] || bad "a file outside of INCOMING is gone"

@@ -57,7 +57,7 @@ says 's.tsr exists and may be the only copy of what it holds: rename it, or name
 run 0 "$TESSERA" compress -q -f -r --series one.tsr in
 cp "$DATA/other/text.txt" back/slice_02.dcm && rm back/slice_03.dcm
 run 75 "$TESSERA" decompress -q s.tsr -o back
-[ "$(grep -c 'exists, .*; -f' "$err")" -eq 3 ] && grep -q '^tessera: [34] more outputs exist; -f overwrites them$' "$err" && grep -q 'slice_02.dcm exists and may be the only copy' "$err" ||
+[ "$(grep -c 'exists, .*; --update passes over it, -f' "$err")" -eq 3 ] && grep -q '^tessera: [34] more outputs exist; --update passes over them, -f makes them again$' "$err" && grep -q 'slice_02.dcm exists and may be the only copy' "$err" ||
     bad "not three that exist are named, and the others counted: $(cat "$err")"
 cmp "$DATA/other/text.txt" back/slice_02.dcm || bad "a file was overwritten without -f"
 cmp in/slice_03.dcm back/slice_03.dcm || bad "what was not there is not restored"

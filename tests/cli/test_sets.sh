@@ -64,6 +64,24 @@ run 0 "$tsr" compress -q -r many -o again
 run 75 "$tsr" compress -q -r many -o again
 [ "$(grep -c 'exists and is of this file; --update passes over it, -f makes it again$' "$err")" -eq 3 ] || bad "not three are named: $(cat "$err")"
 grep -q '^tessera: 3 more outputs exist; --update passes over them, -f makes them again$' "$err" || bad "the others: $(cat "$err")"
+# So are those of any other cause that the system names, with --json as without. -v and the log have all.
+cut() # COUNT-OF-NAMED PATTERN REST: what stderr has
+{
+    [ "$(grep -c "$2" "$err")" -eq "$1" ] && grep -q "^tessera: $3\$" "$err" && [ "$(wc -l <"$err")" -eq $(($1 + 1)) ] || bad "not cut to $1 and '$3': $(cat "$err")"
+}
+exist='exists and is of this file' gone='cannot open gone[0-9]: No such file or directory$'
+run 75 "$tsr" compress --json -r many -o again && cut 3 "$exist" '3 more outputs exist; --update passes over them, -f makes them again'
+[ "$(grep -c "\"error\":\"[^\"]*$exist" "$out")" -eq 6 ] && grep -q '"failed":6' "$out" || bad "--json lacks failures: $(cat "$out")"
+for i in 1 2 3 4 5 6 7; do echo gone$i; done >names
+for json in --json -q; do
+    run 75 "$tsr" compress $json --files-from names -o never --log log.$json && cut 3 "$gone" '4 more files: cannot read: No such file or directory'
+    [ "$(grep -c "tessera: $gone" log.$json)" -eq 7 ] || bad "the log lacks failures: $(cat log.$json)"
+    run 75 "$tsr" compress $json -v --files-from names -o never
+    [ "$(grep -c "$gone" "$err")" -eq 7 ] && [ "$(wc -l <"$err")" -eq 7 ] || bad "-v cuts: $(cat "$err")"
+done
+mkdir links && for i in 1 2 3 4; do ln -s nowhere links/$i.tsr; done
+run 75 "$tsr" compress -q -r many -o links && cut 3 'is a symbolic link' '1 more file: cannot write: Too many levels of symbolic links'
+rm -r names log.* links
 echo changed >many/3
 picture again >"$WORK/before"
 run 0 "$tsr" compress -r --update many -o again
@@ -136,11 +154,22 @@ refuses 2 'takes one file' "$tsr" compress "$grey" "$text" -o -
 head -c 300 piped.tsr | "$tsr" decompress - >cut 2>"$err"
 [ $? -eq 61 ] && [ ! -s cut ] || bad "a cut .tsr through a pipe: $(bytes_of cut) bytes, $(cat "$err")"
 rm -f fifo piped.tsr back cut
-# Who closes the pipe early loses nothing.
-"$tsr" compress -v -r set -o closed 2>"$err" | head -n 1 >/dev/null
-{ "$tsr" compress -v -r -f set -o closed 2>"$err"; echo $? >"$WORK/status"; } | true
-[ "$(cat "$WORK/status")" = 0 ] && [ "$(find closed -type f | wc -l)" -eq 3 ] || bad "a closed stdout: $(cat "$WORK/status" "$err")"
-rm -r closed
+# Where the reader of a pipe has gone, the work goes on, and the status says that the results went nowhere.
+"$tsr" compress -q --json -r set -o closed >closed.json && mkfifo fifo && exec 3<>fifo 4>fifo 3<&-
+for command in 'compress -v -r -f set -o closed' 'compress --json -r -f set -o closed' 'compress -r -f set --series closed.tsr' \
+    'compress --json -r -n set -o other' 'decompress --json -r closed -o reopened' 'test closed.tsr' 'test --json -r closed' \
+    'verify -v set closed' 'info -r closed' 'info --json -r closed' 'summary closed.json' 'compare -r set' \
+    'test --json -r closed --log closed.log'; do
+    # shellcheck disable=SC2086
+    "$tsr" $command >&4 2>"$err"
+    [ $? -eq 40 ] || bad "$command to a pipe without a reader is no status 40: $(cat "$err")"
+    says '^tessera: cannot write to standard output$'
+done
+"$tsr" test closed.tsr missing.tsr >&4 2>"$err"
+[ $? -eq 75 ] || bad "a failure and a pipe without a reader: $(cat "$err")"
+exec 4>&-
+[ "$(find closed reopened -type f | wc -l)" -eq 6 ] && "$tsr" test -q closed.tsr || bad "the work did not go on: $(find closed reopened)"
+rm -r closed reopened closed.* fifo
 
 # --- .tsr files in a tree are not compressed again; names are never printed raw.
 run 0 "$tsr" compress -q -r set -o tree

@@ -57,6 +57,21 @@ rm -r "out/$(printf 'rlo\342\200\256gnp.exe.tsr')" && mkdir "out/$(printf 'rlo\3
 "$TESSERA" compress -f -r --json in -o out >failed.json 2>/dev/null
 run 75 "$TESSERA" summary failed.json
 is_plain summary "$out"
+# A name of spaces alone is seen.
+mkdir spaces && cp "$text" 'spaces/ ' && cp "$text" 'spaces/   ' && cp "$text" spaces/b
+run 0 "$TESSERA" compress -q -r spaces --series spaces.tsr
+run 0 "$TESSERA" test -v spaces.tsr
+grep -qx 'ok spaces.tsr: \\x20\\x20\\x20' "$out" || bad "spaces in lines: $(cat "$out")"
+truncate -s $(($(bytes_of spaces.tsr) - 70)) spaces.tsr && run 75 "$TESSERA" test spaces.tsr
+grep -q '^tessera: \\x20 in spaces.tsr: ' "$err" || bad "spaces in a series: $(cat "$err")"
+cd spaces || exit 2
+run 21 "$TESSERA" test ' '
+says '^tessera: \\x20 is not a .tsr file$'
+run 20 "$TESSERA" compress '  '
+says '^tessera: \\x20\\x20: '
+run 75 "$TESSERA" test ' ' '   '
+grep -qx 'tessera: \\x20\\x20\\x20 is not a .tsr file' "$err" || bad "spaces among several: $(cat "$err")"
+cd .. || exit 2
 # What is typed.
 for word in '\233' '\342\200\256' '\033[2J'; do
     word=$(printf "$word")

@@ -39,6 +39,35 @@ for try in INT:130 TERM:143 HUP:129 QUIT:131 USR1:138 USR2:140 ALRM:142 XCPU:152
     [ "$(find in -type f | wc -l)" -eq 60 ] || bad "inputs are gone"
 done
 
+# A series has no name before it is complete: a signal says so, and a series that was there stays.
+for try in INT:130 TERM:143; do
+    echo 'an older one' >series.tsr
+    "$TESSERA" compress -q -r -f -T 1 --engine cpu --progress=json in --series series.tsr >"$out" 2>"$err" &
+    process=$!
+    waited=0
+    until [ -s "$err" ] || [ $waited -ge 1500 ]; do sleep 0.02 && waited=$((waited + 1)); done
+    kill -s ${try%:*} $process 2>/dev/null || bad "the series ended before the signal"
+    wait $process 2>/dev/null
+    got=$?
+    [ $got -eq "${try#*:}" ] || bad "exit status $got of a series after SIG${try%:*}"
+    grep -v '^{"progress":true' "$err" >"$WORK/said" && mv "$WORK/said" "$err"
+    says '^tessera: interrupted: no series was written to series.tsr; the same command begins anew$'
+    no_parts .
+    [ "$(cat series.tsr)" = 'an older one' ] || bad "an interrupted series has replaced an older one"
+done
+
+# decompress goes on, too.
+run 0 "$TESSERA" compress -q -r --include '1*.pgm' --exclude '*' in -o archive
+mkdir back && "$TESSERA" decompress -r -T 1 archive -o back >"$out" 2>"$err" &
+process=$!
+waited=0
+until [ "$(find back -name '*.pgm' 2>/dev/null)" ] || [ $waited -ge 3000 ]; do sleep 0.005 && waited=$((waited + 1)); done
+kill -s INT $process 2>/dev/null || bad "decompress ended before the signal"
+wait $process 2>/dev/null
+says '^tessera: interrupted: [0-9]* of 11 files are done; the same command with --update goes on$'
+run 0 "$TESSERA" decompress -r --update archive -o back
+grep -q ' done before$' "$out" && [ "$(find back -name '*.pgm' | wc -l)" -eq 11 ] && no_parts back || bad "decompress goes on: $(cat "$out")"
+
 # A user's files whose names look like those of parts, of this version or another, stay whatever their age, and are inputs
 # as others. (On this system files have no name until they are complete. Parts of killed runs: test_names.sh.)
 rm -rf in/* made

@@ -197,7 +197,7 @@ fi
 
 # 41: the output exists.
 refuses 41 'a.tsr exists and is of this file; --update passes over it, -f' "$TESSERA" compress inputs/a.pgm -o a.tsr
-refuses 41 't.txt exists, with the size and time of what is in the .tsr; -f' "$TESSERA" decompress t.tsr -o inputs/t.txt
+refuses 41 't.txt exists, with the size and time of what is in the .tsr; --update' "$TESSERA" decompress t.tsr -o inputs/t.txt
 refuses 40 'dangling is a symbolic link that leads nowhere' "$TESSERA" compress inputs/a.pgm -o dangling
 
 # 42: the output is the input.

@@ -118,6 +118,22 @@ for event in empty deep; do
     "$tsr" mount made void >"$out" 2>"$err"
     [ $? -ne 0 ] || { fusermount3 -u void && bad "a folder without files was mounted"; }
 done
+# A dry run names what the run would not take, and ends as it would.
+rm -rf ./* && mkdir -p set/sub void && echo x >set/a && echo y >set/b
+for options in '' --json; do
+    # shellcheck disable=SC2086
+    run 75 "$tsr" compress -r -n $options set void -o made
+    says '^tessera: void: no file is in this folder; leave it out, or mount the share that belongs there$'
+done
+grep -q '"files":2,.*"failing":1,' "$out" || bad "a dry run, --json: $(cat "$out")"
+ln -s a set/link && run 0 "$tsr" compress -r -n --rm set void -o made
+grep -q '^  1 name not taken: folder without files (void)$' "$out" && grep -q '^  1 name not taken: symbolic link (set/link)$' "$out" ||
+    bad "a dry run calls names something else: $(cat "$out")"
+run 0 "$tsr" compress -q set/a -o made/a.tsr && run 75 "$tsr" compress -r -n set -o made
+says 'made/a.tsr exists and is of this file; --update passes over it, -f makes it again$'
+for options in --update -f; do run 0 "$tsr" compress -r -n $options set -o made; done
+refuses 41 'made/a.tsr exists' "$tsr" compress -n set/a -o made/a.tsr
+rm -rf ./*
 event=only_links
 judged 22 fail 'FAIL, no input was found, 2 names were not taken' compress -r set -o other
 judged 22 fail 'FAIL, no input was found, 1 name was not taken' test -r made

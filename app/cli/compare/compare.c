@@ -172,7 +172,7 @@ static void report_image(const struct options *options, const struct task *task,
         print_image_json(&run.columns, &run.images[run.image_count - 1], measured, task, options, outcome);
     else if (kept && options->verbosity > 0 && outcome->status == TSR_OK)
         print_image_line(options, task, &run.images[run.image_count - 1]);
-    if (outcome->status != TSR_OK) say_error(&outcome->error);
+    if (outcome->status != TSR_OK) say_failure(outcome);
     if (measured && !kept) fprintf(stderr, "tessera: no memory for the results of %s\n", shown(task->input));
     free_measured(measured);
     fflush(stdout);

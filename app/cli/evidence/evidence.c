@@ -124,7 +124,11 @@ static char *reason_of(const struct options *options, const struct task *task, c
     if (outcome->status == TSR_OK) return copy_of(outcome->report.reason[0] ? outcome->report.reason : outcome->kept);
     if (names_files(options) || names_only(&outcome->error, task))
         return without_name(outcome->error.text, task->input);
-    return copy_of(tsr_status_name(outcome->status));
+    char text[200];
+    const int reason = outcome->error.system; /* its words identify nobody */
+    snprintf(text, sizeof text, "%s%s%s", tsr_status_name(outcome->status), reason ? ": " : "",
+             reason ? strerror(reason) : "");
+    return copy_of(text);
 }
 
 static void add_hashes(struct evidence_file *file, const struct outcome *outcome)
@@ -296,6 +300,7 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
         .reason_count = evidence.reason_count,
         .other_files = evidence.other_files,
         .counts = evidence.counts,
+        .left = tally->left,
         .files = evidence.files,
         .file_count = evidence.count,
     };

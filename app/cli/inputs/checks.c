@@ -59,6 +59,68 @@ static bool refuse_collisions(const struct options *options, struct task_list *l
     return has_memory;
 }
 
+/* ---- Outputs that are folders of others ------------------------------------------------------------------- */
+
+/* What a run makes: the file of a task, or a folder without files. */
+struct made {
+    const char *output;
+    struct task *task; /* NULL: it is a folder */
+};
+
+/* A slash comes before all other bytes: what is in a folder follows its name. */
+static int by_path(const void *a, const void *b)
+{
+    const unsigned char *one = (const unsigned char *)((const struct made *)a)->output;
+    const unsigned char *other = (const unsigned char *)((const struct made *)b)->output;
+    while (*one && *one == *other) one++, other++;
+    const int byte = *one == '/' ? 1 : *one ? *one + 1 : 0, its = *other == '/' ? 1 : *other ? *other + 1 : 0;
+    return byte - its;
+}
+
+/* Whether a path is a folder, or lies in it. */
+static bool needs_folder(const struct made *made, const char *folder)
+{
+    const size_t length = strlen(folder);
+    if (strncmp(made->output, folder, length) != 0) return false;
+    return made->output[length] == '/' || (!made->task && !made->output[length]);
+}
+
+static bool fail_folder(struct task *task, const struct made *other)
+{
+    char *reason;
+    if (asprintf(
+            &reason,
+            "its output %s is a file, and %s%s needs a folder of that name; rename one of the two inputs, or leave "
+            "one out with --exclude",
+            task->output, other->output, other->task ? "" : "/") < 0)
+        return false;
+    const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
+    free(reason);
+    return has_memory;
+}
+
+/* Tasks have failed whose outputs are folders of other outputs, whichever would be made first. False: no memory. */
+static bool refuse_folders(struct task_list *list)
+{
+    struct made *const made = malloc((list->count + list->folder_count + 1) * sizeof *made);
+    size_t count = 0;
+    bool has_memory = made != NULL;
+    if (!made) return false;
+    for (size_t i = 0; i < list->folder_count; i++) made[count++] = (struct made){list->folders[i].output, NULL};
+    for (size_t i = 0; i < list->count; i++)
+        if (list->tasks[i].output && list->tasks[i].status == TSR_OK)
+            made[count++] = (struct made){list->tasks[i].output, &list->tasks[i]};
+    qsort(made, count, sizeof *made, by_path);
+    for (size_t i = 0; i < count && has_memory; i++) {
+        size_t next = i + 1; /* its own folder may stand on either side of a file */
+        if (next == count || !needs_folder(&made[next], made[i].output)) next = i > 0 ? i - 1 : i;
+        if (made[i].task && needs_folder(&made[next], made[i].output))
+            has_memory = fail_folder(made[i].task, &made[next]);
+    }
+    free(made);
+    return has_memory;
+}
+
 /* ---- Outputs that are inputs ------------------------------------------------------------------------------ */
 
 /* What the outputs of a run must not be. */
@@ -328,7 +390,8 @@ static enum tsr_status check_files(const struct options *options, struct task_li
 {
     known->outputs = tsr_file_set_create();
     const bool has_twins = !options->removes || find_twins(list);
-    known->inputs = has_twins && refuse_collisions(options, list) ? collect_inputs(options, list) : NULL;
+    const bool has_memory = has_twins && refuse_collisions(options, list) && (!writes(options) || refuse_folders(list));
+    known->inputs = has_memory ? collect_inputs(options, list) : NULL;
     if (!known->inputs || !known->outputs || !look_at_outputs(options, list, known))
         return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     enum tsr_status status = TSR_OK;

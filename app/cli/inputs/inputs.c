@@ -124,8 +124,7 @@ static char *layout_name(const struct options *options, const char *path)
     return last_name(path);
 }
 
-/* The place of the original of an input: a .tsr file's without the suffix. */
-static char *original_name(const struct options *options, const char *name)
+char *original_name(const struct options *options, const char *name)
 {
     if (options->verb == VERB_COMPRESS || options->verb == VERB_COMPARE) return strdup(name);
     if (has_tsr_suffix(name)) return strndup(name, strlen(name) - (sizeof suffix - 1));
@@ -185,8 +184,8 @@ void add_file(struct walk *walk, const char *path, const char *name, const char 
         return;
     }
     const bool is_only = o->input_count == 1 && strcmp(path, o->inputs[0]) == 0;
-    const struct place place = {output ? output : "", is_only ? "" : original};
-    if (add_series(walk, path, is_only && folder ? &(struct place){folder, ""} : &place, NULL)) {
+    const char *const below = is_only && folder ? folder : output ? output : "";
+    if (add_series(walk, path, &(struct place){below, is_only ? "" : original, original}, NULL)) {
         free(original);
         free(output);
         return;
@@ -369,7 +368,7 @@ static void add_named(struct walk *walk, const char *input)
     }
     if (is_pipe(input)) {
         add_pipe(walk, input, output, name, to_stdout);
-    } else if (add_series(walk, input, &(struct place){to_stdout ? "" : o->output, ""}, output)) {
+    } else if (add_series(walk, input, &(struct place){to_stdout ? "" : o->output, "", NULL}, output)) {
         free(output);
         free(name);
         for (size_t i = 0; to_stdout && i < walk->list->count; i++) walk->list->tasks[i].to_stdout = true;

@@ -27,6 +27,9 @@ struct walk {
 
 /* inputs.c */
 
+/* The place of the original of an input: a .tsr file's without the suffix. NULL: no memory. */
+char *original_name(const struct options *options, const char *name);
+
 /* The output of an original's place. NULL: no memory. */
 char *output_name(const struct options *options, const char *original);
 
@@ -132,14 +135,17 @@ enum tsr_status read_names(const struct options *options, bool (*take)(void *con
                            struct tsr_error *error);
 
 /* Where the files of a series are: their outputs below folder ("": the working folder), their places in the layout
- * below prefix. */
+ * below prefix. name: the place of what cannot be opened; NULL: it has none. */
 struct place {
-    const char *folder, *prefix;
+    const char *folder, *prefix, *name;
 };
 
 /* series_inputs.c: the files of an input that is a series; or the only one that is wanted, to output (NULL: as the
  * others). False: it is not a series. */
 bool add_series(struct walk *walk, const char *path, const struct place *place, const char *output);
+
+/* Whether a place of the layout can be that of a file whose name is lost. */
+bool may_be_lost(const struct task_list *list, const char *name);
 
 /* pipes.c: bytes of a pipe to a file without a name, whose descriptor it returns. path: "-" is stdin. Errors:
  * TSR_ERROR_READ, TSR_ERROR_WRITE. */

@@ -56,9 +56,12 @@ enum tsr_status check_out_folders(struct out_folders *folders, struct tsr_error 
         struct out_folder *const folder = &folders->all[i];
         if (folder->file < 0) open_folder(folder); /* the run has made it, or not yet */
         if (folder->file < 0 || is_there(folder)) continue;
-        return refuse(error, TSR_ERROR_WRITE,
-                      "%.*s is not the folder any more that this run began with: was it moved, or a share unmounted?",
-                      (int)(folder->length < 300 ? folder->length : 300), folder->path);
+        const enum tsr_status status =
+            refuse(error, TSR_ERROR_WRITE,
+                   "%.*s is not the folder any more that this run began with: was it moved, or a share unmounted?",
+                   (int)(folder->length < 300 ? folder->length : 300), folder->path);
+        error->system = ESTALE;
+        return status;
     }
     return TSR_OK;
 }

@@ -105,7 +105,7 @@ bool add_series(struct walk *walk, const char *path, const struct place *place, 
     const enum tsr_status status = tsr_open(walk->engine, &source, &series, &error);
     if (status != TSR_OK) {
         name_flags(&error);
-        add_task(walk, strdup(path), NULL, NULL, status, error.text);
+        add_task(walk, strdup(path), NULL, place->name ? strdup(place->name) : NULL, status, error.text);
         return true;
     }
     const enum tsr_content content = tsr_reader_content(series);
@@ -124,4 +124,14 @@ bool add_series(struct walk *walk, const char *path, const struct place *place, 
     }
     add_members(walk, path, series, place, output);
     return true;
+}
+
+bool may_be_lost(const struct task_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *const folder = list->tasks[i].lost_in;
+        const size_t length = folder ? strlen(folder) : 0;
+        if (folder && (length == 0 || (strncmp(name, folder, length) == 0 && name[length] == '/'))) return true;
+    }
+    return false;
 }

@@ -136,6 +136,13 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
         add_file(walk, path, name, folder, status);
 }
 
+/* A name of which errno says why it cannot be looked at. */
+static void add_unread(struct walk *walk, const char *path, const char *name)
+{
+    const int reason = errno;
+    add_task(walk, strdup(path), NULL, original_name(walk->options, name), status_of(reason), strerror(reason));
+}
+
 static void walk_entry(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
                        const struct ancestor *here)
 {
@@ -146,7 +153,7 @@ static void walk_entry(struct walk *walk, const char *path, const char *base, co
         if (follows && errno == ENOENT && lstat(path, &status) == 0)
             add_skipped(walk, path, "symbolic link to nothing");
         else
-            add_task(walk, strdup(path), NULL, NULL, status_of(errno), strerror(errno));
+            add_unread(walk, path, name);
     } else if (S_ISDIR(status.st_mode)) {
         walk->names--;
         if (is_included(walk->options, name, true))

@@ -11,7 +11,7 @@ static bool is_empty(const struct tally *t)
 
 enum verdict judge(const struct tally *t)
 {
-    if (t->ended != TSR_OK || t->failed > 0 || t->left > 0 || is_empty(t) || t->unwritten != TSR_OK)
+    if (t->ended != TSR_OK || t->failed > 0 || t->left > 0 || is_empty(t) || t->lacks_entries || t->unwritten != TSR_OK)
         return VERDICT_FAIL;
     return t->unproven > 0 ? VERDICT_UNPROVEN : VERDICT_PASS;
 }
@@ -21,7 +21,7 @@ enum tsr_status verdict_status(const struct tally *t)
     if (t->ended != TSR_OK) return t->ended;
     if (is_empty(t)) return TSR_ERROR_NO_INPUT;
     if (t->failed > 0 || t->left > 0) return t->files == 1 && t->only != TSR_OK ? t->only : TSR_ERROR_PARTIAL;
-    return t->unwritten;
+    return t->lacks_entries ? TSR_ERROR_PARTIAL : t->unwritten;
 }
 
 const char *verdict_word(enum verdict verdict)
@@ -60,6 +60,7 @@ void explain_verdict(const struct tally *t, char text[VERDICT_ROOM])
         add_clause(text, t->files > 0 ? "the run did not come to its end" : "the run did not begin");
     add_count(text, t->failed, "file failed", "files failed");
     add_count(text, t->left, "file is not done", "files are not done");
+    if (t->lacks_entries) add_clause(text, "the manifest is not complete");
     if (t->unwritten != TSR_OK) add_clause(text, "the manifest or the report was not written");
     add_count(text, t->unproven, "file was not proven", "files were not proven");
     add_count(text, t->not_taken, "name was not taken", "names were not taken");

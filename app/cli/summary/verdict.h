@@ -24,6 +24,7 @@ struct tally {
     size_t damaged;        /* of the files: originals that look damaged. They come back as they are: no verdict */
     size_t kept;           /* of the files: other originals that --rm was to remove, and has not. No verdict either */
     bool may_be_empty;     /* a shard of a set that has files */
+    bool lacks_entries;    /* the manifest that the files were compared with is not complete */
     enum tsr_status only;  /* of the file, where it is one */
     enum tsr_status ended; /* what kept the run from its work, or from the rest of it; TSR_OK: nothing */
     enum tsr_status

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/report/text.h"
 
 enum { ESCAPE = TEXT_CODE };
+
+bool is_blank(const char *text)
+{
+    return text[0] && !text[strspn(text, " ")];
+}
 
 /* The bytes of the character at text; escape: what is shown in its place, or empty. */
 static size_t escape_of(const char *text, char escape[ESCAPE])
@@ -62,7 +66,8 @@ const char *shown(const char *text)
 {
     char escape[ESCAPE];
     const char *at = text;
-    while (*at) {
+    const bool blank = is_blank(text);
+    while (*at && !blank) {
         const size_t length = escape_of(at, escape);
         if (escape[0]) break;
         at += length;
@@ -75,6 +80,7 @@ const char *shown(const char *text)
     size_t used = 0;
     for (size_t length; *text && used + ESCAPE < ROOM; text += length) {
         length = escape_of(text, escape);
+        if (blank) snprintf(escape, ESCAPE, "\\x20");
         const size_t size = escape[0] ? strlen(escape) : length;
         memcpy(out + used, escape[0] ? escape : text, size);
         used += size;

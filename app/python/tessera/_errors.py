@@ -46,7 +46,7 @@ class TesseraError(Exception):
     offset : int or None
         The byte of the input where it was noticed; None where that says nothing.
     errno : int
-        errno of the system call that failed; 0 where none did.
+        errno of the system call that failed, or would have; 0 for none.
     """
 
     def __init__(
