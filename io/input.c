@@ -35,7 +35,7 @@ struct tsr_input {
     size_t lasting_size;
     struct tsr_crew crew;
     struct tsr_memory_account *account;
-    uint64_t claimed; /* bytes of the last tsr_input_claim */
+    struct tsr_need need; /* of the last tsr_input_claim */
     char damage[TSR_DAMAGE_LIMIT + 1];
 };
 
@@ -146,24 +146,35 @@ enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t b
     return input->account->claim_header(input->account, bytes, error);
 }
 
-enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
+enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_header *header, const struct tsr_need *need,
                                 struct tsr_error *error)
 {
-    input->claimed = bytes;
-    return input->account ? input->account->claim(input->account, image, bytes, error) : TSR_OK;
+    input->need = *need;
+    return input->account ? input->account->claim(input->account, header, need, error) : TSR_OK;
+}
+
+bool tsr_input_take_spare(const struct tsr_input *input, uint64_t bytes)
+{
+    struct tsr_memory_account *const account = input->account;
+    return !account || !account->grant_spare || account->grant_spare(account, bytes);
+}
+
+void tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes)
+{
+    if (input->account && input->account->return_spare) input->account->return_spare(input->account, bytes);
 }
 
 void tsr_input_give_back(struct tsr_input *input)
 {
     if (!input->account) return;
     tsr_input_drop_held(input);
-    input->claimed = 0;
+    input->need = (struct tsr_need){0};
     if (input->account->give_back) input->account->give_back(input->account);
 }
 
-uint64_t tsr_input_claimed(const struct tsr_input *input)
+struct tsr_need tsr_input_need(const struct tsr_input *input)
 {
-    return input->claimed;
+    return input->need;
 }
 
 void tsr_input_note_damage(struct tsr_input *input, const char *format, ...)

@@ -45,15 +45,28 @@ enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input 
 
 void tsr_input_close(struct tsr_input *input);
 
+/* What a reader takes of memory, in bytes. */
+struct tsr_need {
+    uint64_t opening; /* at most, until the source is open, or measured */
+    uint64_t held;    /* then, while blobs and frames are coded */
+    uint64_t blob;    /* of the longest blob; where there are no frames, 0: it is as long as the input */
+    bool has_rasters;   /* rasters are among what is held: the encoder needs no room for them */
+    bool only_lossless; /* its samples are never coded with loss */
+};
+
 /* An account grants memory before a reader allocates much of it. A reader first calls claim_header if the header itself
- * is large. Then the reader calls claim once for the file. bytes: what reading takes. image: the account adds what
- * coding this image takes; NULL: nothing is added. The memory of the header becomes part of the claim for the file.
- * Errors: TSR_ERROR_LIMIT (the account can never grant that much), TSR_ERROR_CORRUPT (a second claim for the file is
- * larger than the first, or the image is too small for coding to pay). */
+ * is large. Then the reader calls claim once for the file. header: what the file becomes, as far as it is known; the
+ * account adds what coding it takes. NULL: it has no frames. The memory of the header becomes part of the claim for the
+ * file. Errors: TSR_ERROR_LIMIT (the account can never grant that much), TSR_ERROR_CORRUPT (a second claim for the file
+ * is larger than the first, or the image is too small for coding to pay). */
+struct tsr_header;
 struct tsr_memory_account {
     enum tsr_status (*claim_header)(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error);
-    enum tsr_status (*claim)(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,
-                             struct tsr_error *error);
+    enum tsr_status (*claim)(struct tsr_memory_account *account, const struct tsr_header *header,
+                             const struct tsr_need *need, struct tsr_error *error);
+    /* Grants more for work that can do with less, at once or not at all; and takes it back. NULL: it is granted. */
+    bool (*grant_spare)(struct tsr_memory_account *account, uint64_t bytes);
+    void (*return_spare)(struct tsr_memory_account *account, uint64_t bytes);
     /* Gives back what was claimed for the file, of which nothing is in use any more. The next claim is the first one.
      * NULL: the account grants every claim, or one. */
     void (*give_back)(struct tsr_memory_account *account);
@@ -74,14 +87,19 @@ struct tsr_crew tsr_input_crew(const struct tsr_input *input);
  * TSR_UNCLAIMED_BYTES is granted without asking the account. */
 enum { TSR_UNCLAIMED_BYTES = 4 << 20 };
 enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error);
-enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
+enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_header *header, const struct tsr_need *need,
                                 struct tsr_error *error);
+
+/* Memory for a lane more of work that goes on without it; true: the caller returns it. */
+bool tsr_input_take_spare(const struct tsr_input *input, uint64_t bytes);
+void tsr_input_return_spare(const struct tsr_input *input, uint64_t bytes);
+
 /* The input is read in another way, and no memory of the first way is in use: drops what is held of it, and gives its
  * claim back. Without an account, nothing is dropped. */
 void tsr_input_give_back(struct tsr_input *input);
 
-/* Bytes of the last tsr_input_claim, without what coding takes. */
-uint64_t tsr_input_claimed(const struct tsr_input *input);
+/* What the last tsr_input_claim was for. */
+struct tsr_need tsr_input_need(const struct tsr_input *input);
 
 /* What looks damaged in the content: a sentence in which "it" is the file, of at most TSR_DAMAGE_LIMIT bytes. A reader
  * notes what it notices anyway; the first note stays, however often the input is read. Empty: nothing was noted. */

@@ -289,6 +289,8 @@ bool tsr_output_is_memory(const struct tsr_output *output)
 enum tsr_status tsr_output_make_room(struct tsr_output *output, size_t bytes, struct tsr_error *error)
 {
     assert(output->kind == TO_MEMORY && output->held == 0);
+    if (bytes <= output->capacity) return TSR_OK;
+    free(output->bytes);
     output->bytes = malloc(bytes);
     output->capacity = output->bytes ? bytes : 0;
     return output->bytes ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of output", bytes);

@@ -67,19 +67,24 @@ struct tsr_engine;
 struct tsr_engine_ops {
     const char *name;
 
-    /* Bytes of work space for this many frames at once; 0 if that does not fit a size_t. Decoding depends on the tiles,
-     * which the jobs' models name. */
-    size_t (*encode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames);
+    /* Bytes of work space for this many frames at once; 0 if that does not fit a size_t. Encoding depends on the
+     * coding, of which path, coder and effort count; decoding on the tiles, which the jobs' models name. */
+    size_t (*encode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image,
+                               const struct tsr_coding *coding, uint32_t frames);
     size_t (*decode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image,
                                const struct tsr_decode_job *jobs, uint32_t frames);
 
-    /* Most bytes that decoding this many frames may ask for, whatever their models say. */
-    size_t (*decode_bound)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames);
+    /* Bytes with which one frame of so many tiles can be decoded, whatever its model says, and this many frames at once
+     * whose tiles are equal parts, as encoders cut them. */
+    size_t (*decode_bound)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
+                           uint32_t frames);
 
     /* Work space of at least this many bytes, or a buffer for frames, NULL if there is no memory; and back. An engine
      * keeps some of what it gets back, and hands out what the same processor had last, which is still in its cache:
-     * fresh memory costs a page fault every 4 KiB, a quarter of the time of coding a slice. */
+     * fresh memory costs a page fault every 4 KiB, a quarter of the time of coding a slice. It rounds up: work space of
+     * this many bytes takes workspace_bytes. */
     void *(*take_workspace)(struct tsr_engine *engine, size_t bytes);
+    uint64_t (*workspace_bytes)(uint64_t bytes);
     /* The same for rasters that will be encoded, where an engine has memory that it reads with least effort. */
     void *(*take_rasters)(struct tsr_engine *engine, size_t bytes);
     void (*give_workspace)(struct tsr_engine *engine, void *workspace);

@@ -233,7 +233,7 @@ static void code_frames(struct decode_input *input, struct bench_frames *frames,
     const size_t raster_bytes = tsr_raster_bytes(&frames->image), spare = 1;
     struct tsr_encode_job jobs[DISTINCT_LIMIT] = {{0}};
     void *workspace =
-        ops->take_workspace(input->cpu, ops->encode_workspace(input->cpu, &frames->image, frames->frames));
+        ops->take_workspace(input->cpu, ops->encode_workspace(input->cpu, &frames->image, coding, frames->frames));
     if (!workspace) bench_stop(TSR_ERROR_LIMIT, "no memory for %u frames", frames->frames);
     for (uint32_t f = 0; f < frames->frames; f++) jobs[f].raster = frames->rasters + f * raster_bytes;
     if (ops->encode(input->cpu, &frames->image, coding, jobs, frames->frames, workspace) != TSR_OK)

@@ -57,7 +57,8 @@ static int encode_cpu(const void *job_, int policy)
     const struct tsr_engine_ops *ops = job->engine->ops;
     const size_t raster_bytes = (size_t)(tsr_frame_bits(&job->image) / 8);
     (void)policy;
-    void *workspace = ops->take_workspace(job->engine, ops->encode_workspace(job->engine, &job->image, CPU_BATCH));
+    void *workspace =
+        ops->take_workspace(job->engine, ops->encode_workspace(job->engine, &job->image, &job->coding, CPU_BATCH));
     if (!workspace) bench_stop(TSR_ERROR_LIMIT, "no memory for %d frames", CPU_BATCH);
     for (uint32_t first = 0; first < job->frames; first += CPU_BATCH) {
         struct tsr_encode_job jobs[CPU_BATCH] = {{0}};

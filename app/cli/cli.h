@@ -316,7 +316,10 @@ int open_temporary(void);
 void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
                      struct outcome *outcome);
 
-/* list.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
+/* inputs/lists.c: bytes of memory that the process may take. */
+uint64_t memory_limit(const struct options *options);
+
+/* inputs/lists.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
  * which may move. False: no memory, and the list stays. */
 bool grow_list(void *entries, size_t count, size_t *capacity, size_t size);
 

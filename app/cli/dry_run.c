@@ -115,7 +115,7 @@ static void print_lines(const struct options *options, const struct task_list *l
 static void print_estimate(const struct options *options, const struct task_list *list, const struct estimate *e,
                            int threads)
 {
-    const uint64_t memory = options->memory > 0 ? options->memory : tsr_available_memory() / 4;
+    const uint64_t memory = memory_limit(options);
     const double each = e->hits > 0 ? (double)e->bytes / e->hits : 0;
     const double out = e->share_out * each, seconds = e->share_s * each / threads;
     if (!options->json) {

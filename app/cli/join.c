@@ -20,6 +20,7 @@ struct file {
 };
 
 static struct {
+    uint64_t left;      /* bytes of memory that files may still take */
     struct file *files; /* in the order of the lines; then by name, one each */
     size_t count, capacity;
     size_t runs;
@@ -35,10 +36,19 @@ static struct {
     bool *has_shard;
 } joined;
 
+/* A text that is kept. NULL: no memory, also of what the lists may have. */
+static char *keep_text(const char *text)
+{
+    enum { BLOCK = 32 };
+    return take_share(&joined.left, strlen(text) + BLOCK) ? strdup(text) : NULL;
+}
+
 static struct file *add_file_of(const char *name)
 {
+    enum { COPIES = 4 }; /* while the list grows, and while it is sorted */
+    if (!take_share(&joined.left, COPIES * sizeof *joined.files)) return NULL;
     if (!grow_list(&joined.files, joined.count, &joined.capacity, sizeof *joined.files)) return NULL;
-    char *const copy = strdup(name);
+    char *const copy = keep_text(name);
     if (!copy) return NULL;
     struct file *const file = &joined.files[joined.count++];
     *file = (struct file){.name = copy, .order = joined.count};
@@ -136,7 +146,7 @@ static bool take_file_line(const cJSON *o)
     file->bytes_in = number_in(o, "bytes_in");
     file->bytes_out = number_in(o, "bytes_out");
     file->at = number_in(o, "at");
-    file->error = error ? strdup(error) : NULL;
+    file->error = error ? keep_text(error) : NULL;
     return true;
 }
 
@@ -205,48 +215,92 @@ static enum tsr_status check_end(const char *path, struct said *said, struct tsr
     return TSR_OK;
 }
 
-/* The last line of a run that was killed may be cut. */
-static enum tsr_status read_run(const char *path, struct tsr_error *error)
+/* ---- Inputs ------------------------------------------------------------------------------------------------- */
+
+/* Bytes that the objects of a line may still take. An array of numbers takes 32 times its text. */
+static uint64_t parsing_left;
+
+static void *allocate_part(size_t bytes)
 {
-    const bool is_stdin = strcmp(path, "-") == 0;
-    FILE *const file = is_stdin ? stdin : fopen(path, "r");
-    if (is_stdin) path = "stdin";
-    char *line = NULL;
-    size_t room = 0, number = 0;
-    struct said said = {0};
+    return take_share(&parsing_left, bytes) ? malloc(bytes) : NULL;
+}
+
+/* The objects of a line, within limit bytes of memory. *fits: they are. */
+static cJSON *parse_line(const char *line, uint64_t limit, bool *fits)
+{
+    cJSON_Hooks counted = {allocate_part, free};
+    parsing_left = limit;
+    cJSON_InitHooks(&counted);
+    cJSON *const o = cJSON_Parse(line);
+    cJSON_InitHooks(NULL);
+    *fits = parsing_left > 0;
+    return o;
+}
+
+static enum tsr_status fail_lines(const char *path, uint64_t memory, struct tsr_error *error)
+{
+    return refuse(error, TSR_ERROR_LIMIT,
+                  "the lines of %s take more than the memory, which is %llu MB: give more --memory, or fewer inputs",
+                  path, (unsigned long long)(memory / 1000000));
+}
+
+/* Reads a line: one that does not begin as an object does is a short one, or no line of this program. */
+static enum tsr_status read_line(struct lines *lines, uint64_t memory, bool *is_line, struct tsr_error *error)
+{
+    const int first = getc(lines->file);
+    if (first != EOF) ungetc(first, lines->file);
+    lines->most = first == '{' ? (size_t)(memory / 8) : NAME_LIMIT;
+    const enum tsr_status status = next_line(lines, is_line, error);
+    if (status != TSR_ERROR_LIMIT || first == '{') return status;
+    return refuse(error, TSR_ERROR_READ, "%s: line %zu is not a JSON object of tessera --json", lines->path,
+                  lines->number);
+}
+
+static enum tsr_status take_object(const struct lines *lines, uint64_t memory, struct said *said,
+                                   struct tsr_error *error)
+{
+    bool fits;
+    cJSON *const o = parse_line(lines->line, memory / 4, &fits);
     enum tsr_status status = TSR_OK;
-    if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
-    for (ssize_t length; status == TSR_OK && (length = getline(&line, &room, file)) > 0;) {
-        number++;
-        cJSON *const o = cJSON_Parse(line);
-        if (!cJSON_IsObject(o) && line[length - 1] == '\n')
-            status = refuse(error, TSR_ERROR_READ, "%s: line %zu is not a JSON object of tessera --json", path, number);
-        else if (cJSON_IsObject(o) && !take_line(o, &said))
-            status = refuse(error, TSR_ERROR_LIMIT, "no memory for the lines of %s", path);
-        cJSON_Delete(o);
-    }
-    free(line);
-    if (status == TSR_OK && ferror(file))
-        status = refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
-    if (file != stdin) fclose(file);
+    if (!fits || (cJSON_IsObject(o) && !take_line(o, said)))
+        status = fail_lines(lines->path, memory, error);
+    else if (!cJSON_IsObject(o) && lines->has_end)
+        status = refuse(error, TSR_ERROR_READ, "%s: line %zu is not a JSON object of tessera --json", lines->path,
+                        lines->number);
+    cJSON_Delete(o);
+    return status;
+}
+
+/* The last line of a run that was killed may be cut. */
+static enum tsr_status read_run(const char *path, uint64_t memory, struct tsr_error *error)
+{
+    struct lines lines;
+    struct said said = {0};
+    bool is_line = true;
+    enum tsr_status status = open_lines(path, 0, &lines, error);
+    lines.advice = "if it is of tessera --json, more --memory would do";
+    while (status == TSR_OK && (status = read_line(&lines, memory, &is_line, error)) == TSR_OK && is_line)
+        status = take_object(&lines, memory, &said, error);
+    path = lines.path;
+    close_lines(&lines);
     if (status == TSR_OK) status = check_end(path, &said, error);
     free(said.error);
     return status;
 }
 
+static bool take_planned(void *context, const char *name)
+{
+    bool *const has_memory = context;
+    *has_memory = add_file_of(name) != NULL;
+    return *has_memory;
+}
+
 /* Names of files that the runs had to do. */
 static enum tsr_status read_planned(const struct options *options, struct tsr_error *error)
 {
-    char *names;
-    size_t size;
-    enum tsr_status status = read_names(options, &names, &size, error);
-    if (status != TSR_OK) return status;
-    for (size_t at = 0; status == TSR_OK && at < size; at += strlen(names + at) + 1) {
-        if (!names[at]) continue;
-        if (!add_file_of(names + at)) status = refuse(error, TSR_ERROR_LIMIT, "no memory for the names of files");
-    }
-    free(names);
-    return status;
+    bool has_memory = true;
+    const enum tsr_status status = read_names(options, take_planned, &has_memory, error);
+    return has_memory ? status : fail_lines(options->files_from, memory_limit(options), error);
 }
 
 /* ---- The report -------------------------------------------------------------------------------------------- */
@@ -423,7 +477,10 @@ int summary_verb(const struct options *options)
 {
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     enum tsr_status status = TSR_OK;
-    for (int i = 0; i < options->input_count && status == TSR_OK; i++) status = read_run(options->inputs[i], &error);
+    const uint64_t memory = memory_limit(options);
+    joined.left = memory / 2;
+    for (int i = 0; i < options->input_count && status == TSR_OK; i++)
+        status = read_run(options->inputs[i], memory, &error);
     if (status == TSR_OK && options->files_from) status = read_planned(options, &error);
     if (status == TSR_OK) {
         leave_one_each();

@@ -15,7 +15,7 @@
 static void keep_memory(const struct options *options)
 {
 #if defined(__GLIBC__)
-    const uint64_t memory = options->memory > 0 ? options->memory : tsr_available_memory() / 4;
+    const uint64_t memory = memory_limit(options);
     const int threads = options->threads > 0 ? options->threads : tsr_available_threads();
     /* Each thread's heap keeps so much, in all half of what the budget leaves to heaps. */
     const uint64_t share = memory / 64 / (uint64_t)threads, least = 1 << 17;

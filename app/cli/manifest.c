@@ -135,57 +135,71 @@ static bool read_entry(char *line, struct entry *entry)
     return true;
 }
 
-/* The last line of a killed run's may be cut. */
-static enum tsr_status read_lines(FILE *file, const char *path, bool may_be_cut, struct tsr_error *error)
+/* What is read of a manifest. */
+struct reading {
+    struct lines lines;
+    struct entry entry;        /* of which the line that comes next may tell the rest */
+    bool is_told;              /* the line before has told of its file */
+    unsigned long long wanted; /* entries, ULLONG_MAX: it does not say */
+    uint64_t limit, left;      /* bytes of memory that its entries may take */
+};
+
+static enum tsr_status take_entry(struct reading *r, struct tsr_error *error)
 {
-    struct entry entry = {0};
-    char *line = NULL;
-    size_t room = 0, number = 0;
-    enum tsr_status status = TSR_OK;
-    bool is_told = false;
-    unsigned long long wanted = ULLONG_MAX;
-    const size_t before = manifest.count;
-    for (ssize_t length; status == TSR_OK && (length = getline(&line, &room, file)) > 0;) {
-        unsigned long long bytes;
-        number++;
-        if (may_be_cut && line[length - 1] != '\n') break;
-        if (line[length - 1] == '\n') line[length - 1] = '\0';
-        if (sscanf(line, "# bytes=%llu xxh3-128=%32[0-9a-f] restores=%7[a-z]", &bytes, entry.xxh, entry.restores) ==
-            3) {
-            entry.bytes = bytes;
-            is_told = true;
-        } else if (number == 1) {
-            sscanf(line, "# complete %llu", &wanted);
-        } else if (line[0] != '#' && line[0] != '\0') {
-            if (!is_told || !read_entry(line, &entry))
-                status = refuse(error, TSR_ERROR_READ, "%s is not a manifest: line %zu", path, number);
-            else if (!entry.path || !add_entry(&entry))
-                status = refuse(error, TSR_ERROR_LIMIT, "no memory for the manifest %s", path);
-            entry.path = NULL;
-            is_told = false;
-        }
-    }
-    free(line);
-    if (status == TSR_OK && wanted != ULLONG_MAX && manifest.count - before != wanted)
-        status = refuse(error, TSR_ERROR_READ, "%s is cut: it has %zu of its %llu entries", path,
-                        manifest.count - before, wanted);
-    return status;
+    struct lines *const lines = &r->lines;
+    if (!r->is_told || !read_entry(lines->line, &r->entry))
+        return refuse(error, TSR_ERROR_READ, "%s is not a manifest: line %zu", lines->path, lines->number);
+    const bool fits = take_share(&r->left, 3 * sizeof r->entry + lines->length);
+    const bool is_kept = fits && r->entry.path && add_entry(&r->entry);
+    if (!is_kept) free(r->entry.path);
+    r->entry.path = NULL;
+    r->is_told = false;
+    if (!fits)
+        return refuse(error, TSR_ERROR_LIMIT,
+                      "the names in %s take more than %llu MB, a quarter of the memory: give more --memory",
+                      lines->path, (unsigned long long)(r->limit / 1000000));
+    return is_kept ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory for the manifest %s", lines->path);
 }
 
-static enum tsr_status read_file(const char *path, bool may_be_cut, struct tsr_error *error)
+/* A line after the first one. The last one of a killed run's may be cut. */
+static enum tsr_status take_line(struct reading *r, struct tsr_error *error)
 {
-    FILE *const file = fopen(path, "r");
-    char head[sizeof first_line];
-    if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
-    enum tsr_status status = TSR_OK;
-    const bool has_head = fgets(head, sizeof head, file) && strcmp(head, first_line) == 0;
-    if (!has_head && !may_be_cut)
+    unsigned long long bytes;
+    const char *const line = r->lines.line;
+    if (sscanf(line, "# bytes=%llu xxh3-128=%32[0-9a-f] restores=%7[a-z]", &bytes, r->entry.xxh, r->entry.restores) ==
+        3) {
+        r->entry.bytes = bytes;
+        r->is_told = true;
+        return TSR_OK;
+    }
+    if (r->lines.number == 2) sscanf(line, "# complete %llu", &r->wanted);
+    return line[0] == '#' || line[0] == '\0' ? TSR_OK : take_entry(r, error);
+}
+
+/* limit: bytes of memory that its entries may take. */
+static enum tsr_status read_file(const char *path, bool may_be_cut, uint64_t limit, struct tsr_error *error)
+{
+    struct reading r = {.wanted = ULLONG_MAX, .limit = limit, .left = limit};
+    const size_t before = manifest.count;
+    bool is_line;
+    enum tsr_status status = open_lines(path, NAME_LIMIT, &r.lines, error);
+    if (status != TSR_OK) return status;
+    r.lines.path = path;
+    status = next_line(&r.lines, &is_line, error);
+    const bool has_head = status == TSR_OK && r.lines.has_end &&
+                          strncmp(r.lines.line, first_line, sizeof first_line - 2) == 0 &&
+                          r.lines.length == sizeof first_line - 2;
+    if (status != TSR_ERROR_READ && !has_head && !may_be_cut)
         status =
             refuse(error, TSR_ERROR_READ, "%s is not a manifest: it does not begin with '# tessera manifest 1'", path);
-    if (has_head) status = read_lines(file, path, may_be_cut, error);
-    if (status == TSR_OK && ferror(file))
-        status = refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
-    fclose(file);
+    while (has_head && status == TSR_OK && (status = next_line(&r.lines, &is_line, error)) == TSR_OK && is_line) {
+        if (may_be_cut && !r.lines.has_end) break;
+        status = take_line(&r, error);
+    }
+    close_lines(&r.lines);
+    if (status == TSR_OK && r.wanted != ULLONG_MAX && manifest.count - before != r.wanted)
+        status = refuse(error, TSR_ERROR_READ, "%s is cut: it has %zu of its %llu entries", path,
+                        manifest.count - before, r.wanted);
     settle_entries();
     return status;
 }
@@ -198,7 +212,7 @@ static enum tsr_status read_manifest(const struct options *options, struct tsr_e
                 "tessera: %s is not complete: what it has is checked; the command that writes it goes on with "
                 "--update\n",
                 shown(options->manifest));
-    return read_file(options->manifest, manifest.is_cut, error);
+    return read_file(options->manifest, manifest.is_cut, memory_limit(options) / 4, error);
 }
 
 bool manifest_is_cut(void)
@@ -296,8 +310,9 @@ static enum tsr_status go_on(const struct options *options, bool exists, bool ha
         return refuse(error, TSR_ERROR_EXISTS,
                       "%s is of a run that has not come to its end: --update goes on with it, -f begins anew",
                       manifest.part);
-    if (goes_on && exists) status = read_file(manifest.path, false, error);
-    if (status == TSR_OK && goes_on && has_part) status = read_file(manifest.part, true, error);
+    if (goes_on && exists) status = read_file(manifest.path, false, memory_limit(options) / 4, error);
+    if (status == TSR_OK && goes_on && has_part)
+        status = read_file(manifest.part, true, memory_limit(options) / 4, error);
     return status == TSR_OK ? rewrite_part(error) : status;
 }
 
@@ -445,7 +460,7 @@ enum tsr_status end_manifest(bool is_complete, struct tsr_error *error)
     enum tsr_status status = sync_manifest(error);
     if (status == TSR_OK && manifest.file) {
         free_manifest();
-        status = read_file(manifest.part, false, error);
+        status = read_file(manifest.part, false, UINT64_MAX, error);
         if (status == TSR_OK) status = rewrite_part(error);
     }
     if (status == TSR_OK && manifest.file && is_complete) status = name_part(error);

@@ -192,7 +192,7 @@ static const struct option_row table[] = {
     {0, NULL, NULL, 0, "The machine"},
     {'T', "threads", "N", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE | OFTEN,
      "threads; default: all that this process may use"},
-    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE | OFTEN,
+    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_CAT | ON_MOUNT | ON_COMPARE | ON_SUMMARY | OFTEN,
      "most memory (500M, 4G, 2GiB); default: a quarter of the machine's or its cgroup's"},
     {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_WORK,
      "what computes, with the same bytes; default: auto, the GPU where it helps"},

@@ -27,19 +27,28 @@ static uint64_t left_of(const struct tsr_engine *engine, uint64_t bytes)
     return bytes > taken ? bytes - taken : 0;
 }
 
-static uint64_t lot_of(uint64_t left, enum tsr_memory_lot lot)
+/* What the engine keeps for the next file. */
+static uint64_t kept_of(const struct tsr_engine *engine, uint64_t bytes)
+{
+    return engine->cpu->ops->own_memory(engine->cpu, bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX);
+}
+
+static uint64_t lot_of(uint64_t left, int lot)
 {
     const uint64_t headers = left / 6, results = headers < RESULTS_BYTES ? headers : RESULTS_BYTES;
     return lot == TSR_MEMORY_OF_HEADERS ? headers : lot == TSR_MEMORY_OF_RESULTS ? results : left - headers - results;
 }
 
-/* The least limit, in whole megabytes, that leaves this many bytes in all, or to a lot; 0: there is none. */
+/* The least limit, in whole megabytes, that leaves this many bytes for work, or to a lot; 0: there is none. */
 static uint64_t limit_for(const struct tsr_engine *engine, int lot, uint64_t bytes)
 {
     uint64_t limit = 0;
     for (uint64_t step = (uint64_t)1 << 30; step > 0; step /= 2) {
-        const uint64_t left = left_of(engine, (limit + step) * MEGABYTE);
-        if ((lot < 0 ? left : lot_of(left, (enum tsr_memory_lot)lot)) < bytes) limit += step;
+        const uint64_t tried = (limit + step) * MEGABYTE, left = left_of(engine, tried);
+        const uint64_t there = lot < 0                    ? left
+                               : lot == TSR_MEMORY_OF_ALL ? left + kept_of(engine, tried)
+                                                          : lot_of(left, lot);
+        if (there < bytes) limit += step;
     }
     return limit + 1 < (uint64_t)1 << 31 ? limit + 1 : 0;
 }
@@ -59,7 +68,7 @@ enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t byte
                         (unsigned long long)(least / MEGABYTE));
     const uint64_t left = left_of(engine, bytes);
     for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++)
-        tsr_pool_set_memory(engine->pool, (enum tsr_memory_lot)lot, (size_t)lot_of(left, (enum tsr_memory_lot)lot));
+        tsr_pool_set_memory(engine->pool, (enum tsr_memory_lot)lot, (size_t)lot_of(left, lot));
     engine->memory_bytes = engine->cpu->memory_bytes = (size_t)bytes;
     return TSR_OK;
 }
@@ -74,20 +83,28 @@ static unsigned long long megabytes(uint64_t bytes)
     return bytes / MEGABYTE + (bytes % MEGABYTE > 0);
 }
 
-enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, enum tsr_memory_lot lot, const char *name,
-                                uint64_t bytes, struct tsr_error *error)
+uint64_t tsr_all_memory(const struct tsr_engine *engine)
 {
-    static const char *const what[TSR_MEMORY_LOTS] = {"files", "headers", "files that wait for their turn"};
-    const uint64_t enough = limit_for(engine, (int)lot, bytes);
+    uint64_t bytes = kept_of(engine, engine->memory_bytes);
+    for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) bytes += tsr_pool_memory(engine->pool, (enum tsr_memory_lot)lot);
+    return bytes;
+}
+
+enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, int lot, const char *name, uint64_t bytes,
+                                struct tsr_error *error)
+{
+    static const char *const what[] = {"files", "headers", "files that wait for their turn", "a file"};
+    const uint64_t enough = limit_for(engine, lot, bytes),
+                   there = lot == TSR_MEMORY_OF_ALL ? tsr_all_memory(engine)
+                                                    : tsr_pool_memory(engine->pool, (enum tsr_memory_lot)lot);
     if (enough == 0)
         return tsr_fail(error, TSR_ERROR_LIMIT, "%s takes %llu MB of memory, which no machine has", name,
                         megabytes(bytes));
     return tsr_fail(error, TSR_ERROR_LIMIT,
                     "%s takes %llu MB of memory, and of the %llu MB of this process %llu are for %s: memory_bytes of "
                     "%lluM would do",
-                    name, megabytes(bytes), megabytes(engine->memory_bytes),
-                    (unsigned long long)(tsr_pool_memory(engine->pool, lot) / MEGABYTE), what[lot],
-                    (unsigned long long)enough);
+                    name, megabytes(bytes), megabytes(engine->memory_bytes), (unsigned long long)(there / MEGABYTE),
+                    what[lot], (unsigned long long)enough);
 }
 
 /* ---- A file's account ------------------------------------------------------------------------------------- */
@@ -100,7 +117,7 @@ static enum tsr_status claim_header(struct tsr_memory_account *base, uint64_t by
     const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_HEADERS);
     if (a->has_files) return TSR_OK; /* what it was for is read again */
     if (bytes > lot) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, bytes, error);
-    if (a->headers == 0 && lot < SIZE_MAX) {
+    if (a->headers == 0 && lot < SIZE_MAX && !a->only_checks) {
         tsr_pool_reserve(pool, TSR_MEMORY_OF_HEADERS, lot);
         a->headers = lot;
     }
@@ -113,16 +130,44 @@ static void release_headers(struct tsr_account *a)
     a->headers = 0;
 }
 
-enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct tsr_error *error)
+/* The lot that limits a file. One that holds all of a lot that others may wait for waits for no other lot. */
+static int lot_for(const struct tsr_account *a)
+{
+    return a->is_member || a->headers > 0 ? TSR_MEMORY_OF_FILES : TSR_MEMORY_OF_ALL;
+}
+
+/* All of all lots, in this order: who holds results waits for the others, and who holds headers for files. */
+static void take_all(struct tsr_account *a)
+{
+    static const enum tsr_memory_lot lots[] = {TSR_MEMORY_OF_RESULTS, TSR_MEMORY_OF_HEADERS, TSR_MEMORY_OF_FILES};
+    struct tsr_pool *const pool = a->engine->pool;
+    for (int i = 0; i < TSR_MEMORY_LOTS; i++) tsr_pool_reserve(pool, lots[i], tsr_pool_memory(pool, lots[i]));
+    tsr_cpu_engine_drop(a->engine->cpu);
+    a->has_all = true;
+}
+
+static bool take_files(struct tsr_account *a, uint64_t bytes)
 {
     struct tsr_pool *const pool = a->engine->pool;
+    const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_FILES);
+    const uint64_t most = lot_for(a) == TSR_MEMORY_OF_ALL ? tsr_all_memory(a->engine) : lot;
+    if (bytes > most) return false;
+    if (a->only_checks) return true;
+    if (bytes > lot)
+        take_all(a);
+    else
+        tsr_pool_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
+    a->files = (size_t)bytes;
+    a->has_files = true;
+    return true;
+}
+
+enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct tsr_error *error)
+{
     if (bytes <= SIZE_MAX && tsr_files_memory(a->engine) == SIZE_MAX) return TSR_OK;
     if (a->has_files && bytes <= a->files) return TSR_OK;
     if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
-    if (bytes > SIZE_MAX || !tsr_pool_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes))
-        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, bytes, error);
-    a->files = (size_t)bytes;
-    a->has_files = true;
+    if (!take_files(a, bytes)) return tsr_fail_memory(a->engine, lot_for(a), a->name, bytes, error);
     release_headers(a);
     return TSR_OK;
 }
@@ -130,26 +175,72 @@ enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct 
 static void give_back(struct tsr_memory_account *base)
 {
     struct tsr_account *const a = (struct tsr_account *)base;
-    if (a->has_files) tsr_pool_release(a->engine->pool, TSR_MEMORY_OF_FILES, a->files);
+    struct tsr_pool *const pool = a->engine->pool;
+    for (int lot = 0; a->has_all && lot < TSR_MEMORY_LOTS; lot++)
+        tsr_pool_release(pool, (enum tsr_memory_lot)lot, tsr_pool_memory(pool, (enum tsr_memory_lot)lot));
+    if (a->has_files && !a->has_all) tsr_pool_release(pool, TSR_MEMORY_OF_FILES, a->files);
     a->files = 0;
-    a->has_files = false;
+    a->has_files = a->has_all = false;
 }
 
-static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_image *image, uint64_t bytes,
-                             struct tsr_error *error)
+/* What a file takes: now, and to be verified. */
+struct stages {
+    uint64_t now, later;
+};
+
+static struct stages stages_of(const struct tsr_account *a, const struct tsr_header *header,
+                               const struct tsr_need *need, const struct tsr_coding *coding)
+{
+    struct stages s = {0, 0};
+    s.now = tsr_encode_memory(a->engine, header, coding, need, a->input_bytes);
+    if (header && a->is_verified) s.later = tsr_verify_memory(a->engine, header, coding, need, a->input_bytes);
+    return s;
+}
+
+/* The most of all codings that a file may get. */
+static struct stages most_stages(const struct tsr_account *a, const struct tsr_header *header,
+                                 const struct tsr_need *need)
+{
+    const bool may_lose = a->coding.lossy && !need->only_lossless && header && !tsr_never_lossy(&header->image);
+    const struct tsr_coding lossless = tsr_without_loss(&a->coding);
+    struct stages s = stages_of(a, header, need, may_lose || !a->coding.lossy ? &a->coding : &lossless);
+    if (!may_lose || !a->has_target) return s;
+    const struct stages other = stages_of(a, header, need, &lossless);
+    if (other.now > s.now) s.now = other.now;
+    if (other.later > s.later) s.later = other.later;
+    return s;
+}
+
+static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_header *header,
+                             const struct tsr_need *need, struct tsr_error *error)
 {
     struct tsr_account *const a = (struct tsr_account *)base;
+    const struct tsr_image *const image = header ? &header->image : NULL;
     /* Many frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a
      * tile, are not worth looking at: millions of them would take minutes. */
     enum { LEAST_FRAME = 24, FEW_FRAMES = 64 };
     if (image && !a->is_raster && image->frames > FEW_FRAMES && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
-    const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes) + a->output_bytes,
-                   verifying = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes, bytes) : 0,
-                   later = verifying + a->output_bytes, most = now > later ? now : later;
-    if (most > tsr_files_memory(a->engine))
-        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, most, error);
-    return tsr_account_claim(a, now, error);
+    struct stages s = {need->opening > need->held ? need->opening : need->held, 0};
+    if (a->encodes) s = most_stages(a, header, need);
+    s.now += a->output_bytes;
+    s.later += a->output_bytes;
+    const bool is_later_too_much = s.later > tsr_files_memory(a->engine); /* it may hold headers then */
+    if (is_later_too_much &&
+        limit_for(a->engine, TSR_MEMORY_OF_FILES, s.later) > limit_for(a->engine, lot_for(a), s.now))
+        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, s.later, error);
+    return tsr_account_claim(a, s.now, error);
+}
+
+static bool grant_spare(struct tsr_memory_account *base, uint64_t bytes)
+{
+    struct tsr_pool *const pool = ((struct tsr_account *)base)->engine->pool;
+    return bytes <= SIZE_MAX && tsr_pool_try_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
+}
+
+static void return_spare(struct tsr_memory_account *base, uint64_t bytes)
+{
+    tsr_pool_release(((struct tsr_account *)base)->engine->pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
 }
 
 static void run_work(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
@@ -162,10 +253,19 @@ struct tsr_crew tsr_crew_of(const struct tsr_engine *engine)
     return tsr_pool_threads(engine->pool) > 1 ? (struct tsr_crew){run_work, engine->pool} : (struct tsr_crew){0};
 }
 
-void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose)
+void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input,
+                      const struct tsr_coding *coding)
 {
-    *account = (struct tsr_account){.base = {claim_header, claim, give_back}, .engine = engine, .may_lose = may_lose};
+    *account = (struct tsr_account){.base = {.claim_header = claim_header,
+                                             .claim = claim,
+                                             .grant_spare = grant_spare,
+                                             .return_spare = return_spare,
+                                             .give_back = give_back},
+                                    .engine = engine};
     account->name = "it";
+    account->encodes = coding != NULL;
+    if (coding) account->coding = *coding;
+    tsr_resolve_coding(&account->coding, NULL); /* one that is not valid is refused later */
     if (!input) return;
     account->name = tsr_input_name(input);
     account->input_bytes = tsr_input_size(input);

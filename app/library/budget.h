@@ -2,9 +2,10 @@
 #ifndef TSR_APP_LIBRARY_BUDGET_H
 #define TSR_APP_LIBRARY_BUDGET_H
 
+#include "flow.h"
+#include "io/formats/restore.h"
 #include "io/input.h"
 #include "kernels/pool/thread_pool.h"
-#include "flow.h"
 
 /* What a file has claimed of an engine's memory. */
 struct tsr_account {
@@ -12,17 +13,22 @@ struct tsr_account {
     struct tsr_engine *engine;
     const char *name; /* of the input */
     uint64_t input_bytes;
-    bool may_lose;         /* it may be coded with loss */
-    bool is_verified;      /* it will be: what that takes must be there, too */
-    bool is_raster;        /* it is a raster, which is coded however small it is */
-    uint64_t output_bytes; /* of memory that its output takes */
-    bool has_files;
-    size_t files, headers; /* bytes of either lot */
+    bool encodes;             /* what is read is coded; */
+    struct tsr_coding coding; /* by this coding, if it has loss only where samples may have; */
+    bool has_target;          /* which may turn out to need none */
+    bool is_verified;         /* it will be: what that takes must be there, too */
+    bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
+    bool is_raster;           /* it is a raster, which is coded however small it is */
+    bool only_checks;         /* nothing is taken, but what could never be had is an error */
+    uint64_t output_bytes;    /* of memory that its output takes */
+    bool has_files, has_all;  /* has_all: of all lots, all */
+    size_t files, headers;    /* bytes of either lot */
 };
 
 /* Opens an account for an input; NULL: for none. The input must be closed, or set no more to claim, before its account
- * is. may_lose as in struct tsr_source_options. */
-void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose);
+ * is. coding: that images may be coded with; NULL: none is. */
+void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input,
+                      const struct tsr_coding *coding);
 
 /* The threads of an engine that help with one file. */
 struct tsr_crew tsr_crew_of(const struct tsr_engine *engine);
@@ -37,10 +43,47 @@ void tsr_account_close(struct tsr_account *account);
  * TSR_ERROR_USAGE (too little for the engine's threads). */
 enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);
 
-/* Memory for files that an engine's threads share, SIZE_MAX: any; and the error where a lot will never have so much for
- * the file of that name. */
+/* Memory for files that an engine's threads share, SIZE_MAX: any; and what a file may have that takes more, while no
+ * other is at work: that of all lots, and what the engine keeps (TSR_MEMORY_OF_ALL). And the error where there will
+ * never be so much for the file of that name. */
+#define TSR_MEMORY_OF_ALL TSR_MEMORY_LOTS
 size_t tsr_files_memory(const struct tsr_engine *engine);
-enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, enum tsr_memory_lot lot, const char *name,
-                                uint64_t bytes, struct tsr_error *error);
+uint64_t tsr_all_memory(const struct tsr_engine *engine);
+enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, int lot, const char *name, uint64_t bytes,
+                                struct tsr_error *error);
+
+/* ---- What files take (memory.c) ------------------------------------------------------------------------------- */
+
+/* Formulas for what encode.c, decode.c and verify.c do. The bytes that are written never depend on them. */
+
+/* Frames at once, of which stack may share a model (0: none may), and the work space of either, in bytes. */
+struct tsr_plan {
+    uint32_t batch, stack;
+    size_t space, stack_space;
+};
+struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
+                                  const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes);
+
+/* Most bytes that an input of so many bytes takes to be read and encoded, by a resolved coding. header as in
+ * tsr_input_claim. */
+uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_header *header,
+                           const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes);
+
+/* Frames at once that decoding works on, and the work space that they may take; and most bytes that decoding takes of
+ * what a reader has chosen, the reader's own included, with what takes the frames: a restorer or an exporter. */
+uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space);
+uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
+                           const struct tsr_restoring *restoring);
+
+/* What reading a restored lossy PNG of this many bytes again takes, which is in memory, or gets there. */
+uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size);
+
+/* About what verifying a file of such an image will take, before there is one. */
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,
+                           const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes);
+
+/* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
+ * longer than the input is given up. */
+uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes);
 
 #endif

@@ -6,12 +6,18 @@
 #include "call.h"
 #include "files.h"
 
+const char *tsr_never_lossy(const struct tsr_image *image)
+{
+    return image->exact_only                                       ? "palette indices"
+           : image->bits_allocated == 1 || image->bits_stored == 1 ? "samples of one bit"
+           : image->bits_allocated == 32                           ? "samples of 32 bits"
+                                                                   : NULL;
+}
+
 /* Without loss: by path P, whatever a lossy coding would have taken. */
 static enum tsr_status drop_loss(const struct tsr_wanted *wanted, struct tsr_coding *coding, struct tsr_error *error)
 {
-    memset(coding, 0, sizeof *coding);
-    coding->coder = wanted->coding.coder;
-    coding->effort = wanted->coding.effort;
+    *coding = tsr_without_loss(&wanted->coding);
     return tsr_resolve_coding(coding, error);
 }
 
@@ -26,11 +32,7 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
     if (!coding->lossy) return TSR_OK;
-    const char *exact = source->only_lossless                                   ? source->only_lossless
-                        : image->exact_only                                     ? "palette indices"
-                        : image->bits_allocated == 1 || image->bits_stored == 1 ? "samples of one bit"
-                        : image->bits_allocated == 32                           ? "samples of 32 bits"
-                                                                                : NULL;
+    const char *const exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
     if (exact) {
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
         return drop_loss(wanted, coding, error);
@@ -57,7 +59,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
-    if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, 0, error);
+    if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
         tsr_source_close(*source);
@@ -208,6 +210,12 @@ static enum tsr_status put_form(const struct form *form, struct tsr_input *input
     return check_size(wanted, input, output, error);
 }
 
+/* Bytes of memory that the output takes, if it is in memory. */
+static uint64_t output_room(const struct tsr_input *input, const struct tsr_output *output, bool is_member)
+{
+    return tsr_output_is_memory(output) && !is_member ? tsr_input_size(input) + 2 * TSR_EXCESS_BYTES : 0;
+}
+
 static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                        const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                        struct tsr_report *report, struct tsr_error *error)
@@ -217,6 +225,7 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
                                                 .may_lose = wanted->coding.lossy,
                                                 .raster = wanted->raster};
     const struct tsr_output_mark start = tsr_output_mark(output);
+    const uint64_t room = output_room(input, output, is_member);
     char reason[sizeof report->reason];
     struct form instead = {0}; /* was measured */
     for (;;) {
@@ -227,6 +236,7 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
             form.source ? TSR_OK : open_coded(engine, input, &source_options, wanted, &form.source, report, error);
         instead = (struct form){0};
         report->read_s += tsr_seconds() - opening;
+        if (status == TSR_OK && room > 0) status = tsr_output_make_room(output, (size_t)room, error);
         if (status == TSR_OK && is_kept(&form))
             status = put_form(&form, input, output, wanted, written, &encoded, error);
         else if (status == TSR_OK)
@@ -261,10 +271,12 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
 {
     struct tsr_account account;
     memset(written, 0, sizeof *written);
-    tsr_account_open(&account, engine, input, wanted->coding.lossy);
+    tsr_account_open(&account, engine, input, &wanted->coding);
+    account.has_target = wanted->target != TSR_TARGET_NONE;
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
-    if (tsr_output_is_memory(output) && !is_member) account.output_bytes = tsr_input_size(input) + 2 * TSR_EXCESS_BYTES;
+    account.is_member = is_member;
+    account.output_bytes = output_room(input, output, is_member);
     const enum tsr_status status = write_container(engine, input, output, wanted, is_member, written, report, error);
     tsr_input_set_account(input, NULL);
     tsr_input_drop_held(input);

@@ -24,7 +24,7 @@ struct decoding {
     struct tsr_segment *tiles;
     size_t sections_capacity, tiles_capacity;
     void *workspace;
-    size_t workspace_bytes;
+    size_t workspace_bytes, most_space; /* most_space: that may be had for several frames */
     struct tsr_hasher frames;
     struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
     struct tsr_hasher spliced;   /* what such a file must be, besides restore.c: 4.1 */
@@ -168,23 +168,60 @@ static enum tsr_status take_rest(struct decoding *d)
     return d->take_status;
 }
 
-static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+/* What decoding has taken, but for rasters. */
+static void free_space(struct decoding *d)
+{
+    d->engine->ops->give_workspace(d->engine, d->sections);
+    d->engine->ops->give_workspace(d->engine, d->workspace);
+    free(d->pieces);
+    free(d->tiles);
+    d->sections = d->workspace = NULL;
+    d->pieces = NULL;
+    d->tiles = NULL;
+    d->sections_capacity = d->tiles_capacity = d->workspace_bytes = 0;
+}
+
+static void free_frames(struct decoding *d)
+{
+    free_space(d);
+    free(d->jobs);
+    d->engine->ops->give_workspace(d->engine, d->rasters);
+    d->jobs = NULL;
+    d->rasters = NULL;
+}
+
+/* Decodes frames of the batch. Those whose models ask for more at once than was claimed are decoded in parts. */
+static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t from, uint32_t count,
+                                   struct tsr_error *error)
 {
     const struct tsr_image *image = &d->header->image;
-    const double start = tsr_seconds();
-    TSR_TRY(read_batch(d, first, count, error));
-    d->read_s += tsr_seconds() - start;
-    const size_t space = d->engine->ops->decode_workspace(d->engine, image, d->jobs, count);
-    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or a later one has no model", first);
+    struct tsr_decode_job *const jobs = d->jobs + from;
+    const size_t space = d->engine->ops->decode_workspace(d->engine, image, jobs, count);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or a later one has no model", first + from);
+    if (count > 1 && space > d->most_space) {
+        TSR_TRY(decode_some(d, first, from, count / 2, error));
+        return decode_some(d, first, from + count / 2, count - count / 2, error);
+    }
     if (space > d->workspace_bytes) {
         d->engine->ops->give_workspace(d->engine, d->workspace);
         d->workspace = d->engine->ops->take_workspace(d->engine, space);
         d->workspace_bytes = d->workspace ? space : 0;
         if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     }
+    return d->engine->ops->decode(d->engine, image, jobs, count, d->workspace) == TSR_OK
+               ? TSR_OK
+               : blame(jobs, first + from, count, error);
+}
+
+static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    const double start = tsr_seconds();
+    TSR_TRY(read_batch(d, first, count, error));
+    d->read_s += tsr_seconds() - start;
     const bool by_pieces = takes_pieces(d, count, error);
-    if (d->engine->ops->decode(d->engine, image, d->jobs, count, d->workspace) != TSR_OK)
-        return blame(d->jobs, first, count, error);
+    TSR_TRY(decode_some(d, first, 0, count, error));
+    if (image->frames == 1) free_space(d); /* what restoring a single frame takes may be as much */
     for (uint32_t i = 0; i < count; i++) {
         const struct tsr_decode_job *job = &d->jobs[i];
         d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
@@ -203,7 +240,7 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
 {
     const struct tsr_image *image = &d->header->image;
     if (!tsr_has_frames(d->header)) return TSR_OK;
-    d->batch = tsr_batch_frames(d->engine, image, tsr_container_memory(d->reader));
+    d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
     if (!d->jobs || !d->rasters)
@@ -211,42 +248,8 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
                         tsr_raster_bytes(image));
     for (uint32_t first = 0; first < image->frames; first += d->batch)
         TSR_TRY(decode_batch(d, first, image->frames - first < d->batch ? image->frames - first : d->batch, error));
+    free_frames(d); /* a file that is one stream is made of what the restorer holds */
     return TSR_OK;
-}
-
-/* What frames take in the file: the most that a batch does, with what describes its tiles. */
-static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32_t frames, uint32_t batch)
-{
-    uint64_t most = 0, now = 0;
-    for (uint32_t f = 0; f < frames; f++) {
-        if (f % batch == 0) now = 0;
-        const uint64_t tiles = tsr_container_frame_tiles(reader, f);
-        now += tsr_container_frame_bytes(reader, f) + tiles * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment));
-        if (now > most) most = now;
-    }
-    return most;
-}
-
-uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader)
-{
-    const struct tsr_header *const header = tsr_container_header(reader);
-    const struct tsr_image *const image = &header->image;
-    const uint64_t own = tsr_container_memory(reader);
-    if (!tsr_has_frames(header)) return own;
-    const uint32_t batch = tsr_batch_frames(engine, image, own);
-    const uint64_t engines = batch * (uint64_t)tsr_raster_bytes(image) + batch_sections(reader, image->frames, batch) +
-                             engine->ops->decode_bound(engine, image, batch);
-    return own + engines + engines / 8 + batch * sizeof(struct tsr_decode_job) + 4096; /* the engine rounds up */
-}
-
-uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes,
-                           uint64_t restoring)
-{
-    const uint64_t raster = tsr_raster_bytes(image), /* one frame: it may be a PNG's */
-        fixed = (image->frames == 1 ? 3 * raster : 0) + tsr_index_memory(image, input_bytes);
-    const uint32_t batch = tsr_batch_frames(engine, image, fixed);
-    const uint64_t engines = 2 * batch * raster + engine->ops->decode_bound(engine, image, batch);
-    return engines + engines / 8 + fixed + restoring;
 }
 
 static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)
@@ -258,9 +261,21 @@ static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_
                : tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not what was decoded");
 }
 
+/* What the restorer is told before all else. */
+static enum tsr_status prepare_restorer(struct decoding *d, struct tsr_bytes *residues, struct tsr_error *error)
+{
+    const struct tsr_blob_sizes blobs = tsr_container_blobs(d->reader);
+    tsr_restorer_set_crew(d->restorer, tsr_crew_of(d->engine));
+    if (d->exports) return TSR_OK;
+    TSR_TRY(tsr_restorer_foresee(d->restorer, tsr_container_input(d->reader),
+                                 blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX], error));
+    return residues ? tsr_restore_residues(d->restorer, residues, error) : TSR_OK;
+}
+
 /* output: of the restored file; else exporter is not NULL. */
-static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
-                              struct tsr_exporter *exporter, struct tsr_decoded *decoded, struct tsr_error *error)
+static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                              struct tsr_bytes *residues, struct tsr_output *output, struct tsr_exporter *exporter,
+                              struct tsr_decoded *decoded, struct tsr_error *error)
 {
     struct decoding d = {0};
     d.engine = engine;
@@ -272,9 +287,9 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     tsr_parts_begin(&d.parts);
     enum tsr_status status = exporter ? tsr_restorer_to_exporter(d.header, exporter, &d.restorer, error)
                                       : tsr_restorer_create(d.header, output, &d.restorer, error);
-    if (status == TSR_OK) tsr_restorer_set_crew(d.restorer, tsr_crew_of(engine));
+    if (status == TSR_OK) status = prepare_restorer(&d, residues, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
-    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
+    if (status == TSR_OK && !residues && !exporter) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK) status = decode_frames(&d, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
@@ -287,26 +302,21 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
         tsr_parts_end(&d.parts, d.header->restore, &decoded->found.samples, tsr_all_rasters(&d.header->image),
                       &decoded->found);
     tsr_restorer_free(d.restorer);
-    free(d.jobs);
-    engine->ops->give_workspace(engine, d.rasters);
-    engine->ops->give_workspace(engine, d.sections);
-    free(d.pieces);
-    free(d.tiles);
-    engine->ops->give_workspace(engine, d.workspace);
+    free_frames(&d);
     return status;
 }
 
-enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
-                           struct tsr_decoded *decoded, struct tsr_error *error)
+enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_bytes *residues,
+                           struct tsr_output *output, struct tsr_decoded *decoded, struct tsr_error *error)
 {
-    return decode(engine, reader, output, NULL, decoded, error);
+    return decode(engine, reader, residues, output, NULL, decoded, error);
 }
 
 enum tsr_status tsr_decode_to_exporter(struct tsr_engine *engine, struct tsr_container_reader *reader,
                                        struct tsr_exporter *exporter, struct tsr_decoded *decoded,
                                        struct tsr_error *error)
 {
-    return decode(engine, reader, NULL, exporter, decoded, error);
+    return decode(engine, reader, NULL, NULL, exporter, decoded, error);
 }
 
 enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,

@@ -7,9 +7,6 @@
 #include "measure.h"
 #include "kernels/pool/thread_pool.h"
 
-/* Memory that a batch of frames may take: its rasters and the engine's work space. */
-#define BATCH_BYTES ((size_t)192 << 20)
-
 const char tsr_smaller_verbatim[] = "coded as samples it would be larger";
 
 size_t tsr_raster_bytes(const struct tsr_image *image)
@@ -21,16 +18,6 @@ uint64_t tsr_all_rasters(const struct tsr_image *image)
 {
     const uint64_t bits = tsr_frame_bits(image) * image->frames;
     return bits / 8 + (bits % 8 != 0);
-}
-
-uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t held)
-{
-    const size_t one = engine->ops->encode_workspace(engine, image, 1) + 2 * tsr_raster_bytes(image);
-    const size_t lot = tsr_files_memory(engine), free_bytes = lot > held ? (lot - (size_t)held) / 3 : 0;
-    const size_t share = lot / (size_t)tsr_pool_threads(engine->pool), least = share < free_bytes ? share : free_bytes;
-    const size_t fit = (least < BATCH_BYTES ? least : BATCH_BYTES) / one,
-                 frames = fit < engine->frames_wanted ? fit : engine->frames_wanted;
-    return frames == 0 ? 1 : frames < image->frames ? (uint32_t)frames : image->frames;
 }
 
 static struct tsr_hash128 frame_hash(const struct tsr_image *image, const uint8_t *raster)
@@ -59,7 +46,9 @@ struct encoding {
     struct tsr_hash128 *hashes; /* of the batch's rasters */
     bool hashes_later;          /* while the batch is coded */
     bool is_trial;              /* only to see what the frames take: nothing is hashed */
-    uint8_t *rasters, *decoded; /* decoded: of lossy codings, what the frames have become */
+    uint8_t *rasters;           /* NULL: the source holds all, from here on: */
+    const uint8_t *held;
+    uint8_t *decoded; /* of lossy codings, what the frames have become */
     void *workspace;
     uint32_t stack;        /* frames that may share a model; 0: none may */
     void *stack_workspace; /* for as many */
@@ -74,17 +63,25 @@ struct encoding {
     struct tsr_error *take_error;
 };
 
-/* Chunks of a blob that are compressed at once: as many as there are threads, and as what the input has claimed leaves
- * room for. A file without frames has its blob, and what that was made from, in memory; a PNG that is packed also what
- * it becomes, which is no longer than the file. */
-static uint64_t lanes_of(const struct encoding *e, uint64_t size)
+/* Puts a long blob. Of a file without frames as many chunks are compressed at once as there are threads, and as memory
+ * is spare for. */
+static enum tsr_status put_long_blob(struct encoding *e, enum tsr_blob blob, uint64_t size,
+                                     struct tsr_blob_source source, struct tsr_error *error)
 {
-    const uint64_t threads = (uint64_t)tsr_pool_threads(e->engine->pool), claimed = tsr_input_claimed(e->source->input),
-                   taken = 2 * (size + tsr_input_size(e->source->input));
-    uint64_t lanes = threads < TSR_BLOB_LANES ? threads : TSR_BLOB_LANES;
-    const uint64_t room = claimed > taken ? (claimed - taken) / TSR_BLOB_LANE_BYTES : 0;
-    if (lanes > 1 + room) lanes = 1 + room;
-    return tsr_has_frames(&e->source->header) ? 1 : lanes;
+    const unsigned threads = (unsigned)tsr_pool_threads(e->engine->pool), most = tsr_has_frames(&e->source->header) ? 1
+                                                                                 : threads < TSR_BLOB_LANES
+                                                                                     ? threads
+                                                                                     : TSR_BLOB_LANES;
+    const struct tsr_header *const header = &e->source->header;
+    const bool is_rows = header->kind == TSR_KIND_PNG && header->restore == TSR_RESTORE_PACKED;
+    const uint64_t chunks = size / TSR_BLOB_CHUNK,
+                   lane = tsr_chunk_memory(is_rows, TSR_BLOB_CHUNK) + 2 * TSR_BLOB_CHUNK;
+    unsigned lanes = 1;
+    while (lanes < most && lanes < chunks && tsr_input_take_spare(e->source->input, lane)) lanes++;
+    const enum tsr_status status =
+        tsr_container_put_long_blob(e->writer, blob, size, source, lanes, tsr_crew_of(e->engine), error);
+    if (lanes > 1) tsr_input_return_spare(e->source->input, (lanes - 1) * lane);
+    return status;
 }
 
 /* A blob that is read and hashed. */
@@ -107,9 +104,7 @@ static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct 
     const uint64_t size = e->source->blob_size[blob];
     struct read_blob r = {e, blob};
     if (size == 0) return TSR_OK;
-    if (size > TSR_BLOB_CHUNK)
-        return tsr_container_put_long_blob(e->writer, blob, size, (struct tsr_blob_source){read_blob, &r},
-                                           (unsigned)lanes_of(e, size), tsr_crew_of(e->engine), error);
+    if (size > TSR_BLOB_CHUNK) return put_long_blob(e, blob, size, (struct tsr_blob_source){read_blob, &r}, error);
     uint8_t *const bytes = malloc((size_t)size);
     if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", (size_t)size);
     enum tsr_status status = read_blob(&r, 0, bytes, (size_t)size, error);
@@ -304,7 +299,7 @@ static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t co
 {
     const struct tsr_image *image = &e->source->header.image;
     const struct tsr_image image_of_all = tsr_stack(image, count);
-    struct tsr_encode_job stack = {.raster = e->rasters + first * tsr_raster_bytes(image)};
+    struct tsr_encode_job stack = {.raster = e->jobs[first].raster};
     struct tsr_coded_frame frames[STACK_LIMIT];
     for (uint32_t i = 0; i < count; i++) frames[i] = e->jobs[first + i].coded;
     if (count > 1) {
@@ -346,12 +341,12 @@ static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t c
     e->hashes_later = !e->is_trial && has_threads && raster_bytes * count >= LEAST_BYTES;
     source->rasters_last = e->hashes_later;
     for (uint32_t i = 0; i < count; i++) {
-        uint8_t *raster = e->rasters + i * raster_bytes;
-        e->jobs[i].raster = raster;
+        uint8_t *const raster = e->rasters ? e->rasters + i * raster_bytes : NULL;
+        e->jobs[i].raster = raster ? raster : e->held + (first + i) * raster_bytes;
         e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
-        TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
+        if (raster) TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
         if (!e->is_trial && !e->hashes_later && !source->header.coding.lossy)
-            tsr_add_frame_hash(&e->frames, image, raster);
+            tsr_add_frame_hash(&e->frames, image, e->jobs[i].raster);
     }
     e->encoded.read_s += tsr_seconds() - start;
     return TSR_OK;
@@ -419,69 +414,9 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
     return TSR_OK;
 }
 
-/* Frames at once, of which stack may share a model (0: none), and the work space of either. */
-struct plan {
-    uint32_t batch, stack;
-    size_t space, stack_space;
-};
-
-static struct plan plan_encoding(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t stack,
-                                 uint64_t held)
+struct tsr_coding tsr_without_loss(const struct tsr_coding *coding)
 {
-    struct plan plan = {tsr_batch_frames(engine, image, held), stack, 0, 0};
-    if (stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
-        plan.batch = plan.batch < stack ? stack : plan.batch / stack * stack;
-        if (plan.batch > image->frames) plan.batch = image->frames;
-        const struct tsr_image highest = tsr_stack(image, stack < plan.batch ? stack : plan.batch);
-        plan.stack_space = engine->ops->encode_workspace(engine, &highest, 1);
-    }
-    plan.space = engine->ops->encode_workspace(engine, image, plan.batch);
-    return plan;
-}
-
-static uint32_t stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)
-{
-    return image->frames > 1 ? tsr_stack_limit(image, coding) : 0;
-}
-
-/* The engine rounds up. */
-static uint64_t taken(uint64_t bytes)
-{
-    return bytes + bytes / 8 + 4096;
-}
-
-uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes)
-{
-    const uint64_t sections = image->frames * (tsr_most_tiles(image) + 1), most = (input_bytes + TSR_EXCESS_BYTES) / 10;
-    return (sections < most ? sections : most) * TSR_SECTION_MEMORY;
-}
-
-/* What encoding takes besides its batches; image NULL: of a verbatim file. */
-static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
-                             uint64_t input_bytes)
-{
-    const uint64_t blob = input_bytes < TSR_BLOB_CHUNK ? input_bytes : TSR_BLOB_CHUNK;
-    uint64_t bytes = 3 * blob; /* read, compressed, and written where it is not */
-    if (!image) return bytes;
-    const uint64_t raster = tsr_raster_bytes(image);
-    bytes += raster; /* a window over samples of one bit */
-    /* What is read again: a frame, its payload, and the decoder's work space. */
-    if (may_lose) bytes += taken(raster) + tsr_encode_bound(image) + taken(engine->ops->decode_bound(engine, image, 1));
-    return bytes + tsr_index_memory(image, input_bytes);
-}
-
-uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
-                           uint64_t input_bytes, uint64_t held)
-{
-    const struct tsr_coding lossless = {.coder = TSR_CODER_RANS};
-    const uint64_t fixed = held + fixed_memory(engine, image, may_lose, input_bytes);
-    if (!image) return fixed;
-    const uint64_t most_fixed = held + fixed_memory(engine, image, true, input_bytes);
-    const struct plan plain = plan_encoding(engine, image, 0, most_fixed),
-                      stacked = plan_encoding(engine, image, stack_limit(image, &lossless), most_fixed),
-                      most = plain.batch > stacked.batch ? plain : stacked;
-    return fixed + most.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128)) +
-           taken(most.batch * tsr_raster_bytes(image)) + taken(most.space) + taken(stacked.stack_space);
+    return (struct tsr_coding){.coder = coding->coder, .effort = coding->effort};
 }
 
 static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
@@ -490,7 +425,7 @@ static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
     const size_t size = tsr_raster_bytes(&e->source->header.image);
     e->encoded.raster = malloc(size);
     if (!e->encoded.raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
-    memcpy(e->encoded.raster, e->rasters, size);
+    memcpy(e->encoded.raster, e->rasters ? e->rasters : e->held, size);
     return TSR_OK;
 }
 
@@ -501,17 +436,19 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     const bool is_lossy = e->source->header.coding.lossy;
     if (!tsr_has_frames(&e->source->header)) return TSR_OK;
     const struct tsr_input *const input = e->source->input;
-    const uint64_t held = tsr_input_claimed(input) + fixed_memory(e->engine, image, true, tsr_input_size(input));
-    const struct plan plan = plan_encoding(e->engine, image, stack_limit(image, &e->source->header.coding), held);
+    const struct tsr_need need = tsr_input_need(input);
+    const struct tsr_plan plan =
+        tsr_plan_encoding(e->engine, &e->source->header, &e->source->header.coding, &need, tsr_input_size(input));
     e->batch = plan.batch;
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
-    e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
+    e->held = e->source->ops->rasters ? e->source->ops->rasters(e->source) : NULL;
+    if (!e->held) e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
     e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
     e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
-    if (!e->jobs || !e->hashes || !e->rasters || (is_lossy && !e->decoded) || !e->workspace ||
+    if (!e->jobs || !e->hashes || (!e->rasters && !e->held) || (is_lossy && !e->decoded) || !e->workspace ||
         (plan.stack && !e->stack_workspace))
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;

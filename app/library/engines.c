@@ -184,17 +184,18 @@ int tsr_engine_threads(const struct tsr_engine *engine)
 
 /* FORMAT.md 5.5 */
 
+uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    struct tsr_frame_model cut;
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
+    return tsr_tile_count(image, &cut);
+}
+
 uint64_t tsr_most_tiles(const struct tsr_image *image)
 {
-    uint64_t tiles = 0;
-    for (int coder = 0; coder < 2; coder++) {
-        struct tsr_frame_model cut;
-        const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
-        tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
-        const uint64_t count = tsr_tile_count(image, &cut);
-        if (count > tiles) tiles = count;
-    }
-    return tiles;
+    static const struct tsr_coding codings[] = {{.coder = TSR_CODER_HUFFMAN}, {.coder = TSR_CODER_CAVLC}};
+    const uint32_t one = tsr_coded_tiles(image, &codings[0]), other = tsr_coded_tiles(image, &codings[1]);
+    return one > other ? one : other;
 }
 
 size_t tsr_encode_bound(const struct tsr_image *image)
@@ -247,36 +248,37 @@ static void put_payload(const struct tsr_coded_frame *coded, uint8_t *payload)
 }
 
 /* One coding of a call's raster; the payload changes if that takes less than *call->got. */
-static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_coding *coding, void *workspace)
+static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_coding *coding)
 {
+    const struct tsr_engine_ops *const ops = call->engine->ops;
+    const size_t space = ops->encode_workspace(call->engine, call->image, coding, 1);
+    void *const workspace = space ? ops->take_workspace(call->engine, space) : NULL;
+    if (!workspace) return tsr_fail(call->error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     struct tsr_encode_job job = {.raster = call->in};
-    TSR_TRY(call->engine->ops->encode(call->engine, call->image, coding, &job, 1, workspace));
-    const size_t bytes = payload_bytes(&job.coded);
-    if (bytes >= *call->got) return TSR_OK;
-    put_payload(&job.coded, call->out);
-    *call->got = bytes;
+    const enum tsr_status status = ops->encode(call->engine, call->image, coding, &job, 1, workspace);
+    const size_t bytes = status == TSR_OK ? payload_bytes(&job.coded) : 0;
     assert(bytes <= tsr_encode_bound(call->image));
-    return TSR_OK;
+    if (status == TSR_OK && bytes < *call->got) {
+        put_payload(&job.coded, call->out);
+        *call->got = bytes;
+    }
+    ops->give_workspace(call->engine, workspace);
+    return status;
 }
 
 /* options: the coding, resolved; form: the coder that was asked for; in: the raster; out: the payload. */
 static enum tsr_status encode_frame(const struct tsr_call *call)
 {
-    struct tsr_engine *const engine = call->engine;
     const struct tsr_coding *const coding = call->options;
-    const size_t space = engine->ops->encode_workspace(engine, call->image, 1);
-    void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
-    if (!workspace) return tsr_fail(call->error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     *call->got = SIZE_MAX;
-    enum tsr_status status = try_coding(call, coding, workspace);
+    enum tsr_status status = try_coding(call, coding);
     const bool tries = status == TSR_OK && tsr_is_sparse(call->image, 1, coding, *call->got);
     for (int effort = 1; tries && effort < coding->effort && status == TSR_OK; effort++) {
         struct tsr_coding lower;
         if (tsr_lower_coding(call->image, coding, (enum tsr_coder)call->form, effort, &lower))
-            status = try_coding(call, &lower, workspace);
+            status = try_coding(call, &lower);
     }
     if (status != TSR_OK) *call->got = 0;
-    engine->ops->give_workspace(engine, workspace);
     return status;
 }
 
@@ -345,6 +347,7 @@ static enum tsr_status decode_frame(const struct tsr_call *call)
     struct tsr_decode_job job = {0};
     size_t at;
     TSR_TRY(find_tiles(image, payload, size, &job, &at, error));
+    job.raster = call->out;
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
     void *workspace = engine->ops->take_workspace(engine, space);
@@ -357,7 +360,6 @@ static enum tsr_status decode_frame(const struct tsr_call *call)
             at += tiles[t].size;
         }
         job.tile = tiles;
-        job.raster = call->out;
         status = engine->ops->decode(engine, image, &job, 1, workspace);
         if (status == TSR_ERROR_CORRUPT && job.bad_tile == TSR_BAD_MODEL)
             tsr_fail(error, status, "the payload's model does not fit this image");

@@ -14,7 +14,9 @@ static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_containe
                                   struct tsr_output *out, struct tsr_exporter **exporter, struct tsr_decoded *decoded,
                                   struct tsr_error *error)
 {
+    const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
     TSR_TRY(tsr_exporter_create(tsr_container_header(reader), to, all_bits, out, exporter, error));
+    TSR_TRY(tsr_exporter_foresee(*exporter, blobs.bytes[TSR_BLOB_PREFIX], blobs.bytes[TSR_BLOB_SUFFIX], error));
     TSR_TRY(tsr_decode_to_exporter(engine, reader, *exporter, decoded, error));
     if (tsr_hash128_equal(&decoded->found.samples, &proof->samples)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT,
@@ -34,16 +36,17 @@ static enum tsr_status write_twice(struct tsr_engine *engine, struct tsr_contain
     return write_file(engine, reader, proof, to, true, out, exporter, decoded, error);
 }
 
-/* Reads the file again. */
+/* Reads the file again. held: bytes that are in memory besides the source. */
 static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporter *exporter,
-                             const struct tsr_hash128 *samples, struct tsr_output *out, struct tsr_report *report,
-                             struct tsr_error *error)
+                             const struct tsr_hash128 *samples, uint64_t held, struct tsr_output *out,
+                             struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_account account;
     report->read_from_disk = tsr_output_drop_cache(out);
     enum tsr_status status = tsr_output_reopen(out, &input, error);
-    tsr_account_open(&account, engine, input, false);
+    tsr_account_open(&account, engine, input, NULL);
+    account.output_bytes = held;
     if (status == TSR_OK) status = tsr_exporter_check(exporter, input, samples, error);
     if (input) tsr_input_set_account(input, NULL);
     tsr_input_close(input);
@@ -84,20 +87,23 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     if (tsr_can_export(header, to, &why) != TSR_OK)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be exported: %.400s", name, why.text);
     enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
-    const uint64_t held = sink->medium == TSR_MEDIUM_PATH ? 0 : 2 * tsr_all_rasters(&header->image);
     if (status == TSR_OK) status = learn_samples(engine, reader, account, &proof, error);
-    if (status == TSR_OK)
-        status = tsr_account_claim(account,
-                                   tsr_decode_memory(engine, reader) + held +
-                                       tsr_export_memory(&header->image, tsr_container_memory(reader)),
-                                   error);
     if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);
+    const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
+    const uint64_t prefix = blobs.bytes[TSR_BLOB_PREFIX], suffix = blobs.bytes[TSR_BLOB_SUFFIX],
+                   held = out && tsr_output_is_memory(out) ? tsr_exported_bytes(header, to, prefix, suffix) : 0;
+    const struct tsr_restoring exporting = tsr_export_memory(header, to, prefix, suffix);
+    if (status == TSR_OK)
+        status = tsr_account_claim(account, tsr_decode_memory(engine, reader, &exporting) + held, error);
+    if (status == TSR_OK && held > 0) status = tsr_output_make_room(out, (size_t)held, error);
     if (status == TSR_OK) tsr_output_inherit(out, input);
     if (status == TSR_OK) tsr_output_forgo_hash(out);
     if (status == TSR_OK) status = write_twice(engine, reader, &proof, to, out, &exporter, &decoded, error);
     tsr_account_close(account); /* reading the file again claims anew */
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
-    if (status == TSR_OK) status = prove(engine, exporter, &proof.samples, out, report, error);
+    if (status == TSR_OK)
+        status = prove(engine, exporter, &proof.samples,
+                       held + tsr_container_memory(reader) + 2 * tsr_raster_bytes(&header->image), out, report, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
         report->identical = false;
@@ -130,7 +136,7 @@ static enum tsr_status export_source(const struct tsr_call *call)
     struct tsr_account account;
     const char *const name = tsr_source_name(source);
     enum tsr_status status = tsr_open_source(source, &in, error);
-    tsr_account_open(&account, call->engine, in, false);
+    tsr_account_open(&account, call->engine, in, NULL);
     if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", name, tsr_container_members(reader));

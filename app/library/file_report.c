@@ -1,10 +1,18 @@
 /* What compressing and restoring share: reports, and the way of an output to the disk and to its sink. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "files.h"
 #include "kernels/pool/thread_pool.h"
 #include "measure.h"
+
+double tsr_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 void tsr_clear_report(struct tsr_report *report)
 {

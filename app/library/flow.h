@@ -100,9 +100,12 @@ struct tsr_decoded {
     double read_s, write_s;
 };
 
-/* .tsr, or the chosen member of a series, to the restored file. */
-enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
-                           struct tsr_decoded *decoded, struct tsr_error *error);
+struct tsr_bytes;
+
+/* .tsr, or the chosen member of a series, to the restored file. residues: its own, which are taken over; NULL: they are
+ * still to be read. */
+enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_bytes *residues,
+                           struct tsr_output *output, struct tsr_decoded *decoded, struct tsr_error *error);
 
 /* The same to an exporter (io/formats/dicom/dicom_export.h). */
 struct tsr_exporter;
@@ -122,28 +125,16 @@ enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct ts
                                 const struct tsr_output *restored, const struct tsr_decoded *decoded, bool *identical,
                                 struct tsr_error *error);
 
-/* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. Besides them the
- * file holds this many bytes; of what is left to files they take a part, so that a larger limit of memory never asks
- * for more than it gives. */
-uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t held);
-
-/* Most bytes that tsr_encode takes of a source of such an image, NULL: of a verbatim one, which itself holds this many,
- * of an input of this many bytes; and tsr_decode, of what a reader has chosen, its own included. */
-uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
-                           uint64_t input_bytes, uint64_t held);
-uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader);
-
-/* About what verifying a file of such an image will take, before there is one. restoring: what the restorer may hold,
- * which is no more than reading the original does. */
-uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes,
-                           uint64_t restoring);
-
-/* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
- * longer than the input is given up. */
-uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes);
-
-/* Tiles of a frame, as the coder that cuts most cuts it. */
+/* Tiles of a frame, as the coder that cuts most cuts it; and as a coding does. */
 uint64_t tsr_most_tiles(const struct tsr_image *image);
+uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding *coding);
+
+/* Why samples of such an image are never coded with loss, in words; NULL: they may be. */
+const char *tsr_never_lossy(const struct tsr_image *image);
+
+/* The coding that files get which are not coded with loss, as this one would have it: by path P, with its coder and its
+ * effort. */
+struct tsr_coding tsr_without_loss(const struct tsr_coding *coding);
 
 /* A clock that only goes forward. */
 double tsr_seconds(void);

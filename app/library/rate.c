@@ -351,7 +351,7 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
 {
     const struct tsr_header pristine = source->header;
     const struct tsr_image *image = &pristine.image;
-    struct tsr_coding lossless = {.coder = wanted->coding.coder, .effort = wanted->coding.effort};
+    struct tsr_coding lossless = tsr_without_loss(&wanted->coding);
     TSR_TRY(tsr_resolve_coding(&lossless, error));
     struct search *s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");

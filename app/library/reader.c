@@ -130,6 +130,10 @@ static enum tsr_status open_reader(const struct tsr_call *call)
     const enum tsr_status status = tsr_container_open(r->input, &r->container, error);
     if (status == TSR_ERROR_NOT_TSR) {
         r->content = TSR_CONTENT_ORIGINAL;
+        tsr_account_open(&r->account, r->engine, r->input, NULL);
+        r->account.only_checks = true;
+        r->account.base.grant_spare = NULL;
+        tsr_input_set_crew(r->input, (struct tsr_crew){0}); /* readers may be many */
         return TSR_OK;
     }
     TSR_TRY(status);
@@ -466,7 +470,7 @@ static enum tsr_status restore_member(const struct tsr_call *call)
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
     enum tsr_status status = open_member(r, member, &input, &container, error);
-    tsr_account_open(&account, r->engine, input, false);
+    tsr_account_open(&account, r->engine, input, NULL);
     /* Damage to what belongs to no member is said once, not of each of them. */
     if (status == TSR_OK && !call->sink && member == 0 && r->content == TSR_CONTENT_SERIES)
         status = check_twins(r, input, error);
@@ -531,7 +535,7 @@ static enum tsr_status export_member(const struct tsr_call *call)
     struct tsr_account account;
     const char *const name = tsr_reader_name(r, call->member);
     enum tsr_status status = open_member(r, call->member, &input, &container, error);
-    tsr_account_open(&account, r->engine, input, false);
+    tsr_account_open(&account, r->engine, input, NULL);
     if (status == TSR_OK)
         status = tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : r->name, call->sink,
                                  (enum tsr_export)call->form, call->report, error);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "budget.h"
 #include "files.h"
 
 /* Where the pieces of a blob of the chosen member begin, as far as they were read, and the piece that was read last. */
@@ -31,6 +32,7 @@ struct tsr_reader {
     /* The lock is of the input and the container, too. */
     pthread_mutex_t lock;
     struct tsr_source *original; /* opened when it is first asked for */
+    struct tsr_account account;  /* of an original: it only checks */
     uint32_t chosen;             /* TSR_ALL_MEMBERS: no member */
     uint32_t raster_frame;       /* whose raster is kept, if it is not NULL */
     uint8_t *raster;

@@ -48,7 +48,7 @@ static enum tsr_status restore(const struct tsr_call *call)
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
     enum tsr_status status = tsr_open_source(source, &in, error);
-    tsr_account_open(&account, call->engine, in, false);
+    tsr_account_open(&account, call->engine, in, NULL);
     if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", tsr_source_name(source),

@@ -239,55 +239,62 @@ static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t coun
     return status;
 }
 
-/* Codes the rasters of count members as one frame, at its effort and, if that is sparse, at all lower ones. */
-static enum tsr_status put_stacks(struct making *m, uint32_t first, uint32_t count, const uint8_t *rasters,
-                                  void *workspace, struct tsr_error *error)
+/* Codes the rasters of count members as one frame. The arguments that follow are those of put_stack. */
+static enum tsr_status code_rasters(struct making *m, uint32_t first, uint32_t count, const uint8_t *rasters,
+                                    const struct tsr_coding *coding, uint64_t *bytes, uint64_t *least,
+                                    struct tsr_error *error)
 {
-    const struct tsr_header *const header = &m->members[first].written.header;
-    const struct tsr_image stack = tsr_stack(&header->image, count);
-    struct tsr_coding coding = header->coding;
-    uint64_t bytes = 0, least = 0;
-    for (uint32_t i = 0; i < count; i++) least += tsr_container_bytes_to_be(m->members[first + i].written.writer);
-    for (int effort = 0; effort < header->coding.effort; effort++) {
-        struct tsr_encode_job job = {.raster = rasters};
-        if (effort > 0 && !tsr_lower_coding(&stack, &header->coding, m->wanted->coding.coder, effort, &coding))
-            continue;
-        if (m->engine->ops->encode(m->engine, &stack, &coding, &job, 1, workspace) != TSR_OK)
-            return tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
-        TSR_TRY(put_stack(m, first, count, &job.coded, &bytes, &least, error));
-        if (effort == 0 && !tsr_is_sparse(&header->image, count, &coding, bytes)) break;
-    }
-    return TSR_OK;
+    const struct tsr_engine_ops *const ops = m->engine->ops;
+    const struct tsr_image stack = tsr_stack(&m->members[first].written.header.image, count);
+    const size_t space = ops->encode_workspace(m->engine, &stack, coding, 1);
+    void *const workspace = space ? ops->take_workspace(m->engine, space) : NULL;
+    struct tsr_encode_job job = {.raster = rasters};
+    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    const enum tsr_status status =
+        ops->encode(m->engine, &stack, coding, &job, 1, workspace) == TSR_OK
+            ? put_stack(m, first, count, &job.coded, bytes, least, error)
+            : tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
+    ops->give_workspace(m->engine, workspace);
+    return status;
 }
 
-/* Codes the frames of count members, one each, below each other. */
+/* Codes the frames of count members, one each, below each other: at their effort and, if that is sparse, at all lower
+ * ones. */
 static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_header *const header = &m->members[first].written.header;
     const struct tsr_image stack = tsr_stack(&header->image, count);
-    const struct tsr_engine_ops *ops = m->engine->ops;
-    const size_t raster_bytes = tsr_raster_bytes(&header->image), space = ops->encode_workspace(m->engine, &stack, 1);
-    uint8_t *rasters = malloc(count * raster_bytes);
-    void *workspace = space ? ops->take_workspace(m->engine, space) : NULL;
-    enum tsr_status status = rasters && workspace
-                                 ? TSR_OK
-                                 : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    for (uint32_t i = 0; i < count && status == TSR_OK; i++)
+    const size_t raster_bytes = tsr_raster_bytes(&header->image);
+    struct tsr_coding coding = header->coding;
+    uint64_t bytes = 0, least = 0;
+    uint8_t *const rasters = malloc(count * raster_bytes);
+    if (!rasters) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", count);
+    for (uint32_t i = 0; i < count; i++) {
         memcpy(rasters + i * raster_bytes, m->members[first + i].written.raster, raster_bytes);
-    if (status == TSR_OK) status = put_stacks(m, first, count, rasters, workspace, error);
+        least += tsr_container_bytes_to_be(m->members[first + i].written.writer);
+    }
+    enum tsr_status status = TSR_OK;
+    for (int effort = 0; effort < header->coding.effort && status == TSR_OK; effort++) {
+        if (effort > 0 && !tsr_lower_coding(&stack, &header->coding, m->wanted->coding.coder, effort, &coding))
+            continue;
+        status = code_rasters(m, first, count, rasters, &coding, &bytes, &least, error);
+        if (effort == 0 && !tsr_is_sparse(&header->image, count, &coding, bytes)) break;
+    }
     free(rasters);
-    ops->give_workspace(m->engine, workspace);
     return status;
 }
 
 /* The same with its memory: what the members become is not longer than what they are. */
 static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
 {
-    const struct tsr_image stack = tsr_stack(&m->members[first].written.header.image, count);
+    static const struct tsr_need nothing = {0};
+    struct tsr_header stack = m->members[first].written.header;
     struct tsr_account account;
-    uint64_t bytes = tsr_encode_memory(m->engine, &stack, false, 0, 0);
+    stack.image = tsr_stack(&stack.image, count);
+    uint64_t bytes = tsr_encode_memory(m->engine, &stack, &stack.coding, &nothing, 0);
     for (uint32_t i = 0; i < count; i++) bytes += 2 * output_bytes(m->members[first + i].size);
-    tsr_account_open(&account, m->engine, NULL, false);
+    tsr_account_open(&account, m->engine, NULL, NULL);
+    account.is_member = true;
     enum tsr_status status = tsr_account_claim(&account, bytes, error);
     if (status == TSR_OK) status = code_stack(m, first, count, error);
     tsr_account_close(&account);
@@ -410,7 +417,7 @@ static void prove_member(void *context, unsigned k)
     const double start = tsr_seconds();
     enum tsr_status status = check_cancelled(m, &error);
     if (status == TSR_OK) status = tsr_output_reopen(m->output, &input, &error);
-    tsr_account_open(&account, m->engine, input, false);
+    tsr_account_open(&account, m->engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_share(m->reader, input, &reader, &error);
     if (status == TSR_OK) status = tsr_container_choose(reader, k, &error);
     if (status == TSR_OK && strcmp(tsr_container_name(reader), m->files[k].name) != 0)

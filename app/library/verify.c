@@ -14,13 +14,13 @@ bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 /* ---- PNG with loss: the restored file's IDAT is libpng's, so it is read again ---------------------------------------
  */
 
-static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_hash *parts, uint8_t *chunk,
-                                  struct tsr_error *error)
+static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_hash *parts, struct tsr_error *error)
 {
+    uint8_t chunk[1 << 14];
     for (int blob = TSR_BLOB_PREFIX; blob <= TSR_BLOB_SUFFIX; blob++) {
         const uint64_t size = source->blob_size[blob];
-        for (uint64_t at = 0; at < size; at += TSR_BLOB_CHUNK) {
-            const size_t now = size - at < TSR_BLOB_CHUNK ? (size_t)(size - at) : TSR_BLOB_CHUNK;
+        for (uint64_t at = 0; at < size; at += sizeof chunk) {
+            const size_t now = size - at < sizeof chunk ? (size_t)(size - at) : sizeof chunk;
             TSR_TRY(source->ops->read_blob(source, (enum tsr_blob)blob, at, chunk, now, error));
             tsr_parts_add_blob(parts, (enum tsr_blob)blob, chunk, now);
         }
@@ -33,7 +33,6 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
                                    const struct tsr_proof *proof, struct tsr_error *error)
 {
     const struct tsr_image *image = &header->image;
-    const size_t raster_bytes = tsr_raster_bytes(image);
     struct tsr_parts_hash parts;
     struct tsr_hasher frames;
     struct tsr_proof found;
@@ -42,22 +41,15 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
         image->exact_only != again->exact_only || header->parameter_count != source->header.parameter_count ||
         memcmp(header->parameters, source->header.parameters, header->parameter_count) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the PNG that the .tsr describes");
-    uint8_t *bytes = malloc(raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK);
-    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read a PNG again");
     tsr_parts_begin(&parts);
     tsr_hasher_init(&frames);
-    enum tsr_status status = hash_blobs(source, &parts, bytes, error);
-    if (status == TSR_OK) status = source->ops->read_frame(source, 0, bytes, error);
-    if (status == TSR_OK) {
-        tsr_add_frame_hash(&frames, image, bytes);
-        found.samples = tsr_hasher_result128(&frames);
-        tsr_parts_end(&parts, header->restore, &found.samples, raster_bytes, &found);
-        if (found.restored_size != proof->restored_size || !tsr_hash128_equal(&found.restored, &proof->restored))
-            status = tsr_fail(error, TSR_ERROR_CORRUPT,
-                              "the restored PNG has other pixels or other chunks than the .tsr says");
-    }
-    free(bytes);
-    return status;
+    TSR_TRY(hash_blobs(source, &parts, error));
+    tsr_add_frame_hash(&frames, image, source->ops->rasters(source));
+    found.samples = tsr_hasher_result128(&frames);
+    tsr_parts_end(&parts, header->restore, &found.samples, tsr_raster_bytes(image), &found);
+    if (found.restored_size == proof->restored_size && tsr_hash128_equal(&found.restored, &proof->restored))
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");
 }
 
 /* Reads a restored PNG again. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
@@ -94,15 +86,63 @@ struct tsr_output *tsr_output_to_test(const struct tsr_header *header)
     return is_lossy_png(header) ? tsr_output_to_memory() : tsr_output_to_null();
 }
 
-/* What restoring takes besides decoding: of a lossy PNG, which is read again, the file, which is in memory or gets
- * there, and its pixels twice; else what the restorer holds, and of an output in memory the output. */
-static uint64_t restore_memory(const struct tsr_header *header, const struct tsr_proof *proof, bool to_memory)
+/* The residues of what a reader has chosen, under the claim of a header: they tell what restoring takes. */
+static enum tsr_status read_residues(struct tsr_container_reader *reader, struct tsr_bytes *residues,
+                                     struct tsr_error *error)
 {
-    const uint64_t raster = tsr_raster_bytes(&header->image), bytes = restored_limit(header, proof);
-    if (is_lossy_png(header))
-        return bytes + 2 * raster + 64 * (uint64_t)header->image.columns + 16 * (uint64_t)header->image.rows;
-    if (bytes > UINT64_MAX / 16) return UINT64_MAX / 2; /* which no memory has */
-    return tsr_restoring_memory(header, bytes) + (to_memory ? bytes : 0);
+    const uint64_t size = tsr_container_blobs(reader).bytes[TSR_BLOB_RESIDUES];
+    uint64_t cursor = 0;
+    TSR_TRY(tsr_input_claim_header(tsr_container_input(reader), size, error));
+    for (;;) {
+        const uint8_t *bytes;
+        size_t now;
+        TSR_TRY(tsr_container_get_blob(reader, TSR_BLOB_RESIDUES, &cursor, &bytes, &now, error));
+        if (now == 0) return TSR_OK;
+        if (now > residues->limit - residues->size)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
+        if (residues->capacity == 0 && size <= residues->limit)
+            TSR_TRY(tsr_bytes_reserve(residues, (size_t)size, error));
+        TSR_TRY(tsr_bytes_put(residues, bytes, now, error));
+    }
+}
+
+/* The first bytes of a packed file's blob; they are the reader's, until it reads on. */
+static enum tsr_status peek_begin(struct tsr_container_reader *reader, struct tsr_bytes *begin, struct tsr_error *error)
+{
+    const uint8_t *bytes;
+    uint64_t cursor = 0;
+    TSR_TRY(tsr_container_get_blob(reader, TSR_BLOB_PREFIX, &cursor, &bytes, &begin->size, error));
+    begin->bytes = (uint8_t *)(uintptr_t)bytes;
+    return TSR_OK;
+}
+
+/* Claims what restoring takes. account NULL: sees whether it ever may. */
+static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                       struct tsr_account *account, uint64_t limit, bool to_memory,
+                                       struct tsr_bytes *residues, struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
+    struct tsr_foreseen foreseen = {.size = limit,
+                                    .blobs = blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX],
+                                    .threads = (unsigned)tsr_pool_threads(engine->pool)};
+    struct tsr_bytes begin = {0};
+    residues->limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+    if (tsr_has_residues(header)) {
+        TSR_TRY(read_residues(reader, residues, error));
+        foreseen.residues = residues;
+    } else if (header->restore == TSR_RESTORE_PACKED) {
+        TSR_TRY(peek_begin(reader, &begin, error));
+        foreseen.begin = &begin;
+    }
+    const struct tsr_restoring restoring = tsr_restoring_memory(header, &foreseen);
+    const uint64_t size = limit < UINT64_MAX / 16 ? limit : UINT64_MAX / 16,
+                   again = to_memory && is_lossy_png(header) ? tsr_png_again_memory(header, size) : 0;
+    uint64_t bytes = tsr_decode_memory(engine, reader, &restoring) + (to_memory ? size : 0);
+    if (bytes < again) bytes = again;
+    if (account) return tsr_account_claim(account, bytes, error);
+    if (bytes <= tsr_files_memory(engine)) return TSR_OK;
+    return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
 }
 
 enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
@@ -111,18 +151,23 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
                                       struct tsr_error *error)
 {
     const struct tsr_header *header = tsr_container_header(reader);
-    tsr_output_limit(restored, restored_limit(header, proof));
-    const uint64_t bytes =
-        tsr_decode_memory(engine, reader) + restore_memory(header, proof, tsr_output_is_memory(restored));
-    if (account)
-        TSR_TRY(tsr_account_claim(account, bytes, error));
-    else if (bytes > tsr_files_memory(engine))
-        return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
-    if (tsr_output_is_memory(restored))
-        TSR_TRY(tsr_output_make_room(restored, (size_t)restored_limit(header, proof), error));
-    TSR_TRY(tsr_decode(engine, reader, restored, decoded, error));
-    TSR_TRY(tsr_check_proof(header, proof, restored, decoded, identical, error));
-    return is_lossy_png(header) ? check_png(restored, header, proof, error) : TSR_OK;
+    const uint64_t limit = restored_limit(header, proof);
+    const bool to_memory = tsr_output_is_memory(restored);
+    struct tsr_bytes residues = {0};
+    tsr_output_limit(restored, limit);
+    enum tsr_status status = claim_restoring(engine, reader, account, limit, to_memory, &residues, error);
+    if (status == TSR_OK && to_memory) status = tsr_output_make_room(restored, (size_t)limit, error);
+    if (status == TSR_OK)
+        status = tsr_decode(engine, reader, tsr_has_residues(header) ? &residues : NULL, restored, decoded, error);
+    tsr_bytes_free(&residues);
+    if (status == TSR_OK) status = tsr_check_proof(header, proof, restored, decoded, identical, error);
+    if (status != TSR_OK || !is_lossy_png(header)) return status;
+    if (account && !to_memory) { /* the file is on the disk, and nothing of it is held */
+        account->base.give_back(&account->base);
+        TSR_TRY(tsr_account_claim(
+            account, tsr_container_memory(reader) + tsr_png_again_memory(header, tsr_output_size(restored)), error));
+    }
+    return check_png(restored, header, proof, error);
 }
 
 enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,
@@ -165,7 +210,7 @@ enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by,
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
     enum tsr_status status = tsr_output_reopen(written, &input, error);
-    tsr_account_open(&account, engine, input, false);
+    tsr_account_open(&account, engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
     if (status == TSR_OK && tsr_container_damage(reader))
         status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));

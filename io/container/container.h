@@ -102,11 +102,18 @@ void tsr_container_stay_large(struct tsr_container_writer *writer);
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);
 
+/* Bytes that a chunk of at most so many takes, with what it becomes and its compressor, which is the best one for rows
+ * of a PNG (zstd's level 19). */
+static inline uint64_t tsr_chunk_memory(bool is_rows, uint64_t bytes)
+{
+    const uint64_t chunk = bytes < TSR_BLOB_CHUNK ? bytes : TSR_BLOB_CHUNK;
+    return is_rows ? 16 * chunk + ((uint64_t)8 << 20) : 3 * chunk;
+}
+
 /* Appends a blob of any length that read gives, in order. The crew compresses lanes chunks at once, TSR_BLOB_LANES at
- * most; each after the first takes TSR_BLOB_LANE_BYTES. The bytes that are written do not depend on that. Without a
- * crew the calling thread does all. One thread at a time calls read. */
+ * most; each after the first takes tsr_chunk_memory and, for its turn, two chunks more. The bytes that are written do
+ * not depend on that. Without a crew the calling thread does all. One thread at a time calls read. */
 enum { TSR_BLOB_LANES = 4 };
-#define TSR_BLOB_LANE_BYTES ((uint64_t)72 << 20)
 struct tsr_blob_source {
     enum tsr_status (*read)(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error);
     void *context;
@@ -245,6 +252,16 @@ enum tsr_status tsr_container_check_twins(struct tsr_container_reader *reader, s
 
 /* Bytes that the pixels cost: all but the blobs. */
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader);
+
+/* What the heads of the chosen member's blobs say, in bytes: of each blob; of its longest piece, and of that as it is
+ * stored; and of the blobs of other members that those of this one are compressed with. */
+struct tsr_blob_sizes {
+    uint64_t bytes[TSR_BLOB_COUNT], longest, longest_stored, bases;
+};
+struct tsr_blob_sizes tsr_container_blobs(const struct tsr_container_reader *reader);
+
+/* What the reader reads from. */
+struct tsr_input *tsr_container_input(const struct tsr_container_reader *reader);
 
 /* Bytes of memory that the reader holds now, or will hold for the chosen member: places, sections, blobs. */
 uint64_t tsr_container_memory(const struct tsr_container_reader *reader);

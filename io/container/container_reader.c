@@ -536,16 +536,70 @@ uint64_t tsr_container_sections(const struct tsr_container_reader *reader)
     return reader->end > reader->first ? reader->end - reader->first : reader->sections.count;
 }
 
+/* What the head of a section says of a blob. Where it is not valid the section is damaged, and its twin may say
+ * anything. */
+struct blob_head {
+    uint8_t blob, method, distance;
+    uint64_t size;
+};
+
+static struct blob_head peek_blob(const struct tsr_container_reader *r, size_t number)
+{
+    enum { FIXED = 3 }; /* type, blob and method */
+    const struct tsr_place *const place = &r->sections.place[number];
+    uint8_t bytes[FIXED + 2 * TSR_VARINT_LIMIT + 1];
+    const size_t size = place->length < sizeof bytes ? (size_t)place->length : sizeof bytes;
+    struct blob_head head = {.blob = TSR_BLOB_COUNT, .size = TSR_BLOB_CHUNK};
+    if (tsr_input_read(r->sections.input, place->offset, bytes, size, NULL) != TSR_OK) return head;
+    struct tsr_cursor c = {bytes, size, 1, false};
+    tsr_get_varint(&c);
+    const uint8_t blob = tsr_get_u8(&c), method = tsr_get_u8(&c);
+    const uint64_t raw = tsr_get_varint(&c);
+    const uint8_t distance = method == TSR_BLOB_ZSTD_AFTER ? tsr_get_u8(&c) : 0;
+    if (c.bad || blob >= TSR_BLOB_COUNT || raw > TSR_BLOB_CHUNK) return head;
+    return (struct blob_head){blob, method, distance, raw};
+}
+
+/* Bytes of what a blob is compressed with: see find_base. */
+static uint64_t base_bytes(const struct tsr_container_reader *r, const struct blob_head *after)
+{
+    if (!r->member_place || after->distance > r->member) return 0;
+    const uint32_t member = r->member - after->distance;
+    for (size_t i = member == 0 ? 0 : r->member_place[member - 1] + 1; i < r->member_place[member]; i++) {
+        if (r->sections.place[i].type != TSR_SECTION_BLOB) continue;
+        const struct blob_head head = peek_blob(r, i);
+        if (head.blob == after->blob) return head.size;
+    }
+    return TSR_BLOB_CHUNK;
+}
+
+struct tsr_blob_sizes tsr_container_blobs(const struct tsr_container_reader *r)
+{
+    struct tsr_blob_sizes sizes = {0};
+    uint64_t base[TSR_BLOB_COUNT] = {0};
+    for (size_t i = r->first; i < r->end; i++) {
+        const struct tsr_place *const place = &r->sections.place[i];
+        if (place->type != TSR_SECTION_BLOB) continue;
+        const struct blob_head head = peek_blob(r, i);
+        if (place->length > sizes.longest_stored) sizes.longest_stored = place->length;
+        if (head.size > sizes.longest) sizes.longest = head.size;
+        for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
+            if (head.blob == blob || head.blob == TSR_BLOB_COUNT) sizes.bytes[blob] += head.size;
+        if (head.method == TSR_BLOB_ZSTD_AFTER) base[head.blob] = base_bytes(r, &head);
+    }
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) sizes.bases += base[blob];
+    return sizes;
+}
+
+struct tsr_input *tsr_container_input(const struct tsr_container_reader *reader)
+{
+    return reader->sections.input;
+}
+
 uint64_t tsr_container_memory(const struct tsr_container_reader *reader)
 {
-    /* One shared blob of each kind, with which the member's blobs are compressed. */
-    uint64_t bytes = reader->sections.count * (uint64_t)TSR_INDEX_MEMORY, longest = 0;
-    if (reader->member_place) bytes += TSR_BLOB_COUNT * TSR_BLOB_CHUNK;
-    for (size_t i = reader->first; i < reader->end; i++) {
-        const struct tsr_place *const place = &reader->sections.place[i];
-        if (place->type == TSR_SECTION_BLOB && place->length > longest) longest = place->length;
-    }
-    return bytes + longest;
+    const struct tsr_blob_sizes blobs = tsr_container_blobs(reader);
+    return reader->sections.count * (uint64_t)TSR_INDEX_MEMORY + blobs.longest_stored + blobs.longest + blobs.bases;
 }
 
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)

@@ -29,8 +29,9 @@ const struct tsr_format *tsr_format_of(const uint8_t *head, size_t size);
 
 /* Opens a source whose rasters lie in the input, one directly after the other from byte first. All bytes before them
  * are the prefix, and all bytes after them are the suffix. header gives kind, restore, exact, image and parameters.
- * owns_input: the source closes the input, and the input is also closed if the call fails. Errors: TSR_ERROR_CORRUPT
- * (the input ends before its last sample; the image is over a limit), TSR_ERROR_LIMIT. */
+ * owns_input: the source closes the input, and the input is also closed if the call fails. size: of the input. Errors:
+ * TSR_ERROR_CORRUPT (the input ends before its last sample; the image is over a limit), TSR_ERROR_LIMIT. */
+struct tsr_need tsr_splice_need(const struct tsr_header *header, uint64_t first, uint64_t size);
 enum tsr_status tsr_splice_open(struct tsr_input *input, bool owns_input, const struct tsr_header *header,
                                 uint64_t first, struct tsr_source **source, struct tsr_error *error);
 

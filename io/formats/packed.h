@@ -36,8 +36,11 @@ enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr
 /* What a piece takes to be unpacked, as the header's room has it. blocks: of a JPEG stream. */
 uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks);
 
-/* All that restoring a file of this many bytes takes. */
-uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored);
+/* The kind of the first stream of a file whose blob begins with these bytes; TSR_PIECE_KINDS: they do not tell. */
+enum tsr_piece_kind tsr_first_stream(const uint8_t *bytes, size_t size);
+
+/* All that restoring a file of this many bytes takes, whose streams are of this kind; TSR_PIECE_KINDS: of any. */
+uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored, enum tsr_piece_kind kind);
 
 /* Why an input is packed, and what is known of it. */
 struct tsr_packing {
@@ -54,8 +57,8 @@ struct tsr_packing {
 enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,
                                 struct tsr_error *error);
 
-/* What packing a PNG takes. */
-uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain);
+/* What packing a PNG takes besides its source, which is open, and its file. */
+uint64_t tsr_packing_read_png_memory(uint64_t size, uint64_t plain);
 
 /* Unpacks the pieces of a blob. */
 struct tsr_unpacker;

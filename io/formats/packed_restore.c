@@ -78,13 +78,39 @@ uint64_t tsr_piece_room(const struct tsr_piece_head *head, uint64_t blocks)
                                                : 0;
 }
 
-/* Besides the room of a piece: its stream while it grows, what is known of the stream's head, and the coders, of which
- * that of deflate streams holds tokens. */
-uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored)
+enum tsr_piece_kind tsr_first_stream(const uint8_t *bytes, size_t size)
 {
-    static const uint64_t most = UINT64_MAX / 16, coders = (uint64_t)5 << 20;
-    return room > most || restored > most ? UINT64_MAX / 2
-                                          : room + 4 * restored + coders + tsr_deflate_memory(room / 2);
+    struct tsr_piece_head head;
+    for (size_t at = 0, used; tsr_get_piece_head(bytes + at, size - at, &head, &used, NULL) == TSR_OK && used > 0;) {
+        if (head.kind != TSR_PIECE_BYTES && head.kind != TSR_PIECE_PNG_START) return head.kind;
+        at += used;
+        if (head.size >= size - at) break;
+        at += (size_t)head.size;
+    }
+    return TSR_PIECE_KINDS;
+}
+
+/* The content of a piece, its stream while it grows, and the coder; of a JPEG stream its head, too. */
+uint64_t tsr_unpacking_memory(uint64_t room, uint64_t restored, enum tsr_piece_kind kind)
+{
+    enum { CODER = 2 << 20 };
+    static const uint64_t most = UINT64_MAX / 16;
+    if (room > most || restored > most) return UINT64_MAX / 2;
+    const uint64_t as_jpeg = room + 2 * restored + CODER,
+                   as_deflate = room / 2 + restored + tsr_deflate_memory(room / 2);
+    switch (kind) {
+    case TSR_PIECE_JPEG:
+        return as_jpeg;
+    case TSR_PIECE_DEFLATE:
+    case TSR_PIECE_PNG_IDAT:
+        return as_deflate;
+    case TSR_PIECE_SMALL_PNG:
+        return room + 2 * restored + TSR_PNG_MIX_MEMORY + tsr_deflate_memory(TSR_PNG_MIX_PLAIN);
+    case TSR_PIECE_ELEMENTS:
+        return room + 2 * restored + TSR_ELEMENTS_MEMORY;
+    default:
+        return as_jpeg > as_deflate ? as_jpeg : as_deflate;
+    }
 }
 
 /* ---- Content ----------------------------------------------------------------------------------------------- */

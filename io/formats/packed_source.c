@@ -18,12 +18,13 @@
 #include "io/formats/streams/jpeg/jpeg.h"
 
 enum {
-    LEAST_STREAM = 256, /* bytes of a stream that is looked at: smaller ones do not pay */
-    LEAST_PNG = 57,     /* bytes of a PNG */
-    LEAST_GAIN = 64,    /* bytes that a file becomes smaller by at least, but for a PNG */
-    MOST_FAILURES = 64, /* streams that cannot be packed: then no more are tried, of a file that has many by design */
-    ITEM_HEAD = 8,      /* of DICOM */
-    PIECES = 32         /* bytes of heads of a PNG's pieces and of its residue, at least */
+    LEAST_STREAM = 256,  /* bytes of a stream that is looked at: smaller ones do not pay */
+    LEAST_PNG = 57,      /* bytes of a PNG */
+    LEAST_GAIN = 64,     /* bytes that a file becomes smaller by at least, but for a PNG */
+    MOST_FAILURES = 64,  /* streams that cannot be packed: then no more are tried, of a file that has many by design */
+    ITEM_HEAD = 8,       /* of DICOM */
+    PIECES = 32,         /* bytes of heads of a PNG's pieces and of its residue, at least */
+    DEFLATE_RATIO = 1032 /* plain bytes of a byte, at most */
 };
 
 enum { SMALL = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6, QUICK_LEVEL = 7 }; /* as the container's writer has them */
@@ -111,6 +112,8 @@ static enum tsr_status put_stream(struct packed_source *s, size_t start, size_t 
         tsr_bytes_free(residue);
         return TSR_ERROR_LIMIT;
     }
+    tsr_bytes_fit(first);
+    tsr_bytes_fit(residue);
     piece->first = *first;
     piece->residue = *residue;
     piece->head = (struct tsr_piece_head){.kind = kind,
@@ -218,25 +221,31 @@ static enum tsr_status put_items(struct packed_source *s, struct tsr_error *erro
     return s->count > 0 ? TSR_OK : TSR_ERROR_CORRUPT;
 }
 
-static enum tsr_status jpeg_memory(const uint8_t *stream, size_t size, uint64_t *memory, struct tsr_error *error)
+/* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what
+ * it becomes; and the numbers that decide, see jpeg_cost. */
+struct jpeg_work {
+    uint64_t memory, cost;
+};
+
+static enum tsr_status add_stream(const uint8_t *stream, size_t size, struct jpeg_work *work, struct tsr_error *error)
 {
     struct tsr_error why;
-    const enum tsr_status status = tsr_jpeg_memory(stream, size, memory, &why);
-    return status == TSR_OK ? TSR_OK : refuse(status, cannot_jpeg, &why, error);
+    uint64_t blocks = 0;
+    const enum tsr_status status = tsr_jpeg_memory(stream, size, &blocks, &why);
+    if (status != TSR_OK) return refuse(status, cannot_jpeg, &why, error);
+    const uint64_t memory = blocks + 6 * (uint64_t)size, cost = blocks + 9 * (uint64_t)size + (1 << 18);
+    if (memory > work->memory) work->memory = memory;
+    if (cost > work->cost) work->cost = cost;
+    return TSR_OK;
 }
 
-/* The most that packing one of the streams takes. TSR_ERROR_CORRUPT: none can be packed; the text is empty if there is
- * none. */
-static enum tsr_status items_memory(const struct packed_source *s, uint64_t *most, struct tsr_error *error)
+/* Of all streams of a DICOM file. TSR_ERROR_CORRUPT: none can be packed; the text is empty if there is none. */
+static enum tsr_status add_items(const struct packed_source *s, struct jpeg_work *work, struct tsr_error *error)
 {
     enum tsr_status status = tsr_fail(error, TSR_ERROR_CORRUPT, "%s", "");
-    *most = 0;
-    for (size_t at = 0, start, size; status != TSR_ERROR_LIMIT && next_item(s, at, &start, &size); at = start + size) {
-        uint64_t memory = 0;
-        status = jpeg_memory(s->file + start, size, &memory, error);
-        if (memory > *most) *most = memory;
-    }
-    return status != TSR_ERROR_LIMIT && *most > 0 ? TSR_OK : status;
+    for (size_t at = 0, start, size; status != TSR_ERROR_LIMIT && next_item(s, at, &start, &size); at = start + size)
+        status = add_stream(s->file + start, size, work, error);
+    return status != TSR_ERROR_LIMIT && work->memory > 0 ? TSR_OK : status;
 }
 
 /* ---- gzip -------------------------------------------------------------------------------------------------- */
@@ -389,6 +398,17 @@ static uint64_t png_plain_limit(const struct packed_source *s)
     return row > PLAIN_LIMIT || rows > PLAIN_LIMIT / 2 / row ? 0 : 2 * row * rows + 64;
 }
 
+/* Plain bytes of a PNG of the usual form, and a few more of an interlaced one. */
+static uint64_t png_plain_bytes(const struct packed_source *s)
+{
+    enum { PASS_ROWS = 2, FEW = 16 }; /* rows of all passes are less than twice those of the image, and some */
+    if (s->packing->opened) return tsr_png_plain_bytes(&s->packing->opened->header);
+    const uint64_t limit = png_plain_limit(s), rows = limit > 0 ? tsr_png_get_u32(s->file + 20) : 0,
+                   row = rows > 0 ? (limit - 64) / 2 / rows : 0, /* with its filter, and perhaps a byte more */
+        more = s->size > PNG_HEAD && s->file[PNG_HEAD - 1] > 0 ? PASS_ROWS * rows + FEW : 0;
+    return rows * row + more;
+}
+
 /* A piece of the file's bytes from start to end, of which the content is size bytes from content on. */
 static enum tsr_status put_known(struct packed_source *s, enum tsr_piece_kind kind, size_t content, size_t size,
                                  size_t end, struct tsr_error *error)
@@ -460,11 +480,13 @@ static enum tsr_status put_small_png(struct packed_source *s, const struct tsr_p
 
 static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct tsr_error *error)
 {
+    const uint64_t usual = png_plain_bytes(s), most = DEFLATE_RATIO * (uint64_t)s->size;
     struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = s->size + 64};
     uint8_t begin[TSR_PNG_START_BYTES];
     size_t start = 0, end = 0;
     if (!png_chunks(s, &start, &end) || start < TSR_PNG_START_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IDAT chunks that follow each other");
+    if (usual <= most && usual <= limit) TSR_TRY(tsr_bytes_reserve(&plain, (size_t)usual, error));
     enum tsr_status status = read_png(s, start, end, &plain, &residue, error);
     const struct tsr_png_parts parts = {s->file, s->size, start, end, &plain, &residue};
     const bool was_read = status == TSR_OK;
@@ -541,7 +563,7 @@ static void close_packed(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops packed_ops = {read_blob, no_frame, NULL, close_packed};
+static const struct tsr_source_ops packed_ops = {read_blob, no_frame, NULL, close_packed, NULL};
 
 /* Reads bytes of the blob or, verbatim, of the file. */
 static void read_form(struct packed_source *s, bool verbatim, uint64_t offset, uint8_t *bytes, size_t size)
@@ -562,7 +584,8 @@ struct measuring {
     atomic_size_t size;
     atomic_bool failed;
 };
-enum { LANES = 4 }; /* each holds 4 MB, and a compressor that holds as much */
+enum { LANES = 4 };
+#define LANE_BYTES (3 * (uint64_t)TSR_BLOB_CHUNK) /* a chunk, and a compressor that holds twice as much */
 
 /* A quick look: adds what a chunk becomes, or the chunk's own size if that is less, as it becomes that. Of a chunk that
  * makes the sum larger than the limit the rest is not compressed. Streamed, a chunk may take some bytes more or less
@@ -629,11 +652,15 @@ static uint64_t stored_size(struct packed_source *s, bool verbatim, bool quick, 
 #if TSR_WITH_ZSTD
     struct measuring m = {.source = s, .verbatim = verbatim, .quick = quick, .whole = whole, .limit = limit};
     const uint64_t chunks = whole / TSR_BLOB_CHUNK;
+    unsigned lanes = 1;
     if (whole == 0) return 0;
-    if (quick && s->crew.run && chunks > 1)
-        s->crew.run(s->crew.pool, measure_lane, &m, chunks < LANES ? (unsigned)chunks : LANES);
+    while (quick && s->crew.run && lanes < LANES && lanes < chunks && tsr_input_take_spare(s->base.input, LANE_BYTES))
+        lanes++;
+    if (lanes > 1)
+        s->crew.run(s->crew.pool, measure_lane, &m, lanes);
     else
         measure_lane(&m, 0);
+    if (lanes > 1) tsr_input_return_spare(s->base.input, (lanes - 1) * LANE_BYTES);
     return atomic_load(&m.failed) ? 0 : atomic_load(&m.size);
 #else
     (void)limit;
@@ -671,33 +698,60 @@ static enum tsr_status check_gain(struct packed_source *s, struct tsr_error *err
     return packed + (is_png ? 1 : LEAST_GAIN) <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
 }
 
-/* What JPEG streams take, the largest of which takes this much to pack and to unpack: the file, its blob while that
- * grows, and a stream that is made again. Verifying takes no more. */
-static uint64_t jpeg_claim(uint64_t size, uint64_t memory)
+/* ---- What packing takes ------------------------------------------------------------------------------------ */
+
+/* Whether a file is worth its memory is decided by these numbers of bytes, the same on all machines. They are above
+ * what packing takes. A file of which they are above MEMORY_LIMIT is not packed. */
+static uint64_t unpacking_cost(uint64_t room, uint64_t restored, uint64_t tokens)
 {
-    const uint64_t packing = 5 * size + memory, verifying = tsr_unpacking_memory(2 * size + memory + memory / 32, size);
-    return packing > verifying ? packing : verifying;
+    static const uint64_t coders = (uint64_t)8 << 20;
+    return room + 4 * restored + coders + 8 * (tokens < TSR_DEFLATE_TOKENS ? tokens : TSR_DEFLATE_TOKENS);
 }
 
-/* What deflate streams take that have so many plain bytes together, the largest one of them this many. */
-static uint64_t deflate_claim(uint64_t size, uint64_t plain, uint64_t largest)
+static uint64_t more_of(uint64_t a, uint64_t b)
 {
-    const uint64_t packing = 5 * size + 3 * plain + tsr_deflate_memory(largest),
-                   verifying = tsr_unpacking_memory(2 * largest + 2 * size, size);
-    return packing > verifying ? packing : verifying;
+    return a > b ? a : b;
 }
 
-/* What the elements of a file take. */
-static uint64_t elements_claim(uint64_t size)
+/* work: the most of one stream. */
+static uint64_t jpeg_cost(uint64_t size, uint64_t work)
 {
-    const uint64_t packing = 4 * size + TSR_ELEMENTS_MEMORY,
-                   verifying = tsr_unpacking_memory(TSR_SMALL_ELEMENTS_ROOM, size);
-    return packing > verifying ? packing : verifying;
+    const uint64_t room = 2 * size + work + work / 32;
+    return more_of(5 * size + work, unpacking_cost(room, size, room / 2));
 }
 
-uint64_t tsr_packing_png_memory(uint64_t size, uint64_t plain)
+/* plain: bytes of all streams; largest: of the largest one. */
+static uint64_t deflate_cost(uint64_t size, uint64_t plain, uint64_t largest)
 {
-    return deflate_claim(size, plain, plain) + TSR_PNG_MIX_MEMORY;
+    const uint64_t tokens = largest < TSR_DEFLATE_TOKENS ? largest : TSR_DEFLATE_TOKENS,
+                   packing = 5 * size + 3 * plain + ((uint64_t)3 << 20) + 8 * tokens;
+    return more_of(packing, unpacking_cost(2 * largest + 2 * size, size, largest + size));
+}
+
+static uint64_t png_cost(uint64_t size, uint64_t plain)
+{
+    return deflate_cost(size, plain, plain) + TSR_PNG_MIX_MEMORY;
+}
+
+/* The file; streams that are packed already; the work on one, or a chunk that is measured. */
+static uint64_t jpeg_memory_of(const struct packed_source *s, uint64_t work)
+{
+    return 2 * (uint64_t)s->size + more_of(work, tsr_chunk_memory(false, s->size));
+}
+
+/* The file; plain bytes, of which a stream's may have more room than it needs; residues, twice while those of pieces
+ * are joined, or with a stream that is made again. */
+static uint64_t deflate_memory_of(const struct packed_source *s, uint64_t plain, uint64_t largest)
+{
+    const uint64_t others = plain - largest, held = 2 * (uint64_t)s->size + plain;
+    return held + more_of((others < largest ? others : largest) + s->size + tsr_deflate_memory(largest),
+                          tsr_chunk_memory(s->kind == TSR_KIND_PNG, plain));
+}
+
+uint64_t tsr_packing_read_png_memory(uint64_t size, uint64_t plain)
+{
+    return plain + 2 * size + (1 << 17) + tsr_chunk_memory(true, plain) +
+           (plain <= TSR_PNG_MIX_PLAIN ? TSR_PNG_MIX_MEMORY : 0);
 }
 
 static enum tsr_status fail_memory(struct tsr_error *error)
@@ -706,20 +760,24 @@ static enum tsr_status fail_memory(struct tsr_error *error)
                     (unsigned long long)(MEMORY_LIMIT >> 20));
 }
 
-static enum tsr_status claim(struct packed_source *s, uint64_t bytes, struct tsr_error *error)
+/* cost: as above; 0: it does not matter. */
+static enum tsr_status claim(struct packed_source *s, uint64_t cost, uint64_t bytes, uint64_t held,
+                             struct tsr_error *error)
 {
-    if (bytes > MEMORY_LIMIT) return fail_memory(error);
-    return tsr_input_claim(s->base.input, NULL, bytes, error);
+    const struct tsr_need need = {.opening = bytes, .held = held, .blob = held};
+    if (cost > MEMORY_LIMIT) return fail_memory(error);
+    return tsr_input_claim(s->base.input, NULL, &need, error);
 }
 
 /* Claims what a gzip file takes, and packs its members. */
 static enum tsr_status put_gzip(struct packed_source *s, struct tsr_error *error)
 {
     struct gzip_limits limits = plain_limits(s);
-    uint64_t bytes = deflate_claim(s->size, limits.plain, limits.largest);
-    for (; bytes > MEMORY_LIMIT && limits.plain / 2 >= limits.largest; limits.plain /= 2)
-        bytes = deflate_claim(s->size, limits.plain / 2, limits.largest); /* some members stay bytes */
-    TSR_TRY(claim(s, bytes, error));
+    const uint64_t size = s->size;
+    uint64_t cost = deflate_cost(size, limits.plain, limits.largest);
+    for (; cost > MEMORY_LIMIT && limits.plain / 2 >= limits.largest; limits.plain /= 2)
+        cost = deflate_cost(size, limits.plain / 2, limits.largest); /* some members stay bytes */
+    TSR_TRY(claim(s, cost, deflate_memory_of(s, limits.plain, limits.largest), 2 * size + limits.plain, error));
     struct deflate_coder *coder = NULL;
     struct tsr_deflate_way way = tsr_deflate_with(&s->crew);
     way.kept = &coder;
@@ -738,7 +796,7 @@ static enum tsr_status put_elements(struct packed_source *s, struct tsr_error *e
     enum { LITTLE = 32 }; /* one byte of as many */
     struct tsr_bytes code = {0}, none = {0};
     if (s->size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has too many bytes");
-    TSR_TRY(claim(s, elements_claim(s->size), error));
+    TSR_TRY(claim(s, 0, 4 * (uint64_t)s->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)s->size, error));
     s->verbatim = stored_size(s, true, false, UINT64_MAX);
     if (s->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     if (s->verbatim < s->size / LITTLE || s->verbatim > s->size - s->size / LITTLE)
@@ -754,9 +812,10 @@ static enum tsr_status put_elements(struct packed_source *s, struct tsr_error *e
 static enum tsr_status put_jpegs(struct packed_source *s, struct tsr_error *error)
 {
     const bool is_whole = begins_jpeg(s->file);
-    uint64_t memory;
-    TSR_TRY(is_whole ? jpeg_memory(s->file, s->size, &memory, error) : items_memory(s, &memory, error));
-    TSR_TRY(claim(s, jpeg_claim(s->size, memory), error));
+    struct jpeg_work work = {0};
+    TSR_TRY(is_whole ? add_stream(s->file, s->size, &work, error) : add_items(s, &work, error));
+    const uint64_t before = is_whole ? work.memory - s->size : work.memory; /* there is no other stream */
+    TSR_TRY(claim(s, jpeg_cost(s->size, work.cost), jpeg_memory_of(s, before), 2 * (uint64_t)s->size, error));
     return is_whole ? put_jpeg(s, 0, s->size, error) : put_items(s, error);
 }
 
@@ -794,10 +853,11 @@ static enum tsr_status pack(struct packed_source *s, enum tsr_kind kind, struct 
             return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "%sit ends too early", cannot_gzip);
         TSR_TRY(put_gzip(s, error));
     } else if (kind == TSR_KIND_PNG) {
-        const uint64_t plain = png_plain_limit(s);
+        const uint64_t limit = png_plain_limit(s), plain = png_plain_bytes(s);
         if (!s->packing->opened) tsr_png_note_chunks(s->base.input, s->file, s->size);
-        TSR_TRY(claim(s, tsr_packing_png_memory(size, plain), error));
-        TSR_TRY(put_png(s, plain, error));
+        if (!s->packing->opened || png_cost(size, limit) > MEMORY_LIMIT) /* else what it took to be opened is enough */
+            TSR_TRY(claim(s, png_cost(size, limit), deflate_memory_of(s, plain, plain), 2 * size + plain, error));
+        TSR_TRY(put_png(s, limit, error));
     }
     if (s->room == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "none of its streams can be coded");
     TSR_TRY(put_bytes(s, s->size, error));

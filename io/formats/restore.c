@@ -34,26 +34,87 @@ struct tsr_restorer {
     uint32_t frames_done;
     struct tsr_unpacker *unpacker; /* of a packed file; else NULL */
     struct tsr_exporter *exporter; /* takes all in place of the output; else NULL */
+    struct tsr_input *input;       /* of the .tsr, whose account may grant more; or NULL */
+    uint64_t spare_bytes;          /* that it has granted */
 };
 
-uint64_t tsr_restoring_memory(const struct tsr_header *header, uint64_t original_size)
+bool tsr_has_residues(const struct tsr_header *header)
 {
+    return header->exact && (header->restore == TSR_RESTORE_ENCAPSULATED || header->restore == TSR_RESTORE_PNG ||
+                             header->restore == TSR_RESTORE_DEFLATED || header->restore == TSR_RESTORE_GZIPPED);
+}
+
+/* Bytes of a stream of one of many frames: codes of 16 bits before the bits of each sample, and its residue. A longer
+ * one is possible, and takes memory that is spare: see write_stream. */
+static uint64_t stream_bound(const struct tsr_header *header, uint64_t residues)
+{
+    enum { CODE_BITS = 16, HEAD = 1 << 16 };
+    const struct tsr_image *const image = &header->image;
+    const uint64_t codes = CODE_BITS * (uint64_t)image->columns * image->rows * image->components;
+    return (tsr_frame_bits(image) + codes) / 8 + residues + HEAD;
+}
+
+static uint64_t encapsulated_work(const struct tsr_header *header, const struct tsr_foreseen *f, uint64_t residues)
+{
+    const struct tsr_stream_kind *const kind = tsr_stream_kind_of(header->parameters[0]);
+    const uint64_t bound = stream_bound(header, residues), stream = bound < f->size ? bound : f->size;
+    return stream + (kind ? kind->memory(&header->image, stream, true) : 0);
+}
+
+/* libpng's rows, and zlib. */
+static uint64_t lossy_png_work(const struct tsr_image *image)
+{
+    enum { ROWS = 8, FIXED = 1 << 19 };
+    return FIXED + sizeof(void *) * (uint64_t)image->rows + ROWS * (tsr_frame_bits(image) / 8 / image->rows + 1);
+}
+
+/* Bytes of all rasters. */
+static uint64_t all_samples(const struct tsr_header *header)
+{
+    return (tsr_frame_bits(&header->image) * header->image.frames + 7) / 8;
+}
+
+static uint64_t deflated_work(const struct tsr_foreseen *f, uint64_t plain)
+{
+    struct tsr_cursor c = {f->residues ? f->residues->bytes : NULL, f->residues ? f->residues->size : 0, 0, false};
+    const uint64_t tail = tsr_get_varint(&c);
+    if (c.bad || tail > c.size - c.at) return f->size + tsr_deflate_memory(plain);
+    const uint8_t *const coded = c.bytes + c.at + tail;
+    return f->size + tsr_deflate_writing_memory(plain, coded, c.size - c.at - (size_t)tail, f->threads);
+}
+
+struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
+{
+    static const uint64_t most = UINT64_MAX / 64;
+    const uint64_t residues = !tsr_has_residues(header) ? 0 : f->residues ? f->residues->size : f->size;
+    struct tsr_restoring r = {.held = residues};
+    if (f->size > most || f->blobs > most) return (struct tsr_restoring){.held = UINT64_MAX / 4}; /* no memory has it */
     switch (header->restore) {
     case TSR_RESTORE_PACKED:
-        return tsr_unpacking_memory(header->room, original_size);
-    case TSR_RESTORE_ENCAPSULATED: /* residues, a raster, a stream and what its coder holds */
-        return 2 * original_size + tsr_frame_bits(&header->image);
-    case TSR_RESTORE_PNG: /* the residue, a zlib stream and chunks besides what reading holds */
-        return 2 * original_size + tsr_png_idat_memory(header, original_size);
-    case TSR_RESTORE_DEFLATED: { /* what the stream holds grows by doubling */
-        const uint64_t plain = (tsr_frame_bits(&header->image) * header->image.frames + 7) / 8;
-        return 3 * original_size + 2 * plain + tsr_deflate_memory(plain);
-    }
-    case TSR_RESTORE_GZIPPED: /* residues, too */
-        return original_size + tsr_gzip_memory(tsr_gzipped_bytes(header), original_size);
+        r.held = tsr_unpacking_memory(header->room, f->size,
+                                      f->begin ? tsr_first_stream(f->begin->bytes, f->begin->size) : TSR_PIECE_KINDS);
+        break;
+    case TSR_RESTORE_ENCAPSULATED:
+        r.work = encapsulated_work(header, f, residues);
+        break;
+    case TSR_RESTORE_PNG:
+        r.work = header->exact ? tsr_png_making_memory(header, f->size, f->residues, f->threads)
+                               : lossy_png_work(&header->image);
+        break;
+    case TSR_RESTORE_DEFLATED:
+        r.held += all_samples(header) + f->blobs;
+        r.work = deflated_work(f, all_samples(header) + f->blobs);
+        r.is_at_end = true;
+        break;
+    case TSR_RESTORE_GZIPPED:
+        r.held += tsr_gzipped_bytes(header);
+        r.work = tsr_gzip_making_memory(tsr_gzipped_bytes(header), f->size, f->residues, f->threads);
+        r.is_at_end = true;
+        break;
     default:
-        return 0;
+        break;
     }
+    return r;
 }
 
 /* Reads the parameters of the deflate stream, if there is one, and then the spare bits. FORMAT.md 4.1 and 4.2. */
@@ -102,12 +163,6 @@ static enum tsr_status begin_gzip(struct tsr_restorer *r, struct tsr_error *erro
     r->plain.limit = (size_t)tsr_gzipped_bytes(&r->header);
     return r->plain.limit > 0 ? TSR_OK
                               : tsr_fail(error, TSR_ERROR_CORRUPT, "the header's parameters of gzip are not valid");
-}
-
-static bool has_residues(const struct tsr_header *header)
-{
-    return header->exact && (header->restore == TSR_RESTORE_ENCAPSULATED || header->restore == TSR_RESTORE_PNG ||
-                             header->restore == TSR_RESTORE_DEFLATED || header->restore == TSR_RESTORE_GZIPPED);
 }
 
 /* FORMAT.md 4.3: what the prefix and the suffix lack. */
@@ -169,9 +224,19 @@ void tsr_restorer_set_crew(struct tsr_restorer *restorer, struct tsr_crew crew)
     if (restorer->unpacker) tsr_unpacker_set_crew(restorer->unpacker, crew);
 }
 
+enum tsr_status tsr_restorer_foresee(struct tsr_restorer *r, struct tsr_input *input, uint64_t blobs,
+                                     struct tsr_error *error)
+{
+    const uint64_t plain = all_samples(&r->header) + blobs - r->plain_left;
+    r->input = input;
+    if (r->header.restore != TSR_RESTORE_DEFLATED || plain > r->plain.limit) return TSR_OK;
+    return tsr_bytes_reserve(&r->plain, (size_t)plain, error);
+}
+
 void tsr_restorer_free(struct tsr_restorer *restorer)
 {
     if (!restorer) return;
+    if (restorer->spare_bytes > 0 && restorer->input) tsr_input_return_spare(restorer->input, restorer->spare_bytes);
     tsr_bytes_free(&restorer->plain);
     tsr_bytes_free(&restorer->stream);
     tsr_unpacker_free(restorer->unpacker);
@@ -196,7 +261,7 @@ static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t 
 
 static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
 {
-    if (!has_residues(&r->header))
+    if (!tsr_has_residues(&r->header))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has residues, which it cannot have");
     if (r->residues_size + size > tsr_output_limit_of(r->output))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
@@ -208,6 +273,20 @@ static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, 
     return TSR_OK;
 }
 
+enum tsr_status tsr_restore_residues(struct tsr_restorer *r, struct tsr_bytes *residues, struct tsr_error *error)
+{
+    enum tsr_status status = TSR_OK;
+    if (residues->size > 0 && !tsr_has_residues(&r->header))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "the file has residues, which it cannot have");
+    else if (residues->size > tsr_output_limit_of(r->output))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
+    free(r->residues);
+    r->residues = residues->bytes;
+    r->residues_size = residues->size;
+    *residues = (struct tsr_bytes){.limit = residues->limit};
+    return status;
+}
+
 /* Writes an item: tag and length, and its value. PS3.5 A.4. */
 static enum tsr_status put_item(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
 {
@@ -216,6 +295,26 @@ static enum tsr_status put_item(struct tsr_restorer *r, const uint8_t *bytes, si
     tsr_put_u32(head + 4, (uint32_t)size);
     TSR_TRY(put(r, head, sizeof head, error));
     return put(r, bytes, size, error);
+}
+
+/* Makes the stream of a frame from its residue. */
+static enum tsr_status make_stream(struct tsr_restorer *r, const uint8_t *raster, const uint8_t *residue, size_t size,
+                                   struct tsr_error *error)
+{
+    const struct tsr_stream_kind *const kind = tsr_stream_kinds[r->header.parameters[0]];
+    const uint64_t output = tsr_output_limit_of(r->output), limit = output < SIZE_MAX / 2 ? output : SIZE_MAX / 2,
+                   usual = stream_bound(&r->header, r->residues_size);
+    r->stream.size = 0;
+    r->stream.limit = (size_t)(usual < limit && r->spare_bytes == 0 ? usual : limit);
+    const enum tsr_status status = kind->write(&r->header.image, raster, residue, size, &r->stream, error);
+    if (status != TSR_ERROR_CORRUPT || r->stream.limit == limit) return status;
+    if (r->input && !tsr_input_take_spare(r->input, 2 * limit))
+        return tsr_fail(error, TSR_ERROR_LIMIT,
+                        "frame %u becomes a stream of over %llu bytes, for which there is no memory: more of it, or "
+                        "fewer threads, would do",
+                        r->frames_done, (unsigned long long)usual);
+    r->spare_bytes = 2 * limit; /* the stream, and what its coder holds */
+    return make_stream(r, raster, residue, size, error);
 }
 
 /* Reads a frame's record, makes the stream, and writes the stream in its fragments. FORMAT.md 4.4. */
@@ -230,11 +329,7 @@ static enum tsr_status put_encapsulated(struct tsr_restorer *r, const uint8_t *r
     if (c.bad || fragments == 0 || size > c.size - c.at)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no valid residue", r->frames_done);
     r->residues_at = c.at + (size_t)size;
-    const uint64_t limit = tsr_output_limit_of(r->output);
-    r->stream.size = 0;
-    r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
-    TSR_TRY(tsr_stream_kinds[r->header.parameters[0]]->write(&r->header.image, raster, r->residues + c.at, (size_t)size,
-                                                             &r->stream, error));
+    TSR_TRY(make_stream(r, raster, r->residues + c.at, (size_t)size, error));
     size_t at = 0;
     c.at = sizes_at;
     for (uint64_t i = 1; i < fragments; i++) {

@@ -28,7 +28,7 @@ static void close_verbatim(struct tsr_source *source)
     free(source);
 }
 
-static const struct tsr_source_ops verbatim_ops = {read_verbatim, no_frame, NULL, close_verbatim};
+static const struct tsr_source_ops verbatim_ops = {read_verbatim, no_frame, NULL, close_verbatim, NULL};
 
 static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind, const char *reason,
                                      struct tsr_source **source, struct tsr_error *error)
@@ -81,7 +81,8 @@ static enum tsr_status open_raster(struct tsr_input *input, const struct tsr_ima
     if (tsr_input_size(input) != bytes)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has %llu bytes, and its image %llu", tsr_input_name(input),
                         (unsigned long long)tsr_input_size(input), (unsigned long long)bytes);
-    TSR_TRY(tsr_input_claim(input, image, 0, error));
+    const struct tsr_need need = tsr_splice_need(&header, 0, bytes);
+    TSR_TRY(tsr_input_claim(input, &header, &need, error));
     TSR_TRY(tsr_splice_open(input, false, &header, 0, source, error));
     (*source)->input = input;
     return TSR_OK;

@@ -19,6 +19,9 @@ struct tsr_source_ops {
     enum tsr_status (*derive)(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
                               struct tsr_error *error);
     void (*close)(struct tsr_source *source);
+    /* NULL, or the rasters of all frames, one after the other, where the source holds them until it is closed; NULL: it
+     * does not. */
+    const uint8_t *(*rasters)(const struct tsr_source *source);
 };
 
 /* Every source begins with this structure. Reading the prefix, the frames in their order and the suffix reads the input

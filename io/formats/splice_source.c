@@ -55,7 +55,7 @@ static void close_splice(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops splice_ops = {read_blob, read_frame, NULL, close_splice};
+static const struct tsr_source_ops splice_ops = {read_blob, read_frame, NULL, close_splice, NULL};
 
 /* The bits of the last raster byte that are after the last sample are a parameter of the restore. FORMAT.md 4.1. */
 static enum tsr_status keep_spare_bits(struct splice_source *s, uint64_t total_bits, struct tsr_error *error)
@@ -68,6 +68,13 @@ static enum tsr_status keep_spare_bits(struct splice_source *s, uint64_t total_b
         return tsr_fail(error, TSR_ERROR_INTERNAL, "the header has no room for the spare bits");
     header->parameters[header->parameter_count++] = (uint8_t)(last >> (total_bits % 8));
     return TSR_OK;
+}
+
+struct tsr_need tsr_splice_need(const struct tsr_header *header, uint64_t first, uint64_t size)
+{
+    const uint64_t bits = tsr_frame_bits(&header->image) * header->image.frames, rasters = bits / 8 + (bits % 8 != 0),
+                   rest = size > first ? size - first : 0, suffix = rest > rasters ? rest - rasters : 0;
+    return (struct tsr_need){.blob = first > suffix ? first : suffix};
 }
 
 enum tsr_status tsr_splice_open(struct tsr_input *input, bool owns_input, const struct tsr_header *header,

@@ -62,10 +62,16 @@ static size_t scratch_of(int32_t width, int32_t height)
            CACHE_LINE;
 }
 
-/* Lays the space out; each of the threads has scratch of its own. Returns its size. Planes come last: most often they
- * are not touched. */
+/* Whether a frame's planes are decoded to where they stand in its raster. */
+static bool decodes_in_raster(const struct tsr_image *image, const uint8_t *raster)
+{
+    return tsr_has_planes_in_raster(image) && (uintptr_t)raster % _Alignof(uint16_t) == 0;
+}
+
+/* Lays the space out; each of the threads has scratch of its own. in_raster: planes of components need no room.
+ * Returns its size. */
 static size_t lay_out(struct decode_space *s, const struct tsr_image *image, size_t scratch_bytes, size_t threads,
-                      void *base)
+                      bool in_raster, void *base)
 {
     const size_t count = (size_t)image->columns * image->rows, alignment = scratch_alignment(image);
     const int planes = tsr_image_planes(image);
@@ -79,34 +85,51 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
     s->left = tsr_take(base, &used, image->rows * sizeof *s->left); /* tiles may have a row of samples */
     uint8_t *const scratch = tsr_take(base, &used, threads * scratch_bytes + alignment); /* the base may lie anywhere */
     s->scratch = base ? scratch + (-(uintptr_t)scratch & (alignment - 1)) : NULL;
-    for (int p = 0; p < planes; p++) s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
+    for (int p = 0; p < planes; p++)
+        s->planes[p] = in_raster && p < image->components ? NULL : tsr_take(base, &used, count * sizeof(uint16_t));
     return used;
 }
 
 static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
-                            const struct tsr_frame_model *cut, void *base)
+                            const struct tsr_frame_model *cut, const uint8_t *raster, void *base)
 {
     return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height),
-                   tile_threads(pool, tsr_tile_count(image, cut)), base);
+                   tile_threads(pool, tsr_tile_count(image, cut)), decodes_in_raster(image, raster), base);
 }
 
-/* Each side of a tile is between a power of two and the next one. Of all pairs of such sides the one that needs most
- * counts. */
-size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image)
+/* The longest side that a number of tiles can have which stand in a row; all but the last are as long. And the side
+ * that they have as encoders cut them: in equal parts, but for a multiple of samples. */
+static int32_t longest_part(uint32_t side, uint32_t parts, bool are_equal)
+{
+    enum { MULTIPLE = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE };
+    const uint32_t longest = parts > 1 ? (side - 1) / (parts - 1) : side, even = (side - 1) / parts + 1,
+                   equal = (even + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    return (int32_t)(are_equal && equal < longest ? equal : longest);
+}
+
+/* The most that a frame of so many tiles takes. Tiles stand in columns and rows, of which there are some pairs of
+ * numbers; that whose tiles need most scratch counts. */
+static size_t decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles, bool are_equal)
 {
     struct decode_space space;
     size_t most = 0;
-    for (uint32_t w = 1; w <= image->columns; w *= 2) {
-        for (uint32_t h = 1; h <= image->rows && (uint64_t)w * h <= TSR_TILE_SAMPLES_LIMIT; h *= 2) {
-            const int32_t width = (int32_t)(2 * w <= image->columns ? 2 * w - 1 : image->columns),
-                          height = (int32_t)(2 * h <= image->rows ? 2 * h - 1 : image->rows);
-            const uint64_t tiles = (uint64_t)((image->columns + w - 1) / w) * ((image->rows + h - 1) / h);
-            const size_t threads = tile_threads(pool, tiles < UINT32_MAX ? (uint32_t)tiles : UINT32_MAX);
-            const size_t bytes = threads * scratch_of(width, height);
-            if (bytes > most) most = bytes;
-        }
+    for (uint32_t across = 1; across <= image->columns && across <= tiles; across++) {
+        if (tiles % across != 0 || tiles / across > image->rows) continue;
+        const int32_t width = longest_part(image->columns, across, are_equal),
+                      height = longest_part(image->rows, tiles / across, are_equal);
+        const uint64_t samples = (uint64_t)width * (uint64_t)height;
+        if (samples > TSR_TILE_SAMPLES_LIMIT) continue; /* no model has such tiles */
+        const size_t bytes = scratch_of(width, height);
+        if (bytes > most) most = bytes;
     }
-    return lay_out(&space, image, most, 1, NULL);
+    return lay_out(&space, image, most, tile_threads(pool, tiles), tsr_has_planes_in_raster(image), NULL);
+}
+
+size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles, uint32_t frames)
+{
+    const size_t one = decode_bound(pool, image, tiles, false), usual = decode_bound(pool, image, tiles, true);
+    if (frames > 1 && usual > SIZE_MAX / frames) return 0;
+    return frames > 1 && usual * frames > one ? usual * frames : one;
 }
 
 /* ---- Windows: some tiles of a frame as an image */
@@ -155,7 +178,7 @@ size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image 
 {
     struct decode_space space;
     struct tsr_frame_model cut;
-    return peek_tiles(image, job, &cut) ? lay_out_tiles(&space, pool, image, &cut, NULL) : 0;
+    return peek_tiles(image, job, &cut) ? lay_out_tiles(&space, pool, image, &cut, job->raster, NULL) : 0;
 }
 
 size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image *image,
@@ -164,7 +187,7 @@ size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image 
     struct decode_space space;
     struct tsr_frame_model cut;
     if (scratch_alignment(image) < TSR_LARGE_PAGE || !peek_tiles(image, job, &cut)) return 0;
-    lay_out_tiles(&space, pool, image, &cut, workspace);
+    lay_out_tiles(&space, pool, image, &cut, job->raster, workspace);
     return (size_t)(space.scratch - (uint8_t *)workspace);
 }
 
@@ -359,7 +382,7 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     job->status = TSR_ERROR_CORRUPT;
     job->bad_tile = TSR_BAD_MODEL;
     if (!peek_tiles(image, job, &cut)) return;
-    lay_out_tiles(&space, pool, image, &cut, workspace);
+    lay_out_tiles(&space, pool, image, &cut, job->raster, workspace);
     if (!prepare_model(image, job, &space)) return;
     struct tsr_frame_model *model = space.model;
 

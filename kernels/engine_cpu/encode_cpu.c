@@ -34,13 +34,68 @@ static bool is_referred_to(const struct tsr_image *image, int p)
     return p < image->components - 1;
 }
 
-/* Lays the space out for one of the two cuts; returns its size. Sums stay far below 2^63 for every checked image. */
-static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
-                      const struct tsr_frame_model *cut, void *base)
+/* Which parts of the space a coding uses. */
+struct parts_in_use {
+    bool symbols, coefficients, entries;
+    bool training; /* predictors: samples of padded tiles, which those of later planes may refer to */
+};
+
+static struct parts_in_use parts_in_use(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    const size_t count = (size_t)image->columns * image->rows, tiles = tsr_tile_count(image, cut);
-    const size_t parts = tsr_parts_of(pool, (uint32_t)tiles);
+    const bool by_lanes = coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC;
+    const struct tsr_effort_plan effort = tsr_effort_plan(coding->effort);
+    const uint64_t samples = (uint64_t)image->columns * image->rows;
+    return (struct parts_in_use){
+        .symbols = by_lanes && tsr_context_plan(effort, coding->coder, samples).period == 0,
+        .coefficients = !by_lanes,
+        .entries = !by_lanes && coding->coder != TSR_CODER_CAVLC,
+        .training = by_lanes && effort.neighbours_set > 0,
+    };
+}
+
+/* Rooms of the planes' samples and payloads. A plane beyond those of components, of bits outside of samples or of lower
+ * halves, is coded after them all: it has its padded samples where a component had its samples. */
+static void lay_out_planes(struct tsr_encode_space *s, const struct tsr_image *image, struct parts_in_use use,
+                           size_t tiles, void *base, size_t *used)
+{
+    const size_t samples = (size_t)image->columns * image->rows * sizeof(uint16_t), padded = tiles * s->tile_payload;
     const int planes = tsr_image_planes(image);
+    for (int p = 0; p < planes; p++) {
+        const bool is_room = p < image->components && planes > image->components;
+        s->planes[p] = tsr_take(base, used, is_room ? larger(samples, padded) : samples);
+        s->offsets[p] = tsr_take(base, used, 65536 * sizeof(uint16_t));
+    }
+    for (int p = 0; p < planes; p++) {
+        s->padded[p] =
+            p < image->components ? tsr_take(base, used, padded) : (int16_t *)s->planes[p - image->components];
+        /* where no plane refers to them, padded samples are not needed any more */
+        s->payloads[p] =
+            use.training && is_referred_to(image, p) ? tsr_take(base, used, padded) : (uint8_t *)s->padded[p];
+    }
+}
+
+/* Rooms of what a plane is coded as. */
+static void lay_out_symbols(struct tsr_encode_space *s, const struct tsr_image *image, struct parts_in_use use,
+                            size_t tiles, void *base, size_t *used)
+{
+    const size_t count = (size_t)image->columns * image->rows, coefficients = tiles * s->tile_coefficients;
+    s->symbols = (struct tsr_symbol_planes){0};
+    if (use.symbols) {
+        s->symbols.value = tsr_take(base, used, count * sizeof(uint16_t));
+        s->symbols.symbol = tsr_take(base, used, count);
+        s->symbols.context = tsr_take(base, used, count);
+    }
+    s->coefficients = use.coefficients ? tsr_take(base, used, coefficients * sizeof(int32_t)) : NULL;
+    s->entries = use.entries ? tsr_take(base, used, coefficients * sizeof(uint32_t)) : NULL;
+}
+
+/* Lays the space out for a coding, of which cut has the sides of tiles; returns its size. Sums stay far below 2^63 for
+ * every checked image. */
+static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
+                      const struct tsr_coding *coding, const struct tsr_frame_model *cut, void *base)
+{
+    const size_t tiles = tsr_tile_count(image, cut), parts = tsr_parts_of(pool, (uint32_t)tiles);
+    const struct parts_in_use use = parts_in_use(image, coding);
     size_t used = 0;
     s->tile_coefficients = tsr_tile_coefficients(cut->tile_width, cut->tile_height);
     s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height);
@@ -49,27 +104,12 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     assert(s->tile_payload >= tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height));
     s->tile_blocks = (size_t)tsr_blocks_across(cut->tile_width) * (size_t)tsr_blocks_across(cut->tile_height);
     s->model = tsr_take(base, &used, sizeof *s->model);
-    for (int p = 0; p < planes; p++) {
-        s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
-        s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
-        s->padded[p] = tsr_take(base, &used, tiles * s->tile_padded * sizeof(int16_t));
-    }
+    lay_out_planes(s, image, use, tiles, base, &used);
     s->labels = tsr_take(base, &used, tiles * s->tile_blocks);
     s->median_costs = tsr_take(base, &used, tiles * s->tile_blocks * sizeof(uint32_t));
     s->training = tsr_take(base, &used, sizeof *s->training);
     s->solver = tsr_take(base, &used, sizeof *s->solver);
-    const size_t symbols_at = used;
-    s->symbols = (struct tsr_symbol_planes){0};
-    s->symbols.value = tsr_take(base, &used, count * sizeof(uint16_t));
-    s->symbols.symbol = tsr_take(base, &used, count);
-    s->symbols.context = tsr_take(base, &used, count);
-    size_t coefficients_end = symbols_at;
-    s->coefficients = tsr_take(base, &coefficients_end, tiles * s->tile_coefficients * sizeof(int32_t));
-    s->entries = tsr_take(base, &coefficients_end, tiles * s->tile_coefficients * sizeof(uint32_t));
-    if (coefficients_end > used) used = coefficients_end;
-    for (int p = 0; p < planes; p++)
-        s->payloads[p] = is_referred_to(image, p) ? tsr_take(base, &used, tiles * s->tile_payload)
-                                                  : (uint8_t *)s->padded[p]; /* which is not needed any more */
+    lay_out_symbols(s, image, use, tiles, base, &used);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
     s->left = tsr_take(base, &used, tiles * sizeof *s->left);
@@ -94,18 +134,17 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     return used;
 }
 
-size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image)
+static void cut_tiles(const struct tsr_image *image, const struct tsr_coding *coding, struct tsr_frame_model *cut)
+{
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut->tile_width, &cut->tile_height);
+}
+
+size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding)
 {
     struct tsr_encode_space space;
     struct tsr_frame_model cut;
-    size_t most = 0;
-    for (int coder = 0; coder < 2; coder++) {
-        const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
-        tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
-        const size_t size = lay_out(&space, pool, image, &cut, NULL);
-        if (size > most) most = size;
-    }
-    return most;
+    cut_tiles(image, coding, &cut);
+    return lay_out(&space, pool, image, coding, &cut, NULL);
 }
 
 static void add_span(struct tsr_spans *spans, void *start, size_t bytes)
@@ -119,20 +158,18 @@ void tsr_cpu_encode_spans(const struct tsr_pool *pool, const struct tsr_image *i
     struct tsr_encode_space s;
     struct tsr_frame_model cut;
     const size_t samples = (size_t)image->columns * image->rows;
-    const struct tsr_effort_plan effort = tsr_effort_plan(coding->effort);
-    const bool by_lanes = coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC;
-    const bool trains = by_lanes && effort.neighbours_set > 0;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
-    lay_out(&s, pool, image, &cut, workspace);
+    const struct parts_in_use use = parts_in_use(image, coding);
+    cut_tiles(image, coding, &cut);
+    lay_out(&s, pool, image, coding, &cut, workspace);
     const uint32_t tiles = tsr_tile_count(image, &cut);
     spans->count = 0;
     for (int p = 0; p < image->components; p++) {
-        if (trains || !is_referred_to(image, p)) add_span(spans, s.padded[p], tiles * s.tile_payload);
-        if (p == 0 && by_lanes && !effort.once)
-            add_span(spans, s.symbols.value, samples * (sizeof *s.symbols.value + 2));
-        if (p == 0 && !by_lanes)
-            add_span(spans, s.coefficients, tiles * s.tile_coefficients * (sizeof *s.coefficients + sizeof *s.entries));
-        if (is_referred_to(image, p)) add_span(spans, s.payloads[p], tiles * s.tile_payload);
+        add_span(spans, s.padded[p], tiles * s.tile_payload);
+        if (p == 0 && use.symbols) add_span(spans, s.symbols.value, samples * (sizeof *s.symbols.value + 2));
+        if (p == 0 && use.coefficients)
+            add_span(spans, s.coefficients, tiles * s.tile_coefficients * sizeof *s.coefficients);
+        if (p == 0 && use.entries) add_span(spans, s.entries, tiles * s.tile_coefficients * sizeof *s.entries);
+        if (s.payloads[p] != (uint8_t *)s.padded[p]) add_span(spans, s.payloads[p], tiles * s.tile_payload);
     }
 }
 
@@ -283,8 +320,8 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 {
     struct tsr_encode_space space;
     struct tsr_frame_model cut;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
-    lay_out(&space, pool, image, &cut, workspace);
+    cut_tiles(image, coding, &cut);
+    lay_out(&space, pool, image, coding, &cut, workspace);
     struct tsr_frame_model *model = space.model;
     memset(model, 0, sizeof *model);
     model->tile_width = cut.tile_width;

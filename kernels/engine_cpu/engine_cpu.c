@@ -44,12 +44,15 @@ struct cpu_engine {
     uint64_t given;
 };
 
-/* Rounds up by an eighth at most, so that a block can be used again for a size that is almost the same. */
-static size_t rounded(size_t bytes)
+enum { LARGE_SPACE = 2 * TSR_LARGE_PAGE };
+
+/* Rounds up by a sixteenth at most, so that a block can be used again for a size that is almost the same; small spaces
+ * to pages, large ones to large pages. */
+uint64_t tsr_cpu_workspace_bytes(uint64_t bytes)
 {
-    size_t step = 4096;
-    while (step < bytes / 8 && step < SIZE_MAX / 16) step *= 2;
-    return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
+    uint64_t step = bytes < LARGE_SPACE ? TSR_SMALL_PAGE : TSR_LARGE_PAGE;
+    while (step <= bytes / 32) step *= 2;
+    return bytes > UINT64_MAX - step ? bytes : (bytes + step - 1) / step * step;
 }
 
 /* The most bytes that the engine keeps, if the process may take this number of bytes. */
@@ -87,15 +90,13 @@ static bool is_better(const struct block *a, const struct block *b, int processo
     return a->given > b->given;
 }
 
-enum { LARGE_SPACE = 2 * TSR_LARGE_PAGE };
-
 /* Large work spaces have large pages where Linux gives them: a page fault every 4 KiB took a fifth of the time of
  * coding one large image, and threads wait for each other there. */
 static void *allocate(size_t bytes)
 {
     if (bytes < LARGE_SPACE) return malloc(bytes);
-    if (bytes > SIZE_MAX - TSR_LARGE_PAGE) return NULL;
-    void *const memory = aligned_alloc(TSR_LARGE_PAGE, (bytes + TSR_LARGE_PAGE - 1) / TSR_LARGE_PAGE * TSR_LARGE_PAGE);
+    void *const memory =
+        bytes % TSR_LARGE_PAGE == 0 ? aligned_alloc(TSR_LARGE_PAGE, bytes) : NULL; /* it was too much */
     if (memory) tsr_prefer_large_pages(memory, bytes);
     return memory;
 }
@@ -105,7 +106,8 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
     struct block *best = NULL;
     const int processor = sched_getcpu();
-    bytes = rounded(bytes);
+    if (tsr_cpu_workspace_bytes(bytes) > SIZE_MAX / 2) return NULL;
+    bytes = (size_t)tsr_cpu_workspace_bytes(bytes);
     pthread_mutex_lock(&cpu->lock);
     for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* much larger blocks are for others */
         if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 4 <= bytes && is_better(b, best, processor))
@@ -212,9 +214,10 @@ static size_t frames_space(size_t space, uint32_t frames)
     return frames == 0 || space > SIZE_MAX / frames ? 0 : space * frames;
 }
 
-static size_t encode_workspace(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames)
+static size_t encode_workspace(const struct tsr_engine *engine, const struct tsr_image *image,
+                               const struct tsr_coding *coding, uint32_t frames)
 {
-    return frames_space(tsr_cpu_encode_space(engine->pool, image), frames);
+    return frames_space(tsr_cpu_encode_space(engine->pool, image, coding), frames);
 }
 
 /* The same space for each frame: that of the largest. */
@@ -235,9 +238,10 @@ static size_t decode_workspace(const struct tsr_engine *engine, const struct tsr
     return frames_space(largest_decode_space(engine, image, jobs, frames), frames);
 }
 
-static size_t decode_bound(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames)
+static size_t decode_bound(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
+                           uint32_t frames)
 {
-    return frames_space(tsr_cpu_decode_bound(engine->pool, image), frames);
+    return tsr_cpu_decode_bound(engine->pool, image, tiles, frames);
 }
 
 static void encode_one(void *context, unsigned index)
@@ -273,7 +277,7 @@ static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image 
                       .coding = coding,
                       .encode = jobs,
                       .workspace = workspace,
-                      .space = tsr_cpu_encode_space(engine->pool, image)};
+                      .space = tsr_cpu_encode_space(engine->pool, image, coding)};
     const bool is_fresh = begin_use(engine, workspace);
     if (is_fresh && frames == 1 && tsr_pool_threads(engine->pool) > 1)
         encode_in_fresh_space(&b);
@@ -338,8 +342,9 @@ static void destroy(struct tsr_engine *engine)
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu",  encode_workspace, decode_workspace, decode_bound, take_workspace, take_rasters, give_workspace,
-    encode, give_coded,       decode,           own_memory,   times,          destroy,
+    "cpu",        encode_workspace, decode_workspace, decode_bound, take_workspace, tsr_cpu_workspace_bytes,
+    take_rasters, give_workspace,   encode,           give_coded,   decode,         own_memory,
+    times,        destroy,
 };
 
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
@@ -362,4 +367,17 @@ struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
 void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes)
 {
     ((struct cpu_engine *)engine)->kept_wanted = bytes;
+}
+
+void tsr_cpu_engine_drop(struct tsr_engine *engine)
+{
+    struct cpu_engine *const cpu = (struct cpu_engine *)engine;
+    pthread_mutex_lock(&cpu->lock);
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) {
+        if (!b->memory || b->is_taken) continue;
+        cpu->kept_bytes -= b->bytes;
+        free(b->memory);
+        *b = (struct block){0};
+    }
+    pthread_mutex_unlock(&cpu->lock);
 }

@@ -20,11 +20,18 @@ void *tsr_take(void *base, size_t *used, size_t bytes);
 enum { TSR_TILE_SIZES_BYTES = 5 * TSR_PLANES_LIMIT };
 void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes);
 
+/* What work space of this many bytes takes; see engine.h. */
+uint64_t tsr_cpu_workspace_bytes(uint64_t bytes);
+
 /* Sets the most work space that the engine keeps for later calls, instead of 256 MiB; never more than an eighth of the
  * memory. */
 void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes);
 
-size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image);
+/* Frees what the engine keeps and nobody uses. */
+void tsr_cpu_engine_drop(struct tsr_engine *engine);
+
+size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image,
+                            const struct tsr_coding *coding);
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace);
 
@@ -33,7 +40,7 @@ struct tsr_span {
     uint8_t *start;
     size_t bytes;
 };
-enum { TSR_SPANS_LIMIT = 2 * TSR_PLANES_LIMIT + 1 };
+enum { TSR_SPANS_LIMIT = 2 * TSR_PLANES_LIMIT + 2 };
 struct tsr_spans {
     struct tsr_span span[TSR_SPANS_LIMIT];
     size_t count;
@@ -50,8 +57,9 @@ size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image 
 size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_decode_job *job, void *workspace);
 
-/* The same, enough for any model. */
-size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image);
+/* Enough for any model of a frame of so many tiles, whose raster is aligned as words are. */
+size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image, uint32_t tiles,
+                            uint32_t frames);
 void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
                           void *workspace);
 

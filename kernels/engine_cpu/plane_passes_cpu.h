@@ -29,9 +29,11 @@ struct tsr_encode_space {
     struct tsr_frame_model *model;
     uint16_t *planes[TSR_PLANES_LIMIT];
     uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
-    struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
-    int32_t *coefficients;               /* of the plane at work, all else; shares its room with symbols */
-    uint32_t *entries; /* of the plane at work: what coefficients are coded as, tile_coefficients words a tile */
+    struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman or rANS; none where effort 1
+                                            codes from samples */
+    int32_t *coefficients;               /* of the plane at work, all else; or NULL */
+    uint32_t
+        *entries; /* of the plane at work: what coefficients are coded as, tile_coefficients words a tile; or NULL */
     uint8_t *payloads[TSR_PLANES_LIMIT]; /* by tile, tile_payload bytes each; in the room of padded where no plane
                                             refers to that */
     uint8_t *model_bytes;

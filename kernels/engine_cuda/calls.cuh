@@ -15,7 +15,7 @@ struct tsr_cuda_engine {
 };
 
 /* Work space of a frame, whichever engine codes it. */
-size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image);
+size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding);
 size_t tsr_cuda_peeked_bytes(void); /* of a decoding call, at least */
 size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, const tsr_decode_job *jobs,
                              uint32_t frames);

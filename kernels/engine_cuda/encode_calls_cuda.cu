@@ -328,21 +328,15 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
 
 } // namespace
 
-size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image)
+size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding)
 {
-    size_t most = tsr_cpu_encode_space(engine->pool, image);
-    for (int number = 0; number < 3; number++) {
-        tsr_coding coding = {};
-        coding.path = number ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
-        coding.coder = number == 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-        if (!tsr_can_encode(image, &coding)) continue;
-        tsr_predict_batch p;
-        frame_space s;
-        tsr_lay_batch_out(&p, image, &coding, 1, NULL, NULL);
-        const size_t bytes = lay_frame_out(&s, p.b, NULL);
-        if (bytes > most) most = bytes;
-    }
-    return most;
+    const size_t by_cpu = tsr_cpu_encode_space(engine->pool, image, coding);
+    if (!tsr_can_encode(image, coding)) return by_cpu;
+    tsr_predict_batch p;
+    frame_space s;
+    tsr_lay_batch_out(&p, image, coding, 1, NULL, NULL);
+    const size_t by_gpu = lay_frame_out(&s, p.b, NULL);
+    return by_gpu > by_cpu ? by_gpu : by_cpu;
 }
 
 void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job)
@@ -365,7 +359,7 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
     kind.image = *image;
     kind.coding = *coding;
     kind.launch_policy = tsr_cuda_engine_of(engine)->launch_policy;
-    const size_t space = tsr_cuda_encode_space(engine, image);
+    const size_t space = tsr_cuda_encode_space(engine, image, coding);
     for (uint32_t first = 0, count; first < frames; first += count) {
         uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
         encoding_call here = {engine, jobs + first, there, space};

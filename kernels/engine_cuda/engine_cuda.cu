@@ -29,15 +29,16 @@ namespace
 
 /* ---- The engine's operations ---------------------------------------------------------------------------- */
 
-size_t encode_workspace(const tsr_engine *engine, const tsr_image *image, uint32_t frames)
+size_t encode_workspace(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, uint32_t frames)
 {
-    const size_t space = tsr_cuda_encode_space(engine, image);
+    const size_t space = tsr_cuda_encode_space(engine, image, coding);
     return frames == 0 || space > SIZE_MAX / frames ? 0 : space * frames;
 }
 
-size_t decode_bound(const tsr_engine *engine, const tsr_image *image, uint32_t frames)
+size_t decode_bound(const tsr_engine *engine, const tsr_image *image, uint32_t tiles, uint32_t frames)
 {
-    const size_t space = engine->cpu->ops->decode_bound(engine->cpu, image, frames), least = tsr_cuda_peeked_bytes();
+    const size_t space = engine->cpu->ops->decode_bound(engine->cpu, image, tiles, frames),
+                 least = tsr_cuda_peeked_bytes();
     return space > 0 && space < least ? least : space;
 }
 
@@ -90,8 +91,19 @@ const tsr_engine_ops cuda_engine_ops = {
 #else
     "cuda",
 #endif
-    encode_workspace, tsr_cuda_decode_space, decode_bound,    take_workspace, take_rasters, give_workspace,
-    tsr_cuda_encode,  tsr_cuda_give_coded,   tsr_cuda_decode, own_memory,     times,        destroy,
+    encode_workspace,
+    tsr_cuda_decode_space,
+    decode_bound,
+    take_workspace,
+    tsr_cpu_workspace_bytes,
+    take_rasters,
+    give_workspace,
+    tsr_cuda_encode,
+    tsr_cuda_give_coded,
+    tsr_cuda_decode,
+    own_memory,
+    times,
+    destroy,
 };
 
 /* ---- Devices -------------------------------------------------------------------------------------------- */

@@ -55,10 +55,15 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
     }
 }
 
+bool tsr_has_planes_in_raster(const struct tsr_image *image)
+{
+    return image->bits_allocated == 16 && (image->planar || image->components == 1) && !swaps_words(image);
+}
+
 uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster)
 {
     const struct word_walk walk = walk_component(image, component, (size_t)image->columns * image->rows);
-    if (image->bits_allocated != 16 || walk.step != 1 || swaps_words(image)) return NULL;
+    if (!tsr_has_planes_in_raster(image)) return NULL;
     void *const plane = raster + 2 * walk.first;
     return (uintptr_t)plane % _Alignof(uint16_t) == 0 ? plane : NULL;
 }

@@ -668,6 +668,16 @@ bool tsr_pool_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t byt
     return true;
 }
 
+bool tsr_pool_try_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes)
+{
+    struct memory *const memory = &pool->memory[lot];
+    pthread_mutex_lock(&pool->lock);
+    const bool is_free = may_reserve(memory, memory->next_ticket, bytes);
+    if (is_free) memory->reserved += bytes;
+    pthread_mutex_unlock(&pool->lock);
+    return is_free;
+}
+
 void tsr_pool_release(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes)
 {
     pthread_mutex_lock(&pool->lock);

@@ -51,6 +51,10 @@ size_t tsr_pool_memory(const struct tsr_pool *pool, enum tsr_memory_lot lot);
  * of any lot before it is released. A thread that holds memory of headers reserves only memory of files. Memory of a
  * result is released once all results before it are. */
 bool tsr_pool_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes);
+
+/* Reserves bytes of a lot if they are free and nobody waits for any; else returns false, at once. A thread may call it
+ * whatever it holds. */
+bool tsr_pool_try_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes);
 void tsr_pool_release(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes);
 
 /* The calling thread is about to wait for a GPU, a disk or another thread, and holds bytes of memory. If it works for

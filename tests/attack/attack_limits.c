@@ -112,6 +112,7 @@ struct result {
 };
 
 static const int no_limit = -1;
+static int given = -1; /* what the program reads as stdin; -1: what this one has */
 
 /* Runs the program with words as of printf, split at blanks. resource: limited to `limit`, unless it is no_limit. */
 static struct result run(int resource, unsigned long limit, const char *format, ...)
@@ -132,6 +133,7 @@ static struct result run(int resource, unsigned long limit, const char *format, 
         const int out = open("stdout", O_WRONLY | O_CREAT | O_TRUNC, 0600),
                   err = open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600);
         const struct rlimit r = {limit, limit};
+        if (given >= 0) dup2(given, 0);
         dup2(out, 1);
         dup2(err, 2);
         close(out);
@@ -352,6 +354,58 @@ static void give_wild_names(void)
     expect(!strchr(said, 0x1b) && !strchr(said, '\a'), "a name's control characters are printed");
 }
 
+/* Starts a process that writes a text without end to what the program reads as stdin. */
+static pid_t give_endless(const char *text)
+{
+    int ends[2];
+    if (pipe(ends) != 0) stop("no pipe");
+    const pid_t writer = fork();
+    if (writer < 0) stop("no process");
+    if (writer == 0) {
+        char block[1 << 16];
+        const size_t length = strlen(text);
+        for (size_t at = 0; at < sizeof block; at++) block[at] = text[at % length];
+        close(ends[0]);
+        alarm(SECONDS_LIMIT);
+        for (;;)
+            if (write(ends[1], block, sizeof block / length * length) < 0) _exit(0);
+    }
+    close(ends[1]);
+    given = ends[0];
+    return writer;
+}
+
+/* Lists of names, and lines of JSON, that have no end or are none. What takes all that there is, is stopped at some
+ * times as much. */
+static void give_endless_lists(void)
+{
+    enum { MEGABYTES = 200, STOP_MEGABYTES = 1200 };
+    static const struct {
+        const char *text, *words;
+    } lists[] = {{"a\n", "compress -q --memory 200M --files-from - -o listed"},
+                 {"a", "compress -q --memory 200M --files-from - -o listed"},
+                 {"a\n", "test -q --memory 200M -0 --files-from -"},
+                 {"a", "summary -"},
+                 {"[", "summary -"},
+                 {NULL, "compress -q --memory 200M --files-from /dev/zero -o listed"},
+                 {NULL, "compress -q --memory 200M -0 --files-from /dev/zero -o listed"},
+                 {NULL, "summary /dev/zero"}};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const pid_t writer = lists[i].text ? give_endless(lists[i].text) : -1;
+        const struct result r = run(RLIMIT_AS, (unsigned long)STOP_MEGABYTES << 20, "%s", lists[i].words);
+        if (writer >= 0) {
+            close(given);
+            given = -1;
+            kill(writer, SIGKILL);
+            waitpid(writer, NULL, 0);
+        }
+        expect(r.status == 62 || r.status == 20, "an endless list, %s: status %d, signal %d", lists[i].words, r.status,
+               r.by_signal);
+        expect(r.peak_kib / 1024 <= MEGABYTES, "an endless list, %s: %ld MiB", lists[i].words, r.peak_kib / 1024);
+    }
+    expect(!has_kind("listed", S_IFDIR), "an endless list leaves an output");
+}
+
 /* An output and its folder are synced to the disk, and the output is read back from there. */
 static void count_syncs(void)
 {
@@ -390,6 +444,7 @@ int main(int argc, char **argv)
     bound_hostile_inputs();
     give_no_files();
     give_wild_names();
+    give_endless_lists();
     count_syncs();
     printf("%d checks of limits, %d findings\n", checks, findings);
     return findings > 0;

@@ -62,14 +62,14 @@ point 11 "read from the page cache" "$work/limits.log" 'page cache'
 point 12 "descriptors" "$work/limits.log" 'descriptors of .*status 60'
 point 12 "control characters" "$work/limits.log" 'control characters'
 
-# ada2d66. Files that are replaced under readers and mounts.
+# ada2d66. Files that are replaced under readers and mounts; lists without end; small stacks.
 opened=ada2d66
-rm -rf "$work/opened"
+rm -rf "$work/opened" "$work/limited"
 mkdir -p "$work/opened" "$work/replaced"
 git -C "$tree" archive $opened | tar -x -C "$work/opened"
 cp "$tree"/tests/attack/*.[ch] "$tree/tests/attack/CMakeLists.txt" "$work/opened/tests/attack"
 cmake -S "$work/opened" -B "$work/build_opened" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTSR_CUDA=off >/dev/null
-cmake --build "$work/build_opened" --target tessera tessera_testdata tsr_attack_replaced >"$work/build_opened.log"
+cmake --build "$work/build_opened" --target tessera tessera_testdata tsr_attack_replaced tsr_attack_limits tsr_attack_shim >"$work/build_opened.log"
 bin=$work/build_opened/bin
 "$bin/tessera_testdata" "$work/data_opened" >/dev/null
 for part in readers mounts; do
@@ -98,4 +98,10 @@ if cc -std=c11 -O1 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 "$tree/tests/cli/fold_fs
 else
   echo "skipped: names that are one file (libfuse3 is missing)"
 fi
+
+mkdir "$work/limited"
+"$bin/tsr_attack_limits" "$bin/tessera" "$bin/tsr_attack_shim.so" "$work/data_opened" "$work/limited" >"$work/limited.log" 2>&1 || true
+point 18 "lists without end: names" "$work/limited.log" 'an endless list, compress .*: [0-9]{4} MiB'
+point 18 "lists without end: lines of JSON" "$work/limited.log" 'an endless list, summary .*: [0-9]{4} MiB'
+point 19 "small stacks" "$work/limited.log" 'a stack of [0-9]* bytes: status -1, signal 11'
 [ "$missed" -eq 0 ] || exit 1

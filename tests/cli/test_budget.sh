@@ -95,7 +95,12 @@ for threads in 1 4; do
     within "$megabytes" 0 decompress -q -r -T $threads folder -o again
     diff -r back again || bad "other files are restored with ${megabytes}M and $threads threads"
     rm -r again series.tsr
-    within "$megabytes" 0 compress -q -r -T $threads "$DATA" --series series.tsr
+    # A file of a series gets no more than all files may have together.
+    for _ in 1 2 3 4 5; do
+        "$TESSERA" compress --engine cpu -q -r -T $threads --memory "${megabytes}M" "$DATA" --series series.tsr 2>"$err" && break
+        megabytes=$(would_do)
+    done
+    within "$megabytes" 0 compress -f -q -r -T $threads "$DATA" --series series.tsr
     cmp usual.tsr series.tsr || bad "another series with ${megabytes}M and $threads threads"
     within "$megabytes" 0 decompress -q -T $threads series.tsr -o again
     diff -r members again || bad "other members are restored with ${megabytes}M and $threads threads"
@@ -103,6 +108,57 @@ for threads in 1 4; do
     rm -r folder again
 done
 rm -r back members usual series.tsr usual.tsr
+
+# Lists that have no end, or are none: no more memory than --memory, one sentence, no output. A program that takes all
+# that there is has 1.5 GB.
+mkfifo feed
+endless() # STATUS WHAT VERB...: what is written to the pipe feed has no end
+{
+    status=$1 what=$2
+    shift 2
+    echo 0 >"$WORK/peak"
+    set -- "$TESSERA" "$@"
+    [ ! -x "$BIN/tsr_peak" ] || set -- "$BIN/tsr_peak" "$WORK/peak" "$@"
+    (ulimit -v 1500000 && "$@") >"$out" 2>"$err" <feed
+    got=$?
+    [ $got -eq "$status" ] || bad "exit status $got of an endless list, not $status: $*"
+    says "$what"
+    peak=$(cat "$WORK/peak")
+    [ "$peak" -le 200000000 ] || bad "$peak bytes were taken of an endless list by: $*"
+    [ ! -e out ] || bad "an endless list leaves an output: $*"
+    [ ! -s "$out" ] || bad "an endless list leaves lines on stdout: $*"
+}
+one_line() # TEXT: again and again, without a newline
+{
+    yes "$1" | tr -d '\n'
+}
+few='take more than 50 MB, a quarter of the memory: give fewer at a time, or more --memory'
+yes small.pgm >feed & endless 62 "the names in stdin $few" compress --memory 200M --files-from - -o out
+yes '' >feed & endless 62 "the names in stdin $few" compress --memory 200M --files-from - -o out
+yes | tr '\n' '\000' >feed & endless 62 "the names in stdin $few" test --memory 200M -0 --files-from -
+one_line a >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress --memory 200M --files-from - -o out
+yes >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress --memory 200M -0 --files-from - -o out
+yes >feed & endless 62 "the names in stdin $few" summary --memory 200M --files-from - /dev/null
+one_line a >feed & endless 20 'stdin: line 1 is not a JSON object' summary -
+one_line '{' >feed & endless 62 'line 1 of stdin has more than 25000000 bytes' summary --memory 200M -
+yes '{"status":"ok","file":"a"}' >feed & endless 62 'the lines of stdin take more than' summary --memory 200M -
+{ printf '{"a":[' && one_line 0, | head -c 20000000 && echo '0]}' && yes; } >feed & endless 62 'the lines of stdin take more than' summary --memory 200M -
+for zeros in "--files-from /dev/zero" "-0 --files-from /dev/zero"; do
+    : >feed & endless 62 'of /dev/zero has more than\|/dev/zero take more than' decompress --memory 200M $zeros -o out
+done
+: >feed & endless 20 'line 1 is not a JSON object' summary /dev/zero
+wait
+# Manifests are read twice, so they are files.
+{ printf '# tessera manifest 1\n' && yes "# bytes=1 xxh3-128=0 restores=same
+$(printf '%064d' 0)  a" | head -n 100000; } >many
+refuses 62 "the names in many take more than [0-9]* MB, a quarter of the memory: give more --memory" \
+    "$TESSERA" test --engine cpu -T 1 --memory "${least_1}M" --manifest many small.tsr
+{ printf '# tessera manifest 1\n' && one_line a | head -c 100000; } >long
+refuses 62 'line 2 of long has more than 65536 bytes: no name has' "$TESSERA" test --manifest long small.tsr
+# A list of many names is no such list.
+yes small.pgm | head -n 20000 >list
+run 75 "$TESSERA" compress -q --files-from list -o out
+rm -rf out feed list many long
 
 # Files that never fit.
 side=2500
@@ -112,7 +168,7 @@ noisy_pgm $side >large/b.pgm
 expect "the PNG file is not small" [ "$(bytes_of large/a.png)" -lt 10000 ]
 expect "the PGM file is not large" [ "$(bytes_of large/b.pgm)" -eq $((side * side + 17)) ]
 for input in large/a.png large/b.pgm; do
-    refuses 62 "^tessera: $input takes [0-9]* MB of memory, and of the $least_1 MB of this process [0-9]* are for files: --memory [0-9]*M would do\$" \
+    refuses 62 "^tessera: $input takes [0-9]* MB of memory, and of the $least_1 MB of this process [0-9]* are for a file: --memory [0-9]*M would do\$" \
         "$TESSERA" compress --engine cpu -T 1 --memory "${least_1}M" $input -o out.tsr
     run 0 "$TESSERA" compress --engine cpu -q -T 1 $input -o usual.tsr
     for threads in 1 4; do
@@ -122,11 +178,15 @@ for input in large/a.png large/b.pgm; do
         within "$number" 0 compress -q -T $threads $input -o out.tsr
         cmp usual.tsr out.tsr || bad "other bytes of $input with ${number}M"
         rm -f out.tsr
-        refuses 62 'M would do' "$TESSERA" decompress --engine cpu -T $threads --memory "${least}M" usual.tsr -o out
-        number=$(would_do)
-        refuses 62 "--memory ${number}M would do" "$TESSERA" test --engine cpu -T $threads --memory "${least}M" usual.tsr
-        within "$number" 0 decompress -q -T $threads usual.tsr -o out
-        within "$number" 0 test -q -T $threads usual.tsr
+        for verb in test "decompress -f -o out"; do
+            "$TESSERA" $verb --engine cpu -q -T $threads --memory "${least}M" usual.tsr 2>"$err"
+            status=$? number=$least
+            [ $status -eq 0 ] || number=$(would_do)
+            [ $status -eq 0 ] || [ $status -eq 62 ] || bad "$verb ends with $status"
+            within "$number" 0 $verb -q -T $threads usual.tsr
+            [ "$number" -eq "$least" ] || refuses 62 "--memory ${number}M would do" "$TESSERA" $verb --engine cpu -T $threads \
+                --memory $((number - 1))M usual.tsr
+        done
         rm -f out
     done
     rm usual.tsr

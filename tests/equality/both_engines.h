@@ -48,7 +48,7 @@ static inline uint32_t check_frames(const struct tsr_image *image, const struct 
     struct tsr_engine *engines[2] = {cuda, cpu};
     size_t bytes[2];
     for (int e = 0; e < 2; e++) {
-        bytes[e] = engines[e]->ops->encode_workspace(engines[e], image, frames);
+        bytes[e] = engines[e]->ops->encode_workspace(engines[e], image, coding, frames);
         jobs[e] = must(calloc(frames, sizeof *jobs[e]));
         space[e] = must(malloc(bytes[e] + GUARD_BYTES));
         memset(space[e], 0xa5, bytes[e] + GUARD_BYTES);

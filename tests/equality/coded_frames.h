@@ -29,7 +29,7 @@ static inline struct coded_frames code_frames(struct tsr_engine *engine, const s
 {
     struct coded_frames c = {.image = *image, .frames = frames};
     struct tsr_encode_job *jobs = must(calloc(frames, sizeof *jobs));
-    void *space = must(malloc(engine->ops->encode_workspace(engine, image, frames)));
+    void *space = must(malloc(engine->ops->encode_workspace(engine, image, coding, frames)));
     for (uint32_t f = 0; f < frames; f++) jobs[f].raster = rasters + f * raster_bytes(image);
     assert_int_equal(engine->ops->encode(engine, image, coding, jobs, frames, space), TSR_OK);
     for (uint32_t f = 0; f < frames; f++) {

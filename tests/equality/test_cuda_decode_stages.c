@@ -52,7 +52,7 @@ static struct coded encode(const struct tsr_image *image, const struct tsr_codin
 {
     struct coded coded = {.frames = frames};
     struct tsr_encode_job *jobs = must(calloc(frames, sizeof *jobs));
-    void *space = must(malloc(cpu->ops->encode_workspace(cpu, image, frames)));
+    void *space = must(malloc(cpu->ops->encode_workspace(cpu, image, coding, frames)));
     for (uint32_t f = 0; f < frames; f++) jobs[f].raster = rasters + f * raster_bytes(image);
     assert_int_equal(cpu->ops->encode(cpu, image, coding, jobs, frames, space), TSR_OK);
     coded.tiles = jobs[0].coded.tiles;

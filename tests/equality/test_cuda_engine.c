@@ -715,7 +715,7 @@ TEST(resident)
         if (skip_case()) continue;
         const struct tsr_coding coding = any_coding(&r, &image, number);
         struct tsr_encode_job jobs[FRAMES] = {{0}};
-        void *space = must(malloc(cpu->ops->encode_workspace(cpu, &image, FRAMES)));
+        void *space = must(malloc(cpu->ops->encode_workspace(cpu, &image, &coding, FRAMES)));
         for (int f = 0; f < FRAMES; f++) jobs[f].raster = rasters + (size_t)f * bytes;
         assert_int_equal(cpu->ops->encode(cpu, &image, &coding, jobs, FRAMES, space), TSR_OK);
         uint64_t expected = 0, found = 0;

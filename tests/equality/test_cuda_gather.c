@@ -131,8 +131,8 @@ static void borrow_once(void *context, unsigned index)
 {
     struct tsr_engine *engine = context;
     struct one_call *c = &calls[index];
-    void *space = must(malloc(engine->ops->encode_workspace(engine, &c->image, 1)));
-    void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, 1)));
+    void *space = must(malloc(engine->ops->encode_workspace(engine, &c->image, &c->coding, 1)));
+    void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, &c->coding, 1)));
     struct tsr_encode_job job = {.raster = c->raster, .borrows = true}, alone = {.raster = c->raster};
     c->is_good = engine->ops->encode(engine, &c->image, &c->coding, &job, 1, space) == TSR_OK && !job.fallback;
     cpu->ops->encode(cpu, &c->image, &c->coding, &alone, 1, alone_space);
@@ -157,7 +157,7 @@ TEST(borrowed_results)
     int lent = 0;
     for (int i = 0; i < HELD; i++) {
         const struct one_call *c = &calls[i];
-        space[i] = must(malloc(engine->ops->encode_workspace(engine, &c->image, 1)));
+        space[i] = must(malloc(engine->ops->encode_workspace(engine, &c->image, &c->coding, 1)));
         jobs[i].raster = c->raster;
         jobs[i].borrows = true;
         assert_int_equal(engine->ops->encode(engine, &c->image, &c->coding, &jobs[i], 1, space[i]), TSR_OK);
@@ -170,7 +170,7 @@ TEST(borrowed_results)
     }
     for (int i = 0; i < HELD; i++) {
         const struct one_call *c = &calls[i];
-        void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, 1)));
+        void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, &c->coding, 1)));
         alone.raster = c->raster;
         cpu->ops->encode(cpu, &c->image, &c->coding, &alone, 1, alone_space);
         expect(same_frames(&jobs[i].coded, &alone.coded), "job %d: other bytes", i);
@@ -192,8 +192,8 @@ TEST(many_frames)
     struct tsr_engine *engine = must(create_engine(&gpus, reason, sizeof reason));
     const struct one_call *c = &calls[0];
     struct tsr_encode_job jobs[FRAMES] = {{0}}, alone = {0};
-    void *space = must(malloc(engine->ops->encode_workspace(engine, &c->image, FRAMES)));
-    void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, 1)));
+    void *space = must(malloc(engine->ops->encode_workspace(engine, &c->image, &c->coding, FRAMES)));
+    void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, &c->coding, 1)));
     for (int f = 0; f < FRAMES; f++) jobs[f].raster = calls[f % 2 ? 3 : 0].raster;
     assert_int_equal(engine->ops->encode(engine, &c->image, &c->coding, jobs, FRAMES, space), TSR_OK);
     for (int f = 0; f < FRAMES; f++) {
@@ -237,7 +237,7 @@ TEST(what_does_not_fit_is_said)
     char reason[256];
     const struct tsr_gpu_choice gpus = {.memory_bytes = 1000};
     struct tsr_engine *engine = must(create_engine(&gpus, reason, sizeof reason));
-    void *space = must(malloc(engine->ops->encode_workspace(engine, &calls[0].image, 1)));
+    void *space = must(malloc(engine->ops->encode_workspace(engine, &calls[0].image, &calls[0].coding, 1)));
     struct tsr_encode_job job = {.raster = calls[0].raster};
     assert_int_equal(engine->ops->encode(engine, &calls[0].image, &calls[0].coding, &job, 1, space), TSR_OK);
     assert_string_equal(job.engine, "cpu");

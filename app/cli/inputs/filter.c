@@ -1,4 +1,4 @@
-/* Which names are taken: --include, --exclude, --files-from. */
+/* Which names are taken: --include, --exclude. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdatomic.h>
@@ -99,44 +99,4 @@ void say_unmatched(const struct options *options)
         else
             fprintf(stderr, "matched nothing\n");
     }
-}
-
-/* A file to its end, with a zero after it. */
-static enum tsr_status read_all(const char *path, char **bytes, size_t *size, struct tsr_error *error)
-{
-    const bool is_stdin = strcmp(path, "-") == 0;
-    FILE *const file = is_stdin ? stdin : fopen(path, "rb");
-    if (is_stdin) path = "stdin";
-    size_t capacity = 1 << 16;
-    if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
-    *size = 0;
-    *bytes = malloc(capacity);
-    for (size_t got = 1; *bytes && got > 0; *size += got) {
-        if (capacity - *size < 2) {
-            char *const grown = realloc(*bytes, capacity *= 2);
-            if (!grown) free(*bytes);
-            *bytes = grown;
-            if (!grown) break;
-        }
-        got = fread(*bytes + *size, 1, capacity - *size - 1, file);
-    }
-    const bool failed = ferror(file);
-    if (!is_stdin) fclose(file);
-    if (!*bytes) return refuse(error, TSR_ERROR_LIMIT, "no memory for the names in %s", path);
-    (*bytes)[*size] = '\0';
-    if (!failed) return TSR_OK;
-    free(*bytes);
-    *bytes = NULL;
-    return refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
-}
-
-enum tsr_status read_names(const struct options *options, char **names, size_t *size, struct tsr_error *error)
-{
-    const enum tsr_status status = read_all(options->files_from, names, size, error);
-    if (status != TSR_OK) return status;
-    if (!options->null_names)
-        for (size_t i = 0; i < *size; i++)
-            if ((*names)[i] == '\n') (*names)[i] = '\0';
-    if (*size > 0 && (*names)[*size - 1] != '\0') ++*size; /* the zero that read_all wrote */
-    return TSR_OK;
 }

@@ -389,16 +389,11 @@ static void walk_input(struct walk *walk, const char *input)
     free(file);
 }
 
-static enum tsr_status walk_names(struct walk *walk, struct tsr_error *error)
+static bool walk_name(void *context, const char *name)
 {
-    char *names;
-    size_t size;
-    const enum tsr_status status = read_names(walk->options, &names, &size, error);
-    if (status != TSR_OK) return status;
-    for (size_t at = 0; at < size; at += strlen(names + at) + 1)
-        if (names[at] && !walk->no_memory) walk_input(walk, names + at);
-    free(names);
-    return TSR_OK;
+    struct walk *const walk = context;
+    walk_input(walk, name);
+    return !walk->no_memory;
 }
 
 /* ---- The inputs of a run ------------------------------------------------------------------------------------ */
@@ -523,7 +518,7 @@ static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
     enum tsr_status status = check_folder(o, error);
     if (status != TSR_OK) return status;
     for (int i = 0; i < o->input_count; i++) walk_input(walk, o->inputs[i]);
-    if (o->files_from) status = walk_names(walk, error);
+    if (o->files_from) status = read_names(o, walk_name, walk, error);
     return status == TSR_OK ? check_places(walk, error) : status;
 }
 

@@ -106,9 +106,33 @@ bool *find_singles(const struct walk *walk, const char *path, const char *prefix
 /* Whether --include and --exclude let a path of the layout through. */
 bool is_included(const struct options *options, const char *name, bool is_folder);
 
-/* The names in --files-from, one after the other, each with its zero at the end; *size bytes, to be freed. Errors:
- * TSR_ERROR_READ, TSR_ERROR_LIMIT. */
-enum tsr_status read_names(const struct options *options, char **names, size_t *size, struct tsr_error *error);
+/* lists.c: lines of a file. Each has a zero in place of its end, and length bytes before that. */
+struct lines {
+    FILE *file;
+    const char *path; /* as sentences say it */
+    char *line;
+    size_t length, room, number; /* number: from 1 */
+    size_t most;                 /* bytes that a line may have */
+    const char *advice;          /* the end of the sentence on one that has more */
+    int end;                     /* the byte that ends lines: a newline, until the caller says another */
+    bool has_end;                /* the last line may have none */
+};
+
+/* path: "-" is stdin. Errors: TSR_ERROR_READ. */
+enum tsr_status open_lines(const char *path, size_t most, struct lines *lines, struct tsr_error *error);
+void close_lines(struct lines *lines);
+
+/* *is_line false: there are no more. Errors: TSR_ERROR_READ, TSR_ERROR_LIMIT (also: the line is longer). */
+enum tsr_status next_line(struct lines *lines, bool *is_line, struct tsr_error *error);
+
+/* Takes bytes of those that are left. False: there are not so many. */
+bool take_share(uint64_t *left, uint64_t bytes);
+
+/* Calls take for each name in --files-from, in their order, until that is false. Together the names take at most a
+ * quarter of the memory. Errors: TSR_ERROR_READ, TSR_ERROR_LIMIT (also: that is too little, a name is too long). */
+enum { NAME_LIMIT = 1 << 16 }; /* bytes, which is above the longest path, with a name in a series */
+enum tsr_status read_names(const struct options *options, bool (*take)(void *context, const char *name), void *context,
+                           struct tsr_error *error);
 
 /* Where the files of a series are: their outputs below folder ("": the working folder), their places in the layout
  * below prefix. name: the place of what cannot be opened; NULL: it has none. */

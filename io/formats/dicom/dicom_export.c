@@ -68,11 +68,47 @@ enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export 
     return TSR_OK;
 }
 
-uint64_t tsr_export_memory(const struct tsr_image *image, uint64_t header_bytes)
+static uint64_t raster_bytes(const struct tsr_image *image)
 {
-    const uint64_t raster = tsr_frame_bits(image) / 8 + 1,
-                   samples = (uint64_t)image->columns * image->rows * image->components; /* numbers in libraries */
-    return 16 * raster + 32 * samples + 16 * header_bytes + (4 << 20);
+    return tsr_frame_bits(image) / 8 + 1;
+}
+
+/* Bytes of a stream of one of our kinds: RLE is hardly longer than its planes, and a code is hardly longer than the
+ * bits of its sample. */
+static uint64_t stream_room(const struct tsr_image *image)
+{
+    enum { CODE_BITS = 6, HEAD = 1 << 16 };
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
+    return raster_bytes(image) + CODE_BITS * samples / 8 + HEAD;
+}
+
+/* A header's elements are listed, and written anew. */
+static uint64_t header_work(uint64_t bytes)
+{
+    enum { BYTES = 16, FIXED = 1 << 18 };
+    return BYTES * bytes + FIXED;
+}
+
+struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr_export to, uint64_t prefix,
+                                       uint64_t suffix)
+{
+    const struct syntax *const syntax = &syntaxes[to];
+    const struct tsr_image *const image = &header->image;
+    const uint64_t raster = raster_bytes(image), heads = header_work(prefix > suffix ? prefix : suffix);
+    struct tsr_restoring r = {.held = prefix + suffix + raster};
+    if (syntax->kind) r.held += stream_room(image);
+    if (syntax->kind) r.work = syntax->kind->memory(image, stream_room(image), true);
+    if (syntax->is_jpeg_2000) r.work = tsr_jpeg_2000_memory(image, syntax->is_ht);
+    if (r.work < heads) r.work = heads;
+    return r;
+}
+
+uint64_t tsr_exported_bytes(const struct tsr_header *header, enum tsr_export to, uint64_t prefix, uint64_t suffix)
+{
+    enum { MORE = 1 << 16, ITEM_BYTES = 16 };
+    const struct tsr_image *const image = &header->image;
+    const uint64_t frame = to == TSR_EXPORT_NATIVE ? raster_bytes(image) : stream_room(image);
+    return prefix + suffix + image->frames * (frame + ITEM_BYTES) + MORE;
 }
 
 /* Whether streams have the values of samples. Native pixels and RLE keep whole cells. */
@@ -87,7 +123,7 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
 {
     struct tsr_exporter *e = *exporter = calloc(1, sizeof *e);
     const struct tsr_image *const image = &header->image;
-    const size_t raster = (size_t)(tsr_frame_bits(image) / 8 + 1);
+    const size_t raster = (size_t)raster_bytes(image);
     if (e) e->raster = malloc(raster);
     if (!e || !e->raster) {
         free(e);
@@ -109,18 +145,33 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->prefix.limit = e->suffix.limit = SIZE_MAX / 4;
     e->residue.limit = 1 << 16;
     e->stream.limit = 4 * raster + (1 << 16);
-    return TSR_OK;
+    return e->syntax->kind ? tsr_bytes_reserve(&e->stream, (size_t)stream_room(image), error) : TSR_OK;
 }
 
-void tsr_exporter_free(struct tsr_exporter *e)
+/* What is of no more use when all is written. */
+static void free_parts(struct tsr_exporter *e)
 {
-    if (!e) return;
     tsr_bytes_free(&e->prefix);
     tsr_bytes_free(&e->suffix);
     tsr_bytes_free(&e->residue);
     tsr_bytes_free(&e->stream);
     free(e->raster);
+    e->raster = NULL;
+}
+
+void tsr_exporter_free(struct tsr_exporter *e)
+{
+    if (!e) return;
+    free_parts(e);
     free(e);
+}
+
+enum tsr_status tsr_exporter_foresee(struct tsr_exporter *e, uint64_t prefix, uint64_t suffix, struct tsr_error *error)
+{
+    if (prefix > e->prefix.limit || suffix > e->suffix.limit)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %llu bytes", (unsigned long long)prefix);
+    TSR_TRY(tsr_bytes_reserve(&e->prefix, (size_t)prefix, error));
+    return tsr_bytes_reserve(&e->suffix, (size_t)suffix, error);
 }
 
 bool tsr_exporter_needs_all_bits(const struct tsr_exporter *e)
@@ -341,7 +392,6 @@ static enum tsr_status begin(struct tsr_exporter *e, struct tsr_error *error)
 enum tsr_status tsr_exporter_put_blob(struct tsr_exporter *e, enum tsr_blob blob, const void *bytes, size_t size,
                                       struct tsr_error *error)
 {
-    if (blob == TSR_BLOB_RESIDUES) return TSR_OK;
     return tsr_bytes_put(blob == TSR_BLOB_PREFIX ? &e->prefix : &e->suffix, bytes, size, error);
 }
 
@@ -429,6 +479,7 @@ enum tsr_status tsr_exporter_end(struct tsr_exporter *e, struct tsr_error *error
                                                     e->suffix.size - skipped, e->scan.form, &rest, error);
     if (status == TSR_OK) status = tsr_output_write(e->output, rest.bytes, rest.size, error);
     free(rest.bytes);
+    free_parts(e);
     return status;
 }
 
@@ -442,16 +493,18 @@ static bool is_same_image(const struct tsr_image *a, const struct tsr_image *b)
            a->swapped == b->swapped && a->exact_only == b->exact_only;
 }
 
-/* Adds a frame that was read again: its values, or what FORMAT.md 3.4 promises of a .tsr's samples. */
-static void add_frame(const struct tsr_exporter *e, uint8_t *raster, size_t size, struct tsr_hasher *frames)
+/* Adds a frame that was read again: its values, or what FORMAT.md 3.4 promises of a .tsr's samples. other: room for a
+ * raster. */
+static void add_frame(const struct tsr_exporter *e, uint8_t *raster, uint8_t *other, size_t size,
+                      struct tsr_hasher *frames)
 {
     if (has_values(e)) {
         take_values(&e->to, e->to.high_bit, raster);
         tsr_hasher_add(frames, raster, size);
         return;
     }
-    arrange(&e->to, &e->from, raster, e->raster);
-    const struct tsr_hash128 hash = tsr_hash128_of(e->raster, size);
+    arrange(&e->to, &e->from, raster, other);
+    const struct tsr_hash128 hash = tsr_hash128_of(other, size);
     tsr_hasher_add(frames, hash.bytes, sizeof hash.bytes);
 }
 
@@ -465,12 +518,12 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
     if (!tsr_has_frames(&source->header))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it cannot be read again: %s", source->header.reason);
     if (!is_same_image(image, &e->to)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is of another image");
-    uint8_t *const raster = malloc(size + 1);
+    uint8_t *const raster = malloc(2 * size + 1);
     if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read what was written");
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
         status = source->ops->read_frame(source, f, raster, error);
-        add_frame(e, raster, size, &frames);
+        add_frame(e, raster, raster + size, size, &frames);
     }
     free(raster);
     const struct tsr_hash128 found = tsr_hasher_result128(&frames), values = tsr_hasher_result128(&e->values),

@@ -3,6 +3,7 @@
 #define TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
 
 #include "io/container/container.h"
+#include "io/formats/restore.h"
 
 struct tsr_exporter;
 
@@ -15,7 +16,12 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
                                     struct tsr_output *output, struct tsr_exporter **exporter, struct tsr_error *error);
 void tsr_exporter_free(struct tsr_exporter *exporter);
 
-/* Called as those of restore.h. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those of the output. */
+/* After that, how many bytes of prefix and suffix will come. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status tsr_exporter_foresee(struct tsr_exporter *exporter, uint64_t prefix, uint64_t suffix,
+                                     struct tsr_error *error);
+
+/* Called as those of restore.h, but no residues come. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those of the output.
+ */
 enum tsr_status tsr_exporter_put_blob(struct tsr_exporter *exporter, enum tsr_blob blob, const void *bytes, size_t size,
                                       struct tsr_error *error);
 enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster, struct tsr_error *error);
@@ -24,11 +30,14 @@ enum tsr_status tsr_exporter_end(struct tsr_exporter *exporter, struct tsr_error
 /* Whether a frame had samples with bits above those that are stored: it must all be done again with all_bits. */
 bool tsr_exporter_needs_all_bits(const struct tsr_exporter *exporter);
 
-/* Most bytes that an exporter takes. */
-uint64_t tsr_export_memory(const struct tsr_image *image, uint64_t header_bytes);
+/* Bytes of memory that an exporter takes, by those of prefix and suffix; and that a file takes whose bytes are in
+ * memory, about. */
+struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr_export to, uint64_t prefix,
+                                       uint64_t suffix);
+uint64_t tsr_exported_bytes(const struct tsr_header *header, enum tsr_export to, uint64_t prefix, uint64_t suffix);
 
-/* Reads what was written and compares all samples with those that a .tsr promises (struct tsr_proof). Errors:
- * TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
+/* Reads what was written and compares all samples with those that a .tsr promises (struct tsr_proof). Besides the
+ * source, two rasters are in memory. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
 enum tsr_status tsr_exporter_check(const struct tsr_exporter *exporter, struct tsr_input *written,
                                    const struct tsr_hash128 *samples, struct tsr_error *error);
 

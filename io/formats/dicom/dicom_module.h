@@ -29,6 +29,12 @@ struct tsr_dicom_module {
 enum { TSR_MODULE_PATH = 4096 + 256 };
 bool tsr_dicom_find_beside(const char *file, char path[TSR_MODULE_PATH]);
 
+/* Room for a stream that is made of a raster of so many bytes. Longer ones are rare. */
+static inline uint64_t tsr_jpeg_2000_room(uint64_t raster_bytes)
+{
+    return raster_bytes + raster_bytes / 8 + (1 << 16);
+}
+
 /* The program that decodes HTJ2K. A request is followed by the stream, and the answer, if it is TSR_OK, by the raster.
  * Both sides are of one version. */
 #define TSR_HTJ2K_PROGRAM "tessera-htj2k"

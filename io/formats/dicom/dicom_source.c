@@ -38,6 +38,7 @@ struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;
     struct tsr_dicom dicom;
+    bool only_lossless;
 };
 
 struct dicom_source {
@@ -221,7 +222,7 @@ static void close_dicom(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom};
+static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom, NULL};
 
 /* Opens a native data set. inflated NULL: input is the file. Else input reads these bytes; the call takes over both,
  * also if it fails. */
@@ -252,7 +253,12 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
                           "its samples of %d bits are in big-endian words, which its frames do not fill",
                           image->bits_allocated);
     if (status == TSR_OK && tsr_check_image(image, error) != TSR_OK) status = TSR_ERROR_CORRUPT;
-    if (status == TSR_OK) status = tsr_input_claim(input, image, header_memory(&found->scan, may_lose), error);
+    if (status == TSR_OK && !inflated) { /* what is inflated has claimed */
+        struct tsr_need need = tsr_splice_need(header, pixels->value, tsr_input_size(input));
+        need.opening = need.held = header_memory(&found->scan, may_lose);
+        need.only_lossless = native.only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
+        status = tsr_input_claim(input, header, &need, error);
+    }
     if (status == TSR_OK) {
         status = tsr_splice_open(input, inflated != NULL, header, pixels->value, &s->splice, error);
     } else if (inflated) {
@@ -301,15 +307,28 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
         struct tsr_dicom_native native;
         status = tsr_dicom_native_image(&found->dicom, pixels->tag, available, image, &native, error);
         tsr_dicom_note_short(input, &found->dicom, native.wanted, available);
+        found->only_lossless = native.only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
     }
     tsr_input_close(memory);
     free(first);
     return status;
 }
 
+/* The file; plain bytes; residues, twice while they are joined or while pieces are, or the stream that is made again.
+ */
+static struct tsr_need deflated_need(uint64_t file_size, size_t start, const struct tsr_stream_size *size,
+                                     const struct tsr_dicom_scan *scan, bool may_lose)
+{
+    const uint64_t plain = start + size->inflated, held = 2 * file_size + plain + header_memory(scan, may_lose),
+                   header = scan->pixels.value;
+    return (struct tsr_need){.opening = held + 2 * file_size + tsr_deflate_memory(size->inflated),
+                             .held = held,
+                             .blob = file_size > header ? file_size : header};
+}
+
 /* Measures a deflated file, and claims the memory for it. The header is looked for in FEW_BYTES first, then in
  * MANY_BYTES. */
-static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, bool may_lose,
+static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, bool may_lose, struct tsr_header *header,
                                         struct tsr_stream_size *size, struct tsr_error *error)
 {
     enum { FEW_BYTES = 1 << 20, MANY_BYTES = 64 << 20 };
@@ -325,10 +344,10 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     }
     TSR_TRY(status);
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    const uint64_t deflating = tsr_deflate_memory(size->inflated);
-    return tsr_input_claim(
-        input, &image, 3 * file_size + start + 2 * size->inflated + deflating + header_memory(&found.scan, may_lose),
-        error);
+    header->image = image;
+    struct tsr_need need = deflated_need(file_size, start, size, &found.scan, may_lose);
+    need.only_lossless = found.only_lossless;
+    return tsr_input_claim(input, header, &need, error);
 }
 
 /* Inflates a stream, and what follows it becomes a residue, too. Proves that both make the same bytes again. FORMAT.md
@@ -361,19 +380,16 @@ static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const
     TSR_TRY(tsr_input_hold(input, file_size, &file, error));
     const struct tsr_crew crew = tsr_input_crew(input);
     struct tsr_bytes plain = {.limit = (size_t)size->inflated};
+    const struct tsr_bytes meta = {.bytes = (uint8_t *)(uintptr_t)file, .size = start};
     residues->limit = 2 * file_size + 4096;
-    enum tsr_status status = take_stream(&crew, file + start, file_size - start, &plain, residues, error);
+    enum tsr_status status = tsr_bytes_reserve(&plain, (size_t)size->inflated, error);
+    if (status == TSR_OK) status = take_stream(&crew, file + start, file_size - start, &plain, residues, error);
     if (status == TSR_OK && plain.size != size->inflated)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream can be read in two ways");
-    if (status == TSR_OK) {
-        *bytes = malloc(start + plain.size);
-        if (!*bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", start + plain.size);
-    }
-    if (status == TSR_OK) {
-        memcpy(*bytes, file, start);
-        memcpy(*bytes + start, plain.bytes, plain.size);
-    }
-    tsr_bytes_free(&plain);
+    plain.limit += start;
+    if (status == TSR_OK) status = tsr_bytes_put_before(&plain, &meta, error);
+    if (status != TSR_OK) tsr_bytes_free(&plain);
+    *bytes = plain.bytes;
     return status;
 }
 
@@ -389,7 +405,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
     header.kind = TSR_KIND_DICOM;
     header.restore = TSR_RESTORE_DEFLATED;
     header.exact = true;
-    TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &size, error));
+    TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &header, &size, error));
     header.parameter_count = tsr_put_varint(header.parameters, meta->meta_end);
     enum tsr_status status = inflate_file(input, meta->meta_end, &size, &bytes, &residues, error);
     struct tsr_input *inflated = NULL;

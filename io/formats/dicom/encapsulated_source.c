@@ -13,7 +13,16 @@
 /* What a stream may unfold to, beside 64 MiB, in bytes for each byte of the file. */
 enum { UNFOLD_RATIO = 1024 };
 
-enum { ITEM_HEAD = 8 };
+enum {
+    ITEM_HEAD = 8,
+    RESIDUE_MORE = 4096, /* bytes that a residue may have more than its stream: a longer one is of no use */
+    RECORD_BYTES = 16,   /* of a frame's record, besides its residue and the sizes of fragments */
+    USUAL_SHARE = 4,     /* of the streams' bytes, which all residues have at most as a rule */
+    FEW_BYTES = 1 << 16  /* besides that */
+};
+
+/* Room for residues: none, as a rule, or all that there may be. */
+enum room { NO_ROOM, USUAL_ROOM, ALL_ROOM };
 
 static uint64_t raster_bytes_of(const struct tsr_image *image)
 {
@@ -32,6 +41,7 @@ struct encapsulated_source {
     struct fragment *fragment;
     uint32_t *first; /* of each frame, its first fragment; then the number of all fragments */
     struct tsr_bytes residues, joined;
+    bool takes_more; /* residues are longer than their limit */
     size_t prefix_size, suffix_start;
     uint8_t *rasters; /* of all frames; NULL: frames are decoded again when they are read */
     /* Of samples alone: the native file's bytes before and after them. */
@@ -41,11 +51,16 @@ struct encapsulated_source {
 
 /* ---- Fragments --------------------------------------------------------------------------------------------- */
 
+static bool is_item(const uint8_t *head)
+{
+    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
+    return memcmp(head, tag, sizeof tag) == 0;
+}
+
 /* Whether a whole item stands at a byte. Items are little endian. */
 static bool item_at(const uint8_t *file, size_t size, size_t at, struct fragment *fragment)
 {
-    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
-    if (at > size || size - at < ITEM_HEAD || memcmp(file + at, tag, sizeof tag) != 0) return false;
+    if (at > size || size - at < ITEM_HEAD || !is_item(file + at)) return false;
     fragment->start = at + ITEM_HEAD;
     fragment->size = tsr_read_u32(file + at + 4);
     return fragment->size <= size - fragment->start;
@@ -142,6 +157,9 @@ static enum tsr_status put_record(struct encapsulated_source *s, uint32_t frame,
 {
     const struct fragment *const fragment = s->fragment + s->first[frame];
     const uint32_t count = s->first[frame + 1] - s->first[frame];
+    const uint64_t most = residue->size + TSR_VARINT_LIMIT * ((uint64_t)count + 1);
+    s->takes_more = most > s->residues.limit - s->residues.size;
+    if (s->takes_more) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams cannot be made again from few bytes");
     TSR_TRY(tsr_bytes_put_varint(&s->residues, count, error));
     for (uint32_t i = 0; i + 1 < count; i++) TSR_TRY(tsr_bytes_put_varint(&s->residues, fragment[i].size, error));
     TSR_TRY(tsr_bytes_put_varint(&s->residues, residue->size, error));
@@ -157,7 +175,7 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     size_t size;
     TSR_TRY(find_stream(s, frame, &stream, &size, error));
     residue->size = again->size = 0;
-    residue->limit = (s->samples_only ? 4 * size : size) + 4096; /* a residue above its stream is of no use */
+    residue->limit = (s->samples_only ? 4 * size : size) + RESIDUE_MORE;
     again->limit = size;
     struct tsr_error why = {.offset = TSR_NO_OFFSET};
     enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);
@@ -201,6 +219,11 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
     return TSR_OK;
 }
 
+static const uint8_t *rasters_of(const struct tsr_source *source)
+{
+    return ((const struct encapsulated_source *)source)->rasters;
+}
+
 static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
     struct encapsulated_source *s = (struct encapsulated_source *)source;
@@ -231,14 +254,63 @@ static void close_encapsulated(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated};
+static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated, rasters_of};
 
-/* What reading takes: the file, the list of its fragments, a stream joined and made again, residues, and the rasters
- * that are kept, or one. */
-static uint64_t memory_of(const struct tsr_image *image, uint64_t file_size)
+/* ---- Memory ------------------------------------------------------------------------------------------------ */
+
+/* What the items from the offset table on say of the streams: their bytes, those of the longest, and the number of
+ * fragments. */
+struct items {
+    uint64_t bytes, longest, count;
+};
+
+/* Looks at the items of the file, which is not held yet. After very many of them no more is looked at. */
+static struct items look_at_items(struct tsr_input *input, uint64_t value, uint32_t frames)
 {
-    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames;
-    return 6 * file_size + 8 * raster + (all <= KEPT_BYTES ? all : 0);
+    enum { MOST = 1 << 20 };
+    const uint64_t size = tsr_input_size(input);
+    struct items items = {0};
+    uint64_t at = value;
+    for (bool is_table = true; items.count < MOST && size - at >= ITEM_HEAD; is_table = false) {
+        uint8_t head[ITEM_HEAD];
+        if (tsr_input_read(input, at, head, sizeof head, NULL) != TSR_OK) break;
+        const uint64_t bytes = tsr_read_u32(head + 4);
+        if (!is_item(head) || bytes > size - at - ITEM_HEAD) break;
+        at += ITEM_HEAD + bytes;
+        if (is_table) continue;
+        items.count++;
+        items.bytes += bytes;
+        if (bytes > items.longest) items.longest = bytes;
+    }
+    if (items.count == MOST) items = (struct items){size, size, size / ITEM_HEAD};
+    if (items.count != frames) items.longest = items.bytes; /* a frame has several, or it is no such file */
+    return items;
+}
+
+/* What reading takes: the file, the list of its fragments, residues; a stream joined and made again, a residue, and
+ * what their coder takes; and the rasters that are kept, or one. */
+static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *image, uint64_t value,
+                               const struct tsr_stream_kind *kind, enum room room, uint64_t *residues_room)
+{
+    const struct items items = look_at_items(input, value, image->frames);
+    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames, size = tsr_input_size(input),
+                   lists =
+                       sizeof(struct fragment) * (items.count + 1) + sizeof(uint32_t) * (image->frames + (uint64_t)1),
+                   most = items.bytes + RECORD_BYTES * (uint64_t)image->frames, usual = most / USUAL_SHARE + FEW_BYTES,
+                   residues = room == NO_ROOM                    ? 0
+                              : room == ALL_ROOM || usual > most ? most
+                                                                 : usual,
+                   joined = items.count != image->frames ? items.longest : 0,
+                   held = size + lists + residues + joined + (all <= KEPT_BYTES ? all : 0),
+                   again = kind->memory(image, items.longest, false) + items.longest + RESIDUE_MORE;
+    *residues_room = residues < most ? residues : 2 * size; /* which no file reaches */
+    return (struct tsr_need){
+        .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->write ? items.longest : 0),
+        .held = held + (all <= KEPT_BYTES ? 0 : again),
+        .blob = size,
+        .has_rasters = all <= KEPT_BYTES,
+        .only_lossless = true,
+    };
 }
 
 static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)
@@ -257,7 +329,7 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
     if (!rasters)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for frames of %llu bytes", (unsigned long long)raster);
     s->rasters = all <= KEPT_BYTES ? rasters : NULL;
-    s->residues.limit = s->joined.limit = 2 * size;
+    s->joined.limit = 2 * size;
     const enum tsr_status status = take_frames(s, rasters, error);
     if (!s->rasters) free(rasters);
     s->prefix_size = s->fragment[0].start - ITEM_HEAD;
@@ -266,21 +338,26 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
 }
 
 /* A source with all that both functions below share. */
-static enum tsr_status create(struct tsr_input *input, const struct tsr_image *image,
-                              const struct tsr_stream_kind *kind, uint64_t more, struct encapsulated_source **source,
-                              struct tsr_error *error)
+static enum tsr_status create(struct tsr_input *input, const struct tsr_header *header, uint64_t value,
+                              const struct tsr_stream_kind *kind, enum room room, uint64_t more,
+                              struct encapsulated_source **source, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
+    uint64_t residues;
+    struct tsr_need need = need_of(input, &header->image, value, kind, room, &residues);
+    need.opening += more;
+    need.held += more;
     if (size > SIZE_MAX / 4)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes of streams", (unsigned long long)size);
-    TSR_TRY(tsr_input_claim(input, image, memory_of(image, size) + more, error));
+    TSR_TRY(tsr_input_claim(input, header, &need, error));
     struct encapsulated_source *s = *source = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &encapsulated_ops;
     s->base.input = input;
     s->base.only_lossless = "samples of encapsulated files";
-    s->base.header = (struct tsr_header){.kind = TSR_KIND_DICOM, .image = *image};
+    s->base.header = *header;
     s->kind = kind;
+    s->residues.limit = (size_t)residues;
     return tsr_input_hold(input, (size_t)size, &s->file, error);
 }
 
@@ -296,18 +373,25 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
                                       struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
+    const struct tsr_header header = {.kind = TSR_KIND_DICOM,
+                                      .restore = TSR_RESTORE_ENCAPSULATED,
+                                      .exact = true,
+                                      .image = *image,
+                                      .parameters = {(uint8_t)number_of(kind)},
+                                      .parameter_count = 1};
     struct encapsulated_source *s = NULL;
+    enum tsr_status status = TSR_OK;
     *source = NULL;
-    enum tsr_status status = create(input, image, kind, 0, &s, error);
-    if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
-    if (status != TSR_OK) {
+    for (enum room room = USUAL_ROOM; room <= ALL_ROOM; room++) {
+        status = create(input, &header, value, kind, room, 0, &s, error);
+        if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
+        if (status == TSR_OK) break;
+        const bool goes_on = room == USUAL_ROOM && s && s->takes_more;
         if (s) close_encapsulated(&s->base);
-        return status;
+        if (!goes_on) return status;
+        s = NULL;
+        tsr_input_give_back(input); /* it takes more than it claimed */
     }
-    s->base.header.restore = TSR_RESTORE_ENCAPSULATED;
-    s->base.header.exact = true;
-    s->base.header.parameters[0] = (uint8_t)number_of(kind);
-    s->base.header.parameter_count = 1;
     s->base.blob_size[TSR_BLOB_PREFIX] = s->prefix_size;
     s->base.blob_size[TSR_BLOB_RESIDUES] = s->residues.size;
     s->base.blob_size[TSR_BLOB_SUFFIX] = size - s->suffix_start;
@@ -333,13 +417,12 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
                                               struct tsr_source **source, struct tsr_error *error)
 {
     const size_t header = samples->scan->pixels.value;
-    const uint64_t size = tsr_input_size(input), raster = tsr_frame_bits(image) / 8;
-    /* the new header, and what a library takes for a frame's numbers */
-    const uint64_t more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements) + raster +
-                          32 * (uint64_t)image->columns * image->rows * image->components;
+    const uint64_t size = tsr_input_size(input), /* and the new header, and its elements */
+        more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements);
+    const struct tsr_header native = {.kind = TSR_KIND_DICOM, .restore = TSR_RESTORE_SPLICE, .image = *image};
     struct encapsulated_source *s = NULL;
     *source = NULL;
-    enum tsr_status status = create(input, image, kind, more, &s, error);
+    enum tsr_status status = create(input, &native, header, kind, NO_ROOM, more, &s, error);
     if (status == TSR_OK) {
         s->samples_only = true;
         status = open_streams(s, (size_t)size, header, error);
@@ -349,7 +432,6 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
         if (s) close_encapsulated(&s->base);
         return status;
     }
-    s->base.header.restore = TSR_RESTORE_SPLICE;
     s->base.blob_size[TSR_BLOB_PREFIX] = s->before.size;
     s->base.blob_size[TSR_BLOB_SUFFIX] = s->after.size;
     *source = &s->base;

@@ -1,5 +1,6 @@
 /* Streams of JPEG 2000: what their headers say (T.800 annex A), and the way to the libraries. */
 #include "jpeg_2000.h"
+#include "dicom_module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -172,8 +173,40 @@ static enum tsr_status read_htj2k(const struct tsr_image *image, const uint8_t *
     return read_stream(image, stream, size, true, raster, error);
 }
 
-const struct tsr_stream_kind tsr_stream_jpeg_2000 = {"JPEG 2000", read_jpeg_2000, NULL};
-const struct tsr_stream_kind tsr_stream_htj2k = {"HTJ2K", read_htj2k, NULL};
+enum { FIXED_MEMORY = 4 << 20 };
+
+static uint64_t samples_of(const struct tsr_image *image)
+{
+    return (uint64_t)image->columns * image->rows * image->components;
+}
+
+static uint64_t raster_bytes(const struct tsr_image *image)
+{
+    return samples_of(image) * image->bits_allocated / 8;
+}
+
+/* OpenJPEG has samples four times in 32 bits: as they come, as an image, transformed, and in blocks. */
+static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+{
+    (void)writes;
+    return 4 * sizeof(int32_t) * samples_of(image) + 3 * stream_bytes + FIXED_MEMORY;
+}
+
+/* OpenJPH has samples once, and few rows of others. That is in a process, which has a raster, too. */
+static uint64_t memory_of_process(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+{
+    (void)writes;
+    return sizeof(int32_t) * samples_of(image) + raster_bytes(image) + 3 * stream_bytes + 2 * FIXED_MEMORY;
+}
+
+uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht)
+{
+    const uint64_t room = tsr_jpeg_2000_room(raster_bytes(image));
+    return sizeof(int32_t) * samples_of(image) * (is_ht ? 1 : 4) + room * (is_ht ? 2 : 1) + FIXED_MEMORY;
+}
+
+const struct tsr_stream_kind tsr_stream_jpeg_2000 = {"JPEG 2000", read_jpeg_2000, NULL, memory};
+const struct tsr_stream_kind tsr_stream_htj2k = {"HTJ2K", read_htj2k, NULL, memory_of_process};
 
 enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                     bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error)

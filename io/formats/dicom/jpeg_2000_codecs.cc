@@ -14,6 +14,7 @@ void take_raster(jpeg_2000_job &job, const uint8_t *raster)
     const tsr_image &image = *job.image;
     const size_t count = static_cast<size_t>(image.columns) * image.rows * image.components;
     job.samples.resize(count);
+    job.stream.reserve(tsr_jpeg_2000_room(count * image.bits_allocated / 8));
     for (size_t i = 0; i < count; i++) {
         if (image.bits_allocated == 8)
             job.samples[i] = image.is_signed ? static_cast<int8_t>(raster[i]) : raster[i];

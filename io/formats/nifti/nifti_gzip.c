@@ -10,6 +10,7 @@
 /* What a file may unfold to. Deflate's most is 1032 to 1. */
 #define PLAIN_LIMIT ((uint64_t)1 << 30)
 #define DEFLATE_MOST ((uint64_t)1032)
+enum { SUFFIX = 1 << 20 }; /* after the samples: no more is taken */
 
 struct gzip_source {
     struct tsr_source base;
@@ -42,14 +43,13 @@ static void close_gzip(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops gzip_ops = {read_blob, read_frame, NULL, close_gzip};
+static const struct tsr_source_ops gzip_ops = {read_blob, read_frame, NULL, close_gzip, NULL};
 
 /* Reads the header, and tells the most plain bytes that the file has: of one member without a tail, its last bytes say
  * how many. */
 static enum tsr_status read_head(struct tsr_input *input, struct tsr_nifti *nifti, uint64_t *plain,
                                  struct tsr_error *error)
 {
-    enum { SUFFIX = 1 << 20 }; /* after the samples: no more is taken */
     const uint64_t size = tsr_input_size(input);
     const size_t held = size < TSR_HEAD_BYTES ? (size_t)size : TSR_HEAD_BYTES;
     const uint8_t *bytes;
@@ -114,12 +114,14 @@ enum tsr_status tsr_nifti_gzip_open(struct tsr_input *input, struct tsr_source *
     TSR_TRY(read_head(input, &nifti, &plain, error));
     if (size > SIZE_MAX / 16 || plain > SIZE_MAX / 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a gzip file of %llu bytes", (unsigned long long)size);
-    /* What takes too much memory is stored as it is, which takes little. */
-    const enum tsr_status claimed =
-        tsr_input_claim(input, &nifti.image, 2 * size + tsr_gzip_memory(plain, size), error);
-    if (claimed == TSR_ERROR_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "coding its samples takes more memory than there is");
-    TSR_TRY(claimed);
+    struct tsr_header header = {.kind = TSR_KIND_NIFTI, .restore = TSR_RESTORE_GZIPPED, .exact = true};
+    header.image = nifti.image;
+    header.parameter_count = tsr_put_varint(header.parameters, plain);
+    const struct tsr_need need = {.opening = size + tsr_gzip_memory(plain, size),
+                                  .held = 2 * size + plain,
+                                  .blob = size + SUFFIX,
+                                  .only_lossless = true};
+    TSR_TRY(tsr_input_claim(input, &header, &need, error));
     struct gzip_source *const s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &gzip_ops;

@@ -34,7 +34,9 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
                               (unsigned long long)nifti.end, (unsigned long long)file_size);
     TSR_TRY(status);
     tsr_nifti_describe(&nifti, &header);
-    TSR_TRY(tsr_input_claim(input, &header.image, 0, error));
+    struct tsr_need need = tsr_splice_need(&header, nifti.first, file_size);
+    need.only_lossless = nifti.has_labels;
+    TSR_TRY(tsr_input_claim(input, &header, &need, error));
     TSR_TRY(tsr_splice_open(input, false, &header, nifti.first, source, error));
     if (nifti.has_labels) (*source)->only_lossless = "labels";
     return TSR_OK;

@@ -165,11 +165,24 @@ static enum tsr_status make_plain(const struct rows *r, const struct tsr_crew *c
     return TSR_OK;
 }
 
+/* Rows of bands, and plain bytes. */
+static uint64_t rows_memory(const struct rows *r)
+{
+    return r->plain_bytes + 2 * (uint64_t)bands_of(r) * (r->longest + 1);
+}
+
 uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size)
 {
     const struct rows r = rows_of(header);
-    return 2 * size + r.all + 2 * (uint64_t)bands_of(&r) * (r.longest + 1) + 2 * (uint64_t)r.plain_bytes +
-           tsr_deflate_memory(r.plain_bytes);
+    /* Filters; a stream and, twice while pieces are joined, a residue; or the residue and the stream. */
+    return rows_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes);
+}
+
+uint64_t tsr_png_reading_memory(const struct tsr_header *header, uint64_t size)
+{
+    enum { ZLIB_TOKENS = 1 << 15 }; /* of a block */
+    const struct rows r = rows_of(header);
+    return rows_memory(&r) + r.all + 2 * size + tsr_deflate_memory(ZLIB_TOKENS);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
@@ -284,21 +297,24 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
                                    size_t size, struct tsr_bytes *plain, uint8_t *types, uint8_t *raster,
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
-    struct tsr_bytes stream = {.limit = size}, deflated = {.limit = size + 64};
+    struct tsr_bytes stream = {.limit = size}, head = {.limit = residue->limit};
     struct reading g = {.chunks = chunks, .size = size, .r = r, .plain = plain, .types = types, .raster = raster};
     struct tsr_deflate_way way = tsr_deflate_with(crew);
+    const size_t limit = residue->limit;
     way.meanwhile = read_plain;
     way.context = &g;
-    enum tsr_status status = read_stream(&way, chunks, size, &stream, plain, &deflated, residue, error);
+    residue->limit = size + 64;
+    enum tsr_status status = read_stream(&way, chunks, size, &stream, plain, residue, &head, error);
+    residue->limit = limit;
+    tsr_bytes_free(&stream);
     check_chunks(&g); /* whatever else is wrong */
     if (g.wrong > 0)
         status = tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "its IDAT chunk number %zu has a wrong CRC", g.wrong);
     if (status == TSR_OK && g.status != TSR_OK)
         status = tsr_fail_at(error, g.status, g.error.offset, "%s", g.error.text);
-    if (status == TSR_OK && r) status = put_types(types, r->all, residue, error);
-    if (status == TSR_OK) status = tsr_bytes_put(residue, deflated.bytes, deflated.size, error);
-    tsr_bytes_free(&stream);
-    tsr_bytes_free(&deflated);
+    if (status == TSR_OK && r) status = put_types(types, r->all, &head, error);
+    if (status == TSR_OK) status = tsr_bytes_put_before(residue, &head, error);
+    tsr_bytes_free(&head);
     return status;
 }
 
@@ -366,61 +382,59 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     return TSR_OK;
 }
 
-/* Chunks that stand with their sizes and types, and of which threads copy the data and make the checks. Each takes
- * those that begin in its part of their bytes. */
-struct copying {
+/* Chunks that stand with their sizes, types and data, and of which threads make the checks. Each takes those that begin
+ * in its part of their bytes. */
+struct checking {
     const struct tsr_crew *crew;
-    const uint8_t *stream;
     uint8_t *chunks;
     size_t size;
     unsigned parts;
 };
 
-static void copy_chunks(void *context, unsigned part)
+static void check_some(void *context, unsigned part)
 {
-    struct copying *const c = context;
+    struct checking *const c = context;
     const size_t from = (size_t)((uint64_t)c->size * part / c->parts),
                  to = (size_t)((uint64_t)c->size * (part + 1) / c->parts);
-    for (size_t at = 0, data = 0; at < to;) {
+    for (size_t at = 0; at < to;) {
         uint8_t *const type = c->chunks + at + LENGTH_BYTES;
         const size_t size = tsr_png_get_u32(c->chunks + at);
-        if (at >= from) {
-            memcpy(type + 4, c->stream + data, size);
-            tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
-        }
+        if (at >= from) tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
         at += CHUNK_OVERHEAD + size;
-        data += size;
     }
 }
 
-/* Splits a zlib stream into chunks. */
-static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, const struct tsr_bytes *stream,
-                                  struct tsr_bytes *chunks, struct tsr_error *error)
+static void put_checks(const struct tsr_crew *crew, uint8_t *chunks, size_t size)
 {
     enum { PARTS = 8, LEAST = 1 << 18 };
-    const size_t start = chunks->size;
+    struct checking c = {crew, chunks, size, 1};
+    if (crew && crew->run && size / LEAST > 1) c.parts = size / LEAST < PARTS ? (unsigned)(size / LEAST) : PARTS;
+    if (c.parts > 1)
+        crew->run(crew->pool, check_some, &c, c.parts);
+    else
+        check_some(&c, 0);
+}
+
+/* Splits a zlib stream, the last bytes of all from byte start on, into chunks. Their heads and checks have room before
+ * the stream, so that each chunk moves to a lower place. */
+static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, size_t start, struct tsr_bytes *chunks,
+                                  struct tsr_error *error)
+{
+    const size_t heads = (size_t)p->chunks * CHUNK_OVERHEAD, size = chunks->size - start - heads;
     size_t at = 0;
-    if (p->chunks <= stream->size / (16 * CHUNK_OVERHEAD) + 1) /* of many more, the residue may be damaged */
-        TSR_TRY(tsr_bytes_reserve_by(crew, chunks, stream->size + (size_t)p->chunks * CHUNK_OVERHEAD, error));
-    for (uint64_t i = 1; i <= p->chunks; i++) {
-        const uint64_t left = stream->size - at;
-        const uint64_t wanted = i == p->chunks ? left : p->listed ? tsr_get_varint(&p->sizes) : p->size;
+    for (uint64_t i = 0; i < p->chunks; i++) {
+        const uint64_t left = size - at, wanted = i + 1 == p->chunks ? left
+                                                  : p->listed        ? tsr_get_varint(&p->sizes)
+                                                                     : p->size;
         if (wanted > left || wanted > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
-        const size_t size = (size_t)wanted;
-        TSR_TRY(tsr_bytes_reserve(chunks, CHUNK_OVERHEAD + size, error));
-        uint8_t *const chunk = chunks->bytes + chunks->size;
-        tsr_png_put_u32(chunk, (uint32_t)size);
+        uint8_t *const chunk = chunks->bytes + start + at + (size_t)i * CHUNK_OVERHEAD;
+        memmove(chunk + LENGTH_BYTES + 4, chunks->bytes + start + heads + at, (size_t)wanted);
+        tsr_png_put_u32(chunk, (uint32_t)wanted);
         memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
-        chunks->size += CHUNK_OVERHEAD + size;
-        at += size;
+        at += (size_t)wanted;
     }
-    struct copying c = {crew, stream->bytes, chunks->bytes + start, chunks->size - start, 1};
-    if (crew && crew->run && c.size / LEAST > 1) c.parts = c.size / LEAST < PARTS ? (unsigned)(c.size / LEAST) : PARTS;
-    if (c.parts > 1)
-        crew->run(crew->pool, copy_chunks, &c, c.parts);
-    else
-        copy_chunks(&c, 0);
+    put_checks(crew, chunks->bytes + start, chunks->size - start);
     return TSR_OK;
 }
 
@@ -440,21 +454,33 @@ static void check_plain(void *context)
 static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew, const uint8_t *plain, size_t size,
                                    struct tsr_bytes *chunks, struct tsr_error *error)
 {
-    struct tsr_bytes stream = {.limit = chunks->limit};
+    const size_t start = chunks->size;
     struct checked checked = {plain, size, 0};
     struct tsr_deflate_way way = tsr_deflate_with(crew);
     way.meanwhile = check_plain;
     way.context = &checked;
     uint8_t check[ZLIB_CHECK];
-    enum tsr_status status = tsr_bytes_put(&stream, p->head, ZLIB_HEAD, error);
-    if (status == TSR_OK)
-        status = tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, &stream, error);
+    if (p->chunks > chunks->limit / CHUNK_OVERHEAD)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %zu bytes are to be made", chunks->limit);
+    TSR_TRY(tsr_bytes_reserve(chunks, (size_t)p->chunks * CHUNK_OVERHEAD, error));
+    chunks->size += (size_t)p->chunks * CHUNK_OVERHEAD;
+    TSR_TRY(tsr_bytes_put(chunks, p->head, ZLIB_HEAD, error));
+    TSR_TRY(tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, chunks, error));
     tsr_png_put_u32(check, checked.adler);
-    if (status == TSR_OK) status = tsr_bytes_put(&stream, check, sizeof check, error);
-    if (status == TSR_OK) status = tsr_bytes_put(&stream, p->tail, p->tail_size, error);
-    if (status == TSR_OK) status = put_chunks(p, crew, &stream, chunks, error);
-    tsr_bytes_free(&stream);
-    return status;
+    TSR_TRY(tsr_bytes_put(chunks, check, sizeof check, error));
+    TSR_TRY(tsr_bytes_put(chunks, p->tail, p->tail_size, error));
+    return put_chunks(p, crew, start, chunks, error);
+}
+
+uint64_t tsr_png_making_memory(const struct tsr_header *header, uint64_t size, const struct tsr_bytes *residue,
+                               unsigned threads)
+{
+    const struct rows r = rows_of(header);
+    struct parts p;
+    const bool is_known = residue && read_parts(&r, residue->bytes, residue->size, &p, NULL) == TSR_OK;
+    return rows_memory(&r) + size +
+           (is_known ? tsr_deflate_writing_memory(r.plain_bytes, p.deflated, p.deflated_size, threads)
+                     : tsr_deflate_memory(r.plain_bytes));
 }
 
 enum tsr_status tsr_png_write_idat(const struct tsr_header *header, const struct tsr_crew *crew, const uint8_t *raster,

@@ -5,8 +5,13 @@
 #include "io/container/container.h"
 #include "io/formats/streams/stream.h"
 
-/* The memory that reading or writing chunks takes besides the arguments. size: bytes of the chunks. */
+/* The memory that reading chunks takes, and then making them again, and comparing: besides the raster, with residue and
+ * chunks. size: bytes of the chunks. That reading those takes which libpng has made, by one thread. And that making
+ * them takes, with them; residue: NULL, or theirs. */
 uint64_t tsr_png_idat_memory(const struct tsr_header *header, uint64_t size);
+uint64_t tsr_png_reading_memory(const struct tsr_header *header, uint64_t size);
+uint64_t tsr_png_making_memory(const struct tsr_header *header, uint64_t size, const struct tsr_bytes *residue,
+                               unsigned threads);
 
 /* Bytes of all rows with their filter types. */
 uint64_t tsr_png_plain_bytes(const struct tsr_header *header);

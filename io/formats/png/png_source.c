@@ -53,6 +53,11 @@ static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uin
     return TSR_OK;
 }
 
+static const uint8_t *rasters_of(const struct tsr_source *source)
+{
+    return ((const struct png_source *)source)->raster;
+}
+
 static void close_png(struct tsr_source *source)
 {
     struct png_source *s = (struct png_source *)source;
@@ -61,7 +66,7 @@ static void close_png(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops png_ops = {read_blob, read_frame, NULL, close_png};
+static const struct tsr_source_ops png_ops = {read_blob, read_frame, NULL, close_png, rasters_of};
 
 /* The bytes of the chunk at a byte. Errors: TSR_ERROR_CORRUPT (the file ends before the chunk does). */
 static enum tsr_status measure_chunk(const uint8_t *file, size_t size, size_t at, size_t *length,
@@ -158,10 +163,14 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
     if (tsr_png_get_u32(head + SIGNATURE_BYTES) != IHDR_BYTES || memcmp(head + SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
     TSR_TRY(describe(head + SIGNATURE_BYTES + 8, header, error));
-    const uint64_t size = tsr_input_size(input), raster = raster_bytes(&header->image);
-    const uint64_t reading = 2 * size + tsr_png_idat_memory(header, size),
-                   packing = tsr_packing_png_memory(size, tsr_png_plain_bytes(header));
-    return tsr_input_claim(input, &header->image, raster + (reading > packing ? reading : packing), error);
+    const uint64_t size = tsr_input_size(input),
+                   raster = raster_bytes(&header->image), /* the file, pixels, a residue */
+        held = 2 * size + 2 * (uint64_t)header->image.rows + raster,
+                   reading = size + raster + tsr_png_idat_memory(header, size),
+                   packing = held + tsr_packing_read_png_memory(size, tsr_png_plain_bytes(header));
+    const struct tsr_need need = {
+        .opening = reading > packing ? reading : packing, .held = held, .blob = size, .has_rasters = true};
+    return tsr_input_claim(input, header, &need, error);
 }
 
 /* Makes the raster and the residue, and sees that they give the same chunks. The chunks of a lossy copy are others. */

@@ -129,21 +129,20 @@ size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t r
 
 struct member {
     size_t start, stream, end; /* bytes of the file: its first, the first of its stream, the first after it */
-    struct tsr_bytes plain, residue;
+    struct tsr_bytes plain;    /* where it stands among the plain bytes of all */
+    struct tsr_bytes residue;
 };
 
-static void free_member(struct member *m)
-{
-    tsr_bytes_free(&m->plain);
-    tsr_bytes_free(&m->residue);
-}
-
-/* Reads the member at byte start, of at most limit plain bytes. */
+/* Reads the member at byte start, whose plain bytes go to the end of all, where they have room. */
 static enum tsr_status read_member(const struct tsr_deflate_way *way, const uint8_t *file, size_t size, size_t start,
-                                   size_t limit, struct member *m, struct tsr_error *error)
+                                   const struct tsr_bytes *all, struct member *m, struct tsr_error *error)
 {
+    const size_t room = all->capacity - all->size;
     size_t used = 0;
-    *m = (struct member){.start = start, .stream = start, .plain.limit = limit, .residue.limit = size};
+    *m = (struct member){.start = start,
+                         .stream = start,
+                         .plain = {.bytes = all->bytes + all->size, .capacity = room, .limit = room},
+                         .residue.limit = size};
     if (!tsr_gzip_stream(file, size, &m->stream)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no gzip member");
     TSR_TRY(tsr_deflate_read_by(way, file + m->stream, size - m->stream - TSR_GZIP_TAIL, &used, &m->plain, &m->residue,
                                 error));
@@ -156,22 +155,16 @@ static enum tsr_status read_member(const struct tsr_deflate_way *way, const uint
     return TSR_OK;
 }
 
-/* Appends the plain bytes and the record of a member, which loses them. */
-static enum tsr_status put_member(const uint8_t *file, struct member *m, bool is_last, struct tsr_bytes *plain,
-                                  struct tsr_bytes *residue, struct tsr_error *error)
+/* Appends the record of a member. */
+static enum tsr_status put_member(const uint8_t *file, const struct member *m, bool is_last, struct tsr_bytes *residue,
+                                  struct tsr_error *error)
 {
     const size_t head = m->stream - m->start;
     TSR_TRY(tsr_bytes_put_varint(residue, is_last ? 0 : m->plain.size, error));
     TSR_TRY(tsr_bytes_put_varint(residue, head, error));
     TSR_TRY(tsr_bytes_put(residue, file + m->start, head, error));
     TSR_TRY(tsr_bytes_put_varint(residue, m->residue.size, error));
-    TSR_TRY(tsr_bytes_put(residue, m->residue.bytes, m->residue.size, error));
-    if (plain->size > 0) return tsr_bytes_put(plain, m->plain.bytes, m->plain.size, error);
-    const size_t limit = plain->limit;
-    *plain = m->plain;
-    plain->limit = limit;
-    m->plain = (struct tsr_bytes){0};
-    return TSR_OK;
+    return tsr_bytes_put(residue, m->residue.bytes, m->residue.size, error);
 }
 
 /* Appends a member and those that follow it. *m is the last one that was read. */
@@ -182,12 +175,12 @@ static enum tsr_status put_members(const struct tsr_deflate_way *way, const uint
     for (;;) {
         struct member next = {0};
         enum tsr_status status = TSR_ERROR_CORRUPT;
-        if (m->plain.size >= TSR_GZIP_LEAST && plain->size + m->plain.size <= plain->limit)
-            status = read_member(way, file, size, m->end, plain->limit - plain->size - m->plain.size, &next, error);
+        plain->size += m->plain.size;
+        if (m->plain.size >= TSR_GZIP_LEAST) status = read_member(way, file, size, m->end, plain, &next, error);
         const bool is_last = status == TSR_ERROR_CORRUPT; /* what follows, if anything, is the tail */
-        if (is_last || status == TSR_OK) status = put_member(file, m, is_last, plain, residue, error);
+        if (is_last || status == TSR_OK) status = put_member(file, m, is_last, residue, error);
         if (is_last && status == TSR_OK) status = tsr_bytes_put(residue, file + m->end, size - m->end, error);
-        free_member(is_last ? &next : m);
+        tsr_bytes_free(is_last ? &next.residue : &m->residue);
         if (!is_last) *m = next;
         if (is_last || status != TSR_OK) return status;
     }
@@ -200,9 +193,11 @@ enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, 
     struct deflate_coder *coder = NULL;
     struct tsr_deflate_way way = tsr_deflate_with(crew);
     way.kept = &coder;
-    enum tsr_status status = read_member(&way, file, size, 0, plain->limit, &m, error);
+    enum tsr_status status = tsr_bytes_reserve(plain, plain->limit, error);
+    if (status != TSR_OK) return status;
+    status = read_member(&way, file, size, 0, plain, &m, error);
     if (status == TSR_OK) status = put_members(&way, file, size, &m, plain, residue, error);
-    free_member(&m);
+    tsr_bytes_free(&m.residue);
     tsr_deflate_forget(coder);
     return status;
 }
@@ -258,10 +253,28 @@ enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain
     return status == TSR_OK ? tsr_bytes_put(file, residue + c.at, size - c.at, error) : status;
 }
 
-/* The plain bytes and, while it grows, the file; the residue; a token for each plain byte. */
 uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file)
 {
     static const uint64_t most = UINT64_MAX / 64;
     if (plain > most || file > most) return UINT64_MAX / 2;
-    return 4 * file + 2 * plain + tsr_deflate_memory(plain);
+    /* The plain bytes; residues of all members, and of one, twice while its pieces are joined; or those of all and the
+     * file. */
+    return plain + 3 * file + tsr_deflate_memory(plain);
+}
+
+uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, unsigned threads)
+{
+    struct tsr_cursor c = {residue ? residue->bytes : NULL, residue ? residue->size : 0, 0, false};
+    uint64_t most = 0;
+    for (bool is_last = !residue; !is_last;) {
+        size_t head = 0, size = 0;
+        is_last = tsr_get_varint(&c) == 0;
+        get_list(&c, &head);
+        const uint8_t *const coded = get_list(&c, &size);
+        if (c.bad) break;
+        const uint64_t bytes = tsr_deflate_writing_memory(plain, coded, size, threads);
+        if (bytes > most) most = bytes;
+    }
+    if (!residue || c.bad) most = tsr_deflate_memory(plain);
+    return file + most;
 }

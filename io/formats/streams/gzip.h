@@ -24,9 +24,9 @@ bool tsr_gzip_stream(const uint8_t *file, size_t size, size_t *at);
  * less where the file has no more, or is damaged. */
 size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t room);
 
-/* Reads a whole file: its plain bytes, which start empty, and a residue. Errors: TSR_ERROR_CORRUPT (over the limit of
- * plain, or it has a member that cannot be made again; the text says why, as half a sentence about the file),
- * TSR_ERROR_LIMIT (memory). */
+/* Reads a whole file: its plain bytes, which start empty and get room up to their limit, and a residue. Errors:
+ * TSR_ERROR_CORRUPT (over the limit of plain, or it has a member that cannot be made again; the text says why, as half
+ * a sentence about the file), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, size_t size, struct tsr_bytes *plain,
                               struct tsr_bytes *residue, struct tsr_error *error);
 
@@ -35,8 +35,10 @@ enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, 
 enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
                                const uint8_t *residue, size_t size, struct tsr_bytes *file, struct tsr_error *error);
 
-/* The memory that writing a file of this many bytes takes, its plain bytes and the file included; reading takes no
- * more. */
+/* The memory that reading a file of this many bytes takes, and then making it again, and comparing: with plain bytes
+ * and residue, without the file that is read. And that making it takes, with the file; plain bytes and residue are
+ * beside that. residue may be NULL. */
 uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file);
+uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, unsigned threads);
 
 #endif

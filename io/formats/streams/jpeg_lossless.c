@@ -469,4 +469,12 @@ static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t
     return status;
 }
 
-const struct tsr_stream_kind tsr_stream_jpeg_lossless = {"jpeg-lossless", read_stream, write_stream};
+/* As make_work has it. */
+static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+{
+    const uint64_t row = (uint64_t)image->columns * TSR_JPEG_COMPONENTS;
+    return TSR_JPEG_TABLES * sizeof(struct tsr_jpeg_code) + row * (sizeof(int32_t) + 2 * sizeof(uint16_t)) +
+           TSR_JPEG_SLACK + (writes ? 4 * row : stream_bytes);
+}
+
+const struct tsr_stream_kind tsr_stream_jpeg_lossless = {"jpeg-lossless", read_stream, write_stream, memory};

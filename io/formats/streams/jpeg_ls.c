@@ -276,4 +276,10 @@ static enum tsr_status write_jpeg_ls(const struct tsr_image *image, const uint8_
     return status;
 }
 
-const struct tsr_stream_kind tsr_stream_jpeg_ls = {"jpeg-ls", read_jpeg_ls, write_jpeg_ls};
+/* Of reading, the stream without stuffed bits. */
+static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+{
+    return tsr_jpeg_ls_memory(image) + (writes ? 0 : stream_bytes + SLACK);
+}
+
+const struct tsr_stream_kind tsr_stream_jpeg_ls = {"jpeg-ls", read_jpeg_ls, write_jpeg_ls, memory};

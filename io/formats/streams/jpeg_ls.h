@@ -60,6 +60,7 @@ struct tsr_jpeg_ls_coder;
 enum tsr_status tsr_jpeg_ls_create(const struct tsr_image *image, struct tsr_jpeg_ls_coder **coder,
                                    struct tsr_error *error);
 void tsr_jpeg_ls_free(struct tsr_jpeg_ls_coder *coder);
+uint64_t tsr_jpeg_ls_memory(const struct tsr_image *image); /* most bytes that it takes */
 /* Begins a scan. */
 void tsr_jpeg_ls_set_scan(struct tsr_jpeg_ls_coder *coder, const struct tsr_jpeg_ls_headers *headers);
 

@@ -242,13 +242,30 @@ static size_t stuff(struct bits *bits, bool *after_ff, uint8_t *out)
     return size;
 }
 
+/* Bytes of the bits of a row, and of those that wait. */
+static size_t room_of(const struct tsr_image *image)
+{
+    return STUFF_FROM + SAMPLE_BYTES * (size_t)image->columns * image->components + SLACK;
+}
+
+/* Bits, and after them room for what they become with stuffing. */
+static size_t bits_bytes(size_t room)
+{
+    return room + room + room / 7 + SLACK;
+}
+
+uint64_t tsr_jpeg_ls_memory(const struct tsr_image *image)
+{
+    const uint64_t rows = 2 * TSR_JPEG_LS_COMPONENTS * ((uint64_t)image->columns + 2) * sizeof(uint16_t);
+    return sizeof(struct tsr_jpeg_ls_coder) + rows + bits_bytes(room_of(image));
+}
+
 enum tsr_status tsr_jpeg_ls_encode(struct tsr_jpeg_ls_coder *coder, const uint8_t *raster, uint32_t first,
                                    uint32_t count, struct tsr_bytes *stream, size_t *whole, struct tsr_error *error)
 {
     const struct tsr_jpeg_ls_headers *headers = coder->headers;
-    const size_t row_bytes = SAMPLE_BYTES * (size_t)coder->image.columns * coder->image.components;
-    const size_t room = STUFF_FROM + row_bytes + SLACK;
-    if (!coder->bytes) coder->bytes = malloc(room + room + room / 7 + SLACK);
+    const size_t room = room_of(&coder->image);
+    if (!coder->bytes) coder->bytes = malloc(bits_bytes(room));
     if (!coder->bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", 2 * room);
     uint8_t *const out = coder->bytes + room;
     struct bits bits = {.bytes = coder->bytes};

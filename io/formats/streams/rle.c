@@ -462,4 +462,12 @@ static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t
     return o.residue.at == size ? TSR_OK : is_damaged(error);
 }
 
-const struct tsr_stream_kind tsr_stream_rle = {"rle", read_stream, write_stream};
+/* The planes of bytes. */
+static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+{
+    (void)stream_bytes;
+    (void)writes;
+    return ((uint64_t)image->columns * image->rows * image->components * image->bits_allocated + 7) / 8;
+}
+
+const struct tsr_stream_kind tsr_stream_rle = {"rle", read_stream, write_stream, memory};

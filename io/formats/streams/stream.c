@@ -9,8 +9,8 @@
 #include "io/input.h"
 #include "transform/large_pages.h"
 
-/* Many bytes have large pages: page faults every 4 KiB, of one thread while the others had no work, took 3 % of the time
- * of testing a PNG. */
+/* Many bytes have large pages: page faults every 4 KiB, of one thread while the others had no work, took 3 % of the
+ * time of testing a PNG. */
 enum { MANY_BYTES = 2 * TSR_LARGE_PAGE };
 
 struct fresh {
@@ -30,7 +30,8 @@ enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct t
     if (size > bytes->limit - bytes->size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more than %zu bytes", bytes->limit);
     if (size <= bytes->capacity - bytes->size) return TSR_OK;
-    size_t capacity = bytes->capacity ? bytes->capacity : 256;
+    enum { FIRST = 256 };
+    size_t capacity = bytes->capacity ? bytes->capacity : size > FIRST ? size : FIRST;
     while (capacity - bytes->size < size) capacity = capacity > bytes->limit / 2 ? bytes->limit : 2 * capacity;
     uint8_t *grown = realloc(bytes->bytes, capacity);
     if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", capacity);
@@ -65,6 +66,24 @@ enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, st
     return tsr_bytes_put(bytes, varint, tsr_put_varint(varint, value), error);
 }
 
+enum tsr_status tsr_bytes_put_before(struct tsr_bytes *bytes, const struct tsr_bytes *first, struct tsr_error *error)
+{
+    TSR_TRY(tsr_bytes_reserve(bytes, first->size, error));
+    if (first->size == 0) return TSR_OK;
+    if (bytes->size > 0) memmove(bytes->bytes + first->size, bytes->bytes, bytes->size);
+    memcpy(bytes->bytes, first->bytes, first->size);
+    bytes->size += first->size;
+    return TSR_OK;
+}
+
+void tsr_bytes_fit(struct tsr_bytes *bytes)
+{
+    uint8_t *const fit = bytes->size > 0 ? realloc(bytes->bytes, bytes->size) : NULL;
+    if (!fit) return;
+    bytes->bytes = fit;
+    bytes->capacity = bytes->size;
+}
+
 void tsr_bytes_free(struct tsr_bytes *bytes)
 {
     free(bytes->bytes);
@@ -72,10 +91,13 @@ void tsr_bytes_free(struct tsr_bytes *bytes)
 }
 
 const struct tsr_stream_kind *const tsr_stream_kinds[] = {
-    [TSR_STREAM_RLE] = &tsr_stream_rle,
-    [TSR_STREAM_JPEG_LOSSLESS] = &tsr_stream_jpeg_lossless,
-    [TSR_STREAM_JPEG_LS] = &tsr_stream_jpeg_ls,
-    [TSR_STREAM_DEFLATE] = &tsr_stream_deflate,
+    [TSR_STREAM_RLE] = &tsr_stream_rle,         [TSR_STREAM_JPEG_LOSSLESS] = &tsr_stream_jpeg_lossless,
+    [TSR_STREAM_JPEG_LS] = &tsr_stream_jpeg_ls, [TSR_STREAM_DEFLATE] = &tsr_stream_deflate,
     [TSR_STREAM_J2K] = &tsr_stream_j2k,
 };
 const int tsr_stream_kind_count = sizeof tsr_stream_kinds / sizeof tsr_stream_kinds[0];
+
+const struct tsr_stream_kind *tsr_stream_kind_of(int number)
+{
+    return number >= 0 && number < tsr_stream_kind_count ? tsr_stream_kinds[number] : NULL;
+}

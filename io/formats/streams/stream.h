@@ -19,7 +19,8 @@ struct tsr_bytes {
     size_t size, capacity, limit;
 };
 
-/* Makes room for size more bytes. Errors: TSR_ERROR_CORRUPT (over the limit), TSR_ERROR_LIMIT (memory). */
+/* Makes room for size more bytes: the first time for no more than these, then for twice as many as before, and more
+ * if need be. Errors: TSR_ERROR_CORRUPT (over the limit), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct tsr_error *error);
 
 /* The same, of bytes that are about to be used: the crew's threads have their pages cleared. crew may be NULL. */
@@ -27,11 +28,15 @@ enum tsr_status tsr_bytes_reserve_by(const struct tsr_crew *crew, struct tsr_byt
                                      struct tsr_error *error);
 enum tsr_status tsr_bytes_put(struct tsr_bytes *bytes, const void *more, size_t size, struct tsr_error *error);
 enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, struct tsr_error *error);
+/* Puts other bytes before all that are there. */
+enum tsr_status tsr_bytes_put_before(struct tsr_bytes *bytes, const struct tsr_bytes *first, struct tsr_error *error);
+/* Gives back room that is not used. */
+void tsr_bytes_fit(struct tsr_bytes *bytes);
 void tsr_bytes_free(struct tsr_bytes *bytes);
 
 /* A kind of stream that holds one frame. The raster is as FORMAT.md 3.2 has it: rows of image->columns pixels, each
- * with image->components samples of image->bits_allocated bits (1, 8, 16 or 32), little endian. If image->planar is set,
- * one plane of a component follows the other. */
+ * with image->components samples of image->bits_allocated bits (1, 8, 16 or 32), little endian. If image->planar is
+ * set, one plane of a component follows the other. */
 struct tsr_stream_kind {
     const char *name;
     /* Decodes a stream: writes the whole raster, and appends the residue. All bytes of the stream count, also those
@@ -45,6 +50,8 @@ struct tsr_stream_kind {
      * TSR_ERROR_CORRUPT. */
     enum tsr_status (*write)(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue, size_t size,
                              struct tsr_bytes *stream, struct tsr_error *error);
+    /* Bytes of memory that reading or writing a stream of this many bytes takes beside its arguments. */
+    uint64_t (*memory)(const struct tsr_image *image, uint64_t stream_bytes, bool writes);
 };
 
 extern const struct tsr_stream_kind tsr_stream_rle;           /* DICOM's RLE: FORMAT.md 4.6 */
@@ -63,5 +70,6 @@ enum {
 };
 extern const struct tsr_stream_kind *const tsr_stream_kinds[];
 extern const int tsr_stream_kind_count;
+const struct tsr_stream_kind *tsr_stream_kind_of(int number);
 
 #endif

@@ -125,7 +125,7 @@ static void open_account(struct claiming *c, struct tsr_engine *engine, const ch
 {
     c->engine = engine;
     c->input = must(tsr_input_from_memory("", 0, name));
-    tsr_account_open(&c->account, engine, c->input, false);
+    tsr_account_open(&c->account, engine, c->input, &(struct tsr_coding){0});
 }
 
 static void close_account(struct claiming *c)
@@ -174,7 +174,8 @@ static void check_refusals(claim_function *claim, enum tsr_memory_lot which)
         struct tsr_error error = {0};
         struct claiming c;
         assert_int_equal(tsr_engine_limit_memory(engine, least, NULL), TSR_OK);
-        const uint64_t bytes = lot(engine, which) * (times > 0 ? times : 1) + 1;
+        const uint64_t most = which == TSR_MEMORY_OF_FILES ? tsr_all_memory(engine) : lot(engine, which),
+                       bytes = most * (times > 0 ? times : 1) + 1;
         if (which == TSR_MEMORY_OF_RESULTS && times > 10) break; /* there never are more than 256 MiB of them */
         open_account(&c, engine, "scan.dcm");
         assert_int_equal(claim(&c, bytes, &error), TSR_ERROR_LIMIT);
@@ -253,15 +254,56 @@ TEST(one_account)
     tsr_engine_destroy(engine);
 }
 
-static struct tsr_image image_of(uint32_t columns, uint32_t rows, uint32_t frames)
+/* A file that takes more than the lot of files gets all lots, and so it is alone. Not one whose header takes memory,
+ * and no file of a series: who waits for it may hold what it waits for. */
+TEST(large_files)
 {
-    return (struct tsr_image){.columns = columns,
-                              .rows = rows,
-                              .frames = frames,
-                              .components = 1,
-                              .bits_allocated = 16,
-                              .bits_stored = 12,
-                              .high_bit = 11};
+    struct claiming c;
+    struct tsr_error error = {0};
+    struct tsr_engine *engine = engine_of(2);
+    assert_int_equal(tsr_engine_limit_memory(engine, least_budget(engine), NULL), TSR_OK);
+    const uint64_t large = lot(engine, TSR_MEMORY_OF_FILES) + 1, most = tsr_all_memory(engine);
+    assert_true(most > large && most >= all_lots(engine) && most < engine->memory_bytes);
+    for (uint64_t bytes = large; bytes <= most; bytes += most - large) {
+        open_account(&c, engine, "it");
+        assert_int_equal(tsr_account_claim(&c.account, bytes, NULL), TSR_OK);
+        for (int which = 0; which < TSR_MEMORY_LOTS; which++)
+            assert_false(tsr_pool_try_reserve(engine->pool, (enum tsr_memory_lot)which, 1));
+        assert_int_equal(tsr_account_claim(&c.account, large, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&c.account, bytes + 1, NULL), TSR_ERROR_CORRUPT);
+        tsr_input_give_back(c.input);
+        assert_true(is_free(engine));
+        assert_int_equal(tsr_account_claim(&c.account, 5, NULL), TSR_OK);
+        close_account(&c);
+        assert_true(is_free(engine));
+    }
+    for (int i = 0; i < 2; i++) {
+        open_account(&c, engine, "it");
+        c.account.is_member = i == 0;
+        if (i == 1) assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&c.account, large, &error), TSR_ERROR_LIMIT);
+        assert_true(number_after(error.text, "memory_bytes of ") * MEGABYTE > engine->memory_bytes);
+        close_account(&c);
+    }
+    open_account(&c, engine, "it");
+    c.account.only_checks = true;
+    assert_int_equal(tsr_account_claim(&c.account, most, NULL), TSR_OK);
+    assert_true(is_free(engine));
+    assert_int_equal(tsr_account_claim(&c.account, most + 1, NULL), TSR_ERROR_LIMIT);
+    close_account(&c);
+    assert_true(is_free(engine));
+    tsr_engine_destroy(engine);
+}
+
+static struct tsr_header header_of(uint32_t columns, uint32_t rows, uint32_t frames)
+{
+    return (struct tsr_header){.image = {.columns = columns,
+                                         .rows = rows,
+                                         .frames = frames,
+                                         .components = 1,
+                                         .bits_allocated = 16,
+                                         .bits_stored = 12,
+                                         .high_bit = 11}};
 }
 
 /* The memory that coding an image takes is claimed together with that for reading it. An image whose frames are smaller
@@ -269,47 +311,52 @@ static struct tsr_image image_of(uint32_t columns, uint32_t rows, uint32_t frame
 TEST(claims_of_images)
 {
     struct tsr_engine *engine = engine_of(1);
-    const struct tsr_image image = image_of(500, 400, 3), tiny = image_of(3, 4, 1000000), least = image_of(13, 1, 1);
+    const struct tsr_header image = header_of(500, 400, 3), tiny = header_of(3, 4, 1000000),
+                            least = header_of(13, 1, 1);
+    const struct tsr_need need = {.opening = 12345}, nothing = {0};
     struct tsr_error error = {0};
     struct claiming c;
     open_account(&c, engine, "it");
-    assert_int_equal(tsr_input_claim(c.input, &image, 12345, NULL), TSR_OK);
-    assert_true(c.account.files > tsr_raster_bytes(&image) + 12345);
-    assert_int_equal(tsr_input_claim(c.input, &image, 12345, NULL), TSR_OK); /* opened again */
+    assert_int_equal(tsr_input_claim(c.input, &image, &need, NULL), TSR_OK);
+    assert_true(c.account.files > tsr_raster_bytes(&image.image) + 12345);
+    assert_int_equal(tsr_input_claim(c.input, &image, &need, NULL), TSR_OK); /* opened again */
     close_account(&c);
     open_account(&c, engine, "it");
-    assert_int_equal(tsr_input_claim(c.input, &tiny, 0, &error), TSR_ERROR_CORRUPT);
+    assert_int_equal(tsr_input_claim(c.input, &tiny, &nothing, &error), TSR_ERROR_CORRUPT);
     assert_string_equal(error.text, tsr_smaller_verbatim);
-    assert_int_equal(tsr_input_claim(c.input, &least, 0, &error), TSR_OK);
+    assert_int_equal(tsr_input_claim(c.input, &least, &nothing, &error), TSR_OK);
     close_account(&c);
     open_account(&c, engine, "it");
-    assert_int_equal(tsr_input_claim(c.input, NULL, 0, NULL), TSR_OK);
+    assert_int_equal(tsr_input_claim(c.input, NULL, &nothing, NULL), TSR_OK);
     close_account(&c);
     assert_true(is_free(engine));
     tsr_engine_destroy(engine);
 }
 
 /* What a file of an image may claim under a budget: memory to code it, and to verify the result. */
-static enum tsr_status claim_image(struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+static enum tsr_status claim_image(struct tsr_engine *engine, const struct tsr_header *header, bool may_lose,
                                    uint64_t budget, struct tsr_error *error)
 {
     struct claiming c;
+    const struct tsr_need need = {0};
     assert_int_equal(tsr_engine_limit_memory(engine, budget, NULL), TSR_OK);
     open_account(&c, engine, "it");
-    c.account.may_lose = may_lose;
+    if (may_lose)
+        c.account.coding = (struct tsr_coding){TSR_PATH_TRANSFORM, .lossy = true, .qp_eighths = 160, .effort = 5};
     c.account.is_verified = true;
-    const enum tsr_status status = tsr_input_claim(c.input, image, 0, error);
+    const enum tsr_status status = tsr_input_claim(c.input, header, &need, error);
     close_account(&c);
     return status;
 }
 
-static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *image, bool may_lose)
+static void check_budgets_of(struct tsr_engine *engine, const struct tsr_header *header, bool may_lose)
 {
+    const struct tsr_image *const image = &header->image;
     const uint64_t least = least_budget(engine);
     uint64_t fits = 0;
     for (uint64_t budget = least; budget < 3000 * MEGABYTE; budget += 10 * MEGABYTE + budget / 50) {
         struct tsr_error error = {0};
-        const enum tsr_status status = claim_image(engine, image, may_lose, budget, &error);
+        const enum tsr_status status = claim_image(engine, header, may_lose, budget, &error);
         if (status == TSR_OK && fits == 0) fits = budget;
         expect(status == TSR_OK || fits == 0, "%u frames of %u columns, loss %d: %llu bytes do, and %llu do not",
                image->frames, image->columns, may_lose, (unsigned long long)fits, (unsigned long long)budget);
@@ -317,7 +364,7 @@ static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *
         assert_int_equal(status, TSR_ERROR_LIMIT);
         const uint64_t would_do = number_after(error.text, "memory_bytes of ") * MEGABYTE;
         assert_true(would_do > budget);
-        expect(claim_image(engine, image, may_lose, would_do, &error) == TSR_OK,
+        expect(claim_image(engine, header, may_lose, would_do, &error) == TSR_OK,
                "%u frames of %u columns, loss %d, under %llu bytes: %llu should do, but: %s", image->frames,
                image->columns, may_lose, (unsigned long long)budget, (unsigned long long)would_do, error.text);
     }
@@ -328,8 +375,8 @@ static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *
  * once because there is more memory. */
 TEST(budgets_that_would_do)
 {
-    const struct tsr_image images[] = {image_of(4000, 4000, 1), image_of(1200, 1200, 10), image_of(512, 512, 30),
-                                       image_of(64, 64, 2000), image_of(16, 16, 20000)};
+    const struct tsr_header images[] = {header_of(4000, 4000, 1), header_of(1200, 1200, 10), header_of(512, 512, 30),
+                                        header_of(64, 64, 2000), header_of(16, 16, 20000)};
     for (int threads = 1; threads <= 4; threads += 3) {
         struct tsr_engine *engine = engine_of(threads);
         for (size_t i = 0; i < COUNT_OF(images); i++)
@@ -348,14 +395,17 @@ struct sharing {
     atomic_int headers, begun, done, too_much;
 };
 
-/* Claims for the header, then for the file, as a reader does. */
+/* Claims for the header, then for the file, as a reader does. One in eight is so large that it must be alone. */
 static void claim_and_hold(struct sharing *s, struct rng *r)
 {
     struct claiming c;
-    const size_t limit = lot(s->engine, TSR_MEMORY_OF_FILES), bytes = limit / 8 + rng_below(r, (uint32_t)(limit / 2));
+    const bool is_large = rng_below(r, 8) == 0;
+    const size_t lot_bytes = lot(s->engine, TSR_MEMORY_OF_FILES),
+                 bytes = is_large ? lot_bytes + 1 : lot_bytes / 8 + rng_below(r, (uint32_t)(lot_bytes / 2)),
+                 limit = is_large ? bytes : lot_bytes;
     int faults = 0;
     open_account(&c, s->engine, "it");
-    if (rng_below(r, 2)) {
+    if (!is_large && rng_below(r, 2)) {
         faults += tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL) != TSR_OK;
         faults += atomic_fetch_add(&s->headers, 1) != 0; /* one header at a time */
         sleep_ms(1);
@@ -543,6 +593,7 @@ int main(void)
                                        cmocka_unit_test(usual_budget),
                                        cmocka_unit_test(what_never_fits),
                                        cmocka_unit_test(one_account),
+                                       cmocka_unit_test(large_files),
                                        cmocka_unit_test(claims_of_images),
                                        cmocka_unit_test(budgets_that_would_do),
                                        cmocka_unit_test(claims_stay_within_the_budget),

@@ -779,12 +779,12 @@ static enum tsr_status count_claim(struct tsr_memory_account *account, uint64_t 
     return c->refuses ? tsr_fail(error, TSR_ERROR_LIMIT, "there never is so much") : TSR_OK;
 }
 
-static enum tsr_status no_claim(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,
-                                struct tsr_error *error)
+static enum tsr_status no_claim(struct tsr_memory_account *account, const struct tsr_header *header,
+                                const struct tsr_need *need, struct tsr_error *error)
 {
     (void)account;
-    (void)image;
-    (void)bytes;
+    (void)header;
+    (void)need;
     return tsr_fail(error, TSR_ERROR_INTERNAL, "a scan is no file");
 }
 

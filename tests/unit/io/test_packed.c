@@ -411,12 +411,12 @@ static enum tsr_status grant(struct tsr_memory_account *account, uint64_t bytes,
     return TSR_OK;
 }
 
-static enum tsr_status refuse(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,
-                              struct tsr_error *error)
+static enum tsr_status refuse(struct tsr_memory_account *account, const struct tsr_header *header,
+                              const struct tsr_need *need, struct tsr_error *error)
 {
     (void)account;
-    (void)image;
-    return bytes > 0 ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory") : TSR_OK;
+    (void)header;
+    return need->opening > 0 ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory") : TSR_OK;
 }
 
 TEST(sources)
@@ -510,8 +510,10 @@ TEST(hostile_sizes)
     assert_int_equal(tsr_get_piece_head((const uint8_t *)"\3\1\1", 3, &head, &used, NULL), TSR_ERROR_CORRUPT);
     const struct tsr_bytes empty = {0};
     assert_int_equal(restore(&header, empty, 1, 10, &empty), TSR_OK);
-    assert_true(tsr_unpacking_memory(UINT64_MAX, 5) >= UINT64_MAX / 2);
-    assert_true(tsr_unpacking_memory(5, UINT64_MAX) >= UINT64_MAX / 2);
+    for (int kind = 0; kind <= TSR_PIECE_KINDS; kind++) {
+        assert_true(tsr_unpacking_memory(UINT64_MAX, 5, (enum tsr_piece_kind)kind) >= UINT64_MAX / 2);
+        assert_true(tsr_unpacking_memory(5, UINT64_MAX, (enum tsr_piece_kind)kind) >= UINT64_MAX / 2);
+    }
 }
 
 static void run_all(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)

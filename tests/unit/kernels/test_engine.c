@@ -227,7 +227,7 @@ static struct tsr_segment check_alone(struct tsr_engine *engine, const struct ts
                                       const struct tsr_coding *coding, const struct tsr_encode_job *job,
                                       uint8_t *joined)
 {
-    void *space = must(malloc(engine->ops->encode_workspace(engine, image, 1)));
+    void *space = must(malloc(engine->ops->encode_workspace(engine, image, coding, 1)));
     struct tsr_encode_job alone = {.raster = job->raster};
     assert_int_equal(engine->ops->encode(engine, image, coding, &alone, 1, space), TSR_OK);
     assert_int_equal(alone.coded.model.size, job->coded.model.size);
@@ -269,7 +269,7 @@ TEST(batches)
         jobs[f].raster = rasters + (size_t)f * bytes;
     }
     struct tsr_engine *engine = engines[2];
-    void *space = must(malloc(engine->ops->encode_workspace(engine, &image, FRAMES)));
+    void *space = must(malloc(engine->ops->encode_workspace(engine, &image, &coding, FRAMES)));
     assert_int_equal(engine->ops->encode(engine, &image, &coding, jobs, FRAMES, space), TSR_OK);
     for (int f = 0; f < FRAMES; f++) {
         joined[f] = must(malloc(4 * bytes));
@@ -337,7 +337,7 @@ static int all_coded, all_decoded; /* cases where all was taken */
 static uint8_t *code_in_filled_space(struct tsr_engine *engine, const struct tsr_image *image,
                                      const struct tsr_coding *coding, const uint8_t *raster, int filling, size_t *size)
 {
-    const size_t space_bytes = engine->ops->encode_workspace(engine, image, 1), bytes = raster_bytes(image);
+    const size_t space_bytes = engine->ops->encode_workspace(engine, image, coding, 1), bytes = raster_bytes(image);
     void *space = must(malloc(space_bytes));
     memset(space, filling, space_bytes);
     struct taken coded = {must(malloc(tsr_encode_bound(image))), 0, 0}, decoded = {must(malloc(bytes)), 0, 0};

@@ -416,6 +416,15 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
     return status;
 }
 
+uint64_t tsr_deflate_writing_memory(uint64_t plain, const uint8_t *residue, size_t size, unsigned threads)
+{
+    enum { FIXED = 1 << 18 };
+    const uint64_t lane = sizeof(struct deflate_coder) + (uint64_t)DEFLATE_PIECE_TOKENS * sizeof(uint32_t),
+                   most = tsr_deflate_lanes(plain), lanes = threads < most ? threads : most;
+    if (size == 0 || residue[0] != DEFLATE_IN_PIECES) return tsr_deflate_memory(plain);
+    return FIXED + lanes * lane + plain / DEFLATE_PIECE_LEAST * sizeof(struct deflate_piece);
+}
+
 enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t size,
                                   struct tsr_bytes *stream, struct tsr_error *error)
 {

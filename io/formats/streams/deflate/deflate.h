@@ -10,11 +10,19 @@
  * make one block of all. */
 #define TSR_DEFLATE_TOKENS ((uint64_t)1 << 22)
 
-/* Memory at work beside the arguments. The tokens of a block are held: 4 bytes each, 8 while their array grows. */
+/* Most bytes of memory at work beside the arguments, of a stream of which nothing is known but its plain bytes: coders,
+ * and the tokens of a block, in an array that doubles. Pieces of a stream that several threads code take no more. */
 static inline uint64_t tsr_deflate_memory(uint64_t plain)
 {
-    return ((uint64_t)3 << 20) + 8 * (plain < TSR_DEFLATE_TOKENS ? plain : TSR_DEFLATE_TOKENS);
+    enum { CODERS = 6 << 20, TOKEN_BYTES = 4 };
+    const uint64_t most = plain < TSR_DEFLATE_TOKENS ? plain : TSR_DEFLATE_TOKENS;
+    uint64_t tokens = 1 << 10;
+    while (tokens < most) tokens *= 2;
+    return CODERS + TOKEN_BYTES * tokens;
 }
+
+/* The same of making a stream again, of which the residue tells whether it is in pieces: their blocks are short. */
+uint64_t tsr_deflate_writing_memory(uint64_t plain, const uint8_t *residue, size_t size, unsigned threads);
 
 /* How a stream is coded: by whom, if it is long; run NULL: by one thread. No crew changes the residue. piece: the plain
  * bytes of a piece of a long stream, at least, but of the last ones; 2^16 or more. kept: a coder that the calls of a

@@ -62,4 +62,11 @@ static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t
     return tsr_bytes_put(stream, "", (stream->size - begin) % 2, error);
 }
 
-const struct tsr_stream_kind tsr_stream_deflate = {"deflate", read_stream, write_stream};
+/* Of reading, plain bytes and a residue. */
+static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+{
+    const uint64_t bytes = raster_bytes(image);
+    return (writes ? 0 : bytes + stream_bytes) + tsr_deflate_memory(bytes);
+}
+
+const struct tsr_stream_kind tsr_stream_deflate = {"deflate", read_stream, write_stream, memory};

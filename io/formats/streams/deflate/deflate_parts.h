@@ -339,6 +339,9 @@ enum tsr_status tsr_deflate_cut(struct deflate_pieces *pieces, size_t least, con
 void tsr_deflate_end_cuts(struct deflate_pieces *pieces, size_t least, const struct deflate_source *source, size_t at);
 void tsr_deflate_free_pieces(struct deflate_pieces *pieces);
 
+/* Threads at most that code pieces of so many plain bytes at once. */
+uint64_t tsr_deflate_lanes(uint64_t plain);
+
 /* Coding pieces while the stream is still read, by a way with a crew. read cuts the pieces, of which there is room for
  * so many, and shows them; it returns whether all pieces that it has cut are to be coded. plain: has room for all bytes
  * of the stream, which are size in the end; those of the pieces that are shown are there, and those of two more.

@@ -55,12 +55,17 @@ static void run_lane(struct work *w)
     free(c);
 }
 
-/* Each lane holds a coder of 1.2 MB and up to 2 MB of tokens, of which a thread for a long stream that is not in pieces
- * may hold more than that of all lanes. */
+/* Each lane holds a coder of 1.2 MB and up to 1 MB of tokens; all of them together no more than a thread may hold for a
+ * long stream that is not in pieces: see tsr_deflate_memory. */
+uint64_t tsr_deflate_lanes(uint64_t plain)
+{
+    const uint64_t by_size = 1 + plain / TSR_DEFLATE_USUAL_PIECE;
+    return by_size < DEFLATE_LANES ? by_size : DEFLATE_LANES;
+}
+
 static size_t lanes_of(const struct work *w)
 {
-    const size_t by_size = 1 + w->size / TSR_DEFLATE_USUAL_PIECE;
-    return by_size < DEFLATE_LANES ? by_size : DEFLATE_LANES;
+    return (size_t)tsr_deflate_lanes(w->size);
 }
 
 static void begin_work(struct work *w)

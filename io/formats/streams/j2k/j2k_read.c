@@ -317,4 +317,14 @@ static enum tsr_status read_j2k(const struct tsr_image *image, const uint8_t *st
     return status;
 }
 
-const struct tsr_stream_kind tsr_stream_j2k = {"jpeg-2000", read_j2k, tsr_j2k_write};
+/* Planes of numbers; coded bytes, twice while they grow; what is known of blocks and packets, of which there are few as
+ * a rule: a hundred bytes for a block of 64 samples, the least that are taken, are less than two for each. */
+static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+{
+    enum { FIXED = 4 << 20 };
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
+    (void)writes;
+    return (sizeof(int32_t) + 2) * samples + 2 * stream_bytes + FIXED;
+}
+
+const struct tsr_stream_kind tsr_stream_j2k = {"jpeg-2000", read_j2k, tsr_j2k_write, memory};

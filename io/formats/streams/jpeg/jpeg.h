@@ -20,7 +20,8 @@ enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_b
 /* The blocks of coefficients that unpacking takes. limit: most bytes of the stream. 0: the packed bytes are damaged. */
 uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit);
 
-/* The memory that packing a stream takes, and unpacking what it becomes, besides both strings of bytes. Looks at the
+/* The memory that coefficients and their coder take, to pack a stream, and to unpack what it becomes. Besides that
+ * there are the stream, what it becomes, and in between no more bytes than four times the stream's. Looks at the
  * stream's markers alone. Errors: those of tsr_jpeg_pack, which refuses such a stream, too. */
 enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *memory, struct tsr_error *error);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jpeg_coder.h"
 #include "jpeg_coefficients.h"
 #include "jpeg_pack.h"
 #include "jpeg_scan.h"
@@ -12,7 +13,8 @@
 enum {
     SLICE_BLOCKS = 1 << 15, /* at least, if there are several slices */
     SIZE_BITS = 40,         /* of a stream's size */
-    HAS_RUNS = 4            /* flag; below it the kind of padding */
+    HAS_RUNS = 4,           /* flag; below it the kind of padding */
+    BLOCK_MEMORY = 130      /* bytes of coefficients and counts */
 };
 
 static const char no_scan[] = "has no scan";
@@ -99,7 +101,7 @@ static enum tsr_status put_slices(const struct tsr_jpeg *jpeg, struct parts *par
     count = (jpeg->mcus_down + rows - 1) / rows;
     TSR_TRY(tsr_bytes_put_varint(packed, count, error));
     for (size_t i = 0; i < count; i++) {
-        struct tsr_bytes slice = {.limit = SIZE_MAX / 4};
+        struct tsr_bytes slice = {.limit = slices->limit + 2 * TSR_JPEG_BLOCK_BYTES}; /* room that is not all used */
         const size_t to = (i + 1) * rows < jpeg->mcus_down ? (i + 1) * rows : jpeg->mcus_down;
         enum tsr_status status =
             tsr_jpeg_put_slice(jpeg, parts->coefficients, parts->counts, i * rows, to, &slice, error);
@@ -118,7 +120,7 @@ static enum tsr_status put_stream(struct tsr_jpeg *jpeg, struct parts *parts, st
     TSR_TRY(put_oddities(&parts->oddities, packed, error));
     TSR_TRY(tsr_bytes_put_varint(packed, parts->head_size, error));
     TSR_TRY(tsr_jpeg_put_head(parts->head + TSR_JPEG_KNOWN, parts->head_size, packed, error));
-    struct tsr_bytes slices = {.limit = SIZE_MAX / 4};
+    struct tsr_bytes slices = {.limit = packed->limit - packed->size}; /* longer ones would become no smaller */
     const enum tsr_status status = put_slices(jpeg, parts, &slices, packed, error);
     tsr_bytes_free(&slices);
     return status;
@@ -271,9 +273,7 @@ enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *me
     jpeg->stream_size = size;
     enum tsr_status status = tsr_jpeg_next_scan(jpeg, &found, error);
     if (status == TSR_OK && !found) status = tsr_fail(error, TSR_ERROR_CORRUPT, no_scan);
-    if (status == TSR_OK) /* coefficients, counts; a coder; the head with its places; the slices, one and all */
-        *memory = 130 * (uint64_t)jpeg->blocks + tsr_jpeg_slice_memory(jpeg) + 5 * (uint64_t)size + 4 * (uint64_t)size +
-                  (1 << 18);
+    if (status == TSR_OK) *memory = BLOCK_MEMORY * (uint64_t)jpeg->blocks + tsr_jpeg_slice_memory(jpeg);
     free(jpeg);
     return status;
 }

@@ -1,0 +1,218 @@
+/* What files take of memory, before they take it; see the header. */
+#include "budget.h"
+
+#include "io/formats/packed.h"
+#include "io/formats/png/png_idat.h"
+
+/* Memory that a batch of frames may take: its rasters and the engine's work space. */
+#define BATCH_BYTES ((size_t)192 << 20)
+
+static uint64_t less_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t more_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes)
+{
+    const uint64_t sections = image->frames * (tsr_most_tiles(image) + 1), most = (input_bytes + TSR_EXCESS_BYTES) / 10;
+    return less_of(sections, most) * TSR_SECTION_MEMORY;
+}
+
+/* Frames that are worked on at once, where one takes so many bytes: enough for all threads, within a bound of memory.
+ * Besides them the file holds some bytes; of what is left to files they take a part, so that a larger limit of memory
+ * never asks for more than it gives. */
+static uint32_t batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t one,
+                             uint64_t held)
+{
+    const size_t lot = tsr_files_memory(engine), free_bytes = lot > held ? (lot - (size_t)held) / 3 : 0;
+    const size_t share = lot / (size_t)tsr_pool_threads(engine->pool), least = share < free_bytes ? share : free_bytes;
+    const uint64_t fit = less_of(least, BATCH_BYTES) / one, frames = less_of(fit, engine->frames_wanted);
+    return frames == 0 ? 1 : (uint32_t)less_of(frames, image->frames);
+}
+
+/* ---- Encoding --------------------------------------------------------------------------------------------------- */
+
+/* What encoding takes besides its batches. */
+static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_header *header,
+                             const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
+{
+    const uint64_t blobs = tsr_chunk_memory(false, need->blob > 0 || header ? need->blob : input_bytes);
+    if (!header) return need->held + blobs;
+    const struct tsr_image *const image = &header->image;
+    uint64_t bytes = need->held + blobs + tsr_index_memory(image, input_bytes);
+    if (image->bits_allocated == 1) bytes += tsr_raster_bytes(image) + 2; /* a window over samples */
+    if (!coding->lossy) return bytes;
+    const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
+    return bytes + ops->workspace_bytes(tsr_raster_bytes(image)) + tsr_encode_bound(image) +
+           ops->workspace_bytes(ops->decode_bound(engine, image, tsr_coded_tiles(image, coding), 1));
+}
+
+struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
+                                  const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
+{
+    const struct tsr_image *const image = &header->image;
+    const struct tsr_engine_ops *const ops = engine->ops;
+    const uint64_t one = ops->encode_workspace(engine, image, coding, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
+    struct tsr_plan plan = {.stack = image->frames > 1 ? tsr_stack_limit(image, coding) : 0};
+    plan.batch = batch_frames(engine, image, one, fixed_memory(engine, header, coding, need, input_bytes));
+    if (plan.stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
+        plan.batch = plan.batch < plan.stack ? plan.stack : plan.batch / plan.stack * plan.stack;
+        if (plan.batch > image->frames) plan.batch = image->frames;
+        const struct tsr_image highest = tsr_stack(image, plan.stack < plan.batch ? plan.stack : plan.batch);
+        plan.stack_space = ops->encode_workspace(engine, &highest, coding, 1);
+    }
+    plan.space = ops->encode_workspace(engine, image, coding, plan.batch);
+    return plan;
+}
+
+static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct tsr_header *header,
+                                 const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
+{
+    const struct tsr_engine_ops *const ops = engine->ops;
+    const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
+    if (!header) return fixed;
+    const struct tsr_plan plan = tsr_plan_encoding(engine, header, coding, need, input_bytes);
+    const uint64_t rasters =
+        need->has_rasters ? 0 : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
+    return fixed + plan.batch * (sizeof(struct tsr_encode_job) + sizeof(struct tsr_hash128)) + rasters +
+           ops->workspace_bytes(plan.space) + (plan.stack ? ops->workspace_bytes(plan.stack_space) : 0);
+}
+
+uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_header *header,
+                           const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
+{
+    uint64_t most = more_of(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
+    /* Of sparse images lower efforts are tried (efforts.c). A frame takes no more by them, but batches may be larger.
+     */
+    for (int effort = 1; header && !coding->lossy && effort < coding->effort; effort++) {
+        struct tsr_coding lower = *coding;
+        lower.effort = effort;
+        most = more_of(most, memory_to_encode(engine, header, &lower, need, input_bytes));
+        if (coding->coder != TSR_CODER_RANS) continue;
+        lower.coder = TSR_CODER_HUFFMAN; /* if it was the effort that chose the coder */
+        most = more_of(most, memory_to_encode(engine, header, &lower, need, input_bytes));
+    }
+    return most;
+}
+
+/* ---- Decoding --------------------------------------------------------------------------------------------------- */
+
+/* What a batch of frames takes. */
+struct batch_memory {
+    uint64_t rasters;
+    uint64_t space; /* until they are rasters */
+};
+
+/* Of a batch of frames that have at most so many tiles each. sections: bytes of all of them in the file. */
+static struct batch_memory batch_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
+                                        uint32_t batch, uint64_t sections)
+{
+    const struct tsr_engine_ops *const ops = engine->ops;
+    return (struct batch_memory){
+        .rasters =
+            ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) + batch * sizeof(struct tsr_decode_job),
+        .space = ops->workspace_bytes(sections) + ops->workspace_bytes(ops->decode_bound(engine, image, tiles, batch)) +
+                 batch * ((tiles + (uint64_t)1) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment))),
+    };
+}
+
+static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
+                               uint64_t held)
+{
+    const uint64_t one = engine->ops->decode_bound(engine, image, tiles, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
+    return batch_frames(engine, image, one, held);
+}
+
+/* The number of tiles, of those that the frames have, for which decoding takes most. */
+static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_container_reader *reader)
+{
+    const struct tsr_image *const image = &tsr_container_header(reader)->image;
+    uint32_t hardest = 0, last = 0;
+    uint64_t most = 0;
+    for (uint32_t f = 0; f < image->frames; f++) {
+        const uint32_t tiles = tsr_container_frame_tiles(reader, f);
+        if (f > 0 && tiles == last) continue;
+        last = tiles;
+        const uint64_t bytes = engine->ops->decode_bound(engine, image, tiles, 1);
+        if (f == 0 || bytes > most || (bytes == most && tiles > hardest)) hardest = tiles;
+        most = more_of(most, bytes);
+    }
+    return hardest;
+}
+
+uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space)
+{
+    const struct tsr_image *const image = &tsr_container_header(reader)->image;
+    const uint32_t tiles = hardest_tiles(engine, reader),
+                   batch = decoding_batch(engine, image, tiles, tsr_container_memory(reader));
+    *space = engine->ops->decode_bound(engine, image, tiles, batch);
+    return batch;
+}
+
+/* What frames take in the file: the most that a batch does. */
+static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32_t frames, uint32_t batch)
+{
+    uint64_t most = 0, now = 0;
+    for (uint32_t f = 0; f < frames; f++) {
+        if (f % batch == 0) now = 0;
+        now += tsr_container_frame_bytes(reader, f);
+        most = more_of(most, now);
+    }
+    return most;
+}
+
+/* All that decoding and restoring take, besides what the reader holds. Streams are made after all frames are decoded,
+ * after the only one is, or in between. */
+static uint64_t both(const struct tsr_image *image, const struct batch_memory *batch, const struct tsr_restoring *r)
+{
+    if (r->is_at_end) return r->held + more_of(batch->rasters + batch->space, r->work);
+    return r->held + batch->rasters + (image->frames == 1 ? more_of(batch->space, r->work) : batch->space + r->work);
+}
+
+uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
+                           const struct tsr_restoring *restoring)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const struct tsr_image *const image = &header->image;
+    const uint64_t own = tsr_container_memory(reader);
+    if (!tsr_has_frames(header)) return own + restoring->held + restoring->work;
+    const uint32_t tiles = hardest_tiles(engine, reader), batch = decoding_batch(engine, image, tiles, own);
+    const struct batch_memory frames =
+        batch_memory(engine, image, tiles, batch, batch_sections(reader, image->frames, batch));
+    return own + both(image, &frames, restoring);
+}
+
+uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
+{
+    return size + tsr_raster_bytes(&header->image) + tsr_png_reading_memory(header, size);
+}
+
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,
+                           const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
+{
+    const struct tsr_image *const image = &header->image;
+    const uint32_t tiles = tsr_coded_tiles(image, coding);
+    const uint64_t whole = input_bytes + TSR_EXCESS_BYTES, raster = tsr_raster_bytes(image),
+                   blob = less_of(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
+        own = tsr_index_memory(image, input_bytes) + 2 * blob;
+    const uint32_t batch = decoding_batch(engine, image, tiles, own);
+    const uint64_t sections = less_of(whole, batch * (raster + tiles * (uint64_t)64 + 64));
+    struct tsr_header made = *header;
+    made.exact &= !coding->lossy;
+    const struct tsr_foreseen foreseen = {
+        .size = made.exact ? input_bytes : input_bytes + tsr_all_rasters(image),
+        .blobs = 2 * need->blob,
+        .threads = (unsigned)tsr_pool_threads(engine->pool),
+    };
+    const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
+    const struct batch_memory frames = batch_memory(engine, image, tiles, batch, sections);
+    const uint64_t bytes = own + both(image, &frames, &restoring);
+    if (made.exact || made.restore != TSR_RESTORE_PNG) return bytes;
+    const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
+    return more_of(bytes + limit, tsr_png_again_memory(&made, limit));
+}
