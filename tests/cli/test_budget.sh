@@ -133,18 +133,18 @@ one_line() # TEXT: again and again, without a newline
     yes "$1" | tr -d '\n'
 }
 few='take more than 50 MB, a quarter of the memory: give fewer at a time, or more --memory'
-yes small.pgm >feed & endless 62 "the names in stdin $few" compress --memory 200M --files-from - -o out
-yes '' >feed & endless 62 "the names in stdin $few" compress --memory 200M --files-from - -o out
-yes | tr '\n' '\000' >feed & endless 62 "the names in stdin $few" test --memory 200M -0 --files-from -
-one_line a >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress --memory 200M --files-from - -o out
-yes >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress --memory 200M -0 --files-from - -o out
+yes small.pgm >feed & endless 62 "the names in stdin $few" compress -T 2 --memory 200M --files-from - -o out
+yes '' >feed & endless 62 "the names in stdin $few" compress -T 2 --memory 200M --files-from - -o out
+yes | tr '\n' '\000' >feed & endless 62 "the names in stdin $few" test -T 2 --memory 200M -0 --files-from -
+one_line a >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress -T 2 --memory 200M --files-from - -o out
+yes >feed & endless 62 'line 1 of stdin has more than 65536 bytes: no name has' compress -T 2 --memory 200M -0 --files-from - -o out
 yes >feed & endless 62 "the names in stdin $few" summary --memory 200M --files-from - /dev/null
 one_line a >feed & endless 20 'stdin: line 1 is not a JSON object' summary -
 one_line '{' >feed & endless 62 'line 1 of stdin has more than 25000000 bytes' summary --memory 200M -
 yes '{"status":"ok","file":"a"}' >feed & endless 62 'the lines of stdin take more than' summary --memory 200M -
 { printf '{"a":[' && one_line 0, | head -c 20000000 && echo '0]}' && yes; } >feed & endless 62 'the lines of stdin take more than' summary --memory 200M -
 for zeros in "--files-from /dev/zero" "-0 --files-from /dev/zero"; do
-    : >feed & endless 62 'of /dev/zero has more than\|/dev/zero take more than' decompress --memory 200M $zeros -o out
+    : >feed & endless 62 'of /dev/zero has more than\|/dev/zero take more than' decompress -T 2 --memory 200M $zeros -o out
 done
 : >feed & endless 20 'line 1 is not a JSON object' summary /dev/zero
 wait

@@ -191,13 +191,13 @@ static bool fail_twin(struct task *task, const char *other)
 }
 
 /* Two tasks have failed whose outputs exist and are one file: nobody knows which of them it is of, and another process
- * may work on the other one. first: the output of the one that comes before. False: no memory. */
+ * may work on the other one. first: the output of the one that was looked at before. False: no memory. */
 static bool refuse_twins(struct task_list *list, size_t second, const char *first)
 {
     bool has_memory = true;
-    for (size_t i = 0; i < second && has_memory; i++) {
+    for (size_t i = 0; i < list->count && has_memory; i++) {
         struct task *const task = &list->tasks[i];
-        if (task->status == TSR_OK && task->output && strcmp(task->output, first) == 0)
+        if (i != second && task->status == TSR_OK && task->output && strcmp(task->output, first) == 0)
             has_memory = fail_twin(task, list->tasks[second].output);
     }
     return has_memory && fail_twin(&list->tasks[second], first);
@@ -210,10 +210,21 @@ static void count_place(struct task_list *list, const char *output, const struct
     list->tsr_files--;
 }
 
+/* The output of a task that was not there when it was looked at, if it is the same file as one that was: another
+ * process has made it in between. */
+static const char *late_twin(const struct task *task, const struct known *known)
+{
+    struct stat status;
+    if (task->status != TSR_OK || !task->output || task->existed) return NULL;
+    if (lstat(task->output, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1) return NULL;
+    const struct tsr_file_state state = state_of(&status);
+    return tsr_file_set_find(known->outputs, task->output, &state);
+}
+
 /* Looks at all outputs that exist. False: no memory. */
 static bool look_at_outputs(const struct options *options, struct task_list *list, const struct known *known)
 {
-    bool has_memory = true;
+    bool has_memory = true, are_there = false;
     for (size_t i = 0; has_memory && i < list->count; i++) {
         struct task *const task = &list->tasks[i];
         const char *const output = options->series ? options->series : task->output;
@@ -224,13 +235,17 @@ static bool look_at_outputs(const struct options *options, struct task_list *lis
         /* Two names of one file may be links, which outputs do not replace for each other. */
         const bool is_single = S_ISREG(status.st_mode) && status.st_nlink == 1 && !options->series;
         const char *const other = is_single ? tsr_file_set_find(known->outputs, output, &state) : NULL;
-        task->existed = true;
+        task->existed = are_there = true;
         if (input) has_memory = refuse_overwriting(options, task, output, input);
         if (!input && other) has_memory = refuse_twins(list, i, other);
         if (input || other) continue;
         if (!S_ISREG(status.st_mode)) continue;
         count_place(list, output, &state);
         has_memory = tsr_file_set_add(known->outputs, output, &state, NULL) == TSR_OK;
+    }
+    for (size_t i = 0; has_memory && are_there && !options->series && i < list->count; i++) {
+        const char *const other = late_twin(&list->tasks[i], known);
+        if (other) has_memory = refuse_twins(list, i, other);
     }
     return has_memory;
 }
