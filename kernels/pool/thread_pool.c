@@ -98,6 +98,7 @@ struct tsr_pool {
     int helpers, helpers_limit, started;
     pthread_t *helper;
     struct tsr_deputies *deputies;
+    bool has_patient; /* a helper is patient: the policy is this pool's, not that of the process */
 };
 
 /* A thread, as those that wake it know it. The pool's lock guards state and seat. */
@@ -385,7 +386,10 @@ static void *help(void *argument)
     pthread_mutex_lock(&pool->lock);
     if (pool->processor) {
         sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not those of the thread that created it */
-        self->is_patient = set_policy(SCHED_OTHER, SCHED_BATCH);
+        /* One that a patient helper has started begins with its policy. */
+        self->is_patient =
+            set_policy(SCHED_OTHER, SCHED_BATCH) || (pool->has_patient && sched_getscheduler(0) == SCHED_BATCH);
+        pool->has_patient |= self->is_patient;
     }
     self->home = pool->new_seats + pool->started++ % (pool->seats - pool->new_seats);
     if (!pool->ends && may_begin(pool)) begin(pool, self);
