@@ -63,7 +63,8 @@ static uint64_t check_of(const char *label, uint64_t size, const uint8_t *bytes)
     uint8_t hashed[TSR_PART_LABEL + sizeof size + TSR_PART_MARK] = {0};
     memcpy(hashed, label, strlen(label));
     for (size_t i = 0; i < sizeof size; i++) hashed[TSR_PART_LABEL + i] = (uint8_t)(size >> 8 * i);
-    if (size > 0) memcpy(hashed + TSR_PART_LABEL + sizeof size, bytes, size < TSR_PART_MARK ? size : TSR_PART_MARK);
+    if (size > 0)
+        memcpy(hashed + TSR_PART_LABEL + sizeof size, bytes, size < TSR_PART_MARK ? (size_t)size : TSR_PART_MARK);
     return tsr_hash64_of(hashed, sizeof hashed);
 }
 

@@ -65,7 +65,7 @@ struct deputy {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    enum { IDLE, WORKS, CALLS_BACK, IS_DONE, ENDS } state;
+    enum deputy_state { IDLE, WORKS, CALLS_BACK, IS_DONE, ENDS } state;
     struct request request; /* of the caller to the deputy */
     struct request back;    /* of the deputy to the caller */
     struct deputy *next, *next_idle;
@@ -79,7 +79,7 @@ struct tsr_deputies {
 static _Thread_local struct deputy *this_deputy; /* while it works for a caller */
 
 /* Called with the lock held. */
-static void change(struct deputy *deputy, int state)
+static void change(struct deputy *deputy, enum deputy_state state)
 {
     deputy->state = state;
     pthread_cond_broadcast(&deputy->changed);
