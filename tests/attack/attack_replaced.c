@@ -234,7 +234,7 @@ static struct told ask_part(struct tsr_reader *reader, uint32_t member, int call
     size_t got = 0;
     enum tsr_status status;
     if (call == RANGE) {
-        status = tsr_read_original(reader, member, random % 100000, bytes, random % 300000, &got, NULL);
+        status = tsr_read_original(reader, member, random % 100000, bytes, (size_t)(random % 300000), &got, NULL);
         return take(status, bytes, got);
     }
     status = tsr_reader_image(reader, member, &image, NULL);
@@ -490,7 +490,7 @@ static void attack_mount(struct place places[2], const char *const paths[2], lon
         if (deed == 1 && handle->file >= 0) close(handle->file), handle->file = -1;
         if (deed == 2 && handle->file < 0) *handle = (struct handle){open_now(paths[p], &places[p]), places[p].now};
         if (deed > 2 && handle->file >= 0)
-            read_part(handle, places[p].pair, next(&random) % 600000, next(&random) % 200000);
+            read_part(handle, places[p].pair, (size_t)(next(&random) % 600000), (size_t)(next(&random) % 200000));
     }
     for (int p = 0; p < 2; p++)
         for (int i = 0; i < HANDLES; i++)
