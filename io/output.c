@@ -472,6 +472,7 @@ enum tsr_status tsr_output_reopen(struct tsr_output *output, struct tsr_input **
         *input = tsr_input_from_memory(output->bytes, (size_t)output->size, "what was written");
         return *input ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read what was written");
     }
+    if (output->is_marked) TSR_TRY(remove_mark(output, error)); /* all is written, and the part has a name of that */
     const int again = fcntl(output->file, F_DUPFD_CLOEXEC, 0);
     if (again < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot read again", output->path);
     return tsr_input_from_descriptor(again, output->path, input, error);

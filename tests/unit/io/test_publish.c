@@ -97,6 +97,14 @@ TEST(marks_of_parts)
         assert_memory_equal(begin, mark, sizeof mark);
         assert_int_equal(tsr_output_read(output, 0, got, size, NULL), TSR_OK);
         if (size > 0) assert_memory_equal(got, bytes, size);
+        if (i % 2) { /* who reads the file again, before it is finished, finds what was written */
+            struct tsr_input *input;
+            assert_int_equal(tsr_output_reopen(output, &input, NULL), TSR_OK);
+            assert_int_equal(tsr_input_size(input), size);
+            assert_int_equal(tsr_input_read(input, 0, got, size, NULL), TSR_OK);
+            assert_memory_equal(got, bytes, size);
+            tsr_input_close(input);
+        }
         assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
         tsr_part_name(label, size, bytes, name);
         find_part(part);
