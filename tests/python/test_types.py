@@ -73,10 +73,11 @@ class TypesTest(Case):
         path = self.folder / "program.py"
         path.write_text(PROGRAM)
         package = Path(tessera.__file__).parents[1]
+        paths = {} if package.name == "site-packages" else {"MYPYPATH": str(package)}  # an installed package is found
         made = subprocess.run(
             [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context",
              "--cache-dir", str(self.folder / "cache"), "--allow-untyped-calls", str(path)],
-            env={**os.environ, "MYPYPATH": str(package)}, cwd=self.folder, capture_output=True, text=True, check=False)
+            env={**os.environ, **paths}, cwd=self.folder, capture_output=True, text=True, check=False)
         found = set()
         for line in made.stdout.splitlines():
             if line.startswith("program.py:") and ": error: " in line:
