@@ -77,6 +77,7 @@ fi
 # With find_package, in a project whose only language is C.
 for form in shared static; do
     [ $form = static ] && is_static=ON || is_static=OFF
+    command -v make >/dev/null || export CMAKE_GENERATOR=Ninja
     cmake -S "$here/project" -B "project_$form" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
         -DCMAKE_C_FLAGS="$flags" -Dtessera_STATIC=$is_static >"project_$form.log" 2>&1 || fail "$(cat "project_$form.log")"
     cmake --build "project_$form" >"build_$form.log" 2>&1 || fail "$(cat "build_$form.log")"

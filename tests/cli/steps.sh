@@ -33,6 +33,19 @@ finish()
     exit 0
 }
 
+# can WHAT: whether this machine has /proc, a /dev/stdin, terminals that `script` makes. Where it has not, says that the
+# checks which need it are skipped.
+can()
+{
+    case $1 in
+    proc) [ -e /proc/self/stat ] ;;
+    stdin) [ -e /dev/stdin ] ;;
+    terminal) script -qec true /dev/null >/dev/null 2>&1 </dev/null ;;
+    esac && return 0
+    echo "skipped: the checks of ${0##*/} that need: $1"
+    return 1
+}
+
 # run STATUS COMMAND...: the exit status must be STATUS. The output goes to the files $out and $err.
 run()
 {

@@ -226,7 +226,7 @@ grep -q 'blocks' "$out" && bad "a series is advised for large files: $(cat "$out
 rm -rf ./*
 
 # --- Progress in narrow terminals: whole parts, never more columns than there are; hours.
-if command -v script >/dev/null && command -v stty >/dev/null; then
+if can terminal && command -v stty >/dev/null; then
     name=$(printf '\345\220\215\345\211\215\346\202\243\350\200\205\347\224\273\345\203\217\345\220\215\345\211\215\346\202\243\350\200\205\347\224\273\345\203\217')
     mkdir wide && for i in $(seq 12); do cp "$DATA/dicom/cr/chest.dcm" "wide/$name$i.dcm"; done
     lead=$(printf '[\343-\357]') rest=$(printf '[\200-\277]') escape=$(printf '\033')

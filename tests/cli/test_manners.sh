@@ -47,7 +47,7 @@ TESSERA_THREADS=many run 0 "$TESSERA" info one.tsr
 TESSERA_THREADS='' run 0 "$TESSERA" test one.tsr
 
 # No colour, on a terminal either: nothing of what is written is an escape that sets one.
-if command -v script >/dev/null; then
+if can terminal; then
     for colour in '' 1; do
         NO_COLOR=$colour TERM=xterm script -qec "'$TESSERA' compress -r -f -v in -o tty; '$TESSERA' info tty/*; '$TESSERA' verify in nowhere" typed >/dev/null 2>&1
         [ -s typed ] || bad "nothing was said on a terminal"
@@ -96,7 +96,7 @@ grep -q 'tessera: interrupted: ' killed.log || bad "the log does not tell of the
 tail -1 killed.log | grep -q 'ends with status 143' || bad "the log does not end with the signal: $(tail -2 killed.log)"
 
 # The progress of a terminal is not in it.
-if command -v script >/dev/null; then
+if can terminal; then
     TERM=xterm script -qec "'$TESSERA' compress -9 -T 1 -r -f many missing.pgm -o tty --exclude '[2-9]*' --exclude '1??.png' --log tty.log" typed >/dev/null 2>&1
     grep -q "$(printf '\033')\\[K" typed || bad "no progress on a terminal"
     sed "s/$stamp//" tty.log | sed -e 1d -e '$d' >plain

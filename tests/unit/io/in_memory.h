@@ -123,6 +123,12 @@ static inline const char *path_in_folder(const char *name)
     return paths[next];
 }
 
+/* Whether files may be without a name until they are published: they get it by /proc. */
+static inline bool files_can_lack_names(void)
+{
+    return access("/proc/self/fd", X_OK) == 0;
+}
+
 /* The number of files in the folder, whatever their names. */
 static inline int count_files(void)
 {
