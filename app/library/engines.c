@@ -273,6 +273,7 @@ static enum tsr_status encode_frame(const struct tsr_call *call)
     *call->got = SIZE_MAX;
     enum tsr_status status = try_coding(call, coding);
     const bool tries = status == TSR_OK && tsr_is_sparse(call->image, 1, coding, *call->got);
+    if (tries && !tsr_counts_sparse(coding->effort)) *call->got = SIZE_MAX;
     for (int effort = 1; tries && effort < coding->effort && status == TSR_OK; effort++) {
         struct tsr_coding lower;
         if (tsr_lower_coding(call->image, coding, (enum tsr_coder)call->form, effort, &lower))

@@ -55,8 +55,11 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
  * lower effort may be below where a higher one is not. */
 bool tsr_is_sparse(const struct tsr_image *image, uint32_t frames, const struct tsr_coding *coding, uint64_t bytes);
 
+/* Whether what an effort makes of a sparse image may be kept: if not, a lower effort's is. */
+bool tsr_counts_sparse(int effort);
+
 /* The coding of a lower effort. image: what is coded at once, a frame or a stack. asked: the coder that was asked for.
- * False: the next effort does the same. */
+ * False: it is not tried, because the next one that counts does the same or because it does not count. */
 bool tsr_lower_coding(const struct tsr_image *image, const struct tsr_coding *told, enum tsr_coder asked, int effort,
                       struct tsr_coding *lower);
 

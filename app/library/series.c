@@ -201,10 +201,12 @@ static void make_member(struct making *m, uint32_t k)
 /* ---- Models that members share: FORMAT.md 5.4 */
 
 /* Puts the frames of count members with the stack's model. *bytes: what they take so. The members change if that is
- * less than *least, what they take now. */
-static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t count, const struct tsr_coded_frame *stack,
-                                 uint64_t *bytes, uint64_t *least, struct tsr_error *error)
+ * less than *least, what they take now, unless they are sparse and the coding's effort does not count for such. */
+static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t count, const struct tsr_coding *coding,
+                                 const struct tsr_coded_frame *stack, uint64_t *bytes, uint64_t *least,
+                                 struct tsr_error *error)
 {
+    const struct tsr_image *const image = &m->members[first].written.header.image;
     struct member again[GROUP_FILES] = {0};
     enum tsr_status status = TSR_OK;
     bool possible = true;
@@ -224,7 +226,8 @@ static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t coun
         if (status == TSR_OK && possible) *bytes += tsr_container_bytes_to_be(again[i].written.writer);
     }
     if (!possible) *bytes = UINT64_MAX;
-    const bool taken = status == TSR_OK && *bytes < *least;
+    const bool counts = tsr_counts_sparse(coding->effort) || !tsr_is_sparse(image, count, coding, *bytes);
+    const bool taken = status == TSR_OK && counts && *bytes < *least;
     if (taken) *least = *bytes;
     for (uint32_t i = 0; i < count; i++) {
         struct member *member = &m->members[first + i];
@@ -252,7 +255,7 @@ static enum tsr_status code_rasters(struct making *m, uint32_t first, uint32_t c
     if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     const enum tsr_status status =
         ops->encode(m->engine, &stack, coding, &job, 1, workspace) == TSR_OK
-            ? put_stack(m, first, count, &job.coded, bytes, least, error)
+            ? put_stack(m, first, count, coding, &job.coded, bytes, least, error)
             : tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
     ops->give_workspace(m->engine, workspace);
     return status;

@@ -15,15 +15,30 @@ static uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
 /* ---- Colour --------------------------------------------------------------------------------------------- */
 
 /* The three values at a place under a transform. */
-static void colour_at(uint16_t *const *planes, size_t at, enum tsr_colour colour, int bits, int32_t out[3])
+static inline void colour_at(uint16_t *const *planes, size_t at, enum tsr_colour colour, int bits, int32_t out[3])
 {
     for (int c = 0; c < 3; c++) out[c] = planes[c][at];
     tsr_colour_forward(out, colour, bits);
 }
 
-uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits)
+enum { COUNTED = 256 };
+
+/* Adds a residual's cost: small ones are counted by component, others are summed. */
+static inline void add_cost(int32_t x, int32_t w, int32_t n, int32_t nw, uint32_t counts[COUNTED], uint64_t *cost)
+{
+    const uint32_t magnitude = (uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw));
+    if (magnitude < COUNTED)
+        counts[magnitude]++;
+    else
+        *cost += tsr_magnitude_cost(magnitude);
+}
+
+/* Inlined for each transform: a switch for each sample would take most of the time. */
+static inline __attribute__((always_inline)) uint64_t cost_of(uint16_t *const *planes, uint32_t columns, uint32_t rows,
+                                                              const enum tsr_colour colour, int bits)
 {
     const uint32_t step = tsr_choice_step(columns, rows, TSR_COLOUR_SAMPLES);
+    uint32_t counts[3][COUNTED] = {0};
     uint64_t cost = 0;
     for (uint32_t y = 1; y < rows; y += step) {
         const size_t row = (size_t)y * columns, up = row - columns;
@@ -35,13 +50,29 @@ uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t row
             colour_at(planes, row + x, colour, bits, here);
             colour_at(planes, up + x, colour, bits, n);
             for (int c = 0; c < 3; c++) {
-                cost += residual_cost(here[c], w[c], n[c], nw[c]);
+                add_cost(here[c], w[c], n[c], nw[c], counts[c], &cost);
                 w[c] = here[c];
                 nw[c] = n[c];
             }
         }
     }
+    for (uint32_t m = 1; m < COUNTED; m++) /* zeros cost nothing */
+        cost += ((uint64_t)counts[0][m] + counts[1][m] + counts[2][m]) * tsr_magnitude_cost(m);
     return cost;
+}
+
+uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits)
+{
+    switch (colour) {
+    case TSR_COLOUR_GREEN:
+        return cost_of(planes, columns, rows, TSR_COLOUR_GREEN, bits);
+    case TSR_COLOUR_RCT:
+        return cost_of(planes, columns, rows, TSR_COLOUR_RCT, bits);
+    case TSR_COLOUR_YCOCG:
+        return cost_of(planes, columns, rows, TSR_COLOUR_YCOCG, bits);
+    default:
+        return cost_of(planes, columns, rows, TSR_COLOUR_NONE, bits);
+    }
 }
 
 /* Differences of 16-bit components may wrap. A wrapped one must not be coded with loss: a small error at the seam would
