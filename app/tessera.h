@@ -202,9 +202,10 @@ TSR_API int32_t tsr_coarsest_qp(int bits_stored);
 /* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. */
 enum tsr_loss {
     TSR_LOSSLESS = 0,
-    TSR_LOSS_QP = 1,        /* QP in eighths; one below tsr_lowest_qp() counts as that */
+    TSR_LOSS_QP = 1,        /* QP in eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One
+                               that is finer than 0.63 of a value counts as that */
     TSR_LOSS_MAX_ERROR = 2, /* no sample differs by more: 1 .. TSR_MAX_ERROR_LIMIT */
-    TSR_LOSS_PSNR = 3,  /* PSNR in hundredths of a dB: not less, and at most 0.1 dB more where a coding is so near */
+    TSR_LOSS_PSNR = 3,  /* PSNR of the range of the values, in hundredths of a dB: not less, and at most 0.1 dB more where a coding is so near */
     TSR_LOSS_BYTES = 4, /* of the whole .tsr: not more, and at most 1 % less */
     TSR_LOSS_RATIO = 5  /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
 };
@@ -224,6 +225,9 @@ struct tsr_compress_options {
     bool allow_lossy;  /* also images that are never coded with loss by accident: mammography and the like */
     bool samples_only; /* encapsulated DICOM whose streams cannot come back byte for byte: its samples, which come back
                           in a native file */
+    uint32_t range;    /* by which PSNR and QP count, of samples of more than 8 bits in one component: 255 .. 65535.
+                          0: the image's own, largest less smallest value without one of 10,000 at either end. Images of
+                          one series get the same: tsr_common_range() */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 
@@ -521,6 +525,8 @@ struct tsr_report {
     char damage[160]; /* what looks damaged in the original, as a sentence in which "it" is the file; empty: nothing was
                          noticed. The original comes back as it is */
     struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
+    uint32_t range;               /* of lossy files: that of the values, by which psnr_db and coding.qp_eighths count */
+    double psnr_stored_db;        /* of lossy files: with the peak 2^bits_stored - 1; else negative */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
@@ -661,6 +667,8 @@ struct tsr_info {
     uint32_t modified_ns, permissions; /* permissions: 0 .. 0777 */
     uint64_t id; /* of a .tsr, of a file of a series its own: what has the same id restores the same. 0: an original */
     char original_damage[160]; /* as in struct tsr_report */
+    uint32_t range;            /* as there */
+    double psnr_stored_db;
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

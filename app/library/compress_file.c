@@ -5,6 +5,7 @@
 
 #include "call.h"
 #include "files.h"
+#include "range.h"
 
 const char *tsr_never_lossy(const struct tsr_image *image)
 {
@@ -44,10 +45,29 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (source->never_lossy && !wanted->allow_lossy)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss: %s (allow_lossy is not set)",
                         tsr_input_name(source->input), source->lossy_objection);
-    const int32_t lowest = tsr_lowest_qp(image->bits_stored);
-    if (coding->path == TSR_PATH_TRANSFORM && coding->qp_eighths < lowest)
-        coding->qp_eighths = lowest; /* finer steps than 0.63 give nothing */
-    return wanted->target == TSR_TARGET_NONE ? tsr_check_coding(image, coding, error) : TSR_OK;
+    return TSR_OK;
+}
+
+/* The range by which a lossy coding counts, and its QP by that: finer steps than 0.63 give nothing. A source that was
+ * read for it is opened anew. */
+static enum tsr_status settle_range(const struct tsr_source_options *options, const struct tsr_wanted *wanted,
+                                    struct tsr_source **source, struct tsr_coding *coding, struct tsr_error *error)
+{
+    struct tsr_input *const input = (*source)->input;
+    const struct tsr_image *const image = &(*source)->header.image;
+    const uint32_t whole = tsr_whole_range(image), given = wanted->range < whole ? wanted->range : whole;
+    uint32_t range = given > 0 && tsr_has_own_range(image) ? given : whole;
+    if (!wanted->range && tsr_has_own_range(image)) {
+        TSR_TRY(tsr_find_range(*source, &range, error));
+        tsr_source_close(*source);
+        *source = NULL;
+        TSR_TRY(tsr_source_open(input, options, source, error));
+    }
+    (*source)->header.range = range == whole ? 0 : range;
+    if (wanted->target != TSR_TARGET_NONE) return TSR_OK;
+    if (coding->path == TSR_PATH_TRANSFORM)
+        coding->qp_eighths = tsr_qp_of_samples(&(*source)->header.image, range, coding->qp_eighths);
+    return tsr_check_coding(&(*source)->header.image, coding, error);
 }
 
 /* Opens the source and gives it its coding. */
@@ -60,10 +80,14 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
+    if (coding.lossy) TSR_TRY(settle_range(source_options, wanted, source, &coding, error));
     if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
+        const uint32_t range = (*source)->header.range;
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
         tsr_source_close(*source);
+        *source = NULL;
         TSR_TRY(tsr_source_open(input, source_options, source, error));
+        (*source)->header.range = range;
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");

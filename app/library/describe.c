@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include "measure.h"
+#include "range.h"
 
 static const char *restore_name(enum tsr_restore restore)
 {
@@ -35,11 +36,14 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->has_samples_hash = proof.has_samples;
     memcpy(info->samples_hash, proof.samples.bytes, sizeof info->samples_hash);
     info->max_error = -1;
-    info->psnr_db = -1;
+    info->psnr_db = info->psnr_stored_db = -1;
     if (header->coding.lossy) {
         const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
         info->max_error = proof.max_error;
-        info->psnr_db = tsr_psnr_db(image, samples, proof.squared_error);
+        info->range = tsr_header_range(header);
+        if (header->coding.path == TSR_PATH_TRANSFORM) info->coding.qp_eighths = tsr_qp_of_range(header);
+        info->psnr_db = tsr_psnr_db(info->range, samples, proof.squared_error);
+        info->psnr_stored_db = tsr_psnr_db(tsr_whole_range(image), samples, proof.squared_error);
     }
     info->damage = tsr_container_damage(reader);
     info->has_origin = header->origin.has_time && header->origin.has_permissions;
@@ -62,7 +66,7 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
     info->file_bytes = file_bytes;
     info->sections = tsr_container_sections(reader);
     info->max_error = -1;
-    info->psnr_db = -1;
+    info->psnr_db = info->psnr_stored_db = -1;
     info->damage = tsr_container_damage(reader);
     info->id = tsr_container_id(reader);
     for (uint32_t k = 0; k < tsr_container_choices(reader); k++) {

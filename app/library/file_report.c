@@ -6,6 +6,7 @@
 #include "files.h"
 #include "kernels/pool/thread_pool.h"
 #include "measure.h"
+#include "range.h"
 
 double tsr_seconds(void)
 {
@@ -18,7 +19,7 @@ void tsr_clear_report(struct tsr_report *report)
 {
     memset(report, 0, sizeof *report);
     report->size = sizeof *report;
-    report->psnr_db = report->encode_s = report->verify_s = -1;
+    report->psnr_db = report->psnr_stored_db = report->encode_s = report->verify_s = -1;
     report->max_error = -1;
 }
 
@@ -46,10 +47,14 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
 
 static void report_loss(const struct tsr_header *header, const struct tsr_proof *proof, struct tsr_report *report)
 {
-    report->psnr_db = -1;
+    report->psnr_db = report->psnr_stored_db = -1;
     report->max_error = -1;
+    report->range = 0;
     if (report->lossless) return;
-    report->psnr_db = tsr_psnr_db(&header->image, report->samples, proof->squared_error);
+    report->range = tsr_header_range(header);
+    if (header->coding.path == TSR_PATH_TRANSFORM) report->coding.qp_eighths = tsr_qp_of_range(header);
+    report->psnr_db = tsr_psnr_db(report->range, report->samples, proof->squared_error);
+    report->psnr_stored_db = tsr_psnr_db(tsr_whole_range(&header->image), report->samples, proof->squared_error);
     report->max_error = proof->max_error;
 }
 

@@ -84,9 +84,8 @@ enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t 
     return TSR_OK;
 }
 
-double tsr_psnr_db(const struct tsr_image *image, uint64_t samples, uint64_t squared_error)
+double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error)
 {
-    const double peak = ldexp(1.0, image->bits_stored) - 1.0;
     if (squared_error == 0) return INFINITY;
-    return 10.0 * log10(peak * peak * (double)samples / (double)squared_error);
+    return 10.0 * log10((double)peak * peak * (double)samples / (double)squared_error);
 }

@@ -22,7 +22,7 @@ void tsr_add_error_profile(const struct tsr_image *image, uint32_t frame, const 
 uint64_t tsr_frame_blocks(const struct tsr_image *image);
 uint32_t tsr_profile_part(uint64_t blocks, uint64_t block);
 
-/* PSNR in dB with the peak 2^bits_stored - 1; infinity where nothing differs. */
-double tsr_psnr_db(const struct tsr_image *image, uint64_t samples, uint64_t squared_error);
+/* PSNR in dB with this peak; infinity where nothing differs. */
+double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "flow.h"
 #include "measure.h"
+#include "range.h"
 
 enum {
     TRIES_LIMIT = 11,         /* the coding that is written comes on top */
@@ -19,21 +20,6 @@ enum {
 };
 
 /* ---- Numbers ---------------------------------------------------------------------------------------------- */
-
-/* log2, in 1/65536; -2^20 for 0. */
-static int64_t log2_of(uint64_t value)
-{
-    if (value == 0) return -((int64_t)16 << LOG_SHIFT);
-    int exponent = 63;
-    for (; !(value >> 63); value <<= 1) exponent--;
-    uint64_t mantissa = value >> 32, log = (uint64_t)exponent;
-    for (int bit = 0; bit < LOG_SHIFT; bit++) {
-        mantissa = mantissa * mantissa >> 31; /* in 2^31 .. 2^33 */
-        log = log << 1 | mantissa >> 32;
-        mantissa >>= mantissa >> 32;
-    }
-    return (int64_t)log;
-}
 
 /* mantissa * 2^exponent, the mantissa in 2^31 .. 2^32 - 1. */
 struct scaled {
@@ -53,15 +39,14 @@ static struct scaled multiply(struct scaled a, struct scaled b)
     return normalise(a.mantissa * b.mantissa >> 31, a.exponent + b.exponent + 31);
 }
 
-uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hundredths)
+uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t range, uint32_t psnr_hundredths)
 {
     /* 10^(-2^k / 1000) */
     static const struct scaled powers[15] = {{4285089145, -32}, {4275233713, -32}, {4255590799, -32}, {4216575308, -32},
                                              {4139614135, -32}, {3989880250, -32}, {3706464639, -32}, {3198599472, -32},
                                              {2382099298, -32}, {2642347043, -33}, {3251246129, -35}, {2461159927, -38},
                                              {2820653927, -45}, {3704842450, -59}, {3195800255, -86}};
-    const uint64_t peak = (1u << image->bits_stored) - 1u;
-    struct scaled limit = multiply(normalise(peak * peak, 0), normalise(image->frames, 0));
+    struct scaled limit = multiply(normalise((uint64_t)range * range, 0), normalise(image->frames, 0));
     limit = multiply(limit, normalise((uint64_t)image->columns * image->rows * image->components, 0));
     for (int k = 0; k < 15; k++)
         if (psnr_hundredths >> k & 1) limit = multiply(limit, powers[k]);
@@ -118,6 +103,7 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 {
     source->header = *pristine;
     source->header.coding = *coding;
+    if (!coding->lossy) source->header.range = 0;
     if (!coding->lossy) return;
     source->header.exact = false;
     if (source->header.restore == TSR_RESTORE_DEFLATED) { /* a lossy copy is not deflated */
@@ -148,7 +134,7 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     const uint64_t slack = slack_of(s);
     result->good = result->measure <= s->limit;
     result->near = result->good && s->limit - result->measure <= slack;
-    const int64_t distance = log2_of(result->measure) - log2_of(s->aim);
+    const int64_t distance = tsr_log2_of(result->measure) - tsr_log2_of(s->aim);
     result->distance = s->by_size ? -distance : distance;
     return status;
 }
@@ -211,7 +197,7 @@ static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
     if (s->by_size) /* an octave is a bit a sample, or less */
         q = 32 + (int64_t)((lossless_bytes - s->limit) / (samples / 576 + 1));
     else /* an error of a twelfth of the step's square, or less */
-        q = 140 + 24 * (log2_of(s->limit) - log2_of(samples)) / (1 << LOG_SHIFT);
+        q = 140 + 24 * (tsr_log2_of(s->limit) - tsr_log2_of(samples)) / (1 << LOG_SHIFT);
     return q < 0 ? 0 : q > STEPS ? STEPS : q;
 }
 
@@ -364,7 +350,7 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->frame_blocks = tsr_frame_blocks(image);
     s->blocks = s->frame_blocks * image->frames;
     s->limit = s->by_size ? tsr_size_limit(wanted, tsr_input_size(source->input))
-                          : tsr_squared_error_limit(image, (uint32_t)wanted->target_value);
+                          : tsr_squared_error_limit(image, tsr_header_range(&pristine), (uint32_t)wanted->target_value);
     s->aim = s->limit - slack_of(s) / 2;
     const enum tsr_status status = meet_target(s, &lossless, coding, error);
     *tries = s->tries;

@@ -259,7 +259,7 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->image = header->image;
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
-    info->psnr_db = -1;
+    info->psnr_db = info->psnr_stored_db = -1;
     memcpy(info->original_damage, header->damage, sizeof info->original_damage);
 }
 

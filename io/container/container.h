@@ -40,6 +40,7 @@ struct tsr_header {
     struct tsr_coding coding;
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
+    uint32_t range;                    /* of the values, if lossy, by which PSNR and QP count; 0: 2^bits_stored - 1 */
     struct tsr_origin origin;          /* of the original, where it is stored */
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
     uint32_t members;                  /* files in a series, whose header has only this, id and restore */

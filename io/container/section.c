@@ -118,8 +118,10 @@ static void get_reason(struct tsr_cursor *c, char *reason)
     c->bad |= is_phrase && (text[0] == 0 || text[0] >= PHRASES);
 }
 
-/* Items: time of modification and permissions of the original; what looks damaged in it. FORMAT.md 3.9. */
-enum { ORIGIN = 2, DAMAGE = 4 };
+/* Items: time of modification and permissions of the original; what looks damaged in it; the range of its values.
+ * FORMAT.md 3.9. */
+enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6 };
+enum { LEAST_RANGE = 255 };
 
 const char tsr_some_damage[] = "it looked damaged when it was compressed";
 
@@ -152,6 +154,14 @@ static size_t put_damage(uint8_t *out, const struct tsr_header *header)
     const size_t used = 1 + tsr_put_varint(out + 1, length);
     memcpy(out + used, header->damage, length);
     return used + length;
+}
+
+static size_t put_range(uint8_t *out, const struct tsr_header *header)
+{
+    if (header->range == 0) return 0;
+    out[0] = RANGE;
+    out[1] = (uint8_t)tsr_put_varint(out + 2, header->range);
+    return 2 + (size_t)out[1];
 }
 
 static size_t put_image(uint8_t *out, const struct tsr_header *header)
@@ -194,7 +204,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     out[used++] = TSR_FORMAT_VERSION;
     out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
     out[used++] = (uint8_t)header->restore;
-    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) || header->damage[0] ? ITEMS : 0));
+    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) || header->damage[0] || header->range ? ITEMS : 0));
     tsr_put_u64(out + used, header->id);
     used += TSR_ID_BYTES;
     if (series) {
@@ -206,7 +216,8 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
         used += put_image(out + used, header);
     }
     used += put_origin(out + used, &header->origin);
-    return used + put_damage(out + used, header);
+    used += put_damage(out + used, header);
+    return used + put_range(out + used, header);
 }
 
 static bool get_origin(const uint8_t *value, size_t length, struct tsr_origin *origin)
@@ -232,11 +243,26 @@ static bool get_damage(const uint8_t *value, size_t length, struct tsr_header *h
     return true;
 }
 
+/* Only a file with loss whose samples have more than 8 bits in one component has a range, and not the whole one. */
+static bool get_range(const uint8_t *value, size_t length, struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    struct tsr_cursor c = {value, length, 0, false};
+    const uint64_t range = tsr_get_varint(&c);
+    const bool can_have = header->coding.lossy && image->components == 1 && image->bits_allocated == 16;
+    if (c.bad || c.at != length || !can_have || range < LEAST_RANGE || range >> image->bits_stored ||
+        range == ((uint32_t)1 << image->bits_stored) - 1)
+        return false;
+    header->range = (uint32_t)range;
+    return true;
+}
+
 /* Reads an item's value. False: it is not valid. Items of other even tags are passed over. FORMAT.md 3.9. */
 static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct tsr_header *header)
 {
     return tag == ORIGIN   ? get_origin(value, length, &header->origin)
            : tag == DAMAGE ? get_damage(value, length, header)
+           : tag == RANGE  ? get_range(value, length, header)
                            : true;
 }
 

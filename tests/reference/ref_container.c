@@ -148,8 +148,16 @@ static bool is_origin(struct ref_bytes *value)
     return ref_varint(value) < 1000000000 && ref_varint(value) <= 0777 && !value->bad && ref_left(value) == 0;
 }
 
+/* 3.9: the range. */
+static bool is_range(const struct ref_header *h, struct ref_bytes *value)
+{
+    uint64_t range = ref_varint(value);
+    if (value->bad || ref_left(value) != 0) return false;
+    return h->lossy && h->components == 1 && h->allocated == 16 && range >= 255 && range < (1u << h->stored) - 1;
+}
+
 /* 3.9. The items end with the header. */
-static bool read_items(struct ref_bytes *b)
+static bool read_items(const struct ref_header *h, struct ref_bytes *b)
 {
     int before = -1; /* the tag */
     if (ref_left(b) == 0) return ref_fail("there are no items");
@@ -161,7 +169,7 @@ static bool read_items(struct ref_bytes *b)
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
         if (tag % 2 != 0) return ref_fail("an item of tag %u is unknown", tag);
-        if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159))
+        if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;
@@ -224,7 +232,7 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
     } else if (!read_image(h, &b)) {
         return false;
     }
-    if (flags & 4) return read_items(&b);
+    if (flags & 4) return read_items(h, &b);
     return ref_left(&b) == 0 || ref_fail("the header is too long");
 }
 

@@ -6,6 +6,7 @@
 
 #include "app/library/flow.h"
 #include "app/library/measure.h"
+#include "app/library/range.h"
 
 static struct tsr_image some_image(int bits, uint32_t columns, uint32_t rows, uint32_t frames)
 {
@@ -22,21 +23,22 @@ TEST(limits_of_the_squared_error)
                                                   1 + rng_below(&r, 2000), 1 + rng_below(&r, n % 2 ? 1 : 3000));
         const uint64_t samples = (uint64_t)image.columns * image.rows * image.frames;
         const uint32_t psnr = 100 + rng_below(&r, 19900);
-        const uint64_t limit = tsr_squared_error_limit(&image, psnr);
+        const uint32_t range = 1 + rng_below(&r, (1u << image.bits_stored) - 1);
+        const uint64_t limit = tsr_squared_error_limit(&image, range, psnr);
         if (limit == UINT64_MAX) continue;
         if (limit > 0)
-            expect(tsr_psnr_db(&image, samples, limit) >= psnr / 100.0, "%u/100 dB: limit %llu", psnr,
+            expect(tsr_psnr_db(range, samples, limit) >= psnr / 100.0, "%u/100 dB: limit %llu", psnr,
                    (unsigned long long)limit);
         if (limit < 100000000) /* and limit + 2 misses the target */
-            expect(tsr_psnr_db(&image, samples, limit + 2) < psnr / 100.0, "%u/100 dB: limit %llu", psnr,
+            expect(tsr_psnr_db(range, samples, limit + 2) < psnr / 100.0, "%u/100 dB: limit %llu", psnr,
                    (unsigned long long)limit);
         else
-            expect(tsr_psnr_db(&image, samples, limit) < psnr / 100.0 + 1e-6, "%u/100 dB: limit %llu", psnr,
+            expect(tsr_psnr_db(range, samples, limit) < psnr / 100.0 + 1e-6, "%u/100 dB: limit %llu", psnr,
                    (unsigned long long)limit);
     }
     /* By hand: 20 dB at 8 bits are a hundredth of 255^2. */
     const struct tsr_image image = some_image(8, 100, 1, 1);
-    assert_in_range(tsr_squared_error_limit(&image, 2000), 65024, 65025);
+    assert_in_range(tsr_squared_error_limit(&image, 255, 2000), 65024, 65025);
 }
 
 TEST(limits_of_the_size)
@@ -90,6 +92,83 @@ TEST(profile_of_the_error)
     for (uint32_t p = 0; p < TSR_PROFILE_PARTS; p++) assert_true(p == tsr_profile_part(12, 11) || profile[p] == 0);
 }
 
+/* The range: without one sample of 10,000 at either end, at least 255, at most what the bits can hold. */
+TEST(ranges_of_values)
+{
+    struct tsr_value_counts *const c = must(calloc(1, sizeof *c));
+    assert_int_equal(tsr_range_of_counts(c, 4095), 4095); /* of nothing */
+    c->samples = 9999;
+    c->count[100] = 9998;
+    c->count[831] = 1;
+    assert_int_equal(tsr_range_of_counts(c, 4095), 731);
+    c->count[100] = 0;
+    c->count[831] = 9999;
+    assert_int_equal(tsr_range_of_counts(c, 4095), 255); /* one value */
+    /* 20,000 samples: two of them count at neither end, three do. */
+    c->samples = 20000;
+    c->count[0] = 2;
+    c->count[100] = 9998;
+    c->count[831] = 9998;
+    c->count[4095] = 2;
+    assert_int_equal(tsr_range_of_counts(c, 4095), 731);
+    c->count[4095] = 3;
+    c->count[831] = 9997;
+    assert_int_equal(tsr_range_of_counts(c, 4095), 3995);
+    assert_int_equal(tsr_range_of_counts(c, 1023), 1023);
+    /* Halves at both ends of all that 16 bits hold. */
+    memset(c, 0, sizeof *c);
+    c->samples = 65536;
+    c->count[0] = c->count[65535] = 32768;
+    assert_int_equal(tsr_range_of_counts(c, 65535), 65535);
+    free(c);
+}
+
+/* Values are counted in their order, whatever the layout of their words. */
+TEST(counted_values)
+{
+    struct tsr_value_counts *const c = must(calloc(1, sizeof *c));
+    struct tsr_image image = plain_image(2, 2, 1, 12);
+    image.bits_allocated = 16;
+    image.is_signed = true;
+    image.high_bit = 13;
+    /* -2048, -1, 0, 2047 in bits 2 to 13, with dirt around them. */
+    static const uint16_t words[4] = {0xe003, 0x3fff, 0x4001, 0x1ffe};
+    static const uint16_t values[4] = {0, 2047, 2048, 4095};
+    for (int big = 0; big < 2; big++) {
+        uint8_t raster[8];
+        image.big_endian = big;
+        for (int i = 0; i < 4; i++) {
+            raster[2 * i + !big] = (uint8_t)(words[i] >> 8);
+            raster[2 * i + big] = (uint8_t)words[i];
+        }
+        tsr_count_samples(&image, raster, c);
+    }
+    assert_int_equal(c->samples, 8);
+    for (int i = 0; i < 4; i++) assert_int_equal(c->count[values[i]], 2);
+    free(c);
+}
+
+/* QP by the range and QP by the bits: the same where the range is whole; an octave of the range is 6 QPs; and back. */
+TEST(qps_of_ranges)
+{
+    struct tsr_header header = {.image = some_image(8, 4, 4, 1)};
+    struct tsr_image *const image = &header.image;
+    for (int bits = 2; bits <= 16; bits++) {
+        *image = some_image(bits, 4, 4, 1);
+        for (int32_t qp = tsr_lowest_qp(bits); qp <= TSR_HIGHEST_QP; qp++)
+            assert_int_equal(tsr_qp_of_samples(image, tsr_whole_range(image), qp), qp);
+    }
+    assert_int_equal(tsr_qp_of_samples(image, 65535 / 2, 160), 160 - 48);
+    assert_int_equal(tsr_qp_of_samples(image, 255, 160), 160 - 8 * 48);
+    assert_int_equal(tsr_qp_of_samples(image, 255, -1), tsr_lowest_qp(16)); /* finer than 0.63 */
+    for (uint32_t range = 255; range < 65536; range += 101)
+        for (int32_t qp = 0; qp <= TSR_HIGHEST_QP; qp += 51) {
+            header.range = range;
+            header.coding.qp_eighths = tsr_qp_of_samples(image, range, qp);
+            assert_int_equal(tsr_qp_of_range(&header), qp);
+        }
+}
+
 /* Defaults that stand for an effort's choice, and codings that are refused. */
 TEST(resolved_codings)
 {
@@ -117,7 +196,11 @@ TEST(resolved_codings)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(limits_of_the_squared_error),
-                                       cmocka_unit_test(limits_of_the_size), cmocka_unit_test(profile_of_the_error),
+                                       cmocka_unit_test(limits_of_the_size),
+                                       cmocka_unit_test(profile_of_the_error),
+                                       cmocka_unit_test(ranges_of_values),
+                                       cmocka_unit_test(counted_values),
+                                       cmocka_unit_test(qps_of_ranges),
                                        cmocka_unit_test(resolved_codings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,8 @@ static struct tsr_header any_header(struct rng *r)
         h.coding.qp_eighths = rng_between(r, tsr_lowest_qp(i->bits_stored), tsr_coarsest_qp(i->bits_stored));
     else if (h.coding.lossy)
         h.coding.max_error = 1 + rng_below(r, TSR_MAX_ERROR_LIMIT);
+    if (h.coding.lossy && i->bits_allocated == 16 && i->components == 1 && i->bits_stored > 8 && rng_below(r, 2))
+        h.range = 255 + rng_below(r, (1u << i->bits_stored) - 256);
     h.parameter_count = rng_below(r, TSR_PARAMETERS_LIMIT + 1);
     for (size_t k = 0; k < h.parameter_count; k++) h.parameters[k] = (uint8_t)rng_next(r);
     return h;
@@ -102,8 +104,8 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
            i->planar == k->planar && i->big_endian == k->big_endian && i->swapped == k->swapped &&
            i->exact_only == k->exact_only && a->coding.path == b->coding.path && a->coding.coder == b->coding.coder &&
            a->coding.lossy == b->coding.lossy && a->coding.qp_eighths == b->coding.qp_eighths &&
-           a->coding.max_error == b->coding.max_error && a->parameter_count == b->parameter_count &&
-           !memcmp(a->parameters, b->parameters, a->parameter_count);
+           a->coding.max_error == b->coding.max_error && a->range == b->range &&
+           a->parameter_count == b->parameter_count && !memcmp(a->parameters, b->parameters, a->parameter_count);
 }
 
 TEST(headers)
@@ -189,17 +191,17 @@ TEST(items)
         size_t size;
         enum tsr_status status;
     } cases[] = {
-        {"one that need not be known", {6, 3, 'a', 'b', 'c'}, 5, TSR_OK},
+        {"one that need not be known", {10, 3, 'a', 'b', 'c'}, 5, TSR_OK},
         {"one of no bytes", {254, 0}, 2, TSR_OK},
-        {"two of them", {6, 1, 'a', 8, 2, 'b', 'c'}, 7, TSR_OK},
-        {"two of falling tags", {8, 1, 'a', 6, 2, 'b', 'c'}, 7, TSR_ERROR_CORRUPT},
-        {"two of the same", {6, 1, 'a', 6, 1, 'a'}, 6, TSR_ERROR_CORRUPT},
+        {"two of them", {10, 1, 'a', 12, 2, 'b', 'c'}, 7, TSR_OK},
+        {"two of falling tags", {12, 1, 'a', 10, 2, 'b', 'c'}, 7, TSR_ERROR_CORRUPT},
+        {"two of the same", {10, 1, 'a', 10, 1, 'a'}, 6, TSR_ERROR_CORRUPT},
         {"one that must be known", {1, 1, 'a'}, 3, TSR_ERROR_VERSION},
-        {"such a one behind another", {6, 1, 'a', 7, 0}, 5, TSR_ERROR_VERSION},
+        {"such a one behind another", {10, 1, 'a', 11, 0}, 5, TSR_ERROR_VERSION},
         {"none", {0}, 0, TSR_ERROR_CORRUPT},
-        {"one that is too short", {6, 3, 'a', 'b'}, 4, TSR_ERROR_CORRUPT},
-        {"a tag alone", {6}, 1, TSR_ERROR_CORRUPT},
-        {"one of 2^28 bytes", {6, 0xff, 0xff, 0xff, 0x7f}, 5, TSR_ERROR_CORRUPT},
+        {"one that is too short", {10, 3, 'a', 'b'}, 4, TSR_ERROR_CORRUPT},
+        {"a tag alone", {10}, 1, TSR_ERROR_CORRUPT},
+        {"one of 2^28 bytes", {10, 0xff, 0xff, 0xff, 0x7f}, 5, TSR_ERROR_CORRUPT},
         {"an origin", {2, 8, 1, 0xff, 0x93, 0xeb, 0xdc, 3, 0xff, 3}, 10, TSR_OK},
         {"an origin with a second of nanoseconds",
          {2, 8, 1, 0x80, 0x94, 0xeb, 0xdc, 3, 0xff, 3},
@@ -217,6 +219,7 @@ TEST(items)
         struct tsr_header header = any_header(&r), back;
         uint8_t body[TSR_HEADER_LIMIT + sizeof cases[0].bytes];
         if (round % 10 == 0) header = (struct tsr_header){.restore = TSR_RESTORE_SERIES, .members = 7};
+        header.range = 0; /* an item of its own */
         const bool is_coded = tsr_has_frames(&header);
         if (is_coded && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
         const size_t size = tsr_put_header(body, &header);
@@ -227,6 +230,39 @@ TEST(items)
             expect(status == cases[i].status, "%s: %s", cases[i].what, tsr_status_name(status));
             if (status == TSR_OK) assert_true(same_header(&header, &back) && back.members == header.members);
         }
+    }
+}
+
+/* The range of a lossy file with samples of 9 to 16 bits in one component: 255 .. 2^bits_stored - 2, in one varint. */
+TEST(ranges)
+{
+    static const struct {
+        uint8_t bytes[6];
+        size_t size;
+        bool is_valid;
+    } cases[] = {
+        {{6, 2, 0xff, 1}, 4, true},     {{6, 2, 0xfe, 1}, 4, false},    {{6, 2, 0xfe, 0x1f}, 4, true},
+        {{6, 2, 0xff, 0x1f}, 4, false}, {{6, 2, 0x80, 0x20}, 4, false}, {{6, 0}, 2, false},
+        {{6, 3, 0xff, 1, 0}, 5, false}, {{6, 1, 0xff}, 3, false},       {{6, 3, 0xff, 0xff, 3}, 5, false},
+    };
+    struct tsr_header header = {.restore = TSR_RESTORE_SPLICE, .kind = TSR_KIND_DICOM}, back;
+    header.image = (struct tsr_image){
+        .columns = 7, .rows = 5, .frames = 3, .components = 1, .bits_allocated = 16, .bits_stored = 12, .high_bit = 11};
+    header.coding = (struct tsr_coding){.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .lossy = true};
+    for (size_t i = 0; i < COUNT_OF(cases) + 3; i++) {
+        struct tsr_header h = header;
+        const size_t n = i < COUNT_OF(cases) ? i : 0;
+        if (i == COUNT_OF(cases)) h.coding.lossy = false;
+        if (i == COUNT_OF(cases) + 1) h.image.components = 3;
+        if (i == COUNT_OF(cases) + 2) h.image.bits_allocated = h.image.bits_stored = 8, h.image.high_bit = 7;
+        uint8_t body[TSR_HEADER_LIMIT];
+        const size_t size = tsr_put_header(body, &h);
+        body[3] |= 4;
+        memcpy(body + size, cases[n].bytes, cases[n].size);
+        const enum tsr_status status = tsr_get_header(body, size + cases[n].size, &back, NULL);
+        const bool is_valid = i == n && cases[n].is_valid;
+        expect(status == (is_valid ? TSR_OK : TSR_ERROR_CORRUPT), "range %zu: %s", i, tsr_status_name(status));
+        if (is_valid) assert_int_equal(back.range, n == 0 ? 255 : 4094);
     }
 }
 
@@ -399,10 +435,10 @@ TEST(damage)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(varints),         cmocka_unit_test(varints_too_long),
-                                       cmocka_unit_test(headers),         cmocka_unit_test(headers_out_of_range),
-                                       cmocka_unit_test(items),           cmocka_unit_test(proofs),
-                                       cmocka_unit_test(shorter_reasons), cmocka_unit_test(damage),
-                                       cmocka_unit_test(hashes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(varints), cmocka_unit_test(varints_too_long),
+                                       cmocka_unit_test(headers), cmocka_unit_test(headers_out_of_range),
+                                       cmocka_unit_test(items),   cmocka_unit_test(ranges),
+                                       cmocka_unit_test(proofs),  cmocka_unit_test(shorter_reasons),
+                                       cmocka_unit_test(damage),  cmocka_unit_test(hashes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,116 @@
+/* The range of an image's values, by which its PSNR and its QP count: FORMAT.md 3.9. Bits Stored say what a file could
+ * hold, which of a CT in 16 bits is 20 times what it holds. The range is found from all frames, and stored. */
+#include "range.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+#include "transform/planes/samples.h"
+#include "transform/status.h"
+
+enum { LEAST = 255, IGNORED = 10000 }; /* one sample of so many, at either end, says nothing of the range */
+
+uint32_t tsr_whole_range(const struct tsr_image *image)
+{
+    return image->bits_stored >= 32 ? UINT32_MAX : ((uint32_t)1 << image->bits_stored) - 1;
+}
+
+bool tsr_has_own_range(const struct tsr_image *image)
+{
+    return image->components == 1 && image->bits_allocated == 16 && image->bits_stored > 8;
+}
+
+uint32_t tsr_header_range(const struct tsr_header *header)
+{
+    return header->range ? header->range : tsr_whole_range(&header->image);
+}
+
+/* log2, in 1/65536; -2^20 for 0. */
+int64_t tsr_log2_of(uint64_t value)
+{
+    enum { LOG_SHIFT = 16 };
+    if (value == 0) return -((int64_t)16 << LOG_SHIFT);
+    int exponent = 63;
+    for (; !(value >> 63); value <<= 1) exponent--;
+    uint64_t mantissa = value >> 32, log = (uint64_t)exponent;
+    for (int bit = 0; bit < LOG_SHIFT; bit++) {
+        mantissa = mantissa * mantissa >> 31; /* in 2^31 .. 2^33 */
+        log = log << 1 | mantissa >> 32;
+        mantissa >>= mantissa >> 32;
+    }
+    return (int64_t)log;
+}
+
+/* 48 log2((R + 1) / 256), rounded: what q has more than eight times the QP. */
+static int32_t offset_of(uint32_t range)
+{
+    const int64_t octaves = tsr_log2_of((uint64_t)range + 1) - 8 * 65536;
+    return (int32_t)((octaves * TSR_QP_OCTAVE + 32768) >> 16);
+}
+
+int32_t tsr_qp_of_samples(const struct tsr_image *image, uint32_t range, int32_t qp_of_range)
+{
+    const int32_t lowest = tsr_lowest_qp(image->bits_stored), coarsest = tsr_coarsest_qp(image->bits_stored);
+    const int32_t qp = qp_of_range + offset_of(range) + lowest;
+    return qp < lowest ? lowest : qp > coarsest ? coarsest : qp;
+}
+
+int32_t tsr_qp_of_range(const struct tsr_header *header)
+{
+    const int32_t q = header->coding.qp_eighths - tsr_lowest_qp(header->image.bits_stored);
+    return q - offset_of(tsr_header_range(header));
+}
+
+/* ---- Finding it ------------------------------------------------------------------------------------------- */
+
+void tsr_count_samples(const struct tsr_image *image, const uint8_t *raster, struct tsr_value_counts *counts)
+{
+    const struct tsr_word_layout layout =
+        tsr_word_layout(image->bits_allocated, image->bits_stored, image->high_bit, image->is_signed, false);
+    const size_t samples = (size_t)image->columns * image->rows, high = image->big_endian ? 0 : 1;
+    for (size_t i = 0; i < samples; i++)
+        counts->count[tsr_word_sample((uint32_t)raster[2 * i + high] << 8 | raster[2 * i + 1 - high], layout)]++;
+    counts->samples += samples;
+}
+
+uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole)
+{
+    const uint64_t ignored = counts->samples / IGNORED;
+    uint32_t low = 0, high = 65535;
+    uint64_t below = counts->count[low], above = counts->count[high];
+    if (counts->samples == 0) return whole;
+    while (below <= ignored) below += counts->count[++low];
+    while (above <= ignored) above += counts->count[--high];
+    const uint32_t range = high > low ? high - low : 0;
+    return range < LEAST ? LEAST : range > whole ? whole : range;
+}
+
+enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &source->header.image;
+    const uint8_t *const held = source->ops->rasters ? source->ops->rasters(source) : NULL;
+    const size_t bytes = tsr_raster_bytes(image);
+    uint8_t *const raster = held ? NULL : malloc(bytes);
+    if (!held && !raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
+    enum tsr_status status = TSR_OK;
+    for (uint32_t frame = 0; frame < image->frames && status == TSR_OK; frame++) {
+        if (!held) status = source->ops->read_frame(source, frame, raster, error);
+        if (status == TSR_OK) tsr_count_samples(image, held ? held + frame * bytes : raster, counts);
+    }
+    free(raster);
+    return status;
+}
+
+enum tsr_status tsr_find_range(struct tsr_source *source, uint32_t *range, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &source->header.image;
+    *range = tsr_whole_range(image);
+    if (!tsr_has_own_range(image)) return TSR_OK;
+    struct tsr_value_counts *const counts = calloc(1, sizeof *counts);
+    if (!counts) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to count values");
+    const enum tsr_status status = tsr_count_source(source, counts, error);
+    if (status == TSR_OK) *range = tsr_range_of_counts(counts, *range);
+    free(counts);
+    return status;
+}

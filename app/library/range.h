@@ -1,0 +1,39 @@
+/* The range R of an image's values: PSNR is 10 log10(R^2 n / sum of squared differences), and QP 0 is a step of 0.63 at
+ * a range of 255. Samples of more than 8 bits in one component have a range of their own; all others have
+ * 2^bits_stored - 1. */
+#ifndef TSR_APP_LIBRARY_RANGE_H
+#define TSR_APP_LIBRARY_RANGE_H
+
+#include "io/container/container.h"
+#include "io/formats/source.h"
+#include "tessera.h"
+
+uint32_t tsr_whole_range(const struct tsr_image *image); /* 2^bits_stored - 1 */
+bool tsr_has_own_range(const struct tsr_image *image);
+uint32_t tsr_header_range(const struct tsr_header *header);
+
+/* log2, in 1/65536; -2^20 for 0. */
+int64_t tsr_log2_of(uint64_t value);
+
+/* QPs in eighths: the engines' count from bits_stored, a user's and a report's from the range. What the quantiser
+ * cannot have becomes the nearest that it can. */
+int32_t tsr_qp_of_samples(const struct tsr_image *image, uint32_t range, int32_t qp_of_range);
+int32_t tsr_qp_of_range(const struct tsr_header *header);
+
+/* How often each value occurs, in the order of values. Of images with a range of their own. */
+struct tsr_value_counts {
+    uint64_t samples;
+    uint64_t count[65536];
+};
+void tsr_count_samples(const struct tsr_image *image, const uint8_t *raster, struct tsr_value_counts *counts);
+
+/* Largest less smallest value, without one sample of 10,000 at either end; 255 .. whole. */
+uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole);
+
+/* Adds all frames of a source, whose image has a range of its own. Errors: those of reading it, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error);
+
+/* The range of a source. It has been read then, unless it holds its rasters or has the whole range. */
+enum tsr_status tsr_find_range(struct tsr_source *source, uint32_t *range, struct tsr_error *error);
+
+#endif
