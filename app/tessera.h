@@ -205,9 +205,10 @@ enum tsr_loss {
     TSR_LOSS_QP = 1,        /* QP in eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One
                                that is finer than 0.63 of a value counts as that */
     TSR_LOSS_MAX_ERROR = 2, /* no sample differs by more: 1 .. TSR_MAX_ERROR_LIMIT */
-    TSR_LOSS_PSNR = 3,  /* PSNR of the range of the values, in hundredths of a dB: not less, and at most 0.1 dB more where a coding is so near */
-    TSR_LOSS_BYTES = 4, /* of the whole .tsr: not more, and at most 1 % less */
-    TSR_LOSS_RATIO = 5  /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
+    TSR_LOSS_PSNR = 3,      /* PSNR of the range of the values, in hundredths of a dB: not less, and at most 0.1 dB more
+                               where a coding is so near */
+    TSR_LOSS_BYTES = 4,     /* of the whole .tsr: not more, and at most 1 % less */
+    TSR_LOSS_RATIO = 5      /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
 };
 
 /* What decodes the finished file to prove it: the CPU engine, whatever coded it; nothing; the engine that is called, so
@@ -578,6 +579,14 @@ struct tsr_series_file {
     struct tsr_data_source source;
     const char *name;
 };
+
+/* The range of the values for each of some images, as struct tsr_compress_options takes it, so that what belongs
+ * together loses the same: files with one Series Instance UID have one range, and where are_one is set, all others
+ * have, too. It is found from one image in four, evenly spaced, 16 at most. 0: the image belongs to no other one, and
+ * has its own. A source that cannot be read gets 0. ranges: of count images. Errors: TSR_ERROR_LIMIT, TSR_ERROR_USAGE.
+ */
+TSR_API enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
+                                          uint32_t count, bool are_one, uint32_t *ranges, struct tsr_error *error);
 
 struct tsr_series_options {
     size_t size;

@@ -8,7 +8,7 @@
 #include "transform/predict/median_edge.h"
 #include "transform/predict/residual.h"
 #include "app/library/flow.h"
-#include "app/library/measure.h"
+#include "app/library/loss/measure.h"
 #include "bench.h"
 
 static void *allocate(size_t bytes)

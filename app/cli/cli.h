@@ -88,6 +88,7 @@ struct task {
     bool names_output; /* the user has named it: links in it are followed */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
+    uint32_t range;    /* of the values, by which loss counts; 0: the image's own */
     double work;       /* what it takes, beside other tasks; 0: as many bytes as it has */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
@@ -227,6 +228,9 @@ struct task_work {
     void (*report)(const struct options *options, const struct task *task, const struct outcome *outcome);
     void (*summary)(const struct options *options, const struct task_list *list, const struct run_times *times,
                     const struct tally *tally);
+    /* NULL, or what is found out of all tasks before the first one. */
+    enum tsr_status (*begin)(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                             struct tsr_error *error);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
 
@@ -319,8 +323,8 @@ void remove_original(const struct options *options, const struct task_list *list
 /* inputs/lists.c: bytes of memory that the process may take. */
 uint64_t memory_limit(const struct options *options);
 
-/* inputs/lists.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
- * which may move. False: no memory, and the list stays. */
+/* inputs/lists.c: room for one more entry of this size after count of them. entries: the address of the pointer to the
+ * list, which may move. False: no memory, and the list stays. */
 bool grow_list(void *entries, size_t count, size_t *capacity, size_t size);
 
 /* errors.c */
@@ -354,7 +358,8 @@ void say_failure(const struct outcome *outcome); /* the same, or to the log alon
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);
-bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
+bool has_qp(const struct tsr_coding *coding);                     /* a lossy coding of the transform path */
+bool is_own_range(const struct tsr_image *image, uint32_t range); /* not all that the bits could hold */
 
 /* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general
  * compression alone). */

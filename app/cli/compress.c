@@ -106,8 +106,11 @@ static enum tsr_status make_output(struct tsr_engine *engine, const struct optio
     sink.overwrite |= replace;
     if (status == TSR_OK && is_current)
         status = keep_current(engine, options, task, outcome);
-    else if (status == TSR_OK)
-        status = tsr_compress(engine, &source, &sink, &options->compress, &outcome->report, &outcome->error);
+    else if (status == TSR_OK) {
+        struct tsr_compress_options compress = options->compress;
+        compress.range = task->range;
+        status = tsr_compress(engine, &source, &sink, &compress, &outcome->report, &outcome->error);
+    }
     if (status == TSR_ERROR_EXISTS && options->update != UPDATE_OFF &&
         task->descriptor < 0) /* another process has made it meanwhile */
         status = take_their_output(engine, options, task, outcome);
@@ -155,9 +158,34 @@ static enum tsr_status list_to_compress(const struct options *options, struct ts
     return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
 }
 
+/* With loss, the images of a series count by one range: two of its slices must not differ in what they lose. */
+static enum tsr_status find_ranges(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                                   struct tsr_error *error)
+{
+    const size_t count = list->count;
+    if (options->compress.loss == TSR_LOSSLESS || count < 2) return TSR_OK;
+    struct tsr_data_source *const sources = calloc(count, sizeof *sources);
+    const struct tsr_data_source **const one = calloc(count, sizeof *one);
+    uint32_t *const ranges = calloc(count, sizeof *ranges);
+    enum tsr_status status = sources && one && ranges && count <= INT32_MAX
+                                 ? TSR_OK
+                                 : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
+    for (size_t i = 0; i < count && status == TSR_OK; i++) {
+        sources[i] = source_of(&list->tasks[i]);
+        one[i] = &sources[i];
+    }
+    if (status == TSR_OK) status = tsr_common_ranges(engine, one, (uint32_t)count, false, ranges, error);
+    for (size_t i = 0; i < count && status == TSR_OK; i++) list->tasks[i].range = ranges[i];
+    free(sources);
+    free(one);
+    free(ranges);
+    return status;
+}
+
 int compress_verb(const struct options *options)
 {
-    static const struct task_work work = {false, list_to_compress, compress_one, report_file, report_summary};
+    static const struct task_work work = {false,       list_to_compress, compress_one,
+                                          report_file, report_summary,   find_ranges};
     if (options->dry_run) return dry_run(options);
     if (options->series) return compress_to_series(options);
     return run_tasks(options, &work);

@@ -103,7 +103,9 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         printf("  coded      path %s, coder %s, %s", tsr_path_name(info->coding.path),
                tsr_coder_name(info->coding.coder), info->coding.lossy ? "" : "lossless");
         if (has_qp(&info->coding)) printf("QP %.3f, ", info->coding.qp_eighths / 8.0);
-        if (info->coding.lossy) printf("%.2f dB, max error %lld", info->psnr_db, (long long)info->max_error);
+        if (info->coding.lossy) printf("%.2f dB", info->psnr_db);
+        if (info->coding.lossy && is_own_range(i, info->range)) printf(" of a range of %u", info->range);
+        if (info->coding.lossy) printf(", max error %lld", (long long)info->max_error);
         printf("\n  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
@@ -151,10 +153,9 @@ static void print_json(const char *name, const char *member, const char *coded, 
         if (info->coding.lossy) {
             if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
             cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
-            if (isfinite(info->psnr_db))
-                cJSON_AddNumberToObject(o, "psnr_db", info->psnr_db);
-            else
-                cJSON_AddNullToObject(o, "psnr_db");
+            add_number(o, "psnr_db", isfinite(info->psnr_db), info->psnr_db);
+            add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
+            add_number(o, "range", true, info->range);
         }
         write_hash(info->samples_hash, hash);
         if (info->has_samples_hash)

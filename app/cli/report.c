@@ -95,6 +95,8 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "encode_s", ok && r->encode_s >= 0, r->encode_s);
     add_number(o, "verify_s", ok && r->verify_s >= 0, r->verify_s);
     add_number(o, "psnr_db", ok && r->psnr_db >= 0, r->psnr_db);
+    add_number(o, "psnr_stored_db", ok && r->psnr_stored_db >= 0, r->psnr_stored_db);
+    add_number(o, "range", ok && r->range > 0, r->range);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);
@@ -107,11 +109,18 @@ static void print_file_json(const struct options *options, const struct task *ta
     print_json_line(o);
 }
 
+bool is_own_range(const struct tsr_image *image, uint32_t range)
+{
+    return image->bits_stored <= 16 && range != ((uint32_t)1 << image->bits_stored) - 1;
+}
+
 static void print_loss(const struct options *options, const struct tsr_report *r)
 {
     if (r->psnr_db < 0) return;
     if (options->verb == VERB_COMPRESS && has_qp(&r->coding)) talk("  QP %.3f", r->coding.qp_eighths / 8.0);
-    talk("  %.2f dB, max error %lld", r->psnr_db, (long long)r->max_error);
+    talk("  %.2f dB", r->psnr_db);
+    if (is_own_range(&r->image, r->range)) talk(" of a range of %u", r->range);
+    talk(", max error %lld", (long long)r->max_error);
 }
 
 static void print_file_line(const struct options *options, const struct task *task, const struct outcome *outcome)

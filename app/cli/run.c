@@ -582,6 +582,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;
     }
+    if (status == TSR_OK && work->begin) status = (int)work->begin(options, r.engine, &list, &error);
     if (status == TSR_OK && options->page && options->verb != VERB_COMPARE)
         status = (int)begin_evidence(options, &error);
     if (status == TSR_OK) {

@@ -5,7 +5,7 @@
 
 #include "call.h"
 #include "files.h"
-#include "range.h"
+#include "loss/range.h"
 
 const char *tsr_never_lossy(const struct tsr_image *image)
 {

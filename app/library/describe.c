@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "files.h"
-#include "measure.h"
-#include "range.h"
+#include "loss/measure.h"
+#include "loss/range.h"
 
 static const char *restore_name(enum tsr_restore restore)
 {

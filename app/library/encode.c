@@ -4,7 +4,7 @@
 
 #include "budget.h"
 #include "flow.h"
-#include "measure.h"
+#include "loss/measure.h"
 #include "kernels/pool/thread_pool.h"
 
 const char tsr_smaller_verbatim[] = "coded as samples it would be larger";

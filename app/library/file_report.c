@@ -5,8 +5,8 @@
 
 #include "files.h"
 #include "kernels/pool/thread_pool.h"
-#include "measure.h"
-#include "range.h"
+#include "loss/measure.h"
+#include "loss/range.h"
 
 double tsr_seconds(void)
 {

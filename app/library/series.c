@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "files.h"
+#include "loss/range.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
 
@@ -30,6 +31,7 @@ struct making {
     const struct tsr_series_file *files;
     uint32_t count;
     const struct tsr_wanted *wanted;
+    uint32_t *ranges; /* of the values of each, where it is coded with loss */
     struct tsr_report *report;
     const struct tsr_series_options *options;
     struct tsr_output *output;
@@ -150,8 +152,10 @@ static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_in
 {
     struct member *member = &m->members[k];
     const double start = tsr_seconds();
+    struct tsr_wanted wanted = *m->wanted;
+    wanted.range = m->ranges[k];
     TSR_TRY(
-        tsr_write_container(m->engine, input, member->output, m->wanted, true, &member->written, &m->report[k], error));
+        tsr_write_container(m->engine, input, member->output, &wanted, true, &member->written, &m->report[k], error));
     tsr_report_written(m->wanted, &member->written, &m->report[k]);
     m->report[k].encode_s = tsr_seconds() - start;
     return TSR_OK;
@@ -491,6 +495,22 @@ static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t
     return status;
 }
 
+/* With loss, images of one series count by one range. */
+static enum tsr_status find_ranges(struct making *m)
+{
+    m->ranges = malloc(m->count * sizeof *m->ranges);
+    const struct tsr_data_source **const sources = malloc(m->count * sizeof *sources);
+    enum tsr_status status = m->ranges && sources ? TSR_OK : tsr_fail(&m->error, TSR_ERROR_LIMIT, "no memory");
+    for (uint32_t k = 0; k < m->count && status == TSR_OK; k++) {
+        m->ranges[k] = m->wanted->range;
+        sources[k] = &m->files[k].source;
+    }
+    if (status == TSR_OK && m->wanted->coding.lossy && m->wanted->range == 0)
+        status = tsr_find_ranges(m->engine, sources, m->count, true, m->ranges, &m->error);
+    free(sources);
+    return status;
+}
+
 static enum tsr_status write_series(struct making *m, const struct tsr_data_sink *sink)
 {
     struct tsr_header header;
@@ -501,6 +521,7 @@ static enum tsr_status write_series(struct making *m, const struct tsr_data_sink
     tsr_output_forgo_hash(m->output); /* its sections have theirs */
     TSR_TRY(tsr_container_begin(m->output, &header, &m->writer, &m->error));
     TSR_TRY(form_groups(m, &m->error));
+    TSR_TRY(find_ranges(m));
     tsr_pool_run_tasks(m->engine->pool, make_group, m, m->group_count);
     give_room(m, true);
     TSR_TRY(m->status);
@@ -519,6 +540,7 @@ static void close_making(struct making *m)
     pthread_mutex_destroy(&m->lock);
     free(m->members);
     free(m->groups);
+    free(m->ranges);
 }
 
 static enum tsr_status compress_series(const struct tsr_call *call)

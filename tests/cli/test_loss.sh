@@ -22,7 +22,8 @@ differences()
 run 0 "$TESSERA" compress -r "$DATA" -o exact
 for qp in $steps; do
     run 0 "$TESSERA" compress -r --json --qp "$qp" --allow-lossy "$DATA" -o "$qp"
-    fields file output status kind lossless path psnr_db max_error pixel_bytes error >"lines.$qp"
+    fields file output status kind lossless path psnr_stored_db max_error pixel_bytes error >"lines.$qp"
+    fields file lossless psnr_db psnr_stored_db range >"ranges.$qp"
     fields --summary bytes_out lossless failed max_error >"summary.$qp"
     run 0 "$TESSERA" decompress -r --json "$qp" -o "restored.$qp"
     run 0 "$TESSERA" test -r -q "$qp"
@@ -57,7 +58,23 @@ for qp in $steps; do
         esac
     done <"lines.$qp"
     run 0 "$TESSERA" info -r --json "$qp"
-    fields file qp lossless max_error psnr_db columns rows bits_stored >"info.$qp"
+    fields file qp lossless max_error psnr_stored_db columns rows bits_stored >"info.$qp"
+    fields file lossless psnr_db range components bits_stored >"told.$qp"
+    # Both figures are of the same error, and only samples of more than 8 bits in one component have a range of their own.
+    awk -F "$tab" '
+        $2 == "false" { own += $4 != 2 ^ $6 - 1 }
+        $2 == "false" && ($4 < 1 || $4 > 2 ^ $6 - 1 || ($4 != 2 ^ $6 - 1 && ($5 > 1 || $6 <= 8 || $4 < 255))) { print $0 }
+        END { if (own < 20) print own " images have a range of their own" }' "told.$qp" >"$WORK/complaints"
+    awk -F "$tab" -v told="told.$qp" '
+        function log10(x) { return log(x) / log(10) }
+        BEGIN { while ((getline line <told) > 0) { split(line, f, "\t"); sub(/\.tsr$/, "", f[1]); sub(/^[0-9]*\//, "", f[1]); bits[f[1]] = f[6]; db[f[1]] = f[3] } }
+        $2 == "false" && $3 != "null" {
+            name = $1
+            sub(".*/data/", "", name)
+            off = $3 - $4 - 20 * log10($5 / (2 ^ bits[name] - 1))
+            if (off > 1e-6 || off < -1e-6 || db[name] != $3) print name ": " $3 ", " $4 " of a range of " $5
+        }' "ranges.$qp" >>"$WORK/complaints"
+    [ -s "$WORK/complaints" ] && bad "ranges at QP $qp: $(head -5 "$WORK/complaints")"
     cut -f 2,7,8 "lines.$qp" | awk -F "$tab" '{ print $1, $2, $3 }' | sort >"$WORK/reported"
     awk -F "$tab" '{ print $1, $5 == "absent" ? "null" : $5, $4 == "absent" ? "null" : $4 }' "info.$qp" | sort |
         diff "$WORK/reported" - || bad "info tells other errors than compress"
@@ -112,6 +129,48 @@ awk '
 cat summary.10 summary.20 summary.30 summary.40 | awk -F "$tab" '
     $2 != "false" || $3 != 0 || (NR > 1 && ($1 >= before || $4 < largest)) { exit 1 }
     { before = $1; largest = $4 }' || bad "summaries: $(cat summary.*)"
+
+# A hot pixel says nothing of the range: 12 bits, values 0 .. 731, and the same with one 4095. Errors at one PSNR are the
+# same to 1 %.
+for hot in 731 4095; do
+    { echo "P2 120 120 4095" && awk -v hot=$hot 'BEGIN {
+        srand(7)
+        for (i = 0; i < 120 * 120; i++) {
+            v = int(335 + 300 * sin(i % 120 / 11) * cos(int(i / 120) / 17) + 60 * rand())
+            print i < 3 ? 0 : i < 6 ? 731 : i == 5050 ? hot : v
+        }
+    }'; } >hot.$hot.txt
+    awk 'NR == 1 { print "P5 120 120 4095"; next } { printf "\\%03o\\%03o", int($1 / 256), $1 % 256 }' hot.$hot.txt >hot.$hot.escaped
+    { head -1 hot.$hot.escaped && printf "$(tail -n +2 hot.$hot.escaped)"; } >hot.$hot.pgm
+    run 0 "$TESSERA" compress --json --psnr 45 hot.$hot.pgm -o hot.$hot.tsr
+    fields range psnr_db lossless | head -1 >hot.$hot
+done
+awk -F "$tab" '
+    { mse[FNR == NR ? 1 : 2] = $1 * $1 * 10 ^ (-$2 / 10) }
+    $1 < 725 || $1 > 731 || $3 != "false" { print "range " $1 ", lossless " $3 }
+    END { if (sqrt(mse[2] / mse[1]) > 1.01 || sqrt(mse[1] / mse[2]) > 1.01) print mse[1] ", " mse[2] }' hot.731 hot.4095 >"$WORK/complaints"
+[ -s "$WORK/complaints" ] && bad "a hot pixel changes the loss: $(cat "$WORK/complaints")"
+
+# The images of a series have one range, each by itself or in one file, whatever the threads; one alone has its own. The
+# slices differ in what they show.
+for slice in 0 1 2 3 4 5; do
+    awk -v most=$((900 + 500 * slice)) 'BEGIN { print "P5 64 64 4095"; for (i = 0; i < 4096; i++) printf "\\%03o\\%03o", int(i % 64 / 63 * most / 256), int(i % 64 / 63 * most) % 256 }' >slice.escaped
+    { head -1 slice.escaped && printf "$(tail -n +2 slice.escaped)"; } >"stack$slice.pgm"
+done
+run 0 "$TESSERA" compress --json --qp 20 stack?.pgm
+[ "$(fields range | sort -u | wc -l)" -eq 6 ] || bad "files that belong to nothing share a range: $(fields file range)"
+run 0 "$TESSERA" compress --json --qp 20 --series stack.tsr stack?.pgm
+[ "$(fields range | sort -u | wc -l)" -eq 1 ] || bad "files of one series have several ranges: $(fields file range)"
+mkdir ct && cp "$DATA"/dicom/ct/slice_0[1-8].dcm ct
+run 0 "$TESSERA" compress -r --json -T 1 --psnr 45 ct -o ct_1
+fields range | sort -u >one
+[ "$(wc -l <one)" -eq 1 ] || bad "slices of one series have several ranges: $(fields file range)"
+run 0 "$TESSERA" compress -r -q -T 3 --psnr 45 ct -o ct_3
+diff -r ct_1 ct_3 || bad "the range depends on the threads"
+run 0 "$TESSERA" compress --json --psnr 45 --series ct.tsr ct/*.dcm
+fields range | sort -u | cmp -s - one || bad "the range differs in a series: $(fields range)"
+run 0 "$TESSERA" compress --json --psnr 45 "$(find ct -name "*.dcm" | sort | tail -1)" -o alone.tsr
+fields range | head -1 | cmp -s - one && bad "a slice alone has the range of its series"
 
 # QP has eighths. A QP below that of the finest step gives the finest step.
 cp "$DATA/pnm/landscape_grey_8bit.pgm" a.pgm

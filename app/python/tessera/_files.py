@@ -31,7 +31,8 @@ class Report:
 
     `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
     has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
-    empty where nothing was noticed.
+    empty where nothing was noticed. `psnr_db` is that of the values' `range`, `psnr_stored_db` that of all that the
+    stored bits could hold.
     """
 
     kind: str
@@ -55,6 +56,8 @@ class Report:
     max_error: int | None
     way: str
     damage: str
+    range: int | None
+    psnr_stored_db: float | None
 
 
 def report_from_native(report: _native.tsr_report) -> Report:
@@ -80,6 +83,8 @@ def report_from_native(report: _native.tsr_report) -> Report:
         max_error=report.max_error if report.max_error >= 0 else None,
         way="stored" if report.verbatim and not report.packed else "coded",
         damage=report.damage.decode("utf-8", "replace"),
+        range=report.range or None,
+        psnr_stored_db=report.psnr_stored_db if report.psnr_stored_db >= 0 else None,
     )
 
 
@@ -101,6 +106,7 @@ class OptionFields(TypedDict, total=False):
     verify: VerifyWord
     allow_lossy: bool
     samples_only: bool
+    range: int
 
 
 @dataclass(frozen=True)
@@ -114,13 +120,13 @@ class Options:
     max_error : int, optional
         Lossy: no sample differs by more.
     psnr : float, optional
-        Lossy: the least PSNR in dB.
+        Lossy: the least PSNR in dB, by the range of the values.
     ratio : float, optional
         Lossy: the least ratio of the input's bytes to the output's.
     size : int, optional
         Lossy: the most bytes of the output.
     qp : float, optional
-        Lossy: the quantiser, in steps of 1/8.
+        Lossy: the quantiser, in steps of 1/8, by the range of the values: 20 does the same at any depth.
     path : {"predict", "transform"}
         Of a lossless coding.
     coder : {"by-effort", "huffman", "cavlc", "rans"}
@@ -130,6 +136,9 @@ class Options:
         Loss may be taken for images that are never coded with loss by accident.
     samples_only : bool
         DICOM whose streams cannot come back byte for byte: its samples are enough.
+    range : int
+        Of the values, by which psnr and qp count: 255 to 65535. 0: the image's own. Only of samples of more than 8 bits
+        in one component.
 
     Notes
     -----
@@ -147,6 +156,7 @@ class Options:
     verify: VerifyWord = "cpu"
     allow_lossy: bool = False
     samples_only: bool = False
+    range: int = 0
 
     def _loss(self) -> tuple[int, int]:
         asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp]
@@ -185,6 +195,7 @@ class Options:
         options.loss, options.loss_value = self._loss()
         options.allow_lossy = self.allow_lossy
         options.samples_only = self.samples_only
+        options.range = integer("range", self.range, 0, 65535)
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)
         return options

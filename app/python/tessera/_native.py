@@ -88,6 +88,7 @@ class tsr_compress_options(Structure):
         ("verify", c_int),
         ("allow_lossy", c_bool),
         ("samples_only", c_bool),
+        ("range", c_uint32),
     ]
 
 
@@ -186,6 +187,8 @@ class tsr_report(Structure):
         ("packed", c_bool),
         ("damage", c_char * 160),
         ("output", tsr_file_state),
+        ("range", c_uint32),
+        ("psnr_stored_db", c_double),
     ]
 
 
@@ -216,6 +219,8 @@ class tsr_info(Structure):
         ("permissions", c_uint32),
         ("id", c_uint64),
         ("original_damage", c_char * 160),
+        ("range", c_uint32),
+        ("psnr_stored_db", c_double),
     ]
 
 

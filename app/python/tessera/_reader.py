@@ -121,6 +121,8 @@ class Info:
     damage: str | None
     way: str
     original_damage: str
+    range: int | None
+    psnr_stored_db: float | None
 
 
 def _info_from_native(info: _native.tsr_info) -> Info:
@@ -143,6 +145,8 @@ def _info_from_native(info: _native.tsr_info) -> Info:
         damage=info.damage.decode("utf-8", "replace") if info.damage else None,
         way={b"": "", b"stored": "stored"}.get(info.restore or b"", "coded"),
         original_damage=info.original_damage.decode("utf-8", "replace"),
+        range=info.range or None,
+        psnr_stored_db=info.psnr_stored_db if info.psnr_stored_db >= 0 else None,
     )
 
 

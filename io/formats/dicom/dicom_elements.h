@@ -24,7 +24,7 @@ struct tsr_dicom_element {
     size_t start, value, end; /* offsets in the file; end is valid if the length is defined */
 };
 
-/* Elements that describe the samples. */
+/* Elements that describe the samples, and say how they are looked at. */
 enum tsr_dicom_fact {
     TSR_FACT_MODALITY,
     TSR_FACT_SAMPLES,
@@ -37,6 +37,11 @@ enum tsr_dicom_fact {
     TSR_FACT_BITS_STORED,
     TSR_FACT_HIGH_BIT,
     TSR_FACT_REPRESENTATION,
+    TSR_FACT_SERIES,
+    TSR_FACT_CENTER,
+    TSR_FACT_WIDTH,
+    TSR_FACT_INTERCEPT,
+    TSR_FACT_SLOPE,
     TSR_FACTS
 };
 

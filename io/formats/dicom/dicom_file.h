@@ -55,6 +55,10 @@ struct tsr_dicom_scan;
 bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
                               struct tsr_dicom *dicom);
 
+/* The Series Instance UID of a file, from its data set; false: it is not known. */
+struct tsr_input;
+bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES]);
+
 /* DCMTK reads the beginning of a file, meta header included, up to the value of its pixel data; or the same of a data
  * set in explicit little endian without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read
  * as DICOM, TSR_ERROR_LIMIT (memory). */

@@ -25,6 +25,23 @@ static bool is_dicom(const uint8_t *head, size_t size)
 
 #if TSR_WITH_DCMTK
 
+bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES])
+{
+    enum { HEAD = 132 };
+    struct tsr_dicom_scan scan;
+    struct tsr_error ignored;
+    uint8_t head[HEAD] = {0};
+    const size_t size = tsr_input_size(input) < HEAD ? (size_t)tsr_input_size(input) : HEAD;
+    const struct tsr_dicom_element *const fact = &scan.fact[TSR_FACT_SERIES];
+    if (tsr_input_read(input, 0, head, size, &ignored) != TSR_OK || !is_dicom(head, size)) return false;
+    if (tsr_dicom_scan_file(input, &scan, &ignored) != TSR_OK || fact->tag == 0) return false;
+    if (fact->length >= TSR_DICOM_UID_BYTES) return false;
+    if (tsr_input_read(input, fact->value, uid, fact->length, &ignored) != TSR_OK) return false;
+    uid[fact->length] = '\0';
+    uid[strspn(uid, "0123456789.")] = '\0';
+    return uid[0] != '\0';
+}
+
 /* The bytes that a compressed file may unfold to. Real files unfold to less than 64 times their size, or are small. */
 #define UNFOLD_LIMIT ((uint64_t)1 << 30)
 static size_t unfold_limit(uint64_t file_size)
@@ -559,6 +576,13 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     (void)options;
     *source = NULL;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no DCMTK to read DICOM");
+}
+
+bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES])
+{
+    (void)input;
+    uid[0] = '\0';
+    return false;
 }
 
 #endif

@@ -1,12 +1,12 @@
-/* app/library/rate.c, app/library/measure.c: limits of the error as numbers, and where the error is.
+/* app/library/loss: limits of the error and ranges of values as numbers, and where the error is.
  * (tests/cli/test_targets.sh tests that targets are met.) */
 #include "tests/unit/images.h"
 
 #include <math.h>
 
 #include "app/library/flow.h"
-#include "app/library/measure.h"
-#include "app/library/range.h"
+#include "app/library/loss/measure.h"
+#include "app/library/loss/range.h"
 
 static struct tsr_image some_image(int bits, uint32_t columns, uint32_t rows, uint32_t frames)
 {

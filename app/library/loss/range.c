@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow.h"
+#include "app/library/flow.h"
 #include "transform/planes/samples.h"
 #include "transform/status.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow.h"
+#include "app/library/flow.h"
 #include "measure.h"
 #include "range.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "arguments.h"
+#include "app/library/arguments.h"
 #include "transform/planes/samples.h"
 #include "transform/status.h"
 

@@ -33,6 +33,10 @@ uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t who
 /* Adds all frames of a source, whose image has a range of its own. Errors: those of reading it, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error);
 
+/* tsr_common_ranges(), from within a call. */
+enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources, uint32_t count,
+                                bool are_one, uint32_t *ranges, struct tsr_error *error);
+
 /* The range of a source. It has been read then, unless it holds its rasters or has the whole range. */
 enum tsr_status tsr_find_range(struct tsr_source *source, uint32_t *range, struct tsr_error *error);
 

@@ -1,0 +1,150 @@
+/* One range for the images of a series: two slices must not differ in what they lose. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/library/arguments.h"
+#include "app/library/budget.h"
+#include "app/library/call.h"
+#include "io/formats/dicom/dicom_file.h"
+#include "kernels/pool/thread_pool.h"
+#include "range.h"
+#include "transform/status.h"
+
+enum { ONE_IN = 4, MOST = 16 }; /* images that are looked at */
+
+struct group {
+    uint32_t first, count; /* in the order of groups */
+    atomic_uint range;
+};
+
+struct grouping {
+    struct tsr_engine *engine;
+    const struct tsr_data_source *const *sources;
+    struct item {
+        char uid[TSR_DICOM_UID_BYTES]; /* empty: there is none */
+        uint32_t number;
+    } * items;
+    struct group *groups;
+    atomic_bool has_no_memory;
+};
+
+/* ---- Groups ----------------------------------------------------------------------------------------------- */
+
+static void find_uid(void *context, unsigned k)
+{
+    const struct grouping *const g = context;
+    struct tsr_input *input = NULL;
+    struct tsr_error ignored;
+    g->items[k].number = k;
+    if (tsr_open_source(g->sources[k], &input, &ignored) != TSR_OK) return;
+    if (!tsr_dicom_series_uid(input, g->items[k].uid)) g->items[k].uid[0] = '\0';
+    tsr_input_close(input);
+}
+
+static int by_uid(const void *a, const void *b)
+{
+    const struct item *const one = a, *const other = b;
+    const int order = strcmp(one->uid, other->uid);
+    return order ? order : (one->number > other->number) - (one->number < other->number);
+}
+
+/* ---- Ranges ----------------------------------------------------------------------------------------------- */
+
+/* Counts the values of one image. False: it has no range of its own, or cannot be read now. */
+static bool count_image(struct tsr_engine *engine, const struct tsr_data_source *from, struct tsr_value_counts *counts,
+                        uint32_t *whole)
+{
+    const struct tsr_source_options options = {.samples_only = true};
+    struct tsr_input *input = NULL;
+    struct tsr_source *source = NULL;
+    struct tsr_account account;
+    struct tsr_error ignored;
+    if (tsr_open_source(from, &input, &ignored) != TSR_OK) return false;
+    tsr_account_open(&account, engine, input, NULL);
+    bool is_counted = tsr_source_open(input, &options, &source, &ignored) == TSR_OK &&
+                      tsr_has_frames(&source->header) && tsr_has_own_range(&source->header.image) &&
+                      tsr_count_source(source, counts, &ignored) == TSR_OK;
+    if (is_counted && tsr_whole_range(&source->header.image) > *whole) *whole = tsr_whole_range(&source->header.image);
+    tsr_source_close(source);
+    tsr_input_set_account(input, NULL);
+    tsr_account_close(&account);
+    tsr_input_close(input);
+    return is_counted;
+}
+
+static void find_range(void *context, unsigned n)
+{
+    struct grouping *const g = context;
+    struct group *const group = &g->groups[n];
+    const uint32_t wanted = (group->count + ONE_IN - 1) / ONE_IN, taken = wanted < MOST ? wanted : MOST;
+    struct tsr_value_counts *const counts = calloc(1, sizeof *counts);
+    uint32_t whole = 0;
+    if (!counts) atomic_store(&g->has_no_memory, true);
+    for (uint32_t i = 0; counts && i < taken; i++) {
+        const uint32_t at = (uint32_t)((2 * (uint64_t)i + 1) * group->count / (2 * (uint64_t)taken));
+        count_image(g->engine, g->sources[g->items[group->first + at].number], counts, &whole);
+    }
+    if (counts && counts->samples > 0) group->range = tsr_range_of_counts(counts, whole);
+    free(counts);
+}
+
+/* Groups of more than one. */
+static uint32_t form_groups(struct grouping *g, uint32_t count, bool are_one)
+{
+    uint32_t groups = 0;
+    qsort(g->items, count, sizeof *g->items, by_uid);
+    for (uint32_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && strcmp(g->items[end].uid, g->items[first].uid) == 0;) end++;
+        if (end - first < 2 || (!g->items[first].uid[0] && !are_one)) continue;
+        g->groups[groups].first = first;
+        g->groups[groups++].count = end - first;
+    }
+    return groups;
+}
+
+enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources, uint32_t count,
+                                bool are_one, uint32_t *ranges, struct tsr_error *error)
+{
+    struct grouping g = {.engine = engine, .sources = sources};
+    g.items = calloc(count + (size_t)1, sizeof *g.items);
+    g.groups = calloc(count / 2 + (size_t)1, sizeof *g.groups);
+    memset(ranges, 0, count * sizeof *ranges);
+    if (g.items && g.groups) {
+        tsr_pool_run_tasks(g.engine->pool, find_uid, &g, count);
+        const uint32_t groups = form_groups(&g, count, are_one);
+        tsr_pool_run_tasks(g.engine->pool, find_range, &g, groups);
+        for (uint32_t n = 0; n < groups; n++)
+            for (uint32_t i = 0; i < g.groups[n].count; i++)
+                ranges[g.items[g.groups[n].first + i].number] = g.groups[n].range;
+    }
+    const bool fails = !g.items || !g.groups || g.has_no_memory;
+    free(g.items);
+    free(g.groups);
+    return fails ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the ranges of %u images", count) : TSR_OK;
+}
+
+static enum tsr_status find_ranges(const struct tsr_call *call)
+{
+    return tsr_find_ranges(call->engine, call->in, (uint32_t)call->count, call->form, call->out, call->error);
+}
+
+enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
+                                  uint32_t count, bool are_one, uint32_t *ranges, struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    if (count == 0) return TSR_OK;
+    TSR_TRY(tsr_check_pointer(sources, "sources", error));
+    TSR_TRY(tsr_check_pointer(ranges, "ranges", error));
+    for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_source(sources[k], error));
+    const struct tsr_call call = {.run = find_ranges,
+                                  .engine = engine,
+                                  .form = are_one,
+                                  .in = sources,
+                                  .out = ranges,
+                                  .count = count,
+                                  .error = error};
+    return tsr_run_call(&call);
+}
