@@ -9,7 +9,7 @@ esac
 says_as()
 {
     sed -e "s|$DATA|DATA|g" -e "s/[0-9.]* s\$/T s/" -e "s/[0-9]* -> [0-9]* bytes/N -> N bytes/g" -e "s/ratio [0-9.]*/ratio R/" \
-        -e "s/bytes  [0-9.]*/bytes  R/" -e "s/[0-9.]* bits.sample/B bits\/sample/" -e "s/[0-9.]* dB, max error [0-9]*/D dB, max error E/" \
+        -e "s/bytes  [0-9.]*/bytes  R/" -e "s/[0-9.]* bits.sample/B bits\/sample/" -e "s/[0-9.]* dB\( of a range of [0-9]*\)\{0,1\}, max error [0-9]*/D dB\1, max error E/" \
         -e "s/^  \(size\|payload\)  *[0-9]* bytes/  \1 N bytes/" -e "$READ_BACK" "$out" >"$WORK/$1"
     diff "$expected/$1" "$WORK/$1" || bad "other words: $1"
     [ -s "$err" ] && bad "words on stderr: $(cat "$err")"
