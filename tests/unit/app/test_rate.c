@@ -64,14 +64,14 @@ TEST(profile_of_the_error)
         image.frames = 3;
         const size_t bytes = raster_bytes(&image);
         uint8_t *a = must(malloc(bytes)), *b = must(malloc(bytes));
-        struct tsr_difference all = {0, 0};
+        struct tsr_difference all = {0};
         memset(profile, 0, sizeof profile);
         for (uint32_t frame = 0; frame < 3; frame++) {
             fill_raster(&r, &image, 5, a);
             memcpy(b, a, bytes);
             for (int k = 0; k < 10; k++) b[rng_below(&r, (uint32_t)bytes)] ^= (uint8_t)rng_next(&r);
-            tsr_add_difference(&image, a, b, &all);
-            tsr_add_error_profile(&image, frame, a, b, profile);
+            tsr_add_difference(&image, NULL, a, b, &all);
+            tsr_add_error_profile(&image, NULL, frame, a, b, profile);
         }
         uint64_t sum = 0;
         for (int p = 0; p < TSR_PROFILE_PARTS; p++) sum += profile[p];
@@ -84,7 +84,7 @@ TEST(profile_of_the_error)
     uint8_t a[60] = {0}, b[60] = {0};
     b[59] = 7;
     memset(profile, 0, sizeof profile);
-    tsr_add_error_profile(&image, 1, a, b, profile);
+    tsr_add_error_profile(&image, NULL, 1, a, b, profile);
     assert_int_equal(tsr_frame_blocks(&image), 6);
     assert_int_equal(profile[tsr_profile_part(12, 11)], 49);
     for (uint32_t p = 0; p < TSR_PROFILE_PARTS; p++) assert_true(p == tsr_profile_part(12, 11) || profile[p] == 0);
