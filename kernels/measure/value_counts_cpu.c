@@ -1,6 +1,6 @@
 /* How often a frame has each value. Four equal values, as in backgrounds, are added at once: else each addition waits
- * for the one before. On 512 x 512 samples of CT (AMD EPYC, Zen 5) this takes 0.28 to 0.39 ns a sample, one addition a
- * sample 0.36 to 0.54, and four tables that are added up after each frame 0.33 to 0.43. */
+ * for the one before. Counting a CT's 512 x 512 values on an AMD EPYC (Zen 5) so takes 0.57 to 1.0 of the time of one
+ * addition a value; four tables, which are added up after each frame, take 0.72 to 0.92. */
 #include <assert.h>
 #include <string.h>
 
