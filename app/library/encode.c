@@ -216,9 +216,9 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     const struct tsr_image *image = &e->source->header.image;
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
-        tsr_add_difference(image, job->raster, e->decoded, &e->difference);
+        tsr_add_difference(image, NULL, job->raster, e->decoded, &e->difference);
         if (e->encoded.profile)
-            tsr_add_error_profile(image, e->frames_done, job->raster, e->decoded, e->encoded.profile);
+            tsr_add_error_profile(image, NULL, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         tsr_add_frame_hash(&e->frames, image, e->decoded);
     }
     e->frames_done++;

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-STAGES = ("planes", "training", "residuals", "tables", "lanes", "blocks", "slices", "engine_cpu", "pool")
+STAGES = ("planes", "training", "residuals", "tables", "lanes", "blocks", "slices", "measure", "engine_cpu", "pool")
 
 
 def stage_of(path):

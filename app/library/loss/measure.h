@@ -2,21 +2,15 @@
 #ifndef TSR_APP_LIBRARY_MEASURE_H
 #define TSR_APP_LIBRARY_MEASURE_H
 
+#include "kernels/measure/difference_cpu.h"
 #include "tessera.h"
 
-struct tsr_difference {
-    uint32_t max_error;     /* largest difference of two samples */
-    uint64_t squared_error; /* sum of squares, saturated */
-};
-
-/* Adds the differences between the samples of two frames, whole or in part alike. */
-void tsr_add_difference(const struct tsr_image *image, const uint8_t *a, const uint8_t *b, struct tsr_difference *sum);
-
 /* Where the squared error of a file is: its 4x4 blocks, frame after frame and row by row, in TSR_PROFILE_PARTS parts as
- * equal as can be. Adds those of one frame. */
+ * equal as can be. Adds those of one frame, measured as tsr_add_difference does; what: NULL is everything. Weighted
+ * squares are rounded a row at a time. */
 enum { TSR_PROFILE_PARTS = 4096 };
-void tsr_add_error_profile(const struct tsr_image *image, uint32_t frame, const uint8_t *a, const uint8_t *b,
-                           uint64_t profile[TSR_PROFILE_PARTS]);
+void tsr_add_error_profile(const struct tsr_image *image, const struct tsr_measured *what, uint32_t frame,
+                           const uint8_t *a, const uint8_t *b, uint64_t profile[TSR_PROFILE_PARTS]);
 
 /* Blocks of a frame, and of a file; the part that a block is in. */
 uint64_t tsr_frame_blocks(const struct tsr_image *image);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "app/library/flow.h"
-#include "transform/planes/samples.h"
+#include "kernels/measure/difference_cpu.h"
 #include "transform/status.h"
 
 enum { LEAST = 255, IGNORED = 10000 }; /* one sample of so many, at either end, says nothing of the range */
@@ -64,20 +64,10 @@ int32_t tsr_qp_of_range(const struct tsr_header *header)
 
 /* ---- Finding it ------------------------------------------------------------------------------------------- */
 
-void tsr_count_samples(const struct tsr_image *image, const uint8_t *raster, struct tsr_value_counts *counts)
-{
-    const struct tsr_word_layout layout =
-        tsr_word_layout(image->bits_allocated, image->bits_stored, image->high_bit, image->is_signed, false);
-    const size_t samples = (size_t)image->columns * image->rows, high = image->big_endian ? 0 : 1;
-    for (size_t i = 0; i < samples; i++)
-        counts->count[tsr_word_sample((uint32_t)raster[2 * i + high] << 8 | raster[2 * i + 1 - high], layout)]++;
-    counts->samples += samples;
-}
-
 uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole)
 {
     const uint64_t ignored = counts->samples / IGNORED;
-    uint32_t low = 0, high = 65535;
+    uint32_t low = 0, high = TSR_VALUE_COUNTS - 1;
     uint64_t below = counts->count[low], above = counts->count[high];
     if (counts->samples == 0) return whole;
     while (below <= ignored) below += counts->count[++low];
@@ -96,7 +86,9 @@ enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_cou
     enum tsr_status status = TSR_OK;
     for (uint32_t frame = 0; frame < image->frames && status == TSR_OK; frame++) {
         if (!held) status = source->ops->read_frame(source, frame, raster, error);
-        if (status == TSR_OK) tsr_count_samples(image, held ? held + frame * bytes : raster, counts);
+        if (status != TSR_OK) break;
+        tsr_count_values(image, NULL, held ? held + frame * bytes : raster, counts->count);
+        counts->samples += (uint64_t)image->columns * image->rows;
     }
     free(raster);
     return status;

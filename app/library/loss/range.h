@@ -6,6 +6,7 @@
 
 #include "io/container/container.h"
 #include "io/formats/source.h"
+#include "kernels/measure/difference_cpu.h"
 #include "tessera.h"
 
 uint32_t tsr_whole_range(const struct tsr_image *image); /* 2^bits_stored - 1 */
@@ -23,9 +24,8 @@ int32_t tsr_qp_of_range(const struct tsr_header *header);
 /* How often each value occurs, in the order of values. Of images with a range of their own. */
 struct tsr_value_counts {
     uint64_t samples;
-    uint64_t count[65536];
+    uint64_t count[TSR_VALUE_COUNTS];
 };
-void tsr_count_samples(const struct tsr_image *image, const uint8_t *raster, struct tsr_value_counts *counts);
 
 /* Largest less smallest value, without one sample of 10,000 at either end; 255 .. whole. */
 uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole);
