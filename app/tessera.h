@@ -496,6 +496,18 @@ TSR_API void tsr_end_process(int status);
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
+/* How a window of an image (DICOM PS3.3, C.11.2.1.2) came through a loss: over the samples whose original lies inside.
+ * In the units of the file's values, Hounsfield units of a CT. A few samples are no measure: only a window of at least
+ * 256, and of 0.1 % of all, is judged. */
+struct tsr_window_loss {
+    double center, width;
+    uint64_t samples;
+    double rmse;    /* negative: there are no samples */
+    double psnr_db; /* 20 log10(width / rmse); infinite: nothing is lost; negative: there are no samples */
+    bool is_judged;
+};
+enum { TSR_REPORTED_WINDOWS = 4 };
+
 /* What became of a file. Numbers that do not apply are negative. */
 struct tsr_report {
     size_t size;
@@ -528,6 +540,9 @@ struct tsr_report {
     struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
     uint32_t range;               /* of lossy files: that of the values, by which psnr_db and coding.qp_eighths count */
     double psnr_stored_db;        /* of lossy files: with the peak 2^bits_stored - 1; else negative */
+    uint32_t windows; /* of a lossy DICOM file that was just compressed: those that it names, of a CT without
+                         any 40/400 and -600/1500 */
+    struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 

@@ -240,6 +240,16 @@ static uint64_t output_room(const struct tsr_input *input, const struct tsr_outp
     return tsr_output_is_memory(output) && !is_member ? tsr_input_size(input) + 2 * TSR_EXCESS_BYTES : 0;
 }
 
+static void note_written(const struct tsr_source *source, const struct tsr_encoded *encoded,
+                         struct tsr_written *written)
+{
+    written->header = source->header;
+    written->difference = encoded->difference;
+    written->windows = source->windows;
+    memcpy(written->window, source->window, sizeof written->window);
+    written->slope = source->slope;
+}
+
 static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                        const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                        struct tsr_report *report, struct tsr_error *error)
@@ -265,7 +275,7 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
             status = put_form(&form, input, output, wanted, written, &encoded, error);
         else if (status == TSR_OK)
             status = try_container(engine, form.source, output, wanted, is_member, written, &encoded, &instead, error);
-        if (form.source) written->header = form.source->header;
+        if (form.source) note_written(form.source, &encoded, written);
         written->raster = encoded.raster;
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;

@@ -55,6 +55,7 @@ struct encoding {
     struct tsr_hasher frames;
     struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
     uint32_t frames_done;
+    struct tsr_measured measured;
     struct tsr_difference difference;
     struct tsr_encoded encoded;
     /* Of a frame whose tiles are written while it is coded. */
@@ -216,7 +217,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     const struct tsr_image *image = &e->source->header.image;
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
-        tsr_add_difference(image, NULL, job->raster, e->decoded, &e->difference);
+        tsr_add_difference(image, &e->measured, job->raster, e->decoded, &e->difference);
         if (e->encoded.profile)
             tsr_add_error_profile(image, NULL, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         tsr_add_frame_hash(&e->frames, image, e->decoded);
@@ -497,6 +498,9 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.decoder = encoded->decoder;
     e.encoded.gives_up = encoded->gives_up;
     e.encoded.keeps_raster = encoded->keeps_raster;
+    e.measured = tsr_measure_all;
+    e.measured.windows = source->windows;
+    for (uint32_t w = 0; w < source->windows; w++) e.measured.window[w] = source->window[w].stored;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     memset(proof, 0, sizeof *proof);
     tsr_hasher_init(&e.frames);
@@ -524,6 +528,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
             tsr_parts_end(&e.parts, source->header.restore, &proof->samples, tsr_all_rasters(&source->header.image),
                           proof);
     }
+    e.encoded.difference = e.difference;
     *encoded = e.encoded;
     give_back(&e);
     return status;

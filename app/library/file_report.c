@@ -1,4 +1,5 @@
 /* What compressing and restoring share: reports, and the way of an output to the disk and to its sink. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -58,6 +59,26 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
     report->max_error = proof->max_error;
 }
 
+/* PSNR over clipped pixels is no measure: nearly all of a CT lies outside of a narrow window, without any error there.
+ */
+static void report_windows(const struct tsr_written *written, struct tsr_report *report)
+{
+    enum { LEAST = 256, ONE_IN = 1000 };
+    report->windows = 0;
+    if (report->lossless) return;
+    report->windows = written->windows;
+    for (uint32_t w = 0; w < written->windows; w++) {
+        struct tsr_window_loss *const loss = &report->window[w];
+        const uint64_t samples = written->difference.window[w].samples;
+        const double error = (double)written->difference.window[w].squared_error;
+        *loss = (struct tsr_window_loss){written->window[w].center, written->window[w].width, samples, -1, -1, false};
+        if (samples == 0) continue;
+        loss->rmse = sqrt(error / (double)samples) * written->slope;
+        loss->psnr_db = error > 0 ? 20 * log10(loss->width / loss->rmse) : INFINITY;
+        loss->is_judged = samples >= LEAST && samples >= report->samples / ONE_IN;
+    }
+}
+
 /* A PSNR that is more than a little over its target is said: where samples use little of their range, the coarsest step
  * may lose all that there is. */
 static void report_overshoot(const struct tsr_wanted *wanted, struct tsr_report *report)
@@ -72,6 +93,7 @@ void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_writte
 {
     report_header(&written->header, report);
     report_loss(&written->header, &written->proof, report);
+    report_windows(written, report);
     report_overshoot(wanted, report);
     report->bytes_in = written->proof.original_size;
     memcpy(report->original_hash, written->proof.original.bytes, sizeof report->original_hash);

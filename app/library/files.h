@@ -16,6 +16,11 @@ struct tsr_written {
     struct tsr_header header;
     struct tsr_proof proof;
     struct tsr_container_writer *writer; /* of a series' member: the caller's, also on errors */
+    struct tsr_difference
+        difference; /* of what was lost, and by which windows of how many units a value it is judged */
+    uint32_t windows;
+    struct tsr_value_window window[TSR_MEASURED_WINDOWS];
+    double slope;
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 

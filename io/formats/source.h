@@ -4,6 +4,7 @@
 #define TSR_IO_FORMATS_SOURCE_H
 
 #include "io/container/container.h"
+#include "transform/planes/difference.h"
 
 struct tsr_source;
 
@@ -24,6 +25,12 @@ struct tsr_source_ops {
     const uint8_t *(*rasters)(const struct tsr_source *source);
 };
 
+/* How a file asks to be looked at: a window (PS3.3, C.11.2.1.2) of its values. */
+struct tsr_value_window {
+    double center, width;          /* in the values' units, after the rescale */
+    struct tsr_value_range stored; /* the stored values inside */
+};
+
 /* Every source begins with this structure. Reading the prefix, the frames in their order and the suffix reads the input
  * once, from its start to its end, if the format allows it. */
 struct tsr_source {
@@ -34,7 +41,10 @@ struct tsr_source {
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
-    bool rasters_last;           /* set by the caller: rasters stay as they are until tsr_input_hash_read */
+    uint32_t windows;            /* that are measured where the image is coded with loss */
+    struct tsr_value_window window[TSR_MEASURED_WINDOWS];
+    double slope;      /* units of a stored value, not negative; 0: there are none */
+    bool rasters_last; /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 
 /* How an input is opened. */

@@ -55,6 +55,13 @@ struct tsr_dicom_scan;
 bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
                               struct tsr_dicom *dicom);
 
+/* The windows that a scanned file names, the first ones of those that are at least one value wide; those of its modality
+ * where it names none (CT: 40/400 and -600/1500). Only an image with one linear rescale, or none, has windows. bytes are
+ * those that the scan read. */
+struct tsr_source;
+void tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
+                            struct tsr_source *source);
+
 /* The Series Instance UID of a file, from its data set; false: it is not known. */
 struct tsr_input;
 bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES]);

@@ -294,6 +294,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     if (!native.only_lossless && pixels->length == TSR_UNDEFINED_LENGTH)
         s->base.only_lossless = "pixel data without a length";
     object_to_loss(dicom, &s->base);
+    if (may_lose) tsr_dicom_tell_windows(found->bytes, &found->scan, dicom, &s->base);
     *source = &s->base;
     return TSR_OK;
 }
@@ -487,6 +488,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
         TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
     }
     object_to_loss(&found->dicom, *source);
+    if (samples) tsr_dicom_tell_windows(found->bytes, &found->scan, &found->dicom, *source);
     return TSR_OK;
 }
 
