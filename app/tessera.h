@@ -92,6 +92,7 @@ enum tsr_status {
     TSR_ERROR_CORRUPT = 61,   /* the .tsr is damaged */
     TSR_ERROR_LIMIT = 62,     /* a limit is exceeded, memory included */
     TSR_ERROR_VERSION = 63,   /* a format version or feature that this build does not know */
+    TSR_ERROR_LOSS = 64,      /* more would be lost than the caller allows */
     TSR_ERROR_ENGINE = 70,    /* the engine that was demanded cannot do it */
     TSR_ERROR_PARTIAL = 75,   /* of a set, some files failed and the others are done */
     TSR_ERROR_CANCELLED = 76  /* the caller cancelled it */
@@ -208,8 +209,14 @@ enum tsr_loss {
     TSR_LOSS_PSNR = 3,      /* PSNR of the range of the values, in hundredths of a dB: not less, and at most 0.1 dB more
                                where a coding is so near */
     TSR_LOSS_BYTES = 4,     /* of the whole .tsr: not more, and at most 1 % less */
-    TSR_LOSS_RATIO = 5      /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
+    TSR_LOSS_RATIO = 5,     /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
+    TSR_LOSS_QUALITY =
+        6 /* an enum tsr_quality: the coarsest QP with which no judged window, and no PSNR, is below it */
 };
+
+/* The least PSNR of each judged window (struct tsr_window_loss), and of the range of the values: 45, 40 and 35 dB. */
+enum tsr_quality { TSR_QUALITY_DIAGNOSTIC = 1, TSR_QUALITY_VISUALLY_LOSSLESS = 2, TSR_QUALITY_WEB = 3 };
+TSR_API uint32_t tsr_quality_floor(enum tsr_quality quality); /* in hundredths of a dB; 0: it is not known */
 
 /* What decodes the finished file to prove it: the CPU engine, whatever coded it; nothing; the engine that is called, so
  * that a GPU does, whose decoder shares nothing with its encoder but the definitions. */
@@ -228,7 +235,9 @@ struct tsr_compress_options {
                           in a native file */
     uint32_t range;    /* by which PSNR and QP count, of samples of more than 8 bits in one component: 255 .. 65535.
                           0: the image's own, largest less smallest value without one of 10,000 at either end. Images of
-                          one series get the same: tsr_common_range() */
+                          one series get the same: tsr_common_ranges() */
+    uint32_t least_db; /* hundredths of a dB, or 0: TSR_ERROR_LOSS, and nothing is kept, where a judged window or the
+                          PSNR of a lossy file is below */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 

@@ -37,6 +37,8 @@ const char *tsr_status_name(enum tsr_status status)
         return "unknown version";
     case TSR_ERROR_ENGINE:
         return "engine unavailable";
+    case TSR_ERROR_LOSS:
+        return "loss over its limit";
     case TSR_ERROR_PARTIAL:
         return "some files failed";
     case TSR_ERROR_CANCELLED:

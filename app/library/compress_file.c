@@ -343,6 +343,7 @@ static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr
     if (status == TSR_OK) tsr_output_inherit(out, in);
     if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections have theirs */
     if (status == TSR_OK) status = tsr_write_container(engine, in, out, wanted, false, &written, report, error);
+    if (status == TSR_OK) status = tsr_check_loss(wanted, &written, tsr_input_name(in), error);
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
     const double finished = tsr_seconds();
     if (status == TSR_OK) status = prove(engine, wanted->verify, out, &written.proof, report, error);

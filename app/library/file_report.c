@@ -63,7 +63,6 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
  */
 static void report_windows(const struct tsr_written *written, struct tsr_report *report)
 {
-    enum { LEAST = 256, ONE_IN = 1000 };
     report->windows = 0;
     if (report->lossless) return;
     report->windows = written->windows;
@@ -75,7 +74,7 @@ static void report_windows(const struct tsr_written *written, struct tsr_report 
         if (samples == 0) continue;
         loss->rmse = sqrt(error / (double)samples) * written->slope;
         loss->psnr_db = error > 0 ? 20 * log10(loss->width / loss->rmse) : INFINITY;
-        loss->is_judged = samples >= LEAST && samples >= report->samples / ONE_IN;
+        loss->is_judged = tsr_is_judged(samples, report->samples);
     }
 }
 
@@ -87,6 +86,25 @@ static void report_overshoot(const struct tsr_wanted *wanted, struct tsr_report 
     if (report->psnr_db > (double)wanted->target_value / 100 + 0.1)
         snprintf(report->reason, sizeof report->reason,
                  "more than 0.1 dB over its PSNR: no coding that was tried is nearer");
+}
+
+enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr_written *written, const char *name,
+                               struct tsr_error *error)
+{
+    struct tsr_report report = TSR_REPORT;
+    const double least = wanted->least_db / 100.0;
+    report_header(&written->header, &report);
+    report_loss(&written->header, &written->proof, &report);
+    report_windows(written, &report);
+    if (wanted->least_db == 0 || report.lossless) return TSR_OK;
+    if (report.psnr_db < least)
+        return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
+                        name, report.psnr_db, least, report.range);
+    for (uint32_t w = 0; w < report.windows; w++)
+        if (report.window[w].is_judged && report.window[w].psnr_db < least)
+            return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in its window %g/%g", name,
+                            report.window[w].psnr_db, least, report.window[w].center, report.window[w].width);
+    return TSR_OK;
 }
 
 void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_written *written, struct tsr_report *report)

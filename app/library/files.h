@@ -31,6 +31,10 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
                                     const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                     struct tsr_report *report, struct tsr_error *error);
 
+/* TSR_ERROR_LOSS if more was lost than is wanted. name: the input's. */
+enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr_written *written, const char *name,
+                               struct tsr_error *error);
+
 /* What was written, for its report. */
 void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_written *written, struct tsr_report *report);
 

@@ -156,6 +156,7 @@ static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_in
     wanted.range = m->ranges[k];
     TSR_TRY(
         tsr_write_container(m->engine, input, member->output, &wanted, true, &member->written, &m->report[k], error));
+    TSR_TRY(tsr_check_loss(&wanted, &member->written, tsr_input_name(input), error));
     tsr_report_written(m->wanted, &member->written, &m->report[k]);
     m->report[k].encode_s = tsr_seconds() - start;
     return TSR_OK;

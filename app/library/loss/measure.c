@@ -63,6 +63,12 @@ enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t 
     return TSR_OK;
 }
 
+bool tsr_is_judged(uint64_t inside, uint64_t samples)
+{
+    enum { LEAST = 256, ONE_IN = 1000 };
+    return inside >= LEAST && inside >= samples / ONE_IN;
+}
+
 double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error)
 {
     if (squared_error == 0) return INFINITY;

@@ -39,21 +39,30 @@ static struct scaled multiply(struct scaled a, struct scaled b)
     return normalise(a.mantissa * b.mantissa >> 31, a.exponent + b.exponent + 31);
 }
 
-uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t range, uint32_t psnr_hundredths)
+static uint64_t limit_of(uint32_t range, uint64_t samples, uint32_t psnr_hundredths)
 {
     /* 10^(-2^k / 1000) */
     static const struct scaled powers[15] = {{4285089145, -32}, {4275233713, -32}, {4255590799, -32}, {4216575308, -32},
                                              {4139614135, -32}, {3989880250, -32}, {3706464639, -32}, {3198599472, -32},
                                              {2382099298, -32}, {2642347043, -33}, {3251246129, -35}, {2461159927, -38},
                                              {2820653927, -45}, {3704842450, -59}, {3195800255, -86}};
-    struct scaled limit = multiply(normalise((uint64_t)range * range, 0), normalise(image->frames, 0));
-    limit = multiply(limit, normalise((uint64_t)image->columns * image->rows * image->components, 0));
+    struct scaled limit = multiply(normalise((uint64_t)range * range, 0), normalise(samples, 0));
     for (int k = 0; k < 15; k++)
         if (psnr_hundredths >> k & 1) limit = multiply(limit, powers[k]);
     if (limit.exponent > 31) return UINT64_MAX;
     return limit.exponent >= 0    ? limit.mantissa << limit.exponent
            : limit.exponent > -32 ? limit.mantissa >> -limit.exponent
                                   : 0;
+}
+
+static uint64_t samples_of(const struct tsr_image *image)
+{
+    return (uint64_t)image->columns * image->rows * image->components * image->frames;
+}
+
+uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t range, uint32_t psnr_hundredths)
+{
+    return limit_of(range, samples_of(image), psnr_hundredths);
 }
 
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in)
@@ -72,7 +81,8 @@ struct search {
     const struct tsr_header *pristine;
     struct tsr_coding coding; /* path, coder, effort */
     enum tsr_coder coder;     /* as it was asked for */
-    bool by_size;
+    bool by_size, by_quality;
+    uint32_t floor;        /* by_quality: the least PSNR of each window, and of all, in hundredths of a dB */
     uint64_t limit, aim;   /* of the size, or of the squared error: not to be exceeded, and a little below */
     uint64_t frame_blocks; /* 4x4 blocks of a frame, in one component */
     uint64_t blocks;       /* of all frames */
@@ -118,6 +128,30 @@ static uint64_t slack_of(const struct search *s)
     return s->limit / (s->by_size ? 100 : 46);
 }
 
+/* How much of its limit an error takes, in 1/2^20. */
+static uint64_t share_of_limit(uint64_t error, uint64_t limit)
+{
+    for (; error >> 44; error >>= 1) limit >>= 1;
+    return limit == 0 ? (error > 0 ? UINT64_MAX >> 1 : 0) : (error << 20) / limit;
+}
+
+/* The largest share that an error takes, of all samples and of those in a window that is judged. */
+static uint64_t share_of_floor(const struct search *s, const struct tsr_difference *found)
+{
+    const struct tsr_image *const image = &s->pristine->image;
+    const uint64_t samples = samples_of(image);
+    uint64_t most = share_of_limit(found->squared_error, limit_of(tsr_header_range(s->pristine), samples, s->floor));
+    for (uint32_t w = 0; w < s->source->windows; w++) {
+        const struct tsr_value_range *const window = &s->source->window[w].stored;
+        if (!tsr_is_judged(found->window[w].samples, samples)) continue;
+        const uint32_t width = (uint32_t)(window->high - window->low) + 1;
+        const uint64_t share =
+            share_of_limit(found->window[w].squared_error, limit_of(width, found->window[w].samples, s->floor));
+        if (share > most) most = share;
+    }
+    return most;
+}
+
 static enum tsr_status measure(struct search *s, const struct tsr_coding *coding, struct result *result,
                                struct tsr_error *error)
 {
@@ -128,7 +162,9 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     memset(s->profile, 0, sizeof s->profile);
     tsr_set_coding(s->source, s->pristine, coding);
     const enum tsr_status status = tsr_encode(s->engine, s->source, output, &proof, &encoded, error);
-    result->measure = s->by_size ? tsr_output_size(output) : proof.squared_error;
+    result->measure = s->by_size      ? tsr_output_size(output)
+                      : s->by_quality ? share_of_floor(s, &encoded.difference)
+                                      : proof.squared_error;
     tsr_output_close(output);
     s->tries++;
     const uint64_t slack = slack_of(s);
@@ -192,12 +228,13 @@ static uint64_t gap(uint64_t a, uint64_t b)
 static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
 {
     const struct tsr_image *image = &s->pristine->image;
-    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+    const uint64_t samples = samples_of(image);
+    const uint64_t limit = s->by_quality ? limit_of(tsr_header_range(s->pristine), samples, s->floor) : s->limit;
     int64_t q;
     if (s->by_size) /* an octave is a bit a sample, or less */
         q = 32 + (int64_t)((lossless_bytes - s->limit) / (samples / 576 + 1));
     else /* an error of a twelfth of the step's square, or less */
-        q = 140 + 24 * (tsr_log2_of(s->limit) - tsr_log2_of(samples)) / (1 << LOG_SHIFT);
+        q = 140 + 24 * (tsr_log2_of(limit) - tsr_log2_of(samples)) / (1 << LOG_SHIFT);
     return q < 0 ? 0 : q > STEPS ? STEPS : q;
 }
 
@@ -284,7 +321,7 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
         if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= QP_TRIES)) break;
         q = next_q(s, &b);
     }
-    if (!b.finer.known || !b.coarser.known) return TSR_OK;
+    if (!b.finer.known || !b.coarser.known || s->by_quality) return TSR_OK;
     /* And both in one file. */
     const struct place finer = b.finer, coarser = b.coarser;
     b.finer.at = 0;
@@ -346,11 +383,15 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->pristine = &pristine;
     s->coding = *coding;
     s->coder = wanted->coding.coder;
-    s->by_size = wanted->target != TSR_TARGET_PSNR;
+    s->by_quality = wanted->target == TSR_TARGET_QUALITY;
+    s->by_size = wanted->target != TSR_TARGET_PSNR && !s->by_quality;
+    s->floor = (uint32_t)wanted->target_value;
     s->frame_blocks = tsr_frame_blocks(image);
     s->blocks = s->frame_blocks * image->frames;
-    s->limit = s->by_size ? tsr_size_limit(wanted, tsr_input_size(source->input))
-                          : tsr_squared_error_limit(image, tsr_header_range(&pristine), (uint32_t)wanted->target_value);
+    s->limit = s->by_quality ? (uint64_t)1 << 20
+               : s->by_size
+                   ? tsr_size_limit(wanted, tsr_input_size(source->input))
+                   : tsr_squared_error_limit(image, tsr_header_range(&pristine), (uint32_t)wanted->target_value);
     s->aim = s->limit - slack_of(s) / 2;
     const enum tsr_status status = meet_target(s, &lossless, coding, error);
     *tries = s->tries;

@@ -1,5 +1,6 @@
-/* The windows of a DICOM file. PS3.3, C.7.6.3.1 and C.11.2; decimal strings: PS3.5, 6.2. What is found here is shown
- * and judged; no byte of a file depends on it. */
+/* The windows of a DICOM file. PS3.3, C.7.6.3.1 and C.11.2; decimal strings: PS3.5, 6.2. A file's bytes may depend on
+ * the stored values inside a window (--quality). They come of additions, multiplications and divisions of doubles
+ * alone, each rounded by itself, so that they are the same on every machine; the build must not contract them. */
 #include <math.h>
 #include <string.h>
 
@@ -34,7 +35,9 @@ static bool read_decimal(const char *text, size_t length, double *number)
         for (; at < length && text[at] >= '0' && text[at] <= '9' && exponent < 100; at++)
             exponent = 10 * exponent + (text[at] - '0');
     }
-    *number = (negative ? -value : value) / scale * pow(10, sign * exponent);
+    value /= scale;
+    for (; exponent > 0; exponent--) value = sign > 0 ? value * 10 : value / 10;
+    *number = negative ? -value : value;
     return has_digits && at == length && isfinite(*number);
 }
 
