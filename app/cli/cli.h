@@ -358,8 +358,9 @@ void say_failure(const struct outcome *outcome); /* the same, or to the log alon
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);
-bool has_qp(const struct tsr_coding *coding);                     /* a lossy coding of the transform path */
-bool is_own_range(const struct tsr_image *image, uint32_t range); /* not all that the bits could hold */
+bool has_qp(const struct tsr_coding *coding);                                /* a lossy coding of the transform path */
+bool is_own_range(const struct tsr_image *image, uint32_t range);            /* not all that the bits could hold */
+const struct tsr_window_loss *worst_window(const struct tsr_report *report); /* of those that are judged; or NULL */
 
 /* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general
  * compression alone). */

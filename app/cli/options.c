@@ -90,6 +90,8 @@ enum {
     LONG_CODER,
     LONG_QP,
     LONG_PSNR,
+    LONG_QUALITY,
+    LONG_STRICT,
     LONG_SIZE,
     LONG_MAX_ERROR,
     LONG_VERIFY,
@@ -166,11 +168,15 @@ static const struct option_row table[] = {
      "keep the samples alone of compressed DICOM that cannot come back as the same file"},
 
     {0, NULL, NULL, 0, "Loss"},
+    {LONG_QUALITY, "quality", "diagnostic|visually-lossless|web", ON_COMPRESS | OFTEN,
+     "lossy; at least 45, 40 or 35 dB in each window that the image is looked at with, and over all"},
     {LONG_PSNR, "psnr", "DB", ON_COMPRESS | OFTEN, "lossy, with this PSNR or up to 0.1 dB more"},
     {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
     {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS | OFTEN,
      "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
     {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS | OFTEN, "lossy; no sample differs by more than N"},
+    {LONG_STRICT, "strict", NULL, ON_COMPRESS,
+     "no file (64) where a lossy one would fall below 35 dB in a window or over all, or below its --quality"},
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
 
     {0, NULL, NULL, 0, "Proof and reports"},
@@ -278,6 +284,14 @@ static enum tsr_status parse_psnr(const char *text, struct options *o)
     if (!parse_number(text, 1, 200, &number) || fabs(number * 100 - round(number * 100)) > 1e-6)
         return usage("--psnr wants 1 to 200 dB, with at most two digits after the point, not '%s'", text);
     return take_loss(o, TSR_LOSS_PSNR, llround(number * 100));
+}
+
+static enum tsr_status parse_quality(const char *text, struct options *o)
+{
+    static const char *const words[] = {"diagnostic", "visually-lossless", "web"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, words[i]) == 0) return take_loss(o, TSR_LOSS_QUALITY, i + 1);
+    return usage("--quality wants diagnostic, visually-lossless or web, not '%s'", text);
 }
 
 /* Bytes, or a ratio N:1, in thousandths. */
@@ -571,9 +585,11 @@ struct given {
 
 static enum tsr_status take_target(int code, struct options *o, struct given *given)
 {
-    if (given->target) return usage("%s", "one target is enough: --psnr or --size");
+    if (given->target) return usage("%s", "one target is enough: --quality, --psnr or --size");
     given->target = true;
-    return code == LONG_PSNR ? parse_psnr(optarg, o) : parse_size(optarg, o);
+    return code == LONG_PSNR      ? parse_psnr(optarg, o)
+           : code == LONG_QUALITY ? parse_quality(optarg, o)
+                                  : parse_size(optarg, o);
 }
 
 static enum tsr_status take_option(int code, struct options *o, struct given *given)
@@ -609,6 +625,7 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case LONG_QP:
         return parse_qp(optarg, o);
     case LONG_PSNR:
+    case LONG_QUALITY:
     case LONG_SIZE:
         return take_target(code, o, given);
     case LONG_MAX_ERROR:
@@ -616,6 +633,9 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
         return parse_max_error(optarg, o);
     case LONG_VERIFY:
         return parse_verify(optarg, o);
+    case LONG_STRICT:
+        o->compress.least_db = tsr_quality_floor(TSR_QUALITY_WEB);
+        return TSR_OK;
     case LONG_ALLOW_LOSSY:
         o->compress.allow_lossy = true;
         return TSR_OK;
@@ -721,21 +741,23 @@ static enum tsr_status settle_options(struct options *o, const struct given *giv
     struct tsr_compress_options *const compress = &o->compress;
     const bool has_qp = o->has_qp;
     if (has_qp + given->target + given->max_error > 1)
-        return usage("%s", "--qp, --psnr, --size and --max-error exclude each other");
+        return usage("%s", "--quality, --qp, --psnr, --size and --max-error exclude each other");
     if ((has_qp || given->target) && given->path && compress->path == TSR_PATH_PREDICT)
-        return usage("%s", "--qp, --psnr and --size need the transform path, not --path predict");
+        return usage("%s", "--quality, --qp, --psnr and --size need the transform path, not --path predict");
     if (o->engine == TSR_ENGINE_CPU && o->gpus.count > 0)
         return usage("%s", "--gpu needs the CUDA engine, not --engine cpu");
     if (o->engine == TSR_ENGINE_CPU && compress->verify == TSR_VERIFY_ENGINE)
         return usage("%s", "--verify cuda needs the CUDA engine, not --engine cpu");
     if (o->gpus.count > 0) o->engine = TSR_ENGINE_CUDA; /* who names one demands it */
     if (o->series && o->output) return usage("%s", "--series names the output; -o would name another");
-    if (o->series && given->target && compress->loss != TSR_LOSS_PSNR)
+    if (o->series && given->target && compress->loss != TSR_LOSS_PSNR && compress->loss != TSR_LOSS_QUALITY)
         return usage("%s", "--size is for a single file, not for a --series");
     if (given->max_error && compress->path == TSR_PATH_TRANSFORM)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
     if (has_qp || given->target) compress->path = TSR_PATH_TRANSFORM;
     if (has_qp) take_loss(o, TSR_LOSS_QP, o->qp);
+    if (compress->least_db > 0 && compress->loss == TSR_LOSS_QUALITY)
+        compress->least_db = tsr_quality_floor((enum tsr_quality)compress->loss_value);
     struct tsr_error error;
     const enum tsr_status status = tsr_check_options(compress, &error);
     return status == TSR_OK ? settle_set(o) : usage("%s", error.text);

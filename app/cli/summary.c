@@ -1,4 +1,5 @@
 /* What a run as a whole came to: added up file by file, and said at its end. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +36,32 @@ struct totals {
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
     double encode_s, verify_s, read_s, write_s, wait_s;
     struct loss loss[DEPTHS];
+    struct tsr_window_loss window; /* the worst one that was judged, and its file */
+    size_t windowed, poor;         /* files with judged windows; of these, those with one below the least */
+    char window_of[256];
 };
 
 static struct totals totals;
 
 /* ---- Adding up -------------------------------------------------------------------------------------------- */
+
+/* Below this a loss is seen, and the summary says so. */
+static double least_window(void)
+{
+    return tsr_quality_floor(TSR_QUALITY_WEB) / 100.0;
+}
+
+static void add_window(const struct task *task, const struct tsr_report *r)
+{
+    const struct tsr_window_loss *const worst = worst_window(r);
+    if (!worst) return;
+    if (totals.windowed == 0 || worst->psnr_db < totals.window.psnr_db) {
+        totals.window = *worst;
+        snprintf(totals.window_of, sizeof totals.window_of, "%s", task->input);
+    }
+    totals.windowed++;
+    totals.poor += worst->psnr_db < least_window();
+}
 
 static void add_loss(const struct tsr_report *r)
 {
@@ -124,6 +146,7 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
         return;
     }
     totals.done++;
+    add_window(task, r);
     add_report(r);
     if (r->reason[0])
         add_note(!r->verbatim ? NOTE_EXCEPTION : is_stored(r) ? NOTE_STORED : NOTE_CODED, task->input, r->reason);
@@ -171,6 +194,8 @@ static void add_losses(cJSON *o)
     }
     add_number(o, "max_error", depths == 1, only ? (double)only->max_error : 0);
     add_number(o, "least_psnr_db", depths == 1, only ? only->least_psnr_db : 0);
+    add_number(o, "least_window_db", totals.windowed > 0 && isfinite(totals.window.psnr_db), totals.window.psnr_db);
+    add_number(o, "poor_windows", true, (double)totals.poor);
 }
 
 static void add_options(cJSON *o, const struct options *options, bool coded)
@@ -304,6 +329,18 @@ static void print_kinds(void)
     talk("\n");
 }
 
+static void print_windows(void)
+{
+    const struct tsr_window_loss *const worst = &totals.window;
+    if (totals.windowed == 0 || !isfinite(worst->psnr_db)) return;
+    talk("  in windows: at least %.2f dB (RMSE %.3g), in %g/%g of %s\n", worst->psnr_db, worst->rmse, worst->center,
+         worst->width, shown(totals.window_of));
+    if (totals.poor > 0)
+        talk("  WARNING: %zu file%s less than %.0f dB in a window, which is seen; --quality or --max-error bounds "
+             "that\n",
+             totals.poor, totals.poor == 1 ? " has" : "s have", least_window());
+}
+
 static void print_losses(void)
 {
     for (int bits = 0; bits < DEPTHS; bits++) {
@@ -374,6 +411,7 @@ static void print_compress(const struct options *options, const struct tally *ta
         print_ways();
         print_proof(options, tally);
         print_losses();
+        print_windows();
     }
     print_current(options);
     if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
