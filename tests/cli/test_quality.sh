@@ -1,0 +1,93 @@
+# What is lost where an image is looked at: the error inside the windows of a DICOM file, --quality, --strict, the warning.
+. "${0%/*}/steps.sh"
+cp "$DATA/dicom/ct/slice_01.dcm" ct.dcm
+
+# inside ORIGINAL RESTORED SLOPE INTERCEPT CENTER WIDTH: samples inside the window (PS3.3, C.11.2.1.2) and the RMSE over
+# them, from the pixel data of two native files, which ends both.
+inside()
+{
+    od -An -v -td2 -w2 "$1" >"$WORK/a" && od -An -v -td2 -w2 "$2" >"$WORK/b"
+    paste "$WORK/a" "$WORK/b" | awk -v m="$3" -v b="$4" -v c="$5" -v w="$6" '
+        { x = m * $1 + b; y = m * $2 + b }
+        x > c - 0.5 - (w - 1) / 2 && x <= c - 0.5 + (w - 1) / 2 { n++; sum += (x - y) * (x - y) }
+        END { printf "%d %.9f\n", n, n ? sqrt(sum / n) : -1 }'
+}
+
+# checks FILE SLOPE INTERCEPT: what --json says of each window of a file is what is counted.
+checks()
+{
+    run 0 "$TESSERA" compress --json -f --qp 24 "$1" -o checked.tsr
+    bytes=$(fields pixel_bytes | head -1)
+    sed 's/"windows":\[/\n/;s/\].*//' "$out" | sed -n 2p | tr '}' '\n' | sed 's/[^0-9.e+-]*:/ /g;s/[a-z"{,]*//g' >windows
+    run 0 "$TESSERA" decompress -f checked.tsr -o checked.dcm
+    tail -c "$bytes" "$1" >original && tail -c "$bytes" checked.dcm >restored
+    seen=0
+    while read -r center width samples rmse psnr _; do
+        [ -n "${psnr:-}" ] || continue
+        seen=$((seen + 1))
+        counted=$(inside original restored "$2" "$3" "$center" "$width")
+        echo "$counted $samples $rmse $psnr $width" | awk '
+            function log10(x) { return log(x) / log(10) }
+            { off = $4 - $2; db = $5 - 20 * log10($6 / $2) }
+            $1 != $3 || off > 1e-6 || off < -1e-6 || db > 1e-6 || db < -1e-6 { exit 1 }' ||
+            bad "$1, window $center/$width: counted $counted, said $samples $rmse $psnr"
+    done <windows
+    [ "$seen" -eq "$4" ] || bad "$1: $seen windows, not $4: $(cat "$out")"
+}
+checks ct.dcm 1 0 1
+if command -v dcmodify >/dev/null; then
+    # A rescale, also one that falls; several windows; decimals; those of a CT that names none.
+    for values in '1053=2:1052=-1024:1050=40\-600:1051=400\1500:2:-1024:2' '1053=-0.5:1052=100:1050=12.5:1051=331.25:-0.5:100:1' \
+        '1053=1:1052=-5e1:1050=0:1051=3e2:1:-50:1'; do
+        cp ct.dcm one.dcm
+        echo "$values" | tr ':' '\n' | sed -n '1,4p' >edits
+        while read -r edit; do dcmodify -nb -m "0028,$edit" one.dcm 2>/dev/null || bad "dcmodify $edit"; done <edits
+        checks one.dcm "$(echo "$values" | cut -d : -f 5)" "$(echo "$values" | cut -d : -f 6)" "$(echo "$values" | cut -d : -f 7)"
+    done
+    cp ct.dcm none.dcm && dcmodify -nb -ea "(0028,1050)" -ea "(0028,1051)" none.dcm 2>/dev/null
+    checks none.dcm 1 0 2
+    # A window that nothing is in is told, and judged by nobody.
+    cp ct.dcm empty.dcm && dcmodify -nb -m 0028,1050=9000 -m 0028,1051=2 empty.dcm 2>/dev/null
+    run 0 "$TESSERA" compress --json -f --psnr 45 --strict empty.dcm -o empty.tsr
+    grep -q '"samples":0,"rmse":null,"psnr_db":null,"judged":false' "$out" || bad "an empty window: $(cat "$out")"
+fi
+
+# The levels, in their order of bytes, keep their floors in each window that is judged, and over all.
+before=999999999
+for level in diagnostic:45 visually-lossless:40 web:35; do
+    run 0 "$TESSERA" compress --json -r --quality "${level%:*}" "$DATA/dicom/ct" "$DATA/dicom/mr" "$DATA/dicom/cr" -o "${level%:*}"
+    grep -o '"psnr_db":[0-9.]*\(,"judged":true\)\{0,1\}' "$out" | awk -F '[:,]' -v least="${level#*:}" '
+        $2 < least { print $0 }
+        /judged/ { judged++ }
+        END { if (judged < 8) print judged " windows are judged" }' >"$WORK/complaints"
+    [ -s "$WORK/complaints" ] && bad "$level: $(head -3 "$WORK/complaints")"
+    fields --summary least_window_db poor_windows bytes_out failed >summary
+    awk -F "$tab" -v least="${level#*:}" '$1 < least || $1 > least + 1 || $2 != 0 || $4 != 0 { exit 1 }' summary || bad "$level: $(cat summary)"
+    bytes=$(cut -f 3 summary)
+    [ "$bytes" -lt "$before" ] || bad "$level takes $bytes bytes, the level above it $before"
+    before=$bytes
+done
+refuses 2 "wants diagnostic, visually-lossless or web, not 'high'" "$TESSERA" compress --quality high ct.dcm -o no.tsr
+refuses 2 'exclude each other' "$TESSERA" compress --quality web --qp 20 ct.dcm -o no.tsr
+
+# A loss that is seen is said, in words and in numbers; one that is bounded is not.
+run 0 "$TESSERA" compress -v --psnr 45 ct.dcm -o said.tsr
+grep -q ' dB in window 40/400, found' "$out" || bad "the line does not name the window: $(head -1 "$out")"
+grep -q '^  in windows: at least [0-9.]* dB (RMSE [0-9.]*), in 40/400 of ct.dcm$' "$out" || bad "the summary: $(cat "$out")"
+grep -q '^  WARNING: 1 file has less than 35 dB in a window' "$out" || bad "no warning: $(cat "$out")"
+run 0 "$TESSERA" compress --json -f --psnr 45 ct.dcm -o said.tsr
+[ "$(fields --summary poor_windows)" = 1 ] || bad "poor windows: $(fields --summary poor_windows)"
+run 0 "$TESSERA" compress -v -f --max-error 2 ct.dcm -o said.tsr
+grep -q WARNING "$out" && bad "a warning at an error of 2: $(cat "$out")"
+
+# --strict: nothing is kept, and the reason is said; one file, one of several, a series; with --quality that is the floor.
+refuses 64 'ct.dcm would have [0-9.]* dB, below 35.00 dB, in its window 40/400$' "$TESSERA" compress --strict --psnr 45 ct.dcm -o strict.tsr
+refuses 64 'would have a PSNR of [0-9.]* dB, below 35.00 dB, by its range of 255$' "$TESSERA" compress --strict --psnr 30 "$DATA/pnm/landscape_grey_8bit.pgm" -o strict.tsr
+run 75 "$TESSERA" compress -q --strict --psnr 45 ct.dcm "$DATA/pnm/landscape_grey_8bit.pgm" -o several
+[ "$(find several -type f | wc -l)" -eq 1 ] || bad "kept: $(find several -type f)"
+run 64 "$TESSERA" compress -q --strict --psnr 45 --series strict_series.tsr ct.dcm "$DATA/pnm/landscape_grey_8bit.pgm"
+[ -e strict_series.tsr ] && bad "a series with more loss than is allowed is kept"
+run 0 "$TESSERA" compress -q --strict --quality diagnostic ct.dcm -o strict.tsr
+run 0 "$TESSERA" compress -q -f --strict ct.dcm -o strict.tsr
+no_parts .
+finish
