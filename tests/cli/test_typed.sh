@@ -44,7 +44,7 @@ refuses 2 "^tessera: -o wants a value: -o OUT$" "$TESSERA" compress a.txt -o
 refuses 2 "^tessera: --exclude wants a value: --exclude GLOB$" "$TESSERA" compress a.txt --exclude
 refuses 2 "^tessera: --json takes no value, as '5'$" "$TESSERA" compress --json=5 a.txt
 refuses 2 "^tessera: '--re' may be --recursive or --report$" "$TESSERA" compress --re a.txt
-for habit in '-c:-o -' '--stdout:-o -' '-k:unless --rm' '--quality:--psnr' '-quality:--psnr' '--best:-9' '--fast:-1' '-d:tessera decompress' \
+for habit in '-c:-o -' '--stdout:-o -' '-k:unless --rm' '-Q:--quality' '-quality:--quality' '--best:-9' '--fast:-1' '-d:tessera decompress' \
     '-t:tessera test' '-l:tessera info' '-j4:-T N' '--delete:--rm' '--output-dir:-o OUT' '-V:--version' '--level:-1 to -9'; do
     refuses 2 "^tessera: compress has no option '.*'; .*${habit#*:}" "$TESSERA" compress "${habit%:*}" a.txt
 done

@@ -115,7 +115,7 @@ static const struct {
 } option_habits[] = {
     {"c stdout to-stdout", "-o - writes to stdout, and so does tessera cat"},
     {"k keep keep-original", "originals stay, unless --rm is given"},
-    {"quality Q", "--psnr DB or --qp N say how much may be lost"},
+    {"Q", "--quality LEVEL, --psnr DB or --qp N say how much may be lost"},
     {"best ultra smallest", "-9 gives the smallest files"},
     {"fast fastest", "-1 is the fastest"},
     {"level compression compression-level effort preset", "the efforts are -1 to -9"},

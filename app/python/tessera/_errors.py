@@ -26,6 +26,7 @@ class Status(enum.IntEnum):
     CORRUPT = 61
     LIMIT = 62
     VERSION = 63
+    LOSS = 64
     ENGINE = 70
     PARTIAL = 75
     CANCELLED = 76

@@ -26,6 +26,22 @@ _library = _native.library
 
 
 @dataclass(frozen=True)
+class WindowLoss:
+    """How a window of a DICOM image came through a loss, over the samples whose original lies inside.
+
+    In the units of the file's values, Hounsfield units of a CT. `rmse` and `psnr_db` (20 log10(width / rmse)) are None
+    where there are no samples. A window of fewer than 256 samples, or of less than 0.1 % of all, is not judged.
+    """
+
+    center: float
+    width: float
+    samples: int
+    rmse: float | None
+    psnr_db: float | None
+    is_judged: bool
+
+
+@dataclass(frozen=True)
 class Report:
     """What became of a file (struct tsr_report). None: the number does not apply.
 
@@ -58,6 +74,18 @@ class Report:
     damage: str
     range: int | None
     psnr_stored_db: float | None
+    windows: tuple[WindowLoss, ...]
+
+
+def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
+    return WindowLoss(
+        center=window.center,
+        width=window.width,
+        samples=window.samples,
+        rmse=window.rmse if window.samples else None,
+        psnr_db=window.psnr_db if window.samples else None,
+        is_judged=window.is_judged,
+    )
 
 
 def report_from_native(report: _native.tsr_report) -> Report:
@@ -85,10 +113,12 @@ def report_from_native(report: _native.tsr_report) -> Report:
         damage=report.damage.decode("utf-8", "replace"),
         range=report.range or None,
         psnr_stored_db=report.psnr_stored_db if report.psnr_stored_db >= 0 else None,
+        windows=tuple(_window_from_native(window) for window in report.window[: report.windows]),
     )
 
 
 PathWord = Literal["predict", "transform"]
+QualityWord = Literal["diagnostic", "visually-lossless", "web"]
 CoderWord = Literal["by-effort", "huffman", "cavlc", "rans"]
 VerifyWord = Literal["cpu", "none", "engine"]
 
@@ -101,12 +131,14 @@ class OptionFields(TypedDict, total=False):
     ratio: float | None
     size: int | None
     qp: float | None
+    quality: QualityWord | None
     path: PathWord
     coder: CoderWord
     verify: VerifyWord
     allow_lossy: bool
     samples_only: bool
     range: int
+    least_psnr: float | None
 
 
 @dataclass(frozen=True)
@@ -127,6 +159,8 @@ class Options:
         Lossy: the most bytes of the output.
     qp : float, optional
         Lossy: the quantiser, in steps of 1/8, by the range of the values: 20 does the same at any depth.
+    quality : {"diagnostic", "visually-lossless", "web"}, optional
+        Lossy: at least 45, 40 or 35 dB in each judged window (`WindowLoss`) and over all.
     path : {"predict", "transform"}
         Of a lossless coding.
     coder : {"by-effort", "huffman", "cavlc", "rans"}
@@ -139,10 +173,12 @@ class Options:
     range : int
         Of the values, by which psnr and qp count: 255 to 65535. 0: the image's own. Only of samples of more than 8 bits
         in one component.
+    least_psnr : float, optional
+        Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
 
     Notes
     -----
-    At most one of max_error, psnr, ratio, size and qp is given. Without any of them coding is lossless.
+    At most one of max_error, psnr, ratio, size, qp and quality is given. Without any of them coding is lossless.
     """
 
     effort: int = 5
@@ -151,17 +187,19 @@ class Options:
     ratio: float | None = None
     size: int | None = None
     qp: float | None = None
+    quality: QualityWord | None = None
     path: PathWord = "predict"
     coder: CoderWord = "by-effort"
     verify: VerifyWord = "cpu"
     allow_lossy: bool = False
     samples_only: bool = False
     range: int = 0
+    least_psnr: float | None = None
 
     def _loss(self) -> tuple[int, int]:
-        asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp]
+        asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp, self.quality]
         if sum(value is not None for value in asked) > 1:
-            raise ValueError("at most one of max_error, psnr, ratio, size and qp can be given")
+            raise ValueError("at most one of max_error, psnr, ratio, size, qp and quality can be given")
         if self.max_error is not None:
             return _native.LOSS_MAX_ERROR, integer("max_error", self.max_error, 1, 32767)
         if self.psnr is not None:
@@ -172,6 +210,8 @@ class Options:
             return _native.LOSS_BYTES, integer("size", self.size, 1, 2**63 - 1)
         if self.qp is not None:
             return _native.LOSS_QP, parts("qp", self.qp, 8, -48, 51)
+        if self.quality is not None:
+            return _native.LOSS_QUALITY, _number(_native.QUALITIES, self.quality) + 1
         return _native.LOSSLESS, 0
 
     def to_native(self) -> _native.tsr_compress_options:
@@ -196,6 +236,7 @@ class Options:
         options.allow_lossy = self.allow_lossy
         options.samples_only = self.samples_only
         options.range = integer("range", self.range, 0, 65535)
+        options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)
         return options

@@ -33,7 +33,8 @@ PATHS = ("predict", "transform")
 CODERS = ("by-effort", "huffman", "cavlc", "rans")
 ENGINES = ("auto", "cpu", "cuda")
 VERIFY = ("cpu", "none", "engine")
-LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO = range(6)
+QUALITIES = ("diagnostic", "visually-lossless", "web")
+LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO, LOSS_QUALITY = range(7)
 
 ReadCall = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 WriteCall = CFUNCTYPE(c_int64, c_void_p, c_void_p, c_size_t)
@@ -89,6 +90,7 @@ class tsr_compress_options(Structure):
         ("allow_lossy", c_bool),
         ("samples_only", c_bool),
         ("range", c_uint32),
+        ("least_db", c_uint32),
     ]
 
 
@@ -155,6 +157,17 @@ class tsr_data_sink(Structure):
     ]
 
 
+class tsr_window_loss(Structure):
+    _fields_ = [
+        ("center", c_double),
+        ("width", c_double),
+        ("samples", c_uint64),
+        ("rmse", c_double),
+        ("psnr_db", c_double),
+        ("is_judged", c_bool),
+    ]
+
+
 class tsr_report(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -189,6 +202,8 @@ class tsr_report(Structure):
         ("output", tsr_file_state),
         ("range", c_uint32),
         ("psnr_stored_db", c_double),
+        ("windows", c_uint32),
+        ("window", tsr_window_loss * 4),
     ]
 
 
