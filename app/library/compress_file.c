@@ -5,6 +5,7 @@
 
 #include "call.h"
 #include "files.h"
+#include "io/formats/values.h"
 
 const char *tsr_never_lossy(const struct tsr_image *image)
 {
@@ -32,7 +33,10 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
     if (!coding->lossy) return TSR_OK;
-    const char *const exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
+    const char *exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
+    bool few = false;
+    if (!exact) TSR_TRY(tsr_has_few_values(source, &few, error));
+    if (few) exact = "images of at most 16 values";
     if (exact) {
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
         return drop_loss(wanted, coding, error);
@@ -60,13 +64,19 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
-    if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
+    const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
+    if (has_tried) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
-        tsr_source_close(*source);
-        TSR_TRY(tsr_source_open(input, source_options, source, error));
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");
+    }
+    const bool was_expected = (*source)->only_lossless || tsr_never_lossy(&(*source)->header.image);
+    if (has_tried || (wanted->coding.lossy && !coding.lossy && !was_expected)) {
+        struct tsr_source_options again = *source_options; /* without loss, a PNG is proven when it is opened */
+        again.may_lose = coding.lossy;
+        tsr_source_close(*source);
+        TSR_TRY(tsr_source_open(input, &again, source, error));
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
@@ -272,7 +282,6 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     struct tsr_account account;
     memset(written, 0, sizeof *written);
     tsr_account_open(&account, engine, input, &wanted->coding);
-    account.has_target = wanted->target != TSR_TARGET_NONE;
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
     account.is_member = is_member;
