@@ -6,6 +6,7 @@
 #include "io/container/container.h"
 
 struct tsr_source;
+struct tsr_value_range;
 
 struct tsr_source_ops {
     /* Reads bytes offset to offset + size - 1 of a blob. */
@@ -14,10 +15,10 @@ struct tsr_source_ops {
     /* Reads a frame's raster, from the first bit of the first byte. Spare bits of the last byte are 0. */
     enum tsr_status (*read_frame)(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error);
     /* Changes the prefix to that of a lossy copy: blob_size and read_blob then give the new prefix. original: the hash
-     * of the input. ratio: bytes of native samples to bytes of their payload. NULL: lossy copies have the same prefix.
-     */
+     * of the input. ratio: bytes of native samples to bytes of their payload. range: of what the samples became, if
+     * wants_range is set. NULL: lossy copies have the same prefix. */
     enum tsr_status (*derive)(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
-                              struct tsr_error *error);
+                              const struct tsr_value_range *range, struct tsr_error *error);
     void (*close)(struct tsr_source *source);
     /* NULL, or the rasters of all frames, one after the other, where the source holds them until it is closed; NULL: it
      * does not. */
@@ -34,6 +35,7 @@ struct tsr_source {
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
+    bool wants_range;            /* derive needs the range of the samples */
     bool rasters_last;           /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 

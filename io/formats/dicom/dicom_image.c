@@ -11,6 +11,8 @@ enum {
     LONG_HEAD = 12,
     FRAGMENTS_LIMIT = 1 << 24,
     CLASS_UID = 0x00080016,
+    SMALLEST_VALUE = 0x00280106,
+    LARGEST_VALUE = 0x00280107,
     SEGMENTATION_TYPE = 0x00620001,
     OVERLAY_GROUPS = 128, /* 6000, 6002, ... 60FE */
     OVERLAY_BIT = 0x0102,
@@ -174,7 +176,7 @@ enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t t
 /* What the elements of a data set say. */
 struct said {
     char class_uid[TSR_DICOM_UID_BYTES], segmentation[17];
-    bool has_palette;
+    bool has_palette, has_range;
     struct overlay {
         bool is_there, has_data, has_bit; /* has_bit: its plane is not bit 0 */
     } overlay[OVERLAY_GROUPS];
@@ -212,6 +214,7 @@ static void note(const uint8_t *bytes, const struct tsr_dicom_element *e, struct
 {
     const uint32_t group = e->tag >> 16;
     said->has_palette = said->has_palette || is_palette(e->tag);
+    said->has_range = said->has_range || e->tag == SMALLEST_VALUE || e->tag == LARGEST_VALUE;
     if (group >> 8 == 0x60 && group % 2 == 0) note_overlay(bytes, e, said);
     if (e->tag == CLASS_UID) take_text(bytes, e, said->class_uid, sizeof said->class_uid);
     if (e->tag == SEGMENTATION_TYPE) take_text(bytes, e, said->segmentation, sizeof said->segmentation);
@@ -254,12 +257,13 @@ struct tsr_dicom_loss tsr_dicom_loss_of(const uint8_t *bytes, const struct tsr_d
     struct tsr_dicom_elements all = {bytes, scan->meta_end, scan->pixels.start, scan->form};
     struct tsr_dicom_element e;
     struct said said = {.has_palette = false};
-    struct tsr_dicom_loss loss = {NULL, NULL};
+    struct tsr_dicom_loss loss = {0};
     while (tsr_dicom_next_element(&all, &e)) note(bytes, &e, &said);
     for (size_t i = 0; i < sizeof objections / sizeof objections[0] && !loss.objection; i++)
         if (strcmp(modality, objections[i].modality) == 0 || is_class(&said, objections[i].class_uid))
             loss.objection = objections[i].objection;
     loss.only_lossless = only_lossless(&said);
+    loss.has_range = said.has_range;
     return loss;
 }
 

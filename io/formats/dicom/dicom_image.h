@@ -26,6 +26,7 @@ enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t t
 struct tsr_dicom_loss {
     const char *only_lossless; /* as struct tsr_source has them; NULL: nothing speaks against loss */
     const char *objection;
+    bool has_range; /* it names the smallest or the largest sample */
 };
 
 /* What a header says of it: SOP class, modality, palettes, overlays, kind of segmentation. bytes: up to the pixel data,

@@ -77,8 +77,9 @@ static enum tsr_status check_element(struct tsr_input *input, const struct tsr_d
  * lossy copy, the header is made again, and DCMTK reads both. */
 static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
 {
-    const uint64_t bytes = scan->pixels.value;
-    return 2 * bytes + (may_lose ? 2 * bytes + 2 * tsr_dicom_memory(bytes, scan->elements) : 0);
+    const uint64_t bytes = scan->pixels.value, grown = bytes + tsr_derived_bytes(scan),
+                   elements = scan->elements + tsr_derived_elements(scan);
+    return 2 * bytes + (may_lose ? 2 * grown + 2 * tsr_dicom_memory(grown, elements) : 0);
 }
 
 /* Reads a scanned header. If it is not plain, DCMTK reads it, and the scan and DCMTK must agree. Before a lossy copy
@@ -89,7 +90,7 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     const struct tsr_dicom_scan *const scan = &header->scan;
     struct tsr_dicom *const dicom = &header->dicom;
     const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
-    header->loss = (struct tsr_dicom_loss){NULL, NULL};
+    header->loss = (struct tsr_dicom_loss){0};
     if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
@@ -200,13 +201,15 @@ static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t
 }
 
 static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
-                              struct tsr_error *error)
+                              const struct tsr_value_range *range, struct tsr_error *error)
 {
     struct dicom_source *s = (struct dicom_source *)source;
     struct tsr_derivation derivation;
     size_t size = 0;
     derive_uid(original, &source->header.coding, derivation.uid);
     derivation.ratio = ratio;
+    derivation.range = *range;
+    derivation.is_signed = source->header.image.is_signed;
     free(s->derived); /* of an earlier call */
     s->derived = NULL;
     const uint8_t *bytes = s->inflated;
@@ -279,6 +282,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->inflated = inflated;
     s->scan = found->scan;
     s->base.only_lossless = only_lossless_of(found, &native);
+    s->base.wants_range = found->loss.has_range;
     object_to_loss(found, &s->base);
     *source = &s->base;
     return TSR_OK;
