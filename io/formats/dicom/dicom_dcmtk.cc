@@ -445,8 +445,9 @@ void change_datasets(DcmDataset &original, DcmDataset &copy)
     if (original.findAndGetElement(DCM_SOPInstanceUID, old_uid).good()) c.original_uid = whole_text(*old_uid);
     if (copy.findAndGetElement(DCM_SOPInstanceUID, new_uid).good()) c.copy_uid = whole_text(*new_uid);
     change_item(original, c);
-    drop_added(original, copy, DCM_SourceImageSequence);
-    drop_added(original, copy, DCM_DerivationCodeSequence);
+    for (const DcmTagKey &tag : {DCM_ReferencedSeriesSequence, DCM_SourceImageSequence, DCM_SourceImageEvidenceSequence,
+                                 DCM_DerivationCodeSequence})
+        drop_added(original, copy, tag);
     drop_added_derivations(original, copy, DCM_SharedFunctionalGroupsSequence);
     drop_added_derivations(original, copy, DCM_PerFrameFunctionalGroupsSequence);
 }

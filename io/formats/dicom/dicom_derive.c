@@ -15,14 +15,20 @@ enum {
     CODE_VALUE = 0x00080100,
     CODING_SCHEME = 0x00080102,
     CODE_MEANING = 0x00080104,
+    REFERENCED_SERIES = 0x00081115,
+    REFERENCED_INSTANCES = 0x0008114a,
     REFERENCED_CLASS = 0x00081150,
     REFERENCED_INSTANCE = 0x00081155,
     REFERENCED_FRAME = 0x00081160,
+    REFERENCED_OBJECTS = 0x00081199,
     DERIVATION_DESCRIPTION = 0x00082111,
     SOURCE_IMAGES = 0x00082112,
     FRAME_TYPE = 0x00089007,
     DERIVATION_IMAGES = 0x00089124,
+    SOURCE_EVIDENCE = 0x00089154,
     DERIVATION_CODES = 0x00089215,
+    STUDY_UID = 0x0020000d,
+    SERIES_UID = 0x0020000e,
     CONCATENATION_SOURCE = 0x00200242,
     SMALLEST_VALUE = 0x00280106,
     LARGEST_VALUE = 0x00280107,
@@ -56,13 +62,14 @@ const uint32_t tsr_derived_tags[] = {TSR_TAG_MEDIA_STORAGE_UID,
                                      LOSSY_METHOD};
 const int tsr_derived_tag_count = sizeof tsr_derived_tags / sizeof tsr_derived_tags[0];
 
-enum { DESCRIPTION_LIMIT = 1024, EDITS_LIMIT = 14, ADDED_LIMIT = 2 };
+enum { DESCRIPTION_LIMIT = 1024, EDITS_LIMIT = 14, ADDED_LIMIT = 4 };
 
 /* ---- What is in sequences --------------------------------------------------------------------------------- */
 
 /* What refers to the original, or to the copy where the original refers to itself. */
 struct references {
-    char class_uid[TSR_DICOM_UID_BYTES], old_uid[TSR_DICOM_UID_BYTES]; /* of the original; empty: it has none */
+    char class_uid[TSR_DICOM_UID_BYTES], old_uid[TSR_DICOM_UID_BYTES], study_uid[TSR_DICOM_UID_BYTES],
+        series_uid[TSR_DICOM_UID_BYTES]; /* of the original; empty: it has none */
     const char *new_uid;
     bool was_lossy;
 };
@@ -97,13 +104,29 @@ static void put_text(struct tsr_dicom_text *t, uint32_t tag, const char *vr, con
     tsr_dicom_put_element(t, tag, vr, value, strlen(value), form);
 }
 
+/* A sequence of one item begins, and ends. */
+struct opened {
+    size_t sequence, item;
+};
+
+static struct opened open_item(struct tsr_dicom_text *t, uint32_t tag, struct tsr_dicom_form form)
+{
+    const size_t sequence = tsr_dicom_begin_element(t, tag, "SQ", form);
+    return (struct opened){sequence, tsr_dicom_begin_element(t, TAG_ITEM, "", form)};
+}
+
+static void close_item(struct tsr_dicom_text *t, struct opened opened, struct tsr_dicom_form form)
+{
+    tsr_dicom_set_length(t, opened.item, 4, form);
+    tsr_dicom_set_length(t, opened.sequence, 4, form);
+}
+
+/* Elements of a code of PS3.16. */
 static void put_code(struct tsr_dicom_text *t, const char *code, const char *meaning, struct tsr_dicom_form form)
 {
-    const size_t item = tsr_dicom_begin_element(t, TAG_ITEM, "", form);
     put_text(t, CODE_VALUE, "SH", code, form);
     put_text(t, CODING_SCHEME, "SH", "DCM", form);
     put_text(t, CODE_MEANING, "LO", meaning, form);
-    tsr_dicom_set_length(t, item, 4, form);
 }
 
 /* A reference names both. */
@@ -112,37 +135,67 @@ static bool refers_to_original(const struct references *r)
     return r->class_uid[0] && r->old_uid[0];
 }
 
-/* An item that refers to the original, or to one of its frames. */
-static void put_source(struct tsr_dicom_text *t, const struct references *r, uint32_t frame, struct tsr_dicom_form form)
+static void put_reference(struct tsr_dicom_text *t, const struct references *r, struct tsr_dicom_form form)
 {
-    if (!refers_to_original(r)) return;
-    const size_t item = tsr_dicom_begin_element(t, TAG_ITEM, "", form);
-    char number[13];
     put_text(t, REFERENCED_CLASS, "UI", r->class_uid, form);
     put_text(t, REFERENCED_INSTANCE, "UI", r->old_uid, form);
+}
+
+/* Elements that refer to the original, or to one of its frames, as to a source image. */
+static void put_source(struct tsr_dicom_text *t, const struct references *r, uint32_t frame, struct tsr_dicom_form form)
+{
+    char number[13];
+    put_reference(t, r, form);
     snprintf(number, sizeof number, "%lu", (unsigned long)frame);
     if (frame > 0) put_text(t, REFERENCED_FRAME, "IS", number, form);
-    const size_t purpose = tsr_dicom_begin_element(t, PURPOSE_OF_REFERENCE, "SQ", form);
+    const struct opened purpose = open_item(t, PURPOSE_OF_REFERENCE, form);
     put_code(t, r->was_lossy ? "121330" : "121320",
              r->was_lossy ? "Lossy compressed predecessor" : "Uncompressed predecessor", form);
-    tsr_dicom_set_length(t, purpose, 4, form);
-    tsr_dicom_set_length(t, item, 4, form);
+    close_item(t, purpose, form);
+}
+
+/* Elements that refer to the original as to an instance of its series. instances: the sequence of instances. */
+static void put_series(struct tsr_dicom_text *t, const struct references *r, uint32_t instances,
+                       struct tsr_dicom_form form)
+{
+    const struct opened opened = open_item(t, instances, form);
+    put_reference(t, r, form);
+    close_item(t, opened, form);
+    put_text(t, SERIES_UID, "UI", r->series_uid, form);
+}
+
+/* The elements of a derivation of an image or of a frame. */
+static void put_derivation(struct tsr_dicom_text *t, const struct references *r, uint32_t frame,
+                           struct tsr_dicom_form form)
+{
+    struct opened opened;
+    if (refers_to_original(r)) {
+        opened = open_item(t, SOURCE_IMAGES, form);
+        put_source(t, r, frame, form);
+        close_item(t, opened, form);
+    } else {
+        tsr_dicom_set_length(t, tsr_dicom_begin_element(t, SOURCE_IMAGES, "SQ", form), 4, form);
+    }
+    opened = open_item(t, DERIVATION_CODES, form);
+    put_code(t, "113040", "Lossy Compression", form);
+    close_item(t, opened, form);
 }
 
 /* The item that a sequence gets. */
 static void put_item(struct tsr_dicom_text *t, const struct references *r, uint32_t tag, uint32_t frame,
                      struct tsr_dicom_form form)
 {
-    if (tag == SOURCE_IMAGES) put_source(t, r, frame, form);
-    if (tag == DERIVATION_CODES) put_code(t, "113040", "Lossy Compression", form);
-    if (tag != DERIVATION_IMAGES) return;
     const size_t item = tsr_dicom_begin_element(t, TAG_ITEM, "", form);
-    static const uint32_t tags[] = {SOURCE_IMAGES, DERIVATION_CODES};
-    for (int i = 0; i < 2; i++) {
-        const size_t sequence = tsr_dicom_begin_element(t, tags[i], "SQ", form);
-        put_item(t, r, tags[i], frame, form);
-        tsr_dicom_set_length(t, sequence, 4, form);
+    if (tag == REFERENCED_SERIES) put_series(t, r, REFERENCED_INSTANCES, form);
+    if (tag == SOURCE_IMAGES) put_source(t, r, frame, form);
+    if (tag == DERIVATION_IMAGES) put_derivation(t, r, frame, form);
+    if (tag == SOURCE_EVIDENCE) {
+        const struct opened series = open_item(t, REFERENCED_SERIES, form);
+        put_series(t, r, REFERENCED_OBJECTS, form);
+        close_item(t, series, form);
+        put_text(t, STUDY_UID, "UI", r->study_uid, form);
     }
+    if (tag == DERIVATION_CODES) put_code(t, "113040", "Lossy Compression", form);
     tsr_dicom_set_length(t, item, 4, form);
 }
 
@@ -334,6 +387,22 @@ static void choose_groups(struct copy *c)
     c->derives_shared = !frames_have && has_shared;
 }
 
+/* The sequences of the data set that get an item. What functional groups refer to is listed by series, too: of slides
+ * in PS3.3, C.12.2, and of the other images in both places (C.8.16.1 and the like). Returns their number. */
+static int choose_added(const struct copy *c, uint32_t added[ADDED_LIMIT])
+{
+    static const char slide[] = "1.2.840.10008.5.1.4.1.1.77.1.6";
+    const struct references *const r = c->references;
+    const bool has_source = refers_to_original(r), is_listed = has_source && (c->derives_frames || c->derives_shared) &&
+                                                               r->study_uid[0] && r->series_uid[0];
+    int count = 0;
+    if (is_listed) added[count++] = REFERENCED_SERIES;
+    if (has_source) added[count++] = SOURCE_IMAGES;
+    if (is_listed && strcmp(r->class_uid, slide) != 0) added[count++] = SOURCE_EVIDENCE;
+    added[count++] = DERIVATION_CODES;
+    return count;
+}
+
 uint64_t tsr_derived_bytes(const struct tsr_dicom_scan *scan)
 {
     enum { GROUP_BYTES = 512, OTHER_BYTES = 1 << 14 };
@@ -351,8 +420,7 @@ static enum tsr_status copy_dataset(const uint8_t *bytes, const struct tsr_dicom
                                     const struct references *references, struct tsr_dicom_text *text,
                                     struct tsr_error *error)
 {
-    static const uint32_t added[] = {SOURCE_IMAGES, DERIVATION_CODES};
-    const bool has_source = refers_to_original(references);
+    uint32_t added[ADDED_LIMIT];
     struct tsr_dicom_listing listing = {0};
     struct tsr_dicom_scan again;
     struct tsr_input *const input = tsr_input_from_memory(bytes, scan->pixels.value, "it");
@@ -369,9 +437,7 @@ static enum tsr_status copy_dataset(const uint8_t *bytes, const struct tsr_dicom
                          .error = error};
         while (c.next < c.count && c.entries[c.next].element.start < scan->meta_end) c.next++;
         choose_groups(&c);
-        copy_elements(&c, (struct place){.form = scan->form,
-                                         .add = has_source ? added : added + 1,
-                                         .add_count = has_source ? ADDED_LIMIT : ADDED_LIMIT - 1});
+        copy_elements(&c, (struct place){.form = scan->form, .add = added, .add_count = choose_added(&c, added)});
         copy_to(&c, scan->pixels.start);
         status = c.status;
     }
@@ -486,6 +552,8 @@ static enum tsr_status find_references(struct tsr_dicom_elements dataset, struct
     bool has;
     TSR_TRY(find_uid(dataset, CLASS_UID, r->class_uid, error));
     TSR_TRY(find_uid(dataset, SOP_INSTANCE_UID, r->old_uid, error));
+    TSR_TRY(find_uid(dataset, STUDY_UID, r->study_uid, error));
+    TSR_TRY(find_uid(dataset, SERIES_UID, r->series_uid, error));
     TSR_TRY(tsr_dicom_find_value(dataset, LOSSY_COMPRESSION, lossy, &has, error));
     TSR_TRY(tsr_dicom_find_value(dataset, LOSSY_METHOD, methods, &has, error));
     r->was_lossy = strcmp(lossy, "01") == 0 || methods[0];
