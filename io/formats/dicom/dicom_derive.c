@@ -44,8 +44,6 @@ enum {
     FRAME_GROUPS = 0x52009230
 };
 
-#define TAG_ITEM 0xfffee000u
-
 const uint32_t tsr_derived_tags[] = {TSR_TAG_MEDIA_STORAGE_UID,
                                      TSR_TAG_TRANSFER_SYNTAX,
                                      IMAGE_TYPE,
@@ -104,23 +102,6 @@ static void put_text(struct tsr_dicom_text *t, uint32_t tag, const char *vr, con
     tsr_dicom_put_element(t, tag, vr, value, strlen(value), form);
 }
 
-/* A sequence of one item begins, and ends. */
-struct opened {
-    size_t sequence, item;
-};
-
-static struct opened open_item(struct tsr_dicom_text *t, uint32_t tag, struct tsr_dicom_form form)
-{
-    const size_t sequence = tsr_dicom_begin_element(t, tag, "SQ", form);
-    return (struct opened){sequence, tsr_dicom_begin_element(t, TAG_ITEM, "", form)};
-}
-
-static void close_item(struct tsr_dicom_text *t, struct opened opened, struct tsr_dicom_form form)
-{
-    tsr_dicom_set_length(t, opened.item, 4, form);
-    tsr_dicom_set_length(t, opened.sequence, 4, form);
-}
-
 /* Elements of a code of PS3.16. */
 static void put_code(struct tsr_dicom_text *t, const char *code, const char *meaning, struct tsr_dicom_form form)
 {
@@ -148,19 +129,19 @@ static void put_source(struct tsr_dicom_text *t, const struct references *r, uin
     put_reference(t, r, form);
     snprintf(number, sizeof number, "%lu", (unsigned long)frame);
     if (frame > 0) put_text(t, REFERENCED_FRAME, "IS", number, form);
-    const struct opened purpose = open_item(t, PURPOSE_OF_REFERENCE, form);
+    const struct tsr_dicom_opened purpose = tsr_dicom_open_item(t, PURPOSE_OF_REFERENCE, form);
     put_code(t, r->was_lossy ? "121330" : "121320",
              r->was_lossy ? "Lossy compressed predecessor" : "Uncompressed predecessor", form);
-    close_item(t, purpose, form);
+    tsr_dicom_close_item(t, purpose, form);
 }
 
 /* Elements that refer to the original as to an instance of its series. instances: the sequence of instances. */
 static void put_series(struct tsr_dicom_text *t, const struct references *r, uint32_t instances,
                        struct tsr_dicom_form form)
 {
-    const struct opened opened = open_item(t, instances, form);
+    const struct tsr_dicom_opened opened = tsr_dicom_open_item(t, instances, form);
     put_reference(t, r, form);
-    close_item(t, opened, form);
+    tsr_dicom_close_item(t, opened, form);
     put_text(t, SERIES_UID, "UI", r->series_uid, form);
 }
 
@@ -168,31 +149,31 @@ static void put_series(struct tsr_dicom_text *t, const struct references *r, uin
 static void put_derivation(struct tsr_dicom_text *t, const struct references *r, uint32_t frame,
                            struct tsr_dicom_form form)
 {
-    struct opened opened;
+    struct tsr_dicom_opened opened;
     if (refers_to_original(r)) {
-        opened = open_item(t, SOURCE_IMAGES, form);
+        opened = tsr_dicom_open_item(t, SOURCE_IMAGES, form);
         put_source(t, r, frame, form);
-        close_item(t, opened, form);
+        tsr_dicom_close_item(t, opened, form);
     } else {
         tsr_dicom_set_length(t, tsr_dicom_begin_element(t, SOURCE_IMAGES, "SQ", form), 4, form);
     }
-    opened = open_item(t, DERIVATION_CODES, form);
+    opened = tsr_dicom_open_item(t, DERIVATION_CODES, form);
     put_code(t, "113040", "Lossy Compression", form);
-    close_item(t, opened, form);
+    tsr_dicom_close_item(t, opened, form);
 }
 
 /* The item that a sequence gets. */
 static void put_item(struct tsr_dicom_text *t, const struct references *r, uint32_t tag, uint32_t frame,
                      struct tsr_dicom_form form)
 {
-    const size_t item = tsr_dicom_begin_element(t, TAG_ITEM, "", form);
+    const size_t item = tsr_dicom_begin_element(t, TSR_TAG_ITEM, "", form);
     if (tag == REFERENCED_SERIES) put_series(t, r, REFERENCED_INSTANCES, form);
     if (tag == SOURCE_IMAGES) put_source(t, r, frame, form);
     if (tag == DERIVATION_IMAGES) put_derivation(t, r, frame, form);
     if (tag == SOURCE_EVIDENCE) {
-        const struct opened series = open_item(t, REFERENCED_SERIES, form);
+        const struct tsr_dicom_opened series = tsr_dicom_open_item(t, REFERENCED_SERIES, form);
         put_series(t, r, REFERENCED_OBJECTS, form);
-        close_item(t, series, form);
+        tsr_dicom_close_item(t, series, form);
         put_text(t, STUDY_UID, "UI", r->study_uid, form);
     }
     if (tag == DERIVATION_CODES) put_code(t, "113040", "Lossy Compression", form);

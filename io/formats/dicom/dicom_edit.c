@@ -52,6 +52,18 @@ void tsr_dicom_put_element(struct tsr_dicom_text *t, uint32_t tag, const char *v
     tsr_dicom_set_length(t, value, form.explicit_vr ? 2 : 4, form);
 }
 
+struct tsr_dicom_opened tsr_dicom_open_item(struct tsr_dicom_text *t, uint32_t tag, struct tsr_dicom_form form)
+{
+    const size_t sequence = tsr_dicom_begin_element(t, tag, "SQ", form);
+    return (struct tsr_dicom_opened){sequence, tsr_dicom_begin_element(t, TSR_TAG_ITEM, "", form)};
+}
+
+void tsr_dicom_close_item(struct tsr_dicom_text *t, struct tsr_dicom_opened opened, struct tsr_dicom_form form)
+{
+    tsr_dicom_set_length(t, opened.item, 4, form);
+    tsr_dicom_set_length(t, opened.sequence, 4, form);
+}
+
 /* ---- Reading the original --------------------------------------------------------------------------------- */
 
 /* The end of a value of undefined length. The bytes were scanned, so they are well formed. */
@@ -59,7 +71,7 @@ static size_t skip_undefined(const uint8_t *bytes, size_t at, size_t end, struct
 {
     struct tsr_dicom_element e;
     while (tsr_dicom_element_at(bytes, at, end, form, &e)) {
-        if (e.tag >> 16 == 0xfffe && e.tag != 0xfffee000u) return e.value; /* the delimiter that ends the value */
+        if (e.tag >> 16 == 0xfffe && e.tag != TSR_TAG_ITEM) return e.value; /* the delimiter that ends the value */
         if (e.length != TSR_UNDEFINED_LENGTH) {
             at = e.end;
             continue;
