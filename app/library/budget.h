@@ -15,7 +15,6 @@ struct tsr_account {
     uint64_t input_bytes;
     bool encodes;             /* what is read is coded; */
     struct tsr_coding coding; /* by this coding, if it has loss only where samples may have; */
-    bool has_target;          /* which may turn out to need none */
     bool is_verified;         /* it will be: what that takes must be there, too */
     bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
     bool is_raster;           /* it is a raster, which is coded however small it is */

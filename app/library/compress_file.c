@@ -5,6 +5,7 @@
 
 #include "call.h"
 #include "files.h"
+#include "io/formats/values.h"
 #include "loss/range.h"
 
 const char *tsr_never_lossy(const struct tsr_image *image)
@@ -33,7 +34,10 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
     if (!coding->lossy) return TSR_OK;
-    const char *const exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
+    const char *exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
+    bool few = false;
+    if (!exact) TSR_TRY(tsr_has_few_values(source, &few, error));
+    if (few) exact = "images of at most 16 values";
     if (exact) {
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
         return drop_loss(wanted, coding, error);
@@ -48,26 +52,18 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     return TSR_OK;
 }
 
-/* The range by which a lossy coding counts, and its QP by that: finer steps than 0.63 give nothing. A source that was
- * read for it is opened anew. */
-static enum tsr_status settle_range(const struct tsr_source_options *options, const struct tsr_wanted *wanted,
-                                    struct tsr_source **source, struct tsr_coding *coding, struct tsr_error *error)
+/* The range by which a lossy coding counts, and its QP by that: finer steps than 0.63 give nothing. */
+static enum tsr_status settle_range(struct tsr_source *source, const struct tsr_wanted *wanted,
+                                    struct tsr_coding *coding, struct tsr_error *error)
 {
-    struct tsr_input *const input = (*source)->input;
-    const struct tsr_image *const image = &(*source)->header.image;
+    const struct tsr_image *const image = &source->header.image;
     const uint32_t whole = tsr_whole_range(image), given = wanted->range < whole ? wanted->range : whole;
     uint32_t range = given > 0 && tsr_has_own_range(image) ? given : whole;
-    if (!wanted->range && tsr_has_own_range(image)) {
-        TSR_TRY(tsr_find_range(*source, &range, error));
-        tsr_source_close(*source);
-        *source = NULL;
-        TSR_TRY(tsr_source_open(input, options, source, error));
-    }
-    (*source)->header.range = range == whole ? 0 : range;
+    if (!wanted->range) TSR_TRY(tsr_find_range(source, &range, error));
+    source->header.range = range == whole ? 0 : range;
     if (wanted->target != TSR_TARGET_NONE) return TSR_OK;
-    if (coding->path == TSR_PATH_TRANSFORM)
-        coding->qp_eighths = tsr_qp_of_samples(&(*source)->header.image, range, coding->qp_eighths);
-    return tsr_check_coding(&(*source)->header.image, coding, error);
+    if (coding->path == TSR_PATH_TRANSFORM) coding->qp_eighths = tsr_qp_of_samples(image, range, coding->qp_eighths);
+    return tsr_check_coding(image, coding, error);
 }
 
 /* Opens the source and gives it its coding. */
@@ -80,17 +76,23 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
-    if (coding.lossy) TSR_TRY(settle_range(source_options, wanted, source, &coding, error));
-    if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
-        const uint32_t range = (*source)->header.range;
+    if (coding.lossy) TSR_TRY(settle_range(*source, wanted, &coding, error));
+    const uint32_t range = (*source)->header.range;
+    const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
+    if (has_tried) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
-        tsr_source_close(*source);
-        *source = NULL;
-        TSR_TRY(tsr_source_open(input, source_options, source, error));
-        (*source)->header.range = range;
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");
+    }
+    const bool was_expected = (*source)->only_lossless || tsr_never_lossy(&(*source)->header.image);
+    if (has_tried || (wanted->coding.lossy && !coding.lossy && !was_expected)) {
+        struct tsr_source_options again = *source_options; /* without loss, a PNG is proven when it is opened */
+        again.may_lose = coding.lossy;
+        tsr_source_close(*source);
+        *source = NULL;
+        TSR_TRY(tsr_source_open(input, &again, source, error));
+        (*source)->header.range = range;
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
@@ -306,7 +308,6 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     struct tsr_account account;
     memset(written, 0, sizeof *written);
     tsr_account_open(&account, engine, input, &wanted->coding);
-    account.has_target = wanted->target != TSR_TARGET_NONE;
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
     account.is_member = is_member;

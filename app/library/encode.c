@@ -5,6 +5,7 @@
 #include "budget.h"
 #include "flow.h"
 #include "loss/measure.h"
+#include "io/formats/values.h"
 #include "kernels/pool/thread_pool.h"
 
 const char tsr_smaller_verbatim[] = "coded as samples it would be larger";
@@ -57,6 +58,7 @@ struct encoding {
     uint32_t frames_done;
     struct tsr_measured measured;
     struct tsr_difference difference;
+    struct tsr_value_range range; /* of what lossy frames have become, if the source wants it */
     struct tsr_encoded encoded;
     /* Of a frame whose tiles are written while it is coded. */
     uint32_t tiles_taken;
@@ -221,6 +223,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
         if (e->encoded.profile)
             tsr_add_error_profile(image, NULL, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         tsr_add_frame_hash(&e->frames, image, e->decoded);
+        if (e->source->wants_range) tsr_add_values(image, e->decoded, &e->range);
     }
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
@@ -482,7 +485,7 @@ static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_h
     const struct tsr_image *image = &e->source->header.image;
     const double native = (double)tsr_frame_bits(image) * image->frames / 8;
     const double ratio = native / (double)tsr_container_payload_bytes(e->writer);
-    TSR_TRY(e->source->ops->derive(e->source, original, ratio, error));
+    TSR_TRY(e->source->ops->derive(e->source, original, ratio, &e->range, error));
     return copy_blob(e, TSR_BLOB_PREFIX, error);
 }
 
@@ -501,6 +504,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.measured = tsr_measure_all;
     e.measured.windows = source->windows;
     for (uint32_t w = 0; w < source->windows; w++) e.measured.window[w] = source->window[w].stored;
+    e.range = TSR_NO_VALUES;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     memset(proof, 0, sizeof *proof);
     tsr_hasher_init(&e.frames);

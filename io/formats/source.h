@@ -15,10 +15,10 @@ struct tsr_source_ops {
     /* Reads a frame's raster, from the first bit of the first byte. Spare bits of the last byte are 0. */
     enum tsr_status (*read_frame)(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error);
     /* Changes the prefix to that of a lossy copy: blob_size and read_blob then give the new prefix. original: the hash
-     * of the input. ratio: bytes of native samples to bytes of their payload. NULL: lossy copies have the same prefix.
-     */
+     * of the input. ratio: bytes of native samples to bytes of their payload. range: of what the samples became, if
+     * wants_range is set. NULL: lossy copies have the same prefix. */
     enum tsr_status (*derive)(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
-                              struct tsr_error *error);
+                              const struct tsr_value_range *range, struct tsr_error *error);
     void (*close)(struct tsr_source *source);
     /* NULL, or the rasters of all frames, one after the other, where the source holds them until it is closed; NULL: it
      * does not. */
@@ -44,6 +44,7 @@ struct tsr_source {
     uint32_t windows;            /* that are measured where the image is coded with loss */
     struct tsr_value_window window[TSR_MEASURED_WINDOWS];
     double slope;      /* units of a stored value, not negative; 0: there are none */
+    bool wants_range;  /* derive needs the range of the samples */
     bool rasters_last; /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 

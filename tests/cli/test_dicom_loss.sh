@@ -1,5 +1,6 @@
 # DICOM files that were coded with loss have the lossy tags, DERIVED, and a new UID made from the input, so that the same
-# input gives the same bytes. Mammography and the like are refused without --allow-lossy.
+# input gives the same bytes. They refer to their originals, and say the same of themselves everywhere. Mammography and the
+# like are refused without --allow-lossy; palette indices, labels and the like are never coded with loss.
 . "${0%/*}/steps.sh"
 cp "$DATA/dicom/ct/slice_01.dcm" a.dcm
 cp "$DATA/dicom/ct/slice_02.dcm" b.dcm
@@ -109,6 +110,117 @@ if command -v dcmodify >/dev/null && command -v dcmdump >/dev/null; then
             [ "$(cat said)" = "$wanted" ] || bad "$options: after an earlier loss, $(cat said), not $wanted"
         done
     done
+fi
+
+# Everything in the header tells of the copy: the source, how it was derived, the range of its samples, its frames; and where
+# the original refers to itself, the copy does. A copy of a copy has both steps, in their order.
+dump() # FILE TAG: the values of a tag, wherever it stands, in one line
+{
+    dcmdump +L -q "$1" | sed -n "s/^ *($2) [A-Z][A-Z] =*\\[\{0,1\}\\([^] #]*\\).*/\\1/p" | tr '\n' ' '
+}
+range() # FILE: of 256 x 256 samples of 16 bits at its end, signed
+{
+    tail -c 131072 "$1" | od -An -v -td2 -w2 | sort -n | sed -n '1p;$p' | tr -d ' ' | tr '\n' ' '
+}
+if command -v dcmodify >/dev/null && command -v dcmdump >/dev/null; then
+    old=$(dump a.dcm 0008,0018)
+    old=${old% }
+    cp a.dcm c.dcm && chmod u+w c.dcm
+    groups='-i (5200,9230)[0].(0008,9007)=ORIGINAL\PRIMARY\AXIAL -i (5200,9230)[1].(0018,9329)[0].(0008,9007)=ORIGINAL\PRIMARY\AXIAL'
+    # shellcheck disable=SC2086
+    dcmodify -nb -i '(0028,0106)=0' -i '(0028,0107)=0' -i '(0028,0108)=0' -i '(5200,9229)[0].(0028,9110)[0].(0028,0107)=7' $groups \
+        -i "(0008,1140)[0].(0008,1155)=$old" -i '(0008,1140)[1].(0008,1155)=1.2.3' -i "(5200,9229)[0].(0008,1140)[0].(0008,1155)=$old" c.dcm
+    rm -f l.tsr l.dcm l2.tsr l2.dcm
+    run 0 "$TESSERA" compress -q --qp 40 c.dcm -o l.tsr
+    run 0 "$TESSERA" decompress -q l.tsr -o l.dcm
+    uid=$(dump l.dcm 0008,0018)
+    uid=${uid% }
+    [ "$(dump l.dcm 0002,0003)" = "$uid " ] || bad "the meta header has another UID than $uid: $(dump l.dcm 0002,0003)"
+    # ReferencedSeries (the original), ReferencedImages (2), SourceImages, Evidence, shared groups: themselves, their derivation
+    wanted="$old $uid 1.2.3 $old $old $uid $old "
+    [ "$(dump l.dcm 0008,1155)" = "$wanted" ] || bad "it refers to $(dump l.dcm 0008,1155), not $wanted"
+    [ "$(dump l.dcm 0008,9007)" = 'DERIVED\PRIMARY\AXIAL DERIVED\PRIMARY\AXIAL ' ] || bad "frames are $(dump l.dcm 0008,9007)"
+    [ "$(dump l.dcm 0008,0100)" = '121320 113040 121320 113040 ' ] || bad "its codes are $(dump l.dcm 0008,0100)"
+    [ "$(dump l.dcm 0028,0106)$(dump l.dcm 0028,0107)" = "$(range l.dcm)" ] ||
+        bad "its samples are of $(dump l.dcm 0028,0106)to $(dump l.dcm 0028,0107), not $(range l.dcm)"
+    [ -z "$(dump l.dcm 0028,0108)" ] || bad "the smallest sample of the series is $(dump l.dcm 0028,0108)"
+    run 0 "$TESSERA" compress -q --max-error 6 l.dcm -o l2.tsr
+    run 0 "$TESSERA" decompress -q l2.tsr -o l2.dcm
+    [ "$(dcmdump -q +P 0008,1155 +p l2.dcm | sed -n 's/^(0008,2112)[^[]*\[\([^]]*\).*/\1/p' | tr '\n' ' ')" = "$old $uid " ] ||
+        bad "the sources of the copy's copy: $(dcmdump -q +P 0008,1155 +p l2.dcm)"
+    case $(dump l2.dcm 0008,0100) in
+    *'121320 121330 '*) ;;
+    *) bad "the codes of the copy's copy: $(dump l2.dcm 0008,0100)" ;;
+    esac
+    [ "$(dump l2.dcm 0028,0106)$(dump l2.dcm 0028,0107)" = "$(range l2.dcm)" ] || bad "the copy's copy is not of $(range l2.dcm)"
+fi
+
+# Never coded with loss: no quantities, or few values. The reason is said, and the file comes back; in a series, too.
+never() # FILE REASON: by any kind of loss, and whatever is allowed
+{
+    for options in '--qp 20' '--psnr 40' '--max-error 4' '--qp 20 --allow-lossy' '--max-error 4 --allow-lossy'; do
+        rm -f n.tsr n
+        # shellcheck disable=SC2086
+        run 0 "$TESSERA" compress --json $options "$1" -o n.tsr
+        [ "$(fields lossless reason)" = "true${tab}coded without loss: $2 are never coded with loss" ] ||
+            bad "$1, $options: $(fields lossless reason)"
+        run 0 "$TESSERA" decompress -q n.tsr -o n
+        cmp n "$1" || bad "$1, $options: it does not come back"
+    done
+}
+few='images of at most 16 values'
+for name in pnm/checker_8bit.pgm pnm/checker_rgb_16bit.ppm pnm/extremes_16bit.pgm png/constant_rgb.png; do never "$DATA/$name" "$few"; done
+never "$DATA/dicom/samples/16bit_extremes_signed.dcm" "$few"
+never "$DATA/dicom/samples/overlay_high_bits.dcm" 'images with overlays in their words'
+cp "$DATA/pnm/checker_8bit.pgm" 1.pgm && cp "$DATA/dicom/samples/overlay_high_bits.dcm" 2.dcm
+run 0 "$TESSERA" compress --json --qp 30 --series n.series.tsr 1.pgm 2.dcm a.dcm
+[ "$(fields lossless | tr '\n' ' ')" = 'true true false ' ] || bad "the series: $(fields lossless reason)"
+# Sixteen values, and seventeen, of which the last one is the last sample.
+noise() # VALUES SAMPLES
+{
+    awk -v n="$1" -v samples="$2" '
+        BEGIN {
+            for (x = 1; samples-- > 0;) {
+                x = (x * 75 + 74) % 16777213
+                printf "%c", 97 + int(x / 4096) % n
+            }
+        }'
+}
+{ printf 'P5\n128 64\n255\n' && noise 16 8192; } >16.pgm
+{ printf 'P5\n128 64\n255\n' && noise 16 8191 && printf q; } >17.pgm
+run 0 "$TESSERA" compress --json --max-error 1 16.pgm -o 16.tsr
+[ "$(fields lossless)" = true ] || bad "an image of 16 values loses"
+run 0 "$TESSERA" compress --json --max-error 1 17.pgm -o 17.tsr
+[ "$(fields lossless)" = false ] || bad "an image of 17 values does not lose: $(fields reason)"
+if command -v dcmodify >/dev/null; then
+    storage=1.2.840.10008.5.1.4.1.1
+    while IFS=';' read -r edit reason; do
+        cp a.dcm n.dcm && chmod u+w n.dcm
+        # shellcheck disable=SC2086
+        dcmodify -nb $edit n.dcm
+        never n.dcm "$reason"
+    done <<EOF
+-i (0028,1101)=16\3000\16;images with palette indices
+-i (0062,0001)=LABELMAP;label maps
+-m (0008,0016)=$storage.66.7;label maps
+-i (0062,0001)=BINARY;segmentations that are not fractional
+-m (0008,0016)=$storage.30;parametric maps
+-i (6002,0010)=256 -i (6002,0011)=256 -i (6002,0102)=15;images with overlays in their words
+EOF
+    while IFS=';' read -r edit reason; do
+        cp a.dcm n.dcm && chmod u+w n.dcm && rm -f n.tsr
+        # shellcheck disable=SC2086
+        dcmodify -nb $edit n.dcm
+        refuses 2 "is not coded with loss: $reason (--allow-lossy" "$TESSERA" compress --max-error 4 n.dcm -o n.tsr
+        run 0 "$TESSERA" compress --json --max-error 4 --allow-lossy n.dcm -o n.tsr
+        [ "$(fields lossless)" = false ] || bad "$edit: --allow-lossy does not allow it: $(fields reason)"
+    done <<EOF
+-m (0008,0060)=SEG -i (0062,0001)=FRACTIONAL;it is a segmentation
+-m (0008,0016)=$storage.66.4;it is a segmentation
+-m (0008,0016)=$storage.1.2;it is mammography
+-m (0008,0016)=$storage.13.1.3;it is mammography
+-m (0008,0016)=$storage.481.2;it is a dose
+EOF
 fi
 
 # Refused files: nothing is written. --allow-lossy codes them. (The set's dose and segmentation have samples of 32 bits and

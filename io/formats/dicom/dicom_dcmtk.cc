@@ -1,4 +1,5 @@
-/* DICOM through DCMTK, in a module of its own (dicom_module.h). No exception leaves this file. */
+/* DICOM through DCMTK, in a module of its own (dicom_module.h). No exception leaves this file: it is a long one, since all
+ * that calls DCMTK has the same guards. */
 #include "dicom_module.h"
 #include "jpeg_2000_codecs.h"
 
@@ -340,7 +341,7 @@ tsr_status read_whole(const tsr_dicom_bytes &header, const DcmTagKey &stop, DcmF
     return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
 }
 
-/* Removes the elements that a lossy copy may change, and the lengths of their groups. */
+/* Removes the elements that a lossy copy may change. */
 void drop_derived(const compare_job &job, DcmItem &item)
 {
     for (int i = 0; i < job.tag_count; i++) {
@@ -349,6 +350,107 @@ void drop_derived(const compare_job &job, DcmItem &item)
         delete item.remove(DcmTagKey(group, element));
         delete item.remove(DcmTagKey(group, 0));
     }
+}
+
+unsigned long count_items(DcmItem &item, const DcmTagKey &tag)
+{
+    DcmSequenceOfItems *sequence = nullptr;
+    return item.findAndGetSequence(tag, sequence).good() ? sequence->card() : 0;
+}
+
+/* Removes the item that a lossy copy has more in a sequence. */
+void drop_added(DcmItem &original, DcmItem &copy, const DcmTagKey &tag)
+{
+    DcmSequenceOfItems *sequence = nullptr;
+    const unsigned long count = count_items(original, tag);
+    if (count_items(copy, tag) == count + 1 && copy.findAndGetSequence(tag, sequence).good())
+        delete sequence->remove(count);
+    if (count > 0 || count_items(copy, tag) > 0) return;
+    delete original.remove(tag);
+    delete copy.remove(tag);
+}
+
+/* The same in the functional groups of the data set. */
+void drop_added_derivations(DcmItem &original, DcmItem &copy, const DcmTagKey &groups)
+{
+    DcmSequenceOfItems *of_original = nullptr, *of_copy = nullptr;
+    if (original.findAndGetSequence(groups, of_original).bad() || copy.findAndGetSequence(groups, of_copy).bad())
+        return;
+    for (unsigned long i = 0; i < of_original->card() && i < of_copy->card(); i++)
+        drop_added(*of_original->getItem(i), *of_copy->getItem(i), DCM_DerivationImageSequence);
+}
+
+/* The value of an element as a text without its padding. */
+OFString whole_text(DcmElement &element)
+{
+    OFString text;
+    if (element.getOFStringArray(text, OFFalse).bad()) text.clear();
+    while (!text.empty() && (text[text.length() - 1] == ' ' || text[text.length() - 1] == '\0'))
+        text.erase(text.length() - 1);
+    return text;
+}
+
+/* Changes in sequences that a lossy copy makes (FORMAT.md 4.17). UIDs empty: it is the copy, in which only what an
+ * original has more is removed. */
+struct changes {
+    OFString original_uid, copy_uid;
+    bool in_groups, is_inner;
+};
+
+void change_text(DcmElement &element, const changes &c)
+{
+    const DcmTagKey tag = element.getTag();
+    const bool refers = tag == DCM_ReferencedSOPInstanceUID || tag == DCM_SOPInstanceUIDOfConcatenationSource ||
+                        (c.is_inner && tag == DCM_SOPInstanceUID);
+    if (c.copy_uid.empty()) return;
+    if (refers && element.ident() == EVR_UI && !c.original_uid.empty() && whole_text(element) == c.original_uid)
+        element.putString(c.copy_uid.c_str());
+    if (!c.in_groups || tag != DCM_FrameType || element.ident() != EVR_CS) return;
+    const OFString text = whole_text(element);
+    const size_t rest = text.find('\\');
+    element.putString((OFString("DERIVED") + (rest == OFString_npos ? OFString() : text.substr(rest))).c_str());
+}
+
+void change_item(DcmItem &item, const changes &outer)
+{
+    enum { FIRST_VALUE = 0x00280106, LAST_VALUE = 0x00280111 };
+    for (unsigned long i = item.card(); i-- > 0;) {
+        DcmElement &element = *item.getElement(i);
+        const DcmTagKey tag = element.getTag();
+        const Uint32 number = static_cast<Uint32>(tag.getGroup()) << 16 | tag.getElement();
+        if (tag.getElement() == 0) {
+            delete item.remove(i); /* the length of a group */
+        } else if (tag.getGroup() % 2 != 0 || tag == DCM_SourceImageSequence) {
+            continue;
+        } else if (element.ident() == EVR_SQ) {
+            DcmSequenceOfItems &sequence = static_cast<DcmSequenceOfItems &>(element);
+            const bool is_groups =
+                tag == DCM_SharedFunctionalGroupsSequence || tag == DCM_PerFrameFunctionalGroupsSequence;
+            const changes inner = {outer.original_uid, outer.copy_uid,
+                                   outer.in_groups || (!outer.is_inner && is_groups), true};
+            for (unsigned long k = 0; k < sequence.card(); k++) change_item(*sequence.getItem(k), inner);
+        } else if (outer.in_groups && number >= FIRST_VALUE && number <= LAST_VALUE) {
+            delete item.remove(i);
+        } else {
+            change_text(element, outer);
+        }
+    }
+}
+
+/* Makes the data sets of an original and of its lossy copy the same where the copy is as it must be. */
+void change_datasets(DcmDataset &original, DcmDataset &copy)
+{
+    DcmElement *old_uid = nullptr, *new_uid = nullptr;
+    changes c = {"", "", false, false};
+    change_item(copy, c);
+    if (original.findAndGetElement(DCM_SOPInstanceUID, old_uid).good()) c.original_uid = whole_text(*old_uid);
+    if (copy.findAndGetElement(DCM_SOPInstanceUID, new_uid).good()) c.copy_uid = whole_text(*new_uid);
+    change_item(original, c);
+    for (const DcmTagKey &tag : {DCM_ReferencedSeriesSequence, DCM_SourceImageSequence, DCM_SourceImageEvidenceSequence,
+                                 DCM_DerivationCodeSequence})
+        drop_added(original, copy, tag);
+    drop_added_derivations(original, copy, DCM_SharedFunctionalGroupsSequence);
+    drop_added_derivations(original, copy, DCM_PerFrameFunctionalGroupsSequence);
 }
 
 /* The bytes of an item without the elements that a lossy copy may change. */
@@ -379,6 +481,7 @@ tsr_status compare_headers(void *context)
     if (status == TSR_OK) status = read_whole(*job.derived, DCM_PixelData, other, job.error);
     if (status != TSR_OK) return status;
     const bool has_doubles = lost_bytes(*job.derived, other) - lost_bytes(*job.original, one) >= LEAST_ELEMENT;
+    change_datasets(*one.getDataset(), *other.getDataset());
     OFCondition result = rest_of(job, *one.getMetaInfo(), one_rest);
     if (result.good()) result = rest_of(job, *one.getDataset(), one_rest);
     if (result.good()) result = rest_of(job, *other.getMetaInfo(), other_rest);

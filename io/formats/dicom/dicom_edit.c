@@ -26,19 +26,42 @@ static void put_number(uint8_t *out, uint32_t value, int bytes, bool big_endian)
     for (int i = 0; i < bytes; i++) out[i] = (uint8_t)(value >> 8 * (big_endian ? bytes - 1 - i : i));
 }
 
-/* The length of an edit has two bytes in explicit VR: all VRs of edits are short ones. */
-static void put_element(struct tsr_dicom_text *t, const struct tsr_dicom_edit *edit, struct tsr_dicom_form form)
+void tsr_dicom_set_length(struct tsr_dicom_text *t, size_t value, int bytes, struct tsr_dicom_form form)
 {
-    uint8_t head[8];
-    const bool is_odd = edit->length % 2 != 0;
-    const uint32_t length = (uint32_t)(edit->length + is_odd);
-    put_number(head, edit->tag >> 16, 2, form.big_endian);
-    put_number(head + 2, edit->tag & 0xffff, 2, form.big_endian);
-    memcpy(head + 4, edit->vr, 2);
-    put_number(head + (form.explicit_vr ? 6 : 4), length, form.explicit_vr ? 2 : 4, form.big_endian);
-    tsr_dicom_put(t, head, sizeof head);
-    tsr_dicom_put(t, edit->value, edit->length);
-    if (is_odd) tsr_dicom_put(t, strcmp(edit->vr, "UI") == 0 ? "" : " ", 1);
+    if (t->no_memory) return;
+    put_number(t->bytes + value - bytes, (uint32_t)(t->size - value), bytes, form.big_endian);
+}
+
+size_t tsr_dicom_begin_element(struct tsr_dicom_text *t, uint32_t tag, const char *vr, struct tsr_dicom_form form)
+{
+    const bool has_vr = form.explicit_vr && vr[0], is_long = has_vr && strcmp(vr, "SQ") == 0;
+    uint8_t head[12] = {0};
+    put_number(head, tag >> 16, 2, form.big_endian);
+    put_number(head + 2, tag & 0xffff, 2, form.big_endian);
+    if (has_vr) memcpy(head + 4, vr, 2);
+    tsr_dicom_put(t, head, is_long ? 12 : 8);
+    return t->size;
+}
+
+void tsr_dicom_put_element(struct tsr_dicom_text *t, uint32_t tag, const char *vr, const void *bytes, size_t size,
+                           struct tsr_dicom_form form)
+{
+    const size_t value = tsr_dicom_begin_element(t, tag, vr, form);
+    tsr_dicom_put(t, bytes, size);
+    if (size % 2 != 0) tsr_dicom_put(t, strcmp(vr, "UI") == 0 ? "" : " ", 1);
+    tsr_dicom_set_length(t, value, form.explicit_vr ? 2 : 4, form);
+}
+
+struct tsr_dicom_opened tsr_dicom_open_item(struct tsr_dicom_text *t, uint32_t tag, struct tsr_dicom_form form)
+{
+    const size_t sequence = tsr_dicom_begin_element(t, tag, "SQ", form);
+    return (struct tsr_dicom_opened){sequence, tsr_dicom_begin_element(t, TSR_TAG_ITEM, "", form)};
+}
+
+void tsr_dicom_close_item(struct tsr_dicom_text *t, struct tsr_dicom_opened opened, struct tsr_dicom_form form)
+{
+    tsr_dicom_set_length(t, opened.item, 4, form);
+    tsr_dicom_set_length(t, opened.sequence, 4, form);
 }
 
 /* ---- Reading the original --------------------------------------------------------------------------------- */
@@ -48,7 +71,7 @@ static size_t skip_undefined(const uint8_t *bytes, size_t at, size_t end, struct
 {
     struct tsr_dicom_element e;
     while (tsr_dicom_element_at(bytes, at, end, form, &e)) {
-        if (e.tag >> 16 == 0xfffe && e.tag != 0xfffee000u) return e.value; /* the delimiter that ends the value */
+        if (e.tag >> 16 == 0xfffe && e.tag != TSR_TAG_ITEM) return e.value; /* the delimiter that ends the value */
         if (e.length != TSR_UNDEFINED_LENGTH) {
             at = e.end;
             continue;
@@ -134,7 +157,7 @@ void tsr_dicom_copy_elements(struct tsr_dicom_text *t, struct tsr_dicom_elements
             if (edits[i].done || (more && edits[i].tag > e.tag)) continue;
             edits[i].done = true;
             if (!edits[i].vr[0]) continue;
-            put_element(t, &edits[i], all.form);
+            tsr_dicom_put_element(t, edits[i].tag, edits[i].vr, edits[i].value, edits[i].length, all.form);
             for (int g = 0; g < group_count; g++) note_group(&groups[g], edits[i].tag, t->size);
         }
         bool is_replaced = false;

@@ -15,6 +15,8 @@ struct tsr_dicom_edit {
     bool done;
 };
 
+#define TSR_TAG_ITEM 0xfffee000u
+
 /* The bytes of the new header. */
 struct tsr_dicom_text {
     uint8_t *bytes;
@@ -22,6 +24,23 @@ struct tsr_dicom_text {
     bool no_memory;
 };
 void tsr_dicom_put(struct tsr_dicom_text *text, const void *bytes, size_t size);
+
+/* An element of a VR with a length of two bytes, with its padding. */
+void tsr_dicom_put_element(struct tsr_dicom_text *text, uint32_t tag, const char *vr, const void *bytes, size_t size,
+                           struct tsr_dicom_form form);
+
+/* The head of an element whose length is set later: of the VR SQ, of a VR with a length of two bytes, or of an item (vr
+ * is empty). Returns where its value begins. tsr_dicom_set_length gives it all that was put since; the length has so
+ * many bytes, the last ones before the value. */
+size_t tsr_dicom_begin_element(struct tsr_dicom_text *text, uint32_t tag, const char *vr, struct tsr_dicom_form form);
+void tsr_dicom_set_length(struct tsr_dicom_text *text, size_t value, int bytes, struct tsr_dicom_form form);
+
+/* Begin and end a sequence of one item. */
+struct tsr_dicom_opened {
+    size_t sequence, item; /* where their values begin */
+};
+struct tsr_dicom_opened tsr_dicom_open_item(struct tsr_dicom_text *text, uint32_t tag, struct tsr_dicom_form form);
+void tsr_dicom_close_item(struct tsr_dicom_text *text, struct tsr_dicom_opened opened, struct tsr_dicom_form form);
 
 /* Elements of a header or a data set, one after the other. A sequence with all its items is one element. The bytes were
  * scanned: they are well formed. */

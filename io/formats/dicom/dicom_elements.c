@@ -19,6 +19,8 @@ static const uint32_t fact_tags[TSR_FACTS] = {0x00080060, 0x00280002, 0x00280004
                                               0x00280011, 0x00280100, 0x00280101, 0x00280102, 0x00280103, 0x0020000e,
                                               0x00281050, 0x00281051, 0x00281052, 0x00281053};
 
+#define TAG_SHARED_GROUPS 0x52009229u
+#define TAG_FRAME_GROUPS 0x52009230u
 #define TAG_ITEM 0xfffee000u
 #define TAG_ITEM_END 0xfffee00du
 #define TAG_SEQUENCE_END 0xfffee0ddu
@@ -104,6 +106,7 @@ enum layer_kind { ELEMENTS, ITEMS, FRAGMENTS };
 
 struct layer {
     enum layer_kind kind;
+    uint32_t tag; /* of items: their sequence's */
     struct tsr_dicom_form form;
     bool has_end;  /* false: a delimiter ends it */
     bool is_guess; /* the bytes may turn out not to be a sequence */
@@ -120,7 +123,7 @@ struct walk {
     size_t at;
     struct layer layer[DEPTH_LIMIT];
     int depth; /* index of the innermost layer */
-    uint64_t elements, disorder;
+    uint64_t elements, frame_groups, disorder;
     bool is_odd;                       /* not plain (struct tsr_dicom_scan) */
     bool has_preamble;                 /* with DICM */
     bool is_other_form;                /* elements do not have the form that the transfer syntax says */
@@ -239,6 +242,7 @@ static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_elemen
 {
     const struct layer *const outer = &w->layer[w->depth];
     struct layer layer = {.kind = ITEMS,
+                          .tag = element->tag,
                           .form = tsr_dicom_inner_form(element, outer->form),
                           .start = element->value,
                           .end = element->end};
@@ -341,6 +345,7 @@ static enum tsr_status step_items(struct walk *w)
     }
     if (item.tag != TAG_ITEM) return fail(w, "a sequence of it has something else than items");
     TSR_TRY(count_item(w));
+    w->frame_groups += w->depth == 1 && (layer->tag == TAG_SHARED_GROUPS || layer->tag == TAG_FRAME_GROUPS);
     TSR_TRY(list(w, &item, layer->kind == ITEMS));
     if (layer->kind == FRAGMENTS) {
         if (item.length == TSR_UNDEFINED_LENGTH) return fail(w, "a fragment of it has no length");
@@ -473,6 +478,7 @@ static enum tsr_status end_scan(struct walk *w, struct tsr_dicom_scan *scan)
 {
     enum tsr_status status = walk_elements(w, &scan->pixels);
     scan->elements = w->elements;
+    scan->frame_groups = w->frame_groups;
     scan->is_plain = status == TSR_OK && !w->is_odd;
     scan->has_no_pixels = status == TSR_ERROR_CORRUPT && w->depth == 0 && w->at == w->size;
     if (scan->has_no_pixels && tells_of_pixels(scan))

@@ -52,8 +52,9 @@ struct tsr_dicom_scan {
     struct tsr_dicom_form form;  /* of the data set, unless it is deflated */
     bool is_deflated;            /* nothing after the meta header was scanned */
     struct tsr_dicom_element pixels;
-    bool has_no_pixels; /* the scan has failed for this alone: it came to the end of the file */
-    uint64_t elements;  /* number of all elements, those in sequences and items included */
+    bool has_no_pixels;    /* the scan has failed for this alone: it came to the end of the file */
+    uint64_t elements;     /* number of all elements, those in sequences and items included */
+    uint64_t frame_groups; /* items of functional groups, shared ones and those of frames (PS3.3, C.7.6.16) */
     /* Tags ascend in the data set and in each item, the meta header has the length that it states, and the bytes of
      * each value are what they seemed to be at first. Then every reader finds the same elements. */
     bool is_plain;

@@ -1,12 +1,25 @@
-/* Images of pixel data, those of rare or broken headers included, and what looks damaged in it. PS3.3, C.7.6.3 and
- * C.7.6.24; PS3.5, 7.1, 8 and A.4. */
+/* Images of pixel data, those of rare or broken headers included, which of them may be coded with loss, and what looks
+ * damaged in them. PS3.3, C.7.6.3, C.7.6.19, C.7.6.24, C.7.9, C.8.20, C.9.2; PS3.5, 7.1, 8 and A.4. */
 #include "dicom_image.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "dicom_elements.h"
+#include "dicom_edit.h"
+#include "io/formats/source.h"
 
-enum { ELEMENT_HEAD = 8, LONG_HEAD = 12, FRAGMENTS_LIMIT = 1 << 24 };
+enum {
+    ELEMENT_HEAD = 8,
+    LONG_HEAD = 12,
+    FRAGMENTS_LIMIT = 1 << 24,
+    CLASS_UID = 0x00080016,
+    SMALLEST_VALUE = 0x00280106,
+    LARGEST_VALUE = 0x00280107,
+    SEGMENTATION_TYPE = 0x00620001,
+    OVERLAY_GROUPS = 128, /* 6000, 6002, ... 60FE */
+    OVERLAY_BIT = 0x0102,
+    OVERLAY_DATA = 0x3000
+};
 
 static bool is_subsampled(const struct tsr_dicom *dicom)
 {
@@ -160,6 +173,102 @@ enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t t
                     (unsigned long long)available, (unsigned long long)bytes);
 }
 
+/* ---- Loss ----------------------------------------------------------------------------------------------------- */
+
+/* What the elements of a data set say. */
+struct said {
+    char class_uid[TSR_DICOM_UID_BYTES], segmentation[17];
+    bool has_palette, has_range;
+    struct overlay {
+        bool is_there, has_data, has_bit; /* has_bit: its plane is not bit 0 */
+    } overlay[OVERLAY_GROUPS];
+};
+
+/* Copies a text of at most size - 1 bytes without the spaces around it. A longer one becomes empty. */
+static void take_text(const uint8_t *bytes, const struct tsr_dicom_element *e, char *text, size_t size)
+{
+    size_t start = e->value, end = e->end;
+    while (end > start && (bytes[end - 1] == ' ' || bytes[end - 1] == '\0')) end--;
+    while (end > start && bytes[start] == ' ') start++;
+    const size_t length = end - start < size ? end - start : 0;
+    memcpy(text, bytes + start, length);
+    text[length] = '\0';
+}
+
+/* Lookup tables of colours: descriptors, data, segmented data, those of large palettes and of alpha. */
+static bool is_palette(uint32_t tag)
+{
+    return (tag >= 0x00281101 && tag <= 0x00281114) || (tag >= 0x00281201 && tag <= 0x00281224);
+}
+
+static void note_overlay(const uint8_t *bytes, const struct tsr_dicom_element *e, struct said *said)
+{
+    struct overlay *const overlay = &said->overlay[(e->tag >> 16 & 0xff) / 2];
+    const uint32_t element = e->tag & 0xffff;
+    if (element == 0) return; /* the length of the group */
+    overlay->is_there = true;
+    overlay->has_data = overlay->has_data || (element == OVERLAY_DATA && e->length > 0);
+    if (element != OVERLAY_BIT) return;
+    for (size_t at = e->value; at < e->end; at++) overlay->has_bit = overlay->has_bit || bytes[at] != 0;
+}
+
+static void note(const uint8_t *bytes, const struct tsr_dicom_element *e, struct said *said)
+{
+    const uint32_t group = e->tag >> 16;
+    said->has_palette = said->has_palette || is_palette(e->tag);
+    said->has_range = said->has_range || e->tag == SMALLEST_VALUE || e->tag == LARGEST_VALUE;
+    if (group >> 8 == 0x60 && group % 2 == 0) note_overlay(bytes, e, said);
+    if (e->tag == CLASS_UID) take_text(bytes, e, said->class_uid, sizeof said->class_uid);
+    if (e->tag == SEGMENTATION_TYPE) take_text(bytes, e, said->segmentation, sizeof said->segmentation);
+}
+
+static bool is_class(const struct said *said, const char *rest)
+{
+    static const char storage[] = "1.2.840.10008.5.1.4.1.1.";
+    const size_t length = sizeof storage - 1;
+    return strncmp(said->class_uid, storage, length) == 0 && strcmp(said->class_uid + length, rest) == 0;
+}
+
+static bool has_overlay_in_words(const struct said *said)
+{
+    for (int i = 0; i < OVERLAY_GROUPS; i++)
+        if (said->overlay[i].is_there && (!said->overlay[i].has_data || said->overlay[i].has_bit)) return true;
+    return false;
+}
+
+static const char *only_lossless(const struct said *said)
+{
+    const bool is_fractional = strcmp(said->segmentation, "FRACTIONAL") == 0;
+    if (is_class(said, "66.7") || strcmp(said->segmentation, "LABELMAP") == 0) return "label maps";
+    if (said->segmentation[0] && !is_fractional) return "segmentations that are not fractional";
+    if (said->has_palette) return "images with palette indices";
+    if (is_class(said, "30")) return "parametric maps";
+    if (has_overlay_in_words(said)) return "images with overlays in their words";
+    return NULL;
+}
+
+struct tsr_dicom_loss tsr_dicom_loss_of(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const char *modality)
+{
+    static const char mammography[] = "it is mammography", segmentation[] = "it is a segmentation",
+                      dose[] = "it is a dose";
+    static const struct {
+        const char *modality, *class_uid, *objection; /* class_uid: its end */
+    } objections[] = {{"MG", "1.2", mammography},    {"MG", "1.2.1", mammography},  {"MG", "13.1.3", mammography},
+                      {"MG", "13.1.4", mammography}, {"MG", "13.1.5", mammography}, {"SEG", "66.4", segmentation},
+                      {"SEG", "66.8", segmentation}, {"RTDOSE", "481.2", dose}};
+    struct tsr_dicom_elements all = {bytes, scan->meta_end, scan->pixels.start, scan->form};
+    struct tsr_dicom_element e;
+    struct said said = {.has_palette = false};
+    struct tsr_dicom_loss loss = {0};
+    while (tsr_dicom_next_element(&all, &e)) note(bytes, &e, &said);
+    for (size_t i = 0; i < sizeof objections / sizeof objections[0] && !loss.objection; i++)
+        if (strcmp(modality, objections[i].modality) == 0 || is_class(&said, objections[i].class_uid))
+            loss.objection = objections[i].objection;
+    loss.only_lossless = only_lossless(&said);
+    loss.has_range = said.has_range;
+    return loss;
+}
+
 /* ---- Damage: after the pixel data ----------------------------------------------------------------------------- */
 
 /* Whether elements of a group may follow the pixel data: private ones, signatures and padding. Whatever else stands
@@ -287,4 +396,94 @@ void tsr_dicom_note_fragments(struct tsr_input *input, const struct tsr_dicom_sc
                               (unsigned long long)frames, f.jpegs);
     else
         note_rest(input, scan, f.at + ELEMENT_HEAD);
+}
+
+/* ---- Windows ---------------------------------------------------------------------------------------------- */
+
+/* PS3.3, C.7.6.3.1 and C.11.2; decimal strings: PS3.5, 6.2. A file's bytes may depend on the stored values inside a
+ * window (--quality). They come of additions, multiplications and divisions of doubles alone, each rounded by itself,
+ * so that they are the same on every machine; the build must not contract them. */
+
+/* A decimal string's number, without the caller's locale. False: it is none. */
+static bool read_decimal(const char *text, size_t length, double *number)
+{
+    double value = 0, scale = 1;
+    bool negative = false, has_digits = false, is_fraction = false;
+    int exponent = 0, sign = 1;
+    size_t at = 0;
+    while (at < length && text[at] == ' ') at++;
+    while (length > at && (text[length - 1] == ' ' || text[length - 1] == '\0')) length--;
+    if (at < length && (text[at] == '-' || text[at] == '+')) negative = text[at++] == '-';
+    for (; at < length && (text[at] == '.' || (text[at] >= '0' && text[at] <= '9')); at++) {
+        if (text[at] == '.' && is_fraction) return false;
+        if (text[at] == '.') {
+            is_fraction = true;
+            continue;
+        }
+        has_digits = true;
+        value = 10 * value + (text[at] - '0');
+        if (is_fraction) scale *= 10;
+    }
+    if (at < length && (text[at] == 'e' || text[at] == 'E')) {
+        at++;
+        if (at < length && (text[at] == '-' || text[at] == '+')) sign = text[at++] == '-' ? -1 : 1;
+        if (at == length) return false;
+        for (; at < length && text[at] >= '0' && text[at] <= '9' && exponent < 100; at++)
+            exponent = 10 * exponent + (text[at] - '0');
+    }
+    value /= scale;
+    for (; exponent > 0; exponent--) value = sign > 0 ? value * 10 : value / 10;
+    *number = negative ? -value : value;
+    return has_digits && at == length && isfinite(*number);
+}
+
+/* Value number k of an element, from 0. False: it has not so many, or is no decimal string. */
+static bool read_value(const uint8_t *bytes, const struct tsr_dicom_element *element, uint32_t k, double *number)
+{
+    if (element->tag == 0 || element->length == TSR_UNDEFINED_LENGTH) return false;
+    if (element->vr[0] && strcmp(element->vr, "DS") != 0) return false;
+    const char *text = (const char *)bytes + element->value, *const end = (const char *)bytes + element->end;
+    for (; k > 0; k--) {
+        text = memchr(text, '\\', (size_t)(end - text));
+        if (!text) return false;
+        text++;
+    }
+    const char *const last = memchr(text, '\\', (size_t)(end - text));
+    return read_decimal(text, (size_t)((last ? last : end) - text), number);
+}
+
+static int32_t to_stored(double value)
+{
+    return value < -2e9 ? -2000000000 : value > 2e9 ? 2000000000 : (int32_t)value;
+}
+
+/* Values x with center - 0.5 - (width - 1)/2 < x <= center - 0.5 + (width - 1)/2 are inside. */
+static void add_window(struct tsr_source *source, double slope, double intercept, double center, double width)
+{
+    if (source->windows == TSR_MEASURED_WINDOWS || width < 1) return;
+    const double half = (width - 1) / 2, low = (center - 0.5 - half - intercept) / slope,
+                 high = (center - 0.5 + half - intercept) / slope;
+    const double first = slope > 0 ? floor(low) + 1 : ceil(high), last = slope > 0 ? floor(high) : ceil(low) - 1;
+    source->window[source->windows++] = (struct tsr_value_window){center, width, {to_stored(first), to_stored(last)}};
+}
+
+void tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
+                            struct tsr_source *source)
+{
+    static const double of_ct[2][2] = {{40, 400}, {-600, 1500}};
+    double slope = 1, intercept = 0, center, width;
+    const bool has_slope = scan->fact[TSR_FACT_SLOPE].tag || scan->fact[TSR_FACT_INTERCEPT].tag;
+    source->windows = 0;
+    source->slope = 0;
+    if (dicom->samples > 1) return;
+    if (has_slope && (!read_value(bytes, &scan->fact[TSR_FACT_SLOPE], 0, &slope) ||
+                      !read_value(bytes, &scan->fact[TSR_FACT_INTERCEPT], 0, &intercept) || slope == 0))
+        return;
+    source->slope = fabs(slope);
+    for (uint32_t k = 0; read_value(bytes, &scan->fact[TSR_FACT_CENTER], k, &center) &&
+                         read_value(bytes, &scan->fact[TSR_FACT_WIDTH], k, &width);
+         k++)
+        add_window(source, slope, intercept, center, width);
+    if (source->windows > 0 || strcmp(dicom->modality, "CT") != 0 || !has_slope) return;
+    for (int k = 0; k < 2; k++) add_window(source, slope, intercept, of_ct[k][0], of_ct[k][1]);
 }

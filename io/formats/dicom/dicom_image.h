@@ -1,4 +1,4 @@
-/* Which image the pixel data of a DICOM file holds, and whether it is whole. */
+/* Which image the pixel data of a DICOM file holds, whether it may be coded with loss, and whether it is whole. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 
@@ -21,6 +21,17 @@ struct tsr_dicom_native {
 enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t tag, uint64_t available,
                                        struct tsr_image *image, struct tsr_dicom_native *native,
                                        struct tsr_error *error);
+
+/* Whether the image may be coded with loss. */
+struct tsr_dicom_loss {
+    const char *only_lossless; /* as struct tsr_source has them; NULL: nothing speaks against loss */
+    const char *objection;
+    bool has_range; /* it names the smallest or the largest sample */
+};
+
+/* What a header says of it: SOP class, modality, palettes, overlays, kind of segmentation. bytes: up to the pixel data,
+ * of a deflated file as they are inflated. */
+struct tsr_dicom_loss tsr_dicom_loss_of(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const char *modality);
 
 /* What looks damaged in the pixel data is noted at the input (tsr_input_note_damage), and does not change how the file
  * is read. What real archives have, such as padding or private elements, is not damage.

@@ -55,7 +55,7 @@ struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;
     struct tsr_dicom dicom;
-    bool only_lossless;
+    struct tsr_dicom_loss loss; /* found only if the image may be coded with loss */
 };
 
 struct dicom_source {
@@ -94,8 +94,9 @@ static enum tsr_status check_element(struct tsr_input *input, const struct tsr_d
  * lossy copy, the header is made again, and DCMTK reads both. */
 static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
 {
-    const uint64_t bytes = scan->pixels.value;
-    return 2 * bytes + (may_lose ? 2 * bytes + 2 * tsr_dicom_memory(bytes, scan->elements) : 0);
+    const uint64_t bytes = scan->pixels.value, grown = bytes + tsr_derived_bytes(scan),
+                   elements = scan->elements + tsr_derived_elements(scan);
+    return 2 * bytes + (may_lose ? 2 * grown + 2 * tsr_dicom_memory(grown, elements) : 0);
 }
 
 /* Reads a scanned header. If it is not plain, DCMTK reads it, and the scan and DCMTK must agree. Before a lossy copy
@@ -106,6 +107,7 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     const struct tsr_dicom_scan *const scan = &header->scan;
     struct tsr_dicom *const dicom = &header->dicom;
     const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
+    header->loss = (struct tsr_dicom_loss){0};
     if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
@@ -114,20 +116,24 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     if (dicom->value_offset != size || dicom->explicit_vr != scan->form.explicit_vr ||
         dicom->big_endian != scan->form.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
+    if (may_lose) header->loss = tsr_dicom_loss_of(header->bytes, scan, dicom->modality);
     return TSR_OK;
 }
 
-/* Marks images that must not be coded with loss by accident. */
-static void object_to_loss(const struct tsr_dicom *dicom, struct tsr_source *source)
+/* Why native pixel data is never coded with loss, in words; NULL: it may be. */
+static const char *only_lossless_of(const struct header *header, const struct tsr_dicom_native *native)
 {
-    static const struct {
-        const char *modality, *objection;
-    } objections[] = {{"MG", "it is mammography"}, {"SEG", "it is a segmentation"}, {"RTDOSE", "it is a dose"}};
-    for (size_t i = 0; i < sizeof objections / sizeof objections[0]; i++) {
-        if (strcmp(dicom->modality, objections[i].modality) != 0) continue;
-        source->never_lossy = true;
-        source->lossy_objection = objections[i].objection;
-    }
+    const bool has_length = header->scan.pixels.length != TSR_UNDEFINED_LENGTH;
+    return native->only_lossless ? native->only_lossless
+           : has_length          ? header->loss.only_lossless
+                                 : "pixel data without a length";
+}
+
+/* Marks images that must not be coded with loss by accident. */
+static void object_to_loss(const struct header *header, struct tsr_source *source)
+{
+    source->never_lossy = header->loss.objection != NULL;
+    source->lossy_objection = header->loss.objection;
 }
 
 static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
@@ -212,13 +218,15 @@ static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t
 }
 
 static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
-                              struct tsr_error *error)
+                              const struct tsr_value_range *range, struct tsr_error *error)
 {
     struct dicom_source *s = (struct dicom_source *)source;
     struct tsr_derivation derivation;
     size_t size = 0;
     derive_uid(original, &source->header.coding, derivation.uid);
     derivation.ratio = ratio;
+    derivation.range = *range;
+    derivation.is_signed = source->header.image.is_signed;
     free(s->derived); /* of an earlier call */
     s->derived = NULL;
     const uint8_t *bytes = s->inflated;
@@ -273,7 +281,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     if (status == TSR_OK && !inflated) { /* what is inflated has claimed */
         struct tsr_need need = tsr_splice_need(header, pixels->value, tsr_input_size(input));
         need.opening = need.held = header_memory(&found->scan, may_lose);
-        need.only_lossless = native.only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
+        need.only_lossless = only_lossless_of(found, &native) != NULL;
         status = tsr_input_claim(input, header, &need, error);
     }
     if (status == TSR_OK) {
@@ -290,10 +298,9 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base.ops = &dicom_ops;
     s->inflated = inflated;
     s->scan = found->scan;
-    s->base.only_lossless = native.only_lossless;
-    if (!native.only_lossless && pixels->length == TSR_UNDEFINED_LENGTH)
-        s->base.only_lossless = "pixel data without a length";
-    object_to_loss(dicom, &s->base);
+    s->base.only_lossless = only_lossless_of(found, &native);
+    s->base.wants_range = found->loss.has_range;
+    object_to_loss(found, &s->base);
     if (may_lose) tsr_dicom_tell_windows(found->bytes, &found->scan, dicom, &s->base);
     *source = &s->base;
     return TSR_OK;
@@ -305,7 +312,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
  * whole stream. */
 static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t first_size, bool may_lose,
                                   struct tsr_stream_size *size, struct header *found, struct tsr_image *image,
-                                  struct tsr_error *error)
+                                  bool *only_lossless, struct tsr_error *error)
 {
     uint8_t *first = malloc(first_size);
     struct tsr_input *memory = NULL;
@@ -325,7 +332,7 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
         struct tsr_dicom_native native;
         status = tsr_dicom_native_image(&found->dicom, pixels->tag, available, image, &native, error);
         tsr_dicom_note_short(input, &found->dicom, native.wanted, available);
-        found->only_lossless = native.only_lossless || pixels->length == TSR_UNDEFINED_LENGTH;
+        *only_lossless = only_lossless_of(found, &native) != NULL;
     }
     tsr_input_close(memory);
     free(first);
@@ -353,18 +360,19 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     const uint64_t file_size = tsr_input_size(input);
     struct header found;
     struct tsr_image image;
+    bool only_lossless = false;
     *size = (struct tsr_stream_size){0, 0};
     if (file_size > UNFOLD_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of more than 1 GiB");
-    enum tsr_status status = peek_image(input, start, FEW_BYTES, may_lose, size, &found, &image, error);
+    enum tsr_status status = peek_image(input, start, FEW_BYTES, may_lose, size, &found, &image, &only_lossless, error);
     if (status == TSR_ERROR_CORRUPT && size->inflated > FEW_BYTES) {
         TSR_TRY(tsr_input_claim_header(input, MANY_BYTES, error));
-        status = peek_image(input, start, MANY_BYTES, may_lose, size, &found, &image, error);
+        status = peek_image(input, start, MANY_BYTES, may_lose, size, &found, &image, &only_lossless, error);
     }
     TSR_TRY(status);
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     header->image = image;
     struct tsr_need need = deflated_need(file_size, start, size, &found.scan, may_lose);
-    need.only_lossless = found.only_lossless;
+    need.only_lossless = only_lossless;
     return tsr_input_claim(input, header, &need, error);
 }
 
@@ -487,7 +495,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     } else {
         TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
     }
-    object_to_loss(&found->dicom, *source);
+    object_to_loss(found, *source);
     if (samples) tsr_dicom_tell_windows(found->bytes, &found->scan, &found->dicom, *source);
     return TSR_OK;
 }

@@ -9,9 +9,18 @@
 struct changing {
     const char *syntax, *meta_uid; /* of the meta header; NULL: there is no meta header */
     const char *type, *uid, *description, *lossy, *ratio, *method;
+    bool has_range;     /* it names its smallest and its largest sample */
+    const char *self;   /* the UID where the image refers to itself */
+    bool is_copy;       /* it has what a lossy copy has more: */
+    const char *source; /* UID of the original; NULL: it is not referred to */
+    bool was_lossy;
+    enum { NO_GROUPS, SHARED, BY_FRAME } groups; /* which functional groups have a derivation, if there are any */
 };
 
-enum { RANGES_LIMIT = 32 };
+enum { RANGES_LIMIT = 64 };
+#define CLASS_UID "1.2.840.10008.5.1.4.1.1.2"
+#define STUDY_UID "1.2.3.10"
+#define SERIES_UID "1.2.3.10.1"
 
 /* A header up to the value of its pixel data, and where the elements stand in it that change or follow from these. */
 struct header {
@@ -80,20 +89,180 @@ static void put_unknown_references(struct dicom_bytes *d, uint32_t tag)
     d->form = form;
 }
 
-/* Appends items with elements of the tags that change. Elements in items must not change. */
-static void put_references(struct dicom_bytes *d, uint32_t tag, bool has_length, bool items_have)
+static void put_code(struct dicom_bytes *d, const char *code, const char *meaning)
 {
+    put_text(d, 0x00080100, "SH", code);
+    put_text(d, 0x00080102, "SH", "DCM");
+    put_text(d, 0x00080104, "LO", meaning);
+}
+
+static void put_reference(struct dicom_bytes *d, const char *uid)
+{
+    put_text(d, 0x00081150, "UI", CLASS_UID);
+    put_text(d, 0x00081155, "UI", uid);
+}
+
+/* A sequence of one item, with lengths. */
+struct opened {
+    size_t sequence, item;
+};
+
+static struct opened open_item(struct dicom_bytes *d, uint32_t tag)
+{
+    const size_t sequence = begin_sequence(d, tag, "SQ", true);
+    return (struct opened){sequence, begin_sequence(d, TAG_ITEM, "", true)};
+}
+
+static void close_item(struct dicom_bytes *d, struct opened opened)
+{
+    set_length(d, opened.item);
+    set_length(d, opened.sequence);
+}
+
+static void put_source(struct dicom_bytes *d, const struct changing *c, const char *frame)
+{
+    put_reference(d, c->source);
+    if (frame) put_text(d, 0x00081160, "IS", frame);
+    const struct opened purpose = open_item(d, 0x0040a170);
+    put_code(d, c->was_lossy ? "121330" : "121320",
+             c->was_lossy ? "Lossy compressed predecessor" : "Uncompressed predecessor");
+    close_item(d, purpose);
+}
+
+/* The item that a sequence gets in a copy. */
+static void put_added(struct header *h, const struct changing *c, uint32_t tag, const char *frame)
+{
+    struct dicom_bytes *const d = &h->d;
+    struct opened opened, inner;
+    const size_t start = d->all.size, item = begin_sequence(d, TAG_ITEM, "", true);
+    switch (tag) {
+    case 0x00081115:
+        opened = open_item(d, 0x0008114a);
+        put_reference(d, c->source);
+        close_item(d, opened);
+        put_text(d, 0x0020000e, "UI", SERIES_UID);
+        break;
+    case 0x00082112:
+        put_source(d, c, frame);
+        break;
+    case 0x00089124:
+        opened.sequence = begin_sequence(d, 0x00082112, "SQ", true);
+        if (c->source) {
+            opened.item = begin_sequence(d, TAG_ITEM, "", true);
+            put_source(d, c, frame);
+            set_length(d, opened.item);
+        }
+        set_length(d, opened.sequence);
+        opened = open_item(d, 0x00089215);
+        put_code(d, "113040", "Lossy Compression");
+        close_item(d, opened);
+        break;
+    case 0x00089154:
+        opened = open_item(d, 0x00081115);
+        inner = open_item(d, 0x00081199);
+        put_reference(d, c->source);
+        close_item(d, inner);
+        put_text(d, 0x0020000e, "UI", SERIES_UID);
+        close_item(d, opened);
+        put_text(d, 0x0020000d, "UI", STUDY_UID);
+        break;
+    case 0x00089215:
+        put_code(d, "113040", "Lossy Compression");
+        break;
+    }
+    set_length(d, item);
+    note_range(h, start);
+}
+
+/* The same in a sequence of its own. */
+static void put_new(struct header *h, const struct changing *c, uint32_t tag, const char *frame)
+{
+    const size_t start = h->d.all.size, sequence = begin_sequence(&h->d, tag, "SQ", true);
+    put_added(h, c, tag, frame);
+    set_length(&h->d, sequence);
+    note_range(h, start);
+}
+
+/* Appends items. Of what is in them, only where the image refers to itself changes: not among source images, and not in
+ * private elements. */
+static void put_references(struct header *h, const struct changing *c, uint32_t tag, bool has_length, bool items_have)
+{
+    struct dicom_bytes *const d = &h->d;
     const size_t sequence = begin_sequence(d, tag, "SQ", has_length);
+    const bool is_source = tag == 0x00082112 || tag == 0x00081199;
     for (int i = 0; i < 2; i++) {
         const size_t item = begin_sequence(d, TAG_ITEM, "", items_have);
         put_text(d, 0x00080008, "CS", "ORIGINAL\\PRIMARY");
-        put_text(d, 0x00080018, "UI", "1.2.3.4.5");
-        if (i == 0 && has_length) put_references(d, 0x00081199, false, true);
+        put_text(d, 0x00080018, "UI", is_source || i == 1 ? "1.2.3.4.50" : c->self);
+        put_reference(d, tag == 0x00082112 ? "1.2.3.4.5" : c->self);
+        if (i == 0 && has_length) put_references(h, c, 0x00081199, false, true);
         if (i == 1) put_unknown_references(d, 0x00091002);
         put_text(d, 0x00282110, "CS", "00");
         end_sequence(d, item, TAG_ITEM_END, items_have);
     }
+    const bool is_listed = tag == 0x00081115 && c->groups != NO_GROUPS;
+    if (c->is_copy && c->source && (tag == 0x00082112 || is_listed)) put_added(h, c, tag, NULL);
     end_sequence(d, sequence, TAG_SEQUENCE_END, has_length);
+}
+
+/* The functional groups of all frames (number 0), or of a frame. */
+static void put_functions(struct header *h, const struct changing *c, int number, bool has_length)
+{
+    static const char *const numbers[] = {NULL, "1", "2"};
+    struct dicom_bytes *const d = &h->d;
+    const size_t item = begin_sequence(d, TAG_ITEM, "", has_length);
+    const bool is_derived = (number > 0) == (c->groups == BY_FRAME);
+    const struct opened self = open_item(d, 0x00081140);
+    put_reference(d, c->self);
+    close_item(d, self);
+    if (is_derived && number == 1) { /* it had a derivation already */
+        const size_t sequence = begin_sequence(d, 0x00089124, "SQ", has_length);
+        const size_t first = begin_sequence(d, TAG_ITEM, "", has_length);
+        const struct opened source = open_item(d, 0x00082112);
+        put_reference(d, "1.2.3.4.5");
+        close_item(d, source);
+        end_sequence(d, first, TAG_ITEM_END, has_length);
+        if (c->is_copy) put_added(h, c, 0x00089124, numbers[number]);
+        end_sequence(d, sequence, TAG_SEQUENCE_END, has_length);
+    } else if (is_derived && c->is_copy) {
+        put_new(h, c, 0x00089124, numbers[number]);
+    }
+    const size_t group = put_group_length(h, 0x0018);
+    const struct opened type = open_item(d, 0x00189329);
+    put_text(d, 0x00089007, "CS", c->is_copy ? "DERIVED\\PRIMARY\\VOLUME" : "ORIGINAL\\PRIMARY\\VOLUME");
+    close_item(d, type);
+    set_length(d, group);
+    const struct opened window = open_item(d, 0x00289132);
+    if (!c->is_copy) put_us(d, 0x00280107, 77);
+    put_text(d, 0x00281050, "DS", "40");
+    close_item(d, window);
+    end_sequence(d, item, TAG_ITEM_END, has_length);
+}
+
+static void put_groups(struct header *h, const struct changing *c, bool has_lengths)
+{
+    struct dicom_bytes *const d = &h->d;
+    if (c->groups == NO_GROUPS) return;
+    const size_t start = has_lengths ? put_group_length(h, 0x5200) : 0;
+    size_t sequence = begin_sequence(d, 0x52009229, "SQ", has_lengths);
+    put_functions(h, c, 0, !has_lengths);
+    end_sequence(d, sequence, TAG_SEQUENCE_END, has_lengths);
+    sequence = begin_sequence(d, 0x52009230, "SQ", !has_lengths);
+    for (int i = 1; i <= 2; i++) put_functions(h, c, i, has_lengths);
+    end_sequence(d, sequence, TAG_SEQUENCE_END, !has_lengths);
+    if (start > 0) set_length(d, start);
+}
+
+/* The smallest and the largest sample; in the original also those of the series, which are left out. */
+static void put_range(struct header *h, const struct changing *c)
+{
+    const size_t start = h->d.all.size;
+    if (!c->has_range) return;
+    put_us(&h->d, 0x00280106, c->is_copy ? 17 : 3);
+    put_us(&h->d, 0x00280107, c->is_copy ? 3004 : 4);
+    if (!c->is_copy) put_us(&h->d, 0x00280108, 3);
+    if (!c->is_copy) put_us(&h->d, 0x00280111, 3);
+    note_range(h, start);
 }
 
 static struct header make_header(struct tsr_dicom_form form, const struct changing *c, bool has_group_lengths)
@@ -104,16 +273,18 @@ static struct header make_header(struct tsr_dicom_form form, const struct changi
     size_t start = has_group_lengths ? put_group_length(&h, 0x0008) : 0;
     put_text(d, 0x00080005, "CS", "ISO_IR 100");
     put_changing(&h, 0x00080008, "CS", c->type);
-    put_text(d, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.2");
+    put_text(d, 0x00080016, "UI", CLASS_UID);
     put_changing(&h, 0x00080018, "UI", c->uid);
     put_text(d, 0x00080020, "DA", "20260102");
     put_text(d, 0x00080060, "CS", "CT");
     put_text(d, 0x00080070, "LO", "A manufacturer");
     put_text(d, 0x00080080, "LO", "An institution");
-    put_references(d, 0x00081115, false, false);
-    put_references(d, 0x00081140, true, false);
+    put_references(&h, c, 0x00081115, false, false);
+    put_references(&h, c, 0x00081140, true, false);
     put_changing(&h, 0x00082111, "ST", c->description);
-    put_references(d, 0x00082112, false, true);
+    put_references(&h, c, 0x00082112, false, true);
+    if (c->is_copy && c->source && c->groups != NO_GROUPS) put_new(&h, c, 0x00089154, NULL);
+    if (c->is_copy) put_new(&h, c, 0x00089215, NULL);
     if (start > 0) set_length(d, start);
     put_text(d, 0x00090010, "LO", "TESSERA TEST");
     put_value(d, 0x00091001, "UN", "\1\2\3\4\5\6", 6);
@@ -121,6 +292,8 @@ static struct header make_header(struct tsr_dicom_form form, const struct changi
     put_text(d, 0x00100010, "PN", "Doe^Jane");
     put_text(d, 0x00100020, "LO", "4711");
     put_text(d, 0x00180050, "DS", "2.5");
+    put_text(d, 0x0020000d, "UI", STUDY_UID);
+    put_text(d, 0x0020000e, "UI", SERIES_UID);
     start = has_group_lengths ? put_group_length(&h, 0x0028) : 0;
     put_us(d, 0x00280002, 1);
     put_text(d, 0x00280004, "CS", "MONOCHROME2");
@@ -130,12 +303,14 @@ static struct header make_header(struct tsr_dicom_form form, const struct changi
     put_us(d, 0x00280101, 12);
     put_us(d, 0x00280102, 11);
     put_us(d, 0x00280103, 0);
+    put_range(&h, c);
     put_text(d, 0x00281053, "DS", "1");
     put_changing(&h, 0x00282110, "CS", c->lossy);
     put_changing(&h, 0x00282112, "DS", c->ratio);
     put_changing(&h, 0x00282114, "CS", c->method);
     if (start > 0) set_length(d, start);
     put_text(d, 0x00321060, "LO", "A procedure");
+    put_groups(&h, c, has_group_lengths);
     put_head(d, TSR_TAG_PIXEL_DATA, "OW", 64);
     return h;
 }
@@ -154,7 +329,7 @@ static bool may_change(const struct header *h, size_t at)
 
 /* ---- Deriving ----------------------------------------------------------------------------------------------- */
 
-static const struct tsr_derivation derivation = {"2.25.12345678", 12.3456};
+static const struct tsr_derivation derivation = {"2.25.12345678", 12.3456, {17, 3004}, false};
 #define REMARK "coded with loss by Tessera, ratio 12.35"
 
 static enum tsr_status derive(const struct header *h, bool is_inflated, struct bytes *derived, struct tsr_error *error)
@@ -187,6 +362,19 @@ static enum tsr_status compare(const struct header *original, bool is_inflated, 
     const struct tsr_dicom_bytes one = {original->d.all.data, original->d.all.size, original->meta_end, is_inflated},
                                  other = {derived.data, derived.size, 0, false};
     return tsr_dicom_compare_headers(&one, &other, error);
+}
+
+/* Sets what follows of the copy from the original. */
+static void relate(struct changing *before, struct changing *after)
+{
+    before->self = before->uid ? before->uid : "1.2.3.4.5";
+    after->self = before->uid ? derivation.uid : before->self;
+    after->uid = derivation.uid;
+    after->is_copy = true;
+    after->source = before->uid;
+    after->was_lossy = (before->lossy && strcmp(before->lossy, "01") == 0) || (before->method && before->method[0]);
+    after->groups = before->groups;
+    after->has_range = before->has_range;
 }
 
 /* The elements before and after the derivation. */
@@ -228,7 +416,7 @@ TEST(what_becomes_of_a_header)
     static const struct tsr_dicom_form forms[] = {{false, false}, {true, false}, {true, true}};
     for (size_t f = 0; f < COUNT_OF(forms); f++) {
         for (size_t i = 0; i < COUNT_OF(cases); i++) {
-            for (int way = 0; way < 8; way++) {
+            for (int way = 0; way < 24; way++) {
                 const bool has_meta = way & 1, has_lengths = way & 2, is_inflated = way & 4;
                 if (is_inflated && (f != 1 || !has_meta)) continue;
                 struct changing before = cases[i].before, after = cases[i].after;
@@ -237,7 +425,10 @@ TEST(what_becomes_of_a_header)
                 before.syntax = !has_meta ? NULL : is_inflated ? "1.2.840.10008.1.2.1.99" : syntax_of(forms[f]);
                 before.meta_uid = i == 3 ? NULL : "1.2.3.4.5";
                 after.syntax = has_meta ? syntax_of(forms[f]) : NULL;
-                after.meta_uid = after.uid = derivation.uid;
+                after.meta_uid = derivation.uid;
+                before.groups = way / 8;
+                before.has_range = way / 8 != NO_GROUPS;
+                relate(&before, &after);
                 struct header original = make_header(forms[f], &before, has_lengths),
                               expected = make_header(forms[f], &after, has_lengths);
                 assert_int_equal(derive(&original, is_inflated, &derived, &error), TSR_OK);
@@ -267,7 +458,7 @@ TEST(full_descriptions)
         snprintf(expected, sizeof expected, "%s%s", description, length <= most ? "; " REMARK : "");
         before.description = description;
         after.description = expected;
-        after.uid = derivation.uid;
+        relate(&before, &after);
         struct header original = make_header(explicit_little, &before, true),
                       wanted = make_header(explicit_little, &after, true);
         assert_int_equal(derive(&original, false, &derived, &error), TSR_OK);
@@ -333,9 +524,12 @@ static size_t visit_layer(const uint8_t *bytes, size_t at, size_t end, struct ts
     struct tsr_dicom_element e;
     while (at < end && tsr_dicom_element_at(bytes, at, end, form, &e)) {
         if (e.tag == TAG_ITEM_END || e.tag == TAG_SEQUENCE_END) return e.value;
-        const bool is_unknown = e.tag == 0x00091002, is_sequence = e.tag == 0x00081140 || e.tag == 0x00081115 ||
-                                                                   e.tag == 0x00081199 || e.tag == 0x00082112 ||
-                                                                   is_unknown;
+        static const uint32_t sequences[] = {0x00081115, 0x0008114a, 0x00081140, 0x00081199, 0x00082112,
+                                             0x00089124, 0x00089154, 0x00089215, 0x00091002, 0x00189329,
+                                             0x00289132, 0x0040a170, 0x52009229, 0x52009230};
+        const bool is_unknown = e.tag == 0x00091002;
+        bool is_sequence = false;
+        for (size_t i = 0; i < COUNT_OF(sequences); i++) is_sequence = is_sequence || e.tag == sequences[i];
         if (e.tag == TAG_ITEM || is_sequence) {
             const bool has_end = e.length != TSR_UNDEFINED_LENGTH;
             at = visit_layer(bytes, e.value, has_end ? e.end : end, is_unknown ? implicit_little : form, true, visit,
@@ -431,7 +625,10 @@ static struct changed make_changed(struct tsr_dicom_form form)
     struct changing before = cases[1].before, after = cases[1].after;
     before.syntax = after.syntax = syntax_of(form);
     before.meta_uid = "1.2.3.4.5";
-    after.meta_uid = after.uid = derivation.uid;
+    after.meta_uid = derivation.uid;
+    before.groups = BY_FRAME;
+    before.has_range = true;
+    relate(&before, &after);
     return (struct changed){make_header(form, &before, true), make_header(form, &after, true), 0};
 }
 
@@ -522,8 +719,9 @@ TEST(comparison_is_part_of_the_proof)
     struct tsr_engine *engine = must(make_engine(TSR_ENGINE_CPU, 1));
     struct changed c = make_changed(explicit_little);
     struct tsr_error error = {0};
-    static const char *const values[] = {"A manufacturer", "An institution", "Doe^Jane",
-                                         "4711",           "\1\2\3\4\5\6",   "A procedure"};
+    static const char *const values[] = {"A manufacturer",   "An institution", "Doe^Jane",   "4711",
+                                         "\1\2\3\4\5\6",     "A procedure",    "1.2.3.4.50", "DERIVED\\PRIMARY\\VOLUME",
+                                         "ORIGINAL\\PRIMARY"};
     static const uint8_t samples[64] = {1, 0, 2, 0, 3};
     append(&c.original.d.all, samples, sizeof samples);
     expect(encode_with_loss(engine, c.original.d.all, &error) == TSR_OK, "%s", error.text);

@@ -1,8 +1,8 @@
-/* io/formats/dicom/dicom_image.c: which image native pixel data holds, of rare and of broken headers, too. */
-#include "io/formats/dicom/dicom_image.h"
-
+/* io/formats/dicom/dicom_image.c: which image native pixel data holds, of rare and of broken headers, too, and whether
+ * it may be coded with loss. */
+#include "dicom_bytes.h"
 #include "io/formats/dicom/dicom_elements.h"
-#include "tests/unit/support.h"
+#include "io/formats/dicom/dicom_image.h"
 
 /* What a header says, how many bytes are there, and the image that it becomes. Frames of 0: none. */
 struct row {
@@ -92,8 +92,103 @@ TEST(images_of_headers)
     }
 }
 
+/* Elements that may speak against loss, and what they do. */
+struct spoken {
+    const char *what, *modality, *class_uid;
+    struct {
+        uint32_t tag;
+        const char *vr, *value;
+        int size;
+    } element[4];
+    const char *only_lossless, *objection; /* a part of the words; NULL: nothing */
+};
+
+#define STORAGE "1.2.840.10008.5.1.4.1.1."
+#define PALETTE "US", "\20\0\270\13\20\0", 6
+
+static const struct spoken spoken[] = {
+    {"CT", "CT", STORAGE "2", {{0}}, NULL, NULL},
+    {"a palette", "US", STORAGE "6.1", {{0x00281101, PALETTE}}, "palette", NULL},
+    {"a palette of blue", "MR", STORAGE "4", {{0x00281103, PALETTE}}, "palette", NULL},
+    {"data of a palette", "CT", STORAGE "2", {{0x00281202, "OW", "12345678", 8}}, "palette", NULL},
+    {"a segmented palette", "PT", STORAGE "128", {{0x00281223, "OW", "12345678", 8}}, "palette", NULL},
+    {"a VOI LUT", "CT", STORAGE "2", {{0x00281056, "CS", "LINEAR", 6}}, NULL, NULL},
+    {"a binary segmentation", "SEG", STORAGE "66.4", {{0x00620001, "CS", "BINARY", 6}}, "segment", "segment"},
+    {"a fractional one", "SEG", STORAGE "66.4", {{0x00620001, "CS", "FRACTIONAL", 10}}, NULL, "segment"},
+    {"a label map", "SEG", STORAGE "66.4", {{0x00620001, "CS", "LABELMAP", 8}}, "label map", "segment"},
+    {"a label map by its class", "OT", STORAGE "66.7", {{0}}, "label map", NULL},
+    {"a label map in blanks", "OT", STORAGE "7", {{0x00620001, "CS", " LABELMAP ", 10}}, "label map", NULL},
+    {"a segmentation by its class", "OT", STORAGE "66.4", {{0}}, NULL, "segment"},
+    {"a segmentation by its modality", "SEG", STORAGE "7", {{0}}, NULL, "segment"},
+    {"a parametric map", "MR", STORAGE "30", {{0}}, "parametric", NULL},
+    {"a class of a longer number", "MR", STORAGE "30.1", {{0}}, NULL, NULL},
+    {"another organisation's class", "MR", "1.2.3.30", {{0}}, NULL, NULL},
+    {"mammography", "MG", STORAGE "1.2", {{0}}, NULL, "mammography"},
+    {"mammography by its class", "DX", STORAGE "1.2.1", {{0}}, NULL, "mammography"},
+    {"tomosynthesis", "OT", STORAGE "13.1.3", {{0}}, NULL, "mammography"},
+    {"a dose", "RTDOSE", STORAGE "481.2", {{0}}, NULL, "dose"},
+    {"a dose by its class", "OT", STORAGE "481.2", {{0}}, NULL, "dose"},
+    {"an overlay in words",
+     "CR",
+     STORAGE "1",
+     {{0x60000010, "US", "\4\0", 2}, {0x60000102, "US", "\14\0", 2}},
+     "overlay",
+     NULL},
+    {"an overlay without data or bit", "CR", STORAGE "1", {{0x60000010, "US", "\4\0", 2}}, "overlay", NULL},
+    {"an overlay beside",
+     "CR",
+     STORAGE "1",
+     {{0x60000010, "US", "\4\0", 2}, {0x60000102, "US", "\0\0", 2}, {0x60003000, "OW", "1234", 4}},
+     NULL,
+     NULL},
+    {"one overlay beside, one in words",
+     "CR",
+     STORAGE "1",
+     {{0x60000010, "US", "\4\0", 2}, {0x60003000, "OW", "1234", 4}, {0x60fe0102, "US", "\17\0", 2}},
+     "overlay",
+     NULL},
+    {"a length of a group of overlays", "CR", STORAGE "1", {{0x60000000, "UL", "\0\0\0\0", 4}}, NULL, NULL},
+    {"private elements", "CR", STORAGE "1", {{0x60010010, "LO", "NAME", 4}}, NULL, NULL},
+    {"another group", "CR", STORAGE "1", {{0x61000010, "US", "\4\0", 2}}, NULL, NULL},
+};
+
+static bool same_words(const char *words, const char *part)
+{
+    return part ? words && strstr(words, part) : !words;
+}
+
+TEST(what_speaks_against_loss)
+{
+    static const struct tsr_dicom_form forms[] = {{false, false}, {true, false}, {true, true}};
+    for (size_t i = 0; i < 3 * COUNT_OF(spoken); i++) {
+        const struct spoken *const s = &spoken[i / 3];
+        struct dicom_bytes d = {.form = forms[i % 3]};
+        struct tsr_dicom_scan scan;
+        struct tsr_error error;
+        put_meta(&d, syntax_of(d.form));
+        put_text(&d, 0x00080016, "UI", s->class_uid);
+        put_text(&d, 0x00080060, "CS", s->modality);
+        const size_t sequence = begin_sequence(&d, 0x00880200, "SQ", i % 2), /* what an icon has does not count */
+            item = begin_sequence(&d, TAG_ITEM, "", i % 2);
+        put_us(&d, 0x00281101, 16);
+        end_sequence(&d, item, TAG_ITEM_END, i % 2);
+        end_sequence(&d, sequence, TAG_SEQUENCE_END, i % 2);
+        for (size_t k = 0; k < COUNT_OF(s->element) && s->element[k].tag; k++)
+            put_value(&d, s->element[k].tag, s->element[k].vr, s->element[k].value, (size_t)s->element[k].size);
+        put_head(&d, TSR_TAG_PIXEL_DATA, "OW", 64);
+        assert_int_equal(scan_bytes(d.all.data, d.all.size, &scan, &error), TSR_OK);
+        const struct tsr_dicom_loss loss = tsr_dicom_loss_of(d.all.data, &scan, s->modality);
+        expect(same_words(loss.only_lossless, s->only_lossless), "%s: %s", s->what,
+               loss.only_lossless ? loss.only_lossless : "may be lossy");
+        expect(same_words(loss.objection, s->objection), "%s: %s", s->what,
+               loss.objection ? loss.objection : "nothing");
+        expect(!loss.has_range, "%s: a range", s->what);
+        free_dicom(&d);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(images_of_headers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images_of_headers), cmocka_unit_test(what_speaks_against_loss)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

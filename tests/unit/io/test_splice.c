@@ -3,6 +3,7 @@
 #include "in_memory.h"
 #include "io/container/section.h"
 #include "io/formats/streams/deflate/deflate.h"
+#include "io/formats/values.h"
 
 static int bit_at(const uint8_t *bytes, uint64_t i)
 {
@@ -226,11 +227,85 @@ TEST(deflated_files)
     tsr_bytes_free(&residue);
 }
 
+/* Frames of the given values, in turn, are a source: whether it has few values, and the frames that were read. */
+static bool has_few(const struct tsr_image *image, const uint16_t *values, size_t count, size_t last_sample)
+{
+    const size_t bytes = image->bits_allocated / 8,
+                 samples = (size_t)image->columns * image->rows * image->components * image->frames;
+    uint8_t *const file = must(malloc(samples * bytes));
+    struct tsr_header header = {.restore = TSR_RESTORE_SPLICE, .exact = true, .image = *image};
+    struct tsr_source *source;
+    struct tsr_error error = {0};
+    bool few = false;
+    for (size_t i = 0; i < samples; i++) {
+        const uint32_t value = i == last_sample ? 0x7171 : values[i % count];
+        for (size_t k = 0; k < bytes; k++)
+            file[bytes * i + k] = (uint8_t)(value >> 8 * (image->big_endian ? bytes - 1 - k : k));
+    }
+    struct tsr_input *input = must(tsr_input_from_memory(file, samples * bytes, "values"));
+    assert_int_equal(tsr_splice_open(input, false, &header, 0, &source, &error), TSR_OK);
+    assert_int_equal(tsr_has_few_values(source, &few, &error), TSR_OK);
+    tsr_source_close(source);
+    tsr_input_close(input);
+    free(file);
+    return few;
+}
+
+/* 16 pixels are few, 17 are not, in whichever frame the last one is. A pixel is all its samples together. */
+TEST(few_values)
+{
+    static const uint16_t values[] = {9, 250, 7, 77, 30, 1, 0, 255, 100, 101, 102, 103, 104, 105, 106, 107, 108};
+    for (int way = 0; way < 8; way++) {
+        struct tsr_image image = image_of(20, 10, 3, way & 1 ? 16 : 8, 1);
+        image.big_endian = way & 1 && way & 2;
+        image.is_signed = way & 4;
+        expect(has_few(&image, values, 16, SIZE_MAX), "way %d: 16 values", way);
+        expect(!has_few(&image, values, 17, SIZE_MAX), "way %d: 17 values", way);
+        expect(!has_few(&image, values, 16, 599), "way %d: another value at the end", way);
+        expect(has_few(&image, values, 15, 400), "way %d: 15 values and one", way);
+    }
+    struct tsr_image image = image_of(24, 10, 1, 8, 3); /* of 3 values in turn, each pixel is the same */
+    expect(has_few(&image, values, 3, SIZE_MAX), "one colour");
+    expect(has_few(&image, values, 15, SIZE_MAX), "five colours");
+    expect(!has_few(&image, values, 17, SIZE_MAX), "seventeen colours");
+    image.planar = true;
+    expect(!has_few(&image, values, 17, SIZE_MAX), "seventeen colours, planar");
+    image = image_of(20, 10, 1, 16, 1); /* bits around the sample do not count */
+    image.bits_stored = 4;
+    image.high_bit = 7;
+    expect(has_few(&image, values, 17, SIZE_MAX), "samples of 4 bits");
+}
+
+TEST(ranges_of_values)
+{
+    static const uint8_t bytes[] = {0x34, 0xf2, 0xff, 0x17, 0x00, 0xf8, 0x01, 0x70};
+    static const struct {
+        bool is_signed, big_endian;
+        uint8_t bits_stored, high_bit;
+        int32_t smallest, largest; /* of F234, 17FF, F800, 7001; of 34F2, FF17, 00F8, 0170 in big endian */
+    } cases[] = {{false, false, 16, 15, 0x17ff, 0xf800}, {true, false, 16, 15, -3532, 0x7001},
+                 {true, false, 12, 11, -2048, 2047},     {false, false, 12, 11, 1, 0x800},
+                 {false, false, 8, 11, 0, 0x80},         {false, true, 16, 15, 0xf8, 0xff17},
+                 {true, true, 16, 15, -233, 0x34f2}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct tsr_image image = image_of(4, 1, 1, 16, 1);
+        struct tsr_value_range range = TSR_NO_VALUES;
+        image.is_signed = cases[i].is_signed;
+        image.big_endian = cases[i].big_endian;
+        image.bits_stored = cases[i].bits_stored;
+        image.high_bit = cases[i].high_bit;
+        tsr_add_values(&image, bytes, &range);
+        expect(range.low == cases[i].smallest && range.high == cases[i].largest, "case %zu: %d to %d", i,
+               range.low, range.high);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_bits),      cmocka_unit_test(large_frames_of_single_bits),
         cmocka_unit_test(bytes_and_words),  cmocka_unit_test(refusals),
-        cmocka_unit_test(wrong_parameters), cmocka_unit_test(deflated_files)};
+        cmocka_unit_test(wrong_parameters), cmocka_unit_test(deflated_files),
+        cmocka_unit_test(few_values),       cmocka_unit_test(ranges_of_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
