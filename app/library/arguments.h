@@ -15,8 +15,9 @@ struct tsr_wanted {
     uint64_t target_value;
     enum tsr_verify verify;
     bool allow_lossy, samples_only;
-    bool keeps_origin;              /* of a series: the files' times and permissions are stored */
-    const struct tsr_image *raster; /* as of struct tsr_data_source */
+    const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
+    bool keeps_origin;                /* of a series: the files' times and permissions are stored */
+    const struct tsr_image *raster;   /* as of struct tsr_data_source */
 };
 
 /* options: NULL for the defaults. Errors: TSR_ERROR_USAGE. */
@@ -41,7 +42,8 @@ enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *
 
 enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error);
 
-/* An input of a source that was checked, and that stays until the input is closed; and an output for a sink, of a path is_private as tsr_output_create has it. */
+/* An input of a source that was checked, and that stays until the input is closed; and an output for a sink, of a path
+ * is_private as tsr_output_create has it. */
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,
                                 struct tsr_error *error);
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,

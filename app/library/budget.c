@@ -204,7 +204,7 @@ static struct stages most_stages(const struct tsr_account *a, const struct tsr_h
     const bool may_lose = a->coding.lossy && !need->only_lossless && header && !tsr_never_lossy(&header->image);
     const struct tsr_coding lossless = tsr_without_loss(&a->coding);
     struct stages s = stages_of(a, header, need, may_lose || !a->coding.lossy ? &a->coding : &lossless);
-    if (!may_lose || !a->has_target) return s;
+    if (!may_lose) return s;
     const struct stages other = stages_of(a, header, need, &lossless);
     if (other.now > s.now) s.now = other.now;
     if (other.later > s.later) s.later = other.later;

@@ -220,6 +220,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
         if (e->encoded.profile)
             tsr_add_error_profile(image, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         tsr_add_frame_hash(&e->frames, image, e->decoded);
+        if (e->encoded.estimates) TSR_TRY(tsr_estimate_lossless(e->engine, image, job, &e->encoded.estimate, error));
     }
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
@@ -496,6 +497,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.profile = encoded->profile;
     e.encoded.decoder = encoded->decoder;
     e.encoded.gives_up = encoded->gives_up;
+    e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     memset(proof, 0, sizeof *proof);

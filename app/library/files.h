@@ -16,6 +16,8 @@ struct tsr_written {
     struct tsr_header header;
     struct tsr_proof proof;
     struct tsr_container_writer *writer; /* of a series' member: the caller's, also on errors */
+    uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
+    struct tsr_estimate estimate; /* as in struct tsr_encoded */
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 
@@ -25,6 +27,18 @@ struct tsr_written {
 enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                     const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                     struct tsr_report *report, struct tsr_error *error);
+
+/* The same with the memory claimed, and without a second look at what loss saves: wanted->settled says the coding of a
+ * file that is coded again. */
+enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                               const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                               struct tsr_report *report, struct tsr_error *error);
+
+/* never_larger.c: calls tsr_write_once. A file with loss is written again without, where that takes at most 1.1 times
+ * the bytes. */
+enum tsr_status tsr_write_never_larger(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                                       const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                                       struct tsr_report *report, struct tsr_error *error);
 
 /* What was written, for its report. */
 void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_written *written, struct tsr_report *report);

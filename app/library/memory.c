@@ -49,7 +49,8 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     if (!coding->lossy) return bytes;
     const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
     return bytes + ops->workspace_bytes(tsr_raster_bytes(image)) + tsr_encode_bound(image) +
-           ops->workspace_bytes(ops->decode_bound(engine, image, tsr_coded_tiles(image, coding), 1));
+           ops->workspace_bytes(ops->decode_bound(engine, image, tsr_coded_tiles(image, coding), 1)) +
+           tsr_estimate_memory(engine, image);
 }
 
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
