@@ -63,8 +63,11 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
+        struct tsr_source_options again = *source_options;
+        again.may_lose = coding.lossy;
         tsr_source_close(*source);
-        TSR_TRY(tsr_source_open(input, source_options, source, error));
+        *source = NULL;
+        TSR_TRY(tsr_source_open(input, &again, source, error));
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
                      wanted->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");
