@@ -297,7 +297,7 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
     const enum tsr_status status =
-        tsr_write_never_larger(engine, input, output, wanted, is_member, written, report, error);
+        tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
     tsr_input_set_account(input, NULL);
     tsr_input_drop_held(input);
     tsr_account_close(&account);

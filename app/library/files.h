@@ -34,11 +34,11 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
                                const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                struct tsr_report *report, struct tsr_error *error);
 
-/* never_larger.c: calls tsr_write_once. A file with loss is written again without, where that takes at most 1.1 times
+/* trials.c: calls tsr_write_once. A file with loss is written again without, where that takes at most 1.1 times
  * the bytes. */
-enum tsr_status tsr_write_never_larger(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
-                                       const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
-                                       struct tsr_report *report, struct tsr_error *error);
+enum tsr_status tsr_write_smaller(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
+                                  const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                                  struct tsr_report *report, struct tsr_error *error);
 
 /* What was written, for its report. */
 void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_written *written, struct tsr_report *report);

@@ -102,7 +102,7 @@ uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hu
 /* Most bytes of a whole .tsr under what is wanted, UINT64_MAX without such a target. */
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in);
 
-/* never_larger.c: adds a frame to an estimate. lossy: a job that is done. And most bytes of memory that this takes. */
+/* trials.c: adds a frame to an estimate. lossy: a job that is done. And most bytes of memory that this takes. */
 enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
                                       const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
                                       struct tsr_error *error);
