@@ -14,7 +14,7 @@ struct tsr_account {
     const char *name; /* of the input */
     uint64_t input_bytes;
     bool encodes;             /* what is read is coded; */
-    struct tsr_coding coding; /* by this coding, if it has loss only where samples may have; */
+    struct tsr_coding coding; /* by this coding; one with loss only where samples may have it, or by one without */
     bool is_verified;         /* it will be: what that takes must be there, too */
     bool is_member;           /* of a series, whose files wait for each other: it gets no more than the lot of files */
     bool is_raster;           /* it is a raster, which is coded however small it is */

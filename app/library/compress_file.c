@@ -28,7 +28,8 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
                                      struct tsr_coding *coding, struct tsr_report *report, struct tsr_error *error)
 {
     const struct tsr_image *image = &source->header.image;
-    *coding = wanted->coding;
+    *coding = wanted->settled ? *wanted->settled : wanted->coding;
+    if (wanted->settled) return TSR_OK;
     TSR_TRY(tsr_resolve_coding(coding, error));
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
@@ -52,7 +53,8 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     return TSR_OK;
 }
 
-/* The range by which a lossy coding counts, and its QP by that: finer steps than 0.63 give nothing. */
+/* The range by which a lossy coding counts, and its QP by that, which a settled coding has: finer steps than 0.63 give
+ * nothing. */
 static enum tsr_status settle_range(struct tsr_source *source, const struct tsr_wanted *wanted,
                                     struct tsr_coding *coding, struct tsr_error *error)
 {
@@ -61,7 +63,7 @@ static enum tsr_status settle_range(struct tsr_source *source, const struct tsr_
     uint32_t range = given > 0 && tsr_has_own_range(image) ? given : whole;
     if (!wanted->range) TSR_TRY(tsr_find_range(source, &range, error));
     source->header.range = range == whole ? 0 : range;
-    if (wanted->target != TSR_TARGET_NONE) return TSR_OK;
+    if (wanted->target != TSR_TARGET_NONE || wanted->settled) return TSR_OK;
     if (coding->path == TSR_PATH_TRANSFORM) coding->qp_eighths = tsr_qp_of_samples(image, range, coding->qp_eighths);
     return tsr_check_coding(image, coding, error);
 }
@@ -210,6 +212,8 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
 {
     const uint64_t start = tsr_output_size(output);
     encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
+    encoded->estimates = source->header.coding.lossy && !wanted->settled &&
+                         (wanted->target == TSR_TARGET_NONE || wanted->target == TSR_TARGET_PSNR);
     encoded->gives_up = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
     if (is_member) {
@@ -252,15 +256,27 @@ static void note_written(const struct tsr_source *source, const struct tsr_encod
     written->slope = source->slope;
 }
 
-static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
-                                       const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
-                                       struct tsr_report *report, struct tsr_error *error)
+/* Bytes of what was written: all since the output had as many as before; of a member, but for blobs that wait. */
+static uint64_t bytes_of(const struct form *form, const struct tsr_container_writer *member,
+                         const struct tsr_output *output, uint64_t before)
+{
+    if (!member) return tsr_output_size(output) - before;
+    const struct tsr_source *const source = form->source;
+    const uint64_t residues = source->header.exact ? source->blob_size[TSR_BLOB_RESIDUES] : 0;
+    return tsr_container_bytes_to_be(member) + residues;
+}
+
+enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                               const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                               struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_source_options source_options = {.packs = true,
                                                 .samples_only = wanted->samples_only,
-                                                .may_lose = wanted->coding.lossy,
+                                                .may_lose =
+                                                    wanted->settled ? wanted->settled->lossy : wanted->coding.lossy,
                                                 .raster = wanted->raster};
     const struct tsr_output_mark start = tsr_output_mark(output);
+    const uint64_t before = tsr_output_size(output);
     const uint64_t room = output_room(input, output, is_member);
     char reason[sizeof report->reason];
     struct form instead = {0}; /* was measured */
@@ -279,6 +295,8 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
             status = try_container(engine, form.source, output, wanted, is_member, written, &encoded, &instead, error);
         if (form.source) note_written(form.source, &encoded, written);
         written->raster = encoded.raster;
+        written->estimate = encoded.estimate;
+        if (status == TSR_OK) written->bytes = bytes_of(&form, written->writer, output, before);
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;
         report->read_s += encoded.read_s;
@@ -312,7 +330,8 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     account.is_raster = wanted->raster != NULL;
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
-    const enum tsr_status status = write_container(engine, input, output, wanted, is_member, written, report, error);
+    const enum tsr_status status =
+        tsr_write_smaller(&account, input, output, wanted, is_member, written, report, error);
     tsr_input_set_account(input, NULL);
     tsr_input_drop_held(input);
     tsr_account_close(&account);

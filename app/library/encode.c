@@ -224,6 +224,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
             tsr_add_error_profile(image, NULL, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         tsr_add_frame_hash(&e->frames, image, e->decoded);
         if (e->source->wants_range) tsr_add_values(image, e->decoded, &e->range);
+        if (e->encoded.estimates) TSR_TRY(tsr_estimate_lossless(e->engine, image, job, &e->encoded.estimate, error));
     }
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
@@ -500,6 +501,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.profile = encoded->profile;
     e.encoded.decoder = encoded->decoder;
     e.encoded.gives_up = encoded->gives_up;
+    e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;
     e.measured = tsr_measure_all;
     e.measured.windows = source->windows;

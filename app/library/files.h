@@ -21,6 +21,8 @@ struct tsr_written {
     uint32_t windows;
     struct tsr_value_window window[TSR_MEASURED_WINDOWS];
     double slope;
+    uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
+    struct tsr_estimate estimate; /* as in struct tsr_encoded */
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 
@@ -34,6 +36,18 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
 /* TSR_ERROR_LOSS if more was lost than is wanted. name: the input's. */
 enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr_written *written, const char *name,
                                struct tsr_error *error);
+
+/* The same with the memory claimed, and without a second look at what loss saves: wanted->settled says the coding of a
+ * file that is coded again. */
+enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                               const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                               struct tsr_report *report, struct tsr_error *error);
+
+/* trials.c: calls tsr_write_once. A file with loss is written again without, where that takes at most 1.1 times
+ * the bytes. */
+enum tsr_status tsr_write_smaller(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
+                                  const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                                  struct tsr_report *report, struct tsr_error *error);
 
 /* What was written, for its report. */
 void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_written *written, struct tsr_report *report);

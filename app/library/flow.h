@@ -7,6 +7,11 @@
 #include "io/formats/source.h"
 #include "kernels/engine.h"
 
+/* Bytes of a file's frames without what stands around them: with loss as they were coded, without loss about. */
+struct tsr_estimate {
+    uint64_t lossy, lossless;
+};
+
 /* How a source became a .tsr. */
 struct tsr_encoded {
     uint64_t payload_bytes;     /* what the pixels cost */
@@ -17,10 +22,12 @@ struct tsr_encoded {
     enum tsr_coder coder;       /* in: as it was asked for, which lower efforts of a sparse image have, too */
     uint64_t longer;            /* out: bytes that the worst of the efforts that were tried would take more */
     struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
-    bool gives_up;     /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
-    bool keeps_raster; /* in: of one frame */
+    bool gives_up;  /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
+    bool estimates; /* in: how many bytes frames with loss would take without; */
+    struct tsr_estimate estimate; /* out: then that, else 0 */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
-    uint8_t *raster;                  /* out: then that, the caller's, to be freed; else NULL */
+    bool keeps_raster;            /* in: of one frame */
+    uint8_t *raster;              /* out: then that, the caller's, to be freed; else NULL */
 };
 #define TSR_EXCESS_BYTES ((uint64_t)1 << 16)
 
@@ -95,6 +102,12 @@ uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t range, 
 
 /* Most bytes of a whole .tsr under what is wanted, UINT64_MAX without such a target. */
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in);
+
+/* trials.c: adds a frame to an estimate. lossy: a job that is done. And most bytes of memory that this takes. */
+enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
+                                      const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
+                                      struct tsr_error *error);
+uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image);
 
 /* How a .tsr, or the chosen member of a series, was restored. */
 struct tsr_decoded {

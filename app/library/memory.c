@@ -49,7 +49,8 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     if (!coding->lossy) return bytes;
     const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
     return bytes + ops->workspace_bytes(tsr_raster_bytes(image)) + tsr_encode_bound(image) +
-           ops->workspace_bytes(ops->decode_bound(engine, image, tsr_coded_tiles(image, coding), 1));
+           ops->workspace_bytes(ops->decode_bound(engine, image, tsr_coded_tiles(image, coding), 1)) +
+           tsr_estimate_memory(engine, image);
 }
 
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
@@ -87,7 +88,7 @@ uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_hea
                            const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
     uint64_t most = more_of(need->opening, memory_to_encode(engine, header, coding, need, input_bytes));
-    /* Of sparse images lower efforts are tried (efforts.c). A frame takes no more by them, but batches may be larger.
+    /* Of sparse images lower efforts are tried (trials.c). A frame takes no more by them, but batches may be larger.
      */
     for (int effort = 1; header && !coding->lossy && effort < coding->effort; effort++) {
         struct tsr_coding lower = *coding;

@@ -78,7 +78,7 @@ for qp in $steps; do
     cut -f 2,7,8 "lines.$qp" | awk -F "$tab" '{ print $1, $2, $3 }' | sort >"$WORK/reported"
     awk -F "$tab" '{ print $1, $5 == "absent" ? "null" : $5, $4 == "absent" ? "null" : $4 }' "info.$qp" | sort |
         diff "$WORK/reported" - || bad "info tells other errors than compress"
-    [ "$(cut -f 5 "lines.$qp" | grep -c false)" -ge 180 ] || bad "hardly anything is coded with loss"
+    [ "$(cut -f 5 "lines.$qp" | grep -c false)" -ge 150 ] || bad "hardly anything is coded with loss"
 
     # The reported error must be the one that is computed again from the bytes.
     for name in pnm/landscape_8bit.ppm pnm/chest_10bit.pgm pnm/landscape_16bit.ppm odd/63x65_8bit.pgm odd/1025x3_16bit.pgm; do
@@ -123,7 +123,7 @@ awk '
             if (mse[qp] < 2 * mse[qp - 10]) print "over the set, the error hardly grows at QP " qp
             if (count[qp] < count[qp - 10]) print "fewer files at QP " qp
         }
-        if (count[10] < 180) print "only " count[10] " files"
+        if (count[10] < 150) print "only " count[10] " files"
     }' curves >"$WORK/complaints"
 [ -s "$WORK/complaints" ] && bad "$(cat "$WORK/complaints")"
 cat summary.10 summary.20 summary.30 summary.40 | awk -F "$tab" '
