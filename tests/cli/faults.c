@@ -1,10 +1,12 @@
 /* The command line with a planted fault (the linker's --wrap). TESSERA_FAULT names the fault. Verification must catch
- * each of them, except CUDA's, which only cost time.
+ * each of them, except CUDA's, which only cost time, and those of estimates, which only choose.
  *
  *   reader          a sample of the input is read wrong
  *   coder           a symbol is coded wrong
  *   restorer        a byte of the restored file is wrong
  *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
+ *   estimate_high   frames would take much more without loss: it is never tried
+ *   estimate_low    frames would take nothing without loss: it is always tried
  *   mount_bytes     a byte of a mounted file is wrong
  *   mount_size      a mounted file's size is wrong
  *   mount_damage    a mounted file that cannot be decoded is an empty one
@@ -31,6 +33,7 @@
 #if TSR_WITH_FUSE
 #include "app/cli/mount/mount.h"
 #endif
+#include "app/library/flow.h"
 #include "io/formats/format.h"
 #include "io/formats/restore.h"
 #include "kernels/residuals/residuals_cpu.h"
@@ -193,6 +196,25 @@ bool __wrap_tree_make(const char *archive, const struct task_list *list, struct 
     return is_made;
 }
 #endif
+
+/* ---- Estimates ---------------------------------------------------------------------------------------------- */
+
+enum tsr_status __real_tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
+                                             const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
+                                             struct tsr_error *error);
+enum tsr_status __wrap_tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
+                                             const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
+                                             struct tsr_error *error);
+
+enum tsr_status __wrap_tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
+                                             const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
+                                             struct tsr_error *error)
+{
+    const enum tsr_status status = __real_tsr_estimate_lossless(engine, image, lossy, sum, error);
+    if (planted("estimate_high")) sum->lossless = (uint64_t)1 << 60;
+    if (planted("estimate_low")) sum->lossless = 0;
+    return status;
+}
 
 /* ---- CUDA --------------------------------------------------------------------------------------------------- */
 
