@@ -213,7 +213,7 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
     const uint64_t start = tsr_output_size(output);
     encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
     encoded->estimates = source->header.coding.lossy && !wanted->settled &&
-                         (wanted->target == TSR_TARGET_NONE || wanted->target == TSR_TARGET_PSNR);
+                         wanted->target != TSR_TARGET_BYTES && wanted->target != TSR_TARGET_RATIO;
     encoded->gives_up = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
     if (is_member) {
