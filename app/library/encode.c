@@ -5,6 +5,7 @@
 #include "budget.h"
 #include "flow.h"
 #include "measure.h"
+#include "kernels/kept/kept_frames.h"
 #include "kernels/pool/thread_pool.h"
 
 const char tsr_smaller_verbatim[] = "coded as samples it would be larger";
@@ -129,7 +130,8 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     job.tile = tiles;
     job.tiles = coded->tiles;
     job.raster = raster;
-    const size_t space = decoder->ops->decode_workspace(decoder, image, &job, 1);
+    const struct tsr_kept_ranges *const kept = &e->source->header.kept;
+    const size_t space = tsr_kept_decode_workspace(decoder, image, kept, &job, 1);
     void *workspace = space ? decoder->ops->take_workspace(decoder, space) : NULL;
     enum tsr_status status = TSR_OK;
     if (!payload || !tiles || !workspace) {
@@ -145,7 +147,7 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
             }
             tiles[t].size = (size_t)(at - tiles[t].bytes);
         }
-        status = decoder->ops->decode(decoder, image, &job, 1, workspace);
+        status = tsr_kept_decode(decoder, image, kept, &job, 1, workspace);
         if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
     }
     free(payload);
@@ -159,7 +161,7 @@ static enum tsr_status put_tile(struct tsr_container_writer *writer, const struc
                                 uint32_t distance, struct tsr_error *error)
 {
     const struct tsr_coded_tile *tile = &coded->tile[t];
-    struct tsr_piece pieces[TSR_PLANES_LIMIT + 1];
+    struct tsr_piece pieces[TSR_SEGMENTS_LIMIT];
     if (t == 0)
         TSR_TRY(coded->model.bytes ? tsr_container_put_frame(writer, coded->model.bytes, coded->model.size, error)
                                    : tsr_container_put_frame_like(writer, distance, error));
@@ -357,8 +359,8 @@ static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t c
     for (uint32_t i = 0, alike; i < count; i += alike) {
         struct tsr_coding coding = e->source->header.coding;
         alike = frames_alike(&coding, first + i, count - i);
-        const enum tsr_status status =
-            e->engine->ops->encode(e->engine, &e->source->header.image, &coding, e->jobs + i, alike, e->workspace);
+        const enum tsr_status status = tsr_kept_encode(e->engine, &e->source->header.image, &e->source->header.kept,
+                                                       &coding, e->jobs + i, alike, e->workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
         const uint32_t step = e->stack ? e->stack : 1;
         for (uint32_t k = i; k < i + alike; k += step)

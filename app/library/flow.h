@@ -139,6 +139,9 @@ const char *tsr_never_lossy(const struct tsr_image *image);
  * effort. */
 struct tsr_coding tsr_without_loss(const struct tsr_coding *coding);
 
+/* Most bytes of a coded frame, of its model and of its tiles. */
+uint64_t tsr_frame_bound(const struct tsr_image *image, const struct tsr_kept_ranges *kept);
+
 /* A clock that only goes forward. */
 double tsr_seconds(void);
 

@@ -15,8 +15,9 @@ enum {
     LONG_HEAD = 12
 };
 
-static const uint32_t fact_tags[TSR_FACTS] = {0x00080060, 0x00280002, 0x00280004, 0x00280006, 0x00280008, 0x00280010,
-                                              0x00280011, 0x00280100, 0x00280101, 0x00280102, 0x00280103};
+static const uint32_t fact_tags[TSR_FACTS] = {0x00080060, 0x00280002,      0x00280004,           0x00280006, 0x00280008,
+                                              0x00280010, 0x00280011,      0x00280100,           0x00280101, 0x00280102,
+                                              0x00280103, TSR_TAG_PADDING, TSR_TAG_PADDING_LIMIT};
 
 #define TAG_ITEM 0xfffee000u
 #define TAG_ITEM_END 0xfffee00du

@@ -45,6 +45,7 @@ struct tsr_dicom {
     bool big_endian, explicit_vr;
     uint64_t value_offset; /* after tag, VR and length of the pixel data */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
+    long padding, padding_limit; /* words, 0 .. 65535, whatever their sign */
     char photometric[20], modality[20];
 };
 

@@ -3,6 +3,7 @@
 #define TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 
 #include "dicom_elements.h"
+#include "transform/planes/kept_ranges.h"
 
 /* The image that a header describes. If bits stored and high bit are nonsense, all allocated bits are samples, which
  * loses nothing. Errors: TSR_ERROR_CORRUPT with the reason. */
@@ -21,6 +22,10 @@ struct tsr_dicom_native {
 enum tsr_status tsr_dicom_native_image(const struct tsr_dicom *dicom, uint32_t tag, uint64_t available,
                                        struct tsr_image *image, struct tsr_dicom_native *native,
                                        struct tsr_error *error);
+
+/* The values that are no pixels: Pixel Padding Value, or the range from it to Pixel Padding Range Limit. None if
+ * nothing or not two values are left, or if pixels have several samples. */
+struct tsr_kept_ranges tsr_dicom_kept(const struct tsr_dicom *dicom, const struct tsr_image *image);
 
 /* What looks damaged in the pixel data is noted at the input (tsr_input_note_damage), and does not change how the file
  * is read. What real archives have, such as padding or private elements, is not damage.
