@@ -60,6 +60,15 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
+    if (coding.lossy && (*source)->header.kept.count > 0) {
+        bool is_mostly_kept;
+        TSR_TRY(tsr_weigh_kept(*source, &is_mostly_kept, error));
+        if (is_mostly_kept) {
+            snprintf(report->reason, sizeof report->reason,
+                     "coded without loss: more than half of its samples have values that loss must not change");
+            TSR_TRY(drop_loss(wanted, &coding, error));
+        }
+    }
     if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
         tsr_source_close(*source);

@@ -130,7 +130,7 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     job.tile = tiles;
     job.tiles = coded->tiles;
     job.raster = raster;
-    const struct tsr_kept_ranges *const kept = &e->source->header.kept;
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(&e->source->header, &e->source->header.coding);
     const size_t space = tsr_kept_decode_workspace(decoder, image, kept, &job, 1);
     void *workspace = space ? decoder->ops->take_workspace(decoder, space) : NULL;
     enum tsr_status status = TSR_OK;
@@ -359,8 +359,9 @@ static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t c
     for (uint32_t i = 0, alike; i < count; i += alike) {
         struct tsr_coding coding = e->source->header.coding;
         alike = frames_alike(&coding, first + i, count - i);
-        const enum tsr_status status = tsr_kept_encode(e->engine, &e->source->header.image, &e->source->header.kept,
-                                                       &coding, e->jobs + i, alike, e->workspace);
+        const enum tsr_status status =
+            tsr_kept_encode(e->engine, &e->source->header.image, tsr_kept_of(&e->source->header, &coding), &coding,
+                            e->jobs + i, alike, e->workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
         const uint32_t step = e->stack ? e->stack : 1;
         for (uint32_t k = i; k < i + alike; k += step)

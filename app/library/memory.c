@@ -54,18 +54,11 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
            ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tsr_coded_tiles(image, coding), 1));
 }
 
-/* What a coding keeps of a header's values. */
-static const struct tsr_kept_ranges *kept_of(const struct tsr_header *header, const struct tsr_coding *coding)
-{
-    static const struct tsr_kept_ranges none = {0};
-    return coding->lossy ? &header->kept : &none;
-}
-
 struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct tsr_header *header,
                                   const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
     const struct tsr_image *const image = &header->image;
-    const struct tsr_kept_ranges *const kept = kept_of(header, coding);
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
     const uint64_t one =
         tsr_kept_encode_workspace(engine, image, kept, coding, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
     struct tsr_plan plan = {.stack = image->frames > 1 ? tsr_stack_limit(image, coding) : 0};
@@ -214,9 +207,10 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const uint64_t whole = input_bytes + TSR_EXCESS_BYTES, raster = tsr_raster_bytes(image),
                    blob = less_of(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
         own = tsr_index_memory(image, input_bytes) + 2 * blob;
-    const struct tsr_kept_ranges *const kept = kept_of(header, coding);
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
     const uint32_t batch = decoding_batch(engine, image, kept, tiles, own);
-    const uint64_t sections = less_of(whole, batch * (raster + tiles * (uint64_t)64 + 64));
+    const uint64_t masks = kept->count > 0 ? tsr_mask_bound(image, kept, tiles) : 0,
+                   sections = less_of(whole, batch * (raster + masks + tiles * (uint64_t)64 + 64));
     struct tsr_header made = *header;
     made.exact &= !coding->lossy;
     const struct tsr_foreseen foreseen = {

@@ -118,7 +118,6 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 {
     source->header = *pristine;
     source->header.coding = *coding;
-    if (!coding->lossy) source->header.kept.count = 0; /* all values are */
     if (!coding->lossy) return;
     source->header.exact = false;
     if (source->header.restore == TSR_RESTORE_DEFLATED) { /* a lossy copy is not deflated */

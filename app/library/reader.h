@@ -23,7 +23,7 @@ struct tsr_kept_blob {
 struct tsr_reader {
     struct tsr_engine *engine;
     struct tsr_data_source source; /* for its functions and their context alone */
-    char *name; /* of the source, for sentences */
+    char *name;                    /* of the source, for sentences */
     enum tsr_content content;
     struct tsr_input *input;                /* all that the reader tells comes from what is open here */
     struct tsr_container_reader *container; /* NULL: an original */
