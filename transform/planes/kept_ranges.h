@@ -75,7 +75,9 @@ TSR_HD uint32_t tsr_kept_value(const struct tsr_kept_ranges *kept, uint32_t numb
  */
 TSR_HD uint32_t tsr_leave_kept(const struct tsr_kept_ranges *kept, uint32_t value, int bits, bool farther)
 {
-    const struct tsr_kept_values range = kept->range[tsr_kept_range_of(kept, value)];
+    int i = 0;
+    while (i + 1 < kept->count && value > kept->range[i].highest) i++;
+    const struct tsr_kept_values range = kept->range[i];
     const bool is_lower_nearer = value - range.lowest < range.highest - value;
     if (range.lowest == 0) return range.highest + 1;
     if (range.highest == (1u << bits) - 1u) return range.lowest - 1;
