@@ -47,6 +47,35 @@ for case in ct/slice_01:65536:30:f8 samples/ct_16bit:16384:30:f8 samples/signed_
     done
 done
 
+# Pixel Padding Range Limit: many values are kept, and others are next to them.
+inside()
+{
+    tail -c $((2 * $2)) "$1" | od -An -v -tx1 -w2 | tr -d ' '
+}
+for how in "--qp 4" "--qp 44 --coder rans" "--max-error 1" "--max-error 9" "--max-error 2000"; do
+    rm -f a.tsr a2.dcm b2.dcm
+    # shellcheck disable=SC2086
+    run 0 "$TESSERA" compress --json $how "$DATA/dicom/samples/padded_range.dcm" -o a.tsr
+    [ "$(fields status lossless)" = "ok${tab}false" ] || bad "a range, $how: $(fields status lossless reason)"
+    run 0 "$TESSERA" decompress -q a.tsr -o a2.dcm
+    run 0 "$BIN/tsr_reference" a.tsr b2.dcm
+    cmp a2.dcm b2.dcm || bad "a range, $how: the reference decoder gives another file"
+    inside "$DATA/dicom/samples/padded_range.dcm" 51200 >"$WORK/old"
+    inside a2.dcm 51200 >"$WORK/new"
+    paste "$WORK/old" "$WORK/new" | awk -F "$tab" '
+        function value(hex,    i, v, digit) {
+            hex = substr(hex, 3, 2) substr(hex, 1, 2)
+            for (i = 1; i <= 4; i++) v = 16 * v + index("0123456789abcdef", substr(hex, i, 1)) - 1
+            return v < 32768 ? v : v - 65536
+        }
+        {
+            old = value($1); new = value($2)
+            was = old >= -2000 && old <= -1000
+            kept += was; changed += was && new != old; more += !was && new >= -2000 && new <= -1000; lost += new != old
+        }
+        END { exit !(kept > 10000 && changed + more == 0 && lost > 1000) }' || bad "a range, $how: it is not kept"
+done
+
 # A series.
 cp "$DATA"/dicom/ct/slice_0[1-4].dcm .
 run 0 "$TESSERA" compress -q --qp 20 --series s.tsr slice_0?.dcm
