@@ -141,10 +141,10 @@ bool tsr_mask_get(struct tsr_mask *mask, struct tsr_range_reader *reader, int gr
         }
     }
     mask->row[group + 1] = (uint16_t)bits;
-    *any = bits != 0;
-    for (int i = 0; i < samples && bits != 0; i++) {
-        numbers[i] = 0;
+    memset(numbers, 0, (size_t)samples * sizeof *numbers);
+    if (bits == 0) return true;
+    *any = true;
+    for (int i = 0; i < samples; i++)
         if ((bits >> i & 1) && !get_number(mask, reader, &numbers[i])) return false;
-    }
     return true;
 }

@@ -33,7 +33,7 @@ static inline int tsr_mask_samples(const struct tsr_mask *mask, int group)
     return left < TSR_MASK_GROUP ? left : TSR_MASK_GROUP;
 }
 
-/* A group's numbers. get returns false if a number is above most; *any: whether some are not 0. */
+/* A group's numbers. get returns false if a number is above most, and sets *any if some are not 0. */
 void tsr_mask_put(struct tsr_mask *mask, struct tsr_range_writer *writer, int group, const uint16_t *numbers);
 bool tsr_mask_get(struct tsr_mask *mask, struct tsr_range_reader *reader, int group, uint16_t *numbers, bool *any);
 

@@ -282,10 +282,10 @@ TEST(masks)
         tsr_mask_begin_plane(&mask);
         for (int y = 0; y < ROWS; y++, tsr_mask_end_row(&mask))
             for (int g = 0; g < mask.groups; g++) {
-                bool any;
+                bool any = false;
                 assert_true(tsr_mask_get(&mask, &reader, g, found, &any));
                 for (int i = 0; i < tsr_mask_samples(&mask, g); i++)
-                    assert_int_equal(any ? found[i] : 0, numbers[y][g * TSR_MASK_GROUP + i]);
+                    assert_int_equal(found[i], numbers[y][g * TSR_MASK_GROUP + i]);
             }
         assert_false(reader.overrun);
     }
