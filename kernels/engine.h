@@ -12,9 +12,11 @@ struct tsr_segment {
     size_t size;
 };
 
-/* A tile's payload, in pieces to be written one after the other: sizes, then planes. */
+/* A tile's payload, in pieces to be written one after the other: sizes, then planes; before them, of a frame with kept
+ * ranges, its mask (kernels/kept). */
+enum { TSR_SEGMENTS_LIMIT = TSR_PLANES_LIMIT + 2 };
 struct tsr_coded_tile {
-    struct tsr_segment segment[TSR_PLANES_LIMIT + 1];
+    struct tsr_segment segment[TSR_SEGMENTS_LIMIT];
     int segments;
 };
 

@@ -28,6 +28,10 @@ static const struct dicom_element ct_elements[] = {
     {0x00281053, "DS", "1", NULL},
     {0},
 };
+static const struct dicom_element padded_range_elements[] = {
+    {0x00280120, "SS", "-2000", NULL}, {0x00280121, "SS", "-1000", NULL}, /* some of it is air */
+    {0x00281050, "DS", "40", NULL},    {0x00281051, "DS", "400", NULL},   {0},
+};
 static const struct dicom_element unsigned_ct_elements[] = {
     {0x00281050, "DS", "40\\-600", NULL},
     {0x00281051, "DS", "400\\1500", NULL},
@@ -111,6 +115,8 @@ static const struct dicom_element private_elements[] = {
 
 static const struct dicom_kind ct = {"CT", STORAGE "2", MONO2, 1, 16, 12, 11, true, false, true, ct_elements};
 static const struct dicom_kind ct16 = {"CT", STORAGE "2", MONO2, 1, 16, 16, 15, true, false, true, ct_elements};
+static const struct dicom_kind range_ct = {"CT", STORAGE "2",          MONO2, 1, 16, 16, 15, true, false,
+                                           true, padded_range_elements};
 static const struct dicom_kind unsigned_ct = {"CT", STORAGE "2",         MONO2, 1, 16, 12, 11, false, false,
                                               true, unsigned_ct_elements};
 static const struct dicom_kind high_ct = {"CT", STORAGE "2",         MONO2, 1, 16, 12, 15, false, false,
@@ -278,6 +284,7 @@ static const struct row {
     {"odd/short_planar", &planar_us, paint_landscape, 60, 40, 1, 0, DICOM_EXPLICIT, ODD_TRUNCATED, CODED},
     {"odd/short_1bit", &ot1, paint_segments, 101, 67, 1, 0, DICOM_EXPLICIT, ODD_TRUNCATED, CODED},
     {"odd/no_rows", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_NO_ROWS, CODED},
+    {"samples/padded_range", &range_ct, paint_ct, 256, 200, 1, 0, DICOM_EXPLICIT, 0, CODED},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

@@ -78,6 +78,15 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
+    if (coding.lossy && (*source)->header.kept.count > 0) {
+        bool is_mostly_kept;
+        TSR_TRY(tsr_weigh_kept(*source, &is_mostly_kept, error));
+        if (is_mostly_kept) {
+            snprintf(report->reason, sizeof report->reason,
+                     "coded without loss: more than half of its samples have values that loss must not change");
+            TSR_TRY(drop_loss(wanted, &coding, error));
+        }
+    }
     if (coding.lossy) TSR_TRY(settle_range(*source, wanted, &coding, error));
     const uint32_t range = (*source)->header.range;
     const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
@@ -212,8 +221,8 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
 {
     const uint64_t start = tsr_output_size(output);
     encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
-    encoded->estimates = source->header.coding.lossy && !wanted->settled &&
-                         wanted->target != TSR_TARGET_BYTES && wanted->target != TSR_TARGET_RATIO;
+    encoded->estimates = source->header.coding.lossy && !wanted->settled && wanted->target != TSR_TARGET_BYTES &&
+                         wanted->target != TSR_TARGET_RATIO;
     encoded->gives_up = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
     if (is_member) {

@@ -5,6 +5,7 @@
 #include "io/formats/restore.h"
 #include "budget.h"
 #include "flow.h"
+#include "kernels/kept/kept_frames.h"
 
 /* A batch at work. */
 struct decoding {
@@ -66,9 +67,10 @@ enum tsr_status tsr_check_frame_sections(const struct tsr_container_reader *read
                                          struct tsr_error *error)
 {
     const struct tsr_image *const image = &tsr_container_header(reader)->image;
+    const struct tsr_kept_ranges *const kept = &tsr_container_header(reader)->kept;
     const size_t bytes = tsr_container_frame_bytes(reader, frame), tiles = tsr_container_frame_tiles(reader, frame);
     /* A tile has a sample at least; its section's head and check take less than 64 bytes. */
-    if (tiles <= (uint64_t)image->columns * image->rows && bytes <= tsr_encode_bound(image) + 64 * (tiles + 1))
+    if (tiles <= (uint64_t)image->columns * image->rows && bytes <= tsr_frame_bound(image, kept) + 64 * (tiles + 1))
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has %zu bytes in %zu tiles, more than its samples can need",
                     frame, bytes, tiles);
@@ -196,7 +198,7 @@ static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t 
 {
     const struct tsr_image *image = &d->header->image;
     struct tsr_decode_job *const jobs = d->jobs + from;
-    const size_t space = d->engine->ops->decode_workspace(d->engine, image, jobs, count);
+    const size_t space = tsr_kept_decode_workspace(d->engine, image, &d->header->kept, jobs, count);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or a later one has no model", first + from);
     if (count > 1 && space > d->most_space) {
         TSR_TRY(decode_some(d, first, from, count / 2, error));
@@ -208,7 +210,7 @@ static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t 
         d->workspace_bytes = d->workspace ? space : 0;
         if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     }
-    return d->engine->ops->decode(d->engine, image, jobs, count, d->workspace) == TSR_OK
+    return tsr_kept_decode(d->engine, image, &d->header->kept, jobs, count, d->workspace) == TSR_OK
                ? TSR_OK
                : blame(jobs, first + from, count, error);
 }

@@ -6,6 +6,7 @@
 #include "flow.h"
 #include "loss/measure.h"
 #include "io/formats/values.h"
+#include "kernels/kept/kept_frames.h"
 #include "kernels/pool/thread_pool.h"
 
 const char tsr_smaller_verbatim[] = "coded as samples it would be larger";
@@ -35,6 +36,35 @@ void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image
 {
     const struct tsr_hash128 hash = frame_hash(image, raster);
     add_hash(frames, &hash);
+}
+
+const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding)
+{
+    static const struct tsr_kept_ranges none = {0};
+    return coding->lossy ? &header->kept : &none;
+}
+
+enum tsr_status tsr_weigh_kept(struct tsr_source *source, bool *is_mostly_kept, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &source->header.image;
+    const size_t bytes = tsr_raster_bytes(image);
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components,
+                   half = samples * image->frames / 2;
+    const uint8_t *const held = source->ops->rasters ? source->ops->rasters(source) : NULL;
+    uint8_t *const raster = held ? NULL : malloc(bytes);
+    uint64_t kept = 0;
+    enum tsr_status status = TSR_OK;
+    *is_mostly_kept = false;
+    if (!held && !raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
+    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
+        if (kept > half || samples * f - kept > half) break;
+        if (raster) status = source->ops->read_frame(source, f, raster, error);
+        if (status == TSR_OK)
+            kept += tsr_count_kept(image, &source->header.kept, raster ? raster : held + (size_t)f * bytes);
+    }
+    free(raster);
+    *is_mostly_kept = kept > half;
+    return status;
 }
 
 /* A batch at work. */
@@ -132,7 +162,8 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     job.tile = tiles;
     job.tiles = coded->tiles;
     job.raster = raster;
-    const size_t space = decoder->ops->decode_workspace(decoder, image, &job, 1);
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(&e->source->header, &e->source->header.coding);
+    const size_t space = tsr_kept_decode_workspace(decoder, image, kept, &job, 1);
     void *workspace = space ? decoder->ops->take_workspace(decoder, space) : NULL;
     enum tsr_status status = TSR_OK;
     if (!payload || !tiles || !workspace) {
@@ -148,7 +179,7 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
             }
             tiles[t].size = (size_t)(at - tiles[t].bytes);
         }
-        status = decoder->ops->decode(decoder, image, &job, 1, workspace);
+        status = tsr_kept_decode(decoder, image, kept, &job, 1, workspace);
         if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
     }
     free(payload);
@@ -162,7 +193,7 @@ static enum tsr_status put_tile(struct tsr_container_writer *writer, const struc
                                 uint32_t distance, struct tsr_error *error)
 {
     const struct tsr_coded_tile *tile = &coded->tile[t];
-    struct tsr_piece pieces[TSR_PLANES_LIMIT + 1];
+    struct tsr_piece pieces[TSR_SEGMENTS_LIMIT];
     if (t == 0)
         TSR_TRY(coded->model.bytes ? tsr_container_put_frame(writer, coded->model.bytes, coded->model.size, error)
                                    : tsr_container_put_frame_like(writer, distance, error));
@@ -363,7 +394,8 @@ static enum tsr_status code_batch(struct encoding *e, uint32_t first, uint32_t c
         struct tsr_coding coding = e->source->header.coding;
         alike = frames_alike(&coding, first + i, count - i);
         const enum tsr_status status =
-            e->engine->ops->encode(e->engine, &e->source->header.image, &coding, e->jobs + i, alike, e->workspace);
+            tsr_kept_encode(e->engine, &e->source->header.image, tsr_kept_of(&e->source->header, &coding), &coding,
+                            e->jobs + i, alike, e->workspace);
         if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
         const uint32_t step = e->stack ? e->stack : 1;
         for (uint32_t k = i; k < i + alike; k += step)

@@ -14,6 +14,7 @@
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"
+#include "kernels/kept/kept_frames.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
 
@@ -203,6 +204,11 @@ size_t tsr_encode_bound(const struct tsr_image *image)
     if (!image || tsr_check_image(image, NULL) != TSR_OK) return 0;
     const size_t samples = (size_t)image->columns * image->rows, planes = (size_t)tsr_image_planes(image);
     return planes * 2 * samples + ((size_t)tsr_most_tiles(image) + 1) * 5 * (planes + 1) + TSR_FRAME_MODEL_LIMIT;
+}
+
+uint64_t tsr_frame_bound(const struct tsr_image *image, const struct tsr_kept_ranges *kept)
+{
+    return tsr_encode_bound(image) + (kept->count > 0 ? tsr_mask_bound(image, kept, tsr_most_tiles(image)) : 0);
 }
 
 static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *value)

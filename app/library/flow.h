@@ -149,9 +149,19 @@ uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding 
 /* Why samples of such an image are never coded with loss, in words; NULL: they may be. */
 const char *tsr_never_lossy(const struct tsr_image *image);
 
+/* The values that a coding must not change: none without loss, which changes nothing. */
+const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding);
+
+/* Whether more than half of a source's samples have values that loss must not change (FORMAT.md 6.7): then there is
+ * little to lose. Reads frames until that is certain. */
+enum tsr_status tsr_weigh_kept(struct tsr_source *source, bool *is_mostly_kept, struct tsr_error *error);
+
 /* The coding that files get which are not coded with loss, as this one would have it: by path P, with its coder and its
  * effort. */
 struct tsr_coding tsr_without_loss(const struct tsr_coding *coding);
+
+/* Most bytes of a coded frame, of its model and of its tiles. */
+uint64_t tsr_frame_bound(const struct tsr_image *image, const struct tsr_kept_ranges *kept);
 
 /* A clock that only goes forward. */
 double tsr_seconds(void);

@@ -3,6 +3,7 @@
 
 #include "io/formats/packed.h"
 #include "io/formats/png/png_idat.h"
+#include "kernels/kept/kept_frames.h"
 
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
 #define BATCH_BYTES ((size_t)192 << 20)
@@ -48,8 +49,9 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     if (image->bits_allocated == 1) bytes += tsr_raster_bytes(image) + 2; /* a window over samples */
     if (!coding->lossy) return bytes;
     const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
-    return bytes + ops->workspace_bytes(tsr_raster_bytes(image)) + tsr_encode_bound(image) +
-           ops->workspace_bytes(ops->decode_bound(engine, image, tsr_coded_tiles(image, coding), 1)) +
+    const struct tsr_kept_ranges *const kept = &header->kept;
+    return bytes + ops->workspace_bytes(tsr_raster_bytes(image)) + tsr_frame_bound(image, kept) +
+           ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tsr_coded_tiles(image, coding), 1)) +
            tsr_estimate_memory(engine, image);
 }
 
@@ -57,17 +59,18 @@ struct tsr_plan tsr_plan_encoding(const struct tsr_engine *engine, const struct 
                                   const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
 {
     const struct tsr_image *const image = &header->image;
-    const struct tsr_engine_ops *const ops = engine->ops;
-    const uint64_t one = ops->encode_workspace(engine, image, coding, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
+    const uint64_t one =
+        tsr_kept_encode_workspace(engine, image, kept, coding, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
     struct tsr_plan plan = {.stack = image->frames > 1 ? tsr_stack_limit(image, coding) : 0};
     plan.batch = batch_frames(engine, image, one, fixed_memory(engine, header, coding, need, input_bytes));
     if (plan.stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
         plan.batch = plan.batch < plan.stack ? plan.stack : plan.batch / plan.stack * plan.stack;
         if (plan.batch > image->frames) plan.batch = image->frames;
         const struct tsr_image highest = tsr_stack(image, plan.stack < plan.batch ? plan.stack : plan.batch);
-        plan.stack_space = ops->encode_workspace(engine, &highest, coding, 1);
+        plan.stack_space = engine->ops->encode_workspace(engine, &highest, coding, 1);
     }
-    plan.space = ops->encode_workspace(engine, image, coding, plan.batch);
+    plan.space = tsr_kept_encode_workspace(engine, image, kept, coding, plan.batch);
     return plan;
 }
 
@@ -110,22 +113,24 @@ struct batch_memory {
 };
 
 /* Of a batch of frames that have at most so many tiles each. sections: bytes of all of them in the file. */
-static struct batch_memory batch_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
-                                        uint32_t batch, uint64_t sections)
+static struct batch_memory batch_memory(const struct tsr_engine *engine, const struct tsr_image *image,
+                                        const struct tsr_kept_ranges *kept, uint32_t tiles, uint32_t batch,
+                                        uint64_t sections)
 {
     const struct tsr_engine_ops *const ops = engine->ops;
     return (struct batch_memory){
         .rasters =
             ops->workspace_bytes(batch * (uint64_t)tsr_raster_bytes(image)) + batch * sizeof(struct tsr_decode_job),
-        .space = ops->workspace_bytes(sections) + ops->workspace_bytes(ops->decode_bound(engine, image, tiles, batch)) +
+        .space = ops->workspace_bytes(sections) +
+                 ops->workspace_bytes(tsr_kept_decode_bound(engine, image, kept, tiles, batch)) +
                  batch * ((tiles + (uint64_t)1) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment))),
     };
 }
 
-static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t tiles,
-                               uint64_t held)
+static uint32_t decoding_batch(const struct tsr_engine *engine, const struct tsr_image *image,
+                               const struct tsr_kept_ranges *kept, uint32_t tiles, uint64_t held)
 {
-    const uint64_t one = engine->ops->decode_bound(engine, image, tiles, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
+    const uint64_t one = tsr_kept_decode_bound(engine, image, kept, tiles, 1) + 2 * (uint64_t)tsr_raster_bytes(image);
     return batch_frames(engine, image, one, held);
 }
 
@@ -149,9 +154,10 @@ static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_
 uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space)
 {
     const struct tsr_image *const image = &tsr_container_header(reader)->image;
+    const struct tsr_kept_ranges *const kept = &tsr_container_header(reader)->kept;
     const uint32_t tiles = hardest_tiles(engine, reader),
-                   batch = decoding_batch(engine, image, tiles, tsr_container_memory(reader));
-    *space = engine->ops->decode_bound(engine, image, tiles, batch);
+                   batch = decoding_batch(engine, image, kept, tiles, tsr_container_memory(reader));
+    *space = tsr_kept_decode_bound(engine, image, kept, tiles, batch);
     return batch;
 }
 
@@ -182,9 +188,10 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     const struct tsr_image *const image = &header->image;
     const uint64_t own = tsr_container_memory(reader);
     if (!tsr_has_frames(header)) return own + restoring->held + restoring->work;
-    const uint32_t tiles = hardest_tiles(engine, reader), batch = decoding_batch(engine, image, tiles, own);
+    const uint32_t tiles = hardest_tiles(engine, reader),
+                   batch = decoding_batch(engine, image, &header->kept, tiles, own);
     const struct batch_memory frames =
-        batch_memory(engine, image, tiles, batch, batch_sections(reader, image->frames, batch));
+        batch_memory(engine, image, &header->kept, tiles, batch, batch_sections(reader, image->frames, batch));
     return own + both(image, &frames, restoring);
 }
 
@@ -201,8 +208,10 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const uint64_t whole = input_bytes + TSR_EXCESS_BYTES, raster = tsr_raster_bytes(image),
                    blob = less_of(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
         own = tsr_index_memory(image, input_bytes) + 2 * blob;
-    const uint32_t batch = decoding_batch(engine, image, tiles, own);
-    const uint64_t sections = less_of(whole, batch * (raster + tiles * (uint64_t)64 + 64));
+    const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
+    const uint32_t batch = decoding_batch(engine, image, kept, tiles, own);
+    const uint64_t masks = kept->count > 0 ? tsr_mask_bound(image, kept, tiles) : 0,
+                   sections = less_of(whole, batch * (raster + masks + tiles * (uint64_t)64 + 64));
     struct tsr_header made = *header;
     made.exact &= !coding->lossy;
     const struct tsr_foreseen foreseen = {
@@ -211,7 +220,7 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
         .threads = (unsigned)tsr_pool_threads(engine->pool),
     };
     const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
-    const struct batch_memory frames = batch_memory(engine, image, tiles, batch, sections);
+    const struct batch_memory frames = batch_memory(engine, image, kept, tiles, batch, sections);
     const uint64_t bytes = own + both(image, &frames, &restoring);
     if (made.exact || made.restore != TSR_RESTORE_PNG) return bytes;
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/kept/kept_frames.h"
 #include "reader.h"
 
 /* Tiles of a frame, with its model, as they were read. */
@@ -31,18 +32,19 @@ static enum tsr_status make_room(struct coded *coded, size_t bytes, uint32_t til
 }
 
 /* Decodes to the raster of an image: the frame, or a window of it. */
-static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_window *window,
+static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image *image,
+                              const struct tsr_kept_ranges *kept, const struct tsr_window *window,
                               const struct coded *coded, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
     struct tsr_decode_job job = {.tile = coded->tiles, .tiles = coded->count, .window = window, .raster = raster};
     job.model = (struct tsr_segment){coded->model.bytes, coded->model.size};
     for (uint32_t t = 0; t < coded->count; t++)
         coded->tiles[t] = (struct tsr_segment){coded->pieces[t].bytes, coded->pieces[t].size};
-    const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
+    const size_t space = tsr_kept_decode_workspace(engine, image, kept, &job, 1);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no model", frame);
     void *const workspace = engine->ops->take_workspace(engine, space);
     if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    const enum tsr_status status = engine->ops->decode(engine, image, &job, 1, workspace);
+    const enum tsr_status status = tsr_kept_decode(engine, image, kept, &job, 1, workspace);
     engine->ops->give_workspace(engine, workspace);
     return status == TSR_OK ? TSR_OK : tsr_blame_frame(&job, frame, error);
 }
@@ -57,7 +59,8 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
                                        tsr_container_frame_tiles(container, frame), error);
     if (status == TSR_OK)
         status = tsr_container_get_frame(container, frame, coded.bytes, &coded.model, coded.pieces, error);
-    if (status == TSR_OK) status = decode(engine, image, NULL, &coded, frame, raster, error);
+    if (status == TSR_OK)
+        status = decode(engine, image, &tsr_container_header(container)->kept, NULL, &coded, frame, raster, error);
     free_coded(&coded);
     return status;
 }
@@ -121,10 +124,11 @@ static enum tsr_status read_touched(struct tsr_container_reader *container, uint
 }
 
 /* Decodes the tiles as an image of their own, and cuts the region out of it. */
-static enum tsr_status decode_touched(struct tsr_engine *engine, const struct tsr_image *image,
+static enum tsr_status decode_touched(struct tsr_engine *engine, const struct tsr_header *header,
                                       const struct touched *touched, const struct coded *coded, uint32_t frame,
                                       const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
 {
+    const struct tsr_image *const image = &header->image;
     const struct tsr_window *const window = &touched->window;
     const uint32_t columns = touched->columns * touched->width, rows = touched->rows * touched->height;
     struct tsr_image part = *image;
@@ -136,7 +140,7 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, const struct ts
                                       region->rows};
     uint8_t *const raster = malloc(tsr_raster_bytes(&part) + 1);
     if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a frame");
-    const enum tsr_status status = decode(engine->cpu, &part, window, coded, frame, raster, error);
+    const enum tsr_status status = decode(engine->cpu, &part, &header->kept, window, coded, frame, raster, error);
     if (status == TSR_OK) tsr_cut_region(&part, raster, &inside, out);
     free(raster);
     return status;
@@ -145,7 +149,6 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, const struct ts
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
 {
-    const struct tsr_image *const image = &tsr_container_header(container)->image;
     struct coded coded = {0};
     struct touched touched;
     TSR_TRY(tsr_check_frame_sections(container, frame, error));
@@ -154,7 +157,8 @@ enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_conta
     enum tsr_status status = tsr_container_get_model(container, frame, model_bytes, &coded.model, error);
     if (status == TSR_OK) status = find_touched(container, frame, &coded.model, region, &touched, error);
     if (status == TSR_OK) status = read_touched(container, frame, &touched, &coded, error);
-    if (status == TSR_OK) status = decode_touched(engine, image, &touched, &coded, frame, region, out, error);
+    if (status == TSR_OK)
+        status = decode_touched(engine, tsr_container_header(container), &touched, &coded, frame, region, out, error);
     free_coded(&coded);
     free(model_bytes);
     return status;

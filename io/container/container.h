@@ -8,6 +8,7 @@
 
 #include "io/input.h"
 #include "io/output.h"
+#include "transform/planes/kept_ranges.h"
 
 enum { TSR_FORMAT_VERSION = 3 };
 
@@ -38,6 +39,8 @@ struct tsr_header {
     uint64_t room;                     /* packed only: what unpacking a piece takes */
     struct tsr_image image;            /* image, coding and parameters: not if verbatim or packed */
     struct tsr_coding coding;
+    struct tsr_kept_ranges
+        kept; /* values that loss does not change; without loss they mean nothing, and are not written */
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
     uint32_t range;                    /* of the values, if lossy, by which PSNR and QP count; 0: 2^bits_stored - 1 */

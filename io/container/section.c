@@ -118,9 +118,9 @@ static void get_reason(struct tsr_cursor *c, char *reason)
     c->bad |= is_phrase && (text[0] == 0 || text[0] >= PHRASES);
 }
 
-/* Items: time of modification and permissions of the original; what looks damaged in it; the range of its values.
- * FORMAT.md 3.9. */
-enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6 };
+/* Items: time of modification and permissions of the original; what looks damaged in it; the range of its values; kept
+ * ranges. FORMAT.md 3.9. */
+enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7 };
 enum { LEAST_RANGE = 255 };
 
 const char tsr_some_damage[] = "it looked damaged when it was compressed";
@@ -164,6 +164,27 @@ static size_t put_range(uint8_t *out, const struct tsr_header *header)
     return 2 + (size_t)out[1];
 }
 
+static bool has_kept(const struct tsr_header *header)
+{
+    return tsr_has_frames(header) && header->coding.lossy && header->kept.count > 0;
+}
+
+static size_t put_kept(uint8_t *out, const struct tsr_header *header)
+{
+    const struct tsr_kept_ranges *const kept = &header->kept;
+    size_t used = 2;
+    uint32_t least = 0;
+    if (!has_kept(header)) return 0;
+    for (int i = 0; i < kept->count; i++) {
+        used += tsr_put_varint(out + used, kept->range[i].lowest - least);
+        used += tsr_put_varint(out + used, kept->range[i].highest - kept->range[i].lowest);
+        least = kept->range[i].highest + 2;
+    }
+    out[0] = KEPT;
+    out[1] = (uint8_t)(used - 2);
+    return used;
+}
+
 static size_t put_image(uint8_t *out, const struct tsr_header *header)
 {
     const struct tsr_image *image = &header->image;
@@ -204,7 +225,9 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     out[used++] = TSR_FORMAT_VERSION;
     out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
     out[used++] = (uint8_t)header->restore;
-    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) || header->damage[0] || header->range ? ITEMS : 0));
+    out[used++] =
+        (uint8_t)(flags |
+                  (has_origin(&header->origin) || header->damage[0] || header->range || has_kept(header) ? ITEMS : 0));
     tsr_put_u64(out + used, header->id);
     used += TSR_ID_BYTES;
     if (series) {
@@ -217,7 +240,8 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     }
     used += put_origin(out + used, &header->origin);
     used += put_damage(out + used, header);
-    return used + put_range(out + used, header);
+    used += put_range(out + used, header);
+    return used + put_kept(out + used, header);
 }
 
 static bool get_origin(const uint8_t *value, size_t length, struct tsr_origin *origin)
@@ -257,17 +281,38 @@ static bool get_range(const uint8_t *value, size_t length, struct tsr_header *he
     return true;
 }
 
+/* Ranges that no image or no coding can have are not valid. */
+static bool get_kept(const uint8_t *value, size_t length, struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    struct tsr_kept_ranges *const kept = &header->kept;
+    struct tsr_cursor c = {value, length, 0, false};
+    uint64_t least = 0;
+    if (!tsr_has_frames(header) || !header->coding.lossy || length == 0) return false;
+    if ((image->bits_allocated != 8 && image->bits_allocated != 16) || image->bits_stored < 1 ||
+        image->bits_stored > image->bits_allocated)
+        return false;
+    for (kept->count = 0; c.at < length && kept->count < TSR_KEPT_RANGES_LIMIT; kept->count++) {
+        const uint64_t lowest = tsr_get_varint(&c), more = tsr_get_varint(&c);
+        if (c.bad || lowest > UINT16_MAX || more > UINT16_MAX) return false;
+        kept->range[kept->count] =
+            (struct tsr_kept_values){(uint32_t)(least + lowest), (uint32_t)(least + lowest + more)};
+        least += lowest + more + 2;
+    }
+    return c.at == length && tsr_check_kept(kept, image->bits_stored);
+}
+
 /* Reads an item's value. False: it is not valid. Items of other even tags are passed over. FORMAT.md 3.9. */
 static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct tsr_header *header)
 {
     return tag == ORIGIN   ? get_origin(value, length, &header->origin)
            : tag == DAMAGE ? get_damage(value, length, header)
            : tag == RANGE  ? get_range(value, length, header)
+           : tag == KEPT   ? get_kept(value, length, header)
                            : true;
 }
 
-/* Reads the items at the end of a header, in ascending order of their tags. An odd tag must be known, and no odd tag is
- * defined yet. */
+/* Reads the items at the end of a header, in ascending order of their tags. An odd tag must be known. */
 static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_header *header, struct tsr_error *error)
 {
     int last = -1;
@@ -277,7 +322,7 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_header *header
         const uint64_t length = tsr_get_varint(c);
         const uint8_t *value = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(c, (size_t)length) : NULL;
         if (!value || tag <= last || !get_item(tag, value, (size_t)length, header)) c->bad = true;
-        if (!c->bad && tag % 2 != 0)
+        if (!c->bad && tag % 2 != 0 && tag != KEPT)
             return tsr_fail(error, TSR_ERROR_VERSION, "header item %u is unknown to this program", tag);
         last = tag;
     }

@@ -71,8 +71,10 @@ struct ref_header { /* 3.1 */
     bool is_signed, planar, big_endian, swapped;
     uint8_t parameters[64];
     unsigned parameter_count;
-    uint32_t members; /* 3.7 */
-    uint64_t room;    /* 4.11 */
+    uint32_t members;    /* 3.7 */
+    uint64_t room;       /* 4.11 */
+    unsigned kept_count; /* 6.7; 0: there are no kept ranges */
+    uint32_t kept_low[4], kept_high[4];
 };
 /* Does the restore have frames? Verbatim and packed files have none. */
 static inline bool ref_has_frames(const struct ref_header *header)
@@ -337,10 +339,15 @@ struct ref_frame { /* 6 */
     unsigned planes;
     struct ref_plane_model plane[8];
     uint16_t *values[8]; /* a whole frame each */
+    uint16_t *mask[4];   /* 6.7: the numbers of first planes' samples; null: there are no kept ranges */
 };
 bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *header, const uint8_t *model, size_t size);
 bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *header, uint32_t tile, const uint8_t *payload,
                     size_t size);
+/* 6.7 (ref_kept.c): the mask of a tile; and what the masks do to the values of first planes. */
+bool ref_frame_mask(struct ref_frame *frame, const struct ref_header *header, uint32_t tile, const uint8_t *mask,
+                    size_t size);
+bool ref_apply_masks(struct ref_frame *frame, const struct ref_header *header);
 bool ref_frame_end(struct ref_frame *frame, const struct ref_header *header, uint8_t *raster);
 
 /* ---- 7. Path P (ref_predictive.c): x takes the width * height indices of a tile ---- */

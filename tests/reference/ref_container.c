@@ -156,8 +156,25 @@ static bool is_range(const struct ref_header *h, struct ref_bytes *value)
     return h->lossy && h->components == 1 && h->allocated == 16 && range >= 255 && range < (1u << h->stored) - 1;
 }
 
+/* 3.9: kept ranges. */
+static bool read_kept(struct ref_header *h, struct ref_bytes *value)
+{
+    uint64_t least = 0, total = 0, values = (uint64_t)1 << h->stored;
+    if (!ref_has_frames(h) || h->restore == REF_SERIES || !h->lossy || (h->allocated != 8 && h->allocated != 16))
+        return false;
+    while (ref_left(value) > 0 && h->kept_count < 4) {
+        uint64_t low = ref_varint(value), more = ref_varint(value);
+        if (value->bad || low >= values || more >= values || least + low + more >= values) return false;
+        h->kept_low[h->kept_count] = (uint32_t)(least + low);
+        h->kept_high[h->kept_count++] = (uint32_t)(least + low + more);
+        least += low + more + 2;
+        total += more + 1;
+    }
+    return h->kept_count > 0 && ref_left(value) == 0 && total <= values - 2;
+}
+
 /* 3.9. The items end with the header. */
-static bool read_items(const struct ref_header *h, struct ref_bytes *b)
+static bool read_items(struct ref_header *h, struct ref_bytes *b)
 {
     int before = -1; /* the tag */
     if (ref_left(b) == 0) return ref_fail("there are no items");
@@ -168,8 +185,9 @@ static bool read_items(const struct ref_header *h, struct ref_bytes *b)
         if (b->bad) return ref_fail("an item is too long");
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
-        if (tag % 2 != 0) return ref_fail("an item of tag %u is unknown", tag);
-        if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)))
+        if (tag % 2 != 0 && tag != 7) return ref_fail("an item of tag %u is unknown", tag);
+        if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
+            (tag == 7 && !read_kept(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;

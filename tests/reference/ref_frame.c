@@ -347,6 +347,7 @@ bool ref_frame_end(struct ref_frame *frame, const struct ref_header *h, uint8_t 
     if (frame->colour != 0) invert_colour(frame, h);
     if (frame->packing != 0) unpack_colours(frame, (size_t)h->columns * h->rows);
     if (frame->max_error > 0) restore_quantised(frame, h);
+    if (h->kept_count > 0 && !ref_apply_masks(frame, h)) return false;
     size_t pixels = (size_t)h->columns * h->rows, raster_size = ref_raster_size(h);
     unsigned bytes = h->allocated / 8;
     memset(raster, 0, raster_size);

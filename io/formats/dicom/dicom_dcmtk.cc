@@ -68,6 +68,16 @@ long number_of(DcmItem &item, const DcmTagKey &tag)
     return -1;
 }
 
+/* A word that has a sign or none, as it stands. */
+long word_of(DcmItem &item, const DcmTagKey &tag)
+{
+    Uint16 value;
+    if (item.findAndGetUint16(tag, value).good()) return value;
+    Sint16 with_sign;
+    if (item.findAndGetSint16(tag, with_sign).good()) return static_cast<Uint16>(with_sign);
+    return -1;
+}
+
 void text_of(DcmItem &item, const DcmTagKey &tag, char *out, size_t size)
 {
     OFString value;
@@ -99,6 +109,8 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
     dicom->bits_stored = number_of(dataset, DCM_BitsStored);
     dicom->high_bit = number_of(dataset, DCM_HighBit);
     dicom->representation = number_of(dataset, DCM_PixelRepresentation);
+    dicom->padding = word_of(dataset, DCM_PixelPaddingValue);
+    dicom->padding_limit = word_of(dataset, DCM_PixelPaddingRangeLimit);
     text_of(dataset, DCM_PhotometricInterpretation, dicom->photometric, sizeof dicom->photometric);
     text_of(dataset, DCM_Modality, dicom->modality, sizeof dicom->modality);
 }

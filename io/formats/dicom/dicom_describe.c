@@ -10,12 +10,14 @@ static bool has_vr(const struct tsr_dicom_element *element, const char *vr)
     return element->vr[0] == '\0' || strcmp(element->vr, vr) == 0;
 }
 
-/* A number of two bytes; -1: absent. Returns false if the element has another form. */
+/* A number of two bytes; -1: absent. Padding may have a sign, and is taken without it. Returns false if the element has
+ * another form. */
 static bool take_number(const uint8_t *bytes, const struct tsr_dicom_element *element, bool big_endian, long *number)
 {
+    const bool is_padding = element->tag == TSR_TAG_PADDING || element->tag == TSR_TAG_PADDING_LIMIT;
     *number = -1;
     if (element->tag == 0) return true;
-    if (!has_vr(element, "US") || element->length != 2) return false;
+    if ((!has_vr(element, "US") && !(is_padding && has_vr(element, "SS"))) || element->length != 2) return false;
     const uint8_t *const value = bytes + element->value;
     *number = big_endian ? value[0] << 8 | value[1] : value[1] << 8 | value[0];
     return true;
@@ -87,7 +89,9 @@ bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan 
                    {TSR_FACT_BITS_ALLOCATED, &dicom->bits_allocated},
                    {TSR_FACT_BITS_STORED, &dicom->bits_stored},
                    {TSR_FACT_HIGH_BIT, &dicom->high_bit},
-                   {TSR_FACT_REPRESENTATION, &dicom->representation}};
+                   {TSR_FACT_REPRESENTATION, &dicom->representation},
+                   {TSR_FACT_PADDING, &dicom->padding},
+                   {TSR_FACT_PADDING_LIMIT, &dicom->padding_limit}};
     memset(dicom, 0, sizeof *dicom);
     if (!scan->is_plain) return false;
     dicom->explicit_vr = scan->form.explicit_vr;
@@ -111,20 +115,14 @@ enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid)
     static const struct {
         const char *uid;
         enum tsr_dicom_syntax syntax;
-    } syntaxes[] = {{"1.2.840.10008.1.2", TSR_DICOM_NATIVE},
-                    {"1.2.840.10008.1.2.1", TSR_DICOM_NATIVE},
-                    {"1.2.840.10008.1.2.2", TSR_DICOM_NATIVE},
-                    {"1.2.840.10008.1.2.1.99", TSR_DICOM_DEFLATED},
-                    {"1.2.840.10008.1.2.5", TSR_DICOM_RLE},
-                    {"1.2.840.10008.1.2.4.57", TSR_DICOM_JPEG_LOSSLESS},
-                    {"1.2.840.10008.1.2.4.70", TSR_DICOM_JPEG_SV1},
-                    {"1.2.840.10008.1.2.4.80", TSR_DICOM_JPEG_LS},
-                    {"1.2.840.10008.1.2.4.81", TSR_DICOM_JPEG_LS},
-                    {"1.2.840.10008.1.2.4.90", TSR_DICOM_JPEG_2000},
-                    {TSR_JPEG_2000_UID, TSR_DICOM_JPEG_2000},
-                    {"1.2.840.10008.1.2.4.201", TSR_DICOM_HTJ2K},
-                    {"1.2.840.10008.1.2.4.202", TSR_DICOM_HTJ2K},
-                    {"1.2.840.10008.1.2.8.1", TSR_DICOM_DEFLATED_FRAMES}};
+    } syntaxes[] = {
+        {"1.2.840.10008.1.2", TSR_DICOM_NATIVE},        {"1.2.840.10008.1.2.1", TSR_DICOM_NATIVE},
+        {"1.2.840.10008.1.2.2", TSR_DICOM_NATIVE},      {"1.2.840.10008.1.2.1.99", TSR_DICOM_DEFLATED},
+        {"1.2.840.10008.1.2.5", TSR_DICOM_RLE},         {"1.2.840.10008.1.2.4.57", TSR_DICOM_JPEG_LOSSLESS},
+        {"1.2.840.10008.1.2.4.70", TSR_DICOM_JPEG_SV1}, {"1.2.840.10008.1.2.4.80", TSR_DICOM_JPEG_LS},
+        {"1.2.840.10008.1.2.4.81", TSR_DICOM_JPEG_LS},  {"1.2.840.10008.1.2.4.90", TSR_DICOM_JPEG_2000},
+        {TSR_JPEG_2000_UID, TSR_DICOM_JPEG_2000},       {"1.2.840.10008.1.2.4.201", TSR_DICOM_HTJ2K},
+        {"1.2.840.10008.1.2.4.202", TSR_DICOM_HTJ2K},   {"1.2.840.10008.1.2.8.1", TSR_DICOM_DEFLATED_FRAMES}};
     if (uid[0] == '\0') return TSR_DICOM_NATIVE;
     for (size_t i = 0; i < sizeof syntaxes / sizeof syntaxes[0]; i++)
         if (strcmp(syntaxes[i].uid, uid) == 0) return syntaxes[i].syntax;

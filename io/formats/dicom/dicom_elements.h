@@ -7,6 +7,8 @@
 #include "io/input.h"
 
 enum {
+    TSR_TAG_PADDING = 0x00280120,
+    TSR_TAG_PADDING_LIMIT = 0x00280121,
     TSR_TAG_FLOAT_PIXELS = 0x7fe00008,
     TSR_TAG_DOUBLE_PIXELS = 0x7fe00009,
     TSR_TAG_PIXEL_DATA = 0x7fe00010,
@@ -42,6 +44,8 @@ enum tsr_dicom_fact {
     TSR_FACT_WIDTH,
     TSR_FACT_INTERCEPT,
     TSR_FACT_SLOPE,
+    TSR_FACT_PADDING,
+    TSR_FACT_PADDING_LIMIT,
     TSR_FACTS
 };
 

@@ -45,6 +45,7 @@ struct tsr_dicom {
     bool big_endian, explicit_vr;
     uint64_t value_offset; /* after tag, VR and length of the pixel data */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
+    long padding, padding_limit; /* words, 0 .. 65535, whatever their sign */
     char photometric[20], modality[20];
 };
 
@@ -55,9 +56,9 @@ struct tsr_dicom_scan;
 bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
                               struct tsr_dicom *dicom);
 
-/* The windows that a scanned file names, the first ones of those that are at least one value wide; those of its modality
- * where it names none (CT: 40/400 and -600/1500). Only an image with one linear rescale, or none, has windows. bytes are
- * those that the scan read. */
+/* The windows that a scanned file names, the first ones of those that are at least one value wide; those of its
+ * modality where it names none (CT: 40/400 and -600/1500). Only an image with one linear rescale, or none, has windows.
+ * bytes are those that the scan read. */
 struct tsr_source;
 void tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
                             struct tsr_source *source);

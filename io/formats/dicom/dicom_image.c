@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "dicom_edit.h"
+#include "dicom_elements.h"
 #include "io/formats/source.h"
+#include "transform/planes/samples.h"
 
 enum {
     ELEMENT_HEAD = 8,
@@ -56,6 +58,35 @@ enum tsr_status tsr_dicom_image(const struct tsr_dicom *dicom, struct tsr_image 
     image->big_endian = dicom->big_endian && bits > 8;
     image->exact_only = strcmp(dicom->photometric, "PALETTE COLOR") == 0;
     return TSR_OK;
+}
+
+/* ---- Padding: PS3.3, C.7.5.1.1.2 ---- */
+
+/* A word of padding as the value of a first plane (FORMAT.md 6.1); false: no sample has that number. */
+static bool padding_value(long word, const struct tsr_image *image, uint32_t *value)
+{
+    const int32_t half = 1 << (image->bits_stored - 1), bias = image->is_signed ? half : 0;
+    const int32_t raised = (image->is_signed && word > INT16_MAX ? (int32_t)word - 65536 : (int32_t)word) + bias;
+    *value = (uint32_t)raised;
+    return raised >= 0 && raised < 2 * half;
+}
+
+struct tsr_kept_ranges tsr_dicom_kept(const struct tsr_dicom *dicom, const struct tsr_image *image)
+{
+    static const struct tsr_kept_ranges none = {0};
+    struct tsr_kept_ranges kept = {.count = 1};
+    uint32_t value, limit;
+    if (image->components != 1 || (image->bits_allocated != 8 && image->bits_allocated != 16)) return none;
+    if (dicom->padding < 0) return none;
+    if (!padding_value(dicom->padding, image, &value)) { /* some of its bits are outside of samples */
+        const struct tsr_word_layout layout =
+            tsr_word_layout(16, image->bits_stored, image->high_bit, image->is_signed, false);
+        if (image->bits_allocated != 16) return none;
+        value = tsr_word_sample((uint32_t)dicom->padding, layout);
+    }
+    if (dicom->padding_limit < 0 || !padding_value(dicom->padding_limit, image, &limit)) limit = value;
+    kept.range[0] = (struct tsr_kept_values){value < limit ? value : limit, value < limit ? limit : value};
+    return tsr_check_kept(&kept, image->bits_stored) ? kept : none;
 }
 
 /* ---- Native pixel data -------------------------------------------------------------------------------------- */

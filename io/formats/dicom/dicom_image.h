@@ -3,6 +3,7 @@
 #define TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 
 #include "dicom_elements.h"
+#include "transform/planes/kept_ranges.h"
 
 /* The image that a header describes. If bits stored and high bit are nonsense, all allocated bits are samples, which
  * loses nothing. Errors: TSR_ERROR_CORRUPT with the reason. */
@@ -32,6 +33,10 @@ struct tsr_dicom_loss {
 /* What a header says of it: SOP class, modality, palettes, overlays, kind of segmentation. bytes: up to the pixel data,
  * of a deflated file as they are inflated. */
 struct tsr_dicom_loss tsr_dicom_loss_of(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const char *modality);
+
+/* The values that are no pixels: Pixel Padding Value, or the range from it to Pixel Padding Range Limit. None if
+ * nothing or not two values are left, or if pixels have several samples. */
+struct tsr_kept_ranges tsr_dicom_kept(const struct tsr_dicom *dicom, const struct tsr_image *image);
 
 /* What looks damaged in the pixel data is noted at the input (tsr_input_note_damage), and does not change how the file
  * is read. What real archives have, such as padding or private elements, is not damage.

@@ -265,6 +265,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     if (status == TSR_OK) status = check_element(input, pixels, &available, error);
     if (status == TSR_OK) {
         status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &native, error);
+        if (status == TSR_OK) header->kept = tsr_dicom_kept(dicom, image);
         if (!inflated) tsr_dicom_note_native(input, &found->scan, dicom, native.wanted, available);
     }
     if (status == TSR_OK) {

@@ -1,92 +1,33 @@
 /* FORMAT.md 4.9: makes a deflate stream from its plain bytes and its residue. */
 #include "ref_deflate.h"
+#include "ref_range.h"
 
 #include <string.h>
 
-/* ---- 4.9.2 Range coder ---- */
+/* ---- 4.9.2 Range coder: numbers ---- */
 
-struct chance {
-    uint16_t z;
-    uint8_t n;
-};
-
-struct coder {
-    struct ref_bytes b;
-    uint32_t range, code;
-    unsigned zeros; /* bytes that were read after the last one */
-    bool bad;
-};
-
-static void next_byte(struct coder *c)
-{
-    if (ref_left(&c->b) == 0 && ++c->zeros > 4) c->bad = true;
-    c->code = c->code << 8 | (ref_left(&c->b) > 0 ? (uint32_t)ref_number(&c->b, 1) : 0);
-}
-
-static void narrow(struct coder *c)
-{
-    for (; c->range < 1u << 24; c->range <<= 8) next_byte(c);
-}
-
-static unsigned bit(struct coder *c, struct chance *chance)
-{
-    static const uint8_t rates[17] = {1, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 6};
-    uint32_t bound = (c->range >> 16) * chance->z;
-    unsigned value = c->code >= bound, r = rates[chance->n];
-    if (chance->n < 16) chance->n++;
-    if (value) {
-        c->code -= bound;
-        c->range -= bound;
-        chance->z = (uint16_t)(chance->z - ((chance->z - 32) >> r));
-    } else {
-        c->range = bound;
-        chance->z = (uint16_t)(chance->z + ((65504 - chance->z) >> r));
-    }
-    narrow(c);
-    return value;
-}
-
-static uint32_t even(struct coder *c, unsigned k)
-{
-    uint32_t value = 0;
-    while (k-- > 0) {
-        c->range >>= 1;
-        unsigned one = c->code >= c->range;
-        if (one) c->code -= c->range;
-        value = value << 1 | one;
-        narrow(c);
-    }
-    return value;
-}
-
-static uint32_t tree(struct coder *c, struct chance *t, unsigned k)
-{
-    uint32_t node = 1;
-    for (unsigned i = 0; i < k; i++) node = 2 * node + bit(c, &t[node]);
-    return node - (1u << k);
-}
-
-static uint64_t number(struct coder *c, struct chance *t)
+static uint64_t number(struct ref_coder *c, struct ref_chance *t)
 {
     unsigned n = 0;
-    while (n < 31 && bit(c, &t[n])) n++;
+    while (n < 31 && ref_bit(c, &t[n])) n++;
     unsigned f = n < 2 ? n : 2;
-    uint64_t top = tree(c, t + 32 + 4 * n, f), low = even(c, n - f);
+    uint64_t top = ref_tree(c, t + 32 + 4 * n, f), low = ref_even(c, n - f);
     return ((((uint64_t)1 << f) + top) << (n - f)) + low - 1;
 }
 
 /* ---- 4.9.5: chances and variables ---- */
 
 struct chances {
-    struct chance marker[2], rest, segment_same, segment[160], end, stored, stored_same, count[160], piece, type[3],
+    struct ref_chance marker[2], rest, segment_same, segment[160], end, stored, stored_same, count[160], piece, type[3],
         type_other[3], final[2], padding;
-    struct chance hit[12][16], literal[12], length[256], same[12], longer[12], delta[2][160], escape[2], hop[3][160];
-    struct chance head, sizes[3], same_length[16], code_length[16][16], op[4], op_symbol[4], op_extra[3][128],
+    struct ref_chance hit[12][16], literal[12], length[256], same[12], longer[12], delta[2][160], escape[2],
+        hop[3][160];
+    struct ref_chance head, sizes[3], same_length[16], code_length[16][16], op[4], op_symbol[4], op_extra[3][128],
         same_kind, kind[8];
 };
 
 struct deflating {
-    struct coder c;
+    struct ref_coder c;
     struct chances chances;
     struct ref_deflate_model m;
     struct ref_deflate_out *out;
@@ -100,8 +41,8 @@ struct deflating {
 
 static void begin_chances(struct chances *chances)
 {
-    struct chance *c = (struct chance *)chances;
-    for (size_t i = 0; i < sizeof *chances / sizeof *c; i++) c[i] = (struct chance){32768, 0};
+    struct ref_chance *c = (struct ref_chance *)chances;
+    for (size_t i = 0; i < sizeof *chances / sizeof *c; i++) c[i] = (struct ref_chance){32768, 0};
 }
 
 /* ---- Tokens ---- */
@@ -119,23 +60,23 @@ static unsigned class_of(struct ref_match p)
 static bool read_other_token(struct deflating *d, struct ref_match p, struct ref_match *token)
 {
     struct chances *h = &d->chances;
-    struct coder *c = &d->c;
+    struct ref_coder *c = &d->c;
     unsigned class = class_of(p);
     *token = (struct ref_match){0, 0};
-    if (p.length > 0 && bit(c, &h->literal[class])) return true;
+    if (p.length > 0 && ref_bit(c, &h->literal[class])) return true;
     uint64_t length = p.length;
     if (p.length == 0) {
-        length = 3 + tree(c, h->length, 8);
-    } else if (!bit(c, &h->same[class])) {
-        unsigned longer = bit(c, &h->longer[class]);
+        length = 3 + ref_tree(c, h->length, 8);
+    } else if (!ref_bit(c, &h->same[class])) {
+        unsigned longer = ref_bit(c, &h->longer[class]);
         uint64_t delta = number(c, h->delta[longer]) + 1;
         if (!longer && delta > length) return false;
         length = longer ? length + delta : length - delta;
     }
     if (length < 3 || length > 258 || length > d->m.end - d->m.at) return false;
     token->length = (uint32_t)length;
-    if (bit(c, &h->escape[p.length > 0])) {
-        token->distance = even(c, 15) + 1;
+    if (ref_bit(c, &h->escape[p.length > 0])) {
+        token->distance = ref_even(c, 15) + 1;
     } else {
         unsigned s = p.length == 0 ? 0 : length == p.length ? 1 : 2;
         token->distance = ref_hop(&d->m, number(c, h->hop[s]), token->length);
@@ -146,7 +87,7 @@ static bool read_other_token(struct deflating *d, struct ref_match p, struct ref
 static bool read_token(struct deflating *d, struct ref_match *token)
 {
     struct ref_match p = ref_predict(&d->m);
-    unsigned hit = bit(&d->c, &d->chances.hit[class_of(p)][d->history % 16]);
+    unsigned hit = ref_bit(&d->c, &d->chances.hit[class_of(p)][d->history % 16]);
     d->history = 2 * d->history + 1 - hit;
     *token = p;
     return hit || read_other_token(d, p, token);
@@ -173,7 +114,7 @@ static bool read_tokens(struct deflating *d, struct ref_block *block, bool count
     bool corrected = false;
     while (block->token_count < count && (counted || m->at < m->end)) {
         if (d->c.bad || m->at >= m->end || block->token_count == (d->bits > 0 ? 1 << 18 : 1 << 22)) return false;
-        if (block->token_count % 16384 == 0) corrected = bit(&d->c, &d->chances.piece);
+        if (block->token_count % 16384 == 0) corrected = ref_bit(&d->c, &d->chances.piece);
         struct ref_match token;
         if (corrected) {
             if (!read_token(d, &token)) return false;
@@ -189,7 +130,7 @@ static bool read_tokens(struct deflating *d, struct ref_block *block, bool count
 static bool pass_stored(struct deflating *d, struct ref_block *block)
 {
     struct ref_deflate_model *m = &d->m;
-    if (!bit(&d->c, &d->chances.stored_same)) d->last_stored = even(&d->c, 16);
+    if (!ref_bit(&d->c, &d->chances.stored_same)) d->last_stored = ref_even(&d->c, 16);
     uint64_t end = m->at + d->last_stored;
     if (end > m->end) return false;
     if (m->f.finder == REF_STORED) ref_jump(m, end);
@@ -208,17 +149,17 @@ static bool pass_stored(struct deflating *d, struct ref_block *block)
 static bool read_ops(struct deflating *d, struct ref_deflate_head *head)
 {
     struct chances *h = &d->chances;
-    struct coder *c = &d->c;
+    struct ref_coder *c = &d->c;
     static const uint8_t bits[3] = {2, 3, 7}, least[3] = {3, 3, 11};
     unsigned count = head->literals + head->distances;
     for (unsigned i = 0; i < count;) {
         struct ref_op op = ref_usual_op(head, i);
-        if (bit(c, &h->op[op.symbol < 16 ? 0 : op.symbol - 15])) {
-            unsigned j = tree(c, h->op_symbol, 2);
+        if (ref_bit(c, &h->op[op.symbol < 16 ? 0 : op.symbol - 15])) {
+            unsigned j = ref_tree(c, h->op_symbol, 2);
             op = (struct ref_op){head->lengths[i], 0, 1};
             if (j > 0) {
                 op.symbol = (uint8_t)(15 + j);
-                op.extra = (uint8_t)tree(c, h->op_extra[j - 1], bits[j - 1]);
+                op.extra = (uint8_t)ref_tree(c, h->op_extra[j - 1], bits[j - 1]);
                 op.repeats = (uint8_t)(least[j - 1] + op.extra);
             }
         }
@@ -232,26 +173,26 @@ static bool read_ops(struct deflating *d, struct ref_deflate_head *head)
 static bool read_head(struct deflating *d, const struct ref_deflate_head *usual, struct ref_deflate_head *head)
 {
     struct chances *h = &d->chances;
-    struct coder *c = &d->c;
+    struct ref_coder *c = &d->c;
     *head = *usual;
-    if (!bit(c, &h->head)) return true;
+    if (!ref_bit(c, &h->head)) return true;
     memset(head, 0, sizeof *head);
-    head->literals = bit(c, &h->sizes[0]) ? 257 + even(c, 5) : usual->literals;
-    head->distances = bit(c, &h->sizes[1]) ? 1 + even(c, 5) : usual->distances;
+    head->literals = ref_bit(c, &h->sizes[0]) ? 257 + ref_even(c, 5) : usual->literals;
+    head->distances = ref_bit(c, &h->sizes[1]) ? 1 + ref_even(c, 5) : usual->distances;
     if (head->literals > 286 || head->distances > 30) return false;
     for (unsigned i = 0; i < head->literals + head->distances; i++) {
         bool is_distance = i >= head->literals;
         unsigned s = is_distance ? i - head->literals : i, p = 0;
         if (s < (is_distance ? usual->distances : usual->literals))
             p = usual->lengths[is_distance ? usual->literals + s : s];
-        head->lengths[i] = (uint8_t)(bit(c, &h->same_length[p]) ? tree(c, h->code_length[p], 4) : p);
+        head->lengths[i] = (uint8_t)(ref_bit(c, &h->same_length[p]) ? ref_tree(c, h->code_length[p], 4) : p);
     }
     if (!read_ops(d, head)) return false;
     ref_usual_kinds(head);
     head->kinds = ref_usual_kind_count(head); /* step 5: before other kinds */
     for (unsigned k = 0; k < 19; k++)
-        if (bit(c, &h->same_kind)) head->kind[k] = (uint8_t)tree(c, h->kind, 3);
-    if (bit(c, &h->sizes[2])) head->kinds = 4 + even(c, 4);
+        if (ref_bit(c, &h->same_kind)) head->kind[k] = (uint8_t)ref_tree(c, h->kind, 3);
+    if (ref_bit(c, &h->sizes[2])) head->kinds = 4 + ref_even(c, 4);
     return head->kinds <= 19;
 }
 
@@ -261,7 +202,7 @@ static bool put_stored(struct deflating *d, const struct ref_block *block)
 {
     uint64_t size = block->end - block->begin;
     unsigned left = (unsigned)(8 - d->out->bits % 8) % 8;
-    uint32_t padding = bit(&d->c, &d->chances.padding) ? even(&d->c, 7) : 0;
+    uint32_t padding = ref_bit(&d->c, &d->chances.padding) ? ref_even(&d->c, 7) : 0;
     if (size > 65535 || padding >> left != 0) return false;
     ref_deflate_bits(d->out, padding, left);
     ref_deflate_bits(d->out, (uint32_t)size, 16);
@@ -280,15 +221,15 @@ static bool put_block(struct deflating *d, struct ref_block *block, bool is_stor
     if (!is_stored) {
         ref_usual_head(m->x, block, &usual);
         if (m->f.finder != REF_STORED && !d->is_marker) type = ref_usual_type(m, block, &usual);
-        if (bit(&d->c, &h->type[type])) {
+        if (ref_bit(&d->c, &h->type[type])) {
             unsigned lower = type == 0 ? 1 : 0, higher = type == 2 ? 1 : 2;
-            type = bit(&d->c, &h->type_other[type]) ? higher : lower;
+            type = ref_bit(&d->c, &h->type_other[type]) ? higher : lower;
         }
     }
     bool full = m->f.symbols > 0 && block->token_count == m->f.symbols;
     bool last_literal = m->f.finder == REF_LAZY && d->last.length == 0;
     unsigned f = m->at == m->size && !(full && !last_literal);
-    block->final = f ^ bit(&d->c, &h->final[f]);
+    block->final = f ^ ref_bit(&d->c, &h->final[f]);
     if (block->final && m->at != m->size) return false;
     ref_deflate_bits(d->out, block->final, 1);
     ref_deflate_bits(d->out, type, 2);
@@ -304,8 +245,8 @@ static bool next_block(struct deflating *d, struct ref_block *block)
     *block = (struct ref_block){.begin = m->at};
     d->room = 0;
     d->last = (struct ref_match){0, 0};
-    bool counted = bit(&d->c, &d->chances.end), is_stored = false;
-    if (counted && bit(&d->c, &d->chances.stored)) {
+    bool counted = ref_bit(&d->c, &d->chances.end), is_stored = false;
+    if (counted && ref_bit(&d->c, &d->chances.stored)) {
         is_stored = true;
         if (!pass_stored(d, block)) return false;
     } else if (!counted && m->f.finder == REF_STORED) {
@@ -326,11 +267,11 @@ static bool before_block(struct deflating *d)
         d->is_marker = false;
         return true;
     }
-    d->is_marker = bit(&d->c, &h->marker[d->is_marker]);
+    d->is_marker = ref_bit(&d->c, &h->marker[d->is_marker]);
     if (d->is_marker) return true;
     uint64_t length = m->size - m->at;
-    if (bit(&d->c, &h->rest)) {
-        if (bit(&d->c, &h->segment_same)) d->last_segment = number(&d->c, h->segment) + 1;
+    if (ref_bit(&d->c, &h->rest)) {
+        if (ref_bit(&d->c, &h->segment_same)) d->last_segment = number(&d->c, h->segment) + 1;
         if (d->last_segment > length) return false;
         length = d->last_segment;
     }
@@ -353,8 +294,8 @@ static bool all_blocks(struct deflating *d)
 
 static void begin_coding(struct deflating *d, const uint8_t *corrections, size_t size)
 {
-    d->c = (struct coder){.b = {.data = corrections, .size = size}, .range = UINT32_MAX};
-    for (int i = 0; i < 4; i++) next_byte(&d->c);
+    d->c = (struct ref_coder){.b = {.data = corrections, .size = size}, .range = UINT32_MAX};
+    for (int i = 0; i < 4; i++) ref_next_byte(&d->c);
     begin_chances(&d->chances);
     d->history = d->last_segment = d->last_stored = 0;
     d->is_marker = false;

@@ -53,6 +53,8 @@ static size_t make_header(struct dicom_bytes *d, struct tsr_dicom_form form, con
     put_fact(d, odd, 0x00280101, "US", NULL, 12);
     put_fact(d, odd, 0x00280102, "US", NULL, 11);
     put_fact(d, odd, 0x00280103, "US", NULL, 1);
+    put_fact(d, odd, 0x00280120, "SS", NULL, 0xf830);
+    put_fact(d, odd, 0x00280121, "US", NULL, 0xf900);
     put_text(d, 0x00281050, "DS", "40\\50");
     put_head(d, TSR_TAG_PIXEL_DATA, "OW", 4);
     append(&d->all, "1234", 4);
@@ -179,6 +181,10 @@ TEST(odd_values)
         ODD(0x00280010, "OW", "\7\0"),
         ODD(0x00280010, "US", "\xff\xff"),
         {0x00280103, NULL, NULL, 0},
+        {0x00280120, NULL, NULL, 0},
+        ODD(0x00280120, "US", "\x30\xf8"),
+        ODD(0x00280120, "SS", "\1\0\2\0"),
+        ODD(0x00280121, "SS", "\xff\xff"),
     };
     int plain = 0;
     for (size_t f = 0; f < COUNT_OF(forms); f++) {

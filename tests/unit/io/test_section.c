@@ -89,9 +89,24 @@ static struct tsr_header any_header(struct rng *r)
         h.coding.max_error = 1 + rng_below(r, TSR_MAX_ERROR_LIMIT);
     if (h.coding.lossy && i->bits_allocated == 16 && i->components == 1 && i->bits_stored > 8 && rng_below(r, 2))
         h.range = 255 + rng_below(r, (1u << i->bits_stored) - 256);
+    if (h.coding.lossy && i->bits_stored > 2 && rng_below(r, 2)) {
+        const uint32_t values = 1u << i->bits_stored, lowest = rng_below(r, values / 4),
+                       highest = lowest + rng_below(r, values / 4);
+        h.kept =
+            (struct tsr_kept_ranges){1, {{lowest, highest}, {highest + 2, highest + 2 + rng_below(r, values / 4)}}};
+        h.kept.count += h.kept.range[1].highest < values;
+    }
     h.parameter_count = rng_below(r, TSR_PARAMETERS_LIMIT + 1);
     for (size_t k = 0; k < h.parameter_count; k++) h.parameters[k] = (uint8_t)rng_next(r);
     return h;
+}
+
+static bool same_kept(const struct tsr_kept_ranges *a, const struct tsr_kept_ranges *b)
+{
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = a->range[i].lowest == b->range[i].lowest && a->range[i].highest == b->range[i].highest;
+    return same;
 }
 
 static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
@@ -104,7 +119,7 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
            i->planar == k->planar && i->big_endian == k->big_endian && i->swapped == k->swapped &&
            i->exact_only == k->exact_only && a->coding.path == b->coding.path && a->coding.coder == b->coding.coder &&
            a->coding.lossy == b->coding.lossy && a->coding.qp_eighths == b->coding.qp_eighths &&
-           a->coding.max_error == b->coding.max_error && a->range == b->range &&
+           a->coding.max_error == b->coding.max_error && a->range == b->range && same_kept(&a->kept, &b->kept) &&
            a->parameter_count == b->parameter_count && !memcmp(a->parameters, b->parameters, a->parameter_count);
 }
 
@@ -218,6 +233,7 @@ TEST(items)
     for (int round = 0; round < 300; round++) {
         struct tsr_header header = any_header(&r), back;
         uint8_t body[TSR_HEADER_LIMIT + sizeof cases[0].bytes];
+        header.kept.count = 0; /* its item would stand before others */
         if (round % 10 == 0) header = (struct tsr_header){.restore = TSR_RESTORE_SERIES, .members = 7};
         header.range = 0; /* an item of its own */
         const bool is_coded = tsr_has_frames(&header);
@@ -264,6 +280,54 @@ TEST(ranges)
         expect(status == (is_valid ? TSR_OK : TSR_ERROR_CORRUPT), "range %zu: %s", i, tsr_status_name(status));
         if (is_valid) assert_int_equal(back.range, n == 0 ? 255 : 4094);
     }
+}
+
+/* FORMAT.md 3.9, item 7: only ranges that an image with loss can have. */
+TEST(kept_ranges)
+{
+    static const struct {
+        const char *what;
+        uint8_t bytes[20];
+        size_t size;
+        enum tsr_status status;
+    } cases[] = {
+        {"a range of one value", {7, 2, 48, 0}, 4, TSR_OK},
+        {"all values but two", {7, 3, 0, 0xfd, 1}, 5, TSR_OK},
+        {"all values but one", {7, 3, 0, 0xfe, 1}, 5, TSR_ERROR_CORRUPT},
+        {"a value that is too high", {7, 3, 0x80, 2, 0}, 5, TSR_ERROR_CORRUPT},
+        {"a range that ends too high", {7, 3, 0xf0, 1, 16}, 5, TSR_ERROR_CORRUPT},
+        {"four ranges", {7, 8, 0, 0, 0, 0, 0, 0, 0, 0}, 10, TSR_OK},
+        {"five ranges", {7, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 12, TSR_ERROR_CORRUPT},
+        {"no range", {7, 0}, 2, TSR_ERROR_CORRUPT},
+        {"half a range", {7, 1, 0}, 3, TSR_ERROR_CORRUPT},
+        {"a second range that is too high", {7, 5, 0, 0xf0, 1, 20, 0}, 7, TSR_ERROR_CORRUPT},
+        {"numbers that wrap",
+         {7, 12, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
+         14,
+         TSR_ERROR_CORRUPT},
+    };
+    struct tsr_header header = {.kind = TSR_KIND_PNM, .restore = TSR_RESTORE_SPLICE}, back;
+    header.image = (struct tsr_image){.columns = 7, .rows = 5, .frames = 1, .components = 1};
+    header.image.bits_allocated = header.image.bits_stored = 8;
+    header.image.high_bit = 7;
+    header.coding = (struct tsr_coding){.coder = TSR_CODER_HUFFMAN, .lossy = true, .max_error = 1};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_lossy = 0; is_lossy < 2; is_lossy++) {
+            uint8_t body[TSR_HEADER_LIMIT];
+            header.coding.lossy = is_lossy;
+            const size_t size = tsr_put_header(body, &header);
+            body[3] |= 4;
+            memcpy(body + size, cases[i].bytes, cases[i].size);
+            const enum tsr_status status = tsr_get_header(body, size + cases[i].size, &back, NULL);
+            expect(status == (is_lossy ? cases[i].status : TSR_ERROR_CORRUPT), "%s: %s", cases[i].what,
+                   tsr_status_name(status));
+        }
+    header.image.bits_allocated = 32;
+    uint8_t body[TSR_HEADER_LIMIT];
+    const size_t size = tsr_put_header(body, &header);
+    body[3] |= 4;
+    memcpy(body + size, cases[0].bytes, cases[0].size);
+    assert_int_equal(tsr_get_header(body, size + cases[0].size, &back, NULL), TSR_ERROR_CORRUPT);
 }
 
 static void random_proof(struct rng *r, int i, struct tsr_header *header, struct tsr_proof *proof)
@@ -435,10 +499,11 @@ TEST(damage)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(varints), cmocka_unit_test(varints_too_long),
-                                       cmocka_unit_test(headers), cmocka_unit_test(headers_out_of_range),
-                                       cmocka_unit_test(items),   cmocka_unit_test(ranges),
-                                       cmocka_unit_test(proofs),  cmocka_unit_test(shorter_reasons),
-                                       cmocka_unit_test(damage),  cmocka_unit_test(hashes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(varints),         cmocka_unit_test(varints_too_long),
+                                       cmocka_unit_test(headers),         cmocka_unit_test(headers_out_of_range),
+                                       cmocka_unit_test(items),           cmocka_unit_test(ranges),
+                                       cmocka_unit_test(kept_ranges),     cmocka_unit_test(proofs),
+                                       cmocka_unit_test(shorter_reasons), cmocka_unit_test(damage),
+                                       cmocka_unit_test(hashes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

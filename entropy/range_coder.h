@@ -1,0 +1,158 @@
+/* A binary range coder whose chances adapt to the bits that they code. FORMAT.md section 4.9.2.
+ *
+ * io/formats/streams has a coder of the same definition, which grows its bytes; this one has a fixed room. */
+#ifndef TSR_ENTROPY_RANGE_CODER_H
+#define TSR_ENTROPY_RANGE_CODER_H
+
+#include "transform/hd.h"
+
+/* How likely a bit is 0, in 1/65536, and how many bits it has coded, 16 at most. */
+struct tsr_chance {
+    uint16_t zero;
+    uint8_t seen;
+};
+
+TSR_HD void tsr_init_chances(struct tsr_chance *chances, size_t count)
+{
+    const struct tsr_chance even = {32768, 0};
+    for (size_t i = 0; i < count; i++) chances[i] = even;
+}
+
+TSR_HD void tsr_adapt_chance(struct tsr_chance *chance, uint32_t bit)
+{
+    /* r of 1, 2, 3, 3, 4, 4, 4, 4, 5, 5, ..., 5, 6 */
+    const int seen = chance->seen, r = seen < 2 ? 1 + seen : seen < 4 ? 3 : seen < 8 ? 4 : seen < 16 ? 5 : 6;
+    if (seen < 16) chance->seen = (uint8_t)(seen + 1);
+    if (bit == 0)
+        chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> r));
+    else
+        chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> r));
+}
+
+/* ---- Writing ---- */
+
+struct tsr_range_writer {
+    uint8_t *bytes;
+    size_t size, used;
+    uint64_t low;
+    uint32_t range;
+    size_t held;    /* bytes of 255 that a carry may still change, */
+    uint8_t cache;  /* and the byte before them, */
+    bool has_cache; /* if there is one */
+    bool overflow;  /* the bytes would not fit */
+};
+
+TSR_HD struct tsr_range_writer tsr_range_writer(uint8_t *bytes, size_t size)
+{
+    struct tsr_range_writer w = {bytes, size, 0, 0, UINT32_MAX, 0, 0, false, false};
+    return w;
+}
+
+TSR_HD void tsr_range_put_byte(struct tsr_range_writer *w, uint32_t byte)
+{
+    if (w->used == w->size) w->overflow = true;
+    if (!w->overflow) w->bytes[w->used++] = (uint8_t)byte;
+}
+
+TSR_HD void tsr_range_shift(struct tsr_range_writer *w)
+{
+    if (w->low < 0xff000000u || w->low > UINT32_MAX) {
+        const uint32_t carry = (uint32_t)(w->low >> 32);
+        if (w->has_cache) tsr_range_put_byte(w, w->cache + carry);
+        for (; w->held > 0; w->held--) tsr_range_put_byte(w, 0xff + carry);
+        w->has_cache = true;
+        w->cache = (uint8_t)(w->low >> 24);
+    } else {
+        w->held++;
+    }
+    w->low = (w->low & 0x00ffffff) << 8;
+}
+
+TSR_HD void tsr_range_put_bit(struct tsr_range_writer *w, struct tsr_chance *chance, uint32_t bit)
+{
+    const uint32_t bound = (w->range >> 16) * chance->zero;
+    if (bit == 0) {
+        w->range = bound;
+    } else {
+        w->low += bound;
+        w->range -= bound;
+    }
+    tsr_adapt_chance(chance, bit);
+    for (; w->range < 1u << 24; w->range <<= 8) tsr_range_shift(w);
+}
+
+TSR_HD void tsr_range_put_even(struct tsr_range_writer *w, uint32_t value, int bits)
+{
+    while (bits-- > 0) {
+        w->range >>= 1;
+        if (value >> bits & 1) w->low += w->range;
+        for (; w->range < 1u << 24; w->range <<= 8) tsr_range_shift(w);
+    }
+}
+
+/* Ends the string with the number of low .. low + range - 1 that has most zeros at its end, without these. Returns its
+ * bytes. */
+TSR_HD size_t tsr_range_end(struct tsr_range_writer *w)
+{
+    for (int bits = 32; bits >= 0; bits--) {
+        const uint64_t step = (uint64_t)1 << bits, value = (w->low + step - 1) / step * step;
+        if (value - w->low >= w->range) continue;
+        w->low = value;
+        break;
+    }
+    for (int i = 0; i < 5; i++) tsr_range_shift(w);
+    for (int i = 0; i < 4 && w->used > 0 && w->bytes[w->used - 1] == 0; i++) w->used--;
+    return w->used;
+}
+
+/* ---- Reading ---- */
+
+struct tsr_range_reader {
+    const uint8_t *bytes;
+    size_t size, at;
+    uint32_t range, code;
+    bool overrun; /* more than four bytes were read after the last one, as zeros */
+};
+
+TSR_HD uint32_t tsr_range_next_byte(struct tsr_range_reader *r)
+{
+    if (r->at < r->size) return r->bytes[r->at++];
+    if (r->at++ - r->size >= 4) r->overrun = true;
+    return 0;
+}
+
+TSR_HD struct tsr_range_reader tsr_range_reader(const uint8_t *bytes, size_t size)
+{
+    struct tsr_range_reader r = {bytes, size, 0, UINT32_MAX, 0, false};
+    for (int i = 0; i < 4; i++) r.code = r.code << 8 | tsr_range_next_byte(&r);
+    return r;
+}
+
+TSR_HD uint32_t tsr_range_get_bit(struct tsr_range_reader *r, struct tsr_chance *chance)
+{
+    const uint32_t bound = (r->range >> 16) * chance->zero, bit = r->code >= bound;
+    if (bit == 0) {
+        r->range = bound;
+    } else {
+        r->code -= bound;
+        r->range -= bound;
+    }
+    tsr_adapt_chance(chance, bit);
+    for (; r->range < 1u << 24; r->range <<= 8) r->code = r->code << 8 | tsr_range_next_byte(r);
+    return bit;
+}
+
+TSR_HD uint32_t tsr_range_get_even(struct tsr_range_reader *r, int bits)
+{
+    uint32_t value = 0;
+    while (bits-- > 0) {
+        r->range >>= 1;
+        const uint32_t bit = r->code >= r->range;
+        if (bit) r->code -= r->range;
+        value = value << 1 | bit;
+        for (; r->range < 1u << 24; r->range <<= 8) r->code = r->code << 8 | tsr_range_next_byte(r);
+    }
+    return value;
+}
+
+#endif
