@@ -535,7 +535,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.gives_up = encoded->gives_up;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;
-    e.measured = tsr_measure_all;
+    e.measured = tsr_measured_of(&source->header.image, &source->header.kept);
     e.measured.windows = source->windows;
     for (uint32_t w = 0; w < source->windows; w++) e.measured.window[w] = source->window[w].stored;
     e.range = TSR_NO_VALUES;

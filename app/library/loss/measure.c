@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "app/library/arguments.h"
+#include "transform/planes/kept_ranges.h"
 #include "transform/status.h"
 
 uint64_t tsr_frame_blocks(const struct tsr_image *image)
@@ -61,6 +62,17 @@ enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t 
             samples[i * components + c] =
                 (uint16_t)(tsr_raster_value(image, raster, image->planar ? c * count + i : i * components + c) - least);
     return TSR_OK;
+}
+
+struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct tsr_kept_ranges *kept)
+{
+    const int32_t least = image->is_signed ? -((int32_t)1 << (image->bits_stored - 1)) : 0;
+    struct tsr_measured what = tsr_measure_all;
+    what.kept = (uint32_t)kept->count;
+    for (int i = 0; i < kept->count; i++)
+        what.kept_range[i] =
+            (struct tsr_value_range){(int32_t)kept->range[i].lowest + least, (int32_t)kept->range[i].highest + least};
+    return what;
 }
 
 bool tsr_is_judged(uint64_t inside, uint64_t samples)

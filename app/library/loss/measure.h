@@ -16,6 +16,10 @@ void tsr_add_error_profile(const struct tsr_image *image, const struct tsr_measu
 uint64_t tsr_frame_blocks(const struct tsr_image *image);
 uint32_t tsr_profile_part(uint64_t blocks, uint64_t block);
 
+/* What is measured of an image but for its windows: all samples that are not kept. */
+struct tsr_kept_ranges;
+struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct tsr_kept_ranges *kept);
+
 /* Whether a window with so many samples of an image's says enough to be judged. */
 bool tsr_is_judged(uint64_t inside, uint64_t samples);
 

@@ -7,6 +7,7 @@
 
 #include "app/library/flow.h"
 #include "kernels/measure/difference_cpu.h"
+#include "measure.h"
 #include "transform/status.h"
 
 enum { LEAST = 255, IGNORED = 10000 }; /* one sample of so many, at either end, says nothing of the range */
@@ -83,13 +84,15 @@ enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_cou
     const size_t bytes = tsr_raster_bytes(image);
     uint8_t *const raster = held ? NULL : malloc(bytes);
     if (!held && !raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
+    const struct tsr_measured what = tsr_measured_of(image, &source->header.kept);
     enum tsr_status status = TSR_OK;
     for (uint32_t frame = 0; frame < image->frames && status == TSR_OK; frame++) {
         if (!held) status = source->ops->read_frame(source, frame, raster, error);
         if (status != TSR_OK) break;
-        tsr_count_values(image, NULL, held ? held + frame * bytes : raster, counts->count);
-        counts->samples += (uint64_t)image->columns * image->rows;
+        tsr_count_values(image, &what, held ? held + frame * bytes : raster, counts->count);
     }
+    counts->samples = 0;
+    for (int v = 0; v < TSR_VALUE_COUNTS; v++) counts->samples += counts->count[v];
     free(raster);
     return status;
 }

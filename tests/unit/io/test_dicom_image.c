@@ -184,55 +184,58 @@ TEST(what_speaks_against_loss)
                loss.objection ? loss.objection : "nothing");
         expect(!loss.has_range, "%s: a range", s->what);
         free_dicom(&d);
-        /* Padding as values of first planes: PS3.3, C.7.5.1.1.2. */
-        TEST(padding)
-        {
-            static const struct {
-                long padding, limit;
-                uint8_t allocated, stored, high, components;
-                bool is_signed;
-                int count;
-                uint32_t lowest, highest;
-            } cases[] = {
-                {-1, -1, 16, 16, 15, 1, true, 0, 0, 0},
-                {-1, 5, 16, 16, 15, 1, true, 0, 0, 0},
-                {0xf830, -1, 16, 16, 15, 1, true, 1, 32768 - 2000, 32768 - 2000},
-                {0xf830, -1, 16, 16, 15, 1, false, 1, 0xf830, 0xf830},
-                {0xf830, -1, 16, 12, 11, 1, true, 1, 48, 48},
-                {0xf830, 0xf840, 16, 12, 11, 1, true, 1, 48, 64},
-                {0xf840, 0xf830, 16, 12, 11, 1, true, 1, 48, 64},
-                {0, 0xfff0, 16, 12, 11, 1, true, 1, 2048 - 16, 2048},
-                {0, 63, 16, 12, 11, 1, false, 1, 0, 63},
-                {0x8001, -1, 16, 12, 11, 1, true, 1, 2048 + 1, 2048 + 1}, /* no number of 12 bits: its bits are */
-                {0xf830, -1, 16, 12, 15, 1, false, 1, 0xf83, 0xf83},
-                {0, 0x2000, 16, 12, 11, 1, false, 1, 0, 0}, /* nor is that limit */
-                {0, 0xfff, 16, 12, 11, 1, false, 0, 0, 0},  /* all values */
-                {0, 0xffd, 16, 12, 11, 1, false, 1, 0, 0xffd},
-                {255, -1, 8, 8, 7, 1, false, 1, 255, 255},
-                {256, -1, 8, 8, 7, 1, false, 0, 0, 0},
-                {0xffff, -1, 8, 8, 7, 1, true, 1, 127, 127},
-                {0, -1, 8, 8, 7, 3, false, 0, 0, 0},
-                {0, -1, 32, 32, 31, 1, false, 0, 0, 0},
-                {0, -1, 1, 1, 0, 1, false, 0, 0, 0},
-            };
-            for (size_t i = 0; i < COUNT_OF(cases); i++) {
-                const struct tsr_dicom dicom = {.padding = cases[i].padding, .padding_limit = cases[i].limit};
-                const struct tsr_image image = {.components = cases[i].components,
-                                                .bits_allocated = cases[i].allocated,
-                                                .bits_stored = cases[i].stored,
-                                                .high_bit = cases[i].high,
-                                                .is_signed = cases[i].is_signed};
-                const struct tsr_kept_ranges kept = tsr_dicom_kept(&dicom, &image);
-                expect(kept.count == cases[i].count, "case %zu: %d ranges", i, kept.count);
-                if (kept.count > 0)
-                    expect(kept.range[0].lowest == cases[i].lowest && kept.range[0].highest == cases[i].highest,
-                           "case %zu: %u .. %u", i, kept.range[0].lowest, kept.range[0].highest);
-            }
-        }
+    }
+}
 
-        int main(void)
-        {
-            const struct CMUnitTest tests[] = {cmocka_unit_test(images_of_headers),
-                                               cmocka_unit_test(what_speaks_against_loss), cmocka_unit_test(padding)};
-            return cmocka_run_group_tests(tests, NULL, NULL);
-        }
+/* Padding as values of first planes: PS3.3, C.7.5.1.1.2. */
+TEST(padding)
+{
+    static const struct {
+        long padding, limit;
+        uint8_t allocated, stored, high, components;
+        bool is_signed;
+        int count;
+        uint32_t lowest, highest;
+    } cases[] = {
+        {-1, -1, 16, 16, 15, 1, true, 0, 0, 0},
+        {-1, 5, 16, 16, 15, 1, true, 0, 0, 0},
+        {0xf830, -1, 16, 16, 15, 1, true, 1, 32768 - 2000, 32768 - 2000},
+        {0xf830, -1, 16, 16, 15, 1, false, 1, 0xf830, 0xf830},
+        {0xf830, -1, 16, 12, 11, 1, true, 1, 48, 48},
+        {0xf830, 0xf840, 16, 12, 11, 1, true, 1, 48, 64},
+        {0xf840, 0xf830, 16, 12, 11, 1, true, 1, 48, 64},
+        {0, 0xfff0, 16, 12, 11, 1, true, 1, 2048 - 16, 2048},
+        {0, 63, 16, 12, 11, 1, false, 1, 0, 63},
+        {0x8001, -1, 16, 12, 11, 1, true, 1, 2048 + 1, 2048 + 1}, /* no number of 12 bits: its bits are */
+        {0xf830, -1, 16, 12, 15, 1, false, 1, 0xf83, 0xf83},
+        {0, 0x2000, 16, 12, 11, 1, false, 1, 0, 0}, /* nor is that limit */
+        {0, 0xfff, 16, 12, 11, 1, false, 0, 0, 0},  /* all values */
+        {0, 0xffd, 16, 12, 11, 1, false, 1, 0, 0xffd},
+        {255, -1, 8, 8, 7, 1, false, 1, 255, 255},
+        {256, -1, 8, 8, 7, 1, false, 0, 0, 0},
+        {0xffff, -1, 8, 8, 7, 1, true, 1, 127, 127},
+        {0, -1, 8, 8, 7, 3, false, 0, 0, 0},
+        {0, -1, 32, 32, 31, 1, false, 0, 0, 0},
+        {0, -1, 1, 1, 0, 1, false, 0, 0, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct tsr_dicom dicom = {.padding = cases[i].padding, .padding_limit = cases[i].limit};
+        const struct tsr_image image = {.components = cases[i].components,
+                                        .bits_allocated = cases[i].allocated,
+                                        .bits_stored = cases[i].stored,
+                                        .high_bit = cases[i].high,
+                                        .is_signed = cases[i].is_signed};
+        const struct tsr_kept_ranges kept = tsr_dicom_kept(&dicom, &image);
+        expect(kept.count == cases[i].count, "case %zu: %d ranges", i, kept.count);
+        if (kept.count > 0)
+            expect(kept.range[0].lowest == cases[i].lowest && kept.range[0].highest == cases[i].highest,
+                   "case %zu: %u .. %u", i, kept.range[0].lowest, kept.range[0].highest);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images_of_headers), cmocka_unit_test(what_speaks_against_loss),
+                                       cmocka_unit_test(padding)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
