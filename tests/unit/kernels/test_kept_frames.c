@@ -217,6 +217,51 @@ TEST(kept_samples_come_back)
     assert_true(kept_samples > 10000);
 }
 
+/* Each tile alone, as an image of its own: what a region of a frame is read from. */
+TEST(windows)
+{
+    struct rng r = {94};
+    for (int n = 0; n < 12; n++) {
+        struct tsr_image image = {.columns = 1100, .rows = 150, .frames = 1, .components = 1, .bits_allocated = 16};
+        image.bits_stored = (uint8_t)(n % 2 ? 16 : 12);
+        image.high_bit = (uint8_t)(image.bits_stored - 1);
+        image.is_signed = n % 3 == 0;
+        const struct tsr_kept_ranges kept = random_ranges(&r, &image);
+        const struct tsr_coding coding = lossy_coding(&r, &image);
+        const size_t bytes = raster_bytes(&image);
+        uint8_t *rasters = must(calloc(FRAMES, bytes)), *back = must(malloc(FRAMES * bytes));
+        struct coded coded[FRAMES];
+        struct tsr_decode_job jobs[FRAMES];
+        for (size_t i = 0; i < FRAMES; i++) put_kept(&r, &image, &kept, rasters + i * bytes);
+        encode(engines[0], &image, &kept, &coding, rasters, coded);
+        assert_int_equal(decode(engines[0], &image, &kept, coded, back, jobs), TSR_OK);
+        struct tsr_frame_model cut = {0};
+        struct tsr_bit_reader bits = tsr_bit_reader(coded[1].model.bytes, coded[1].model.size);
+        assert_true(tsr_get_tile_sides(&bits, &image, &cut) && coded[1].count > 1);
+        for (uint32_t t = 0; t < coded[1].count; t++) {
+            const struct tsr_tile tile = tsr_tile_at(&image, &cut, t);
+            struct tsr_image part = image;
+            part.columns = (uint32_t)tile.width;
+            part.rows = (uint32_t)tile.height;
+            const struct tsr_window window = {(uint32_t)(tile.first % image.columns),
+                                              (uint32_t)(tile.first / image.columns), image.columns, image.rows};
+            uint8_t *const alone = must(malloc(raster_bytes(&part)));
+            struct tsr_decode_job job = {
+                .model = coded[1].model, .tile = &coded[1].tiles[t], .tiles = 1, .window = &window, .raster = alone};
+            void *const workspace = must(malloc(tsr_kept_decode_workspace(engines[0], &part, &kept, &job, 1)));
+            assert_int_equal(tsr_kept_decode(engines[0], &part, &kept, &job, 1, workspace), TSR_OK);
+            for (size_t y = 0; y < part.rows; y++)
+                assert_memory_equal(alone + 2 * y * part.columns, back + bytes + 2 * (tile.first + y * image.columns),
+                                    2 * part.columns);
+            free(workspace);
+            free(alone);
+        }
+        for (size_t i = 0; i < FRAMES; i++) free_coded(&coded[i]);
+        free(rasters);
+        free(back);
+    }
+}
+
 /* Whatever bytes a tile has: it does not decode, or no sample of it is where none may be. */
 TEST(damaged_masks)
 {
@@ -321,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_samples_come_back),
+        cmocka_unit_test(windows),
         cmocka_unit_test(damaged_masks),
         cmocka_unit_test(masks),
         cmocka_unit_test(ranges),
