@@ -199,7 +199,8 @@ TSR_API int32_t tsr_coarsest_qp(int bits_stored);
 
 /* ---- Compress options ------------------------------------------------------------------------------------- */
 
-/* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. */
+/* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. But
+ * with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1 times the bytes. */
 enum tsr_loss {
     TSR_LOSSLESS = 0,
     TSR_LOSS_QP = 1,        /* QP in eighths; one below tsr_lowest_qp() counts as that */
