@@ -200,7 +200,8 @@ TSR_API int32_t tsr_coarsest_qp(int bits_stored);
 
 /* ---- Compress options ------------------------------------------------------------------------------------- */
 
-/* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. */
+/* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. But
+ * with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1 times the bytes. */
 enum tsr_loss {
     TSR_LOSSLESS = 0,
     TSR_LOSS_QP = 1,        /* QP in eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One
