@@ -268,7 +268,9 @@ static enum tsr_status check_free(const char *name, int *held, struct tsr_error 
     struct stat there;
     *held = -1;
     if (lstat(name, &there) != 0) return TSR_OK;
-    if (!S_ISREG(there.st_mode) || !begins_as_manifest(name, true))
+    /* An empty one is left by a run that was killed before it had its first line. */
+    const bool was_begun = name == manifest.next && there.st_size == 0;
+    if (!S_ISREG(there.st_mode) || (!was_begun && !begins_as_manifest(name, true)))
         return refuse(error, TSR_ERROR_EXISTS,
                       "%s exists and is no unfinished manifest: rename it, or name another manifest", name);
     *held = open(name, O_RDWR | O_CLOEXEC);

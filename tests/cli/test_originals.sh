@@ -23,6 +23,10 @@ if $has_sha256; then
     [ "$(find begun -type f | sort | tr '\n' ' ')" = 'begun/a begun/m ' ] || bad "what is left of a manifest: $(find begun)"
     # Two files of one name would share an entry. Two folders have names of their own.
     mkdir one two && echo 1 >one/a && echo 2 >two/a
+    # A run that was killed before the first line has left an empty file.
+    : >empty.new && run 0 "$tsr" compress -q -f begun/a -o empty.tsr --manifest empty && [ ! -e empty.new ] && sha256sum --quiet -c empty ||
+        bad "after an empty one: $(ls empty*)"
+    rm -f empty*
     run 75 "$tsr" compress -q "$PWD/one/a" "$PWD/two/a" --manifest both
     grep -q 'two/a: another input of this run has the same name in the manifest; name their common folder' "$err" || bad "two of a name: $(cat "$err")"
     rm -f both* one/a.tsr two/a.tsr && run 0 "$tsr" compress -q -r one two --manifest both && sha256sum --quiet -c both || bad "a manifest of two folders: $(cat both)"
