@@ -273,7 +273,8 @@ static bool get_range(const uint8_t *value, size_t length, struct tsr_header *he
     const struct tsr_image *const image = &header->image;
     struct tsr_cursor c = {value, length, 0, false};
     const uint64_t range = tsr_get_varint(&c);
-    const bool can_have = header->coding.lossy && image->components == 1 && image->bits_allocated == 16;
+    const bool can_have =
+        header->coding.lossy && image->components == 1 && image->bits_allocated == 16 && image->bits_stored <= 16;
     if (c.bad || c.at != length || !can_have || range < LEAST_RANGE || range >> image->bits_stored ||
         range == ((uint32_t)1 << image->bits_stored) - 1)
         return false;

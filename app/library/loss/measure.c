@@ -66,7 +66,7 @@ enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t 
 
 struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct tsr_kept_ranges *kept)
 {
-    const int32_t least = image->is_signed ? -((int32_t)1 << (image->bits_stored - 1)) : 0;
+    const int32_t least = image->is_signed && kept->count > 0 ? -((int32_t)1 << (image->bits_stored - 1)) : 0;
     struct tsr_measured what = tsr_measure_all;
     what.kept = (uint32_t)kept->count;
     for (int i = 0; i < kept->count; i++)

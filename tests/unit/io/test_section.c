@@ -265,11 +265,12 @@ TEST(ranges)
     header.image = (struct tsr_image){
         .columns = 7, .rows = 5, .frames = 3, .components = 1, .bits_allocated = 16, .bits_stored = 12, .high_bit = 11};
     header.coding = (struct tsr_coding){.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .lossy = true};
-    for (size_t i = 0; i < COUNT_OF(cases) + 3; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases) + 4; i++) {
         struct tsr_header h = header;
         const size_t n = i < COUNT_OF(cases) ? i : 0;
         if (i == COUNT_OF(cases)) h.coding.lossy = false;
         if (i == COUNT_OF(cases) + 1) h.image.components = 3;
+        if (i == COUNT_OF(cases) + 3) h.image.bits_stored = 40;
         if (i == COUNT_OF(cases) + 2) h.image.bits_allocated = h.image.bits_stored = 8, h.image.high_bit = 7;
         uint8_t body[TSR_HEADER_LIMIT];
         const size_t size = tsr_put_header(body, &h);

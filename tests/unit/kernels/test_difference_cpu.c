@@ -9,7 +9,7 @@ static int64_t value_of(const struct tsr_image *image, const uint8_t *raster, si
 {
     const bool whole = image->bits_allocated == 32;
     const int bits = whole ? 32 : image->bits_stored, low = whole ? 0 : image->high_bit + 1 - bits;
-    const int64_t field = get_word(image, raster, at) / ((uint64_t)1 << low) % ((uint64_t)1 << bits);
+    const int64_t field = (int64_t)(get_word(image, raster, at) / ((uint64_t)1 << low) % ((uint64_t)1 << bits));
     return image->is_signed && field >= (int64_t)1 << (bits - 1) ? field - ((int64_t)1 << bits) : field;
 }
 
