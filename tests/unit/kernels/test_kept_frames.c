@@ -312,7 +312,7 @@ TEST(masks)
         memset(numbers, 0, sizeof numbers);
         for (int y = 0; y < ROWS; y++)
             for (int x = 0; x < columns; x++) {
-                const bool is_kept = n % 3 == 0 ? rng_below(&r, 2) : (x - y) / 8 % 3 == n % 2;
+                const bool is_kept = n % 3 == 0 ? rng_below(&r, 2) != 0 : (x - y) / 8 % 3 == n % 2;
                 numbers[y][x] = (uint16_t)(!is_kept ? 0 : has_numbers ? 1 + rng_below(&r, most) : 1);
             }
         struct tsr_range_writer writer = tsr_range_writer(bytes, sizeof bytes);
