@@ -261,8 +261,6 @@ static void note_written(const struct tsr_source *source, const struct tsr_encod
     written->header = source->header;
     written->difference = encoded->difference;
     written->windows = source->windows;
-    memcpy(written->window, source->window, sizeof written->window);
-    written->slope = source->slope;
 }
 
 /* Bytes of what was written: all since the output had as many as before; of a member, but for blobs that wait. */

@@ -536,8 +536,8 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;
     e.measured = tsr_measured_of(&source->header.image, &source->header.kept);
-    e.measured.windows = source->windows;
-    for (uint32_t w = 0; w < source->windows; w++) e.measured.window[w] = source->window[w].stored;
+    e.measured.windows = source->windows.count;
+    for (uint32_t w = 0; w < source->windows.count; w++) e.measured.window[w] = source->windows.window[w].stored;
     e.range = TSR_NO_VALUES;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     memset(proof, 0, sizeof *proof);

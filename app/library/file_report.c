@@ -65,14 +65,15 @@ static void report_windows(const struct tsr_written *written, struct tsr_report 
 {
     report->windows = 0;
     if (report->lossless) return;
-    report->windows = written->windows;
-    for (uint32_t w = 0; w < written->windows; w++) {
+    report->windows = written->windows.count;
+    for (uint32_t w = 0; w < written->windows.count; w++) {
         struct tsr_window_loss *const loss = &report->window[w];
         const uint64_t samples = written->difference.window[w].samples;
         const double error = (double)written->difference.window[w].squared_error;
-        *loss = (struct tsr_window_loss){written->window[w].center, written->window[w].width, samples, -1, -1, false};
+        *loss = (struct tsr_window_loss){
+            written->windows.window[w].center, written->windows.window[w].width, samples, -1, -1, false};
         if (samples == 0) continue;
-        loss->rmse = sqrt(error / (double)samples) * written->slope;
+        loss->rmse = sqrt(error / (double)samples) * written->windows.slope;
         loss->psnr_db = error > 0 ? 20 * log10(loss->width / loss->rmse) : INFINITY;
         loss->is_judged = tsr_is_judged(samples, report->samples);
     }

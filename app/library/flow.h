@@ -24,10 +24,10 @@ struct tsr_encoded {
     struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
     bool gives_up;  /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
     bool estimates; /* in: how many bytes frames with loss would take without; */
-    struct tsr_estimate estimate; /* out: then that, else 0 */
+    struct tsr_estimate estimate;     /* out: then that, else 0 */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
-    bool keeps_raster;            /* in: of one frame */
-    uint8_t *raster;              /* out: then that, the caller's, to be freed; else NULL */
+    bool keeps_raster;                /* in: of one frame */
+    uint8_t *raster;                  /* out: then that, the caller's, to be freed; else NULL */
 };
 #define TSR_EXCESS_BYTES ((uint64_t)1 << 16)
 

@@ -31,6 +31,13 @@ struct tsr_value_window {
     struct tsr_value_range stored; /* the stored values inside */
 };
 
+/* The windows of a file that are measured where it is coded with loss. */
+struct tsr_windows {
+    uint32_t count;
+    struct tsr_value_window window[TSR_MEASURED_WINDOWS];
+    double slope; /* units of a stored value, not negative; 0: there are no windows */
+};
+
 /* Every source begins with this structure. Reading the prefix, the frames in their order and the suffix reads the input
  * once, from its start to its end, if the format allows it. */
 struct tsr_source {
@@ -41,9 +48,7 @@ struct tsr_source {
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
-    uint32_t windows;            /* that are measured where the image is coded with loss */
-    struct tsr_value_window window[TSR_MEASURED_WINDOWS];
-    double slope;      /* units of a stored value, not negative; 0: there are none */
+    struct tsr_windows windows;
     bool wants_range;  /* derive needs the range of the samples */
     bool rasters_last; /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };

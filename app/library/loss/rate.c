@@ -141,8 +141,8 @@ static uint64_t share_of_floor(const struct search *s, const struct tsr_differen
     const struct tsr_image *const image = &s->pristine->image;
     const uint64_t samples = samples_of(image);
     uint64_t most = share_of_limit(found->squared_error, limit_of(tsr_header_range(s->pristine), samples, s->floor));
-    for (uint32_t w = 0; w < s->source->windows; w++) {
-        const struct tsr_value_range *const window = &s->source->window[w].stored;
+    for (uint32_t w = 0; w < s->source->windows.count; w++) {
+        const struct tsr_value_range *const window = &s->source->windows.window[w].stored;
         if (!tsr_is_judged(found->window[w].samples, samples)) continue;
         const uint32_t width = (uint32_t)(window->high - window->low) + 1;
         const uint64_t share =

@@ -59,9 +59,9 @@ bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan 
 /* The windows that a scanned file names, the first ones of those that are at least one value wide; those of its
  * modality where it names none (CT: 40/400 and -600/1500). Only an image with one linear rescale, or none, has windows.
  * bytes are those that the scan read. */
-struct tsr_source;
+struct tsr_windows;
 void tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
-                            struct tsr_source *source);
+                            struct tsr_windows *windows);
 
 /* The Series Instance UID of a file, from its data set; false: it is not known. */
 struct tsr_input;

@@ -489,32 +489,31 @@ static int32_t to_stored(double value)
 }
 
 /* Values x with center - 0.5 - (width - 1)/2 < x <= center - 0.5 + (width - 1)/2 are inside. */
-static void add_window(struct tsr_source *source, double slope, double intercept, double center, double width)
+static void add_window(struct tsr_windows *windows, double slope, double intercept, double center, double width)
 {
-    if (source->windows == TSR_MEASURED_WINDOWS || width < 1) return;
+    if (windows->count == TSR_MEASURED_WINDOWS || width < 1) return;
     const double half = (width - 1) / 2, low = (center - 0.5 - half - intercept) / slope,
                  high = (center - 0.5 + half - intercept) / slope;
     const double first = slope > 0 ? floor(low) + 1 : ceil(high), last = slope > 0 ? floor(high) : ceil(low) - 1;
-    source->window[source->windows++] = (struct tsr_value_window){center, width, {to_stored(first), to_stored(last)}};
+    windows->window[windows->count++] = (struct tsr_value_window){center, width, {to_stored(first), to_stored(last)}};
 }
 
 void tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
-                            struct tsr_source *source)
+                            struct tsr_windows *windows)
 {
     static const double of_ct[2][2] = {{40, 400}, {-600, 1500}};
     double slope = 1, intercept = 0, center, width;
     const bool has_slope = scan->fact[TSR_FACT_SLOPE].tag || scan->fact[TSR_FACT_INTERCEPT].tag;
-    source->windows = 0;
-    source->slope = 0;
+    *windows = (struct tsr_windows){0};
     if (dicom->samples > 1) return;
     if (has_slope && (!read_value(bytes, &scan->fact[TSR_FACT_SLOPE], 0, &slope) ||
                       !read_value(bytes, &scan->fact[TSR_FACT_INTERCEPT], 0, &intercept) || slope == 0))
         return;
-    source->slope = fabs(slope);
+    windows->slope = fabs(slope);
     for (uint32_t k = 0; read_value(bytes, &scan->fact[TSR_FACT_CENTER], k, &center) &&
                          read_value(bytes, &scan->fact[TSR_FACT_WIDTH], k, &width);
          k++)
-        add_window(source, slope, intercept, center, width);
-    if (source->windows > 0 || strcmp(dicom->modality, "CT") != 0 || !has_slope) return;
-    for (int k = 0; k < 2; k++) add_window(source, slope, intercept, of_ct[k][0], of_ct[k][1]);
+        add_window(windows, slope, intercept, center, width);
+    if (windows->count > 0 || strcmp(dicom->modality, "CT") != 0 || !has_slope) return;
+    for (int k = 0; k < 2; k++) add_window(windows, slope, intercept, of_ct[k][0], of_ct[k][1]);
 }

@@ -262,6 +262,8 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     uint64_t available = 0;
     struct tsr_dicom_native native = {NULL, 0};
+    struct tsr_windows windows = {0};
+    if (may_lose) tsr_dicom_tell_windows(found->bytes, &found->scan, dicom, &windows);
     if (status == TSR_OK) status = check_element(input, pixels, &available, error);
     if (status == TSR_OK) {
         status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &native, error);
@@ -302,7 +304,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base.only_lossless = only_lossless_of(found, &native);
     s->base.wants_range = found->loss.has_range;
     object_to_loss(found, &s->base);
-    if (may_lose) tsr_dicom_tell_windows(found->bytes, &found->scan, dicom, &s->base);
+    s->base.windows = windows;
     *source = &s->base;
     return TSR_OK;
 }
@@ -474,6 +476,8 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
     const bool was_mixed = strcmp(found->dicom.photometric, "YBR_RCT") == 0;
     struct tsr_image image;
+    struct tsr_windows windows = {0};
+    if (samples) tsr_dicom_tell_windows(found->bytes, &found->scan, &found->dicom, &windows); /* before bytes move */
     if (pixels->length != TSR_UNDEFINED_LENGTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
     TSR_TRY(tsr_dicom_image(&found->dicom, &image, error));
@@ -497,7 +501,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
         TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
     }
     object_to_loss(found, *source);
-    if (samples) tsr_dicom_tell_windows(found->bytes, &found->scan, &found->dicom, *source);
+    (*source)->windows = windows;
     return TSR_OK;
 }
 
