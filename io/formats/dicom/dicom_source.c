@@ -55,7 +55,8 @@ struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;
     struct tsr_dicom dicom;
-    struct tsr_dicom_loss loss; /* found only if the image may be coded with loss */
+    struct tsr_dicom_loss loss; /* found only if the image may be coded with loss, as are: */
+    struct tsr_windows windows;
 };
 
 struct dicom_source {
@@ -108,6 +109,7 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     struct tsr_dicom *const dicom = &header->dicom;
     const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
     header->loss = (struct tsr_dicom_loss){0};
+    header->windows = (struct tsr_windows){0};
     if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
@@ -117,6 +119,7 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
         dicom->big_endian != scan->form.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
     if (may_lose) header->loss = tsr_dicom_loss_of(header->bytes, scan, dicom->modality);
+    if (may_lose) tsr_dicom_tell_windows(header->bytes, scan, dicom, &header->windows);
     return TSR_OK;
 }
 
@@ -262,8 +265,6 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     uint64_t available = 0;
     struct tsr_dicom_native native = {NULL, 0};
-    struct tsr_windows windows = {0};
-    if (may_lose) tsr_dicom_tell_windows(found->bytes, &found->scan, dicom, &windows);
     if (status == TSR_OK) status = check_element(input, pixels, &available, error);
     if (status == TSR_OK) {
         status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &native, error);
@@ -304,7 +305,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base.only_lossless = only_lossless_of(found, &native);
     s->base.wants_range = found->loss.has_range;
     object_to_loss(found, &s->base);
-    s->base.windows = windows;
+    s->base.windows = found->windows;
     *source = &s->base;
     return TSR_OK;
 }
@@ -476,8 +477,6 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
     const bool was_mixed = strcmp(found->dicom.photometric, "YBR_RCT") == 0;
     struct tsr_image image;
-    struct tsr_windows windows = {0};
-    if (samples) tsr_dicom_tell_windows(found->bytes, &found->scan, &found->dicom, &windows); /* before bytes move */
     if (pixels->length != TSR_UNDEFINED_LENGTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
     TSR_TRY(tsr_dicom_image(&found->dicom, &image, error));
@@ -501,7 +500,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
         TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
     }
     object_to_loss(found, *source);
-    (*source)->windows = windows;
+    (*source)->windows = found->windows;
     return TSR_OK;
 }
 
