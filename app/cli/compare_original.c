@@ -151,7 +151,9 @@ static enum tsr_status compare_frames(struct tsr_reader *tsr, uint32_t member, s
     const double count = (double)image->columns * image->rows * image->components * image->frames;
     report->lossless = max_error == 0;
     report->max_error = report->lossless ? -1 : max_error;
-    report->psnr_db = report->lossless ? -1 : 10 * log10(peak * peak * count / squares);
+    const double noise_db = 10 * log10(squares / count), range = report->range > 0 ? report->range : peak;
+    report->psnr_db = report->lossless ? -1 : 20 * log10(range) - noise_db;
+    report->psnr_stored_db = report->lossless ? -1 : 20 * log10(peak) - noise_db;
     return TSR_OK;
 }
 

@@ -94,7 +94,9 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
         if (!coding.lossy)
             snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
-                     wanted->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");
+                     wanted->target == TSR_TARGET_PSNR      ? "no step has that PSNR"
+                     : wanted->target == TSR_TARGET_QUALITY ? "no step has that quality"
+                                                            : "that is small enough");
     }
     const bool was_expected = (*source)->only_lossless || tsr_never_lossy(&(*source)->header.image);
     if (has_tried || (wanted->coding.lossy && !coding.lossy && !was_expected)) {

@@ -172,6 +172,22 @@ fields range | sort -u | cmp -s - one || bad "the range differs in a series: $(f
 run 0 "$TESSERA" compress --json --psnr 45 "$(find ct -name "*.dcm" | sort | tail -1)" -o alone.tsr
 fields range | head -1 | cmp -s - one && bad "a slice alone has the range of its series"
 
+# compress, --update, test and verify tell the same figures of one file, and none of a file without loss.
+mkdir told && cp "$DATA/dicom/ct/slice_01.dcm" "$DATA/pnm/chest_10bit.pgm" told && cp "$DATA/other/text.txt" told
+figures()
+{
+    fields psnr_db psnr_stored_db range max_error lossless | sort |
+        awk -F "$tab" '{ printf "%s %s %s %s %s\n", $1 == "null" ? $1 : sprintf("%.6f", $1), $2 == "null" ? $2 : sprintf("%.6f", $2), $3, $4, $5 }'
+}
+run 0 "$TESSERA" compress -r --json --qp 20 told -o told_made && figures >told_by_compress
+[ "$(grep -c '^null null null null true$' told_by_compress)" -eq 1 ] && [ "$(grep -c '^[0-9.]* [0-9.]* [0-9]* [0-9]* false$' told_by_compress)" -eq 2 ] ||
+    bad "figures of compress: $(cat told_by_compress)"
+run 0 "$TESSERA" compress -r --json --qp 20 --update told -o told_made && figures | diff told_by_compress - || bad "--update tells other figures"
+run 0 "$TESSERA" test -r --json told_made && figures | diff told_by_compress - || bad "test tells other figures"
+run 0 "$TESSERA" verify --json told told_made && figures | diff told_by_compress - || bad "verify tells other figures"
+run 0 "$TESSERA" compress --json --quality diagnostic -f "$DATA/pnm/noise_8bit.pgm" -o told.tsr
+[ "$(fields lossless)" = false ] || fields reason | grep -q 'no step has that quality\|at most 1.1 times' || bad "a quality: $(fields reason)"
+
 # QP has eighths. A QP below that of the finest step gives the finest step.
 cp "$DATA/pnm/landscape_grey_8bit.pgm" a.pgm
 for qp in 19.875 20 20.125 -6 -48; do
