@@ -17,7 +17,7 @@
 #include "transform/status.h"
 
 /* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
-enum { LEAST_PSNR = 100, MOST_PSNR = 20000, LEAST_RANGE = 255 };
+enum { LEAST_PSNR = 100, MOST_PSNR = 20000 };
 
 enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error)
 {
@@ -121,7 +121,7 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
     wanted->verify = options->verify;
     wanted->allow_lossy = options->allow_lossy;
     wanted->samples_only = options->samples_only;
-    if (options->range != 0 && (options->range < LEAST_RANGE || options->range > UINT16_MAX))
+    if (options->range != 0 && (options->range < TSR_LEAST_RANGE || options->range > UINT16_MAX))
         return tsr_fail(error, TSR_ERROR_USAGE, "range %u is outside 255 to 65535", options->range);
     wanted->range = options->range;
     if (options->least_db > MOST_PSNR)

@@ -78,7 +78,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
-    if (coding.lossy && (*source)->header.kept.count > 0) {
+    if (coding.lossy && (*source)->header.kept.count > 0 && !wanted->settled) {
         bool is_mostly_kept;
         TSR_TRY(tsr_weigh_kept(*source, &is_mostly_kept, error));
         if (is_mostly_kept) {

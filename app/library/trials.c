@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "loss/range.h"
 #include "kernels/blocks/transform_plan.h"
 #include "kernels/effort.h"
 
@@ -292,14 +293,14 @@ static bool is_small_enough(const struct tsr_written *lossless, uint64_t lossy_b
 static const char not_smaller[] = "coded without loss: that takes at most 1.1 times the bytes";
 
 static enum tsr_status write_again(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
-                                   const struct tsr_wanted *wanted, const struct tsr_coding *coding,
+                                   const struct tsr_wanted *wanted, const struct tsr_coding *coding, uint32_t range,
                                    const struct tsr_output_mark *start, bool is_member, struct tsr_written *written,
                                    struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_wanted again = *wanted;
     account->coding = *coding;
     again.settled = coding;
-    if (written->header.range) again.range = written->header.range;
+    again.range = range;
     again.target = TSR_TARGET_NONE;
     free(written->raster);
     tsr_container_writer_free(written->writer);
@@ -317,17 +318,18 @@ enum tsr_status tsr_write_smaller(struct tsr_account *account, struct tsr_input 
     TSR_TRY(tsr_write_once(account->engine, input, output, wanted, is_member, written, report, error));
     if (!may_be_small_enough(written)) return TSR_OK;
     const uint64_t lossy_bytes = written->bytes;
+    const uint32_t range = tsr_header_range(&written->header);
     const struct tsr_coding lossy = written->header.coding;
     struct tsr_coding lossless = tsr_without_loss(&wanted->coding);
     char reason[sizeof report->reason];
     memcpy(reason, report->reason, sizeof reason);
     TSR_TRY(tsr_resolve_coding(&lossless, error));
-    TSR_TRY(write_again(account, input, output, wanted, &lossless, &start, is_member, written, report, error));
+    TSR_TRY(write_again(account, input, output, wanted, &lossless, range, &start, is_member, written, report, error));
     if (is_small_enough(written, lossy_bytes, is_member)) {
         snprintf(report->reason, sizeof report->reason, "%s", not_smaller);
         return TSR_OK;
     }
-    TSR_TRY(write_again(account, input, output, wanted, &lossy, &start, is_member, written, report, error));
+    TSR_TRY(write_again(account, input, output, wanted, &lossy, range, &start, is_member, written, report, error));
     memcpy(report->reason, reason, sizeof reason);
     return TSR_OK;
 }

@@ -28,7 +28,7 @@ enum tsr_restore {
  * file. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
-enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };
+enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
 
 struct tsr_header {
     uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */

@@ -121,7 +121,6 @@ static void get_reason(struct tsr_cursor *c, char *reason)
 /* Items: time of modification and permissions of the original; what looks damaged in it; the range of its values; kept
  * ranges. FORMAT.md 3.9. */
 enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7 };
-enum { LEAST_RANGE = 255 };
 
 const char tsr_some_damage[] = "it looked damaged when it was compressed";
 
@@ -275,7 +274,7 @@ static bool get_range(const uint8_t *value, size_t length, struct tsr_header *he
     const uint64_t range = tsr_get_varint(&c);
     const bool can_have =
         header->coding.lossy && image->components == 1 && image->bits_allocated == 16 && image->bits_stored <= 16;
-    if (c.bad || c.at != length || !can_have || range < LEAST_RANGE || range >> image->bits_stored ||
+    if (c.bad || c.at != length || !can_have || range < TSR_LEAST_RANGE || range >> image->bits_stored ||
         range == ((uint32_t)1 << image->bits_stored) - 1)
         return false;
     header->range = (uint32_t)range;

@@ -119,6 +119,25 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     return TSR_OK;
 }
 
+enum tsr_status tsr_source_visit(struct tsr_source *source,
+                                 bool (*visit)(void *context, const struct tsr_image *image, const uint8_t *raster),
+                                 void *context, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &source->header.image;
+    const size_t bytes = (size_t)((tsr_frame_bits(image) + 7) / 8);
+    const uint8_t *const held = source->ops->rasters ? source->ops->rasters(source) : NULL;
+    uint8_t *const raster = held ? NULL : malloc(bytes);
+    enum tsr_status status = TSR_OK;
+    bool goes_on = true;
+    if (!held && !raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
+    for (uint32_t frame = 0; frame < image->frames && goes_on && status == TSR_OK; frame++) {
+        if (raster) status = source->ops->read_frame(source, frame, raster, error);
+        if (status == TSR_OK) goes_on = visit(context, image, raster ? raster : held + frame * bytes);
+    }
+    free(raster);
+    return status;
+}
+
 void tsr_source_close(struct tsr_source *source)
 {
     if (source) source->ops->close(source);

@@ -72,4 +72,10 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
                                 struct tsr_source **source, struct tsr_error *error);
 void tsr_source_close(struct tsr_source *source);
 
+/* Shows the raster of each frame, in their order, until visit returns false. Errors: those of read_frame,
+ * TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_source_visit(struct tsr_source *source,
+                                 bool (*visit)(void *context, const struct tsr_image *image, const uint8_t *raster),
+                                 void *context, struct tsr_error *error);
+
 #endif

@@ -4,15 +4,8 @@
 
 #include <string.h>
 
-#include "app/tessera.h"
 #include "transform/planes/kept_ranges.h"
-#include "transform/planes/samples.h"
-
-static inline uint32_t tsr_raster_word(const struct tsr_image *image, const uint8_t *raster, size_t i)
-{
-    if (image->bits_allocated == 8) return raster[i ^ (size_t)image->swapped];
-    return (uint32_t)raster[2 * i + !image->big_endian] << 8 | raster[2 * i + image->big_endian];
-}
+#include "transform/planes/raster_words.h"
 
 static inline void tsr_set_raster_word(const struct tsr_image *image, uint8_t *raster, size_t i, uint32_t word)
 {

@@ -9,29 +9,7 @@
 #include "app/tessera.h"
 #include "kernels/engine_cpu/isa_cpu.h"
 #include "transform/planes/difference.h"
-#include "transform/planes/samples.h"
-
-/* The stored value of word number i of a raster. Words of 32 bits are values as a whole. */
-static inline __attribute__((always_inline)) int64_t tsr_raster_value(const struct tsr_image *image,
-                                                                      const uint8_t *raster, size_t i)
-{
-    uint32_t word;
-    if (image->bits_allocated == 1)
-        word = (uint32_t)raster[(i >> 3) ^ (size_t)image->swapped] >> (i & 7) & 1u;
-    else if (image->bits_allocated == 8)
-        word = raster[i ^ (size_t)image->swapped];
-    else if (image->bits_allocated == 16)
-        word = (uint32_t)raster[2 * i + !image->big_endian] << 8 | raster[2 * i + image->big_endian];
-    else {
-        word = 0;
-        for (size_t k = 0; k < 4; k++) word = word << 8 | raster[4 * i + (image->big_endian ? k : 3 - k)];
-        return image->is_signed ? (int64_t)(int32_t)word : (int64_t)word;
-    }
-    const int32_t bias = image->is_signed ? 1 << (image->bits_stored - 1) : 0;
-    return tsr_word_sample(word, tsr_word_layout(image->bits_allocated, image->bits_stored, image->high_bit,
-                                                 image->is_signed, false)) -
-           bias;
-}
+#include "transform/planes/raster_words.h"
 
 /* All samples, and no windows: what a NULL stands for below. */
 extern const struct tsr_measured tsr_measure_all;

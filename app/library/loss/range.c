@@ -10,7 +10,7 @@
 #include "measure.h"
 #include "transform/status.h"
 
-enum { LEAST = 255, IGNORED = 10000 }; /* one sample of so many, at either end, says nothing of the range */
+enum { IGNORED = 10000 }; /* one sample of so many, at either end, says nothing of the range */
 
 uint32_t tsr_whole_range(const struct tsr_image *image)
 {
@@ -74,26 +74,27 @@ uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t who
     while (below <= ignored) below += counts->count[++low];
     while (above <= ignored) above += counts->count[--high];
     const uint32_t range = high > low ? high - low : 0;
-    return range < LEAST ? LEAST : range > whole ? whole : range;
+    return range < TSR_LEAST_RANGE ? TSR_LEAST_RANGE : range > whole ? whole : range;
+}
+
+struct counting {
+    struct tsr_measured what;
+    uint64_t *counts;
+};
+
+static bool count_frame(void *context, const struct tsr_image *image, const uint8_t *raster)
+{
+    const struct counting *const c = context;
+    tsr_count_values(image, &c->what, raster, c->counts);
+    return true;
 }
 
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error)
 {
-    const struct tsr_image *const image = &source->header.image;
-    const uint8_t *const held = source->ops->rasters ? source->ops->rasters(source) : NULL;
-    const size_t bytes = tsr_raster_bytes(image);
-    uint8_t *const raster = held ? NULL : malloc(bytes);
-    if (!held && !raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
-    const struct tsr_measured what = tsr_measured_of(image, &source->header.kept);
-    enum tsr_status status = TSR_OK;
-    for (uint32_t frame = 0; frame < image->frames && status == TSR_OK; frame++) {
-        if (!held) status = source->ops->read_frame(source, frame, raster, error);
-        if (status != TSR_OK) break;
-        tsr_count_values(image, &what, held ? held + frame * bytes : raster, counts->count);
-    }
+    struct counting c = {tsr_measured_of(&source->header.image, &source->header.kept), counts->count};
+    const enum tsr_status status = tsr_source_visit(source, count_frame, &c, error);
     counts->samples = 0;
     for (int v = 0; v < TSR_VALUE_COUNTS; v++) counts->samples += counts->count[v];
-    free(raster);
     return status;
 }
 
