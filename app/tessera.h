@@ -550,8 +550,8 @@ struct tsr_report {
     struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
     uint32_t range;               /* of lossy files: that of the values, by which psnr_db and coding.qp_eighths count */
     double psnr_stored_db;        /* of lossy files: with the peak 2^bits_stored - 1; else negative */
-    uint32_t windows; /* of a lossy DICOM file that was just compressed: those that it names, of a CT without
-                         any 40/400 and -600/1500 */
+    uint32_t
+        windows; /* of a lossy DICOM file: those that its original names, of a CT without any 40/400 and -600/1500 */
     struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
@@ -701,8 +701,10 @@ struct tsr_info {
     uint32_t modified_ns, permissions; /* permissions: 0 .. 0777 */
     uint64_t id; /* of a .tsr, of a file of a series its own: what has the same id restores the same. 0: an original */
     char original_damage[160]; /* as in struct tsr_report */
-    uint32_t range;            /* as there */
+    uint32_t range;            /* as there, to the end */
     double psnr_stored_db;
+    uint32_t windows;
+    struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -769,6 +771,13 @@ TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t membe
 struct tsr_region {
     uint32_t column, row, columns, rows;
 };
+
+/* Measures how the samples of a .tsr's member differ from those of an original, as tsr_compress measures a loss: sets
+ * lossless, max_error, range, psnr_db, psnr_stored_db and the windows of the report, which are those that the original
+ * names. Errors: TSR_ERROR_VERIFY (other dimensions, depths or layouts; no samples), those of tsr_read_frame. */
+TSR_API enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t member,
+                                            const struct tsr_data_source *original, struct tsr_report *report,
+                                            struct tsr_error *error);
 
 /* Reads a rectangle of a frame as the raster of an image of region->columns x region->rows samples that is otherwise as
  * tsr_reader_image says, but never swapped: ceil(columns * rows * components * bits_allocated / 8) bytes.

@@ -77,6 +77,23 @@ static const char *promise(const struct tsr_info *info)
     return info->coding.lossy ? "a lossy image" : "pixels identical, file may differ";
 }
 
+/* How the windows of a lossy image came through. */
+static void print_windows(const struct tsr_info *info)
+{
+    for (uint32_t w = 0; w < info->windows; w++) {
+        const struct tsr_window_loss *const window = &info->window[w];
+        printf("  window     %g/%g: ", window->center, window->width);
+        if (window->samples == 0) printf("no samples inside\n");
+        if (window->samples == 0) continue;
+        printf("%llu samples inside, ", (unsigned long long)window->samples);
+        if (isfinite(window->psnr_db))
+            printf("%.2f dB, RMSE %.3g%s\n", window->psnr_db, window->rmse,
+                   window->is_judged ? "" : " (too few samples to judge)");
+        else
+            printf("nothing lost there\n");
+    }
+}
+
 /* coded: encapsulated_word. */
 static void print_text(const char *name, const char *coded, const struct tsr_info *info)
 {
@@ -106,7 +123,9 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         if (info->coding.lossy) printf("%.2f dB", info->psnr_db);
         if (info->coding.lossy && is_own_range(i, info->range)) printf(" of a range of %u", info->range);
         if (info->coding.lossy) printf(", max error %lld", (long long)info->max_error);
-        printf("\n  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
+        printf("\n");
+        print_windows(info);
+        printf("  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
@@ -156,6 +175,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
             add_number(o, "psnr_db", isfinite(info->psnr_db), info->psnr_db);
             add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
             add_number(o, "range", true, info->range);
+            add_windows(o, info->window, info->windows);
         }
         write_hash(info->samples_hash, hash);
         if (info->has_samples_hash)

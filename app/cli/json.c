@@ -103,3 +103,23 @@ void print_json_line(cJSON *object)
 {
     print_json_to(stdout, object);
 }
+
+void add_windows(cJSON *o, const struct tsr_window_loss *windows, uint32_t count)
+{
+    if (count == 0) {
+        cJSON_AddNullToObject(o, "windows");
+        return;
+    }
+    cJSON *const list = cJSON_AddArrayToObject(o, "windows");
+    for (uint32_t w = 0; w < count; w++) {
+        const struct tsr_window_loss *const window = &windows[w];
+        cJSON *const one = cJSON_CreateObject();
+        cJSON_AddNumberToObject(one, "center", window->center);
+        cJSON_AddNumberToObject(one, "width", window->width);
+        cJSON_AddNumberToObject(one, "samples", (double)window->samples);
+        add_number(one, "rmse", window->samples > 0, window->rmse);
+        add_number(one, "psnr_db", window->samples > 0 && isfinite(window->psnr_db), window->psnr_db);
+        cJSON_AddBoolToObject(one, "judged", window->is_judged);
+        cJSON_AddItemToArray(list, one);
+    }
+}

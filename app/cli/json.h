@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "tessera.h"
+
 /* Prints the object on a line, and frees it. What no reader sees, as marks that turn the direction, is escaped. */
 void print_json_line(cJSON *object);
 void print_json_to(FILE *to, cJSON *object);
@@ -23,5 +25,8 @@ void add_text(cJSON *object, const char *field, const char *value);
 /* A name of a file: any bytes. Where they are not UTF-8, the field has U+FFFD in their place, and a field of the same
  * name with _hex at its end has all bytes in hexadecimal. */
 void add_name(cJSON *object, const char *field, const char *name);
+
+/* How windows came through a loss; null where none was measured. */
+void add_windows(cJSON *object, const struct tsr_window_loss *windows, uint32_t count);
 
 #endif

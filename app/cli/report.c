@@ -51,27 +51,6 @@ static void add_coding(cJSON *o, const struct tsr_report *r, bool coded)
     add_number(o, "qp", coded && has_qp(&r->coding), r->coding.qp_eighths / 8.0);
 }
 
-/* Null where none was measured. */
-static void add_windows(cJSON *o, const struct tsr_report *r, bool ok)
-{
-    if (!ok || r->windows == 0) {
-        cJSON_AddNullToObject(o, "windows");
-        return;
-    }
-    cJSON *const list = cJSON_AddArrayToObject(o, "windows");
-    for (uint32_t w = 0; w < r->windows; w++) {
-        const struct tsr_window_loss *const window = &r->window[w];
-        cJSON *const one = cJSON_CreateObject();
-        cJSON_AddNumberToObject(one, "center", window->center);
-        cJSON_AddNumberToObject(one, "width", window->width);
-        cJSON_AddNumberToObject(one, "samples", (double)window->samples);
-        add_number(one, "rmse", window->samples > 0, window->rmse);
-        add_number(one, "psnr_db", window->samples > 0 && isfinite(window->psnr_db), window->psnr_db);
-        cJSON_AddBoolToObject(one, "judged", window->is_judged);
-        cJSON_AddItemToArray(list, one);
-    }
-}
-
 /* verify: of both sides, and of the samples. */
 static void add_hashes(cJSON *o, const struct file_hashes *hashes)
 {
@@ -119,7 +98,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "psnr_db", ok && r->psnr_db >= 0, r->psnr_db);
     add_number(o, "psnr_stored_db", ok && r->psnr_stored_db >= 0, r->psnr_stored_db);
     add_number(o, "range", ok && r->range > 0, r->range);
-    add_windows(o, r, ok);
+    add_windows(o, r->window, ok ? r->windows : 0);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);

@@ -88,6 +88,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         }
     }
     if (coding.lossy) TSR_TRY(settle_range(*source, wanted, &coding, error));
+    tsr_set_windows(&(*source)->header, &(*source)->windows);
     const uint32_t range = (*source)->header.range;
     const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
     if (has_tried) {
@@ -106,6 +107,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         *source = NULL;
         TSR_TRY(tsr_source_open(input, &again, source, error));
         (*source)->header.range = range;
+        tsr_set_windows(&(*source)->header, &(*source)->windows);
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
@@ -257,14 +259,6 @@ static uint64_t output_room(const struct tsr_input *input, const struct tsr_outp
     return tsr_output_is_memory(output) && !is_member ? tsr_input_size(input) + 2 * TSR_EXCESS_BYTES : 0;
 }
 
-static void note_written(const struct tsr_source *source, const struct tsr_encoded *encoded,
-                         struct tsr_written *written)
-{
-    written->header = source->header;
-    written->difference = encoded->difference;
-    written->windows = source->windows;
-}
-
 /* Bytes of what was written: all since the output had as many as before; of a member, but for blobs that wait. */
 static uint64_t bytes_of(const struct form *form, const struct tsr_container_writer *member,
                          const struct tsr_output *output, uint64_t before)
@@ -302,7 +296,7 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
             status = put_form(&form, input, output, wanted, written, &encoded, error);
         else if (status == TSR_OK)
             status = try_container(engine, form.source, output, wanted, is_member, written, &encoded, &instead, error);
-        if (form.source) note_written(form.source, &encoded, written);
+        if (form.source) written->header = form.source->header;
         written->raster = encoded.raster;
         written->estimate = encoded.estimate;
         if (status == TSR_OK) written->bytes = bytes_of(&form, written->writer, output, before);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "files.h"
-#include "loss/measure.h"
 #include "loss/range.h"
 
 static const char *restore_name(enum tsr_restore restore)
@@ -17,6 +16,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
 {
     const struct tsr_header *header = tsr_container_header(reader);
     const struct tsr_image *image = &header->image;
+    struct tsr_told_loss loss;
     struct tsr_proof proof;
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
@@ -35,16 +35,15 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     memcpy(info->original_hash, proof.original.bytes, sizeof info->original_hash);
     info->has_samples_hash = proof.has_samples;
     memcpy(info->samples_hash, proof.samples.bytes, sizeof info->samples_hash);
-    info->max_error = -1;
-    info->psnr_db = info->psnr_stored_db = -1;
-    if (header->coding.lossy) {
-        const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
-        info->max_error = proof.max_error;
-        info->range = tsr_header_range(header);
-        if (header->coding.path == TSR_PATH_TRANSFORM) info->coding.qp_eighths = tsr_qp_of_range(header);
-        info->psnr_db = tsr_psnr_db(info->range, samples, proof.squared_error);
-        info->psnr_stored_db = tsr_psnr_db(tsr_whole_range(image), samples, proof.squared_error);
-    }
+    tsr_tell_loss(header, &proof, &loss);
+    info->max_error = loss.max_error;
+    info->range = loss.range;
+    info->psnr_db = loss.psnr_db;
+    info->psnr_stored_db = loss.psnr_stored_db;
+    info->windows = loss.windows;
+    memcpy(info->window, loss.window, sizeof info->window);
+    if (header->coding.lossy && header->coding.path == TSR_PATH_TRANSFORM)
+        info->coding.qp_eighths = tsr_qp_of_range(header);
     info->damage = tsr_container_damage(reader);
     info->has_origin = header->origin.has_time && header->origin.has_permissions;
     info->modified_s = header->origin.seconds;

@@ -561,8 +561,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
         proof->original_size = tsr_input_size(source->input);
         proof->has_samples = e.jobs != NULL;
         if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
-        proof->max_error = e.difference.max_error;
-        proof->squared_error = e.difference.squared_error;
+        if (source->header.coding.lossy) tsr_note_difference(&source->header.image, &e.difference, proof);
         if (!source->header.exact)
             tsr_parts_end(&e.parts, source->header.restore, &proof->samples, tsr_all_rasters(&source->header.image),
                           proof);

@@ -1,12 +1,10 @@
 /* What compressing and restoring share: reports, and the way of an output to the disk and to its sink. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "files.h"
 #include "kernels/pool/thread_pool.h"
-#include "loss/measure.h"
 #include "loss/range.h"
 
 double tsr_seconds(void)
@@ -48,35 +46,11 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
 
 static void report_loss(const struct tsr_header *header, const struct tsr_proof *proof, struct tsr_report *report)
 {
-    report->psnr_db = report->psnr_stored_db = -1;
-    report->max_error = -1;
-    report->range = 0;
-    if (report->lossless) return;
-    report->range = tsr_header_range(header);
-    if (header->coding.path == TSR_PATH_TRANSFORM) report->coding.qp_eighths = tsr_qp_of_range(header);
-    report->psnr_db = tsr_psnr_db(report->range, report->samples, proof->squared_error);
-    report->psnr_stored_db = tsr_psnr_db(tsr_whole_range(&header->image), report->samples, proof->squared_error);
-    report->max_error = proof->max_error;
-}
-
-/* PSNR over clipped pixels is no measure: nearly all of a CT lies outside of a narrow window, without any error there.
- */
-static void report_windows(const struct tsr_written *written, struct tsr_report *report)
-{
-    report->windows = 0;
-    if (report->lossless) return;
-    report->windows = written->windows.count;
-    for (uint32_t w = 0; w < written->windows.count; w++) {
-        struct tsr_window_loss *const loss = &report->window[w];
-        const uint64_t samples = written->difference.window[w].samples;
-        const double error = (double)written->difference.window[w].squared_error;
-        *loss = (struct tsr_window_loss){
-            written->windows.window[w].center, written->windows.window[w].width, samples, -1, -1, false};
-        if (samples == 0) continue;
-        loss->rmse = sqrt(error / (double)samples) * written->windows.slope;
-        loss->psnr_db = error > 0 ? 20 * log10(loss->width / loss->rmse) : INFINITY;
-        loss->is_judged = tsr_is_judged(samples, report->samples);
-    }
+    struct tsr_told_loss loss;
+    tsr_tell_loss(header, proof, &loss);
+    tsr_report_loss(&loss, report);
+    if (!report->lossless && header->coding.path == TSR_PATH_TRANSFORM)
+        report->coding.qp_eighths = tsr_qp_of_range(header);
 }
 
 /* A PSNR that is more than a little over its target is said: where samples use little of their range, the coarsest step
@@ -96,7 +70,6 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     const double least = wanted->least_db / 100.0;
     report_header(&written->header, &report);
     report_loss(&written->header, &written->proof, &report);
-    report_windows(written, &report);
     if (wanted->least_db == 0 || report.lossless) return TSR_OK;
     if (report.psnr_db < least)
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
@@ -112,7 +85,6 @@ void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_writte
 {
     report_header(&written->header, report);
     report_loss(&written->header, &written->proof, report);
-    report_windows(written, report);
     report_overshoot(wanted, report);
     report->bytes_in = written->proof.original_size;
     memcpy(report->original_hash, written->proof.original.bytes, sizeof report->original_hash);

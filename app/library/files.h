@@ -8,6 +8,19 @@
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b);
 
+/* What header and proof say of a file's loss, for its report or its description. Numbers of files without loss are
+ * negative, their windows none. */
+struct tsr_told_loss {
+    uint32_t range;
+    double psnr_db, psnr_stored_db;
+    int64_t max_error;
+    uint32_t windows;
+    struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
+};
+void tsr_report_loss(const struct tsr_told_loss *loss, struct tsr_report *report);
+
+void tsr_tell_loss(const struct tsr_header *header, const struct tsr_proof *proof, struct tsr_told_loss *loss);
+
 /* A report of which nothing is known yet. */
 void tsr_clear_report(struct tsr_report *report);
 
@@ -16,8 +29,6 @@ struct tsr_written {
     struct tsr_header header;
     struct tsr_proof proof;
     struct tsr_container_writer *writer; /* of a series' member: the caller's, also on errors */
-    struct tsr_difference difference;    /* of what was lost, */
-    struct tsr_windows windows;          /* and by what it is judged */
     uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
     struct tsr_estimate estimate; /* as in struct tsr_encoded */
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */

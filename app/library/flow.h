@@ -97,8 +97,8 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
                                 struct tsr_coding *coding, int *tries, struct tsr_error *error);
 
-/* Most squared error of all samples at this PSNR of their range: exact to 1/10^8, rounded down. */
-uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t range, uint32_t psnr_hundredths);
+/* Most squared error of so many samples at this PSNR of their range: exact to 1/10^8, rounded down. */
+uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr_hundredths);
 
 /* Most bytes of a whole .tsr under what is wanted, UINT64_MAX without such a target. */
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in);

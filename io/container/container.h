@@ -8,6 +8,7 @@
 
 #include "io/input.h"
 #include "io/output.h"
+#include "transform/planes/difference.h"
 #include "transform/planes/kept_ranges.h"
 
 enum { TSR_FORMAT_VERSION = 3 };
@@ -28,7 +29,17 @@ enum tsr_restore {
  * file. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
+#define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in thousandths */
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
+
+/* The windows by which a loss was measured. FORMAT.md 3.9. */
+struct tsr_told_windows {
+    uint32_t count;
+    float slope; /* units of a stored value */
+    struct {
+        int64_t center, width; /* thousandths of a unit */
+    } window[TSR_MEASURED_WINDOWS];
+};
 
 struct tsr_header {
     uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
@@ -43,6 +54,7 @@ struct tsr_header {
         kept; /* values that loss does not change; without loss they mean nothing, and are not written */
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
+    struct tsr_told_windows windows;   /* by which the loss was measured; without loss they are not written */
     uint32_t range;                    /* of the values, if lossy, by which PSNR and QP count; 0: 2^bits_stored - 1 */
     struct tsr_origin origin;          /* of the original, where it is stored */
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
@@ -63,6 +75,10 @@ struct tsr_proof {
     struct tsr_hash128 samples; /* hash of the hashes of the decoded rasters, in the order of the frames */
     uint32_t max_error;         /* of lossy files: largest difference of samples */
     uint64_t squared_error;     /* sum of the squares of these differences, saturated */
+    uint64_t kept_samples;      /* of lossy files with kept ranges; they are not in the squared error */
+    struct {
+        uint64_t samples, squared_error; /* inside the header's window */
+    } window[TSR_MEASURED_WINDOWS];
     /* If the restored file is not the original: bytes of its parts, and the hash of their hashes. */
     uint64_t restored_size;
     struct tsr_hash128 restored;

@@ -1,6 +1,7 @@
 /* Numbers, header and proof of the container; see section.h. */
 #include "section.h"
 
+#include <float.h>
 #include <stdio.h>
 
 #include "transform/coder.h"
@@ -119,8 +120,8 @@ static void get_reason(struct tsr_cursor *c, char *reason)
 }
 
 /* Items: time of modification and permissions of the original; what looks damaged in it; the range of its values; kept
- * ranges. FORMAT.md 3.9. */
-enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7 };
+ * ranges; windows. FORMAT.md 3.9. */
+enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7, WINDOWS = 9 };
 
 const char tsr_some_damage[] = "it looked damaged when it was compressed";
 
@@ -184,6 +185,30 @@ static size_t put_kept(uint8_t *out, const struct tsr_header *header)
     return used;
 }
 
+static bool has_windows(const struct tsr_header *header)
+{
+    return tsr_has_frames(header) && header->coding.lossy && header->windows.count > 0;
+}
+
+static size_t put_windows(uint8_t *out, const struct tsr_header *header)
+{
+    const struct tsr_told_windows *const windows = &header->windows;
+    size_t used = 2;
+    uint32_t slope;
+    if (!has_windows(header)) return 0;
+    memcpy(&slope, &windows->slope, sizeof slope);
+    tsr_put_u32(out + used, slope);
+    used += sizeof slope;
+    for (uint32_t w = 0; w < windows->count; w++) {
+        const int64_t center = windows->window[w].center;
+        used += tsr_put_varint(out + used, (uint64_t)center << 1 ^ (center < 0 ? UINT64_MAX : 0));
+        used += tsr_put_varint(out + used, (uint64_t)windows->window[w].width);
+    }
+    out[0] = WINDOWS;
+    out[1] = (uint8_t)(used - 2);
+    return used;
+}
+
 static size_t put_image(uint8_t *out, const struct tsr_header *header)
 {
     const struct tsr_image *image = &header->image;
@@ -224,9 +249,10 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     out[used++] = TSR_FORMAT_VERSION;
     out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
     out[used++] = (uint8_t)header->restore;
-    out[used++] =
-        (uint8_t)(flags |
-                  (has_origin(&header->origin) || header->damage[0] || header->range || has_kept(header) ? ITEMS : 0));
+    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) || header->damage[0] || header->range ||
+                                             has_kept(header) || has_windows(header)
+                                         ? ITEMS
+                                         : 0));
     tsr_put_u64(out + used, header->id);
     used += TSR_ID_BYTES;
     if (series) {
@@ -240,7 +266,8 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     used += put_origin(out + used, &header->origin);
     used += put_damage(out + used, header);
     used += put_range(out + used, header);
-    return used + put_kept(out + used, header);
+    used += put_kept(out + used, header);
+    return used + put_windows(out + used, header);
 }
 
 static bool get_origin(const uint8_t *value, size_t length, struct tsr_origin *origin)
@@ -302,14 +329,36 @@ static bool get_kept(const uint8_t *value, size_t length, struct tsr_header *hea
     return c.at == length && tsr_check_kept(kept, image->bits_stored);
 }
 
+static bool get_windows(const uint8_t *value, size_t length, struct tsr_header *header)
+{
+    struct tsr_told_windows *const windows = &header->windows;
+    struct tsr_cursor c = {value, length, 0, false};
+    const uint8_t *const slope = tsr_get_bytes(&c, sizeof windows->slope);
+    if (!tsr_has_frames(header) || !header->coding.lossy || !slope || c.at == length) return false;
+    const uint32_t bits = tsr_read_u32(slope);
+    memcpy(&windows->slope, &bits, sizeof bits);
+    if (!(windows->slope > 0) || windows->slope > FLT_MAX) return false;
+    for (windows->count = 0; c.at < length && windows->count < TSR_MEASURED_WINDOWS; windows->count++) {
+        const uint64_t center = tsr_get_varint(&c), width = tsr_get_varint(&c);
+        const int64_t signed_center = (int64_t)(center >> 1 ^ (center & 1 ? UINT64_MAX : 0));
+        if (c.bad || width < 1 || width > TSR_WINDOW_LIMIT || signed_center > TSR_WINDOW_LIMIT ||
+            signed_center < -TSR_WINDOW_LIMIT)
+            return false;
+        windows->window[windows->count].center = signed_center;
+        windows->window[windows->count].width = (int64_t)width;
+    }
+    return c.at == length;
+}
+
 /* Reads an item's value. False: it is not valid. Items of other even tags are passed over. FORMAT.md 3.9. */
 static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct tsr_header *header)
 {
-    return tag == ORIGIN   ? get_origin(value, length, &header->origin)
-           : tag == DAMAGE ? get_damage(value, length, header)
-           : tag == RANGE  ? get_range(value, length, header)
-           : tag == KEPT   ? get_kept(value, length, header)
-                           : true;
+    return tag == ORIGIN    ? get_origin(value, length, &header->origin)
+           : tag == DAMAGE  ? get_damage(value, length, header)
+           : tag == RANGE   ? get_range(value, length, header)
+           : tag == KEPT    ? get_kept(value, length, header)
+           : tag == WINDOWS ? get_windows(value, length, header)
+                            : true;
 }
 
 /* Reads the items at the end of a header, in ascending order of their tags. An odd tag must be known. */
@@ -322,7 +371,7 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_header *header
         const uint64_t length = tsr_get_varint(c);
         const uint8_t *value = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(c, (size_t)length) : NULL;
         if (!value || tag <= last || !get_item(tag, value, (size_t)length, header)) c->bad = true;
-        if (!c->bad && tag % 2 != 0 && tag != KEPT)
+        if (!c->bad && tag % 2 != 0 && tag != KEPT && tag != WINDOWS)
             return tsr_fail(error, TSR_ERROR_VERSION, "header item %u is unknown to this program", tag);
         last = tag;
     }
@@ -466,6 +515,11 @@ size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct t
     if (header->coding.lossy) {
         used += tsr_put_varint(out + used, proof->max_error);
         used += tsr_put_varint(out + used, proof->squared_error);
+        if (has_kept(header)) used += tsr_put_varint(out + used, proof->kept_samples);
+        for (uint32_t w = 0; w < header->windows.count; w++) {
+            used += tsr_put_varint(out + used, proof->window[w].samples);
+            used += tsr_put_varint(out + used, proof->window[w].squared_error);
+        }
     }
     if (header->exact) return used;
     used += tsr_put_varint(out + used, proof->restored_size);
@@ -479,6 +533,28 @@ static void get_hash(struct tsr_cursor *c, struct tsr_hash128 *hash)
     if (bytes) memcpy(hash->bytes, bytes, sizeof hash->bytes);
 }
 
+/* What a proof says of a loss. False: it cannot be. */
+static bool take_loss(struct tsr_cursor *c, const struct tsr_header *header, struct tsr_proof *proof)
+{
+    const struct tsr_image *const image = &header->image;
+    const uint64_t max_error = tsr_get_varint(c),
+                   samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+    if (max_error > UINT16_MAX) return false;
+    proof->max_error = (uint32_t)max_error;
+    proof->squared_error = tsr_get_varint(c);
+    if (proof->squared_error < max_error * max_error || (max_error == 0 && proof->squared_error > 0)) return false;
+    if (has_kept(header)) proof->kept_samples = tsr_get_varint(c);
+    if (proof->kept_samples > samples) return false;
+    for (uint32_t w = 0; w < header->windows.count; w++) {
+        const uint64_t inside = tsr_get_varint(c), squared_error = tsr_get_varint(c);
+        if (inside > samples || squared_error > proof->squared_error || (inside == 0 && squared_error > 0))
+            return false;
+        proof->window[w].samples = inside;
+        proof->window[w].squared_error = squared_error;
+    }
+    return true;
+}
+
 bool tsr_take_proof(struct tsr_cursor *c, const struct tsr_header *header, bool has_samples, struct tsr_proof *proof)
 {
     memset(proof, 0, sizeof *proof);
@@ -487,13 +563,7 @@ bool tsr_take_proof(struct tsr_cursor *c, const struct tsr_header *header, bool 
     if (!tsr_has_frames(header) || !has_samples) return !c->bad;
     proof->has_samples = true;
     get_hash(c, &proof->samples);
-    if (header->coding.lossy) {
-        const uint64_t max_error = tsr_get_varint(c);
-        if (max_error > UINT16_MAX) return false;
-        proof->max_error = (uint32_t)max_error;
-        proof->squared_error = tsr_get_varint(c);
-        if (proof->squared_error < max_error * max_error || (max_error == 0 && proof->squared_error > 0)) return false;
-    }
+    if (header->coding.lossy && !take_loss(c, header, proof)) return false;
     if (!header->exact) {
         proof->restored_size = tsr_get_varint(c);
         get_hash(c, &proof->restored);
@@ -513,8 +583,9 @@ bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b)
 {
     return a->original_size == b->original_size && tsr_hash128_equal(&a->original, &b->original) &&
            (!a->has_samples || !b->has_samples || tsr_hash128_equal(&a->samples, &b->samples)) &&
-           a->max_error == b->max_error && a->squared_error == b->squared_error &&
-           a->restored_size == b->restored_size && tsr_hash128_equal(&a->restored, &b->restored);
+           a->max_error == b->max_error && a->squared_error == b->squared_error && a->kept_samples == b->kept_samples &&
+           memcmp(a->window, b->window, sizeof a->window) == 0 && a->restored_size == b->restored_size &&
+           tsr_hash128_equal(&a->restored, &b->restored);
 }
 
 void tsr_parts_begin(struct tsr_parts_hash *parts)

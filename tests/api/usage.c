@@ -205,6 +205,7 @@ static void readers(const struct tsr_data_source *tsr)
 {
     struct tsr_reader *reader;
     struct tsr_info info = TSR_INFO;
+    struct tsr_report report = TSR_REPORT;
     struct tsr_image image;
     struct tsr_metadata *metadata;
     struct tsr_buffer listed;
@@ -228,6 +229,11 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, 0, 0, NULL, 1, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, NULL, bytes, 8, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, &region, NULL, 8, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compare_samples(NULL, 0, tsr, &report, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compare_samples(reader, 0, NULL, &report, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compare_samples(reader, 0, tsr, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compare_samples(reader, 1, tsr, &report, &error));
+    FAILS(TSR_ERROR_VERIFY, tsr_compare_samples(reader, 0, tsr, &report, &error)); /* a .tsr is no image */
     FAILS(TSR_ERROR_USAGE, tsr_read_original(reader, 1, 0, bytes, 8, &got, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_original(reader, 0, 0, NULL, 8, &got, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_original(reader, 0, 0, bytes, 8, NULL, &error));

@@ -52,6 +52,19 @@ if command -v dcmodify >/dev/null; then
     grep -q '"samples":0,"rmse":null,"psnr_db":null,"judged":false' "$out" || bad "an empty window: $(cat "$out")"
 fi
 
+# The file keeps how its windows came through: info and test tell what compress told, and verify measures the same.
+windows_of() { grep -o '"windows":[^]]*' "$out" | head -1; }
+told="ct.dcm $DATA/dicom/samples/ct_16bit.dcm"
+for file in $told; do
+    rm -f told.tsr
+    run 0 "$TESSERA" compress --json --qp 30 "$file" -o told.tsr && windows_of >told
+    grep -q '"judged":true' told || bad "$file: no window is judged: $(cat told)"
+    run 0 "$TESSERA" info --json told.tsr && windows_of | diff told - >/dev/null || bad "$file: info tells other windows: $(windows_of)"
+    run 0 "$TESSERA" test --json told.tsr && windows_of | diff told - >/dev/null || bad "$file: test tells other windows: $(windows_of)"
+    run 0 "$TESSERA" verify --json "$file" told.tsr && windows_of | diff told - >/dev/null || bad "$file: verify tells other windows: $(windows_of)"
+    run 0 "$TESSERA" info told.tsr && grep -q '^  window     [-0-9./]*: [0-9]* samples inside, [0-9.]* dB, RMSE [0-9.]*$' "$out" || bad "info: $(cat "$out")"
+done
+
 # The levels, in their order of bytes, keep their floors in each window that is judged, and over all.
 before=999999999
 for level in diagnostic:45 visually-lossless:40 web:35; do

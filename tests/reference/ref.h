@@ -75,6 +75,7 @@ struct ref_header { /* 3.1 */
     uint64_t room;       /* 4.11 */
     unsigned kept_count; /* 6.7; 0: there are no kept ranges */
     uint32_t kept_low[4], kept_high[4];
+    unsigned window_count; /* 3.9, item 9 */
 };
 /* Does the restore have frames? Verbatim and packed files have none. */
 static inline bool ref_has_frames(const struct ref_header *header)

@@ -173,6 +173,20 @@ static bool read_kept(struct ref_header *h, struct ref_bytes *value)
     return h->kept_count > 0 && ref_left(value) == 0 && total <= values - 2;
 }
 
+/* 3.9: windows. Their number is all that decoding needs. */
+static bool read_windows(struct ref_header *h, struct ref_bytes *value)
+{
+    uint32_t slope = (uint32_t)ref_number(value, 4);
+    if (!ref_has_frames(h) || h->restore == REF_SERIES || !h->lossy) return false;
+    if (slope == 0 || slope >= 0x7f800000u) return false; /* zero, negative, infinite, or no number */
+    while (ref_left(value) > 0 && h->window_count < 4) {
+        uint64_t center = ref_varint(value), width = ref_varint(value), most = (uint64_t)1 << 52;
+        if (value->bad || center > 2 * most || width < 1 || width > most) return false;
+        h->window_count++;
+    }
+    return h->window_count > 0 && ref_left(value) == 0;
+}
+
 /* 3.9. The items end with the header. */
 static bool read_items(struct ref_header *h, struct ref_bytes *b)
 {
@@ -185,9 +199,9 @@ static bool read_items(struct ref_header *h, struct ref_bytes *b)
         if (b->bad) return ref_fail("an item is too long");
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
-        if (tag % 2 != 0 && tag != 7) return ref_fail("an item of tag %u is unknown", tag);
+        if (tag % 2 != 0 && tag != 7 && tag != 9) return ref_fail("an item of tag %u is unknown", tag);
         if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
-            (tag == 7 && !read_kept(h, &value)))
+            (tag == 7 && !read_kept(h, &value)) || (tag == 9 && !read_windows(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;

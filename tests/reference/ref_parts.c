@@ -331,6 +331,20 @@ bool ref_is_piece(const struct ref_piece *a, const struct ref_piece *b)
     return a->size == b->size && memcmp(a->hash, b->hash, sizeof a->hash) == 0;
 }
 
+/* Without the original, only what cannot be is found: the largest difference is one of those squared. */
+static bool check_loss(const struct ref_header *h, struct ref_bytes *b)
+{
+    uint64_t samples = (uint64_t)h->columns * h->rows * h->components * h->frames;
+    uint64_t largest = ref_varint(b), squared = ref_varint(b);
+    if (largest > 65535 || squared < largest * largest || (largest == 0 && squared > 0)) return false;
+    if (h->kept_count > 0 && ref_varint(b) > samples) return false;
+    for (unsigned w = 0; w < h->window_count; w++) {
+        uint64_t inside = ref_varint(b), error = ref_varint(b);
+        if (inside > samples || error > squared || (inside == 0 && error > 0)) return false;
+    }
+    return true;
+}
+
 bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
 {
     const struct ref_header *header = &part->header;
@@ -342,12 +356,7 @@ bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
         return (!b.bad && ref_left(&b) == 0) || ref_fail("the proof is corrupt");
     proof->has_samples = true;
     read_hash(&b, proof->samples);
-    if (header->lossy) { /* without the original this alone can be checked: the largest difference is one of those
-                            squared */
-        uint64_t largest = ref_varint(&b), squared = ref_varint(&b);
-        if (largest > UINT32_MAX || squared < largest * largest || (largest == 0 && squared > 0))
-            return ref_fail("the errors in the proof cannot be");
-    }
+    if (header->lossy && !check_loss(header, &b)) return ref_fail("the errors in the proof cannot be");
     if (!header->exact) {
         proof->restored.size = ref_varint(&b);
         read_hash(&b, proof->restored.hash);

@@ -144,8 +144,32 @@ int find_section(const struct sections *s, uint8_t type, int number)
     return -1;
 }
 
+/* Numbers of a proof that are there only with kept ranges (3.9, item 7) and windows (item 9): of a header with loss,
+ * without its id. */
+static int window_numbers(const uint8_t *header, size_t size)
+{
+    enum { FIXED = 6, SLOPE = 4, ITEMS = 4, KEPT = 7, WINDOWS = 9 };
+    size_t at = ID_AT;
+    int numbers = 0;
+    if (!(header[3] & ITEMS)) return 0;
+    for (int i = 0; i < 3; i++) read_number(header, size, &at);
+    at += FIXED;
+    read_number(header, size, &at);
+    at += at < size ? (size_t)header[at] + 1 : 0;
+    while (at < size) {
+        const uint8_t tag = header[at++];
+        const size_t length = (size_t)read_number(header, size, &at), end = at + length;
+        if (at > size || length > size - at) return 0;
+        if (tag == KEPT) numbers++;
+        if (tag == WINDOWS) /* center, width: inside, squared error */
+            for (at += SLOPE; at < end; numbers++) read_number(header, end, &at);
+        at = end;
+    }
+    return numbers;
+}
+
 /* Bytes of the proof of a small file (3.10) that begins with this header. */
-static size_t small_proof(const uint8_t *header, const uint8_t *proof, size_t left)
+static size_t small_proof(const uint8_t *header, size_t header_size, const uint8_t *proof, size_t left)
 {
     enum { HASH = 16, EXACT = 1, LOSSY = 2 };
     size_t at = 0;
@@ -153,7 +177,8 @@ static size_t small_proof(const uint8_t *header, const uint8_t *proof, size_t le
     at += HASH;
     if (header[3] & EXACT) return at;
     at += HASH;
-    for (int i = 0; i < 2 && header[3] & LOSSY; i++) read_number(proof, left, &at);
+    const int numbers = header[3] & LOSSY ? 2 + window_numbers(header, header_size) : 0;
+    for (int i = 0; i < numbers; i++) read_number(proof, left, &at);
     read_number(proof, left, &at);
     return at + HASH;
 }
@@ -195,7 +220,7 @@ static bool split_small(const uint8_t *file, size_t size, struct sections *s)
     add_section(s, 'H', header.data, header.size);
     free(header.data);
     const uint8_t *const proof = file + at + header_size;
-    const size_t proof_size = small_proof(file + at, proof, (size_t)(file + end - proof));
+    const size_t proof_size = small_proof(file + at, header_size, proof, (size_t)(file + end - proof));
     at += header_size;
     if (proof_size > end - at) return false;
     at += proof_size;

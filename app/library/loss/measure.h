@@ -20,6 +20,10 @@ uint32_t tsr_profile_part(uint64_t blocks, uint64_t block);
 struct tsr_kept_ranges;
 struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct tsr_kept_ranges *kept);
 
+/* Puts what was lost into a proof. */
+struct tsr_proof;
+void tsr_note_difference(const struct tsr_image *image, const struct tsr_difference *found, struct tsr_proof *proof);
+
 /* Whether a window with so many samples of an image's says enough to be judged. */
 bool tsr_is_judged(uint64_t inside, uint64_t samples);
 

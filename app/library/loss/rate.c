@@ -39,7 +39,7 @@ static struct scaled multiply(struct scaled a, struct scaled b)
     return normalise(a.mantissa * b.mantissa >> 31, a.exponent + b.exponent + 31);
 }
 
-static uint64_t limit_of(uint32_t range, uint64_t samples, uint32_t psnr_hundredths)
+uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr_hundredths)
 {
     /* 10^(-2^k / 1000) */
     static const struct scaled powers[15] = {{4285089145, -32}, {4275233713, -32}, {4255590799, -32}, {4216575308, -32},
@@ -60,11 +60,6 @@ static uint64_t samples_of(const struct tsr_image *image)
     return (uint64_t)image->columns * image->rows * image->components * image->frames;
 }
 
-uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t range, uint32_t psnr_hundredths)
-{
-    return limit_of(range, samples_of(image), psnr_hundredths);
-}
-
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in)
 {
     if (wanted->target == TSR_TARGET_BYTES) return wanted->target_value;
@@ -81,8 +76,8 @@ struct search {
     const struct tsr_header *pristine;
     struct tsr_coding coding; /* path, coder, effort */
     enum tsr_coder coder;     /* as it was asked for */
-    bool by_size, by_quality;
-    uint32_t floor;        /* by_quality: the least PSNR of each window, and of all, in hundredths of a dB */
+    bool by_size, by_quality, by_psnr;
+    uint32_t floor;        /* the least PSNR of all, by_quality: also of each window, in hundredths of a dB */
     uint64_t limit, aim;   /* of the size, or of the squared error: not to be exceeded, and a little below */
     uint64_t frame_blocks; /* 4x4 blocks of a frame, in one component */
     uint64_t blocks;       /* of all frames */
@@ -128,6 +123,12 @@ static uint64_t slack_of(const struct search *s)
     return s->limit / (s->by_size ? 100 : 46);
 }
 
+static void set_limit(struct search *s, uint64_t limit)
+{
+    s->limit = limit;
+    s->aim = limit - slack_of(s) / 2;
+}
+
 /* How much of its limit an error takes, in 1/2^20. */
 static uint64_t share_of_limit(uint64_t error, uint64_t limit)
 {
@@ -140,13 +141,14 @@ static uint64_t share_of_floor(const struct search *s, const struct tsr_differen
 {
     const struct tsr_image *const image = &s->pristine->image;
     const uint64_t samples = samples_of(image);
-    uint64_t most = share_of_limit(found->squared_error, limit_of(tsr_header_range(s->pristine), samples, s->floor));
+    uint64_t most = share_of_limit(found->squared_error,
+                                   tsr_squared_error_limit(tsr_header_range(s->pristine), found->samples, s->floor));
     for (uint32_t w = 0; w < s->source->windows.count; w++) {
         const struct tsr_value_range *const window = &s->source->windows.window[w].stored;
         if (!tsr_is_judged(found->window[w].samples, samples)) continue;
         const uint32_t width = (uint32_t)(window->high - window->low) + 1;
-        const uint64_t share =
-            share_of_limit(found->window[w].squared_error, limit_of(width, found->window[w].samples, s->floor));
+        const uint64_t share = share_of_limit(found->window[w].squared_error,
+                                              tsr_squared_error_limit(width, found->window[w].samples, s->floor));
         if (share > most) most = share;
     }
     return most;
@@ -167,6 +169,8 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
                                       : proof.squared_error;
     tsr_output_close(output);
     s->tries++;
+    if (s->by_psnr)
+        set_limit(s, tsr_squared_error_limit(tsr_header_range(s->pristine), encoded.difference.samples, s->floor));
     const uint64_t slack = slack_of(s);
     result->good = result->measure <= s->limit;
     result->near = result->good && s->limit - result->measure <= slack;
@@ -229,7 +233,8 @@ static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
 {
     const struct tsr_image *image = &s->pristine->image;
     const uint64_t samples = samples_of(image);
-    const uint64_t limit = s->by_quality ? limit_of(tsr_header_range(s->pristine), samples, s->floor) : s->limit;
+    const uint64_t limit =
+        s->by_quality ? tsr_squared_error_limit(tsr_header_range(s->pristine), samples, s->floor) : s->limit;
     int64_t q;
     if (s->by_size) /* an octave is a bit a sample, or less */
         q = 32 + (int64_t)((lossless_bytes - s->limit) / (samples / 576 + 1));
@@ -384,15 +389,15 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->coding = *coding;
     s->coder = wanted->coding.coder;
     s->by_quality = wanted->target == TSR_TARGET_QUALITY;
-    s->by_size = wanted->target != TSR_TARGET_PSNR && !s->by_quality;
+    s->by_psnr = wanted->target == TSR_TARGET_PSNR;
+    s->by_size = !s->by_psnr && !s->by_quality;
     s->floor = (uint32_t)wanted->target_value;
     s->frame_blocks = tsr_frame_blocks(image);
     s->blocks = s->frame_blocks * image->frames;
-    s->limit = s->by_quality ? (uint64_t)1 << 20
-               : s->by_size
-                   ? tsr_size_limit(wanted, tsr_input_size(source->input))
-                   : tsr_squared_error_limit(image, tsr_header_range(&pristine), (uint32_t)wanted->target_value);
-    s->aim = s->limit - slack_of(s) / 2;
+    /* Kept samples do not count. How many there are, the first coding tells. */
+    set_limit(s, s->by_quality ? (uint64_t)1 << 20
+                 : s->by_size  ? tsr_size_limit(wanted, tsr_input_size(source->input))
+                               : tsr_squared_error_limit(tsr_header_range(&pristine), samples_of(image), s->floor));
     const enum tsr_status status = meet_target(s, &lossless, coding, error);
     *tries = s->tries;
     source->header = pristine;

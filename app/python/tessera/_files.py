@@ -88,6 +88,10 @@ def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
     )
 
 
+def windows_from_native(told: _native.tsr_report | _native.tsr_info) -> tuple[WindowLoss, ...]:
+    return tuple(_window_from_native(window) for window in told.window[: told.windows])
+
+
 def report_from_native(report: _native.tsr_report) -> Report:
     return Report(
         kind=_library.tsr_kind_name(report.kind).decode(),
@@ -113,7 +117,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         damage=report.damage.decode("utf-8", "replace"),
         range=report.range or None,
         psnr_stored_db=report.psnr_stored_db if report.psnr_stored_db >= 0 else None,
-        windows=tuple(_window_from_native(window) for window in report.window[: report.windows]),
+        windows=windows_from_native(report),
     )
 
 

@@ -236,6 +236,8 @@ class tsr_info(Structure):
         ("original_damage", c_char * 160),
         ("range", c_uint32),
         ("psnr_stored_db", c_double),
+        ("windows", c_uint32),
+        ("window", tsr_window_loss * 4),
     ]
 
 

@@ -491,7 +491,8 @@ static int32_t to_stored(double value)
 /* Values x with center - 0.5 - (width - 1)/2 < x <= center - 0.5 + (width - 1)/2 are inside. */
 static void add_window(struct tsr_windows *windows, double slope, double intercept, double center, double width)
 {
-    if (windows->count == TSR_MEASURED_WINDOWS || width < 1) return;
+    const double most = (double)TSR_WINDOW_LIMIT / 1000; /* of what a header tells */
+    if (windows->count == TSR_MEASURED_WINDOWS || width < 1 || width > most || fabs(center) > most) return;
     const double half = (width - 1) / 2, low = (center - 0.5 - half - intercept) / slope,
                  high = (center - 0.5 + half - intercept) / slope;
     const double first = slope > 0 ? floor(low) + 1 : ceil(high), last = slope > 0 ? floor(high) : ceil(low) - 1;

@@ -96,6 +96,14 @@ static struct tsr_header any_header(struct rng *r)
             (struct tsr_kept_ranges){1, {{lowest, highest}, {highest + 2, highest + 2 + rng_below(r, values / 4)}}};
         h.kept.count += h.kept.range[1].highest < values;
     }
+    if (h.coding.lossy && rng_below(r, 2)) {
+        h.windows.slope = (float)(1 + rng_below(r, 1000)) / 256;
+        h.windows.count = 1 + rng_below(r, TSR_MEASURED_WINDOWS);
+        for (uint32_t w = 0; w < h.windows.count; w++) {
+            h.windows.window[w].width = 1 + (int64_t)(rng_next(r) >> 12 >> rng_below(r, 52));
+            h.windows.window[w].center = ((int64_t)(rng_next(r) >> 11) - TSR_WINDOW_LIMIT) >> rng_below(r, 52);
+        }
+    }
     h.parameter_count = rng_below(r, TSR_PARAMETERS_LIMIT + 1);
     for (size_t k = 0; k < h.parameter_count; k++) h.parameters[k] = (uint8_t)rng_next(r);
     return h;
@@ -109,6 +117,11 @@ static bool same_kept(const struct tsr_kept_ranges *a, const struct tsr_kept_ran
     return same;
 }
 
+static bool same_windows(const struct tsr_told_windows *a, const struct tsr_told_windows *b)
+{
+    return a->count == b->count && a->slope == b->slope && !memcmp(a->window, b->window, sizeof a->window);
+}
+
 static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
 {
     const struct tsr_image *i = &a->image, *k = &b->image;
@@ -120,7 +133,8 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
            i->exact_only == k->exact_only && a->coding.path == b->coding.path && a->coding.coder == b->coding.coder &&
            a->coding.lossy == b->coding.lossy && a->coding.qp_eighths == b->coding.qp_eighths &&
            a->coding.max_error == b->coding.max_error && a->range == b->range && same_kept(&a->kept, &b->kept) &&
-           a->parameter_count == b->parameter_count && !memcmp(a->parameters, b->parameters, a->parameter_count);
+           same_windows(&a->windows, &b->windows) && a->parameter_count == b->parameter_count &&
+           !memcmp(a->parameters, b->parameters, a->parameter_count);
 }
 
 TEST(headers)
@@ -139,10 +153,10 @@ TEST(headers)
         const enum tsr_status status = tsr_get_header(body, size, &back, &error);
         expect(status == TSR_OK, "header %d: %s", i, error.text);
         expect(same_header(&header, &back), "header %d", i);
-        /* Neither shorter nor longer. */
+        /* Neither shorter nor longer. A header that is cut between two items has fewer. */
         const size_t cut = rng_below(&r, (uint32_t)size);
-        expect(tsr_get_header(body, cut, &back, &error) != TSR_OK, "header %d, cut after %zu of %zu bytes", i, cut,
-               size);
+        expect(tsr_get_header(body, cut, &back, &error) != TSR_OK || !same_header(&header, &back),
+               "header %d, cut after %zu of %zu bytes", i, cut, size);
         if (size < sizeof body) {
             body[size] = 0;
             expect(tsr_get_header(body, size + 1, &back, &error) != TSR_OK, "header %d with a byte more", i);
@@ -234,6 +248,7 @@ TEST(items)
         struct tsr_header header = any_header(&r), back;
         uint8_t body[TSR_HEADER_LIMIT + sizeof cases[0].bytes];
         header.kept.count = 0; /* its item would stand before others */
+        header.windows = (struct tsr_told_windows){0};
         if (round % 10 == 0) header = (struct tsr_header){.restore = TSR_RESTORE_SERIES, .members = 7};
         header.range = 0; /* an item of its own */
         const bool is_coded = tsr_has_frames(&header);
@@ -281,6 +296,50 @@ TEST(ranges)
         expect(status == (is_valid ? TSR_OK : TSR_ERROR_CORRUPT), "range %zu: %s", i, tsr_status_name(status));
         if (is_valid) assert_int_equal(back.range, n == 0 ? 255 : 4094);
     }
+}
+
+/* FORMAT.md 3.9, item 9: windows of a file with loss, with numbers that a window can have. */
+TEST(windows)
+{
+    static const struct {
+        const char *what;
+        uint8_t bytes[24];
+        size_t size;
+        enum tsr_status status;
+    } cases[] = {
+        {"a window", {9, 7, 0, 0, 0x80, 0x3f, 1, 0x90, 3}, 9, TSR_OK},
+        {"four windows", {9, 12, 0, 0, 0x80, 0x3f, 0, 1, 2, 3, 4, 5, 6, 7}, 14, TSR_OK},
+        {"five windows", {9, 14, 0, 0, 0x80, 0x3f, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 16, TSR_ERROR_CORRUPT},
+        {"no window", {9, 4, 0, 0, 0x80, 0x3f}, 6, TSR_ERROR_CORRUPT},
+        {"half a window", {9, 5, 0, 0, 0x80, 0x3f, 1}, 7, TSR_ERROR_CORRUPT},
+        {"half a slope", {9, 2, 0, 0}, 4, TSR_ERROR_CORRUPT},
+        {"no width", {9, 6, 0, 0, 0x80, 0x3f, 1, 0}, 8, TSR_ERROR_CORRUPT},
+        {"the widest", {9, 13, 0, 0, 0x80, 0x3f, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 8}, 15, TSR_OK},
+        {"too wide", {9, 13, 0, 0, 0x80, 0x3f, 0, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 8}, 15, TSR_ERROR_CORRUPT},
+        {"the highest", {9, 13, 0, 0, 0x80, 0x3f, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 16, 1}, 15, TSR_OK},
+        {"too high", {9, 13, 0, 0, 0x80, 0x3f, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 16, 1}, 15, TSR_ERROR_CORRUPT},
+        {"too low", {9, 13, 0, 0, 0x80, 0x3f, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 16, 1}, 15, TSR_ERROR_CORRUPT},
+        {"a slope of 0", {9, 6, 0, 0, 0, 0, 1, 1}, 8, TSR_ERROR_CORRUPT},
+        {"a negative slope", {9, 6, 0, 0, 0x80, 0xbf, 1, 1}, 8, TSR_ERROR_CORRUPT},
+        {"an infinite slope", {9, 6, 0, 0, 0x80, 0x7f, 1, 1}, 8, TSR_ERROR_CORRUPT},
+        {"a slope that is no number", {9, 6, 0, 0, 0xc0, 0x7f, 1, 1}, 8, TSR_ERROR_CORRUPT},
+    };
+    struct tsr_header header = {.kind = TSR_KIND_PNM, .restore = TSR_RESTORE_SPLICE}, back;
+    header.image = (struct tsr_image){.columns = 7, .rows = 5, .frames = 1, .components = 1};
+    header.image.bits_allocated = header.image.bits_stored = 8;
+    header.image.high_bit = 7;
+    header.coding = (struct tsr_coding){.coder = TSR_CODER_HUFFMAN, .max_error = 1};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int is_lossy = 0; is_lossy < 2; is_lossy++) {
+            uint8_t body[TSR_HEADER_LIMIT];
+            header.coding.lossy = is_lossy;
+            const size_t size = tsr_put_header(body, &header);
+            body[3] |= 4;
+            memcpy(body + size, cases[i].bytes, cases[i].size);
+            const enum tsr_status status = tsr_get_header(body, size + cases[i].size, &back, NULL);
+            expect(status == (is_lossy ? cases[i].status : TSR_ERROR_CORRUPT), "%s: %s", cases[i].what,
+                   tsr_status_name(status));
+        }
 }
 
 /* FORMAT.md 3.9, item 7: only ranges that an image with loss can have. */
@@ -347,6 +406,14 @@ static void random_proof(struct rng *r, int i, struct tsr_header *header, struct
         proof->max_error = rng_width(r, 16);
         proof->squared_error = (uint64_t)proof->max_error * proof->max_error;
         if (proof->max_error > 0) proof->squared_error += rng_next(r) >> 1 >> rng_below(r, 63);
+        header->image = (struct tsr_image){.columns = 1000, .rows = 1000, .frames = 50, .components = 1};
+        header->kept = (struct tsr_kept_ranges){(int)rng_below(r, 2), {{0, 3}}};
+        if (header->kept.count > 0) proof->kept_samples = rng_below(r, 50000001);
+        header->windows.count = rng_below(r, TSR_MEASURED_WINDOWS + 1);
+        for (uint32_t w = 0; w < header->windows.count; w++) {
+            proof->window[w].samples = rng_below(r, 50000001);
+            if (proof->window[w].samples > 0) proof->window[w].squared_error = proof->squared_error >> rng_below(r, 64);
+        }
     }
     if (!header->exact) {
         proof->restored_size = rng_next(r) >> rng_below(r, 64);
@@ -357,7 +424,7 @@ static void random_proof(struct rng *r, int i, struct tsr_header *header, struct
 /* Changes one field that counts. */
 static struct tsr_proof change_proof(struct tsr_proof proof, int i)
 {
-    switch (i % 7) {
+    switch (i % 10) {
     case 0:
         proof.original_size++;
         break;
@@ -376,10 +443,48 @@ static struct tsr_proof change_proof(struct tsr_proof proof, int i)
     case 5:
         proof.restored_size++;
         break;
+    case 6:
+        proof.kept_samples++;
+        break;
+    case 7:
+        proof.window[3].samples++;
+        break;
+    case 8:
+        proof.window[0].squared_error++;
+        break;
     default:
         proof.restored.bytes[7] ^= 128;
     }
     return proof;
+}
+
+/* Errors and numbers of samples that cannot be. */
+static void check_lies(const struct tsr_header *header, const struct tsr_proof *proof)
+{
+    uint8_t body[TSR_PROOF_LIMIT];
+    struct tsr_proof lie = *proof, back;
+    const uint64_t square = (uint64_t)proof->max_error * proof->max_error;
+    lie.squared_error = square > 0 ? square - 1 : 1;
+    assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+    lie.squared_error = UINT64_MAX;
+    lie.max_error = 65536;
+    assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+    if (header->kept.count > 0) {
+        lie = *proof;
+        lie.kept_samples = 50000001;
+        assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+    }
+    for (uint32_t w = 0; w < header->windows.count; w++) {
+        lie = *proof;
+        lie.window[w].samples = 50000001;
+        assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+        lie = *proof;
+        lie.window[w].squared_error = proof->squared_error + 1;
+        assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+        lie.window[w].samples = 0;
+        lie.window[w].squared_error = 1;
+        assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+    }
 }
 
 TEST(proofs)
@@ -394,16 +499,7 @@ TEST(proofs)
         assert_true(size <= TSR_PROOF_LIMIT);
         assert_true(tsr_get_proof(body, size, &header, &back));
         assert_true(tsr_same_proof(&back, &proof));
-        if (header.coding.lossy) { /* errors that cannot be */
-            struct tsr_proof lie = proof;
-            uint8_t lying[TSR_PROOF_LIMIT];
-            const uint64_t square = (uint64_t)proof.max_error * proof.max_error;
-            lie.squared_error = square > 0 ? square - 1 : 1;
-            assert_false(tsr_get_proof(lying, tsr_put_proof(lying, &lie, &header), &header, &back));
-            lie.squared_error = UINT64_MAX;
-            lie.max_error = 65536;
-            assert_false(tsr_get_proof(lying, tsr_put_proof(lying, &lie, &header), &header, &back));
-        }
+        if (header.coding.lossy) check_lies(&header, &proof);
         const struct tsr_proof other = change_proof(proof, i);
         assert_false(tsr_same_proof(&other, &proof));
         assert_false(tsr_get_proof(body, size - 1, &header, &back));
@@ -500,11 +596,11 @@ TEST(damage)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(varints),         cmocka_unit_test(varints_too_long),
-                                       cmocka_unit_test(headers),         cmocka_unit_test(headers_out_of_range),
-                                       cmocka_unit_test(items),           cmocka_unit_test(ranges),
-                                       cmocka_unit_test(kept_ranges),     cmocka_unit_test(proofs),
-                                       cmocka_unit_test(shorter_reasons), cmocka_unit_test(damage),
-                                       cmocka_unit_test(hashes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(varints),     cmocka_unit_test(varints_too_long),
+                                       cmocka_unit_test(headers),     cmocka_unit_test(headers_out_of_range),
+                                       cmocka_unit_test(items),       cmocka_unit_test(ranges),
+                                       cmocka_unit_test(kept_ranges), cmocka_unit_test(windows),
+                                       cmocka_unit_test(proofs),      cmocka_unit_test(shorter_reasons),
+                                       cmocka_unit_test(damage),      cmocka_unit_test(hashes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

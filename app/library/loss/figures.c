@@ -1,0 +1,78 @@
+/* A loss in figures, of what header and proof hold of it: FORMAT.md 3.4 and 3.9. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "app/library/files.h"
+#include "measure.h"
+#include "range.h"
+
+enum { THOUSANDTHS = 1000 };
+
+void tsr_set_windows(struct tsr_header *header, const struct tsr_windows *windows)
+{
+    const float slope = (float)windows->slope;
+    header->windows = (struct tsr_told_windows){.slope = slope};
+    if (!(slope > 0) || slope > FLT_MAX) return;
+    for (uint32_t w = 0; w < windows->count; w++) {
+        header->windows.window[w].center = llround(windows->window[w].center * THOUSANDTHS);
+        header->windows.window[w].width = llround(windows->window[w].width * THOUSANDTHS);
+    }
+    header->windows.count = windows->count;
+}
+
+void tsr_report_loss(const struct tsr_told_loss *loss, struct tsr_report *report)
+{
+    report->range = loss->range;
+    report->psnr_db = loss->psnr_db;
+    report->psnr_stored_db = loss->psnr_stored_db;
+    report->max_error = loss->max_error;
+    report->windows = loss->windows;
+    memcpy(report->window, loss->window, sizeof report->window);
+}
+
+void tsr_note_difference(const struct tsr_image *image, const struct tsr_difference *found, struct tsr_proof *proof)
+{
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+    proof->max_error = found->max_error;
+    proof->squared_error = found->squared_error;
+    proof->kept_samples = samples - found->samples;
+    for (uint32_t w = 0; w < TSR_MEASURED_WINDOWS; w++) {
+        proof->window[w].samples = found->window[w].samples;
+        proof->window[w].squared_error = found->window[w].squared_error;
+    }
+}
+
+/* A PSNR over clipped pixels is no measure: nearly all of a CT lies outside of a narrow window, without any error. */
+static void tell_windows(const struct tsr_header *header, const struct tsr_proof *proof, uint64_t judged,
+                         struct tsr_told_loss *loss)
+{
+    loss->windows = header->windows.count;
+    for (uint32_t w = 0; w < loss->windows; w++) {
+        struct tsr_window_loss *const window = &loss->window[w];
+        const uint64_t samples = proof->window[w].samples;
+        const double error = (double)proof->window[w].squared_error;
+        window->center = (double)header->windows.window[w].center / THOUSANDTHS;
+        window->width = (double)header->windows.window[w].width / THOUSANDTHS;
+        window->samples = samples;
+        window->rmse = window->psnr_db = -1;
+        if (samples == 0) continue;
+        window->rmse = sqrt(error / (double)samples) * (double)header->windows.slope;
+        window->psnr_db = error > 0 ? 20 * log10(window->width / window->rmse) : INFINITY;
+        window->is_judged = tsr_is_judged(samples, judged);
+    }
+}
+
+void tsr_tell_loss(const struct tsr_header *header, const struct tsr_proof *proof, struct tsr_told_loss *loss)
+{
+    const struct tsr_image *const image = &header->image;
+    *loss = (struct tsr_told_loss){.psnr_db = -1, .psnr_stored_db = -1, .max_error = -1};
+    if (!tsr_has_frames(header) || !header->coding.lossy) return;
+    const uint64_t all = (uint64_t)image->columns * image->rows * image->components * image->frames,
+                   samples = all - proof->kept_samples;
+    loss->range = tsr_header_range(header);
+    loss->psnr_db = tsr_psnr_db(loss->range, samples, proof->squared_error);
+    loss->psnr_stored_db = tsr_psnr_db(tsr_whole_range(image), samples, proof->squared_error);
+    loss->max_error = proof->max_error;
+    tell_windows(header, proof, all, loss);
+}
