@@ -57,12 +57,13 @@ for how in "--qp 4" "--qp 44 --coder rans" "--max-error 5" "--max-error 9" "--ma
     # shellcheck disable=SC2086
     run 0 "$TESSERA" compress --json $how "$DATA/dicom/samples/padded_range.dcm" -o a.tsr
     [ "$(fields status lossless)" = "ok${tab}false" ] || bad "a range, $how: $(fields status lossless reason)"
+    fields psnr_db range >"$WORK/told"
     run 0 "$TESSERA" decompress -q a.tsr -o a2.dcm
     run 0 "$BIN/tsr_reference" a.tsr b2.dcm
     cmp a2.dcm b2.dcm || bad "a range, $how: the reference decoder gives another file"
     inside "$DATA/dicom/samples/padded_range.dcm" 51200 >"$WORK/old"
     inside a2.dcm 51200 >"$WORK/new"
-    paste "$WORK/old" "$WORK/new" | awk -F "$tab" '
+    paste "$WORK/old" "$WORK/new" | awk -F "$tab" -v counted="$WORK/counted" '
         function value(hex,    i, v, digit) {
             hex = substr(hex, 3, 2) substr(hex, 1, 2)
             for (i = 1; i <= 4; i++) v = 16 * v + index("0123456789abcdef", substr(hex, i, 1)) - 1
@@ -71,9 +72,13 @@ for how in "--qp 4" "--qp 44 --coder rans" "--max-error 5" "--max-error 9" "--ma
         {
             old = value($1); new = value($2)
             was = old >= -2000 && old <= -1000
+            n += !was; squares += was ? 0 : (old - new) * (old - new)
             kept += was; changed += was && new != old; more += !was && new >= -2000 && new <= -1000; lost += new != old
         }
-        END { exit !(kept > 10000 && changed + more == 0 && lost > 1000) }' || bad "a range, $how: it is not kept"
+        END { printf "%d\t%.0f\n", n, squares >counted; exit !(kept > 10000 && changed + more == 0 && lost > 1000) }' || bad "a range, $how: it is not kept"
+    # Kept samples do not count in the PSNR.
+    paste "$WORK/told" "$WORK/counted" | awk -F "$tab" '
+        { off = $1 - 10 * log($2 * $2 * $3 / $4) / log(10); exit !(off < 1e-6 && off > -1e-6) }' || bad "a range, $how: PSNR and range $(cat "$WORK/told"), counted $(cat "$WORK/counted")"
 done
 
 # A series.
