@@ -19,7 +19,9 @@ struct tsr_written {
     struct tsr_difference difference;    /* of what was lost, */
     struct tsr_windows windows;          /* and by what it is judged */
     uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
-    struct tsr_estimate estimate; /* as in struct tsr_encoded */
+    struct tsr_estimate estimate; /* as in struct tsr_encoded, and so is: */
+    bool gives_way;
+    uint64_t payload_bytes;
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 
