@@ -269,7 +269,7 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
                    with_loss = lossy->coded.model.size + tiles_bytes(&lossy->coded);
     uint64_t without = 0;
     if (fewer < bands) TSR_TRY(estimate_frame(engine->cpu, image, fewer, lossy->raster, &without, error));
-    if (fewer == bands || (around + without) * 5 < (around + with_loss) * 7)
+    if (fewer == bands || around + without < (around + with_loss) * 2)
         TSR_TRY(estimate_frame(engine->cpu, image, bands, lossy->raster, &without, error));
     sum->lossless += without;
     sum->lossy += with_loss;
@@ -310,6 +310,12 @@ static bool is_plain(const struct tsr_source *source)
     return source->header.restore == TSR_RESTORE_SPLICE;
 }
 
+/* Where the file with loss is longer than that, it is looked at whether the file is smaller stored: compress_file.c. */
+static bool may_give_way(const struct tsr_source *source, const struct tsr_estimate *frames)
+{
+    return frames->around + frames->lossy <= tsr_input_size(source->input) / 8 * 5;
+}
+
 /* The estimate is too high by 6 % in the mean. Of images of few samples it says less. */
 bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate *frames)
 {
@@ -320,7 +326,7 @@ bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate
                    percent = !is_plain(source)        ? 80
                              : samples < MANY_SAMPLES ? 103
                                                       : 116;
-    return lossless * 100 <= lossy * percent;
+    return may_give_way(source, frames) && lossless * 100 <= lossy * percent;
 }
 
 static bool may_save_little(const struct tsr_estimate *frames)
@@ -337,7 +343,7 @@ enum tsr_status tsr_measure_saving(struct tsr_engine *engine, struct tsr_source 
     struct tsr_coding coding = lossless;
     uint64_t bytes = 0;
     *saves_little = false;
-    if (!is_plain(source) || !may_save_little(frames)) return TSR_OK;
+    if (!is_plain(source) || !may_give_way(source, frames) || !may_save_little(frames)) return TSR_OK;
     coding.coder = asked;
     TSR_TRY(tsr_resolve_coding(&coding, error));
     TSR_TRY(try_coding(engine, source, &coding, writer, &bytes, error));
