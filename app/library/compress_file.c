@@ -299,6 +299,8 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
         if (form.source) written->header = form.source->header;
         written->raster = encoded.raster;
         written->estimate = encoded.estimate;
+        written->gives_way = encoded.gives_way;
+        written->payload_bytes = written->writer ? tsr_container_payload_bytes(written->writer) : encoded.payload_bytes;
         if (status == TSR_OK) written->bytes = bytes_of(&form, written->writer, output, before);
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;

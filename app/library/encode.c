@@ -244,11 +244,29 @@ static enum tsr_status check_excess(const struct encoding *e, struct tsr_error *
     return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
 }
 
+static enum tsr_status give_way(struct encoding *e, struct tsr_error *error)
+{
+    e->encoded.gives_way = true;
+    return tsr_fail(error, TSR_ERROR_LOSS, "%s is not coded with loss, which saves too little",
+                    tsr_input_name(e->source->input));
+}
+
+/* What a frame would take without loss. After the last one it may be clear that the file gives way: before that frame
+ * is decoded, and before headers are compressed. */
+static enum tsr_status add_estimate(struct encoding *e, const struct tsr_encode_job *job, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &e->source->header.image;
+    TSR_TRY(tsr_estimate_lossless(e->engine, image, job, &e->encoded.estimate, error));
+    const bool is_last = e->frames_done + 1 == image->frames;
+    return is_last && tsr_saves_little(e->source, &e->encoded.estimate) ? give_way(e, error) : TSR_OK;
+}
+
 /* distance: to the frame whose model it has, if it has none of its own. */
 static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job *job, uint32_t distance,
                                  struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
+    if (e->encoded.estimates) TSR_TRY(add_estimate(e, job, error));
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
         tsr_add_difference(image, &e->measured, job->raster, e->decoded, &e->difference);
@@ -256,7 +274,6 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
             tsr_add_error_profile(image, NULL, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         tsr_add_frame_hash(&e->frames, image, e->decoded);
         if (e->source->wants_range) tsr_add_values(image, e->decoded, &e->range);
-        if (e->encoded.estimates) TSR_TRY(tsr_estimate_lossless(e->engine, image, job, &e->encoded.estimate, error));
     }
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
@@ -492,14 +509,22 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     return TSR_OK;
 }
 
-static void give_back(struct encoding *e)
+/* What frames are coded with. */
+static void give_room_back(struct encoding *e)
 {
-    free(e->jobs);
-    free(e->hashes);
     e->engine->ops->give_workspace(e->engine, e->rasters);
     e->engine->ops->give_workspace(e->engine, e->decoded);
     e->engine->ops->give_workspace(e->engine, e->workspace);
     e->engine->ops->give_workspace(e->engine, e->stack_workspace);
+    e->rasters = e->decoded = NULL;
+    e->workspace = e->stack_workspace = NULL;
+}
+
+static void give_back(struct encoding *e)
+{
+    free(e->jobs);
+    free(e->hashes);
+    give_room_back(e);
 }
 
 enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *source,
@@ -510,6 +535,17 @@ enum tsr_status tsr_encode_frames(struct tsr_engine *engine, struct tsr_source *
     if (status == TSR_OK) status = encode_frames(&e, error);
     give_back(&e);
     return status;
+}
+
+/* Of all frames, when they are written. */
+static enum tsr_status weigh_saving(struct encoding *e, struct tsr_error *error)
+{
+    bool saves_little = false;
+    if (!e->encoded.estimates || !e->jobs) return TSR_OK;
+    give_room_back(e);
+    TSR_TRY(tsr_measure_saving(e->engine, e->source, e->encoded.coder, e->writer, &e->encoded.estimate, &saves_little,
+                               error));
+    return saves_little ? give_way(e, error) : TSR_OK;
 }
 
 /* A lossy copy says in its header what it has lost, which is known at the end. */
@@ -536,6 +572,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.gives_up = encoded->gives_up;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;
+    e.encoded.coder = encoded->coder;
     e.measured = tsr_measured_of(&source->header.image, &source->header.kept);
     e.measured.windows = source->windows.count;
     for (uint32_t w = 0; w < source->windows.count; w++) e.measured.window[w] = source->windows.window[w].stored;
@@ -548,8 +585,11 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK && source->header.exact) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
+    if (status == TSR_OK && e.encoded.estimates)
+        status = tsr_estimate_around(source, writer, &e.encoded.estimate.around, error);
     if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
     if (status == TSR_OK && e.jobs) status = keep_raster(&e, error);
+    if (status == TSR_OK) status = weigh_saving(&e, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);
     if (status == TSR_OK && derived) status = put_derived_prefix(&e, &proof->original, error);

@@ -30,7 +30,9 @@ struct tsr_written {
     struct tsr_proof proof;
     struct tsr_container_writer *writer; /* of a series' member: the caller's, also on errors */
     uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
-    struct tsr_estimate estimate; /* as in struct tsr_encoded */
+    struct tsr_estimate estimate; /* as in struct tsr_encoded, and so is: */
+    bool gives_way;
+    uint64_t payload_bytes;
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };
 

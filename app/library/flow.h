@@ -7,9 +7,11 @@
 #include "io/formats/source.h"
 #include "kernels/engine.h"
 
-/* Bytes of a file's frames without what stands around them: with loss as they were coded, without loss about. */
+/* Bytes of a file's frames without what stands around them: with loss as they were coded, without loss about, or
+ * exactly if the frames were coded without loss to know it. around: about how many bytes stand around them. */
 struct tsr_estimate {
-    uint64_t lossy, lossless;
+    uint64_t lossy, lossless, around;
+    bool is_exact;
 };
 
 /* How a source became a .tsr. */
@@ -25,6 +27,7 @@ struct tsr_encoded {
     bool gives_up;  /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
     bool estimates; /* in: how many bytes frames with loss would take without; */
     struct tsr_estimate estimate;     /* out: then that, else 0 */
+    bool gives_way;                   /* out: it has ended early, TSR_ERROR_LOSS: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
     bool keeps_raster;                /* in: of one frame */
     uint8_t *raster;                  /* out: then that, the caller's, to be freed; else NULL */
@@ -108,6 +111,19 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
                                       const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
                                       struct tsr_error *error);
 uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image);
+
+/* trials.c: about how many bytes will stand around the frames. The writer has none of them yet. */
+enum tsr_status tsr_estimate_around(struct tsr_source *source, const struct tsr_container_writer *writer,
+                                    uint64_t *bytes, struct tsr_error *error);
+
+/* trials.c: whether the estimate of all frames leaves no doubt that no loss takes little more. */
+bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate *frames);
+
+/* trials.c: the same where it leaves doubts: the frames are coded without loss, and the estimate becomes exact. The
+ * writer has all frames. coding: the one with loss, as it was asked for. */
+enum tsr_status tsr_measure_saving(struct tsr_engine *engine, struct tsr_source *source, enum tsr_coder asked,
+                                   const struct tsr_container_writer *writer, struct tsr_estimate *frames,
+                                   bool *saves_little, struct tsr_error *error);
 
 /* How a .tsr, or the chosen member of a series, was restored. */
 struct tsr_decoded {

@@ -174,7 +174,7 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
  * PIECE_COLUMNS columns, which come from different rows: whole rows are too much alike. On 70 files of ../shared, the
  * logarithm of the estimate is off from that of effort 1 on whole frames by 0.10 (standard deviation); with whole rows
  * by 0.32; with pieces of 32 columns by 0.11, and 4 % too high. */
-enum { BAND_ROWS = 16, BAND_SHARE = 8, PIECE_COLUMNS = 64 };
+enum { BAND_ROWS = 16, BAND_SHARE = 8, PIECE_COLUMNS = 64, FEWER_BANDS = 4 };
 
 static uint32_t count_bands(const struct tsr_image *image)
 {
@@ -182,18 +182,17 @@ static uint32_t count_bands(const struct tsr_image *image)
 }
 
 /* The sample as an image, of which each band has its own tiles. */
-static struct tsr_image sample_of(const struct tsr_image *image)
+static struct tsr_image sample_of(const struct tsr_image *image, uint32_t bands)
 {
     struct tsr_image band = *image;
     if (band.rows > BAND_ROWS) band.rows = BAND_ROWS;
-    return tsr_stack(&band, count_bands(image));
+    return tsr_stack(&band, bands);
 }
 
 /* The row of the frame where a piece begins. */
-static uint32_t first_row(const struct tsr_image *image, uint32_t band, uint32_t piece)
+static uint32_t first_row(const struct tsr_image *image, uint32_t bands, uint32_t band, uint32_t piece)
 {
-    const uint32_t place = BAND_SHARE * band + (5 * piece + 3 * band + 2) % BAND_SHARE,
-                   last = BAND_SHARE * count_bands(image) - 1;
+    const uint32_t place = BAND_SHARE * band + (5 * piece + 3 * band + 2) % BAND_SHARE, last = BAND_SHARE * bands - 1;
     return image->rows <= BAND_ROWS ? 0 : (uint32_t)((uint64_t)place * (image->rows - BAND_ROWS) / last);
 }
 
@@ -203,13 +202,14 @@ static struct tsr_coding quick_coding(void)
 }
 
 /* Copies one band of a plane, or of all components if they are interleaved. pixel: bytes of a column. */
-static void copy_band(const struct tsr_image *image, uint32_t band, uint32_t rows, size_t pixel, const uint8_t *plane,
-                      uint8_t *to)
+static void copy_band(const struct tsr_image *image, const struct tsr_image *sample, uint32_t band, size_t pixel,
+                      const uint8_t *plane, uint8_t *to)
 {
+    const uint32_t rows = sample->stacked_rows, bands = sample->rows / rows;
     const size_t row = image->columns * pixel;
     for (uint32_t column = 0; column < image->columns; column += PIECE_COLUMNS) {
         const uint32_t left = image->columns - column, columns = left < PIECE_COLUMNS ? left : PIECE_COLUMNS;
-        const uint8_t *const from = plane + first_row(image, band, column / PIECE_COLUMNS) * row;
+        const uint8_t *const from = plane + first_row(image, bands, band, column / PIECE_COLUMNS) * row;
         for (uint32_t y = 0; y < rows; y++)
             memcpy(to + y * row + column * pixel, from + y * row + column * pixel, columns * pixel);
     }
@@ -223,7 +223,7 @@ static void copy_sample(const struct tsr_image *image, const struct tsr_image *s
                  row = image->columns * pixel;
     for (uint32_t plane = 0; plane < planes; plane++)
         for (uint32_t band = 0; band < sample->rows / rows; band++, to += rows * row)
-            copy_band(image, band, rows, pixel, raster + (size_t)plane * image->rows * row, to);
+            copy_band(image, sample, band, pixel, raster + (size_t)plane * image->rows * row, to);
 }
 
 static uint64_t tiles_bytes(const struct tsr_coded_frame *frame)
@@ -234,13 +234,12 @@ static uint64_t tiles_bytes(const struct tsr_coded_frame *frame)
     return bytes;
 }
 
-enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
-                                      const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
-                                      struct tsr_error *error)
+/* What a frame takes without loss, by the sample of so many bands. */
+static enum tsr_status estimate_frame(struct tsr_engine *cpu, const struct tsr_image *image, uint32_t bands,
+                                      const uint8_t *frame, uint64_t *bytes, struct tsr_error *error)
 {
-    struct tsr_engine *const cpu = engine->cpu;
     const struct tsr_engine_ops *const ops = cpu->ops;
-    const struct tsr_image sample = sample_of(image);
+    const struct tsr_image sample = sample_of(image, bands);
     const struct tsr_coding coding = quick_coding();
     const size_t space = ops->encode_workspace(cpu, &sample, &coding, 1);
     void *const workspace = space ? ops->take_workspace(cpu, space) : NULL;
@@ -250,23 +249,37 @@ enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct ts
     if (!workspace || !raster) {
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     } else {
-        copy_sample(image, &sample, lossy->raster, raster);
+        copy_sample(image, &sample, frame, raster);
         status = ops->encode(cpu, &sample, &coding, &job, 1, workspace);
         if (status != TSR_OK) tsr_fail(error, status, "the engine fails on a part of a frame");
     }
-    if (status == TSR_OK) {
-        sum->lossless += job.coded.model.size + (tiles_bytes(&job.coded) * image->rows + sample.rows - 1) / sample.rows;
-        sum->lossy += lossy->coded.model.size + tiles_bytes(&lossy->coded);
-    }
+    if (status == TSR_OK)
+        *bytes = job.coded.model.size + (tiles_bytes(&job.coded) * image->rows + sample.rows - 1) / sample.rows;
     ops->give_workspace(cpu, raster);
     ops->give_workspace(cpu, workspace);
     return status;
 }
 
+enum tsr_status tsr_estimate_lossless(struct tsr_engine *engine, const struct tsr_image *image,
+                                      const struct tsr_encode_job *lossy, struct tsr_estimate *sum,
+                                      struct tsr_error *error)
+{
+    const uint32_t bands = count_bands(image), fewer = (bands + FEWER_BANDS - 1) / FEWER_BANDS;
+    const uint64_t around = sum->around / image->frames,
+                   with_loss = lossy->coded.model.size + tiles_bytes(&lossy->coded);
+    uint64_t without = 0;
+    if (fewer < bands) TSR_TRY(estimate_frame(engine->cpu, image, fewer, lossy->raster, &without, error));
+    if (fewer == bands || around + without < (around + with_loss) * 2)
+        TSR_TRY(estimate_frame(engine->cpu, image, bands, lossy->raster, &without, error));
+    sum->lossless += without;
+    sum->lossy += with_loss;
+    return TSR_OK;
+}
+
 uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_image *image)
 {
     const struct tsr_engine *const cpu = engine->cpu;
-    const struct tsr_image sample = sample_of(image);
+    const struct tsr_image sample = sample_of(image, count_bands(image));
     const struct tsr_coding coding = quick_coding();
     return cpu->ops->workspace_bytes(tsr_raster_bytes(&sample)) +
            cpu->ops->workspace_bytes(cpu->ops->encode_workspace(cpu, &sample, &coding, 1));
@@ -274,62 +287,172 @@ uint64_t tsr_estimate_memory(const struct tsr_engine *engine, const struct tsr_i
 
 /* ---- Loss, or none ---------------------------------------------------------------------------------------- */
 
-/* Whether a file may be small enough without loss: its estimate is below 5/4 of its bytes with loss. Both have the
- * bytes around the frames. */
-static bool may_be_small_enough(const struct tsr_written *written)
+/* The headers of a lossy copy are derived and compressed after the frames: those of the original tell about how many
+ * bytes they will take. Those of a member wait for other members, and count for nothing. */
+enum tsr_status tsr_estimate_around(struct tsr_source *source, const struct tsr_container_writer *writer,
+                                    uint64_t *bytes, struct tsr_error *error)
 {
-    const struct tsr_estimate *const frames = &written->estimate;
-    if (!tsr_has_frames(&written->header) || !written->header.coding.lossy || frames->lossy == 0) return false;
-    const uint64_t around = written->bytes > frames->lossy ? written->bytes - frames->lossy : 0;
-    return (around + frames->lossless) * 4 < written->bytes * 5;
+    const uint64_t size = source->blob_size[TSR_BLOB_PREFIX], looked_at = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
+    *bytes = tsr_container_bytes_to_be(writer);
+    if (!source->ops->derive || size == 0) return TSR_OK;
+    uint8_t *const prefix = malloc((size_t)looked_at);
+    if (!prefix) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", (size_t)looked_at);
+    const enum tsr_status status = source->ops->read_blob(source, TSR_BLOB_PREFIX, 0, prefix, (size_t)looked_at, error);
+    if (status == TSR_OK) *bytes += tsr_container_guess_blob(writer, prefix, (size_t)looked_at) * (size / looked_at);
+    free(prefix);
+    return status;
 }
 
-/* Whether it is. Of a member without frames the bytes are not known: they wait to be compressed with other members. */
+/* Whether a file comes back from its samples and blobs alone, with loss and without. All others may take more or less
+ * without loss than their frames tell: for residues, or because they are stored. */
+static bool is_plain(const struct tsr_source *source)
+{
+    return source->header.restore == TSR_RESTORE_SPLICE;
+}
+
+/* Where the file with loss is longer than that, it is looked at whether the file is smaller stored: compress_file.c. */
+static bool may_give_way(const struct tsr_source *source, const struct tsr_estimate *frames)
+{
+    return frames->around + frames->lossy <= tsr_input_size(source->input) / 8 * 5;
+}
+
+/* The estimate is too high by 6 % in the mean. Of images of few samples it says less. */
+bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate *frames)
+{
+    enum { MANY_SAMPLES = 1 << 17 };
+    const struct tsr_image *const image = &source->header.image;
+    const uint64_t lossy = frames->around + frames->lossy, lossless = frames->around + frames->lossless,
+                   samples = (uint64_t)image->columns * image->rows * image->components * image->frames,
+                   percent = !is_plain(source)        ? 80
+                             : samples < MANY_SAMPLES ? 103
+                                                      : 116;
+    return may_give_way(source, frames) && lossless * 100 <= lossy * percent;
+}
+
+static bool may_save_little(const struct tsr_estimate *frames)
+{
+    return (frames->around + frames->lossless) * 4 < (frames->around + frames->lossy) * 5;
+}
+
+enum tsr_status tsr_measure_saving(struct tsr_engine *engine, struct tsr_source *source, enum tsr_coder asked,
+                                   const struct tsr_container_writer *writer, struct tsr_estimate *frames,
+                                   bool *saves_little, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &source->header.image;
+    const struct tsr_coding lossless = tsr_without_loss(&source->header.coding);
+    struct tsr_coding coding = lossless;
+    uint64_t bytes = 0;
+    *saves_little = false;
+    if (!is_plain(source) || !may_give_way(source, frames) || !may_save_little(frames)) return TSR_OK;
+    coding.coder = asked;
+    TSR_TRY(tsr_resolve_coding(&coding, error));
+    TSR_TRY(try_coding(engine, source, &coding, writer, &bytes, error));
+    const uint64_t with_loss = tsr_container_bytes_to_be(writer);
+    frames->lossless = bytes + frames->lossy > with_loss ? bytes + frames->lossy - with_loss : 0;
+    frames->is_exact = true;
+    *saves_little = tsr_is_sparse(image, image->frames, &coding, frames->lossless) /* lower efforts may take less */
+                    || (frames->around + frames->lossless) * 10 <= (frames->around + frames->lossy) * 11;
+    return TSR_OK;
+}
+
+/* Whether a file is small enough without loss. Of a member without frames the bytes are not known: they wait to be
+ * compressed with other members. */
 static bool is_small_enough(const struct tsr_written *lossless, uint64_t lossy_bytes, bool is_member)
 {
     return (tsr_has_frames(&lossless->header) || !is_member) && lossless->bytes * 10 <= lossy_bytes * 11;
 }
 
+/* The least bytes of a file with loss that gave way to the one without: what stands around its frames takes no less. */
+static uint64_t least_with_loss(const struct tsr_estimate *frames, const struct tsr_written *lossless)
+{
+    const uint64_t payload = lossless->payload_bytes,
+                   own = frames->is_exact && frames->lossless < payload ? frames->lossless : payload;
+    return lossless->header.restore == TSR_RESTORE_SPLICE ? lossless->bytes - own + frames->lossy : frames->lossy;
+}
+
 static const char not_smaller[] = "coded without loss: that takes at most 1.1 times the bytes";
 
-static enum tsr_status write_again(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
-                                   const struct tsr_wanted *wanted, const struct tsr_coding *coding, uint32_t range,
-                                   const struct tsr_output_mark *start, bool is_member, struct tsr_written *written,
-                                   struct tsr_report *report, struct tsr_error *error)
+/* A file that is written again, without loss or with the loss that was found. */
+struct again {
+    struct tsr_account *account;
+    struct tsr_input *input;
+    struct tsr_output *output;
+    const struct tsr_wanted *wanted;
+    uint32_t range;
+    struct tsr_output_mark start;
+    bool is_member;
+    struct tsr_report *report;
+};
+
+static enum tsr_status write_again(const struct again *a, const struct tsr_coding *coding, struct tsr_written *written,
+                                   struct tsr_error *error)
 {
-    struct tsr_wanted again = *wanted;
-    account->coding = *coding;
+    struct tsr_wanted again = *a->wanted;
+    a->account->coding = *coding;
     again.settled = coding;
-    again.range = range;
+    again.range = a->range;
     again.target = TSR_TARGET_NONE;
     free(written->raster);
     tsr_container_writer_free(written->writer);
     memset(written, 0, sizeof *written);
-    tsr_input_give_back(input);
-    TSR_TRY(tsr_output_return(output, start, error));
-    return tsr_write_once(account->engine, input, output, &again, is_member, written, report, error);
+    tsr_input_give_back(a->input);
+    TSR_TRY(tsr_output_return(a->output, &a->start, error));
+    return tsr_write_once(a->account->engine, a->input, a->output, &again, a->is_member, written, a->report, error);
+}
+
+static enum tsr_status write_lossless(const struct again *a, const struct tsr_coding *lossless,
+                                      struct tsr_written *written, struct tsr_error *error)
+{
+    TSR_TRY(write_again(a, lossless, written, error));
+    snprintf(a->report->reason, sizeof a->report->reason, "%s", not_smaller);
+    return TSR_OK;
+}
+
+/* The file with loss has been written, or gave way. */
+static enum tsr_status write_smaller(const struct again *a, struct tsr_written *written, struct tsr_error *error)
+{
+    struct tsr_report *const report = a->report;
+    const struct tsr_estimate frames = written->estimate;
+    const struct tsr_coding lossy = written->header.coding;
+    const bool gave_way = written->gives_way;
+    uint64_t lossy_bytes = written->bytes;
+    struct tsr_coding lossless = tsr_without_loss(&a->wanted->coding);
+    char reason[sizeof report->reason];
+    memcpy(reason, report->reason, sizeof reason);
+    TSR_TRY(tsr_resolve_coding(&lossless, error));
+    TSR_TRY(write_lossless(a, &lossless, written, error));
+    if (gave_way) lossy_bytes = least_with_loss(&frames, written);
+    if (is_small_enough(written, lossy_bytes, a->is_member)) return TSR_OK;
+    const uint64_t lossless_bytes = written->bytes;
+    const bool is_known = tsr_has_frames(&written->header) || !a->is_member;
+    TSR_TRY(write_again(a, &lossy, written, error));
+    memcpy(report->reason, reason, sizeof reason);
+    if (!gave_way || !is_known || lossless_bytes * 10 > written->bytes * 11) return TSR_OK;
+    return write_lossless(a, &lossless, written, error);
+}
+
+/* Whether no loss may be small enough, of a file that has been written with loss to its end. Headers of a lossy copy
+ * are longer than those of the original. */
+static bool may_be_small_enough(const struct tsr_written *written)
+{
+    enum { DERIVED_BYTES = 320 };
+    const struct tsr_estimate *const frames = &written->estimate;
+    if (!tsr_has_frames(&written->header) || !written->header.coding.lossy || frames->lossy == 0) return false;
+    const uint64_t around = written->bytes > frames->lossy ? written->bytes - frames->lossy : 0,
+                   least = around > DERIVED_BYTES ? around - DERIVED_BYTES : 0;
+    return frames->is_exact ? (least + frames->lossless) * 10 <= written->bytes * 11
+                            : (around + frames->lossless) * 4 < written->bytes * 5;
 }
 
 enum tsr_status tsr_write_smaller(struct tsr_account *account, struct tsr_input *input, struct tsr_output *output,
                                   const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                   struct tsr_report *report, struct tsr_error *error)
 {
-    const struct tsr_output_mark start = tsr_output_mark(output);
-    TSR_TRY(tsr_write_once(account->engine, input, output, wanted, is_member, written, report, error));
-    if (!may_be_small_enough(written)) return TSR_OK;
-    const uint64_t lossy_bytes = written->bytes;
-    const uint32_t range = tsr_header_range(&written->header);
-    const struct tsr_coding lossy = written->header.coding;
-    struct tsr_coding lossless = tsr_without_loss(&wanted->coding);
-    char reason[sizeof report->reason];
-    memcpy(reason, report->reason, sizeof reason);
-    TSR_TRY(tsr_resolve_coding(&lossless, error));
-    TSR_TRY(write_again(account, input, output, wanted, &lossless, range, &start, is_member, written, report, error));
-    if (is_small_enough(written, lossy_bytes, is_member)) {
-        snprintf(report->reason, sizeof report->reason, "%s", not_smaller);
-        return TSR_OK;
-    }
-    TSR_TRY(write_again(account, input, output, wanted, &lossy, range, &start, is_member, written, report, error));
-    memcpy(report->reason, reason, sizeof reason);
-    return TSR_OK;
+    struct again again = {account, input, output, wanted, 0, tsr_output_mark(output), is_member, report};
+    const enum tsr_status status =
+        tsr_write_once(account->engine, input, output, wanted, is_member, written, report, error);
+    if (status != TSR_OK && !written->gives_way) return status;
+    if (status == TSR_OK && !may_be_small_enough(written)) return TSR_OK;
+    again.range = tsr_header_range(&written->header);
+    return write_smaller(&again, written, error);
 }

@@ -178,6 +178,9 @@ uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
  * a member: with its lines of the series' index, as far as frames change them. */
 uint64_t tsr_container_bytes_to_be(const struct tsr_container_writer *writer);
 
+/* About how many bytes a blob will take. Of a member: 0, since it waits for others. */
+uint64_t tsr_container_guess_blob(const struct tsr_container_writer *writer, const uint8_t *bytes, size_t size);
+
 /* Bytes of the twin of a frame model of this size, which members share, with its lines of both indexes: at most three
  * too many. */
 uint64_t tsr_container_twin_bytes(size_t model);

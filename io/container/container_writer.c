@@ -498,6 +498,24 @@ uint64_t tsr_container_twin_bytes(size_t model)
     return length + 2 * (1 + tsr_put_varint(varint, length));
 }
 
+uint64_t tsr_container_guess_blob(const struct tsr_container_writer *w, const uint8_t *bytes, size_t size)
+{
+    if (w->is_member) return 0;
+#if TSR_WITH_ZSTD
+    enum { GUESSING_LEVEL = 3 };
+    const size_t bound = ZSTD_compressBound(size);
+    uint8_t *const made = malloc(bound);
+    ZSTD_CCtx *const compressor = made ? tsr_take_compressor() : NULL;
+    const size_t guess = compressor ? ZSTD_compressCCtx(compressor, made, bound, bytes, size, GUESSING_LEVEL) : size;
+    tsr_give_compressor(compressor);
+    free(made);
+    return ZSTD_isError(guess) ? size : guess;
+#else
+    (void)bytes;
+    return size;
+#endif
+}
+
 /* The blobs among the parts of a small file. */
 static enum tsr_status copy_parts(const struct tsr_small *from, struct tsr_small *to, struct tsr_error *error)
 {

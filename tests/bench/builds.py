@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares two builds of the program: the sizes of their files, their instructions and their times.
 
-usage: builds.py OLD NEW INPUTS [--sizes] [--instructions] [--times PAIRS] [--work FOLDER] [--files N] [--options "..."]
+usage: builds.py OLD NEW INPUTS [--sizes] [--instructions] [--times PAIRS] [--user PAIRS] [--work FOLDER] [--files N] [--options "..."]
 
 OLD, NEW   the two programs (bin/tessera)
 INPUTS     a folder of images
@@ -11,6 +11,7 @@ INPUTS     a folder of images
                 count
 --times PAIRS   PAIRS interleaved pairs of runs of the programs on all inputs, `compress` with its verification and `test`;
                 the median of the pairs' ratios NEW / OLD, and the upper end of its 95 % interval (bootstrap, 10000 draws)
+--user PAIRS    the same of the user time of `compress -r -T 1` of INPUTS and what lies below: medians of both, and their ratio
 --work          the folder of outputs (default: the system's folder for temporary files); /dev/shm is in memory
 Needs only Python, and valgrind for --instructions."""
 import argparse
@@ -18,6 +19,7 @@ import math
 import os
 import random
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -107,6 +109,21 @@ def times(programs, inputs, work, options, pairs):
         )
 
 
+def user_time(programs, folder, work, options, pairs):
+    out, seconds = os.path.join(work, "user"), [[], []]
+    for pair in range(pairs):
+        for i in (0, 1) if pair % 2 else (1, 0):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            done = subprocess.run([programs[i], "compress", "-q", "-r", "-T", "1", *options, folder, "-o", out],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            seconds[i].append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+            if not os.path.isdir(out):
+                raise SystemExit(f"{programs[i]} writes nothing: status {done.returncode}")
+            shutil.rmtree(out)
+    old, new = map(statistics.median, seconds)
+    print(f"user time: {' '.join(options)}, {pairs} pairs: {old:.3f} s and {new:.3f} s (medians), new / old {new / old:.3f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
@@ -115,6 +132,7 @@ def main():
     parser.add_argument("--sizes", action="store_true")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--times", type=int, default=0)
+    parser.add_argument("--user", type=int, default=0)
     parser.add_argument("--work")
     parser.add_argument("--files", type=int, default=6)
     parser.add_argument("--options", default="")
@@ -127,6 +145,8 @@ def main():
             instructions(programs, inputs, work, options, a.files)
         if a.times:
             times(programs, inputs, work, options, a.times)
+        if a.user:
+            user_time(programs, a.inputs, work, options, a.user)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 # Loss that saves next to nothing is not made. A file is coded without loss, whatever the lossy option, where that takes at
 # most 1.1 times the bytes; --size alone promises a size. The estimate may miss a file, but never makes one larger.
 #
-# Two planted faults are the witnesses: with estimate_high lossless is never tried, with estimate_low it always is, so
-# that the sizes alone decide.
+# Three planted faults are the witnesses. With estimate_high lossless is never tried. With estimate_low each file gives
+# way to lossless, and comes back where that is too large. With estimate_doubt the frames of each file are coded without
+# loss, and what they take decides. With both the choice must be that of the sizes alone.
 . "${0%/*}/steps.sh"
 FAULTY=$BIN/tessera_faulty
 REASON='coded without loss: that takes at most 1.1 times the bytes'
@@ -40,10 +41,14 @@ for options in '--qp 20' '--psnr 45' '--max-error 1' '--qp 0 -9'; do
         code lossy $options --allow-lossy
         export TESSERA_FAULT=estimate_low
         code tried $options --allow-lossy
+        export TESSERA_FAULT=estimate_doubt
+        code doubted $options --allow-lossy
         unset PROGRAM_OF_SET TESSERA_FAULT
     }
-    judge tried >complaints
-    [ -s complaints ] && bad "$options, all tried: $(cat complaints)"
+    for kind in tried doubted; do
+        judge $kind >complaints
+        [ -s complaints ] && bad "$options, all are $kind: $(cat complaints)"
+    done
     judge found | grep -v ': lossy, though ' >complaints
     [ -s complaints ] && bad "$options: $(cat complaints)"
     missed=$(judge found | grep -c ': lossy, though ')
@@ -56,7 +61,7 @@ for options in '--qp 20' '--psnr 45' '--max-error 1' '--qp 0 -9'; do
     while read -r name; do
         cmp -s "found/$name" "lossy/$name" || cmp "found/$name" "exact/$name" || bad "$options: $name is another file"
     done <names
-    rm -rf found lossy tried
+    rm -rf found lossy tried doubted
 done
 
 # What is said of one file, and what comes back: a DICOM has its own header.
