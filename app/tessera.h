@@ -518,6 +518,9 @@ struct tsr_window_loss {
 };
 enum { TSR_REPORTED_WINDOWS = 4 };
 
+/* Whether so many samples inside a window, of so many samples, are enough for it to be judged. */
+TSR_API bool tsr_is_judged(uint64_t inside, uint64_t samples);
+
 /* What became of a file. Numbers that do not apply are negative. */
 struct tsr_report {
     size_t size;
@@ -778,6 +781,24 @@ struct tsr_region {
  * that reaches out of the frame. */
 TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint32_t frame,
                                         const struct tsr_region *region, void *buffer, size_t byte_count,
+                                        struct tsr_error *error);
+
+/* A window by which the loss of an image is measured: struct tsr_window_loss. */
+struct tsr_image_window {
+    size_t size;
+    double center, width;    /* in the units of the file's values; width 0: there is no such window */
+    double stored_width;     /* the width in stored values */
+    int32_t lowest, highest; /* the stored values inside; none, if lowest is larger */
+};
+#define TSR_IMAGE_WINDOW TSR_SIZED(struct tsr_image_window)
+
+/* Reads window number number, from 0, of an original. An image of one component in DICOM has windows: those that the
+ * file names, at most TSR_REPORTED_WINDOWS; of a CT without any 40/400 and -600/1500. inside: NULL, or room for
+ * byte_count bytes, of which the first columns * rows become 1 where the frame's sample counts, and else 0: its value
+ * lies inside, and is no padding, which a loss leaves as it is. Errors: as tsr_read_frame; TSR_ERROR_USAGE also for a
+ * .tsr. */
+TSR_API enum tsr_status tsr_read_window(struct tsr_reader *reader, uint32_t member, uint32_t frame, uint32_t number,
+                                        struct tsr_image_window *window, uint8_t *inside, size_t byte_count,
                                         struct tsr_error *error);
 
 /* Reads up to count bytes of the original from offset on, as tsr_restore would write it; *got is less than count only

@@ -55,8 +55,8 @@ struct report_cell {
     uint64_t peak_bytes;  /* of memory, beyond that of the picture */
     bool is_same;         /* all samples came back */
     bool is_check;        /* coded to check an interpolation; not a point of the curve */
-    double psnr_db;       /* lossy; infinite: no difference */
-    double ssim, ms_ssim; /* lossy; NaN: not defined for such a size */
+    double psnr_db;       /* lossy; infinite: no difference; NaN: the image is not judged */
+    double ssim, ms_ssim; /* lossy; NaN: not defined for such a size, or not judged */
     uint32_t max_error;
 };
 
@@ -80,12 +80,14 @@ struct report_image {
     uint64_t own_png_bytes;   /* of the user's own file, if that is a PNG; else 0 */
     const char *encapsulated; /* what becomes of coded frames: "exact", "samples alone", "stored"; NULL: none. Static */
     enum file_proof proof;
-    char reason[160];    /* why it is stored, not identical, failed or not compared; else empty */
-    bool is_stored;      /* by general compression alone; else it is coded */
-    bool is_compared;    /* it has cells */
-    bool may_show_names; /* text may be burned into its pixels */
-    char window[64];     /* how more than 8 bits were shown for lossy codecs; empty: they were not more */
+    char reason[160];                   /* why it is stored, not identical, failed or not compared; else empty */
+    bool is_stored;                     /* by general compression alone; else it is coded */
+    bool is_compared;                   /* it has cells */
+    bool may_show_names;                /* text may be burned into its pixels */
+    char window[64];                    /* how it was shown for lossy codecs; empty: 8 bits, as they are */
     uint32_t lossy_columns, lossy_rows; /* of the middle part that lossy codecs got; 0: they got none */
+    uint64_t counted;                   /* of its samples, those inside the window; without one all of them */
+    bool is_judged;                     /* enough of them for PSNR and SSIM, which are NaN else */
 };
 
 /* A view of one image in the page: a crop of at most 512 x 512 samples. */

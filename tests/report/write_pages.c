@@ -94,7 +94,7 @@ static void fill_image(size_t i)
     }
     image->proof = i == 17 ? PROOF_FAILED : kind == 5 ? PROOF_SAME_SAMPLES : PROOF_SAME_FILE;
     image->is_stored = i == 9 || i == 21;
-    image->is_compared = true;
+    image->is_compared = image->is_judged = true;
     image->may_show_names = kind == 2;
     if (kind == 5) snprintf(image->reason, sizeof image->reason, "the compressed data of the PNG is written anew");
     if (i == 17) snprintf(image->reason, sizeof image->reason, "the <header> was cut off");
