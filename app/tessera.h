@@ -616,6 +616,19 @@ struct tsr_series_file {
 TSR_API enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
                                           uint32_t count, bool are_one, uint32_t *ranges, struct tsr_error *error);
 
+/* Which files of a set refer to a DICOM file of it by its SOP Instance UID: by Referenced SOP Instance UID (0008,1155),
+ * wherever it stands before the pixel data, or as a DICOMDIR does (0004,1511). A lossy copy gets a new UID: they then
+ * refer to an object that is not in the set. Headers are read, no pixels; of deflated files of more than 4 MiB nothing
+ * is known. What cannot be read refers to nothing. referrers: of count files. Errors: TSR_ERROR_LIMIT,
+ * TSR_ERROR_USAGE. */
+enum { TSR_NAMED_REFERRERS = 3 };
+struct tsr_referrers {
+    uint32_t count;                      /* files that refer to this one, itself left out */
+    uint32_t first[TSR_NAMED_REFERRERS]; /* the first of them in the set, by their numbers, which rise */
+};
+TSR_API enum tsr_status tsr_find_referrers(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
+                                           uint32_t count, struct tsr_referrers *referrers, struct tsr_error *error);
+
 struct tsr_series_options {
     size_t size;
     const struct tsr_compress_options *compress; /* of all files; NULL: all defaults */
