@@ -302,9 +302,16 @@ static void *all_calls(void *context)
 {
     struct bytes original = load(context);
     struct tsr_data_source source = tsr_from_path(context);
+    const struct tsr_data_source *const both[] = {&source, &source};
+    struct tsr_referrers referrers[2];
+    uint32_t ranges[2];
     uint8_t hash[16];
     step = "hash";
     DO(tsr_hash(&source, hash, &error));
+    step = "a set as a whole";
+    DO(tsr_common_ranges(engine, both, 2, true, ranges, &error));
+    DO(tsr_find_referrers(engine, both, 2, referrers, &error));
+    CHECK(referrers[0].count == referrers[1].count, "copies have other references");
     for (int i = 0; i < WAYS; i++) {
         if (!applies[i]) continue;
         struct bytes tsr = there_and_back(&original, &ways[i], &expected[i]);
