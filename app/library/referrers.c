@@ -15,11 +15,6 @@
 #include "io/formats/dicom/dicom_elements.h"
 #endif
 
-struct instance {
-    char uid[TSR_DICOM_UID_BYTES]; /* empty: it is not known */
-    uint32_t number;
-};
-
 struct search {
     struct tsr_engine *engine;
     const struct tsr_data_source *const *sources;
@@ -31,6 +26,11 @@ struct search {
 };
 
 #if TSR_WITH_DCMTK
+
+struct instance {
+    char uid[TSR_DICOM_UID_BYTES]; /* empty: it is not known */
+    uint32_t number;
+};
 
 enum {
     MEDIA_INSTANCE = TSR_TAG_MEDIA_STORAGE_UID,

@@ -56,6 +56,8 @@ of_window()
     said="$(fields samples_inside | head -1) $(sed -n '1s/.*"codec":"tessera-lossy","setting":"QP 21"[^}]*"psnr_db":\([^,]*\),.*/\1/p' "$out") $(fields judged | head -1)"
     [ "$(awk -F, '$2 == "tessera-lossy" && $3 == "\"QP 21\"" { print $33, $16 == "" ? "null" : $16 + 0 < 100 ? "dB" : "inf" }' w.csv)" = \
         "$(echo "$said" | awk '{ print $1, $2 == "null" ? $2 : "dB" }')" ] || bad "the CSV and JSON differ: $said"
+    grep -q "^1,tessera-lossy,.*,\"the window [-0-9]*/$1, samples [-0-9]* to [-0-9]*\"\$" w.csv || bad "the CSV has no window: $(tail -n 1 w.csv)"
+    [ "$(sed 's/"[^"]*"//g' w.csv | awk -F, '{ print NF }' | sort -u | wc -l)" = 1 ] || bad "rows of the CSV have other columns than its head"
     run 0 "$tsr" compress --json -f --qp 20 w.dcm -o w.tsr
     qp=$(fields range | head -1 | awk -v w="$1" '{ printf "%.3f", int(8 * (21 + 6 * log((w - 1) / 255 * 256 / ($1 + 1)) / log(2)) + 0.5) / 8 }')
     run 0 "$tsr" compress --json -f --qp "$qp" w.dcm -o w.tsr

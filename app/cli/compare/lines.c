@@ -79,6 +79,7 @@ static void put_row(FILE *to, const struct report_comparison *c, const struct re
     put_number(to, lossy, image->lossy_columns);
     put_number(to, lossy, image->lossy_rows);
     put_number(to, lossy, (double)image->counted);
+    put_text(to, lossy ? image->window : "");
     if (c->is_identified) put_text(to, image->name);
     putc('\n', to);
 }
@@ -95,7 +96,7 @@ static void put_file_row(FILE *to, const struct report_comparison *c, const stru
     for (int i = 0; i < FIELDS_AFTER_BYTES; i++) putc(',', to);
     put_text(to, image->modality);
     put_text(to, image->transfer_syntax);
-    fprintf(to, ",%u,%u,%u,%d,%d,%u,%u,%llu,,,", image->series, image->columns, image->rows, image->components,
+    fprintf(to, ",%u,%u,%u,%d,%d,%u,%u,%llu,,,,", image->series, image->columns, image->rows, image->components,
             image->bits, image->frame, image->frames, (unsigned long long)image->file_bytes);
     if (c->is_identified) put_text(to, image->name);
     putc('\n', to);
@@ -107,7 +108,7 @@ void write_csv(FILE *to, const struct report_comparison *c)
             "image,codec,setting,outcome,reason,bytes,bits_per_sample,ratio,encode_s,decode_s,encode_spread,"
             "decode_spread,runs,peak_bytes,same_samples,psnr_db,ssim,ms_ssim,max_error,is_check,modality,"
             "transfer_syntax,series,columns,rows,components,bits,frame,frames,raw_bytes,lossy_columns,lossy_rows,"
-            "samples_inside%s\n",
+            "samples_inside,window%s\n",
             c->is_identified ? ",name" : "");
     for (size_t i = 0, k = 0; i < c->image_count; i++) {
         put_file_row(to, c, &c->images[i]);
