@@ -353,8 +353,8 @@ static void put_loss(FILE *f, const struct evidence_file *file)
 static void put_entry(FILE *f, const struct evidence_file *file)
 {
     list_entry(f, file->name, file->number, result_of(file));
-    put_loss(f, file);
     list_more(f, "", file->referrers);
+    put_loss(f, file);
     list_more(f, "", file->reason);
     list_more(f, "Looks damaged: ", file->damage);
     list_more(f, "XXH3 of the original ", file->original_xxh3);
