@@ -518,6 +518,9 @@ struct tsr_window_loss {
 };
 enum { TSR_REPORTED_WINDOWS = 4 };
 
+/* Whether so many samples inside a window, of so many samples, are enough for it to be judged. */
+TSR_API bool tsr_is_judged(uint64_t inside, uint64_t samples);
+
 /* What became of a file. Numbers that do not apply are negative. */
 struct tsr_report {
     size_t size;
@@ -612,6 +615,19 @@ struct tsr_series_file {
  */
 TSR_API enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
                                           uint32_t count, bool are_one, uint32_t *ranges, struct tsr_error *error);
+
+/* Which files of a set refer to a DICOM file of it by its SOP Instance UID: by Referenced SOP Instance UID (0008,1155),
+ * wherever it stands before the pixel data, or as a DICOMDIR does (0004,1511). A lossy copy gets a new UID: they then
+ * refer to an object that is not in the set. Headers are read, no pixels; of deflated files of more than 4 MiB nothing
+ * is known. What cannot be read refers to nothing. referrers: of count files. Errors: TSR_ERROR_LIMIT,
+ * TSR_ERROR_USAGE. */
+enum { TSR_NAMED_REFERRERS = 3 };
+struct tsr_referrers {
+    uint32_t count;                      /* files that refer to this one, itself left out */
+    uint32_t first[TSR_NAMED_REFERRERS]; /* the first of them in the set, by their numbers, which rise */
+};
+TSR_API enum tsr_status tsr_find_referrers(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
+                                           uint32_t count, struct tsr_referrers *referrers, struct tsr_error *error);
 
 struct tsr_series_options {
     size_t size;
@@ -787,6 +803,24 @@ TSR_API enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t 
  * that reaches out of the frame. */
 TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint32_t frame,
                                         const struct tsr_region *region, void *buffer, size_t byte_count,
+                                        struct tsr_error *error);
+
+/* A window by which the loss of an image is measured: struct tsr_window_loss. */
+struct tsr_image_window {
+    size_t size;
+    double center, width;    /* in the units of the file's values; width 0: there is no such window */
+    double stored_width;     /* the width in stored values */
+    int32_t lowest, highest; /* the stored values inside; none, if lowest is larger */
+};
+#define TSR_IMAGE_WINDOW TSR_SIZED(struct tsr_image_window)
+
+/* Reads window number number, from 0, of an original. An image of one component in DICOM has windows: those that the
+ * file names, at most TSR_REPORTED_WINDOWS; of a CT without any 40/400 and -600/1500. inside: NULL, or room for
+ * byte_count bytes, of which the first columns * rows become 1 where the frame's sample counts, and else 0: its value
+ * lies inside, and is no padding, which a loss leaves as it is. Errors: as tsr_read_frame; TSR_ERROR_USAGE also for a
+ * .tsr. */
+TSR_API enum tsr_status tsr_read_window(struct tsr_reader *reader, uint32_t member, uint32_t frame, uint32_t number,
+                                        struct tsr_image_window *window, uint8_t *inside, size_t byte_count,
                                         struct tsr_error *error);
 
 /* Reads up to count bytes of the original from offset on, as tsr_restore would write it; *got is less than count only

@@ -89,8 +89,11 @@ struct task {
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
     uint32_t range;    /* of the values, by which loss counts; 0: the image's own */
-    double work;       /* what it takes, beside other tasks; 0: as many bytes as it has */
-    enum tsr_status status; /* known beforehand: the input cannot be taken */
+    uint32_t
+        referrers; /* with loss: files of the list that refer to it by its SOP Instance UID, which becomes another */
+    const char *referrer[TSR_NAMED_REFERRERS]; /* the first of them: their input, which is theirs */
+    double work;                               /* what it takes, beside other tasks; 0: as many bytes as it has */
+    enum tsr_status status;                    /* known beforehand: the input cannot be taken */
     char *reason;
     char *lost_in;             /* the files that cannot be taken have unknown names: the folder of the layout that they
                                   belong to, "" for its beginning; else NULL */
@@ -268,6 +271,9 @@ struct tsr_data_source source_of(const struct task *task);
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
 
 /* compress_series.c: compress --series. Returns the exit status. */
+/* With loss: which files of the list refer to which. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status find_referrers(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                               struct tsr_error *error);
 int compress_to_series(const struct options *options);
 
 /* dry_run.c: says what compress would do. Returns the exit status. */
@@ -358,8 +364,12 @@ void say_failure(const struct outcome *outcome); /* the same, or to the log alon
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);
-bool has_qp(const struct tsr_coding *coding);                                /* a lossy coding of the transform path */
-bool is_own_range(const struct tsr_image *image, uint32_t range);            /* not all that the bits could hold */
+bool has_qp(const struct tsr_coding *coding);                     /* a lossy coding of the transform path */
+bool is_own_range(const struct tsr_image *image, uint32_t range); /* not all that the bits could hold */
+/* Which files refer to what has become lossy: how many, or some of them by name. To be freed; NULL: none, or no memory.
+ */
+char *say_referrers(const struct task *task, const struct outcome *outcome, bool names);
+double least_window(void); /* dB; below it a loss is seen, and the summary and the page say so */
 const struct tsr_window_loss *worst_window(const struct tsr_report *report); /* of those that are judged; or NULL */
 
 /* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general

@@ -158,34 +158,78 @@ static enum tsr_status list_to_compress(const struct options *options, struct ts
     return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
 }
 
+/* The sources of a list, as the library takes sets of them. */
+struct sources {
+    struct tsr_data_source *all;
+    const struct tsr_data_source **each;
+};
+
+static enum tsr_status make_sources(const struct task_list *list, struct sources *sources, struct tsr_error *error)
+{
+    sources->all = calloc(list->count + 1, sizeof *sources->all);
+    sources->each = calloc(list->count + 1, sizeof *sources->each);
+    if (!sources->all || !sources->each || list->count > INT32_MAX)
+        return refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
+    for (size_t i = 0; i < list->count; i++) {
+        sources->all[i] = source_of(&list->tasks[i]);
+        sources->each[i] = &sources->all[i];
+    }
+    return TSR_OK;
+}
+
+static void free_sources(struct sources *sources)
+{
+    free(sources->all);
+    free(sources->each);
+}
+
+enum tsr_status find_referrers(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                               struct tsr_error *error)
+{
+    struct sources sources = {NULL, NULL};
+    if (options->compress.loss == TSR_LOSSLESS || list->count < 2) return TSR_OK;
+    struct tsr_referrers *const referrers = calloc(list->count, sizeof *referrers);
+    enum tsr_status status = referrers ? make_sources(list, &sources, error)
+                                       : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
+    if (status == TSR_OK) status = tsr_find_referrers(engine, sources.each, (uint32_t)list->count, referrers, error);
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++) {
+        struct task *const task = &list->tasks[i];
+        task->referrers = referrers[i].count;
+        for (uint32_t k = 0; k < referrers[i].count && k < TSR_NAMED_REFERRERS; k++)
+            task->referrer[k] = list->tasks[referrers[i].first[k]].input;
+    }
+    free(referrers);
+    free_sources(&sources);
+    return status;
+}
+
 /* With loss, the images of a series count by one range: two of its slices must not differ in what they lose. */
-static enum tsr_status find_ranges(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+static enum tsr_status find_ranges(struct tsr_engine *engine, struct task_list *list, struct tsr_error *error)
+{
+    struct sources sources = {NULL, NULL};
+    uint32_t *const ranges = calloc(list->count, sizeof *ranges);
+    enum tsr_status status = ranges ? make_sources(list, &sources, error)
+                                    : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
+    if (status == TSR_OK) status = tsr_common_ranges(engine, sources.each, (uint32_t)list->count, false, ranges, error);
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++) list->tasks[i].range = ranges[i];
+    free(ranges);
+    free_sources(&sources);
+    return status;
+}
+
+/* With loss, what is known of all files together alone. */
+static enum tsr_status look_at_all(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                    struct tsr_error *error)
 {
-    const size_t count = list->count;
-    if (options->compress.loss == TSR_LOSSLESS || count < 2) return TSR_OK;
-    struct tsr_data_source *const sources = calloc(count, sizeof *sources);
-    const struct tsr_data_source **const one = calloc(count, sizeof *one);
-    uint32_t *const ranges = calloc(count, sizeof *ranges);
-    enum tsr_status status = sources && one && ranges && count <= INT32_MAX
-                                 ? TSR_OK
-                                 : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
-    for (size_t i = 0; i < count && status == TSR_OK; i++) {
-        sources[i] = source_of(&list->tasks[i]);
-        one[i] = &sources[i];
-    }
-    if (status == TSR_OK) status = tsr_common_ranges(engine, one, (uint32_t)count, false, ranges, error);
-    for (size_t i = 0; i < count && status == TSR_OK; i++) list->tasks[i].range = ranges[i];
-    free(sources);
-    free(one);
-    free(ranges);
-    return status;
+    if (options->compress.loss == TSR_LOSSLESS || list->count < 2) return TSR_OK;
+    const enum tsr_status status = find_ranges(engine, list, error);
+    return status == TSR_OK ? find_referrers(options, engine, list, error) : status;
 }
 
 int compress_verb(const struct options *options)
 {
     static const struct task_work work = {false,       list_to_compress, compress_one,
-                                          report_file, report_summary,   find_ranges};
+                                          report_file, report_summary,   look_at_all};
     if (options->dry_run) return dry_run(options);
     if (options->series) return compress_to_series(options);
     return run_tasks(options, &work);

@@ -95,7 +95,8 @@ static enum tsr_status write_readable(struct tsr_engine *engine, const struct op
 {
     for (;;) {
         const enum tsr_status status = write_series(engine, options, list, reports, failed, error);
-        if (status == TSR_OK || *failed >= list->count) return status;
+        if (status == TSR_OK) return find_referrers(options, engine, list, error);
+        if (*failed >= list->count) return status;
         name_file(error, list->tasks[*failed].input, NULL);
         if (status != TSR_ERROR_READ || !options->skip_unreadable || list->count == 1) return status;
         drop_task(options, list, *failed, status, error);

@@ -51,6 +51,44 @@ static void add_coding(cJSON *o, const struct tsr_report *r, bool coded)
     add_number(o, "qp", coded && has_qp(&r->coding), r->coding.qp_eighths / 8.0);
 }
 
+static bool has_referrers(const struct task *task, const struct outcome *outcome)
+{
+    return outcome->status == TSR_OK && !outcome->report.lossless && task->referrers > 0;
+}
+
+char *say_referrers(const struct task *task, const struct outcome *outcome, bool names)
+{
+    char *text = NULL;
+    size_t size;
+    const size_t count = task->referrers, named = count < TSR_NAMED_REFERRERS ? count : TSR_NAMED_REFERRERS;
+    FILE *const to = has_referrers(task, outcome) ? open_memstream(&text, &size) : NULL;
+    if (!to) return NULL;
+    for (size_t i = 0; i < named && names; i++)
+        fprintf(to, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", task->referrer[i]);
+    if (names && count > named) fprintf(to, " and %zu more", count - named);
+    if (!names) fprintf(to, "%zu other file%s of the set", count, plural(count));
+    fprintf(to, " refer%s to its old SOP Instance UID", count == 1 ? "s" : "");
+    fclose(to);
+    return text;
+}
+
+/* Null where no file of the set refers to what is lossy now. */
+static void add_referrers(cJSON *o, const struct task *task, const struct outcome *outcome)
+{
+    if (!has_referrers(task, outcome)) {
+        cJSON_AddNullToObject(o, "referrers");
+        return;
+    }
+    cJSON *const all = cJSON_AddObjectToObject(o, "referrers");
+    cJSON_AddNumberToObject(all, "count", task->referrers);
+    cJSON *const first = cJSON_AddArrayToObject(all, "first");
+    for (uint32_t i = 0; i < task->referrers && i < TSR_NAMED_REFERRERS; i++) {
+        cJSON *const one = cJSON_CreateObject();
+        add_name(one, "file", task->referrer[i]);
+        cJSON_AddItemToArray(first, one);
+    }
+}
+
 /* verify: of both sides, and of the samples. */
 static void add_hashes(cJSON *o, const struct file_hashes *hashes)
 {
@@ -100,6 +138,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "range", ok && r->range > 0, r->range);
     add_windows(o, r->window, ok ? r->windows : 0);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
+    add_referrers(o, task, outcome);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
@@ -171,6 +210,9 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (r->fallback[0]) talk("  by the CPU engine: %s", r->fallback);
     if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
     if (outcome->removed) talk("  original removed");
+    char *const referrers = say_referrers(task, outcome, true);
+    if (referrers) talk("  %s", shown(referrers));
+    free(referrers);
     talk("\n");
 }
 

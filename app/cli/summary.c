@@ -37,6 +37,7 @@ struct totals {
     double encode_s, verify_s, read_s, write_s, wait_s;
     struct loss loss[DEPTHS];
     struct tsr_window_loss window; /* the worst one that was judged, and its file */
+    size_t referred;               /* lossy files that others of the set refer to */
     size_t windowed, poor;         /* files with judged windows; of these, those with one below the least */
     char window_of[256];
 };
@@ -45,8 +46,7 @@ static struct totals totals;
 
 /* ---- Adding up -------------------------------------------------------------------------------------------- */
 
-/* Below this a loss is seen, and the summary says so. */
-static double least_window(void)
+double least_window(void)
 {
     return tsr_quality_floor(TSR_QUALITY_WEB) / 100.0;
 }
@@ -141,6 +141,10 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     totals.damaged += r->damage[0] != '\0';
     totals.kept += outcome->kept && !r->damage[0];
     if (outcome->kept) add_note(NOTE_KEPT, task->input, outcome->kept);
+    char *const referrers = say_referrers(task, outcome, true);
+    if (referrers) add_note(NOTE_REFERRED, task->input, referrers);
+    totals.referred += referrers != NULL;
+    free(referrers);
     if (outcome->is_current) {
         totals.current++;
         return;
@@ -196,6 +200,7 @@ static void add_losses(cJSON *o)
     add_number(o, "least_psnr_db", depths == 1, only ? only->least_psnr_db : 0);
     add_number(o, "least_window_db", totals.windowed > 0 && isfinite(totals.window.psnr_db), totals.window.psnr_db);
     add_number(o, "poor_windows", true, (double)totals.poor);
+    add_number(o, "referred", true, (double)totals.referred);
 }
 
 static void add_options(cJSON *o, const struct options *options, bool coded)

@@ -64,7 +64,7 @@ static void put_windows(FILE *f, const struct report_comparison *c)
         windows[w].count++; /* the last entry counts all others, if there are more */
     }
     if (count > 0) {
-        fputs("<h3>Windows of images with more than 8 bits, for lossy codecs</h3>\n<ul class=\"windows\">\n", f);
+        fputs("<h3>How images were shown in 8 bits, for lossy codecs</h3>\n<ul class=\"windows\">\n", f);
         for (size_t w = 0; w < count; w++) {
             fputs("<li>", f);
             text_escape(f, w < SHOWN ? windows[w].text : "other windows; the CSV file has them");
@@ -103,7 +103,7 @@ static void put_made(FILE *f, const struct report_comparison *c)
         "<h3>How it was measured</h3>\n<p>Every lossless result was decoded and compared sample by sample. Times are "
         "the "
         "CPU time of one thread, the median of warm runs. Sizes are of the codec's stream for one frame; rates count 8 "
-        "bits a byte over all samples. PSNR and SSIM are of 8-bit pictures.</p>\n",
+        "bits a byte over all samples.</p>\n",
         f);
     origin_write_citation(f, &c->origin);
     page_section_end(f);

@@ -174,6 +174,35 @@ static void put_parts(FILE *f, const struct report_comparison *c)
             count, count == 1 ? "" : "s", columns, rows);
 }
 
+/* What a dB is, and which images have none. */
+static void put_measure(FILE *f, const struct report_comparison *c)
+{
+    char number[32];
+    size_t count = 0;
+    fputs(
+        "<p class=\"small\">A dB is one of <code>compress</code>: 20\u00a0log10(width of the file's first window / "
+        "RMSE) "
+        "over the samples whose original lies inside the window; of colour, and of images without a window, "
+        "20\u00a0log10(255 / RMSE) over all samples of the 8-bit picture. SSIM is the mean over the same samples, each "
+        "the middle of a Gaussian window of 11 \u00d7 11 (\u03c3 1.5, L = 255). <a href=\"#made\">The last section</a> "
+        "lists the windows.</p>\n",
+        f);
+    for (size_t i = 0; i < c->image_count; i++) count += c->images[i].lossy_columns > 0 && !c->images[i].is_judged;
+    if (count == 0) return;
+    fprintf(f,
+            "<p class=\"warning\">%zu image%s not judged: fewer than 256 samples, or 0.1\u00a0%%, lie inside the "
+            "window (",
+            count, count == 1 ? " is" : "s are");
+    enum { NAMES = 10 };
+    for (size_t i = 0, named = 0; i < c->image_count && named < NAMES; i++) {
+        const struct report_image *const image = &c->images[i];
+        if (image->lossy_columns == 0 || image->is_judged) continue;
+        fputs(named++ > 0 ? ", " : "", f);
+        text_escape(f, sums_name(image, number));
+    }
+    fputs(count > NAMES ? ", \u2026).</p>\n" : ").</p>\n", f);
+}
+
 static void put_curves(FILE *f, const struct lossy *l)
 {
     struct plot plot = {.shares_legend = true};
@@ -186,10 +215,9 @@ static void put_curves(FILE *f, const struct lossy *l)
     fprintf(f,
             "<p class=\"small\">Each point is one setting: the means over the images of the modality. All curves are "
             "over the same %zu image%s: what every codec holds that holds at least half of them. An image that a "
-            "setting codes "
-            "without a difference has no finite PSNR, and is not in that point. Images with more than 8 bits are "
-            "compared as shown in their window; <a href=\"#made\">the last section</a> lists the windows.</p>\n",
+            "setting codes without a difference has no finite PSNR, and is not in that point.</p>\n",
             l->common, l->common == 1 ? "" : "s");
+    put_measure(f, l->sums->c);
     put_parts(f, l->sums->c);
     plot_write_figures(f, &plot);
     plot_free(&plot);
@@ -371,7 +399,8 @@ void comparison_write_lossy(FILE *f, const struct sums *sums)
     if (!points) {
         fputs("<p class=\"warning\">Memory ended: this section is missing.</p>\n", f);
     } else if (l.curves.most == 0) {
-        fputs("<p>No lossy codec was compared.</p>\n", f);
+        fputs("<p>No lossy codec was compared on an image that is judged.</p>\n", f);
+        put_measure(f, sums->c);
     } else {
         put_curves(f, &l);
         put_sizes(f, &l, points);

@@ -3,13 +3,15 @@
 
 #include "curves.h"
 
-/* The cell if it is a point of a lossy codec's curve, or one that checks it; else NULL. */
+/* The cell if it is a point of a lossy codec's curve, or one that checks it; else NULL. An image that is not judged has
+ * no curves. */
 static const struct report_cell *lossy_cell(const struct report_comparison *c, size_t i)
 {
     const struct report_cell *const cell = &c->cells[i];
     if (cell->image >= c->image_count || cell->codec >= c->codec_count) return NULL;
     const struct report_codec *const codec = &c->codecs[cell->codec];
-    return codec->is_lossy && !codec->is_missing && cell->outcome == CELL_DONE && cell->bytes > 0 ? cell : NULL;
+    const bool is_done = cell->outcome == CELL_DONE && cell->bytes > 0;
+    return codec->is_lossy && !codec->is_missing && is_done && c->images[cell->image].is_judged ? cell : NULL;
 }
 
 bool curves_make(struct curves *curves, const struct report_comparison *c)

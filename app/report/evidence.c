@@ -1,4 +1,5 @@
 /* The page of compress, test and verify. See evidence.h. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,8 @@ void evidence_count(struct evidence_counts *counts, const struct evidence_file *
     counts->current += file->is_current;
     counts->removed += file->removed;
     counts->damaged += file->damage != NULL;
+    counts->poor += file->is_poor;
+    counts->referred += file->referrers != NULL;
     if (file->proof == PROOF_FAILED) return;
     counts->ways[file->is_stored]++;
     counts->way_in[file->is_stored] += file->bytes_in;
@@ -137,6 +140,21 @@ static void put_way(FILE *f, const struct evidence_counts *n, int way, const cha
     put_count(f, what, n->ways[way], text);
 }
 
+/* What is to be said of some lossy files. */
+static void put_lossy(FILE *f, const struct report_evidence *e)
+{
+    char what[80];
+    snprintf(what, sizeof what, "Below %g\u00a0dB", e->poor_db);
+    if (e->counts.poor)
+        put_count(f, what, e->counts.poor,
+                  "part of the lossy ones: the loss can be seen in a window of the file; a list names them");
+    if (e->counts.referred)
+        put_count(
+            f, "Referred to", e->counts.referred,
+            "part of the lossy ones: what comes back has a new SOP Instance UID, and other files of the set refer to "
+            "the old one; a list names them");
+}
+
 static void put_counts(FILE *f, const struct report_evidence *e)
 {
     const struct evidence_counts *const n = &e->counts;
@@ -157,6 +175,7 @@ static void put_counts(FILE *f, const struct report_evidence *e)
     put_count(f, "Lossy", n->proof[PROOF_LOSSY],
               "irreversible: samples differ by no more than the error in the table (DICOM: Lossy Image Compression, "
               "0028,2110)");
+    put_lossy(f, e);
     put_count(f, "FAILED", n->proof[PROOF_FAILED],
               "what was restored is not what it has to be, or nothing was restored");
     put_count(f, "Not proven", n->proof[PROOF_NONE], "no comparison was made");
@@ -208,7 +227,10 @@ static void put_scope(FILE *f, const struct report_evidence *e)
         "data set, all of its frames, and all private elements.</li>\n"
         "<li><b>Same samples</b>: every sample of every frame is equal at its full depth. Headers or the coded form of "
         "the pixel data may differ.</li>\n"
-        "<li><b>Lossy</b>: the largest absolute error and the PSNR over all samples are stated for each file.</li>\n"
+        "<li><b>Lossy</b>: stated are the largest absolute error and the PSNR over all samples, 20\u00a0log10(range / "
+        "RMSE); "
+        "and of each window of a DICOM file 20\u00a0log10(width / RMSE) over the samples whose original lies inside. A "
+        "window with fewer than 256 samples, or 0.1\u00a0%, is not judged.</li>\n"
         "<li>Hashes are XXH3 (128 bits) and, where a manifest was asked for, SHA-256 (FIPS 180-4). XXH3 detects "
         "accidental change, but no intended one. SHA-256 detects both.</li>\n</ul>\n"
         "<h3>What was not compared</h3>\n<ul>\n"
@@ -278,6 +300,16 @@ static bool is_stored(const struct evidence_file *file)
     return file->is_stored && !file->is_not_taken && !has_failed(file);
 }
 
+static bool is_poor(const struct evidence_file *file)
+{
+    return file->is_poor;
+}
+
+static bool is_referred_to(const struct evidence_file *file)
+{
+    return file->referrers != NULL;
+}
+
 static bool is_damaged(const struct evidence_file *file)
 {
     return file->damage != NULL;
@@ -288,9 +320,41 @@ static bool is_same(const struct evidence_file *file)
     return evidence_sort_of(file) >= SORT_DAMAGED;
 }
 
+/* The judged window with the least PSNR, or NULL. */
+static const struct evidence_window *worst_window(const struct evidence_file *file)
+{
+    const struct evidence_window *worst = NULL;
+    for (uint32_t w = 0; w < file->window_count; w++)
+        if (file->window[w].is_judged && (!worst || file->window[w].psnr_db < worst->psnr_db)) worst = &file->window[w];
+    return worst;
+}
+
+/* The loss of a file in words: of all its samples, then window by window. */
+static void put_loss(FILE *f, const struct evidence_file *file)
+{
+    char text[200];
+    if (file->range == 0) return;
+    if (isfinite(file->psnr_db))
+        snprintf(text, sizeof text, "PSNR %.2f dB of the range %u, largest error %lld", file->psnr_db, file->range,
+                 (long long)file->max_error);
+    list_more(f, "", isfinite(file->psnr_db) ? text : "no sample differs");
+    for (uint32_t w = 0; w < file->window_count; w++) {
+        const struct evidence_window *const window = &file->window[w];
+        char measured[100] = "", number[TEXT_NUMBER];
+        if (window->rmse == 0) snprintf(measured, sizeof measured, "nothing lost, ");
+        if (window->rmse > 0)
+            snprintf(measured, sizeof measured, "%.2f dB, RMSE %.3g, ", window->psnr_db, window->rmse);
+        snprintf(text, sizeof text, "window %g/%g: %s%s samples inside%s", window->center, window->width, measured,
+                 text_count(number, window->samples), window->is_judged ? "" : ", too few to judge");
+        list_more(f, "", text);
+    }
+}
+
 static void put_entry(FILE *f, const struct evidence_file *file)
 {
     list_entry(f, file->name, file->number, result_of(file));
+    list_more(f, "", file->referrers);
+    put_loss(f, file);
     list_more(f, "", file->reason);
     list_more(f, "Looks damaged: ", file->damage);
     list_more(f, "XXH3 of the original ", file->original_xxh3);
@@ -328,6 +392,10 @@ static void put_lists(FILE *f, const struct report_evidence *e)
     put_list(f, e, "list-failed", "Failed", n->proof[PROOF_FAILED], has_failed);
     put_list(f, e, "list-differs", "Not identical as a file",
              n->proof[PROOF_SAME_SAMPLES] + n->proof[PROOF_LOSSY] + n->proof[PROOF_NONE], differs);
+    char poor[80];
+    snprintf(poor, sizeof poor, "Less than %g\u00a0dB in a window", e->poor_db);
+    if (n->poor > 0) put_list(f, e, "list-poor", poor, n->poor, is_poor);
+    if (n->referred > 0) put_list(f, e, "list-referred", "Lossy, and referred to", n->referred, is_referred_to);
     put_list(f, e, "list-not-taken", "Not taken", n->not_taken, is_not_taken);
     put_list(f, e, "list-damaged", "Originals that look damaged", n->damaged, is_damaged);
     put_list(f, e, "list-stored", "Stored", n->ways[1], is_stored);
@@ -378,7 +446,10 @@ static void put_file(FILE *f, const struct evidence_file *file)
     page_cell_count(f, file->bytes_out);
     page_cell_count(f, file->frames);
     put_optional(f, file->max_error >= 0, (double)file->max_error, NULL);
+    const struct evidence_window *const worst = worst_window(file);
+    put_optional(f, file->range > 0, file->range, NULL);
     put_optional(f, file->psnr_db >= 0 && file->psnr_db < 1e9, file->psnr_db, "2");
+    put_optional(f, worst && isfinite(worst->psnr_db), worst ? worst->psnr_db : 0, "2");
     put_hash(f, file->original_xxh3, file->original_sha256);
     put_hash(f, file->restored_xxh3, file->restored_sha256);
     page_cell(f, file->engine);
@@ -397,7 +468,9 @@ static void put_heads(FILE *f, bool is_identified)
     page_head(f, ".tsr bytes", true, true);
     page_head(f, "Frames", true, true);
     page_head(f, "Largest error", true, true);
+    page_head(f, "Range", true, true);
     page_head(f, "PSNR (dB)", true, true);
+    page_head(f, "Least window (dB)", true, true);
     page_head(f, "Hash of the original", false, true);
     page_head(f, "Hash of the restored file", false, true);
     page_head(f, "Engine", false, true);

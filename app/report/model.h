@@ -55,8 +55,8 @@ struct report_cell {
     uint64_t peak_bytes;  /* of memory, beyond that of the picture */
     bool is_same;         /* all samples came back */
     bool is_check;        /* coded to check an interpolation; not a point of the curve */
-    double psnr_db;       /* lossy; infinite: no difference */
-    double ssim, ms_ssim; /* lossy; NaN: not defined for such a size */
+    double psnr_db;       /* lossy; infinite: no difference; NaN: the image is not judged */
+    double ssim, ms_ssim; /* lossy; NaN: not defined for such a size, or not judged */
     uint32_t max_error;
 };
 
@@ -80,12 +80,14 @@ struct report_image {
     uint64_t own_png_bytes;   /* of the user's own file, if that is a PNG; else 0 */
     const char *encapsulated; /* what becomes of coded frames: "exact", "samples alone", "stored"; NULL: none. Static */
     enum file_proof proof;
-    char reason[160];    /* why it is stored, not identical, failed or not compared; else empty */
-    bool is_stored;      /* by general compression alone; else it is coded */
-    bool is_compared;    /* it has cells */
-    bool may_show_names; /* text may be burned into its pixels */
-    char window[64];     /* how more than 8 bits were shown for lossy codecs; empty: they were not more */
+    char reason[160];                   /* why it is stored, not identical, failed or not compared; else empty */
+    bool is_stored;                     /* by general compression alone; else it is coded */
+    bool is_compared;                   /* it has cells */
+    bool may_show_names;                /* text may be burned into its pixels */
+    char window[64];                    /* how it was shown for lossy codecs; empty: 8 bits, as they are */
     uint32_t lossy_columns, lossy_rows; /* of the middle part that lossy codecs got; 0: they got none */
+    uint64_t counted;                   /* of its samples, those inside the window; without one all of them */
+    bool is_judged;                     /* enough of them for PSNR and SSIM, which are NaN else */
 };
 
 /* A view of one image in the page: a crop of at most 512 x 512 samples. */
@@ -125,6 +127,14 @@ struct report_comparison {
 
 /* ---- Evidence ----------------------------------------------------------------------------------------------- */
 
+/* How a window came through a loss, as struct tsr_window_loss has it. */
+struct evidence_window {
+    double center, width, rmse, psnr_db;
+    uint64_t samples;
+    bool is_judged;
+};
+enum { EVIDENCE_WINDOWS = 4 };
+
 /* One file of compress, test or verify, or a name that was not taken. Hashes are hexadecimal; empty: not known. */
 struct evidence_file {
     size_t number;      /* from 1 on, in the order of the run */
@@ -138,8 +148,13 @@ struct evidence_file {
     uint32_t frames;
     char original_xxh3[33], restored_xxh3[33], samples_xxh3[33];
     char original_sha256[65], restored_sha256[65], samples_sha256[65];
-    double psnr_db;    /* negative: none */
+    double psnr_db;    /* of the range; negative: none */
+    uint32_t range;    /* of the values, by which the PSNR counts; 0: none */
     int64_t max_error; /* negative: none */
+    uint32_t window_count;
+    struct evidence_window window[EVIDENCE_WINDOWS];
+    bool is_poor;          /* a judged window has less than poor_db of the report */
+    const char *referrers; /* which files of the set refer to what is lossy now, or NULL */
     const char *engine;
     const char *reason; /* why stored, not identical, not taken or failed; or NULL */
     const char *damage; /* what looks damaged in the original, or NULL */
@@ -148,7 +163,7 @@ struct evidence_file {
 
 /* All that the run met, also what the page has no row for. */
 struct evidence_counts {
-    size_t proof[PROOF_FAILED + 1], current, removed, not_taken, damaged;
+    size_t proof[PROOF_FAILED + 1], current, removed, not_taken, damaged, poor, referred;
     size_t ways[2]; /* coded, stored */
     uint64_t way_in[2], way_out[2], bytes_in, bytes_out, frames;
 };
@@ -175,6 +190,7 @@ struct report_evidence {
     size_t reason_count;
     size_t other_files; /* that have other reasons */
     struct evidence_counts counts;
+    double poor_db;                    /* below this PSNR in a window, a loss is seen */
     size_t left;                       /* files beside the counts: not done, as the run has ended before them */
     const struct evidence_file *files; /* those of which the page may have a row, by number */
     size_t file_count;

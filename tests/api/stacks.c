@@ -158,6 +158,7 @@ static void read_all(struct tsr_reader *reader, uint32_t member)
     enum { ROOM = 1 << 22 };
     struct tsr_info info = TSR_INFO;
     struct tsr_image image;
+    struct tsr_image_window window = TSR_IMAGE_WINDOW;
     struct tsr_metadata *metadata;
     struct tsr_buffer text, out;
     const struct tsr_data_sink sink = tsr_to_memory(&out);
@@ -171,6 +172,10 @@ static void read_all(struct tsr_reader *reader, uint32_t member)
         DO(tsr_read_region(reader, member, 0, &corner, room, ROOM, &error));
         DO(tsr_read_frame(reader, member, image.frames - 1, room, ROOM, &error));
     }
+    step = "window";
+    const bool is_original = tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL;
+    const enum tsr_status of_window = tsr_read_window(reader, member, 0, 0, &window, room, ROOM, &error);
+    CHECK((of_window == TSR_OK) == is_original, "%s: a window: %s", file, error.text);
     DO(tsr_read_original(reader, member, 0, room, ROOM, &got, &error));
     step = "header";
     if (tsr_read_header(reader, member, &metadata, &error) == TSR_OK) tsr_metadata_free(metadata);
@@ -297,9 +302,16 @@ static void *all_calls(void *context)
 {
     struct bytes original = load(context);
     struct tsr_data_source source = tsr_from_path(context);
+    const struct tsr_data_source *const both[] = {&source, &source};
+    struct tsr_referrers referrers[2];
+    uint32_t ranges[2];
     uint8_t hash[16];
     step = "hash";
     DO(tsr_hash(&source, hash, &error));
+    step = "a set as a whole";
+    DO(tsr_common_ranges(engine, both, 2, true, ranges, &error));
+    DO(tsr_find_referrers(engine, both, 2, referrers, &error));
+    CHECK(referrers[0].count == referrers[1].count, "copies have other references");
     for (int i = 0; i < WAYS; i++) {
         if (!applies[i]) continue;
         struct bytes tsr = there_and_back(&original, &ways[i], &expected[i]);

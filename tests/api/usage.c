@@ -265,6 +265,8 @@ static void sets(const struct tsr_data_source *source)
     FAILS(TSR_ERROR_USAGE, tsr_run_set(engine, &task, 1, NULL, NULL, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compress_series(engine, &file, 0, &sink, NULL, NULL, NULL, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compress_series(engine, NULL, 1, &sink, NULL, NULL, NULL, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_find_referrers(engine, NULL, 1, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_find_referrers(NULL, NULL, 0, NULL, &error));
     series.size = 0;
     FAILS(TSR_ERROR_USAGE, tsr_compress_series(engine, &file, 1, &sink, &series, NULL, NULL, NULL, &error));
     file.name = NULL;

@@ -47,6 +47,46 @@ for rate in $rates; do grep -q ">$(on_page "$rate")$nbsp% (" t.html || bad "the 
 [ "$rates" ] || [ ! -x "$BIN/tessera-rivals" ] || grep -q 'With loss' "$out" || bad "no BD-rates: $(cat "$out")"
 grep -q 'less than\|more than</strong>' t.html && bad "the page has a figure of another convention"
 
+# --- A dB is one of compress: over the samples inside the file's window, by its width; at one step of the quantiser both tell the
+# same, but for the rounding to 8 bits. 24 % of this slice lie inside 40/400.
+# of_window WIDTH: sets said (compare at QP 21) and told (compress, at the same step of values) to "samples dB judged" of w.dcm.
+of_window()
+{
+    run 0 "$tsr" compare --json --csv w.csv -f w.dcm
+    said="$(fields samples_inside | head -1) $(sed -n '1s/.*"codec":"tessera-lossy","setting":"QP 21"[^}]*"psnr_db":\([^,]*\),.*/\1/p' "$out") $(fields judged | head -1)"
+    [ "$(awk -F, '$2 == "tessera-lossy" && $3 == "\"QP 21\"" { print $33, $16 == "" ? "null" : $16 + 0 < 100 ? "dB" : "inf" }' w.csv)" = \
+        "$(echo "$said" | awk '{ print $1, $2 == "null" ? $2 : "dB" }')" ] || bad "the CSV and JSON differ: $said"
+    grep -q "^1,tessera-lossy,.*,\"the window [-0-9]*/$1, samples [-0-9]* to [-0-9]*\"\$" w.csv || bad "the CSV has no window: $(tail -n 1 w.csv)"
+    [ "$(sed 's/"[^"]*"//g' w.csv | awk -F, '{ print NF }' | sort -u | wc -l)" = 1 ] || bad "rows of the CSV have other columns than its head"
+    run 0 "$tsr" compress --json -f --qp 20 w.dcm -o w.tsr
+    qp=$(fields range | head -1 | awk -v w="$1" '{ printf "%.3f", int(8 * (21 + 6 * log((w - 1) / 255 * 256 / ($1 + 1)) / log(2)) + 0.5) / 8 }')
+    run 0 "$tsr" compress --json -f --qp "$qp" w.dcm -o w.tsr
+    told=$(sed -n '1s/.*"windows":\[{"center":[^,]*,"width":[^,]*,"samples":\([0-9]*\),"rmse":[^,]*,"psnr_db":\([^,]*\),"judged":\([a-z]*\)}.*/\1 \2 \3/p' "$out")
+}
+if [ -x "$BIN/tessera-rivals" ]; then
+    cp "$dicom" w.dcm && of_window 400
+    echo "$said $told" | awk '$1 != $4 || $3 != "true" || $6 != "true" || $1 < 1000 || $1 > 30000 || $2 - $5 > 0.5 || $5 - $2 > 0.5 { exit 1 }' ||
+        bad "compare says of the window $said, compress $told"
+    if command -v dcmodify >/dev/null; then
+        # Padding inside the window does not count: a loss leaves it as it is.
+        dcmodify -nb -m 0028,1050=-1000 -m 0028,1051=2400 w.dcm 2>/dev/null && of_window 2400
+        echo "$said $told" | awk '$1 != $4 || $1 < 40000 || $1 > 60000 { exit 1 }' || bad "padding: compare says $said, compress $told"
+        # A CT that names no window is looked at in 40/400.
+        cp "$dicom" w.dcm && dcmodify -nb -ea "(0028,1050)" -ea "(0028,1051)" -i 0028,1052=0 -i 0028,1053=1 w.dcm 2>/dev/null
+        run 0 "$tsr" compare --json w.dcm
+        grep -q '"window":"the window 40/400, samples -160 to 239"' "$out" || bad "a CT without a window: $(fields window)"
+        # A window with few samples is told, and not judged.
+        dcmodify -nb -i 0028,1050=-1950 -i 0028,1051=4 w.dcm 2>/dev/null && of_window 4
+        echo "$said" | awk '$1 >= 256 || $2 != "null" || $3 != "false" { exit 1 }' || bad "a window with few samples: $said"
+        run 0 "$tsr" compare -v w.dcm --html w.html
+        grep -q 'not judged with loss: [0-9]* samples lie inside the window -1950/4' "$out" && grep -q '^1 image is not judged with loss' "$out" ||
+            bad "not told: $(cat "$out")"
+        grep -q '1 image is not judged: fewer than 256 samples' w.html || bad "the page does not tell it"
+    fi
+    grep -q 'A dB is one of <code>compress</code>' t.html || bad "the page does not say what a dB is"
+    rm -f w.*
+fi
+
 # --- The progress tells of shares of the whole work, and of the time only when as much is done as one image takes; and of the page's
 # pictures, which come last.
 run 0 "$tsr" compare -r set --html t2.html --progress json -T 1

@@ -21,6 +21,10 @@ has_element()
     little="${group#??}${group%??}${element#??}${element%??}"
     hex "$1" | grep -q -e "${little}$4....$5" -e "${little}..000000$5" -e "$group$element$4....$5"
 }
+uid_of() # FILE: its SOP Instance UID
+{
+    dcmdump +P 0008,0018 "$1" | sed -n "1s/.*\[\(.*\)\].*/\1/p"
+}
 uids() # the UIDs that are made from hashes: 2.25.NUMBER
 {
     tr -c '0-9.' '\n' <"$1" | grep '^2\.25\.[0-9]*$' | sort
@@ -244,4 +248,37 @@ for name in rt/dose seg/lesions us/palette; do
     run 0 "$TESSERA" decompress "${name#*/}.tsr" -o back
     cmp back "$DATA/dicom/$name.dcm" || bad "$name does not come back"
 done
+
+# Other files of the set that refer to the UID of what is lossy now are named: a presentation state, a deflated one, an image
+# (in the other byte order, in an item of undefined length), a DICOMDIR. A file that refers to itself is none of them.
+if command -v dcmodify >/dev/null && command -v dcmconv >/dev/null; then
+    mkdir refer && cp "$DATA"/dicom/ct/slice_0[123].dcm refer
+    old=$(uid_of refer/slice_01.dcm)
+    cp "$DATA/dicom/ct/slice_04.dcm" state.dcm
+    dcmodify -nb -ea "(7fe0,0010)" -ea "(0028,0010)" -ea "(0028,0011)" -m 0008,0016=$storage.11.1 -m 0008,0018=1.2.3.1 \
+        -i "(0008,1115)[0].(0008,1140)[0].(0008,1155)=$old" -i "(0008,1115)[0].(0008,1140)[1].(0008,1155)=$old" state.dcm 2>/dev/null
+    dcmconv +td state.dcm refer/deflated.dcm && cp state.dcm refer/state.dcm
+    cp "$DATA/dicom/ct/slice_05.dcm" image.dcm && dcmodify -nb -i "(0008,2112)[0].(0008,1155)=$old" image.dcm 2>/dev/null
+    dcmconv +tb -e image.dcm refer/image.dcm
+    dcmodify -nb -i "(0008,2112)[0].(0008,1155)=$(uid_of refer/slice_02.dcm)" refer/slice_02.dcm 2>/dev/null
+    dcmodify -nb -i "(0004,1220)[0].(0004,1511)=$old" -m 0008,0018=1.2.3.2 -ea "(0008,1115)" state.dcm 2>/dev/null
+    cp state.dcm refer/zdicomdir
+    named="refer/deflated.dcm, refer/image.dcm, refer/state.dcm and 1 more refer to its old SOP Instance UID"
+    for threads in 1 3; do
+        run 0 "$TESSERA" compress -r -T $threads --qp 20 refer -o referred.$threads --report refer.html --identify -f
+        grep -q "^  1 lossy original with references: $named (refer/slice_01.dcm)$" "$out" || bad "references: $(cat "$out")"
+    done
+    grep -q "<li><b>1 lossy, and referred to</b>: $named (refer/slice_01.dcm)</li>" refer.html || bad "the page does not name references"
+    run 0 "$TESSERA" compress -r --qp 20 refer -o referred.1 --report refer.html -f
+    grep -q '<b>1 lossy, and referred to</b>: 4 other files of the set refer to its old SOP Instance UID (no. 3)' refer.html || bad "the page without names"
+    run 0 "$TESSERA" compress -r -f --json --qp 20 refer -o referred.1
+    grep -q '"file":"refer/slice_01.dcm".*"referrers":{"count":4,"first":\[{"file":"refer/deflated.dcm"},{"file":"refer/image.dcm"},{"file":"refer/state.dcm"}\]}' "$out" ||
+        bad "the JSON does not name references: $(fields file referrers)"
+    [ "$(grep -c '"referrers":null' "$out")" -eq 6 ] && [ "$(fields --summary referred)" = 1 ] || bad "others have references: $(cat "$out")"
+    run 0 "$TESSERA" compress --json --qp 20 --series referred.tsr -f refer/*
+    [ "$(fields --summary referred)" = 1 ] || bad "a series: $(fields --summary referred)"
+    # Without loss the UID stays, and nothing is to be said.
+    run 0 "$TESSERA" compress -r -f --json refer -o referred.1
+    [ "$(fields --summary referred)" = 0 ] || bad "without loss there are references"
+fi
 finish

@@ -90,6 +90,22 @@ grep -q '^  in windows: at least [0-9.]* dB (RMSE [0-9.]*), in 40/400 of ct.dcm$
 grep -q '^  WARNING: 1 file has less than 35 dB in a window' "$out" || bad "no warning: $(cat "$out")"
 run 0 "$TESSERA" compress --json -f --psnr 45 ct.dcm -o said.tsr
 [ "$(fields --summary poor_windows)" = 1 ] || bad "poor windows: $(fields --summary poor_windows)"
+# The page says the same: range, PSNR, each window, which files are poor; and names nobody unasked.
+cp "$DATA/pnm/chest_10bit.pgm" x.pgm
+run 0 "$TESSERA" compress -f --json --psnr 45 ct.dcm "$DATA/dicom/mr/brain_01.dcm" x.pgm "$DATA/other/text.txt" -o paged --report page.html
+fields psnr_db range max_error | head -1 >figures
+sed -n '1s/.*"windows":\[{"center":40,"width":400,"samples":\([0-9]*\),"rmse":\([^,]*\),"psnr_db":\([^,]*\),.*/\1 \2 \3/p' "$out" >window
+wanted=$(paste figures window | awk '{ printf "PSNR %.2f dB of the range %d, largest error %d\twindow 40/400: %.2f dB, RMSE %.3g, %d,%03d samples inside\t", $1, $2, $3, $6, $5, $4 / 1000, $4 % 1000 }')
+[ "$(grep -c "no. 1${tab}lossy${tab}$wanted" page.html)" -eq 2 ] || bad "the page does not say '$wanted': $(grep -a 'lossy' page.html)"
+grep -q '<ul class="reasons"' page.html && grep -q '<b>1 lossy</b>: less than 35 dB in a window, where it is seen (no. 1)' page.html || bad "the page does not warn"
+grep -q '<th scope="row">Below 35.*dB</th><td class="n">1</td>' page.html || bad "the page does not count what is poor"
+row=$(grep '<tr data-kind="lossy"><th scope="row" data-v="1">' page.html | grep -o 'data-v="[0-9.]*"' | tr -dc '0-9.\n' | tr '\n' ' ')
+paste figures window | awk -v row="$row" '{
+    n = split(row, v, " ")
+    for (i = 1; i <= n; i++) { range += v[i] == $2; db += v[i] - $1 < 0.01 && $1 - v[i] < 0.01; least += v[i] - $6 < 0.01 && $6 - v[i] < 0.01 }
+    if (range != 1 || db != 1 || least != 1) exit 1 }' || bad "the row of the page: $row, not $(cat figures window)"
+run 0 "$TESSERA" compress -f --max-error 2 ct.dcm -o said.tsr --report page.html
+grep -q 'less than 35 dB\|Below 35' page.html && bad "the page warns at an error of 2"
 run 0 "$TESSERA" compress -v -f --max-error 2 ct.dcm -o said.tsr
 grep -q WARNING "$out" && bad "a warning at an error of 2: $(cat "$out")"
 

@@ -94,7 +94,7 @@ static void fill_image(size_t i)
     }
     image->proof = i == 17 ? PROOF_FAILED : kind == 5 ? PROOF_SAME_SAMPLES : PROOF_SAME_FILE;
     image->is_stored = i == 9 || i == 21;
-    image->is_compared = true;
+    image->is_compared = image->is_judged = true;
     image->may_show_names = kind == 2;
     if (kind == 5) snprintf(image->reason, sizeof image->reason, "the compressed data of the PNG is written anew");
     if (i == 17) snprintf(image->reason, sizeof image->reason, "the <header> was cut off");
@@ -328,7 +328,10 @@ static void fill_files(void)
         if (i % 11 == 5)
             file->proof = PROOF_SAME_SAMPLES, file->reason = "the compressed data of the PNG is written anew";
         if (i % 13 == 6)
-            file->proof = PROOF_LOSSY, file->psnr_db = 45.12, file->max_error = 9, file->reason = "--psnr 45";
+            file->proof = PROOF_LOSSY, file->psnr_db = 45.12, file->max_error = 9, file->range = 2100,
+            file->reason = "--psnr 45", file->is_poor = true, file->referrers = "2 other files of the set refer to it",
+            file->window_count = 2, file->window[0] = (struct evidence_window){40, 400, 9.1, 32.9, 120000, true},
+            file->window[1] = (struct evidence_window){-600, 1500, -1, -1, 0, false};
         if (i % 17 == 16) file->is_not_taken = true, file->proof = PROOF_NONE, file->reason = "symbolic link";
     }
 }
@@ -363,6 +366,7 @@ static void write_evidences(void)
                                 .word = "PASS",
                                 .title = "PASS, 3 names were not taken",
                                 .files = files,
+                                .poor_db = 35,
                                 .verdict = "3 names were not taken; all 57 files were proven: 57 come back as stated"};
     e.origin.host = "a <host>";
     e.origin.folder = "/a/<folder>";

@@ -154,6 +154,8 @@ static void print_image_line(const struct options *options, const struct task *t
                image->components >= 3 ? ", colour" : "");
     if (image->frames > 1) printf(", frame %u of %u", image->frame + 1, image->frames);
     if (image->reason[0]) printf("; %s", shown(image->reason));
+    if (image->lossy_columns > 0 && !image->is_judged)
+        printf("; not judged with loss: %llu samples lie inside %s", (unsigned long long)image->counted, image->window);
     printf("\n");
 }
 

@@ -67,14 +67,39 @@ size_t frame_samples(const struct tsr_image *image);
 
 /* lossy.c */
 
-/* The samples that are shown black and white: by the header's window, else the least and the largest. text: how. */
-void choose_window(const struct frame *frame, const struct fields *fields, double *low, double *high, char text[64]);
-void apply_window(const uint16_t *samples, size_t count, double bias, double low, double high, uint8_t *out);
-double sample_bias(const struct tsr_image *image);
+/* How a frame is shown in 8 bits, and which of its samples count: those inside the first window of its file, as
+ * compress measures a loss. Without a window all count, and more than 8 bits are shown from the least to the largest.
+ */
+struct showing {
+    bool has_window;
+    double low, high; /* samples that are shown black and white */
+    double peak;      /* of PSNR, in steps of the picture: the width of the window; 255 without one */
+    uint8_t *inside;  /* of the frame, 1: the sample counts; NULL: all do */
+    char text[64];    /* how it is shown; empty: 8 bits as they are, all of which count */
+};
+enum tsr_status choose_showing(struct tsr_reader *reader, const struct frame *frame, struct showing *showing,
+                               struct tsr_error *error);
+void free_showing(struct showing *showing);
+
+/* A part of a frame. */
+struct part {
+    uint32_t x, y, columns, rows;
+    uint16_t *samples; /* interleaved */
+    uint8_t *inside;   /* NULL: all count */
+    size_t counted;    /* of them */
+};
+
+/* The middle of a frame, of at most side x side samples. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status take_middle(const struct frame *frame, const struct showing *showing, uint32_t side, struct part *part,
+                            struct tsr_error *error);
+void free_part(struct part *part);
+
+/* The part's picture of 8 bits. */
+void show_part(const struct frame *frame, const struct showing *showing, const struct part *part, uint8_t *picture);
 
 /* The picture of 8 bits that lossy codecs get: of a large image the middle 1024 x 1024. */
 enum tsr_status measure_lossy(const struct options *options, const struct columns *columns, struct rival *rival,
-                              const struct frame *frame, const struct fields *fields, struct measured *measured,
+                              struct tsr_reader *reader, const struct frame *frame, struct measured *measured,
                               struct tsr_error *error);
 
 /* views.c: pictures for up to 24 images of the set. *views is to be freed with free_views. Errors: TSR_ERROR_LIMIT. */

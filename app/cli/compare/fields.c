@@ -2,9 +2,7 @@
 #include "fields.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -12,11 +10,7 @@ enum {
     SOP_CLASS = 0x00080016,
     MODALITY = 0x00080060,
     SERIES_UID = 0x0020000e,
-    BURNED_IN = 0x00280301,
-    CENTER = 0x00281050,
-    WIDTH = 0x00281051,
-    INTERCEPT = 0x00281052,
-    SLOPE = 0x00281053
+    BURNED_IN = 0x00280301
 };
 
 static const struct syntax {
@@ -61,25 +55,6 @@ static void read_text(const struct tsr_metadata *metadata, uint32_t tag, char *t
     }
 }
 
-/* A number that is written as text; else what is usual. */
-static double read_number(const struct tsr_metadata *metadata, uint32_t tag, double usual)
-{
-    char text[32], *end;
-    read_text(metadata, tag, text, sizeof text);
-    const double value = strtod(text, &end);
-    return end > text && isfinite(value) ? value : usual;
-}
-
-static void read_window(const struct tsr_metadata *metadata, struct fields *fields)
-{
-    const double center = read_number(metadata, CENTER, 0), width = read_number(metadata, WIDTH, 0),
-                 intercept = read_number(metadata, INTERCEPT, 0), slope = read_number(metadata, SLOPE, 1);
-    fields->has_window = width > 1 && slope > 0;
-    if (!fields->has_window) return;
-    fields->low = (center - 0.5 - (width - 1) / 2 - intercept) / slope;
-    fields->high = (center - 0.5 + (width - 1) / 2 - intercept) / slope;
-}
-
 /* A modality is shown if it is one of the standard's (DICOM PS3.3 C.7.3.1.1.1): anything else could be a name. */
 static void keep_modality(char text[17])
 {
@@ -113,7 +88,6 @@ static void read_dicom(const struct tsr_metadata *metadata, struct fields *field
     const bool is_risky = strcmp(fields->modality, "US") == 0 || strcmp(fields->modality, "SC") == 0 ||
                           strncmp(sop_class, secondary, sizeof secondary - 1) == 0;
     fields->may_show_names = strcmp(burned_in, "YES") == 0 || (is_risky && strcmp(burned_in, "NO") != 0);
-    read_window(metadata, fields);
 }
 
 void read_fields(struct tsr_reader *reader, enum tsr_kind kind, struct fields *fields)

@@ -9,9 +9,7 @@ struct fields {
     char transfer_syntax[65]; /* its name; empty: no DICOM */
     char series[65];          /* Series Instance UID; empty: none */
     bool is_encapsulated;
-    bool may_show_names; /* Burned In Annotation, ultrasound, secondary captures */
-    bool has_window;     /* the first one: samples shown black and white */
-    double low, high;
+    bool may_show_names;   /* Burned In Annotation, ultrasound, secondary captures */
     uint64_t header_bytes; /* before the pixel data */
 };
 

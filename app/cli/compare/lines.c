@@ -78,6 +78,8 @@ static void put_row(FILE *to, const struct report_comparison *c, const struct re
             image->bits, image->frame, image->frames, (unsigned long long)image->raw_bytes);
     put_number(to, lossy, image->lossy_columns);
     put_number(to, lossy, image->lossy_rows);
+    put_number(to, lossy, (double)image->counted);
+    put_text(to, lossy ? image->window : "");
     if (c->is_identified) put_text(to, image->name);
     putc('\n', to);
 }
@@ -94,7 +96,7 @@ static void put_file_row(FILE *to, const struct report_comparison *c, const stru
     for (int i = 0; i < FIELDS_AFTER_BYTES; i++) putc(',', to);
     put_text(to, image->modality);
     put_text(to, image->transfer_syntax);
-    fprintf(to, ",%u,%u,%u,%d,%d,%u,%u,%llu,,", image->series, image->columns, image->rows, image->components,
+    fprintf(to, ",%u,%u,%u,%d,%d,%u,%u,%llu,,,,", image->series, image->columns, image->rows, image->components,
             image->bits, image->frame, image->frames, (unsigned long long)image->file_bytes);
     if (c->is_identified) put_text(to, image->name);
     putc('\n', to);
@@ -105,7 +107,8 @@ void write_csv(FILE *to, const struct report_comparison *c)
     fprintf(to,
             "image,codec,setting,outcome,reason,bytes,bits_per_sample,ratio,encode_s,decode_s,encode_spread,"
             "decode_spread,runs,peak_bytes,same_samples,psnr_db,ssim,ms_ssim,max_error,is_check,modality,"
-            "transfer_syntax,series,columns,rows,components,bits,frame,frames,raw_bytes,lossy_columns,lossy_rows%s\n",
+            "transfer_syntax,series,columns,rows,components,bits,frame,frames,raw_bytes,lossy_columns,lossy_rows,"
+            "samples_inside,window%s\n",
             c->is_identified ? ",name" : "");
     for (size_t i = 0, k = 0; i < c->image_count; i++) {
         put_file_row(to, c, &c->images[i]);
@@ -172,6 +175,11 @@ void print_image_json(const struct columns *columns, const struct report_image *
     add_text(o, "proof", proofs[image->proof]);
     add_text(o, "reason", image->reason);
     add_text(o, "window", image->window);
+    add_number(o, "samples_inside", image->lossy_columns > 0, (double)image->counted);
+    if (image->lossy_columns > 0)
+        cJSON_AddBoolToObject(o, "judged", image->is_judged);
+    else
+        cJSON_AddNullToObject(o, "judged");
     add_text(o, "error", ok ? NULL : options->identify ? outcome->error.text : tsr_status_name(outcome->status));
     cJSON *const list = cJSON_AddArrayToObject(o, "cells");
     for (size_t i = 0; i < measured->count; i++) add_cell_json(list, columns, image, &measured->cells[i]);

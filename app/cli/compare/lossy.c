@@ -9,74 +9,127 @@
 
 /* ---- The picture ------------------------------------------------------------------------------------------ */
 
-double sample_bias(const struct tsr_image *image)
+/* What unpacked samples of a signed image have more than their values. */
+static double bias_of(const struct tsr_image *image)
 {
     return image->is_signed ? ldexp(1, image->bits_stored - 1) : 0;
 }
 
-void choose_window(const struct frame *frame, const struct fields *fields, double *low, double *high, char text[64])
+static void show_all(const struct frame *frame, struct showing *showing)
 {
-    const double bias = sample_bias(&frame->image);
     const size_t count = frame_samples(&frame->image);
     uint16_t least = UINT16_MAX, most = 0;
-    text[0] = '\0';
-    *low = 0;
-    *high = 255;
-    if (frame->image.bits_stored <= 8) return;
-    *low = fields->low;
-    *high = fields->high;
-    if (fields->has_window) {
-        snprintf(text, 64, "the file's window, samples %.0f to %.0f", *low, *high);
-        return;
-    }
     for (size_t i = 0; i < count; i++) {
         least = frame->samples[i] < least ? frame->samples[i] : least;
         most = frame->samples[i] > most ? frame->samples[i] : most;
     }
-    *low = least - bias;
-    *high = most - bias;
-    snprintf(text, 64, "all samples, %.0f to %.0f", *low, *high);
+    showing->low = least - bias_of(&frame->image);
+    showing->high = most - bias_of(&frame->image);
+    snprintf(showing->text, sizeof showing->text, "all samples, %.0f to %.0f", showing->low, showing->high);
 }
 
-void apply_window(const uint16_t *samples, size_t count, double bias, double low, double high, uint8_t *out)
+/* What is not above the window is black, and its highest value is white. Pictures of 8 bits stay as they are. */
+static void show_window(const struct frame *frame, const struct tsr_image_window *window, struct showing *showing)
 {
-    const double scale = high > low ? 255 / (high - low) : 0;
-    for (size_t i = 0; i < count; i++) {
-        const double v = (samples[i] - bias - low) * scale;
-        out[i] = (uint8_t)(v <= 0 ? 0 : v >= 255 ? 255 : lround(v));
+    const double low = window->lowest - 1.0, high = window->highest;
+    snprintf(showing->text, sizeof showing->text, "the window %g/%g, samples %.0f to %.0f", window->center,
+             window->width, low, high);
+    showing->has_window = true;
+    showing->peak = window->stored_width;
+    if (frame->image.bits_stored <= 8) return;
+    showing->low = low;
+    showing->high = high;
+    showing->peak *= high > low ? 255 / (high - low) : 0;
+}
+
+enum tsr_status choose_showing(struct tsr_reader *reader, const struct frame *frame, struct showing *showing,
+                               struct tsr_error *error)
+{
+    struct tsr_image_window window = TSR_IMAGE_WINDOW;
+    const size_t count = frame_samples(&frame->image);
+    uint8_t *const inside = malloc(count);
+    *showing = (struct showing){.low = 0, .high = 255, .peak = 255};
+    if (!inside) return refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
+    const enum tsr_status status = tsr_read_window(reader, 0, frame->number, 0, &window, inside, count, error);
+    if (status == TSR_OK && window.width > 0) {
+        show_window(frame, &window, showing);
+        showing->inside = inside;
+        return TSR_OK;
     }
+    free(inside);
+    if (status == TSR_OK && frame->image.bits_stored > 8) show_all(frame, showing);
+    return status;
 }
 
-/* The middle part of a large image. Copies its samples. NULL: no memory. */
-static uint16_t *crop(const struct frame *frame, uint32_t *columns, uint32_t *rows)
+void free_showing(struct showing *showing)
 {
-    enum { SIDE = 1024 };
+    free(showing->inside);
+}
+
+enum tsr_status take_middle(const struct frame *frame, const struct showing *showing, uint32_t side, struct part *part,
+                            struct tsr_error *error)
+{
     const struct tsr_image *const image = &frame->image;
     const size_t step = image->components;
-    *columns = image->columns > SIDE ? SIDE : image->columns;
-    *rows = image->rows > SIDE ? SIDE : image->rows;
-    const size_t x = (image->columns - *columns) / 2, y = (image->rows - *rows) / 2;
-    uint16_t *const samples = malloc((size_t)*columns * *rows * step * sizeof *samples);
-    for (size_t row = 0; samples && row < *rows; row++)
-        memcpy(samples + row * *columns * step, frame->samples + ((y + row) * image->columns + x) * step,
-               *columns * step * sizeof *samples);
-    return samples;
+    *part = (struct part){.columns = image->columns < side ? image->columns : side,
+                          .rows = image->rows < side ? image->rows : side};
+    part->x = (image->columns - part->columns) / 2;
+    part->y = (image->rows - part->rows) / 2;
+    const size_t count = (size_t)part->columns * part->rows;
+    part->samples = malloc(count * step * sizeof *part->samples);
+    part->inside = showing->inside ? malloc(count) : NULL;
+    if (!part->samples || (showing->inside && !part->inside))
+        return refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
+    for (size_t y = 0; y < part->rows; y++) {
+        const size_t from = (part->y + y) * image->columns + part->x, to = y * part->columns;
+        memcpy(part->samples + to * step, frame->samples + from * step, part->columns * step * sizeof *part->samples);
+        if (part->inside) memcpy(part->inside + to, showing->inside + from, part->columns);
+    }
+    for (size_t i = 0; i < count; i++) part->counted += part->inside ? part->inside[i] : 1;
+    return TSR_OK;
+}
+
+void free_part(struct part *part)
+{
+    free(part->samples);
+    free(part->inside);
+}
+
+void show_part(const struct frame *frame, const struct showing *showing, const struct part *part, uint8_t *picture)
+{
+    const struct tsr_image *const image = &frame->image;
+    const size_t count = (size_t)part->columns * part->rows * image->components;
+    const double bias = image->bits_stored > 8 ? bias_of(image) : 0, low = showing->low,
+                 scale = showing->high > low ? 255 / (showing->high - low) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const double v = (part->samples[i] - bias - low) * scale;
+        picture[i] = (uint8_t)(v <= 0 ? 0 : v >= 255 ? 255 : lround(v));
+    }
 }
 
 /* ---- Curves ----------------------------------------------------------------------------------------------- */
 
+/* What lossy codecs code. */
+struct picture {
+    struct rival_picture rival;
+    const uint8_t *inside; /* NULL: all samples count */
+    double peak;
+    bool is_judged; /* enough of them do */
+};
+
 static enum tsr_status measure_point(const struct options *options, const struct columns *columns, struct rival *rival,
-                                     const struct rival_picture *picture, struct report_cell *cell, uint8_t *decoded,
+                                     const struct picture *picture, struct report_cell *cell, uint8_t *decoded,
                                      struct tsr_error *error)
 {
+    const struct rival_picture *const p = &picture->rival;
+    const struct likeness_of of = {p->bytes, decoded, p->columns, p->rows, p->channels, picture->inside, picture->peak};
     struct likeness likeness;
     const enum tsr_status status = code_cell(options, columns, rival, cell, decoded, error);
     if (status != TSR_OK || cell->outcome != CELL_DONE) return status;
-    if (!measure_likeness(picture->bytes, decoded, picture->columns, picture->rows, picture->channels, &likeness))
-        return refuse(error, TSR_ERROR_LIMIT, "no memory to compare pictures");
-    cell->psnr_db = likeness.psnr_db;
-    cell->ssim = likeness.ssim;
-    cell->ms_ssim = likeness.ms_ssim;
+    if (!measure_likeness(&of, &likeness)) return refuse(error, TSR_ERROR_LIMIT, "no memory to compare pictures");
+    cell->psnr_db = picture->is_judged ? likeness.psnr_db : NAN;
+    cell->ssim = picture->is_judged ? likeness.ssim : NAN;
+    cell->ms_ssim = picture->is_judged ? likeness.ms_ssim : NAN;
     cell->max_error = likeness.max_error;
     return TSR_OK;
 }
@@ -92,7 +145,7 @@ static void halfway(const char *one, const char *other, char setting[16])
 /* All settings of one codec; of a tenth of the images also one between two of them, which checks what is interpolated.
  */
 static enum tsr_status measure_curve(const struct options *options, const struct columns *columns, struct rival *rival,
-                                     size_t column, const struct rival_picture *picture, struct measured *measured,
+                                     size_t column, const struct picture *picture, struct measured *measured,
                                      uint8_t *decoded, struct tsr_error *error)
 {
     const struct rival_codec *const codec = columns->column[column].codec;
@@ -115,12 +168,12 @@ static enum tsr_status measure_curve(const struct options *options, const struct
 }
 
 static enum tsr_status measure_curves(const struct options *options, const struct columns *columns, struct rival *rival,
-                                      const struct rival_picture *picture, struct measured *measured,
-                                      struct tsr_error *error)
+                                      const struct picture *picture, struct measured *measured, struct tsr_error *error)
 {
-    uint8_t *const decoded = malloc((size_t)picture->columns * picture->rows * (size_t)picture->channels);
+    const struct rival_picture *const p = &picture->rival;
+    uint8_t *const decoded = malloc((size_t)p->columns * p->rows * (size_t)p->channels);
     enum tsr_status status = decoded ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
-    rival_set_picture(rival, picture);
+    rival_set_picture(rival, p);
     for (size_t k = 0; k < columns->count && status == TSR_OK; k++)
         if (columns->report[k].is_lossy && !columns->report[k].is_missing)
             status = measure_curve(options, columns, rival, k, picture, measured, decoded, error);
@@ -128,31 +181,51 @@ static enum tsr_status measure_curves(const struct options *options, const struc
     return status;
 }
 
+/* What the report says of the picture. */
+static void describe_picture(const struct showing *showing, const struct part *part, bool is_judged,
+                             struct report_image *image)
+{
+    memcpy(image->window, showing->text, sizeof image->window);
+    image->lossy_columns = part->columns;
+    image->lossy_rows = part->rows;
+    image->counted = part->counted;
+    image->is_judged = is_judged;
+}
+
+static enum tsr_status measure_part(const struct options *options, const struct columns *columns, struct rival *rival,
+                                    const struct frame *frame, const struct showing *showing, const struct part *part,
+                                    struct measured *measured, struct tsr_error *error)
+{
+    const size_t samples = (size_t)part->columns * part->rows;
+    uint8_t *const bytes = malloc(samples * frame->image.components);
+    if (!bytes) return refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
+    const struct picture picture = {
+        .rival = {part->columns, part->rows, frame->image.components, 8, NULL, bytes},
+        .inside = part->inside,
+        .peak = showing->peak,
+        .is_judged = !showing->has_window || tsr_is_judged(part->counted, samples),
+    };
+    show_part(frame, showing, part, bytes);
+    describe_picture(showing, part, picture.is_judged, &measured->image);
+    const enum tsr_status status = measure_curves(options, columns, rival, &picture, measured, error);
+    free(bytes);
+    return status;
+}
+
 enum tsr_status measure_lossy(const struct options *options, const struct columns *columns, struct rival *rival,
-                              const struct frame *frame, const struct fields *fields, struct measured *measured,
+                              struct tsr_reader *reader, const struct frame *frame, struct measured *measured,
                               struct tsr_error *error)
 {
+    enum { SIDE = 1024 };
     const struct tsr_image *const image = &frame->image;
-    struct rival_picture picture = {.channels = image->components, .bits = 8};
-    double low, high;
+    struct showing showing;
+    struct part part = {0};
     if ((image->components != 1 && image->components != 3) || image->exact_only || image->bits_stored < 2)
         return TSR_OK;
-    uint16_t *const samples = crop(frame, &picture.columns, &picture.rows);
-    const size_t count = (size_t)picture.columns * picture.rows * image->components;
-    uint8_t *const bytes = malloc(count);
-    enum tsr_status status = samples && bytes ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
-    if (status == TSR_OK) {
-        choose_window(frame, fields, &low, &high, measured->image.window);
-        if (image->bits_stored > 8)
-            apply_window(samples, count, sample_bias(image), low, high, bytes);
-        else
-            for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)samples[i];
-        picture.bytes = bytes;
-        measured->image.lossy_columns = picture.columns;
-        measured->image.lossy_rows = picture.rows;
-        status = measure_curves(options, columns, rival, &picture, measured, error);
-    }
-    free(samples);
-    free(bytes);
+    enum tsr_status status = choose_showing(reader, frame, &showing, error);
+    if (status == TSR_OK) status = take_middle(frame, &showing, SIDE, &part, error);
+    if (status == TSR_OK) status = measure_part(options, columns, rival, frame, &showing, &part, measured, error);
+    free_part(&part);
+    free_showing(&showing);
     return status;
 }

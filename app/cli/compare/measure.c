@@ -171,7 +171,7 @@ static void measure_whole(struct tsr_engine *engine, const struct options *optio
 
 static enum tsr_status measure_frame(const struct options *options, const struct columns *columns,
                                      struct tsr_reader *reader, const struct tsr_info *info, const char *name,
-                                     const struct fields *fields, struct measured *measured, struct tsr_error *error)
+                                     struct measured *measured, struct tsr_error *error)
 {
     struct frame frame;
     struct rival *rival = NULL;
@@ -190,7 +190,7 @@ static enum tsr_status measure_frame(const struct options *options, const struct
     if (status == TSR_OK && frame.samples && columns->rivals) {
         status = rivals_take(columns->rivals, name, &rival, error);
         if (status == TSR_OK) status = measure_lossless(options, columns, rival, &frame, measured, error);
-        if (status == TSR_OK) status = measure_lossy(options, columns, rival, &frame, fields, measured, error);
+        if (status == TSR_OK) status = measure_lossy(options, columns, rival, reader, &frame, measured, error);
         rivals_give(columns->rivals, rival);
         image->is_compared = status == TSR_OK;
     }
@@ -220,7 +220,7 @@ static enum tsr_status measure_reader(struct tsr_engine *engine, const struct op
     measure_whole(engine, options, task->input, &fields, image);
     if (info.kind == TSR_KIND_PNG) image->own_png_bytes = image->file_bytes;
     if (info.verbatim) return TSR_OK; /* the reason is known: there are no samples to compare */
-    return measure_frame(options, columns, reader, &info, task->input, &fields, measured, error);
+    return measure_frame(options, columns, reader, &info, task->input, measured, error);
 }
 
 enum tsr_status measure_file(struct tsr_engine *engine, const struct options *options, const struct columns *columns,

@@ -85,6 +85,8 @@ static void print_curves(const struct curves *curves, size_t ours, struct rate_p
 {
     const struct report_comparison *const c = curves->c;
     printf("With loss, 8 bits as shown: the codec's bytes against Tessera's (mean BD-rate): with + it needs more\n"
+           "  (a dB is one of compress: of the width of the file's window, over the samples inside; without one, of 8 "
+           "bits)\n"
            "  %-22s %9s %7s %9s %7s\n",
            "codec", "35-45 dB", "images", "SSIM .95-.99", "images");
     for (size_t k = 0; k < c->codec_count; k++) {
@@ -96,6 +98,15 @@ static void print_curves(const struct curves *curves, size_t ours, struct rate_p
         }
         printf("\n");
     }
+}
+
+static void print_unjudged(const struct report_comparison *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->image_count; i++) count += c->images[i].lossy_columns > 0 && !c->images[i].is_judged;
+    if (count > 0)
+        printf("%zu image%s not judged with loss: too few samples lie inside the window\n", count,
+               count == 1 ? " is" : "s are");
 }
 
 static void print_lossy(const struct sums *sums)
@@ -156,6 +167,7 @@ void print_comparison(const struct report_comparison *c, const struct options *o
         print_streams(&sums);
         print_lossless(&sums);
         print_lossy(&sums);
+        print_unjudged(c);
         if (options->verbosity > 0) print_missing(c);
     }
     sums_free(&sums);

@@ -93,33 +93,49 @@ static size_t find_column(const struct columns *columns, const char *key)
 
 /* The crop as samples, and as a picture of 8 bits. */
 struct crop {
-    uint16_t *samples;
+    struct showing showing;
+    struct part part;
+    bool is_judged;
     uint8_t *picture, *decoded;
 };
 
-static bool take_crop(const struct frame *frame, struct report_view *view, struct crop *crop)
+static bool take_crop(struct tsr_reader *reader, const struct frame *frame, struct report_view *view, struct crop *crop)
 {
     const struct tsr_image *const image = &frame->image;
-    const size_t step = image->components;
-    view->columns = image->columns < SIDE ? image->columns : SIDE;
-    view->rows = image->rows < SIDE ? image->rows : SIDE;
-    view->x = (image->columns - view->columns) / 2;
-    view->y = (image->rows - view->rows) / 2;
-    const size_t count = (size_t)view->columns * view->rows * step;
-    *crop = (struct crop){malloc(count * sizeof *crop->samples), malloc(count), malloc(count)};
-    if (!crop->samples || !crop->picture || !crop->decoded) return false;
-    for (size_t y = 0; y < view->rows; y++)
-        memcpy(crop->samples + y * view->columns * step,
-               frame->samples + ((view->y + y) * image->columns + view->x) * step,
-               view->columns * step * sizeof *crop->samples);
-    apply_window(crop->samples, count, sample_bias(image), view->window_low, view->window_high, crop->picture);
+    struct tsr_error ignored;
+    if (choose_showing(reader, frame, &crop->showing, &ignored) != TSR_OK ||
+        take_middle(frame, &crop->showing, SIDE, &crop->part, &ignored) != TSR_OK)
+        return false;
+    const struct part *const part = &crop->part;
+    const size_t samples = (size_t)part->columns * part->rows, count = samples * image->components;
+    crop->picture = malloc(count);
+    crop->decoded = malloc(count);
+    if (!crop->picture || !crop->decoded) return false;
+    crop->is_judged = !crop->showing.has_window || tsr_is_judged(part->counted, samples);
+    show_part(frame, &crop->showing, part, crop->picture);
     for (size_t i = 0; image->is_signed && i < count; i++) /* two's complement again */
-        crop->samples[i] ^= (uint16_t)(1u << (image->bits_stored - 1));
-    view->samples = crop->samples;
+        part->samples[i] ^= (uint16_t)(1u << (image->bits_stored - 1));
+    view->x = part->x;
+    view->y = part->y;
+    view->columns = part->columns;
+    view->rows = part->rows;
+    view->window_low = crop->showing.low;
+    view->window_high = crop->showing.high;
+    view->samples = part->samples;
     view->components = image->components;
     view->bits = image->bits_stored;
     view->is_signed = image->is_signed;
     return true;
+}
+
+/* keeps: the view has the samples. */
+static void free_crop(struct crop *crop, bool keeps)
+{
+    if (keeps) crop->part.samples = NULL;
+    free_part(&crop->part);
+    free_showing(&crop->showing);
+    free(crop->picture);
+    free(crop->decoded);
 }
 
 /* A codec at one number of its setting. */
@@ -160,18 +176,19 @@ static void keep_decoded(struct report_view *view, const struct crop *crop, cons
 {
     const size_t count = (size_t)view->columns * view->rows * (size_t)view->components;
     struct report_decoded *const to = &view->decoded[view->decoded_count];
+    const struct likeness_of of = {crop->picture,    crop->decoded,     view->columns,     view->rows,
+                                   view->components, crop->part.inside, crop->showing.peak};
     struct likeness likeness;
     uint8_t *const copy = malloc(count);
-    if (!copy ||
-        !measure_likeness(crop->picture, crop->decoded, view->columns, view->rows, view->components, &likeness)) {
+    if (!copy || !measure_likeness(&of, &likeness)) {
         free(copy);
         return;
     }
     memcpy(copy, crop->decoded, count);
     *to = (struct report_decoded){.codec = cell->codec,
                                   .bytes = cell->bytes,
-                                  .psnr_db = likeness.psnr_db,
-                                  .ssim = likeness.ssim,
+                                  .psnr_db = crop->is_judged ? likeness.psnr_db : NAN,
+                                  .ssim = crop->is_judged ? likeness.ssim : NAN,
                                   .samples = copy};
     memcpy(to->setting, cell->setting, sizeof to->setting);
     view->decoded_count++;
@@ -204,27 +221,19 @@ static bool make_view(struct tsr_engine *engine, const struct options *options, 
     struct tsr_reader *reader = NULL;
     struct tsr_info info = TSR_INFO;
     struct tsr_error error;
-    struct fields fields;
     struct frame frame = {.samples = NULL};
-    struct crop crop = {NULL, NULL, NULL};
+    struct crop crop = {.picture = NULL};
     struct rival *rival = NULL;
-    char text[64];
-    bool good = tsr_open(engine, &source, &reader, &error) == TSR_OK &&
-                tsr_read_info(reader, 0, &info, &error) == TSR_OK && !info.verbatim &&
-                read_middle_frame(reader, &info.image, &frame, &error) == TSR_OK && frame.samples;
-    if (good) {
-        read_fields(reader, info.kind, &fields);
-        choose_window(&frame, &fields, &view->window_low, &view->window_high, text);
-        good = take_crop(&frame, view, &crop);
-    }
+    const bool good = tsr_open(engine, &source, &reader, &error) == TSR_OK &&
+                      tsr_read_info(reader, 0, &info, &error) == TSR_OK && !info.verbatim &&
+                      read_middle_frame(reader, &info.image, &frame, &error) == TSR_OK && frame.samples &&
+                      take_crop(reader, &frame, view, &crop);
     const bool is_picture = good && (view->components == 1 || view->components == 3) && !info.image.exact_only;
     if (is_picture && rivals_take(columns->rivals, path, &rival, &error) == TSR_OK) {
         code_views(options, columns, rival, view, &crop);
         rivals_give(columns->rivals, rival);
     }
-    free(crop.picture);
-    free(crop.decoded);
-    if (!good) free(crop.samples);
+    free_crop(&crop, good);
     free_frame(&frame);
     tsr_close(reader);
     return good;

@@ -1,6 +1,7 @@
 /* The report of compress, test and verify; see evidence.h. */
 #include "evidence.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static void free_file(struct evidence_file *file)
     free((char *)(uintptr_t)file->output);
     free((char *)(uintptr_t)file->reason);
     free((char *)(uintptr_t)file->damage);
+    free((char *)(uintptr_t)file->referrers);
 }
 
 static void free_evidence(void)
@@ -170,7 +172,8 @@ static void note_reason(const char *what, const char *text, const struct evidenc
 /* Counts a file, and keeps it if the page has use for it. Takes over its texts. */
 static void keep_file(struct evidence_file *file)
 {
-    static const char failed[] = "failed", unproven[] = "not proven", left_out[] = "not taken", left[] = "kept";
+    static const char failed[] = "failed", unproven[] = "not proven", left_out[] = "not taken", left[] = "kept",
+                      poor[] = "lossy", referred[] = "lossy, and referred to";
     const char *const text = file->reason ? file->reason : "";
     const enum evidence_sort sort = evidence_sort_of(file);
     file->number = ++evidence.number;
@@ -181,6 +184,10 @@ static void keep_file(struct evidence_file *file)
         note_reason(file->proof == PROOF_FAILED ? failed : unproven, text, file);
     else if (file->kept)
         note_reason(left, file->kept, file);
+    char less[80];
+    snprintf(less, sizeof less, "less than %g dB in a window, where it is seen", least_window());
+    if (file->is_poor) note_reason(poor, less, file);
+    if (file->referrers) note_reason(referred, file->referrers, file);
     if (evidence.kept[sort]++ >= EVIDENCE_FILES_LIMIT) {
         free_file(file);
     } else if (grow_list(&evidence.files, evidence.count, &evidence.capacity, sizeof *evidence.files)) {
@@ -189,6 +196,22 @@ static void keep_file(struct evidence_file *file)
         free_file(file);
         evidence.lost = true;
     }
+}
+
+static void take_loss(const struct tsr_report *r, struct evidence_file *file)
+{
+    static_assert((int)EVIDENCE_WINDOWS == (int)TSR_REPORTED_WINDOWS, "all windows of a report");
+    file->psnr_db = r->psnr_db;
+    file->max_error = r->max_error;
+    file->range = r->range;
+    file->window_count = r->windows;
+    for (uint32_t w = 0; w < r->windows; w++) {
+        const struct tsr_window_loss *const window = &r->window[w];
+        file->window[w] = (struct evidence_window){window->center,  window->width,   window->rmse,
+                                                   window->psnr_db, window->samples, window->is_judged};
+    }
+    const struct tsr_window_loss *const worst = worst_window(r);
+    file->is_poor = worst && worst->psnr_db < least_window();
 }
 
 void add_evidence(const struct options *options, const struct task *task, const struct outcome *outcome)
@@ -213,10 +236,10 @@ void add_evidence(const struct options *options, const struct task *task, const 
     file.bytes_out = is_made ? r->bytes_out : r->bytes_in;
     file.frames = is_ok && !r->verbatim ? r->image.frames : 0;
     file.engine = r->engine;
-    if (is_ok && !r->lossless) {
-        file.psnr_db = r->psnr_db;
-        file.max_error = r->max_error;
-    }
+    if (is_ok && !r->lossless) take_loss(r, &file);
+    char *const referrers = say_referrers(task, outcome, names);
+    file.referrers = copy_of(referrers);
+    free(referrers);
     add_hashes(&file, outcome);
     keep_file(&file);
 }
@@ -300,6 +323,7 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
         .reason_count = evidence.reason_count,
         .other_files = evidence.other_files,
         .counts = evidence.counts,
+        .poor_db = least_window(),
         .left = tally->left,
         .files = evidence.files,
         .file_count = evidence.count,

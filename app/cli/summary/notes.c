@@ -19,6 +19,7 @@ static const struct list {
     [NOTE_FALLBACK] = {"file by the CPU engine", "files by the CPU engine"},
     [NOTE_DAMAGED] = {"original looks damaged", "originals look damaged"},
     [NOTE_KEPT] = {"kept original", "kept originals"},
+    [NOTE_REFERRED] = {"lossy original with references", "lossy originals with references"},
     [NOTE_NOT_TAKEN] = {"name not taken", "names not taken"},
 };
 

@@ -12,6 +12,7 @@ enum note_kind {
     NOTE_FALLBACK,
     NOTE_DAMAGED,   /* originals that look damaged */
     NOTE_KEPT,      /* by --rm */
+    NOTE_REFERRED,  /* lossy now, and others refer to the original */
     NOTE_NOT_TAKEN, /* names that are no files, and the like */
     NOTE_KINDS
 };

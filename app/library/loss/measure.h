@@ -24,9 +24,6 @@ struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct 
 struct tsr_proof;
 void tsr_note_difference(const struct tsr_image *image, const struct tsr_difference *found, struct tsr_proof *proof);
 
-/* Whether a window with so many samples of an image's says enough to be judged. */
-bool tsr_is_judged(uint64_t inside, uint64_t samples);
-
 /* PSNR in dB with this peak; infinity where nothing differs. */
 double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error);
 

@@ -55,7 +55,7 @@ struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;
     struct tsr_dicom dicom;
-    struct tsr_dicom_loss loss; /* found only if the image may be coded with loss, as are: */
+    struct tsr_dicom_loss loss; /* found only if the image may be coded with loss */
     struct tsr_windows windows;
 };
 
@@ -110,7 +110,10 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
     header->loss = (struct tsr_dicom_loss){0};
     header->windows = (struct tsr_windows){0};
-    if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
+    if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) {
+        tsr_dicom_tell_windows(header->bytes, scan, dicom, &header->windows);
+        return TSR_OK;
+    }
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
     TSR_TRY(is_dataset ? tsr_dicom_describe_dataset(header->bytes + start, size, dicom, error)
@@ -119,7 +122,7 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
         dicom->big_endian != scan->form.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
     if (may_lose) header->loss = tsr_dicom_loss_of(header->bytes, scan, dicom->modality);
-    if (may_lose) tsr_dicom_tell_windows(header->bytes, scan, dicom, &header->windows);
+    tsr_dicom_tell_windows(header->bytes, scan, dicom, &header->windows);
     return TSR_OK;
 }
 
