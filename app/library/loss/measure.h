@@ -3,6 +3,7 @@
 #define TSR_APP_LIBRARY_MEASURE_H
 
 #include "kernels/measure/difference_cpu.h"
+#include "kernels/measure/ssim_cpu.h"
 #include "tessera.h"
 
 /* Where the squared error of a file is: its 4x4 blocks, frame after frame and row by row, in TSR_PROFILE_PARTS parts as
