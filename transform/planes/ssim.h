@@ -11,13 +11,16 @@
  * of an image with a range of its own (FORMAT.md 3.9) between m - R and m + R, m: the mean of each fourth original in
  * both directions that is not kept. So nothing between the image's lowest and highest values is clipped.
  *
- * How. Values are shifted such that the larger of L and their span has 11 bits; a wide one loses its lowest bits.
- * Weights are a Gaussian of standard deviation 1.5, in both directions 1024ths. Means, variances and the covariance are
- * exact then: 20 bits of fraction, 40 of products. With C1 = (L / 100)^2 and C2 = (3 L / 100)^2
+ * How. Values are shifted such that the larger of their span and L / 16 has 11 bits; a wide one loses its lowest
+ * bits. Weights are a Gaussian of standard deviation 1.5, in both directions 1024ths. Means, variances and the
+ * covariance are exact then: 20 bits of fraction, 40 of products. With C1 = (L / 100)^2 and C2 = (3 L / 100)^2
  *
  *     SSIM = (1 - (mx - my)^2 / (mx^2 + my^2 + C1)) (1 - var(x - y) / (var(x) + var(y) + C2)),
  *
- * which is the usual product; each quotient is rounded to 1/2^20. What is summed is 1 - SSIM, 0 .. 2. */
+ * which is the usual product; each quotient is rounded to 1/2^20. What is summed is 1 - SSIM, 0 .. 2.
+ *
+ * By the formula in floating point, with the Gaussian as it is and no shift, a mean differs by at most 0.0001 and 1 % of
+ * 1 - SSIM: of scikit-image 0.26 on images of ../shared/data/medical at an SSIM above 0.98 by at most 0.00013. */
 #ifndef TSR_TRANSFORM_PLANES_SSIM_H
 #define TSR_TRANSFORM_PLANES_SSIM_H
 
@@ -66,7 +69,7 @@ TSR_HD uint32_t tsr_ssim_positions(uint32_t samples)
 TSR_HD struct tsr_ssim_scale tsr_ssim_scale_of(int64_t low, int64_t high, uint32_t dynamic)
 {
     struct tsr_ssim_scale scale = {low, high, 0, 0, 0, 0};
-    const uint64_t span = (uint64_t)(high - low), most = span > dynamic ? span : dynamic;
+    const uint64_t span = (uint64_t)(high - low), part = (dynamic + 15) / 16, most = span > part ? span : part;
     while (most >> scale.right >> TSR_SSIM_BITS) scale.right++;
     while (!(most << scale.left >> (TSR_SSIM_BITS - 1))) scale.left++;
     const uint64_t length = (uint64_t)dynamic << scale.left, square = length * length;
