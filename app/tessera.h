@@ -239,6 +239,8 @@ struct tsr_compress_options {
                           one series get the same: tsr_common_ranges() */
     uint32_t least_db; /* hundredths of a dB, or 0: TSR_ERROR_LOSS, and nothing is kept, where a judged window or the
                           PSNR of a lossy file is below */
+    bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is over the ratio_limit of its report
+                        */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 
@@ -515,6 +517,9 @@ struct tsr_window_loss {
     double rmse;    /* negative: there are no samples */
     double psnr_db; /* 20 log10(width / rmse); infinite: nothing is lost; negative: there are no samples */
     bool is_judged;
+    double ssim; /* the mean structural similarity at each fourth column and row inside, 0.0 to 1, and below 0 hardly
+                    ever; 1: nothing is lost; -1: not measured, there are fewer than 16 such places */
+    double largest_error; /* of a sample inside; negative: there are no samples */
 };
 enum { TSR_REPORTED_WINDOWS = 4 };
 
@@ -553,6 +558,11 @@ struct tsr_report {
     uint32_t windows; /* of a lossy DICOM file that was just compressed: those that it names, of a CT without
                          any 40/400 and -600/1500 */
     struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
+    double ssim;          /* of a lossy file that was just compressed: as that of a window, over all samples and by the
+                             range; -1: not measured */
+    char modality[20];    /* of a lossy DICOM file that was just compressed: Modality (0008,0060); else empty */
+    uint32_t ratio_limit; /* that is published for lossy compression of this modality, of pixel_bytes to payload_bytes;
+                             0: none is known, or nothing is lost */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 

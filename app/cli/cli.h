@@ -361,6 +361,9 @@ void report_skipped(const struct options *options, const struct task_list *list)
 bool has_qp(const struct tsr_coding *coding);                                /* a lossy coding of the transform path */
 bool is_own_range(const struct tsr_image *image, uint32_t range);            /* not all that the bits could hold */
 const struct tsr_window_loss *worst_window(const struct tsr_report *report); /* of those that are judged; or NULL */
+double least_ssim(const struct tsr_report *report);                          /* of those; without one, over all */
+bool has_ssim(double ssim);                                                  /* it was measured */
+bool is_over_ratio(const struct tsr_report *report); /* of its pixels, that is published for its modality */
 
 /* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general
  * compression alone). */

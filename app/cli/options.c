@@ -635,6 +635,7 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
         return parse_verify(optarg, o);
     case LONG_STRICT:
         o->compress.least_db = tsr_quality_floor(TSR_QUALITY_WEB);
+        o->compress.within_ratio = true;
         return TSR_OK;
     case LONG_ALLOW_LOSSY:
         o->compress.allow_lossy = true;

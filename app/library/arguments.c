@@ -127,6 +127,7 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
     if (options->least_db > MOST_PSNR)
         return tsr_fail(error, TSR_ERROR_USAGE, "least_db %u is above 20000", options->least_db);
     wanted->least_db = options->least_db;
+    wanted->within_ratio = options->within_ratio;
     return TSR_OK;
 }
 

@@ -263,6 +263,7 @@ static void note_written(const struct tsr_source *source, const struct tsr_encod
     written->header = source->header;
     written->difference = encoded->difference;
     written->windows = source->windows;
+    memcpy(written->modality, source->modality, sizeof written->modality);
 }
 
 /* Bytes of what was written: all since the output had as many as before; of a member, but for blobs that wait. */
@@ -306,6 +307,8 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
         written->raster = encoded.raster;
         written->estimate = encoded.estimate;
         if (status == TSR_OK) written->bytes = bytes_of(&form, written->writer, output, before);
+        written->payload_bytes =
+            status == TSR_OK && written->writer ? tsr_container_payload_bytes(written->writer) : encoded.payload_bytes;
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;
         report->read_s += encoded.read_s;

@@ -6,6 +6,7 @@
 
 #include "files.h"
 #include "kernels/pool/thread_pool.h"
+#include "loss/limits.h"
 #include "loss/measure.h"
 #include "loss/range.h"
 
@@ -20,7 +21,7 @@ void tsr_clear_report(struct tsr_report *report)
 {
     memset(report, 0, sizeof *report);
     report->size = sizeof *report;
-    report->psnr_db = report->psnr_stored_db = report->encode_s = report->verify_s = -1;
+    report->psnr_db = report->psnr_stored_db = report->ssim = report->encode_s = report->verify_s = -1;
     report->max_error = -1;
 }
 
@@ -64,15 +65,23 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
 static void report_windows(const struct tsr_written *written, struct tsr_report *report)
 {
     report->windows = 0;
+    report->ssim = -1;
+    report->modality[0] = '\0';
+    report->ratio_limit = 0;
     if (report->lossless) return;
+    report->ssim = tsr_ssim_of(&written->difference.ssim);
+    memcpy(report->modality, written->modality, sizeof report->modality);
+    report->ratio_limit = tsr_ratio_limit(written->modality);
     report->windows = written->windows.count;
     for (uint32_t w = 0; w < written->windows.count; w++) {
         struct tsr_window_loss *const loss = &report->window[w];
         const uint64_t samples = written->difference.window[w].samples;
         const double error = (double)written->difference.window[w].squared_error;
         *loss = (struct tsr_window_loss){
-            written->windows.window[w].center, written->windows.window[w].width, samples, -1, -1, false};
+            written->windows.window[w].center, written->windows.window[w].width, samples, -1, -1, false, -1, -1};
         if (samples == 0) continue;
+        loss->ssim = tsr_ssim_of(&written->difference.window[w].ssim);
+        loss->largest_error = written->difference.window[w].max_error * written->windows.slope;
         loss->rmse = sqrt(error / (double)samples) * written->windows.slope;
         loss->psnr_db = error > 0 ? 20 * log10(loss->width / loss->rmse) : INFINITY;
         loss->is_judged = tsr_is_judged(samples, report->samples);
@@ -97,7 +106,13 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     report_header(&written->header, &report);
     report_loss(&written->header, &written->proof, &report);
     report_windows(written, &report);
-    if (wanted->least_db == 0 || report.lossless) return TSR_OK;
+    if (report.lossless) return TSR_OK;
+    if (wanted->within_ratio && report.ratio_limit > 0 &&
+        report.pixel_bytes > (uint64_t)report.ratio_limit * written->payload_bytes)
+        return tsr_fail(error, TSR_ERROR_LOSS,
+                        "%s (%s) would be compressed %.1f to 1, above %u to 1, the published limit for %s", name,
+                        report.modality, (double)report.pixel_bytes / (double)written->payload_bytes,
+                        report.ratio_limit, report.modality);
     if (report.psnr_db < least)
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
                         name, report.psnr_db, least, report.range);

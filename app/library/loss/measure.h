@@ -24,6 +24,10 @@ struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct 
 /* Whether a window with so many samples of an image's says enough to be judged. */
 bool tsr_is_judged(uint64_t inside, uint64_t samples);
 
+/* Whether there are positions enough for an SSIM; and their mean, -1 where they are not. */
+bool tsr_has_ssim(const struct tsr_ssim_sum *sum);
+double tsr_ssim_of(const struct tsr_ssim_sum *sum);
+
 /* PSNR in dB with this peak; infinity where nothing differs. */
 double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error);
 
