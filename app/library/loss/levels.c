@@ -9,9 +9,9 @@
 #define LOSS(parts) ((uint32_t)((uint64_t)TSR_SSIM_ONE * (parts) / 10000))
 
 static const struct tsr_level levels[] = {
-    [TSR_QUALITY_DIAGNOSTIC] = {4500, LOSS(100), 0},
-    [TSR_QUALITY_VISUALLY_LOSSLESS] = {4000, LOSS(300), 0},
-    [TSR_QUALITY_WEB] = {3500, LOSS(1000), 0},
+    [TSR_QUALITY_DIAGNOSTIC] = {4500, LOSS(50), 3},
+    [TSR_QUALITY_VISUALLY_LOSSLESS] = {4000, LOSS(100), 6},
+    [TSR_QUALITY_WEB] = {3500, LOSS(300), 0},
 };
 
 const struct tsr_level *tsr_level_of(enum tsr_quality quality)

@@ -169,7 +169,7 @@ static uint64_t share_of_level(const struct search *s, const struct tsr_differen
         if (!has_window || width < narrowest) narrowest = width;
         has_window = true;
     }
-    const uint64_t error = found->max_error, bound = (uint64_t)narrowest * level->error_percent / 100;
+    const uint64_t error = found->max_error, bound = larger(1, (uint64_t)narrowest * level->error_percent / 100);
     return level->error_percent == 0 ? most : larger(most, share_of_limit(error * error, bound * bound));
 }
 
@@ -329,6 +329,7 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
                               struct tsr_error *error)
 {
     const int32_t lowest = tsr_lowest_qp(s->pristine->image.bits_stored);
+    const int qp_tries = s->by_quality ? TRIES_LIMIT : QP_TRIES; /* a level has no seam */
     struct bracket b = {0};
     memset(best, 0, sizeof *best);
     /* Two QPs next to each other, or two between which all is uneven. */
@@ -339,7 +340,7 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
         memcpy(b.last.result.distance < 0 ? s->finer_profile : s->coarser_profile, s->profile, sizeof s->profile);
         if (q == 0 && !b.finer.known) break;
         if (q == STEPS && !b.coarser.known) break;
-        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= QP_TRIES)) break;
+        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= qp_tries)) break;
         q = next_q(s, &b);
     }
     if (!b.finer.known || !b.coarser.known || s->by_quality) return TSR_OK;
