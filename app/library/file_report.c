@@ -107,19 +107,19 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     report_loss(&written->header, &written->proof, &report);
     report_windows(written, &report);
     if (report.lossless) return TSR_OK;
+    if (wanted->least_db > 0 && report.psnr_db < least)
+        return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
+                        name, report.psnr_db, least, report.range);
+    for (uint32_t w = 0; w < report.windows; w++)
+        if (wanted->least_db > 0 && report.window[w].is_judged && report.window[w].psnr_db < least)
+            return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in its window %g/%g", name,
+                            report.window[w].psnr_db, least, report.window[w].center, report.window[w].width);
     if (wanted->within_ratio && report.ratio_limit > 0 &&
         report.pixel_bytes > (uint64_t)report.ratio_limit * written->payload_bytes)
         return tsr_fail(error, TSR_ERROR_LOSS,
                         "%s (%s) would be compressed %.1f to 1, above %u to 1, the published limit for %s", name,
                         report.modality, (double)report.pixel_bytes / (double)written->payload_bytes,
                         report.ratio_limit, report.modality);
-    if (report.psnr_db < least)
-        return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
-                        name, report.psnr_db, least, report.range);
-    for (uint32_t w = 0; w < report.windows; w++)
-        if (report.window[w].is_judged && report.window[w].psnr_db < least)
-            return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in its window %g/%g", name,
-                            report.window[w].psnr_db, least, report.window[w].center, report.window[w].width);
     return TSR_OK;
 }
 
