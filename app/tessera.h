@@ -211,11 +211,13 @@ enum tsr_loss {
                                where a coding is so near */
     TSR_LOSS_BYTES = 4,     /* of the whole .tsr: not more, and at most 1 % less */
     TSR_LOSS_RATIO = 5,     /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
-    TSR_LOSS_QUALITY =
-        6 /* an enum tsr_quality: the coarsest QP with which no judged window, and no PSNR, is below it */
+    TSR_LOSS_QUALITY = 6    /* an enum tsr_quality: the coarsest QP that is found to keep all of its limits */
 };
 
-/* The least PSNR of each judged window (struct tsr_window_loss), and of the range of the values: 45, 40 and 35 dB. */
+/* In each judged window (struct tsr_window_loss), and over all samples by the range of the values: a PSNR of at least
+ * 45, 40 and 35 dB, and where it can be measured an SSIM of at least 0.995, 0.99 and 0.97. Diagnostic and visually
+ * lossless: no sample of the image differs by more than 3 and 6 % of the narrowest judged window, of the range where
+ * there is none, or by 1. */
 enum tsr_quality { TSR_QUALITY_DIAGNOSTIC = 1, TSR_QUALITY_VISUALLY_LOSSLESS = 2, TSR_QUALITY_WEB = 3 };
 TSR_API uint32_t tsr_quality_floor(enum tsr_quality quality); /* in hundredths of a dB; 0: it is not known */
 

@@ -173,7 +173,8 @@ class Options:
     qp : float, optional
         Lossy: the quantiser, in steps of 1/8, by the range of the values: 20 does the same at any depth.
     quality : {"diagnostic", "visually-lossless", "web"}, optional
-        Lossy: at least 45, 40 or 35 dB in each judged window (`WindowLoss`) and over all.
+        Lossy: a PSNR of at least 45, 40 or 35 dB, and an SSIM of at least 0.995, 0.99 or 0.97, in each judged window
+        (`WindowLoss`) and over all. The first two also bound the largest error.
     path : {"predict", "transform"}
         Of a lossless coding.
     coder : {"by-effort", "huffman", "cavlc", "rans"}
