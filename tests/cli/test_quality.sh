@@ -135,6 +135,9 @@ ratio ct.dcm 12
 ratio ct.dcm 6
 [ "$(fields --summary over_ratio)" = 0 ] || bad "over the ratio at 6 to 1: $(fields --summary over_ratio)"
 refuses 64 'ct.dcm (CT) would be compressed 1[0-9.]* to 1, above 10 to 1, the published limit for CT$' "$TESSERA" compress --strict --size 12:1 ct.dcm -o over.tsr
+run 64 "$TESSERA" compress -q --strict --quality web --series over.tsr ct.dcm "$DATA/dicom/ct/slice_02.dcm"
+grep -q '(CT) would be compressed 1[0-9.]* to 1, above 10 to 1' "$err" || bad "a series over its ratio: $(cat "$err")"
 [ -e over.tsr ] && bad "a file over its ratio is kept"
+run 0 "$TESSERA" compress -q --strict --quality diagnostic --series within.tsr ct.dcm "$DATA/dicom/ct/slice_02.dcm"
 no_parts .
 finish
