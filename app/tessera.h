@@ -519,8 +519,8 @@ struct tsr_window_loss {
     double rmse;    /* negative: there are no samples */
     double psnr_db; /* 20 log10(width / rmse); infinite: nothing is lost; negative: there are no samples */
     bool is_judged;
-    double ssim; /* the mean structural similarity at each fourth column and row inside, 0.0 to 1, and below 0 hardly
-                    ever; 1: nothing is lost; -1: not measured, there are fewer than 16 such places */
+    double ssim; /* mean structural similarity, at each fourth column and row inside: 1 where nothing is lost; -1: not
+                    measured, there are fewer than 16 such places */
     double largest_error; /* of a sample inside; negative: there are no samples */
 };
 enum { TSR_REPORTED_WINDOWS = 4 };

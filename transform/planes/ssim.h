@@ -19,8 +19,8 @@
  *
  * which is the usual product; each quotient is rounded to 1/2^20. What is summed is 1 - SSIM, 0 .. 2.
  *
- * By the formula in floating point, with the Gaussian as it is and no shift, a mean differs by at most 0.0001 and 1 % of
- * 1 - SSIM: of scikit-image 0.26 on images of ../shared/data/medical at an SSIM above 0.98 by at most 0.00013. */
+ * By the formula in floating point, with the Gaussian as it is and no shift, a mean differs by at most 0.0001 and 1 %
+ * of 1 - SSIM: of scikit-image 0.26 on images of ../shared/data/medical at an SSIM above 0.98 by at most 0.00013. */
 #ifndef TSR_TRANSFORM_PLANES_SSIM_H
 #define TSR_TRANSFORM_PLANES_SSIM_H
 
