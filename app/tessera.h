@@ -211,11 +211,13 @@ enum tsr_loss {
                                where a coding is so near */
     TSR_LOSS_BYTES = 4,     /* of the whole .tsr: not more, and at most 1 % less */
     TSR_LOSS_RATIO = 5,     /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
-    TSR_LOSS_QUALITY =
-        6 /* an enum tsr_quality: the coarsest QP with which no judged window, and no PSNR, is below it */
+    TSR_LOSS_QUALITY = 6    /* an enum tsr_quality: the coarsest QP that is found to keep all of its limits */
 };
 
-/* The least PSNR of each judged window (struct tsr_window_loss), and of the range of the values: 45, 40 and 35 dB. */
+/* In each judged window (struct tsr_window_loss), and over all samples by the range of the values: a PSNR of at least
+ * 45, 40 and 35 dB, and where it can be measured an SSIM of at least 0.995, 0.99 and 0.97. Diagnostic and visually
+ * lossless: no sample of the image differs by more than 3 and 6 % of the narrowest judged window, of the range where
+ * there is none, or by 1. */
 enum tsr_quality { TSR_QUALITY_DIAGNOSTIC = 1, TSR_QUALITY_VISUALLY_LOSSLESS = 2, TSR_QUALITY_WEB = 3 };
 TSR_API uint32_t tsr_quality_floor(enum tsr_quality quality); /* in hundredths of a dB; 0: it is not known */
 
@@ -239,6 +241,8 @@ struct tsr_compress_options {
                           one series get the same: tsr_common_ranges() */
     uint32_t least_db; /* hundredths of a dB, or 0: TSR_ERROR_LOSS, and nothing is kept, where a judged window or the
                           PSNR of a lossy file is below */
+    bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is over the ratio_limit of its report
+                        */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 
@@ -515,6 +519,9 @@ struct tsr_window_loss {
     double rmse;    /* negative: there are no samples */
     double psnr_db; /* 20 log10(width / rmse); infinite: nothing is lost; negative: there are no samples */
     bool is_judged;
+    double ssim; /* mean structural similarity, at each fourth column and row inside: 1 where nothing is lost; -1: not
+                    measured, there are fewer than 16 such places */
+    double largest_error; /* of a sample inside; negative: there are no samples */
 };
 enum { TSR_REPORTED_WINDOWS = 4 };
 
@@ -556,6 +563,11 @@ struct tsr_report {
     uint32_t
         windows; /* of a lossy DICOM file: those that its original names, of a CT without any 40/400 and -600/1500 */
     struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
+    double ssim;          /* of a lossy file that was just compressed: as that of a window, over all samples and by the
+                             range; -1: not measured */
+    char modality[20];    /* of a lossy DICOM file that was just compressed: Modality (0008,0060); else empty */
+    uint32_t ratio_limit; /* that is published for lossy compression of this modality, of pixel_bytes to payload_bytes;
+                             0: none is known, or nothing is lost */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 

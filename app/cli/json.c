@@ -120,6 +120,8 @@ void add_windows(cJSON *o, const struct tsr_window_loss *windows, uint32_t count
         add_number(one, "rmse", window->samples > 0, window->rmse);
         add_number(one, "psnr_db", window->samples > 0 && isfinite(window->psnr_db), window->psnr_db);
         cJSON_AddBoolToObject(one, "judged", window->is_judged);
+        add_number(one, "ssim", window->ssim > -1, window->ssim);
+        add_number(one, "largest_error", window->largest_error >= 0, window->largest_error);
         cJSON_AddItemToArray(list, one);
     }
 }

@@ -169,14 +169,15 @@ static const struct option_row table[] = {
 
     {0, NULL, NULL, 0, "Loss"},
     {LONG_QUALITY, "quality", "diagnostic|visually-lossless|web", ON_COMPRESS | OFTEN,
-     "lossy; at least 45, 40 or 35 dB in each window"},
+     "lossy; floors of PSNR and SSIM in each window"},
     {LONG_PSNR, "psnr", "DB", ON_COMPRESS, "lossy, with this PSNR or up to 0.1 dB more"},
     {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
     {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS | OFTEN,
      "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
     {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS | OFTEN, "lossy; no sample differs by more than N"},
     {LONG_STRICT, "strict", NULL, ON_COMPRESS,
-     "no file (64) where it would have less than 35 dB in a window or over all, or less than its --quality"},
+     "no file (64) where it would have less than 35 dB in a window or over all, less than its --quality, or be smaller "
+     "than is published for its modality"},
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
 
     {0, NULL, NULL, 0, "Proof and reports"},
@@ -635,6 +636,7 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
         return parse_verify(optarg, o);
     case LONG_STRICT:
         o->compress.least_db = tsr_quality_floor(TSR_QUALITY_WEB);
+        o->compress.within_ratio = true;
         return TSR_OK;
     case LONG_ALLOW_LOSSY:
         o->compress.allow_lossy = true;

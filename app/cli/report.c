@@ -137,6 +137,9 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "psnr_stored_db", ok && r->psnr_stored_db >= 0, r->psnr_stored_db);
     add_number(o, "range", ok && r->range > 0, r->range);
     add_windows(o, r->window, ok ? r->windows : 0);
+    add_number(o, "ssim", ok && has_ssim(r->ssim), r->ssim);
+    add_text(o, "modality", ok && r->modality[0] ? r->modality : NULL);
+    add_number(o, "ratio_limit", ok && r->ratio_limit > 0, r->ratio_limit);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_referrers(o, task, outcome);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
@@ -158,6 +161,25 @@ const struct tsr_window_loss *worst_window(const struct tsr_report *r)
     return worst;
 }
 
+bool has_ssim(double ssim)
+{
+    return ssim > -1;
+}
+
+double least_ssim(const struct tsr_report *r)
+{
+    double least = -1;
+    for (uint32_t w = 0; w < r->windows; w++)
+        if (r->window[w].is_judged && has_ssim(r->window[w].ssim) && (!has_ssim(least) || r->window[w].ssim < least))
+            least = r->window[w].ssim;
+    return has_ssim(least) ? least : r->ssim;
+}
+
+bool is_over_ratio(const struct tsr_report *r)
+{
+    return r->ratio_limit > 0 && r->pixel_bytes > r->ratio_limit * r->payload_bytes;
+}
+
 bool is_own_range(const struct tsr_image *image, uint32_t range)
 {
     return image->bits_stored <= 16 && range != ((uint32_t)1 << image->bits_stored) - 1;
@@ -173,6 +195,8 @@ static void print_loss(const struct options *options, const struct tsr_report *r
     const struct tsr_window_loss *const worst = worst_window(r);
     if (worst && isfinite(worst->psnr_db))
         talk(", %.2f dB in window %g/%g", worst->psnr_db, worst->center, worst->width);
+    if (has_ssim(least_ssim(r))) talk(", SSIM %.4f", least_ssim(r));
+    if (is_over_ratio(r)) talk(", above the %u to 1 published for %s", r->ratio_limit, shown(r->modality));
 }
 
 static void print_file_line(const struct options *options, const struct task *task, const struct outcome *outcome)

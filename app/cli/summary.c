@@ -40,6 +40,12 @@ struct totals {
     size_t referred;               /* lossy files that others of the set refer to */
     size_t windowed, poor;         /* files with judged windows; of these, those with one below the least */
     char window_of[256];
+    bool has_ssim;
+    double ssim;       /* the least of the files' */
+    size_t over_ratio; /* files above the published ratio of their modality; the worst one: */
+    double worst_excess, worst_ratio;
+    uint32_t ratio_limit;
+    char modality[20], ratio_of[256];
 };
 
 static struct totals totals;
@@ -63,11 +69,27 @@ static void add_window(const struct task *task, const struct tsr_report *r)
     totals.poor += worst->psnr_db < least_window();
 }
 
+static void add_ratio(const struct task *task, const struct tsr_report *r)
+{
+    if (!is_over_ratio(r)) return;
+    const double ratio = (double)r->pixel_bytes / (double)r->payload_bytes, excess = ratio / r->ratio_limit;
+    totals.over_ratio++;
+    if (excess <= totals.worst_excess) return;
+    totals.worst_excess = excess;
+    totals.worst_ratio = ratio;
+    totals.ratio_limit = r->ratio_limit;
+    snprintf(totals.modality, sizeof totals.modality, "%s", r->modality);
+    snprintf(totals.ratio_of, sizeof totals.ratio_of, "%s", task->input);
+}
+
 static void add_loss(const struct tsr_report *r)
 {
     struct loss *const loss = &totals.loss[r->image.bits_stored < DEPTHS ? r->image.bits_stored : 0];
     if (loss->files == 0 || r->psnr_db < loss->least_psnr_db) loss->least_psnr_db = r->psnr_db;
     if (loss->files == 0 || r->max_error > loss->max_error) loss->max_error = r->max_error;
+    const double ssim = least_ssim(r);
+    if (has_ssim(ssim) && (!totals.has_ssim || ssim < totals.ssim)) totals.ssim = ssim;
+    totals.has_ssim |= has_ssim(ssim);
     loss->files++;
 }
 
@@ -151,6 +173,7 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     }
     totals.done++;
     add_window(task, r);
+    add_ratio(task, r);
     add_report(r);
     if (r->reason[0])
         add_note(!r->verbatim ? NOTE_EXCEPTION : is_stored(r) ? NOTE_STORED : NOTE_CODED, task->input, r->reason);
@@ -201,6 +224,8 @@ static void add_losses(cJSON *o)
     add_number(o, "least_window_db", totals.windowed > 0 && isfinite(totals.window.psnr_db), totals.window.psnr_db);
     add_number(o, "poor_windows", true, (double)totals.poor);
     add_number(o, "referred", true, (double)totals.referred);
+    add_number(o, "least_ssim", totals.has_ssim, totals.ssim);
+    add_number(o, "over_ratio", true, (double)totals.over_ratio);
 }
 
 static void add_options(cJSON *o, const struct options *options, bool coded)
@@ -334,6 +359,18 @@ static void print_kinds(void)
     talk("\n");
 }
 
+static void print_ratios(void)
+{
+    const struct totals *const t = &totals;
+    if (t->over_ratio > 0)
+        talk("  WARNING: %s (%s) is compressed %.1f to 1, above %u to 1, the published limit for %s",
+             shown(t->ratio_of), shown(t->modality), t->worst_ratio, t->ratio_limit, shown(t->modality));
+    if (t->over_ratio > 1)
+        talk("; %zu more file%s above that of %s modality", t->over_ratio - 1, t->over_ratio == 2 ? " is" : "s are",
+             t->over_ratio == 2 ? "its" : "their");
+    if (t->over_ratio > 0) talk("\n");
+}
+
 static void print_windows(void)
 {
     const struct tsr_window_loss *const worst = &totals.window;
@@ -417,6 +454,7 @@ static void print_compress(const struct options *options, const struct tally *ta
         print_proof(options, tally);
         print_losses();
         print_windows();
+        print_ratios();
     }
     print_current(options);
     if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));

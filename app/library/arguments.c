@@ -1,6 +1,8 @@
 /* Arguments of the public functions; see the header. */
 #include "arguments.h"
 
+#include "loss/levels.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,14 +51,6 @@ enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error)
 
 /* ---- Options of compression ------------------------------------------------------------------------------- */
 
-uint32_t tsr_quality_floor(enum tsr_quality quality)
-{
-    return quality == TSR_QUALITY_DIAGNOSTIC          ? 4500
-           : quality == TSR_QUALITY_VISUALLY_LOSSLESS ? 4000
-           : quality == TSR_QUALITY_WEB               ? 3500
-                                                      : 0;
-}
-
 static enum tsr_status fail_loss(const struct tsr_compress_options *options, const char *what, struct tsr_error *error)
 {
     return tsr_fail(error, TSR_ERROR_USAGE, "a loss_value of %lld is not a valid %s", (long long)options->loss_value,
@@ -98,8 +92,7 @@ static enum tsr_status want_loss(const struct tsr_compress_options *options, str
         return value < 1 ? fail_loss(options, "ratio in thousandths", error) : TSR_OK;
     case TSR_LOSS_QUALITY:
         wanted->target = TSR_TARGET_QUALITY;
-        wanted->target_value = value > 0 && value < 4 ? tsr_quality_floor((enum tsr_quality)value) : 0;
-        return wanted->target_value == 0 ? fail_loss(options, "quality", error) : TSR_OK;
+        return value < 1 || !tsr_level_of((enum tsr_quality)value) ? fail_loss(options, "quality", error) : TSR_OK;
     }
     return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
 }
@@ -127,6 +120,7 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
     if (options->least_db > MOST_PSNR)
         return tsr_fail(error, TSR_ERROR_USAGE, "least_db %u is above 20000", options->least_db);
     wanted->least_db = options->least_db;
+    wanted->within_ratio = options->within_ratio;
     return TSR_OK;
 }
 

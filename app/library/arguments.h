@@ -17,6 +17,7 @@ struct tsr_wanted {
     uint32_t least_db; /* hundredths; 0: no floor */
     enum tsr_verify verify;
     bool allow_lossy, samples_only;
+    bool within_ratio;                /* a lossy file may not exceed the published ratio of its modality */
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster;   /* as of struct tsr_data_source */

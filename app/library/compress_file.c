@@ -259,6 +259,14 @@ static uint64_t output_room(const struct tsr_input *input, const struct tsr_outp
     return tsr_output_is_memory(output) && !is_member ? tsr_input_size(input) + 2 * TSR_EXCESS_BYTES : 0;
 }
 
+static void note_written(const struct tsr_source *source, const struct tsr_encoded *encoded,
+                         struct tsr_written *written)
+{
+    written->header = source->header;
+    written->ssim = encoded->difference.ssim;
+    memcpy(written->modality, source->modality, sizeof written->modality);
+}
+
 /* Bytes of what was written: all since the output had as many as before; of a member, but for blobs that wait. */
 static uint64_t bytes_of(const struct form *form, const struct tsr_container_writer *member,
                          const struct tsr_output *output, uint64_t before)
@@ -296,7 +304,7 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
             status = put_form(&form, input, output, wanted, written, &encoded, error);
         else if (status == TSR_OK)
             status = try_container(engine, form.source, output, wanted, is_member, written, &encoded, &instead, error);
-        if (form.source) written->header = form.source->header;
+        if (form.source) note_written(form.source, &encoded, written);
         written->raster = encoded.raster;
         written->estimate = encoded.estimate;
         written->gives_way = encoded.gives_way;

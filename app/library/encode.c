@@ -5,6 +5,7 @@
 #include "budget.h"
 #include "flow.h"
 #include "loss/measure.h"
+#include "loss/range.h"
 #include "io/formats/values.h"
 #include "kernels/kept/kept_frames.h"
 #include "kernels/pool/thread_pool.h"
@@ -270,6 +271,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
         tsr_add_difference(image, &e->measured, job->raster, e->decoded, &e->difference);
+        tsr_add_ssim(tsr_isa(), image, &e->measured, job->raster, e->decoded, &e->difference);
         if (e->encoded.profile)
             tsr_add_error_profile(image, NULL, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         tsr_add_frame_hash(&e->frames, image, e->decoded);
@@ -574,6 +576,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.keeps_raster = encoded->keeps_raster;
     e.encoded.coder = encoded->coder;
     e.measured = tsr_measured_of(&source->header.image, &source->header.kept);
+    e.measured.range = tsr_header_range(&source->header);
     e.measured.windows = source->windows.count;
     for (uint32_t w = 0; w < source->windows.count; w++) e.measured.window[w] = source->windows.window[w].stored;
     e.range = TSR_NO_VALUES;

@@ -5,6 +5,8 @@
 
 #include "files.h"
 #include "kernels/pool/thread_pool.h"
+#include "loss/limits.h"
+#include "loss/measure.h"
 #include "loss/range.h"
 
 double tsr_seconds(void)
@@ -18,7 +20,7 @@ void tsr_clear_report(struct tsr_report *report)
 {
     memset(report, 0, sizeof *report);
     report->size = sizeof *report;
-    report->psnr_db = report->psnr_stored_db = report->encode_s = report->verify_s = -1;
+    report->psnr_db = report->psnr_stored_db = report->ssim = report->encode_s = report->verify_s = -1;
     report->max_error = -1;
 }
 
@@ -53,6 +55,18 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
         report->coding.qp_eighths = tsr_qp_of_range(header);
 }
 
+/* What only the one who compresses knows. */
+static void report_limits(const struct tsr_written *written, struct tsr_report *report)
+{
+    report->ssim = -1;
+    report->modality[0] = '\0';
+    report->ratio_limit = 0;
+    if (report->lossless) return;
+    report->ssim = tsr_ssim_of(&written->ssim);
+    memcpy(report->modality, written->modality, sizeof report->modality);
+    report->ratio_limit = tsr_ratio_limit(written->modality);
+}
+
 /* A PSNR that is more than a little over its target is said: where samples use little of their range, the coarsest step
  * may lose all that there is. */
 static void report_overshoot(const struct tsr_wanted *wanted, struct tsr_report *report)
@@ -70,14 +84,21 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     const double least = wanted->least_db / 100.0;
     report_header(&written->header, &report);
     report_loss(&written->header, &written->proof, &report);
-    if (wanted->least_db == 0 || report.lossless) return TSR_OK;
-    if (report.psnr_db < least)
+    report_limits(written, &report);
+    if (report.lossless) return TSR_OK;
+    if (wanted->least_db > 0 && report.psnr_db < least)
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
                         name, report.psnr_db, least, report.range);
     for (uint32_t w = 0; w < report.windows; w++)
-        if (report.window[w].is_judged && report.window[w].psnr_db < least)
+        if (wanted->least_db > 0 && report.window[w].is_judged && report.window[w].psnr_db < least)
             return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in its window %g/%g", name,
                             report.window[w].psnr_db, least, report.window[w].center, report.window[w].width);
+    if (wanted->within_ratio && report.ratio_limit > 0 &&
+        report.pixel_bytes > (uint64_t)report.ratio_limit * written->payload_bytes)
+        return tsr_fail(error, TSR_ERROR_LOSS,
+                        "%s (%s) would be compressed %.1f to 1, above %u to 1, the published limit for %s", name,
+                        report.modality, (double)report.pixel_bytes / (double)written->payload_bytes,
+                        report.ratio_limit, report.modality);
     return TSR_OK;
 }
 

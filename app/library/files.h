@@ -29,6 +29,8 @@ struct tsr_written {
     struct tsr_header header;
     struct tsr_proof proof;
     struct tsr_container_writer *writer; /* of a series' member: the caller's, also on errors */
+    struct tsr_ssim_sum ssim;            /* over all samples of a lossy file */
+    char modality[20];                   /* as of the source */
     uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
     struct tsr_estimate estimate; /* as in struct tsr_encoded, and so is: */
     bool gives_way;

@@ -78,6 +78,8 @@ struct tsr_proof {
     uint64_t kept_samples;      /* of lossy files with kept ranges; they are not in the squared error */
     struct {
         uint64_t samples, squared_error; /* inside the header's window */
+        uint32_t max_error;              /* of these */
+        uint32_t ssim_loss;              /* 1 - SSIM, in 1/TSR_SSIM_ONE, plus 1; 0: it has none */
     } window[TSR_MEASURED_WINDOWS];
     /* If the restored file is not the original: bytes of its parts, and the hash of their hashes. */
     uint64_t restored_size;

@@ -519,6 +519,8 @@ size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct t
         for (uint32_t w = 0; w < header->windows.count; w++) {
             used += tsr_put_varint(out + used, proof->window[w].samples);
             used += tsr_put_varint(out + used, proof->window[w].squared_error);
+            used += tsr_put_varint(out + used, proof->window[w].max_error);
+            used += tsr_put_varint(out + used, proof->window[w].ssim_loss);
         }
     }
     if (header->exact) return used;
@@ -546,11 +548,15 @@ static bool take_loss(struct tsr_cursor *c, const struct tsr_header *header, str
     if (has_kept(header)) proof->kept_samples = tsr_get_varint(c);
     if (proof->kept_samples > samples) return false;
     for (uint32_t w = 0; w < header->windows.count; w++) {
-        const uint64_t inside = tsr_get_varint(c), squared_error = tsr_get_varint(c);
-        if (inside > samples || squared_error > proof->squared_error || (inside == 0 && squared_error > 0))
+        const uint64_t inside = tsr_get_varint(c), squared_error = tsr_get_varint(c), largest = tsr_get_varint(c),
+                       ssim_loss = tsr_get_varint(c);
+        if (inside > samples || squared_error > proof->squared_error || largest > max_error ||
+            ssim_loss > 2 * TSR_SSIM_ONE + 1 || (inside == 0 && (squared_error | largest | ssim_loss) > 0))
             return false;
         proof->window[w].samples = inside;
         proof->window[w].squared_error = squared_error;
+        proof->window[w].max_error = (uint32_t)largest;
+        proof->window[w].ssim_loss = (uint32_t)ssim_loss;
     }
     return true;
 }

@@ -49,6 +49,7 @@ struct tsr_source {
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
     struct tsr_windows windows;
+    char modality[20]; /* of DICOM; else, and where it is not coded with loss, empty */
     bool wants_range;  /* derive needs the range of the samples */
     bool rasters_last; /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };

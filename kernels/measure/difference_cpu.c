@@ -122,6 +122,7 @@ void tsr_add_difference(const struct tsr_image *image, const struct tsr_measured
     sum->squared_error = tsr_add_saturated(sum->squared_error, tsr_weigh_squares(frame.squared_error, what->weight));
     sum->samples += frame.samples;
     for (uint32_t w = 0; w < what->windows; w++) {
+        if (frame.window[w].max_error > sum->window[w].max_error) sum->window[w].max_error = frame.window[w].max_error;
         sum->window[w].samples += frame.window[w].samples;
         sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, frame.window[w].squared_error);
     }

@@ -18,9 +18,10 @@ DIFFERENCE_INLINE bool add_block(const struct tsr_difference_plan *plan, const u
     const size_t step = kind == TSR_WORDS_OF_8 ? LANES : 2 * LANES;
     const vector mask = repeated(plan->mask), sign = repeated(plan->sign);
     const __m128i low_bit = _mm_cvtsi32_si128(plan->low_bit);
-    vector largest = repeated(0), squares = repeated(0), squares_in[TSR_MEASURED_WINDOWS];
+    vector largest = repeated(0), squares = repeated(0), squares_in[TSR_MEASURED_WINDOWS],
+           largest_in[TSR_MEASURED_WINDOWS];
     uint64_t kept_bits = 0, bits_in[TSR_MEASURED_WINDOWS] = {0};
-    for (int w = 0; w < plan->windows; w++) squares_in[w] = repeated(0);
+    for (int w = 0; w < plan->windows; w++) squares_in[w] = largest_in[w] = repeated(0);
     for (size_t i = 0; i < vectors; i++) {
         const vector original = values_at(a + i * step, kind, low_bit, mask, sign),
                      decoded = values_at(b + i * step, kind, low_bit, mask, sign);
@@ -36,7 +37,9 @@ DIFFERENCE_INLINE bool add_block(const struct tsr_difference_plan *plan, const u
         squares = added_squares(squares, magnitude);
         for (int w = 0; w < plan->windows; w++) {
             const lanes in = all_but(kept, lanes_in(original, plan->window[w].low, plan->window[w].span));
-            squares_in[w] = added_squares(squares_in[w], only(magnitude, in));
+            const vector inside = only(magnitude, in);
+            squares_in[w] = added_squares(squares_in[w], inside);
+            largest_in[w] = larger(largest_in[w], inside);
             bits_in[w] += lane_bits(in);
         }
     }
@@ -46,6 +49,8 @@ DIFFERENCE_INLINE bool add_block(const struct tsr_difference_plan *plan, const u
     sum->squared_error = tsr_add_saturated(sum->squared_error, sum_of(squares));
     for (int w = 0; w < plan->windows; w++) {
         const int number = plan->window[w].number;
+        const uint32_t most = most_of(largest_in[w]);
+        if (most > sum->window[number].max_error) sum->window[number].max_error = most;
         sum->window[number].samples += bits_in[w] / BITS_OF_LANE;
         sum->window[number].squared_error = tsr_add_saturated(sum->window[number].squared_error, sum_of(squares_in[w]));
     }

@@ -1,5 +1,5 @@
 /* The frame coder as a shared library, for lossless.py, bd_rate.py and difference.py. Times are CPU seconds of the
- * process, measured here, around tsr_encode_frame, tsr_decode_frame or tsr_add_difference alone. */
+ * process, measured here, around tsr_encode_frame, tsr_decode_frame or tsr_add_difference or tsr_add_ssim alone. */
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -8,6 +8,7 @@
 
 #include "io/formats/streams/deflate/deflate.h"
 #include "kernels/measure/difference_cpu.h"
+#include "kernels/measure/ssim_cpu.h"
 #include "tests/plain_image.h"
 
 static double cpu_seconds(void)
@@ -90,25 +91,28 @@ double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
     return status == TSR_OK ? cpu_seconds() - start : -1;
 }
 
-/* For difference.py: the least seconds of some turns of tsr_add_difference. what: windows and kept ranges that hold
- * some of the values each. */
+/* For difference.py: the least seconds of some turns of tsr_add_difference or, with a range of the values, of
+ * tsr_add_ssim. what: windows and kept ranges that hold some of the values each. */
 double bench_difference(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits, uint32_t windows,
-                        uint32_t kept, uint32_t turns, const uint8_t *a, const uint8_t *b);
+                        uint32_t kept, uint32_t range, uint32_t turns, const uint8_t *a, const uint8_t *b);
 
 double bench_difference(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits, uint32_t windows,
-                        uint32_t kept, uint32_t turns, const uint8_t *a, const uint8_t *b)
+                        uint32_t kept, uint32_t range, uint32_t turns, const uint8_t *a, const uint8_t *b)
 {
     const struct tsr_image image = plain_image(columns, rows, (int)components, (int)bits);
-    struct tsr_measured what = {.windows = windows, .kept = kept, .weight = TSR_WHOLE_WEIGHT};
+    struct tsr_measured what = {.windows = windows, .kept = kept, .range = range, .weight = TSR_WHOLE_WEIGHT};
     double least = 1e9;
     for (int32_t i = 0; i < TSR_MEASURED_WINDOWS; i++) what.window[i] = (struct tsr_value_range){20 + i, 120 + i};
     for (int32_t i = 0; i < TSR_KEPT_RANGES; i++) what.kept_range[i] = (struct tsr_value_range){9 * i, 9 * i + 3};
     for (uint32_t t = 0; t < turns; t++) {
         struct tsr_difference sum = {0};
         const double start = cpu_seconds();
-        tsr_add_difference(&image, &what, a, b, &sum);
+        if (range > 0)
+            tsr_add_ssim(tsr_isa(), &image, &what, a, b, &sum);
+        else
+            tsr_add_difference(&image, &what, a, b, &sum);
         const double seconds = cpu_seconds() - start;
-        if (sum.max_error > 0 && seconds < least) least = seconds;
+        if ((sum.max_error > 0 || sum.ssim.loss > 0) && seconds < least) least = seconds;
     }
     return least;
 }

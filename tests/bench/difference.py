@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measuring a frame's differences (kernels/measure/): picoseconds a sample of each form, and the gain over plain C.
+"""Measuring a frame's differences and SSIM (kernels/measure/): picoseconds a sample of each form, and the gain over plain C.
 
 usage: difference.py BUILD [--isa plain,avx2,avx512] [--turns 200]
 
@@ -17,9 +17,11 @@ import subprocess
 import sys
 
 COLUMNS = ROWS = 512
-# Name, components, bits, windows, kept ranges.
-CASES = (("12 of 16 bits", 1, 12, 0, 0), ("12 of 16 bits, 2 windows", 1, 12, 2, 0),
-         ("12 of 16 bits, 2 windows, 1 kept range", 1, 12, 2, 1), ("8 bits, RGB", 3, 8, 0, 0))
+# Name, components, bits, windows, kept ranges, range of the values (0: no SSIM).
+CASES = (("12 of 16 bits", 1, 12, 0, 0, 0), ("12 of 16 bits, 2 windows", 1, 12, 2, 0, 0),
+         ("12 of 16 bits, 2 windows, 1 kept range", 1, 12, 2, 1, 0), ("8 bits, RGB", 3, 8, 0, 0, 0),
+         ("SSIM, 12 of 16 bits", 1, 12, 0, 0, 1000), ("SSIM, 12 of 16 bits, 2 windows", 1, 12, 2, 0, 1000),
+         ("SSIM, 8 bits, RGB", 3, 8, 0, 0, 255))
 
 
 def measure(build, turns):
@@ -27,14 +29,14 @@ def measure(build, turns):
     library = ctypes.CDLL(os.path.join(build, "bin", "libtessera_bench.so"))
     library.bench_difference.restype = ctypes.c_double
     r, times = random.Random(7), []
-    for _, components, bits, windows, kept in CASES:
+    for _, components, bits, windows, kept, value_range in CASES:
         size = 1 if bits <= 8 else 2
         first, second = bytearray(), bytearray()
         for _ in range(COLUMNS * ROWS * components):
             value = r.randrange(8, min(1000, 2 ** bits - 8))
             first += value.to_bytes(size, "little")
             second += (value + r.randrange(-7, 8)).to_bytes(size, "little")
-        numbers = [ctypes.c_uint32(v) for v in (COLUMNS, ROWS, components, bits, windows, kept, turns)]
+        numbers = [ctypes.c_uint32(v) for v in (COLUMNS, ROWS, components, bits, windows, kept, value_range, turns)]
         times.append(library.bench_difference(*numbers, bytes(first), bytes(second)))
     return times
 

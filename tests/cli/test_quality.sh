@@ -48,7 +48,7 @@ if command -v dcmodify >/dev/null; then
     checks none.dcm 1 0 2
     # A window that nothing is in is told, and judged by nobody.
     cp ct.dcm empty.dcm && dcmodify -nb -m 0028,1050=9000 -m 0028,1051=2 empty.dcm 2>/dev/null
-    run 0 "$TESSERA" compress --json -f --psnr 45 --strict empty.dcm -o empty.tsr
+    run 0 "$TESSERA" compress --json -f --psnr 60 --strict empty.dcm -o empty.tsr
     grep -q '"samples":0,"rmse":null,"psnr_db":null,"judged":false' "$out" || bad "an empty window: $(cat "$out")"
 fi
 
@@ -65,27 +65,62 @@ for file in $told; do
     run 0 "$TESSERA" info told.tsr && grep -q '^  window     [-0-9./]*: [0-9]* samples inside, [0-9.]* dB, RMSE [0-9.]*$' "$out" || bad "info: $(cat "$out")"
 done
 
-# The levels, in their order of bytes, keep their floors in each window that is judged, and over all.
+# The levels, in their order of bytes, keep their floors of PSNR and SSIM in each window that is judged and over all, and
+# the largest error of the whole image as a share of the narrowest window. At least one file is near a floor of SSIM.
 before=999999999
-for level in diagnostic:45 visually-lossless:40 web:35; do
-    run 0 "$TESSERA" compress --json -r --quality "${level%:*}" "$DATA/dicom/ct" "$DATA/dicom/mr" "$DATA/dicom/cr" -o "${level%:*}"
-    grep -o '"psnr_db":[0-9.]*\(,"judged":true\)\{0,1\}' "$out" | awk -F '[:,]' -v least="${level#*:}" '
-        $2 < least { print $0 }
-        /judged/ { judged++ }
-        END { if (judged < 8) print judged " windows are judged" }' >"$WORK/complaints"
-    [ -s "$WORK/complaints" ] && bad "$level: $(head -3 "$WORK/complaints")"
-    fields --summary least_window_db poor_windows bytes_out failed >summary
-    awk -F "$tab" -v least="${level#*:}" '$1 < least || $1 > least + 1 || $2 != 0 || $4 != 0 { exit 1 }' summary || bad "$level: $(cat summary)"
-    bytes=$(cut -f 3 summary)
-    [ "$bytes" -lt "$before" ] || bad "$level takes $bytes bytes, the level above it $before"
+for level in diagnostic:45:0.995:0.03 visually-lossless:40:0.99:0.06 web:35:0.97:9; do
+    name=${level%%:*}
+    run 0 "$TESSERA" compress --json -r --quality "$name" "$DATA/dicom/ct" "$DATA/dicom/mr" "$DATA/dicom/cr" -o "$name"
+    echo "$level" | tr : ' ' >floors
+    grep '^{"file".*"lossless":false' "$out" | awk '
+        function value(text, name) { return match(text, "\"" name "\":[0-9.e-]+") ? substr(text, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0 : -9 }
+        NR == FNR { split($0, floor, " "); next }
+        {
+            windows = ""
+            if (match($0, /"windows":\[[^]]*\]/)) {
+                windows = substr($0, RSTART, RLENGTH)
+                $0 = substr($0, 1, RSTART - 1) substr($0, RSTART + RLENGTH)
+            }
+            least = value($0, "ssim")
+            width = 0
+            if (value($0, "psnr_db") < floor[2] || least < floor[3]) print "over all: " $0
+            count = split(windows, window, "}")
+            for (i = 1; i < count; i++) {
+                if (window[i] !~ /"judged":true/) continue
+                judged++
+                if (value(window[i], "psnr_db") < floor[2] || value(window[i], "ssim") < floor[3]) print "a window: " window[i]
+                if (value(window[i], "ssim") < least) least = value(window[i], "ssim")
+                if (width == 0 || value(window[i], "width") < width) width = value(window[i], "width")
+            }
+            if (width == 0) width = value($0, "range")
+            if (value($0, "max_error") > width * floor[4] && value($0, "max_error") > 1) print "largest error: " $0
+            near += 1 - least > 0.9 * (1 - floor[3])
+        }
+        END { if (judged < 8 || near == 0) print judged " windows are judged, " near " files are near a floor" }' floors - >"$WORK/complaints"
+    [ -s "$WORK/complaints" ] && bad "$name: $(head -3 "$WORK/complaints")"
+    fields --summary least_window_db least_ssim poor_windows bytes_out failed >summary
+    awk -F "$tab" -v level="$level" 'BEGIN { split(level, f, ":") } $1 < f[2] || $2 < f[3] || $3 != 0 || $5 != 0 { exit 1 }' summary || bad "$name: $(cat summary)"
+    bytes=$(cut -f 4 summary)
+    [ "$bytes" -lt "$before" ] || bad "$name takes $bytes bytes, the level above it $before"
     before=$bytes
 done
+# Single dots change neither PSNR nor SSIM by much: the bound of the largest error keeps them, 3 % and 6 % of the range.
+awk 'BEGIN { printf "P5\n256 256\n255\n"
+    for (y = 0; y < 256; y++)
+        for (x = 0; x < 256; x++)
+            printf "%c", 60 + int(y / 2) + (x % 64 == 16 && y % 64 == 16 ? 17 + (x / 32 + y / 8) % 16 : 0) }' >dots.pgm
+for level in diagnostic:7 visually-lossless:15 web:255; do
+    run 0 "$TESSERA" compress --json -f --quality "${level%:*}" dots.pgm -o dots.tsr
+    error=$(fields max_error | head -1)
+    [ "$error" -gt 0 ] && [ "$error" -le "${level#*:}" ] || bad "${level%:*}: an error of $error"
+done
+[ "$error" -gt 15 ] || bad "the dots of web say nothing: $error"
 refuses 2 "wants diagnostic, visually-lossless or web, not 'high'" "$TESSERA" compress --quality high ct.dcm -o no.tsr
 refuses 2 'exclude each other' "$TESSERA" compress --quality web --qp 20 ct.dcm -o no.tsr
 
 # A loss that is seen is said, in words and in numbers; one that is bounded is not.
 run 0 "$TESSERA" compress -v --psnr 45 ct.dcm -o said.tsr
-grep -q ' dB in window 40/400, found' "$out" || bad "the line does not name the window: $(head -1 "$out")"
+grep -q ' dB in window 40/400, SSIM 0.[0-9]*, above the 10 to 1 published for CT, found in' "$out" || bad "the line does not name the window: $(head -1 "$out")"
 grep -q '^  in windows: at least [0-9.]* dB (RMSE [0-9.]*), in 40/400 of ct.dcm$' "$out" || bad "the summary: $(cat "$out")"
 grep -q '^  WARNING: 1 file has less than 35 dB in a window' "$out" || bad "no warning: $(cat "$out")"
 run 0 "$TESSERA" compress --json -f --psnr 45 ct.dcm -o said.tsr
@@ -118,5 +153,20 @@ run 64 "$TESSERA" compress -q --strict --psnr 45 --series strict_series.tsr ct.d
 [ -e strict_series.tsr ] && bad "a series with more loss than is allowed is kept"
 run 0 "$TESSERA" compress -q --strict --quality diagnostic ct.dcm -o strict.tsr
 run 0 "$TESSERA" compress -q -f --strict ct.dcm -o strict.tsr
+
+# The published ratio of a modality: warned of with the file, its ratio and the limit; --strict refuses; others are not.
+ratio() { run 0 "$TESSERA" compress --json -f --size "$2:1" "$1" -o ratio.tsr; }
+run 0 "$TESSERA" compress -v -f --size 12:1 ct.dcm -o ratio.tsr
+grep -q '^  WARNING: ct.dcm (CT) is compressed 1[0-9.]* to 1, above 10 to 1, the published limit for CT$' "$out" || bad "no warning of the ratio: $(cat "$out")"
+ratio ct.dcm 12
+[ "$(fields modality ratio_limit | head -1)" = "CT${tab}10" ] || bad "the limit: $(fields modality ratio_limit)"
+[ "$(fields --summary over_ratio)" = 1 ] || bad "over the ratio: $(fields --summary over_ratio)"
+ratio ct.dcm 6
+[ "$(fields --summary over_ratio)" = 0 ] || bad "over the ratio at 6 to 1: $(fields --summary over_ratio)"
+refuses 64 'ct.dcm (CT) would be compressed 1[0-9.]* to 1, above 10 to 1, the published limit for CT$' "$TESSERA" compress --strict --size 12:1 ct.dcm -o over.tsr
+run 64 "$TESSERA" compress -q --strict --quality web --series over.tsr ct.dcm "$DATA/dicom/ct/slice_02.dcm"
+grep -q '(CT) would be compressed 1[0-9.]* to 1, above 10 to 1' "$err" || bad "a series over its ratio: $(cat "$err")"
+[ -e over.tsr ] && bad "a file over its ratio is kept"
+run 0 "$TESSERA" compress -q --strict --quality diagnostic --series within.tsr ct.dcm "$DATA/dicom/ct/slice_02.dcm"
 no_parts .
 finish

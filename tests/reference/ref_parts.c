@@ -339,8 +339,9 @@ static bool check_loss(const struct ref_header *h, struct ref_bytes *b)
     if (largest > 65535 || squared < largest * largest || (largest == 0 && squared > 0)) return false;
     if (h->kept_count > 0 && ref_varint(b) > samples) return false;
     for (unsigned w = 0; w < h->window_count; w++) {
-        uint64_t inside = ref_varint(b), error = ref_varint(b);
-        if (inside > samples || error > squared || (inside == 0 && error > 0)) return false;
+        uint64_t inside = ref_varint(b), error = ref_varint(b), most = ref_varint(b), ssim = ref_varint(b);
+        if (inside > samples || error > squared || most > largest || ssim > (2u << 20) + 1) return false;
+        if (inside == 0 && (error > 0 || most > 0 || ssim > 0)) return false;
     }
     return true;
 }

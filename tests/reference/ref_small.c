@@ -61,7 +61,7 @@ static size_t take_proof(struct ref_bytes *b, const struct ref_header *h)
     (void)ref_take(b, h->exact ? 16 : 32);
     if (h->lossy) (void)(ref_varint(b), ref_varint(b));
     if (h->kept_count > 0) (void)ref_varint(b);
-    for (unsigned w = 0; w < h->window_count; w++) (void)(ref_varint(b), ref_varint(b));
+    for (unsigned w = 0; w < h->window_count; w++) (void)(ref_varint(b), ref_varint(b), ref_varint(b), ref_varint(b));
     if (!h->exact) (void)(ref_varint(b), ref_take(b, 16));
     return b->at - start;
 }

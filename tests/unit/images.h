@@ -62,6 +62,15 @@ static inline uint32_t get_word(const struct tsr_image *image, const uint8_t *ra
     return word;
 }
 
+/* The stored value of a word, by FORMAT.md 3.2 and 6.1. */
+static inline int64_t get_value(const struct tsr_image *image, const uint8_t *raster, size_t at)
+{
+    const bool whole = image->bits_allocated == 32;
+    const int bits = whole ? 32 : image->bits_stored, low = whole ? 0 : image->high_bit + 1 - bits;
+    const int64_t field = (int64_t)(get_word(image, raster, at) / ((uint64_t)1 << low) % ((uint64_t)1 << bits));
+    return image->is_signed && field >= (int64_t)1 << (bits - 1) ? field - ((int64_t)1 << bits) : field;
+}
+
 /* The index of a sample among the words of a raster. */
 static inline size_t word_place(const struct tsr_image *image, int component, size_t sample)
 {

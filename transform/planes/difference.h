@@ -6,6 +6,7 @@
 #define TSR_TRANSFORM_PLANES_DIFFERENCE_H
 
 #include "transform/hd.h"
+#include "ssim.h"
 
 enum { TSR_MEASURED_WINDOWS = 4, TSR_KEPT_RANGES = 4 };
 
@@ -23,6 +24,7 @@ struct tsr_measured {
     struct tsr_value_range window[TSR_MEASURED_WINDOWS]; /* samples whose original lies inside */
     uint32_t kept;                                       /* 0 .. TSR_KEPT_RANGES */
     struct tsr_value_range kept_range[TSR_KEPT_RANGES];  /* originals inside count for max_error alone */
+    uint32_t range;  /* R of the image's values, for the SSIM (ssim.h); 0: that is not measured */
     uint32_t weight; /* 0 .. TSR_WHOLE_WEIGHT, of differences: the frame's slope / the largest slope of the file */
 };
 
@@ -31,9 +33,12 @@ struct tsr_difference {
     uint32_t max_error;     /* the largest difference of two samples, kept ones included; not weighted */
     uint64_t squared_error; /* weighted */
     uint64_t samples;       /* that are not kept */
+    struct tsr_ssim_sum ssim;
     struct {
         uint64_t samples;       /* inside this window, and not kept */
         uint64_t squared_error; /* not weighted */
+        uint32_t max_error;     /* not weighted */
+        struct tsr_ssim_sum ssim;
     } window[TSR_MEASURED_WINDOWS];
 };
 
@@ -61,6 +66,7 @@ TSR_HD void tsr_add_sample_difference(const struct tsr_measured *what, int64_t o
     for (uint32_t w = 0; w < what->windows; w++) {
         if (!tsr_in_value_range(original, what->window[w])) continue;
         sum->window[w].samples++;
+        if (magnitude > sum->window[w].max_error) sum->window[w].max_error = (uint32_t)magnitude;
         sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, square);
     }
 }

@@ -5,6 +5,7 @@
 #include "app/library/reader.h"
 #include "io/formats/source.h"
 #include "kernels/measure/difference_cpu.h"
+#include "kernels/measure/ssim_cpu.h"
 #include "measure.h"
 #include "range.h"
 #include "transform/status.h"
@@ -27,6 +28,7 @@ static bool compare_frame(void *context, const struct tsr_image *image, const ui
     if (memcmp(original, decoded, tsr_raster_bytes(image)) == 0)
         decoded = original; /* bits beside the samples do not count */
     tsr_add_difference(image, &c->what, original, decoded, &c->found);
+    tsr_add_ssim(tsr_isa(), image, &c->what, original, decoded, &c->found);
     return true;
 }
 
@@ -54,6 +56,7 @@ static void report_difference(const struct tsr_header *coded, const struct tsr_s
     tsr_tell_loss(&header, &proof, &loss);
     report->lossless = !header.coding.lossy;
     tsr_report_loss(&loss, report);
+    if (!report->lossless) report->ssim = tsr_ssim_of(&found->ssim);
 }
 
 static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source *source, struct tsr_report *report,
@@ -64,6 +67,7 @@ static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source
         return tsr_fail(error, TSR_ERROR_VERIFY, "only samples can be compared, and one of the files has none");
     TSR_TRY(check_images(&header->image, &source->header.image, error));
     struct comparing c = {.reader = reader, .what = tsr_measured_of(&header->image, &header->kept), .error = error};
+    c.what.range = tsr_header_range(header);
     c.what.windows = source->windows.count;
     for (uint32_t w = 0; w < source->windows.count; w++) c.what.window[w] = source->windows.window[w].stored;
     TSR_TRY(tsr_source_visit(source, compare_frame, &c, error));

@@ -31,6 +31,11 @@ void tsr_report_loss(const struct tsr_told_loss *loss, struct tsr_report *report
     memcpy(report->window, loss->window, sizeof report->window);
 }
 
+static uint32_t ssim_loss_of(const struct tsr_ssim_sum *sum)
+{
+    return tsr_has_ssim(sum) ? 1 + (uint32_t)((sum->loss + sum->positions / 2) / sum->positions) : 0;
+}
+
 void tsr_note_difference(const struct tsr_image *image, const struct tsr_difference *found, struct tsr_proof *proof)
 {
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
@@ -40,6 +45,8 @@ void tsr_note_difference(const struct tsr_image *image, const struct tsr_differe
     for (uint32_t w = 0; w < TSR_MEASURED_WINDOWS; w++) {
         proof->window[w].samples = found->window[w].samples;
         proof->window[w].squared_error = found->window[w].squared_error;
+        proof->window[w].max_error = found->window[w].max_error;
+        proof->window[w].ssim_loss = ssim_loss_of(&found->window[w].ssim);
     }
 }
 
@@ -55,11 +62,13 @@ static void tell_windows(const struct tsr_header *header, const struct tsr_proof
         window->center = (double)header->windows.window[w].center / THOUSANDTHS;
         window->width = (double)header->windows.window[w].width / THOUSANDTHS;
         window->samples = samples;
-        window->rmse = window->psnr_db = -1;
+        window->rmse = window->psnr_db = window->ssim = window->largest_error = -1;
         if (samples == 0) continue;
         window->rmse = sqrt(error / (double)samples) * (double)header->windows.slope;
         window->psnr_db = error > 0 ? 20 * log10(window->width / window->rmse) : INFINITY;
         window->is_judged = tsr_is_judged(samples, judged);
+        window->largest_error = proof->window[w].max_error * (double)header->windows.slope;
+        if (proof->window[w].ssim_loss > 0) window->ssim = 1 - (proof->window[w].ssim_loss - 1.0) / TSR_SSIM_ONE;
     }
 }
 

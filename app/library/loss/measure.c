@@ -75,10 +75,21 @@ struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct 
     return what;
 }
 
+bool tsr_has_ssim(const struct tsr_ssim_sum *sum)
+{
+    enum { LEAST = 16 };
+    return sum->positions >= LEAST;
+}
+
 bool tsr_is_judged(uint64_t inside, uint64_t samples)
 {
     enum { LEAST = 256, ONE_IN = 1000 };
     return inside >= LEAST && inside >= samples / ONE_IN;
+}
+
+double tsr_ssim_of(const struct tsr_ssim_sum *sum)
+{
+    return tsr_has_ssim(sum) ? 1 - (double)sum->loss / TSR_SSIM_ONE / (double)sum->positions : -1;
 }
 
 double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error)

@@ -3,6 +3,7 @@
 #define TSR_APP_LIBRARY_MEASURE_H
 
 #include "kernels/measure/difference_cpu.h"
+#include "kernels/measure/ssim_cpu.h"
 #include "tessera.h"
 
 /* Where the squared error of a file is: its 4x4 blocks, frame after frame and row by row, in TSR_PROFILE_PARTS parts as
@@ -23,6 +24,10 @@ struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct 
 /* Puts what was lost into a proof. */
 struct tsr_proof;
 void tsr_note_difference(const struct tsr_image *image, const struct tsr_difference *found, struct tsr_proof *proof);
+
+/* Whether there are positions enough for an SSIM; and their mean, -1 where they are not. */
+bool tsr_has_ssim(const struct tsr_ssim_sum *sum);
+double tsr_ssim_of(const struct tsr_ssim_sum *sum);
 
 /* PSNR in dB with this peak; infinity where nothing differs. */
 double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error);

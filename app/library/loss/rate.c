@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/library/flow.h"
+#include "levels.h"
 #include "measure.h"
 #include "range.h"
 
@@ -77,10 +78,11 @@ struct search {
     struct tsr_coding coding; /* path, coder, effort */
     enum tsr_coder coder;     /* as it was asked for */
     bool by_size, by_quality, by_psnr;
-    uint32_t floor;        /* the least PSNR of all, by_quality: also of each window, in hundredths of a dB */
-    uint64_t limit, aim;   /* of the size, or of the squared error: not to be exceeded, and a little below */
-    uint64_t frame_blocks; /* 4x4 blocks of a frame, in one component */
-    uint64_t blocks;       /* of all frames */
+    uint32_t psnr;          /* by_psnr: hundredths of a dB */
+    struct tsr_level level; /* by_quality */
+    uint64_t limit, aim;    /* of the size, or of the squared error: not to be exceeded, and a little below */
+    uint64_t frame_blocks;  /* 4x4 blocks of a frame, in one component */
+    uint64_t blocks;        /* of all frames */
     int tries;
     /* Where the error was, in the last try and with the two QPs next to what is aimed at. */
     uint64_t profile[TSR_PROFILE_PARTS], finer_profile[TSR_PROFILE_PARTS], coarser_profile[TSR_PROFILE_PARTS];
@@ -136,22 +138,41 @@ static uint64_t share_of_limit(uint64_t error, uint64_t limit)
     return limit == 0 ? (error > 0 ? UINT64_MAX >> 1 : 0) : (error << 20) / limit;
 }
 
-/* The largest share that an error takes, of all samples and of those in a window that is judged. */
-static uint64_t share_of_floor(const struct search *s, const struct tsr_difference *found)
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The larger share of a level's floors, of PSNR and of SSIM, that an error takes over some samples. */
+static uint64_t share_of_floors(const struct tsr_level *level, uint32_t width, uint64_t samples, uint64_t squared_error,
+                                const struct tsr_ssim_sum *ssim)
+{
+    const uint64_t share = share_of_limit(squared_error, tsr_squared_error_limit(width, samples, level->psnr));
+    if (!tsr_has_ssim(ssim)) return share;
+    return larger(share, share_of_limit(ssim->loss, ssim->positions * level->ssim_loss));
+}
+
+/* The largest share of a level's limits that an error takes: of all samples, of those in a window that is judged, and
+ * of the largest error. That one's share is squared, as are all: it rises with the step as they do. */
+static uint64_t share_of_level(const struct search *s, const struct tsr_difference *found)
 {
     const struct tsr_image *const image = &s->pristine->image;
+    const struct tsr_level *const level = &s->level;
     const uint64_t samples = samples_of(image);
-    uint64_t most = share_of_limit(found->squared_error,
-                                   tsr_squared_error_limit(tsr_header_range(s->pristine), found->samples, s->floor));
+    uint32_t narrowest = tsr_header_range(s->pristine);
+    bool has_window = false;
+    uint64_t most = share_of_floors(level, narrowest, found->samples, found->squared_error, &found->ssim);
     for (uint32_t w = 0; w < s->source->windows.count; w++) {
         const struct tsr_value_range *const window = &s->source->windows.window[w].stored;
         if (!tsr_is_judged(found->window[w].samples, samples)) continue;
         const uint32_t width = (uint32_t)(window->high - window->low) + 1;
-        const uint64_t share = share_of_limit(found->window[w].squared_error,
-                                              tsr_squared_error_limit(width, found->window[w].samples, s->floor));
-        if (share > most) most = share;
+        most = larger(most, share_of_floors(level, width, found->window[w].samples, found->window[w].squared_error,
+                                            &found->window[w].ssim));
+        if (!has_window || width < narrowest) narrowest = width;
+        has_window = true;
     }
-    return most;
+    const uint64_t error = found->max_error, bound = larger(1, (uint64_t)narrowest * level->error_percent / 100);
+    return level->error_percent == 0 ? most : larger(most, share_of_limit(error * error, bound * bound));
 }
 
 static enum tsr_status measure(struct search *s, const struct tsr_coding *coding, struct result *result,
@@ -165,12 +186,12 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     tsr_set_coding(s->source, s->pristine, coding);
     const enum tsr_status status = tsr_encode(s->engine, s->source, output, &proof, &encoded, error);
     result->measure = s->by_size      ? tsr_output_size(output)
-                      : s->by_quality ? share_of_floor(s, &encoded.difference)
+                      : s->by_quality ? share_of_level(s, &encoded.difference)
                                       : proof.squared_error;
     tsr_output_close(output);
     s->tries++;
     if (s->by_psnr)
-        set_limit(s, tsr_squared_error_limit(tsr_header_range(s->pristine), encoded.difference.samples, s->floor));
+        set_limit(s, tsr_squared_error_limit(tsr_header_range(s->pristine), encoded.difference.samples, s->psnr));
     const uint64_t slack = slack_of(s);
     result->good = result->measure <= s->limit;
     result->near = result->good && s->limit - result->measure <= slack;
@@ -234,7 +255,7 @@ static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
     const struct tsr_image *image = &s->pristine->image;
     const uint64_t samples = samples_of(image);
     const uint64_t limit =
-        s->by_quality ? tsr_squared_error_limit(tsr_header_range(s->pristine), samples, s->floor) : s->limit;
+        s->by_quality ? tsr_squared_error_limit(tsr_header_range(s->pristine), samples, s->level.psnr) : s->limit;
     int64_t q;
     if (s->by_size) /* an octave is a bit a sample, or less */
         q = 32 + (int64_t)((lossless_bytes - s->limit) / (samples / 576 + 1));
@@ -313,6 +334,7 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
                               struct tsr_error *error)
 {
     const int32_t lowest = tsr_lowest_qp(s->pristine->image.bits_stored);
+    const int qp_tries = s->by_quality ? TRIES_LIMIT : QP_TRIES; /* a level has no seam */
     struct bracket b = {0};
     memset(best, 0, sizeof *best);
     /* Two QPs next to each other, or two between which all is uneven. */
@@ -323,7 +345,7 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
         memcpy(b.last.result.distance < 0 ? s->finer_profile : s->coarser_profile, s->profile, sizeof s->profile);
         if (q == 0 && !b.finer.known) break;
         if (q == STEPS && !b.coarser.known) break;
-        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= QP_TRIES)) break;
+        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= qp_tries)) break;
         q = next_q(s, &b);
     }
     if (!b.finer.known || !b.coarser.known || s->by_quality) return TSR_OK;
@@ -391,13 +413,14 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->by_quality = wanted->target == TSR_TARGET_QUALITY;
     s->by_psnr = wanted->target == TSR_TARGET_PSNR;
     s->by_size = !s->by_psnr && !s->by_quality;
-    s->floor = (uint32_t)wanted->target_value;
+    if (s->by_psnr) s->psnr = (uint32_t)wanted->target_value;
+    if (s->by_quality) s->level = *tsr_level_of((enum tsr_quality)wanted->target_value);
     s->frame_blocks = tsr_frame_blocks(image);
     s->blocks = s->frame_blocks * image->frames;
     /* Kept samples do not count. How many there are, the first coding tells. */
     set_limit(s, s->by_quality ? (uint64_t)1 << 20
                  : s->by_size  ? tsr_size_limit(wanted, tsr_input_size(source->input))
-                               : tsr_squared_error_limit(tsr_header_range(&pristine), samples_of(image), s->floor));
+                               : tsr_squared_error_limit(tsr_header_range(&pristine), samples_of(image), s->psnr));
     const enum tsr_status status = meet_target(s, &lossless, coding, error);
     *tries = s->tries;
     source->header = pristine;

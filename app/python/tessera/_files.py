@@ -30,7 +30,8 @@ class WindowLoss:
     """How a window of a DICOM image came through a loss, over the samples whose original lies inside.
 
     In the units of the file's values, Hounsfield units of a CT. `rmse` and `psnr_db` (20 log10(width / rmse)) are None
-    where there are no samples. A window of fewer than 256 samples, or of less than 0.1 % of all, is not judged.
+    where there are no samples. A window of fewer than 256 samples, or of less than 0.1 % of all, is not judged. `ssim` is
+    the mean structural similarity inside, `largest_error` that of a sample inside.
     """
 
     center: float
@@ -39,6 +40,8 @@ class WindowLoss:
     rmse: float | None
     psnr_db: float | None
     is_judged: bool
+    ssim: float | None
+    largest_error: float | None
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ class Report:
 
     `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
     has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
-    empty where nothing was noticed. `psnr_db` is that of the values' `range`, `psnr_stored_db` that of all that the
-    stored bits could hold.
+    empty where nothing was noticed. `psnr_db` and `ssim` are those of the values' `range`, `psnr_stored_db` that of all
+    that the stored bits could hold. `ratio_limit` is the published limit of pixel_bytes / payload_bytes for a loss in this
+    `modality`.
     """
 
     kind: str
@@ -75,6 +79,9 @@ class Report:
     range: int | None
     psnr_stored_db: float | None
     windows: tuple[WindowLoss, ...]
+    ssim: float | None
+    modality: str
+    ratio_limit: int | None
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -85,6 +92,8 @@ def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
         rmse=window.rmse if window.samples else None,
         psnr_db=window.psnr_db if window.samples else None,
         is_judged=window.is_judged,
+        ssim=window.ssim if window.ssim > -1 else None,
+        largest_error=window.largest_error if window.samples else None,
     )
 
 
@@ -118,6 +127,9 @@ def report_from_native(report: _native.tsr_report) -> Report:
         range=report.range or None,
         psnr_stored_db=report.psnr_stored_db if report.psnr_stored_db >= 0 else None,
         windows=windows_from_native(report),
+        ssim=report.ssim if report.ssim > -1 else None,
+        modality=report.modality.decode("utf-8", "replace"),
+        ratio_limit=report.ratio_limit or None,
     )
 
 
@@ -143,6 +155,7 @@ class OptionFields(TypedDict, total=False):
     samples_only: bool
     range: int
     least_psnr: float | None
+    within_ratio: bool
 
 
 @dataclass(frozen=True)
@@ -164,7 +177,8 @@ class Options:
     qp : float, optional
         Lossy: the quantiser, in steps of 1/8, by the range of the values: 20 does the same at any depth.
     quality : {"diagnostic", "visually-lossless", "web"}, optional
-        Lossy: at least 45, 40 or 35 dB in each judged window (`WindowLoss`) and over all.
+        Lossy: a PSNR of at least 45, 40 or 35 dB, and an SSIM of at least 0.995, 0.99 or 0.97, in each judged window
+        (`WindowLoss`) and over all. The first two also bound the largest error.
     path : {"predict", "transform"}
         Of a lossless coding.
     coder : {"by-effort", "huffman", "cavlc", "rans"}
@@ -179,6 +193,8 @@ class Options:
         in one component.
     least_psnr : float, optional
         Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
+    within_ratio : bool
+        The same where a lossy file would exceed the published ratio of its modality (`Report.ratio_limit`).
 
     Notes
     -----
@@ -199,6 +215,7 @@ class Options:
     samples_only: bool = False
     range: int = 0
     least_psnr: float | None = None
+    within_ratio: bool = False
 
     def _loss(self) -> tuple[int, int]:
         asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp, self.quality]
@@ -240,6 +257,7 @@ class Options:
         options.allow_lossy = self.allow_lossy
         options.samples_only = self.samples_only
         options.range = integer("range", self.range, 0, 65535)
+        options.within_ratio = self.within_ratio
         options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)

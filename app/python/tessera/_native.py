@@ -91,6 +91,7 @@ class tsr_compress_options(Structure):
         ("samples_only", c_bool),
         ("range", c_uint32),
         ("least_db", c_uint32),
+        ("within_ratio", c_bool),
     ]
 
 
@@ -165,6 +166,8 @@ class tsr_window_loss(Structure):
         ("rmse", c_double),
         ("psnr_db", c_double),
         ("is_judged", c_bool),
+        ("ssim", c_double),
+        ("largest_error", c_double),
     ]
 
 
@@ -204,6 +207,9 @@ class tsr_report(Structure):
         ("psnr_stored_db", c_double),
         ("windows", c_uint32),
         ("window", tsr_window_loss * 4),
+        ("ssim", c_double),
+        ("modality", c_char * 20),
+        ("ratio_limit", c_uint32),
     ]
 
 

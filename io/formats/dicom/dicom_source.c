@@ -140,6 +140,7 @@ static void object_to_loss(const struct header *header, struct tsr_source *sourc
 {
     source->never_lossy = header->loss.objection != NULL;
     source->lossy_objection = header->loss.objection;
+    snprintf(source->modality, sizeof source->modality, "%s", header->dicom.modality);
 }
 
 static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,

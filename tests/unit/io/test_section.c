@@ -412,7 +412,10 @@ static void random_proof(struct rng *r, int i, struct tsr_header *header, struct
         header->windows.count = rng_below(r, TSR_MEASURED_WINDOWS + 1);
         for (uint32_t w = 0; w < header->windows.count; w++) {
             proof->window[w].samples = rng_below(r, 50000001);
-            if (proof->window[w].samples > 0) proof->window[w].squared_error = proof->squared_error >> rng_below(r, 64);
+            if (proof->window[w].samples == 0) continue;
+            proof->window[w].squared_error = proof->squared_error >> rng_below(r, 64);
+            proof->window[w].max_error = proof->max_error >> rng_below(r, 16);
+            proof->window[w].ssim_loss = rng_below(r, 2 * TSR_SSIM_ONE + 2);
         }
     }
     if (!header->exact) {
@@ -481,8 +484,15 @@ static void check_lies(const struct tsr_header *header, const struct tsr_proof *
         lie = *proof;
         lie.window[w].squared_error = proof->squared_error + 1;
         assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+        lie = *proof;
+        lie.window[w].max_error = proof->max_error + 1;
+        assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+        lie = *proof;
+        lie.window[w].ssim_loss = 2 * TSR_SSIM_ONE + 2;
+        assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
+        lie = *proof;
         lie.window[w].samples = 0;
-        lie.window[w].squared_error = 1;
+        lie.window[w].ssim_loss = 1;
         assert_false(tsr_get_proof(body, tsr_put_proof(body, &lie, header), header, &back));
     }
 }

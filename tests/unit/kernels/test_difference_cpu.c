@@ -4,15 +4,6 @@
 
 #include "kernels/measure/difference_cpu.h"
 
-/* The stored value of a word, by FORMAT.md 3.2 and 6.1. */
-static int64_t value_of(const struct tsr_image *image, const uint8_t *raster, size_t at)
-{
-    const bool whole = image->bits_allocated == 32;
-    const int bits = whole ? 32 : image->bits_stored, low = whole ? 0 : image->high_bit + 1 - bits;
-    const int64_t field = (int64_t)(get_word(image, raster, at) / ((uint64_t)1 << low) % ((uint64_t)1 << bits));
-    return image->is_signed && field >= (int64_t)1 << (bits - 1) ? field - ((int64_t)1 << bits) : field;
-}
-
 static bool is_inside(const struct tsr_value_range *ranges, uint32_t count, int64_t value)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -29,7 +20,7 @@ static void add_plainly(const struct tsr_image *image, const struct tsr_measured
                         const uint8_t *b, size_t first, size_t count, struct tsr_difference *sum)
 {
     for (size_t i = first; i < first + count; i++) {
-        const int64_t original = value_of(image, a, i), d = original - value_of(image, b, i);
+        const int64_t original = get_value(image, a, i), d = original - get_value(image, b, i);
         const uint64_t magnitude = (uint64_t)(d < 0 ? -d : d);
         if (magnitude > sum->max_error) sum->max_error = (uint32_t)magnitude;
         if (is_inside(what->kept_range, what->kept, original)) continue;
@@ -38,6 +29,7 @@ static void add_plainly(const struct tsr_image *image, const struct tsr_measured
         for (uint32_t w = 0; w < what->windows; w++)
             if (is_inside(&what->window[w], 1, original)) {
                 sum->window[w].samples++;
+                if (magnitude > sum->window[w].max_error) sum->window[w].max_error = (uint32_t)magnitude;
                 sum->window[w].squared_error = added(sum->window[w].squared_error, magnitude * magnitude);
             }
     }
@@ -49,6 +41,7 @@ static void expect_equal(const struct tsr_difference *is, const struct tsr_diffe
     expect(is->samples == wanted->samples, "case %d", n);
     expect(is->squared_error == wanted->squared_error, "case %d", n);
     for (int w = 0; w < TSR_MEASURED_WINDOWS; w++) {
+        expect(is->window[w].max_error == wanted->window[w].max_error, "case %d, window %d", n, w);
         expect(is->window[w].samples == wanted->window[w].samples, "case %d, window %d", n, w);
         expect(is->window[w].squared_error == wanted->window[w].squared_error, "case %d, window %d", n, w);
     }
@@ -60,7 +53,7 @@ static struct tsr_value_range random_range(struct rng *r, const struct tsr_image
     static const int32_t ends[] = {INT32_MIN, -65536, -32769, -32768, -1,    0,     1,     127,
                                    128,       255,    256,    32767,  32768, 65535, 65536, INT32_MAX};
     const size_t words = (size_t)image->columns * image->rows * image->components;
-    const int64_t here = value_of(image, raster, rng_below(r, (uint32_t)words)),
+    const int64_t here = get_value(image, raster, rng_below(r, (uint32_t)words)),
                   wide = rng_width(r, image->bits_stored > 16 ? 16 : image->bits_stored);
     struct tsr_value_range range = {(int32_t)clamp_to(here - wide, INT32_MIN, INT32_MAX),
                                     (int32_t)clamp_to(here + wide / 2, INT32_MIN, INT32_MAX)};
@@ -171,6 +164,8 @@ TEST(frames)
             wanted.samples += here.samples;
             wanted.squared_error = added(wanted.squared_error, tsr_weigh_squares(here.squared_error, what.weight));
             for (int w = 0; w < TSR_MEASURED_WINDOWS; w++) {
+                if (here.window[w].max_error > wanted.window[w].max_error)
+                    wanted.window[w].max_error = here.window[w].max_error;
                 wanted.window[w].samples += here.window[w].samples;
                 wanted.window[w].squared_error = added(wanted.window[w].squared_error, here.window[w].squared_error);
             }
@@ -228,7 +223,7 @@ TEST(counts_of_values)
             fill_raster(&r, &image, n % CONTENTS, a);
             if (frame == 0) what = random_what(&r, &image, a);
             for (size_t i = 0; i < words; i++) {
-                const int64_t value = value_of(&image, a, i);
+                const int64_t value = get_value(&image, a, i);
                 wanted[value - least] += !is_inside(what.kept_range, what.kept, value) || n % 4 == 0;
             }
             tsr_count_values(&image, n % 4 ? &what : NULL, a, counts);
