@@ -120,6 +120,8 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "psnr_stored_db", ok && r->psnr_stored_db >= 0, r->psnr_stored_db);
     add_number(o, "range", ok && r->range > 0, r->range);
     add_windows(o, r, ok);
+    add_number(o, "windows_left_out", ok && r->windows_left_out > 0, r->windows_left_out);
+    add_text(o, "windows_note", ok && r->windows_note[0] ? r->windows_note : NULL);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);
@@ -155,6 +157,9 @@ static void print_loss(const struct options *options, const struct tsr_report *r
     const struct tsr_window_loss *const worst = worst_window(r);
     if (worst && isfinite(worst->psnr_db))
         talk(", %.2f dB in window %g/%g", worst->psnr_db, worst->center, worst->width);
+    if (r->windows_left_out > 0)
+        talk(", %u other window%s not measured", r->windows_left_out, r->windows_left_out == 1 ? " is" : "s are");
+    if (r->windows_note[0]) talk(", %s", r->windows_note);
 }
 
 static void print_file_line(const struct options *options, const struct task *task, const struct outcome *outcome)

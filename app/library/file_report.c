@@ -63,9 +63,13 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
  */
 static void report_windows(const struct tsr_written *written, struct tsr_report *report)
 {
-    report->windows = 0;
+    report->windows = report->windows_left_out = 0;
+    report->windows_note[0] = '\0';
     if (report->lossless) return;
     report->windows = written->windows.count;
+    report->windows_left_out = written->windows.left_out;
+    if (written->windows.note)
+        snprintf(report->windows_note, sizeof report->windows_note, "%s", written->windows.note);
     for (uint32_t w = 0; w < written->windows.count; w++) {
         struct tsr_window_loss *const loss = &report->window[w];
         const uint64_t samples = written->difference.window[w].samples;

@@ -28,7 +28,7 @@ enum tsr_restore {
  * file. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
-enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
+enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255, TSR_MOST_RANGE = (1 << 24) - 1 };
 
 struct tsr_header {
     uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
@@ -44,6 +44,7 @@ struct tsr_header {
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
     uint32_t range;                    /* of the values, if lossy, by which PSNR and QP count; 0: 2^bits_stored - 1 */
+    uint32_t least_weight;             /* of a frame's errors, if lossy, 1 .. 65535; 0: all frames weigh the same */
     struct tsr_origin origin;          /* of the original, where it is stored */
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
     uint32_t members;                  /* files in a series, whose header has only this, id and restore */

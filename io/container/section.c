@@ -2,10 +2,10 @@
 #include "section.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "transform/coder.h"
-
-#include <string.h>
+#include "transform/planes/difference.h"
 
 void tsr_put_u32(uint8_t *out, uint32_t value)
 {
@@ -119,8 +119,8 @@ static void get_reason(struct tsr_cursor *c, char *reason)
 }
 
 /* Items: time of modification and permissions of the original; what looks damaged in it; the range of its values; kept
- * ranges. FORMAT.md 3.9. */
-enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7 };
+ * ranges; the least weight of a frame's errors. FORMAT.md 3.9. */
+enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7, WEIGHT = 8 };
 
 const char tsr_some_damage[] = "it looked damaged when it was compressed";
 
@@ -163,6 +163,19 @@ static size_t put_range(uint8_t *out, const struct tsr_header *header)
     return 2 + (size_t)out[1];
 }
 
+static bool has_weight(const struct tsr_header *header)
+{
+    return tsr_has_frames(header) && header->coding.lossy && header->least_weight > 0;
+}
+
+static size_t put_weight(uint8_t *out, const struct tsr_header *header)
+{
+    if (!has_weight(header)) return 0;
+    out[0] = WEIGHT;
+    out[1] = (uint8_t)tsr_put_varint(out + 2, header->least_weight);
+    return 2 + (size_t)out[1];
+}
+
 static bool has_kept(const struct tsr_header *header)
 {
     return tsr_has_frames(header) && header->coding.lossy && header->kept.count > 0;
@@ -182,6 +195,11 @@ static size_t put_kept(uint8_t *out, const struct tsr_header *header)
     out[0] = KEPT;
     out[1] = (uint8_t)(used - 2);
     return used;
+}
+
+static bool has_items(const struct tsr_header *header)
+{
+    return has_origin(&header->origin) || header->damage[0] || header->range || has_kept(header) || has_weight(header);
 }
 
 static size_t put_image(uint8_t *out, const struct tsr_header *header)
@@ -224,9 +242,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     out[used++] = TSR_FORMAT_VERSION;
     out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
     out[used++] = (uint8_t)header->restore;
-    out[used++] =
-        (uint8_t)(flags |
-                  (has_origin(&header->origin) || header->damage[0] || header->range || has_kept(header) ? ITEMS : 0));
+    out[used++] = (uint8_t)(flags | (has_items(header) ? ITEMS : 0));
     tsr_put_u64(out + used, header->id);
     used += TSR_ID_BYTES;
     if (series) {
@@ -240,7 +256,8 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     used += put_origin(out + used, &header->origin);
     used += put_damage(out + used, header);
     used += put_range(out + used, header);
-    return used + put_kept(out + used, header);
+    used += put_kept(out + used, header);
+    return used + put_weight(out + used, header);
 }
 
 static bool get_origin(const uint8_t *value, size_t length, struct tsr_origin *origin)
@@ -274,10 +291,23 @@ static bool get_range(const uint8_t *value, size_t length, struct tsr_header *he
     const uint64_t range = tsr_get_varint(&c);
     const bool can_have =
         header->coding.lossy && image->components == 1 && image->bits_allocated == 16 && image->bits_stored <= 16;
-    if (c.bad || c.at != length || !can_have || range < TSR_LEAST_RANGE || range >> image->bits_stored ||
+    if (c.bad || c.at != length || !can_have || range < TSR_LEAST_RANGE || range > TSR_MOST_RANGE ||
         range == ((uint32_t)1 << image->bits_stored) - 1)
         return false;
     header->range = (uint32_t)range;
+    return true;
+}
+
+/* Only frames of one component with loss have slopes that differ. */
+static bool get_weight(const uint8_t *value, size_t length, struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    struct tsr_cursor c = {value, length, 0, false};
+    const uint64_t weight = tsr_get_varint(&c);
+    const bool can_have =
+        header->coding.lossy && image->components == 1 && (image->bits_allocated == 8 || image->bits_allocated == 16);
+    if (c.bad || c.at != length || !can_have || weight < 1 || weight >= TSR_WHOLE_WEIGHT) return false;
+    header->least_weight = (uint32_t)weight;
     return true;
 }
 
@@ -309,6 +339,7 @@ static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct ts
            : tag == DAMAGE ? get_damage(value, length, header)
            : tag == RANGE  ? get_range(value, length, header)
            : tag == KEPT   ? get_kept(value, length, header)
+           : tag == WEIGHT ? get_weight(value, length, header)
                            : true;
 }
 
@@ -492,7 +523,9 @@ bool tsr_take_proof(struct tsr_cursor *c, const struct tsr_header *header, bool 
         if (max_error > UINT16_MAX) return false;
         proof->max_error = (uint32_t)max_error;
         proof->squared_error = tsr_get_varint(c);
-        if (proof->squared_error < max_error * max_error || (max_error == 0 && proof->squared_error > 0)) return false;
+        const uint32_t weight = header->least_weight ? header->least_weight : TSR_WHOLE_WEIGHT;
+        const uint64_t least = tsr_weigh_squares(max_error * max_error, weight);
+        if (proof->squared_error < least || (max_error == 0 && proof->squared_error > 0)) return false;
     }
     if (!header->exact) {
         proof->restored_size = tsr_get_varint(c);

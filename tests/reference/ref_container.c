@@ -153,7 +153,17 @@ static bool is_range(const struct ref_header *h, struct ref_bytes *value)
 {
     uint64_t range = ref_varint(value);
     if (value->bad || ref_left(value) != 0) return false;
-    return h->lossy && h->components == 1 && h->allocated == 16 && range >= 255 && range < (1u << h->stored) - 1;
+    return h->lossy && h->components == 1 && h->allocated == 16 && range >= 255 && range < 1u << 24 &&
+           range != (1u << h->stored) - 1;
+}
+
+/* 3.9: the least weight. */
+static bool read_weight(struct ref_header *h, struct ref_bytes *value)
+{
+    uint64_t weight = ref_varint(value);
+    if (value->bad || ref_left(value) != 0 || weight < 1 || weight > 65535) return false;
+    h->least_weight = (uint32_t)weight;
+    return h->lossy && h->components == 1 && (h->allocated == 8 || h->allocated == 16);
 }
 
 /* 3.9: kept ranges. */
@@ -187,7 +197,7 @@ static bool read_items(struct ref_header *h, struct ref_bytes *b)
         before = (int)tag;
         if (tag % 2 != 0 && tag != 7) return ref_fail("an item of tag %u is unknown", tag);
         if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
-            (tag == 7 && !read_kept(h, &value)))
+            (tag == 7 && !read_kept(h, &value)) || (tag == 8 && !read_weight(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;

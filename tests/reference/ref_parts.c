@@ -343,9 +343,12 @@ bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
     proof->has_samples = true;
     read_hash(&b, proof->samples);
     if (header->lossy) { /* without the original this alone can be checked: the largest difference is one of those
-                            squared */
-        uint64_t largest = ref_varint(&b), squared = ref_varint(&b);
-        if (largest > UINT32_MAX || squared < largest * largest || (largest == 0 && squared > 0))
+                            squared, in a frame with at least the least weight */
+        uint64_t largest = ref_varint(&b), squared = ref_varint(&b), weight = header->least_weight;
+        if (largest > UINT16_MAX) return ref_fail("the largest error in the proof is too large");
+        uint64_t least = largest * largest;
+        if (weight > 0) least = (least * (weight * weight) + (1u << 31)) >> 32;
+        if (squared < least || (largest == 0 && squared > 0))
             return ref_fail("the errors in the proof cannot be");
     }
     if (!header->exact) {

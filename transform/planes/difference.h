@@ -33,7 +33,7 @@ struct tsr_difference {
     uint64_t samples;       /* that are not kept */
     struct {
         uint64_t samples;       /* inside this window, and not kept */
-        uint64_t squared_error; /* not weighted */
+        uint64_t squared_error; /* weighted */
     } window[TSR_MEASURED_WINDOWS];
 };
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "app/library/arguments.h"
+#include "io/formats/source.h"
 #include "transform/planes/kept_ranges.h"
 #include "transform/status.h"
 
@@ -73,6 +74,15 @@ struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct 
         what.kept_range[i] =
             (struct tsr_value_range){(int32_t)kept->range[i].lowest + least, (int32_t)kept->range[i].highest + least};
     return what;
+}
+
+void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct tsr_measured *what)
+{
+    const struct tsr_frame_values *const own = frame < windows->frames ? &windows->frame[frame] : &windows->other_frame;
+    what->windows = windows->count;
+    if (windows->frames > 0) what->weight = own->weight;
+    for (uint32_t w = 0; w < windows->count; w++)
+        what->window[w] = windows->frames > 0 ? own->window[w] : windows->window[w].stored;
 }
 
 bool tsr_is_judged(uint64_t inside, uint64_t samples)

@@ -20,6 +20,10 @@ uint32_t tsr_profile_part(uint64_t blocks, uint64_t block);
 struct tsr_kept_ranges;
 struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct tsr_kept_ranges *kept);
 
+/* The same of one frame: its weight and its windows. what is that of the file. */
+struct tsr_windows;
+void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct tsr_measured *what);
+
 /* Whether a window with so many samples of an image's says enough to be judged. */
 bool tsr_is_judged(uint64_t inside, uint64_t samples);
 

@@ -113,7 +113,7 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 {
     source->header = *pristine;
     source->header.coding = *coding;
-    if (!coding->lossy) source->header.range = 0;
+    if (!coding->lossy) source->header.range = source->header.least_weight = 0;
     if (!coding->lossy) return;
     source->header.exact = false;
     if (source->header.restore == TSR_RESTORE_DEFLATED) { /* a lossy copy is not deflated */
@@ -142,9 +142,8 @@ static uint64_t share_of_floor(const struct search *s, const struct tsr_differen
     const uint64_t samples = samples_of(image);
     uint64_t most = share_of_limit(found->squared_error, limit_of(tsr_header_range(s->pristine), samples, s->floor));
     for (uint32_t w = 0; w < s->source->windows.count; w++) {
-        const struct tsr_value_range *const window = &s->source->windows.window[w].stored;
+        const uint32_t width = s->source->windows.window[w].values;
         if (!tsr_is_judged(found->window[w].samples, samples)) continue;
-        const uint32_t width = (uint32_t)(window->high - window->low) + 1;
         const uint64_t share =
             share_of_limit(found->window[w].squared_error, limit_of(width, found->window[w].samples, s->floor));
         if (share > most) most = share;

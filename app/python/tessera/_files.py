@@ -75,6 +75,8 @@ class Report:
     range: int | None
     psnr_stored_db: float | None
     windows: tuple[WindowLoss, ...]
+    windows_left_out: int
+    windows_note: str
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -114,6 +116,8 @@ def report_from_native(report: _native.tsr_report) -> Report:
         range=report.range or None,
         psnr_stored_db=report.psnr_stored_db if report.psnr_stored_db >= 0 else None,
         windows=tuple(_window_from_native(window) for window in report.window[: report.windows]),
+        windows_left_out=report.windows_left_out,
+        windows_note=report.windows_note.decode("utf-8", "replace"),
     )
 
 
@@ -171,7 +175,7 @@ class Options:
     samples_only : bool
         DICOM whose streams cannot come back byte for byte: its samples are enough.
     range : int
-        Of the values, by which psnr and qp count: 255 to 65535. 0: the image's own. Only of samples of more than 8 bits
+        Of the values, by which psnr and qp count: 255 to 16777215. 0: the image's own. Only of samples of more than 8 bits
         in one component.
     least_psnr : float, optional
         Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
@@ -235,7 +239,7 @@ class Options:
         options.loss, options.loss_value = self._loss()
         options.allow_lossy = self.allow_lossy
         options.samples_only = self.samples_only
-        options.range = integer("range", self.range, 0, 65535)
+        options.range = integer("range", self.range, 0, 2**24 - 1)
         options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)

@@ -204,6 +204,8 @@ class tsr_report(Structure):
         ("psnr_stored_db", c_double),
         ("windows", c_uint32),
         ("window", tsr_window_loss * 4),
+        ("windows_left_out", c_uint32),
+        ("windows_note", c_char * 160),
     ]
 
 

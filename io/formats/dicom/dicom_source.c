@@ -25,23 +25,6 @@ static bool is_dicom(const uint8_t *head, size_t size)
 
 #if TSR_WITH_DCMTK
 
-bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES])
-{
-    enum { HEAD = 132 };
-    struct tsr_dicom_scan scan;
-    struct tsr_error ignored;
-    uint8_t head[HEAD] = {0};
-    const size_t size = tsr_input_size(input) < HEAD ? (size_t)tsr_input_size(input) : HEAD;
-    const struct tsr_dicom_element *const fact = &scan.fact[TSR_FACT_SERIES];
-    if (tsr_input_read(input, 0, head, size, &ignored) != TSR_OK || !is_dicom(head, size)) return false;
-    if (tsr_dicom_scan_file(input, &scan, &ignored) != TSR_OK || fact->tag == 0) return false;
-    if (fact->length >= TSR_DICOM_UID_BYTES) return false;
-    if (tsr_input_read(input, fact->value, uid, fact->length, &ignored) != TSR_OK) return false;
-    uid[fact->length] = '\0';
-    uid[strspn(uid, "0123456789.")] = '\0';
-    return uid[0] != '\0';
-}
-
 /* The bytes that a compressed file may unfold to. Real files unfold to less than 64 times their size, or are small. */
 #define UNFOLD_LIMIT ((uint64_t)1 << 30)
 static size_t unfold_limit(uint64_t file_size)
@@ -55,8 +38,7 @@ struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;
     struct tsr_dicom dicom;
-    struct tsr_dicom_loss loss; /* found only if the image may be coded with loss, as are: */
-    struct tsr_windows windows;
+    struct tsr_dicom_loss loss; /* found only if the image may be coded with loss */
 };
 
 struct dicom_source {
@@ -109,7 +91,6 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     struct tsr_dicom *const dicom = &header->dicom;
     const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
     header->loss = (struct tsr_dicom_loss){0};
-    header->windows = (struct tsr_windows){0};
     if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
@@ -119,7 +100,6 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
         dicom->big_endian != scan->form.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
     if (may_lose) header->loss = tsr_dicom_loss_of(header->bytes, scan, dicom->modality);
-    if (may_lose) tsr_dicom_tell_windows(header->bytes, scan, dicom, &header->windows);
     return TSR_OK;
 }
 
@@ -265,7 +245,10 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     uint64_t available = 0;
     struct tsr_dicom_native native = {NULL, 0};
+    struct tsr_windows windows = {0};
     if (status == TSR_OK) status = check_element(input, pixels, &available, error);
+    if (status == TSR_OK && may_lose) /* before the bytes of the header move */
+        status = tsr_dicom_tell_windows(found->bytes, &found->scan, dicom, &windows, error);
     if (status == TSR_OK) {
         status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &native, error);
         if (status == TSR_OK) header->kept = tsr_dicom_kept(dicom, image);
@@ -294,6 +277,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
         tsr_input_close(input);
     }
     if (status != TSR_OK) {
+        free(windows.frame);
         free(inflated);
         free(s);
         return status;
@@ -305,7 +289,8 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base.only_lossless = only_lossless_of(found, &native);
     s->base.wants_range = found->loss.has_range;
     object_to_loss(found, &s->base);
-    s->base.windows = found->windows;
+    s->base.windows = windows;
+    s->base.header.least_weight = windows.least_weight;
     *source = &s->base;
     return TSR_OK;
 }
@@ -500,7 +485,6 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
         TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
     }
     object_to_loss(found, *source);
-    (*source)->windows = found->windows;
     return TSR_OK;
 }
 
@@ -592,10 +576,10 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no DCMTK to read DICOM");
 }
 
-bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES])
+bool tsr_dicom_tell_series(struct tsr_input *input, struct tsr_dicom_series *series)
 {
     (void)input;
-    uid[0] = '\0';
+    *series = (struct tsr_dicom_series){.slope = {1, 0}};
     return false;
 }
 
