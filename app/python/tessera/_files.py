@@ -654,6 +654,7 @@ class Set:
         self.is_cancelled = False
         self.status, self.error = 0, _native.tsr_error()
         self.sources = [Source(name) for name in names]
+        self.ranged: list[_native.tsr_compress_options] = []
         self.tasks = (_native.tsr_task * len(names))()
         for task, source, output in zip(self.tasks, self.sources, outputs):
             task.size = ctypes.sizeof(_native.tsr_task)
@@ -680,7 +681,26 @@ class Set:
         finally:
             _on_engine.tells = told_before
 
+    def find_ranges(self, handle: int) -> None:
+        """With loss, the images of a series count by one range, as those of the command line do."""
+        count = len(self.names)
+        if self.options.loss == 0 or self.options.range or count < 2:
+            return
+        sources = (ctypes.POINTER(_native.tsr_data_source) * count)(*(ctypes.pointer(s.native) for s in self.sources))
+        ranges, error = (ctypes.c_uint32 * count)(), _native.tsr_error()
+        check(_library.tsr_common_ranges(handle, sources, count, False, ranges, ctypes.byref(error)), error)
+        for task, found in zip(self.tasks, ranges):
+            own = _native.tsr_compress_options.from_buffer_copy(self.options)
+            own.range = found
+            self.ranged.append(own)
+            task.compress = ctypes.pointer(own)
+
     def run(self, handle: int) -> None:
+        try:
+            self.find_ranges(handle)
+        except TesseraError as raised:
+            self.raised = raised
+            return
         cancelled = _native.CancelledCall(lambda _context: self.is_cancelled)
         options = _native.sized(_native.tsr_set_options)
         options.is_cancelled = cancelled
