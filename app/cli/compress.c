@@ -158,12 +158,13 @@ static enum tsr_status list_to_compress(const struct options *options, struct ts
     return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
 }
 
-/* With loss, the images of a series count by one range: two of its slices must not differ in what they lose. */
+/* With loss, the images of a series count by one range: two of its slices must not differ in what they lose. Of a part
+ * of a set, the range is that of the whole set, so that all parts have it. */
 static enum tsr_status find_ranges(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                    struct tsr_error *error)
 {
-    const size_t count = list->count;
-    if (options->compress.loss == TSR_LOSSLESS || count < 2) return TSR_OK;
+    const size_t count = list->set ? list->in_set : list->count;
+    if (options->compress.loss == TSR_LOSSLESS || count < 2 || list->count == 0) return TSR_OK;
     struct tsr_data_source *const sources = calloc(count, sizeof *sources);
     const struct tsr_data_source **const one = calloc(count, sizeof *one);
     uint32_t *const ranges = calloc(count, sizeof *ranges);
@@ -171,11 +172,14 @@ static enum tsr_status find_ranges(const struct options *options, struct tsr_eng
                                  ? TSR_OK
                                  : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
     for (size_t i = 0; i < count && status == TSR_OK; i++) {
-        sources[i] = source_of(&list->tasks[i]);
+        if (list->set) sources[i] = tsr_from_path(list->set[i]);
         one[i] = &sources[i];
     }
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++)
+        sources[list->set ? list->tasks[i].place : i] = source_of(&list->tasks[i]);
     if (status == TSR_OK) status = tsr_common_ranges(engine, one, (uint32_t)count, false, ranges, error);
-    for (size_t i = 0; i < count && status == TSR_OK; i++) list->tasks[i].range = ranges[i];
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++)
+        list->tasks[i].range = ranges[list->set ? list->tasks[i].place : i];
     free(sources);
     free(one);
     free(ranges);

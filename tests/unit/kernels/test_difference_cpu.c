@@ -172,7 +172,8 @@ TEST(frames)
             wanted.squared_error = added(wanted.squared_error, tsr_weigh_squares(here.squared_error, what.weight));
             for (int w = 0; w < TSR_MEASURED_WINDOWS; w++) {
                 wanted.window[w].samples += here.window[w].samples;
-                wanted.window[w].squared_error = added(wanted.window[w].squared_error, here.window[w].squared_error);
+                const uint64_t squares = tsr_weigh_squares(here.window[w].squared_error, what.weight);
+                wanted.window[w].squared_error = added(wanted.window[w].squared_error, squares);
             }
             tsr_add_difference(&image, n % 8 ? &what : NULL, a, b, &sum);
         }
