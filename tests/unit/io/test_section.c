@@ -90,7 +90,8 @@ static struct tsr_header any_header(struct rng *r)
         h.coding.max_error = 1 + rng_below(r, TSR_MAX_ERROR_LIMIT);
     if (h.coding.lossy && i->bits_allocated == 16 && i->components == 1 && i->bits_stored > 8 && rng_below(r, 2))
         h.range = 255 + rng_below(r, (1u << i->bits_stored) - 256);
-    if (h.coding.lossy && i->components == 1 && rng_below(r, 2)) h.least_weight = 1 + rng_below(r, 65535);
+    if (h.coding.lossy && i->components == 1 && i->bits_allocated > 1 && rng_below(r, 2))
+        h.least_weight = 1 + rng_below(r, 65535);
     if (h.coding.lossy && i->bits_stored > 2 && rng_below(r, 2)) {
         const uint32_t values = 1u << i->bits_stored, lowest = rng_below(r, values / 4),
                        highest = lowest + rng_below(r, values / 4);
@@ -144,8 +145,8 @@ TEST(headers)
         expect(same_header(&header, &back), "header %d", i);
         /* Neither shorter nor longer. */
         const size_t cut = rng_below(&r, (uint32_t)size);
-        expect(tsr_get_header(body, cut, &back, &error) != TSR_OK, "header %d, cut after %zu of %zu bytes", i, cut,
-               size);
+        const bool is_taken = tsr_get_header(body, cut, &back, &error) == TSR_OK; /* a whole item may be missing */
+        expect(!is_taken || !same_header(&header, &back), "header %d, cut after %zu of %zu bytes", i, cut, size);
         if (size < sizeof body) {
             body[size] = 0;
             expect(tsr_get_header(body, size + 1, &back, &error) != TSR_OK, "header %d with a byte more", i);
