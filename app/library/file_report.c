@@ -68,8 +68,7 @@ static void report_windows(const struct tsr_written *written, struct tsr_report 
     if (report->lossless) return;
     report->windows = written->windows.count;
     report->windows_left_out = written->windows.left_out;
-    if (written->windows.note)
-        snprintf(report->windows_note, sizeof report->windows_note, "%s", written->windows.note);
+    if (written->windows.note) snprintf(report->windows_note, sizeof report->windows_note, "%s", written->windows.note);
     for (uint32_t w = 0; w < written->windows.count; w++) {
         struct tsr_window_loss *const loss = &report->window[w];
         const uint64_t samples = written->difference.window[w].samples;
@@ -77,7 +76,7 @@ static void report_windows(const struct tsr_written *written, struct tsr_report 
         *loss = (struct tsr_window_loss){
             written->windows.window[w].center, written->windows.window[w].width, samples, -1, -1, false};
         if (samples == 0) continue;
-        loss->rmse = sqrt(error / (double)samples) * written->windows.slope;
+        loss->rmse = sqrt(error / (double)samples) * written->windows.window[w].slope;
         loss->psnr_db = error > 0 ? 20 * log10(loss->width / loss->rmse) : INFINITY;
         loss->is_judged = tsr_is_judged(samples, report->samples);
     }

@@ -28,14 +28,15 @@ struct tsr_source_ops {
 /* How a file asks to be looked at: a window (PS3.3, C.11.2.1.2) of its values. */
 struct tsr_value_window {
     double center, width;          /* in the values' units, after the rescale */
-    uint32_t values;               /* how wide it is in stored values of the largest slope, rounded down; at least 1 */
+    double slope;                  /* units of a stored value, the largest of a frame that has the window */
+    uint32_t values;               /* how wide it is in stored values of this slope, rounded down; at least 1 */
     struct tsr_value_range stored; /* the stored values inside, where all frames have the same */
 };
 
 /* What a frame has of its own. */
 struct tsr_frame_values {
-    uint32_t weight;                                     /* as struct tsr_measured has it, not 0 */
-    struct tsr_value_range window[TSR_MEASURED_WINDOWS]; /* the stored values inside; none if it does not name it */
+    uint32_t weight, window_weight[TSR_MEASURED_WINDOWS]; /* as struct tsr_measured has them, not 0 */
+    struct tsr_value_range window[TSR_MEASURED_WINDOWS];  /* the stored values inside; none if it does not name it */
 };
 
 /* The windows of a file that are measured where it is coded with loss, and the slopes of its frames. */

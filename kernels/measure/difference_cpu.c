@@ -123,7 +123,8 @@ void tsr_add_difference(const struct tsr_image *image, const struct tsr_measured
     sum->samples += frame.samples;
     for (uint32_t w = 0; w < what->windows; w++) {
         sum->window[w].samples += frame.window[w].samples;
-        const uint64_t squares = tsr_weigh_squares(frame.window[w].squared_error, what->weight);
+        const uint32_t weight = what->window_weight[w] ? what->window_weight[w] : TSR_WHOLE_WEIGHT;
+        const uint64_t squares = tsr_weigh_squares(frame.window[w].squared_error, weight);
         sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, squares);
     }
 }

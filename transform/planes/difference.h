@@ -24,6 +24,8 @@ struct tsr_measured {
     uint32_t kept;                                       /* 0 .. TSR_KEPT_RANGES */
     struct tsr_value_range kept_range[TSR_KEPT_RANGES];  /* originals inside count for max_error alone */
     uint32_t weight; /* 0 .. TSR_WHOLE_WEIGHT, of differences: the frame's slope / the largest slope of the file */
+    uint32_t window_weight[TSR_MEASURED_WINDOWS]; /* 0 .. TSR_WHOLE_WEIGHT: the frame's slope / the largest slope of the
+                                                     frames that have the window. 0 stands for TSR_WHOLE_WEIGHT */
 };
 
 /* Sums over samples. Sums of squares are saturated at 2^64 - 1. */
@@ -33,7 +35,7 @@ struct tsr_difference {
     uint64_t samples;       /* that are not kept */
     struct {
         uint64_t samples;       /* inside this window, and not kept */
-        uint64_t squared_error; /* weighted */
+        uint64_t squared_error; /* weighted by the window's weights */
     } window[TSR_MEASURED_WINDOWS];
 };
 

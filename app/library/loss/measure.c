@@ -81,8 +81,10 @@ void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct
     const struct tsr_frame_values *const own = frame < windows->frames ? &windows->frame[frame] : &windows->other_frame;
     what->windows = windows->count;
     if (windows->frames > 0) what->weight = own->weight;
-    for (uint32_t w = 0; w < windows->count; w++)
+    for (uint32_t w = 0; w < windows->count; w++) {
         what->window[w] = windows->frames > 0 ? own->window[w] : windows->window[w].stored;
+        what->window_weight[w] = windows->frames > 0 ? own->window_weight[w] : TSR_WHOLE_WEIGHT;
+    }
 }
 
 bool tsr_is_judged(uint64_t inside, uint64_t samples)

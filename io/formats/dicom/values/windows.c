@@ -23,8 +23,9 @@ struct choice {
     bool has_rescale, are_of_all;
     struct tsr_named_window window[TSR_MEASURED_WINDOWS];
     uint32_t count, left_out;
-    struct tsr_decimal slope; /* the largest one; 0: there is none */
-    bool has_lut;             /* the windows are of what a Modality LUT makes of stored values: */
+    struct tsr_decimal slope;                              /* the largest one; 0: there is none */
+    struct tsr_decimal window_slope[TSR_MEASURED_WINDOWS]; /* the same of the frames that have the window */
+    bool has_lut; /* the windows are of what a Modality LUT makes of stored values: */
     struct tsr_value_range mapped[TSR_MEASURED_WINDOWS];
 };
 
@@ -147,6 +148,31 @@ static void find_slope(struct choice *c)
     if (c->frames > c->items) note_slope(c, tsr_dicom_rescale_of(c->values, UINT32_MAX));
 }
 
+static bool is_named(const struct choice *c, const struct tsr_named_values *by, uint32_t w)
+{
+    bool is = c->are_of_all;
+    for (uint32_t k = 0; k < by->windows && !is; k++)
+        is = same_window(&c->values->window[by->first + k], &c->window[w]);
+    return is;
+}
+
+static void note_window_slopes(struct choice *c, uint32_t f)
+{
+    const struct tsr_named_values *const rescale = tsr_dicom_rescale_of(c->values, f), *const by = tsr_dicom_windows_of(
+                                                                                           c->values, f);
+    for (uint32_t w = 0; w < c->count && !rescale->is_bad_rescale; w++)
+        if (is_named(c, by, w) && tsr_is_larger(magnitude(rescale->slope), c->window_slope[w]))
+            c->window_slope[w] = magnitude(rescale->slope);
+}
+
+static void find_window_slopes(struct choice *c)
+{
+    for (uint32_t f = 0; f < c->items; f++) note_window_slopes(c, f);
+    if (c->frames > c->items) note_window_slopes(c, UINT32_MAX);
+    for (uint32_t w = 0; w < c->count; w++) /* frames of no known slope alone name it */
+        if (c->window_slope[w].digits == 0) c->window_slope[w] = c->slope;
+}
+
 /* ---- Stored values ---------------------------------------------------------------------------------------- */
 
 /* The values x with low < x <= high are inside. */
@@ -175,12 +201,10 @@ static struct tsr_value_range stored_of(const struct tsr_named_window *window, c
     return (struct tsr_value_range){-tsr_floor_quotient(high, rise), -tsr_floor_quotient(low, rise) - 1};
 }
 
-static bool is_named(const struct choice *c, const struct tsr_named_values *by, uint32_t w)
+static uint32_t weight_of(const struct tsr_named_values *rescale, struct tsr_decimal largest)
 {
-    bool is = c->are_of_all;
-    for (uint32_t k = 0; k < by->windows && !is; k++)
-        is = same_window(&c->values->window[by->first + k], &c->window[w]);
-    return is;
+    const uint32_t weight = tsr_share(TSR_WHOLE_WEIGHT, magnitude(rescale->slope), largest);
+    return weight > 0 ? weight : 1;
 }
 
 /* A frame whose rescale is not known counts as much as can be, and has no windows. */
@@ -190,8 +214,7 @@ static struct tsr_frame_values values_of_frame(const struct choice *c, uint32_t 
                                                                                            c->values, f);
     const bool is_known = c->has_lut || !rescale->is_bad_rescale;
     struct tsr_frame_values values = {.weight = TSR_WHOLE_WEIGHT};
-    if (is_known && !c->has_lut) values.weight = tsr_share(TSR_WHOLE_WEIGHT, magnitude(rescale->slope), c->slope);
-    if (values.weight == 0) values.weight = 1;
+    if (is_known && !c->has_lut) values.weight = weight_of(rescale, c->slope);
     for (uint32_t w = 0; w < TSR_MEASURED_WINDOWS; w++) {
         const bool is_seen = is_known && w < c->count && is_named(c, by, w);
         values.window[w] = !is_seen ? nothing : c->has_lut ? c->mapped[w] : stored_of(&c->window[w], rescale);
@@ -203,7 +226,8 @@ static bool are_alike(const struct tsr_frame_values *a, const struct tsr_frame_v
 {
     bool are = a->weight == b->weight;
     for (int w = 0; w < TSR_MEASURED_WINDOWS; w++)
-        are = are && a->window[w].low == b->window[w].low && a->window[w].high == b->window[w].high;
+        are = are && a->window[w].low == b->window[w].low && a->window[w].high == b->window[w].high &&
+              a->window_weight[w] == b->window_weight[w];
     return are;
 }
 
@@ -232,17 +256,19 @@ static enum tsr_status tell_frames(const struct choice *c, struct tsr_windows *w
     return TSR_OK;
 }
 
-static void tell_by_slope(const struct choice *c, struct tsr_windows *windows)
+static void tell_by_slope(struct choice *c, struct tsr_windows *windows)
 {
     static const struct tsr_decimal minus_one = {-1, 0};
+    find_window_slopes(c);
     windows->count = c->count;
     windows->slope = tsr_decimal_double(c->slope);
     for (uint32_t w = 0; w < c->count; w++) {
         const struct tsr_named_window *const window = &c->window[w];
         const struct tsr_decimal span = window->is_linear ? tsr_add_decimals(window->width, minus_one) : window->width;
-        const int32_t values = tsr_floor_quotient(span, c->slope);
+        const int32_t values = tsr_floor_quotient(span, c->window_slope[w]);
         windows->window[w] = (struct tsr_value_window){.center = tsr_decimal_double(window->center),
                                                        .width = tsr_decimal_double(window->width),
+                                                       .slope = tsr_decimal_double(c->window_slope[w]),
                                                        .values = values > 0 ? (uint32_t)values : 1};
     }
 }
@@ -295,7 +321,7 @@ static void tell_by_lut(struct choice *c, const struct tsr_dicom *dicom, struct 
         c->mapped[count] = stored;
         const uint32_t values = (uint32_t)(stored.high - stored.low) + 1;
         windows->window[count++] = (struct tsr_value_window){
-            .center = ((double)stored.low + stored.high) / 2, .width = values + 1.0, .values = values};
+            .center = ((double)stored.low + stored.high) / 2, .width = values + 1.0, .slope = 1, .values = values};
     }
     windows->note = is_good   ? "errors and windows are in stored values: it has a Modality LUT"
                     : is_read ? "errors are in stored values, and its windows are left out: its Modality LUT neither "
