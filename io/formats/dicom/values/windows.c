@@ -158,8 +158,8 @@ static bool is_named(const struct choice *c, const struct tsr_named_values *by, 
 
 static void note_window_slopes(struct choice *c, uint32_t f)
 {
-    const struct tsr_named_values *const rescale = tsr_dicom_rescale_of(c->values, f), *const by = tsr_dicom_windows_of(
-                                                                                           c->values, f);
+    const struct tsr_named_values *const rescale = tsr_dicom_rescale_of(c->values, f);
+    const struct tsr_named_values *const by = tsr_dicom_windows_of(c->values, f);
     for (uint32_t w = 0; w < c->count && !rescale->is_bad_rescale; w++)
         if (is_named(c, by, w) && tsr_is_larger(magnitude(rescale->slope), c->window_slope[w]))
             c->window_slope[w] = magnitude(rescale->slope);
@@ -210,14 +210,15 @@ static uint32_t weight_of(const struct tsr_named_values *rescale, struct tsr_dec
 /* A frame whose rescale is not known counts as much as can be, and has no windows. */
 static struct tsr_frame_values values_of_frame(const struct choice *c, uint32_t f)
 {
-    const struct tsr_named_values *const rescale = tsr_dicom_rescale_of(c->values, f), *const by = tsr_dicom_windows_of(
-                                                                                           c->values, f);
+    const struct tsr_named_values *const rescale = tsr_dicom_rescale_of(c->values, f);
+    const struct tsr_named_values *const by = tsr_dicom_windows_of(c->values, f);
     const bool is_known = c->has_lut || !rescale->is_bad_rescale;
     struct tsr_frame_values values = {.weight = TSR_WHOLE_WEIGHT};
     if (is_known && !c->has_lut) values.weight = weight_of(rescale, c->slope);
     for (uint32_t w = 0; w < TSR_MEASURED_WINDOWS; w++) {
         const bool is_seen = is_known && w < c->count && is_named(c, by, w);
         values.window[w] = !is_seen ? nothing : c->has_lut ? c->mapped[w] : stored_of(&c->window[w], rescale);
+        values.window_weight[w] = is_seen && !c->has_lut ? weight_of(rescale, c->window_slope[w]) : TSR_WHOLE_WEIGHT;
     }
     return values;
 }
