@@ -147,9 +147,12 @@ TEST(many_frames)
         for (uint64_t f = 0; f < FRAMES; f++) {
             const uint64_t weight = (2 * 65536 * (2 * f + 3) + 2 * FRAMES + 1) / (4 * FRAMES + 2);
             assert_int_equal(windows.frame[f].weight, weight);
-            assert_true(windows.frame[f].window_weight[f % 4] == 65536);
         }
         assert_int_equal(windows.frame[FRAMES - 1].weight, 65536);
+        assert_int_equal(windows.frame[3].window_weight[3], 65536); /* 177/50 is not its window, */
+        assert_int_equal(windows.frame[9000].window_weight[3], 65536);
+        assert_int_equal(windows.frame[77].window_weight[3],
+                         (2 * 65536 * 157 + 18003) / (2 * 18003)); /* 78.5 : 9001.5 */
         free(windows.frame);
         free_dicom(&d);
     }
