@@ -634,6 +634,24 @@ class _OnEngine(threading.local):
 _on_engine = _OnEngine()
 
 
+def ranged(options: _native.tsr_compress_options, found: int) -> _native.tsr_compress_options:
+    """The options of a file that counts by a range; 0: by what they say."""
+    own = _native.tsr_compress_options.from_buffer_copy(options)
+    own.range = found or options.range
+    return own
+
+
+def find_ranges(sources: list[Source], options: _native.tsr_compress_options, handle: int) -> list[int]:
+    """With loss, the images of a series count by one range, as those of the command line do. 0: an image has its own."""
+    count = len(sources)
+    ranges = (ctypes.c_uint32 * count)()
+    if options.loss != 0 and options.range == 0 and count > 1:
+        natives = (ctypes.POINTER(_native.tsr_data_source) * count)(*(ctypes.pointer(s.native) for s in sources))
+        error = _native.tsr_error()
+        check(_library.tsr_common_ranges(handle, natives, count, False, ranges, ctypes.byref(error)), error)
+    return list(ranges)
+
+
 class Set:
     """The tasks of compress_set, and their results."""
 
@@ -681,23 +699,16 @@ class Set:
         finally:
             _on_engine.tells = told_before
 
-    def find_ranges(self, handle: int) -> None:
-        """With loss, the images of a series count by one range, as those of the command line do."""
-        count = len(self.names)
-        if self.options.loss == 0 or self.options.range or count < 2:
-            return
-        sources = (ctypes.POINTER(_native.tsr_data_source) * count)(*(ctypes.pointer(s.native) for s in self.sources))
-        ranges, error = (ctypes.c_uint32 * count)(), _native.tsr_error()
-        check(_library.tsr_common_ranges(handle, sources, count, False, ranges, ctypes.byref(error)), error)
-        for task, found in zip(self.tasks, ranges):
-            own = _native.tsr_compress_options.from_buffer_copy(self.options)
-            own.range = found
-            self.ranged.append(own)
+    def take_ranges(self, ranges: list[int]) -> None:
+        """Each file counts by a range of its own. 0: its image's."""
+        self.ranged = [ranged(self.options, found) for found in ranges]
+        for task, own in zip(self.tasks, self.ranged):
             task.compress = ctypes.pointer(own)
 
     def run(self, handle: int) -> None:
         try:
-            self.find_ranges(handle)
+            if not self.ranged:
+                self.take_ranges(find_ranges(self.sources, self.options, handle))
         except TesseraError as raised:
             self.raised = raised
             return
