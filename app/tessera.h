@@ -553,7 +553,9 @@ struct tsr_report {
     uint32_t windows; /* of a lossy DICOM file that was just compressed: those that it names, of a CT without
                          any 40/400 and -600/1500 */
     struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
-    uint32_t windows_left_out; /* of the windows that such a file names: most frames name those that are measured */
+    uint32_t windows_left_out; /* of the windows that such a file names; most frames name the others */
+    double left_out_psnr_db;   /* of these, each in each frame alone that names it: the least PSNR where it has enough
+                                  samples to be judged; infinite: nothing is lost; negative: there is none */
     char windows_note[160];    /* what else there is to know of its windows and of the units of its errors, as half a
                                   sentence in which "its" is the file's: stored values, of a file with a Modality LUT;
                                   empty: nothing */

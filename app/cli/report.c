@@ -121,6 +121,8 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "range", ok && r->range > 0, r->range);
     add_windows(o, r, ok);
     add_number(o, "windows_left_out", ok && r->windows_left_out > 0, r->windows_left_out);
+    add_number(o, "left_out_psnr_db", ok && r->left_out_psnr_db >= 0 && isfinite(r->left_out_psnr_db),
+               r->left_out_psnr_db);
     add_text(o, "windows_note", ok && r->windows_note[0] ? r->windows_note : NULL);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
@@ -158,7 +160,9 @@ static void print_loss(const struct options *options, const struct tsr_report *r
     if (worst && isfinite(worst->psnr_db))
         talk(", %.2f dB in window %g/%g", worst->psnr_db, worst->center, worst->width);
     if (r->windows_left_out > 0)
-        talk(", %u other window%s not measured", r->windows_left_out, r->windows_left_out == 1 ? " is" : "s are");
+        talk(", %u other window%s not told", r->windows_left_out, r->windows_left_out == 1 ? " is" : "s are");
+    if (r->left_out_psnr_db >= 0 && isfinite(r->left_out_psnr_db))
+        talk(" (at least %.2f dB in each frame)", r->left_out_psnr_db);
     if (r->windows_note[0]) talk(", %s", r->windows_note);
 }
 

@@ -265,6 +265,7 @@ static void note_written(const struct tsr_source *source, const struct tsr_encod
 {
     written->header = source->header;
     written->difference = encoded->difference;
+    written->own_window = encoded->own_window;
     written->windows = source->windows;
     written->windows.frames = 0; /* they are the source's */
     written->windows.frame = NULL;

@@ -252,7 +252,10 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
         tsr_measure_frame(&e->source->windows, e->frames_done, &e->measured);
-        tsr_add_difference(image, &e->measured, job->raster, e->decoded, &e->difference);
+        struct tsr_difference measured = {0};
+        tsr_add_difference(image, &e->measured, job->raster, e->decoded, &measured);
+        tsr_add_frame(&e->source->windows, e->frames_done, (uint64_t)image->columns * image->rows, &measured,
+                      &e->difference, &e->encoded.own_window);
         if (e->encoded.profile) {
             const struct tsr_measured all = {.weight = e->measured.weight};
             tsr_add_error_profile(image, &all, e->frames_done, job->raster, e->decoded, e->encoded.profile);

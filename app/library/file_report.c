@@ -22,6 +22,7 @@ void tsr_clear_report(struct tsr_report *report)
     report->size = sizeof *report;
     report->psnr_db = report->psnr_stored_db = report->encode_s = report->verify_s = -1;
     report->max_error = -1;
+    report->left_out_psnr_db = -1;
 }
 
 /* What a header says. */
@@ -64,10 +65,14 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
 static void report_windows(const struct tsr_written *written, struct tsr_report *report)
 {
     report->windows = report->windows_left_out = 0;
+    report->left_out_psnr_db = -1;
     report->windows_note[0] = '\0';
     if (report->lossless) return;
     report->windows = written->windows.count;
     report->windows_left_out = written->windows.left_out;
+    if (written->own_window.values > 0)
+        report->left_out_psnr_db =
+            tsr_psnr_db(written->own_window.values, written->own_window.samples, written->own_window.squared_error);
     if (written->windows.note) snprintf(report->windows_note, sizeof report->windows_note, "%s", written->windows.note);
     for (uint32_t w = 0; w < written->windows.count; w++) {
         struct tsr_window_loss *const loss = &report->window[w];
@@ -104,6 +109,9 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     if (report.psnr_db < least)
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
                         name, report.psnr_db, least, report.range);
+    if (report.left_out_psnr_db >= 0 && report.left_out_psnr_db < least)
+        return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in a window of one of its frames",
+                        name, report.left_out_psnr_db, least);
     for (uint32_t w = 0; w < report.windows; w++)
         if (report.window[w].is_judged && report.window[w].psnr_db < least)
             return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in its window %g/%g", name,

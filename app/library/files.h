@@ -17,7 +17,8 @@ struct tsr_written {
     struct tsr_proof proof;
     struct tsr_container_writer *writer; /* of a series' member: the caller's, also on errors */
     struct tsr_difference difference;    /* of what was lost, */
-    struct tsr_windows windows;          /* and by what it is judged */
+    struct tsr_own_window own_window;
+    struct tsr_windows windows;   /* and by what it is judged */
     uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
     struct tsr_estimate estimate; /* as in struct tsr_encoded */
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */

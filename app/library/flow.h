@@ -12,6 +12,12 @@ struct tsr_estimate {
     uint64_t lossy, lossless;
 };
 
+/* Of the windows that are measured in one frame alone, and judged there: the one with most noise for its width. */
+struct tsr_own_window {
+    uint32_t values; /* its width in stored values; 0: there is none */
+    uint64_t samples, squared_error;
+};
+
 /* How a source became a .tsr. */
 struct tsr_encoded {
     uint64_t payload_bytes;     /* what the pixels cost */
@@ -26,6 +32,7 @@ struct tsr_encoded {
     bool estimates; /* in: how many bytes frames with loss would take without; */
     struct tsr_estimate estimate;     /* out: then that, else 0 */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
+    struct tsr_own_window own_window; /* out: the worst of those that are measured in one frame alone */
     bool keeps_raster;                /* in: of one frame */
     uint8_t *raster;                  /* out: then that, the caller's, to be freed; else NULL */
 };

@@ -37,6 +37,9 @@ struct tsr_value_window {
 struct tsr_frame_values {
     uint32_t weight, window_weight[TSR_MEASURED_WINDOWS]; /* as struct tsr_measured has them, not 0 */
     struct tsr_value_range window[TSR_MEASURED_WINDOWS];  /* the stored values inside; none if it does not name it */
+    /* Not 0: this is another window, which the frame names and the file's do not have: how wide it is in stored values
+     * of the frame. It is measured in this frame alone. */
+    uint32_t own_values[TSR_MEASURED_WINDOWS];
 };
 
 /* The windows of a file that are measured where it is coded with loss, and the slopes of its frames. */

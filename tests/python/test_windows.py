@@ -164,6 +164,26 @@ class WindowsTest(Case):
         self.assertEqual([w.center for w in report.windows], [600, 700, 900, 1000])
         self.assertEqual(report.windows_left_out, 3)
 
+    def test_windows_that_are_left_out_are_judged(self) -> None:
+        """Each in each frame that names it: the worst is told, and a quality holds in it, too."""
+        d = data_set(picture(8))
+        centers, slopes = [600, 700, 800, 900, 1000, 1100, 1500, 1700], [1, 0.8, 1, 1.25, 1, 0.75, 1, 1.5]
+        d.PerFrameFunctionalGroupsSequence = Sequence(
+            [groups([looks([c, 2 * c], [2500, 3000])], (str(s), "0")) for c, s in zip(centers, slopes)])
+        for options in ({"qp": 26}, {"quality": "diagnostic"}):
+            report, before, after = self.coded(d, **options)
+            told = {w.center for w in report.windows}
+            least = math.inf
+            for f, (c, slope) in enumerate(zip(centers, slopes)):
+                for center, width in ((c, 2500), (2 * c, 3000)):
+                    inside = self.linear(before[f] * slope, center, width)
+                    if center in told or inside.sum() < 256:
+                        continue
+                    rmse = slope * math.sqrt(((after[f] - before[f])[inside] ** 2).mean())
+                    least = min(least, 20 * math.log10(max(1, int((width - 1) / slope)) * slope / rmse))
+            self.assertLess(abs(report.left_out_psnr_db - least), 1e-3)
+        self.assertGreaterEqual(least, 45)
+
     def test_slopes_of_frames(self) -> None:
         """Errors count in physical units; so do windows. The range is that of values times slope / largest slope."""
         slopes = ["4.25", "1.0625", "0.53125", "-2.5e0"]

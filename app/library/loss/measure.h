@@ -22,7 +22,12 @@ struct tsr_measured tsr_measured_of(const struct tsr_image *image, const struct 
 
 /* The same of one frame: its weight and its windows. what is that of the file. */
 struct tsr_windows;
+struct tsr_own_window;
 void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct tsr_measured *what);
+
+/* Adds what was measured of a frame of so many samples. */
+void tsr_add_frame(const struct tsr_windows *windows, uint32_t frame, uint64_t samples,
+                   const struct tsr_difference *measured, struct tsr_difference *sum, struct tsr_own_window *worst);
 
 /* Whether a window with so many samples of an image's says enough to be judged. */
 bool tsr_is_judged(uint64_t inside, uint64_t samples);

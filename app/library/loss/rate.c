@@ -151,6 +151,12 @@ static uint64_t share_of_floor(const struct search *s, const struct tsr_differen
     return most;
 }
 
+/* The same of the worst window that is measured in one frame alone. */
+static uint64_t share_of_own(const struct search *s, const struct tsr_own_window *own)
+{
+    return own->values ? share_of_limit(own->squared_error, limit_of(own->values, own->samples, s->floor)) : 0;
+}
+
 static enum tsr_status measure(struct search *s, const struct tsr_coding *coding, struct result *result,
                                struct tsr_error *error)
 {
@@ -164,6 +170,8 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     result->measure = s->by_size      ? tsr_output_size(output)
                       : s->by_quality ? share_of_floor(s, &encoded.difference)
                                       : proof.squared_error;
+    const uint64_t own = s->by_quality ? share_of_own(s, &encoded.own_window) : 0;
+    if (own > result->measure) result->measure = own;
     tsr_output_close(output);
     s->tries++;
     const uint64_t slack = slack_of(s);

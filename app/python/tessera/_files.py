@@ -76,6 +76,7 @@ class Report:
     psnr_stored_db: float | None
     windows: tuple[WindowLoss, ...]
     windows_left_out: int
+    left_out_psnr_db: float | None
     windows_note: str
 
 
@@ -117,6 +118,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         psnr_stored_db=report.psnr_stored_db if report.psnr_stored_db >= 0 else None,
         windows=tuple(_window_from_native(window) for window in report.window[: report.windows]),
         windows_left_out=report.windows_left_out,
+        left_out_psnr_db=report.left_out_psnr_db if report.left_out_psnr_db >= 0 else None,
         windows_note=report.windows_note.decode("utf-8", "replace"),
     )
 

@@ -205,6 +205,7 @@ class tsr_report(Structure):
         ("windows", c_uint32),
         ("window", tsr_window_loss * 4),
         ("windows_left_out", c_uint32),
+        ("left_out_psnr_db", c_double),
         ("windows_note", c_char * 160),
     ]
 

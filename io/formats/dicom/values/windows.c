@@ -207,6 +207,32 @@ static uint32_t weight_of(const struct tsr_named_values *rescale, struct tsr_dec
     return weight > 0 ? weight : 1;
 }
 
+/* How wide a window is in stored values of a slope. */
+static uint32_t values_of(const struct tsr_named_window *window, struct tsr_decimal slope)
+{
+    static const struct tsr_decimal minus_one = {-1, 0};
+    const struct tsr_decimal span = window->is_linear ? tsr_add_decimals(window->width, minus_one) : window->width;
+    const int32_t values = tsr_floor_quotient(span, slope);
+    return values > 0 ? (uint32_t)values : 1;
+}
+
+/* A frame's windows that are not among those of the file take the places of those that the frame does not name. */
+static void add_own(const struct choice *c, const struct tsr_named_values *rescale, const struct tsr_named_values *by,
+                    struct tsr_frame_values *values)
+{
+    uint32_t place = 0;
+    for (uint32_t k = 0; k < by->windows; k++) {
+        const struct tsr_named_window *const window = &c->values->window[by->first + k];
+        bool is_measured = false;
+        for (uint32_t w = 0; w < c->count; w++) is_measured = is_measured || same_window(window, &c->window[w]);
+        if (is_measured) continue;
+        while (place < c->count && (values->own_values[place] > 0 || is_named(c, by, place))) place++;
+        if (place == c->count) return;
+        values->window[place] = stored_of(window, rescale);
+        values->own_values[place] = values_of(window, magnitude(rescale->slope));
+    }
+}
+
 /* A frame whose rescale is not known counts as much as can be, and has no windows. */
 static struct tsr_frame_values values_of_frame(const struct choice *c, uint32_t f)
 {
@@ -220,6 +246,7 @@ static struct tsr_frame_values values_of_frame(const struct choice *c, uint32_t 
         values.window[w] = !is_seen ? nothing : c->has_lut ? c->mapped[w] : stored_of(&c->window[w], rescale);
         values.window_weight[w] = is_seen && !c->has_lut ? weight_of(rescale, c->window_slope[w]) : TSR_WHOLE_WEIGHT;
     }
+    if (is_known && !c->has_lut && c->left_out > 0) add_own(c, rescale, by, &values);
     return values;
 }
 
@@ -228,7 +255,7 @@ static bool are_alike(const struct tsr_frame_values *a, const struct tsr_frame_v
     bool are = a->weight == b->weight;
     for (int w = 0; w < TSR_MEASURED_WINDOWS; w++)
         are = are && a->window[w].low == b->window[w].low && a->window[w].high == b->window[w].high &&
-              a->window_weight[w] == b->window_weight[w];
+              a->window_weight[w] == b->window_weight[w] && a->own_values[w] == b->own_values[w];
     return are;
 }
 
@@ -259,18 +286,15 @@ static enum tsr_status tell_frames(const struct choice *c, struct tsr_windows *w
 
 static void tell_by_slope(struct choice *c, struct tsr_windows *windows)
 {
-    static const struct tsr_decimal minus_one = {-1, 0};
     find_window_slopes(c);
     windows->count = c->count;
     windows->slope = tsr_decimal_double(c->slope);
     for (uint32_t w = 0; w < c->count; w++) {
         const struct tsr_named_window *const window = &c->window[w];
-        const struct tsr_decimal span = window->is_linear ? tsr_add_decimals(window->width, minus_one) : window->width;
-        const int32_t values = tsr_floor_quotient(span, c->window_slope[w]);
         windows->window[w] = (struct tsr_value_window){.center = tsr_decimal_double(window->center),
                                                        .width = tsr_decimal_double(window->width),
                                                        .slope = tsr_decimal_double(c->window_slope[w]),
-                                                       .values = values > 0 ? (uint32_t)values : 1};
+                                                       .values = values_of(window, c->window_slope[w])};
     }
 }
 
