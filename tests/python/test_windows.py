@@ -186,8 +186,8 @@ class WindowsTest(Case):
 
     def test_slopes_of_frames(self) -> None:
         """Errors count in physical units; so do windows. The range is that of values times slope / largest slope."""
-        slopes = ["4.25", "1.0625", "0.53125", "-2.5e0"]
-        intercepts = ["0", "-50", "3.5", "9000"]
+        slopes = ["-2.5e0", "1.0625", "0.53125", "4.25"]  # the largest values are not those of the largest slope
+        intercepts = ["9000", "-50", "3.5", "0"]
         d = data_set(picture(4, most=30000, noise=400), "PT", bits=16)
         d.PerFrameFunctionalGroupsSequence = Sequence(
             [groups([looks("6000", "9000")], s) for s in zip(slopes, intercepts)])
