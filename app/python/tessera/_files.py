@@ -49,6 +49,10 @@ class Report:
     has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
     empty where nothing was noticed. `psnr_db` is that of the values' `range`, `psnr_stored_db` that of all that the
     stored bits could hold.
+
+    `windows` are those that most frames name, four at most. `windows_left_out` others are judged in each frame that names
+    them; `left_out_psnr_db` is the least of these. `windows_note` says what else there is to know, such as errors that are
+    in stored values, of a file with a Modality LUT.
     """
 
     kind: str
