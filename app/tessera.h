@@ -613,8 +613,8 @@ struct tsr_series_file {
 
 /* The range of the values for each of some images, as struct tsr_compress_options takes it, so that what belongs
  * together loses the same: files with one Series Instance UID have one range, and where are_one is set, all others
- * have, too. It is found from one image in four, evenly spaced, 16 at most. Where their rescale slopes differ, it is one
- * range in physical units, and each image gets it in its stored values. 0: the image belongs to no other one, and
+ * have, too. It is found from one image in four, evenly spaced, 16 at most. Where their rescale slopes differ, it is
+ * one range in physical units, and each image gets it in its stored values. 0: the image belongs to no other one, and
  * has its own. A source that cannot be read gets 0. ranges: of count images. Errors: TSR_ERROR_LIMIT, TSR_ERROR_USAGE.
  */
 TSR_API enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
