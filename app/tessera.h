@@ -236,9 +236,9 @@ struct tsr_compress_options {
     bool allow_lossy;  /* also images that are never coded with loss by accident: mammography and the like */
     bool samples_only; /* encapsulated DICOM whose streams cannot come back byte for byte: its samples, which come back
                           in a native file */
-    uint32_t range;    /* by which PSNR and QP count, of samples of more than 8 bits in one component: 255 .. 65535.
-                          0: the image's own, largest less smallest value without one of 10,000 at either end. Images of
-                          one series get the same: tsr_common_ranges() */
+    uint32_t range;    /* by which PSNR and QP count, of samples of more than 8 bits in one component: 255 .. 2^24 - 1
+                          of DICOM, at most 2^bits_stored - 1 of other files. 0: the image's own, largest less smallest
+                          value without one of 10,000 at either end. For images of one series: tsr_common_ranges() */
     uint32_t least_db; /* hundredths of a dB, or 0: TSR_ERROR_LOSS, and nothing is kept, where a judged window or the
                           PSNR of a lossy file is below */
     bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is over the ratio_limit of its report
@@ -568,6 +568,12 @@ struct tsr_report {
     char modality[20];    /* of a lossy DICOM file that was just compressed: Modality (0008,0060); else empty */
     uint32_t ratio_limit; /* that is published for lossy compression of this modality, of pixel_bytes to payload_bytes;
                              0: none is known, or nothing is lost */
+    uint32_t windows_left_out; /* of the windows that such a file names; most frames name the others */
+    double left_out_psnr_db;   /* of these, each in each frame alone that names it: the least PSNR where it has enough
+                                  samples to be judged; infinite: nothing is lost; negative: there is none */
+    char windows_note[160];    /* what else there is to know of its windows and of the units of its errors, as half a
+                                  sentence in which "its" is the file's: stored values, of a file with a Modality LUT;
+                                  empty: nothing */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
@@ -622,7 +628,8 @@ struct tsr_series_file {
 
 /* The range of the values for each of some images, as struct tsr_compress_options takes it, so that what belongs
  * together loses the same: files with one Series Instance UID have one range, and where are_one is set, all others
- * have, too. It is found from one image in four, evenly spaced, 16 at most. 0: the image belongs to no other one, and
+ * have, too. It is found from one image in four, evenly spaced, 16 at most. Where their rescale slopes differ, it is
+ * one range in physical units, and each image gets it in its stored values. 0: the image belongs to no other one, and
  * has its own. A source that cannot be read gets 0. ranges: of count images. Errors: TSR_ERROR_LIMIT, TSR_ERROR_USAGE.
  */
 TSR_API enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,

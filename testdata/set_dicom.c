@@ -108,6 +108,34 @@ static const struct dicom_element private_elements[] = {
     {0},
 };
 
+/* Enhanced objects: each frame has a slope and a window of its own, or the window is of all. */
+#define RESCALE(name, slope)                     \
+    static const struct dicom_element name[] = { \
+        {0x00281052, "DS", "0", NULL}, {0x00281053, "DS", slope, NULL}, {0x00281054, "LO", "BQML", NULL}, {0}}
+RESCALE(whole_slope, "2.5");
+RESCALE(half_slope, "1.25");
+RESCALE(small_slope, "1.5e-1");
+static const struct dicom_element wide_window[] = {
+    {0x00281050, "DS", "20\\45.5", NULL}, {0x00281051, "DS", "30\\60", NULL}, {0}};
+static const struct dicom_element exact_window[] = {
+    {0x00281050, "DS", "50", NULL}, {0x00281051, "DS", "100", NULL}, {0x00281056, "CS", "LINEAR_EXACT", NULL}, {0}};
+static const struct dicom_element pet_frames[] = {
+    {0x00289132, "SQ", NULL, wide_window},  {0x00289145, "SQ", NULL, whole_slope}, {DICOM_NEXT_ITEM, "", NULL, NULL},
+    {0x00289132, "SQ", NULL, wide_window},  {0x00289145, "SQ", NULL, half_slope},  {DICOM_NEXT_ITEM, "", NULL, NULL},
+    {0x00289132, "SQ", NULL, exact_window}, {0x00289145, "SQ", NULL, small_slope}, {0}};
+static const struct dicom_element pet_elements[] = {{0x52009230, "SQ", NULL, pet_frames}, {0}};
+static const struct dicom_element shared_window[] = {
+    {0x00289132, "SQ", NULL, exact_window}, {0x00289145, "SQ", NULL, half_slope}, {0}};
+static const struct dicom_element shared_elements[] = {{0x52009229, "SQ", NULL, shared_window}, {0}};
+/* What is shown by tables. */
+static const struct dicom_element voi_item[] = {
+    {0x00283002, "US", "256\\100\\16", NULL}, {0x00283006, "OW", lut_red, NULL}, {0}};
+static const struct dicom_element modality_item[] = {
+    {0x00283002, "US", "256\\0\\16", NULL}, {0x00283004, "LO", "OD", NULL}, {0x00283006, "OW", lut_blue, NULL}, {0}};
+static const struct dicom_element voi_elements[] = {{0x00283010, "SQ", NULL, voi_item}, {0}};
+static const struct dicom_element modality_elements[] = {
+    {0x00281050, "DS", "9000", NULL}, {0x00281051, "DS", "12000", NULL}, {0x00283000, "SQ", NULL, modality_item}, {0}};
+
 /* SOP classes */
 #define STORAGE "1.2.840.10008.5.1.4.1.1."
 #define SECONDARY STORAGE "7"
@@ -154,6 +182,14 @@ static const struct dicom_kind private_kind = {"OT",  SECONDARY, MONO2,         
 static const struct dicom_kind nonsense_bits = {"OT", SECONDARY, MONO2, 1, 16, 20, 19, false, false, false, NULL};
 static const struct dicom_kind bits12 = {"OT", SECONDARY, MONO2, 1, 12, 12, 11, false, false, false, NULL};
 static const struct dicom_kind report = {"SR", STORAGE "88.11", MONO2, 1, 16, 16, 15, false, false, false, NULL};
+
+static const struct dicom_kind pet = {"PT", STORAGE "130", MONO2, 1, 16, 16, 15, false, false, false, pet_elements};
+static const struct dicom_kind enhanced = {"MR",  STORAGE "4.1", MONO2,          1, 16, 12, 11, false,
+                                           false, false,         shared_elements};
+static const struct dicom_kind voi_table = {"DX", STORAGE "1.1", MONO2, 1,     16,          10,
+                                            9,    false,         false, false, voi_elements};
+static const struct dicom_kind modality_table = {"XA",  STORAGE "12.1",   MONO2, 1, 16, 10, 9, false, false,
+                                                 false, modality_elements};
 
 static const struct row {
     const char *name;
@@ -285,6 +321,12 @@ static const struct row {
     {"odd/short_1bit", &ot1, paint_segments, 101, 67, 1, 0, DICOM_EXPLICIT, ODD_TRUNCATED, CODED},
     {"odd/no_rows", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_NO_ROWS, CODED},
     {"samples/padded_range", &range_ct, paint_ct, 256, 200, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"enhanced/slopes", &pet, paint_nuclear, 96, 96, 3, 0, DICOM_EXPLICIT, 0, CODED},
+    {"enhanced/slopes_undefined", &pet, paint_nuclear, 96, 96, 3, 0, DICOM_IMPLICIT, ODD_UNDEFINED, CODED},
+    {"enhanced/slopes_big", &pet, paint_nuclear, 96, 96, 3, 0, DICOM_BIG_ENDIAN, ODD_UNDEFINED, CODED},
+    {"enhanced/shared_window", &enhanced, paint_mr, 96, 96, 2, 0, DICOM_EXPLICIT, ODD_UNDEFINED, CODED},
+    {"enhanced/voi_table", &voi_table, paint_chest, 110, 130, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"enhanced/modality_table", &modality_table, paint_chest, 110, 130, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 

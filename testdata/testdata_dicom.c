@@ -104,25 +104,37 @@ static void begin_group(struct writer *w, uint32_t tag)
 
 static void put_element(struct writer *w, const struct dicom_element *element);
 
-static void put_sequence(struct writer *w, const struct dicom_element *element)
+/* Writes the item of elements up to the next one or to the end. Returns where it ends. */
+static const struct dicom_element *put_item_of(struct writer *w, const struct dicom_element *e)
 {
     struct bytes content = {0};
     struct writer inner = *w;
     inner.out = &content;
     inner.group_lengths = false;
-    for (const struct dicom_element *e = element->item; e->tag != 0; e++) put_element(&inner, e);
-    const uint32_t size = (uint32_t)content.size;
-    put_head(w, element->tag, "SQ", w->undefined_lengths ? UNDEFINED : size + 8);
+    for (; e->tag != 0 && e->tag != DICOM_NEXT_ITEM; e++) put_element(&inner, e);
     put_tag(w, TAG_ITEM);
-    bytes_put_u32(w->out, w->big_endian, w->undefined_lengths ? UNDEFINED : size);
+    bytes_put_u32(w->out, w->big_endian, w->undefined_lengths ? UNDEFINED : (uint32_t)content.size);
     bytes_put(w->out, content.data, content.size);
     bytes_free(&content);
-    if (w->undefined_lengths) {
-        put_tag(w, TAG_ITEM_END);
-        bytes_put_u32(w->out, w->big_endian, 0);
-        put_tag(w, TAG_SEQUENCE_END);
-        bytes_put_u32(w->out, w->big_endian, 0);
-    }
+    if (!w->undefined_lengths) return e;
+    put_tag(w, TAG_ITEM_END);
+    bytes_put_u32(w->out, w->big_endian, 0);
+    return e;
+}
+
+static void put_sequence(struct writer *w, const struct dicom_element *element)
+{
+    struct bytes items = {0};
+    struct writer inner = *w;
+    inner.out = &items;
+    const struct dicom_element *e = put_item_of(&inner, element->item);
+    while (e->tag == DICOM_NEXT_ITEM) e = put_item_of(&inner, e + 1);
+    put_head(w, element->tag, "SQ", w->undefined_lengths ? UNDEFINED : (uint32_t)items.size);
+    bytes_put(w->out, items.data, items.size);
+    bytes_free(&items);
+    if (!w->undefined_lengths) return;
+    put_tag(w, TAG_SEQUENCE_END);
+    bytes_put_u32(w->out, w->big_endian, 0);
 }
 
 static void put_element(struct writer *w, const struct dicom_element *element)

@@ -42,7 +42,8 @@ enum {
 };
 
 /* An element with its value as text, whatever its VR. Numbers are decimal, with backslashes between them. A sequence
- * has one item. */
+ * has an item, and one more after each DICOM_NEXT_ITEM. */
+enum { DICOM_NEXT_ITEM = 1 };
 struct dicom_element {
     uint32_t tag;
     const char *vr;

@@ -89,6 +89,7 @@ struct task {
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
     uint32_t range;    /* of the values, by which loss counts; 0: the image's own */
+    size_t place;      /* among the inputs of the whole set, if list->set has them */
     uint32_t
         referrers; /* with loss: files of the list that refer to it by its SOP Instance UID, which becomes another */
     const char *referrer[TSR_NAMED_REFERRERS]; /* the first of them: their input, which is theirs */
@@ -125,12 +126,13 @@ struct task_list {
     size_t skipped_count, skipped_capacity;
     struct empty_folder *folders;
     size_t folder_count, folder_capacity;
-    size_t others;              /* files that the verb does not look at */
-    size_t tsr_files;           /* .tsr files in folders to compress that have no output's name */
-    size_t left_tsr_files;      /* of these, in no output: they are among the skipped */
-    size_t empty_inputs;        /* tasks that have failed: folders that were named, and hold no file */
-    size_t excluded;            /* by --exclude, or not of this shard or sample */
-    size_t in_set;              /* files of all shards */
+    size_t others;         /* files that the verb does not look at */
+    size_t tsr_files;      /* .tsr files in folders to compress that have no output's name */
+    size_t left_tsr_files; /* of these, in no output: they are among the skipped */
+    size_t empty_inputs;   /* tasks that have failed: folders that were named, and hold no file */
+    size_t excluded;       /* by --exclude, or not of this shard or sample */
+    size_t in_set;         /* files of all shards */
+    char **set; /* NULL, or the inputs of them all: with loss, what a series loses depends on those of other shards */
     size_t unfinished;          /* outputs that another run is making, or has left behind */
     struct tsr_reader **series; /* that inputs are */
     size_t series_count;

@@ -158,22 +158,19 @@ static enum tsr_status list_to_compress(const struct options *options, struct ts
     return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
 }
 
-/* The sources of a list, as the library takes sets of them. */
+/* Sources, as the library takes sets of them. */
 struct sources {
     struct tsr_data_source *all;
     const struct tsr_data_source **each;
 };
 
-static enum tsr_status make_sources(const struct task_list *list, struct sources *sources, struct tsr_error *error)
+static enum tsr_status make_sources(size_t count, struct sources *sources, struct tsr_error *error)
 {
-    sources->all = calloc(list->count + 1, sizeof *sources->all);
-    sources->each = calloc(list->count + 1, sizeof *sources->each);
-    if (!sources->all || !sources->each || list->count > INT32_MAX)
+    sources->all = calloc(count, sizeof *sources->all);
+    sources->each = calloc(count, sizeof *sources->each);
+    if (!sources->all || !sources->each || count > INT32_MAX)
         return refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
-    for (size_t i = 0; i < list->count; i++) {
-        sources->all[i] = source_of(&list->tasks[i]);
-        sources->each[i] = &sources->all[i];
-    }
+    for (size_t i = 0; i < count; i++) sources->each[i] = &sources->all[i];
     return TSR_OK;
 }
 
@@ -189,8 +186,9 @@ enum tsr_status find_referrers(const struct options *options, struct tsr_engine 
     struct sources sources = {NULL, NULL};
     if (options->compress.loss == TSR_LOSSLESS || list->count < 2) return TSR_OK;
     struct tsr_referrers *const referrers = calloc(list->count, sizeof *referrers);
-    enum tsr_status status = referrers ? make_sources(list, &sources, error)
+    enum tsr_status status = referrers ? make_sources(list->count, &sources, error)
                                        : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++) sources.all[i] = source_of(&list->tasks[i]);
     if (status == TSR_OK) status = tsr_find_referrers(engine, sources.each, (uint32_t)list->count, referrers, error);
     for (size_t i = 0; i < list->count && status == TSR_OK; i++) {
         struct task *const task = &list->tasks[i];
@@ -203,15 +201,22 @@ enum tsr_status find_referrers(const struct options *options, struct tsr_engine 
     return status;
 }
 
-/* With loss, the images of a series count by one range: two of its slices must not differ in what they lose. */
+/* With loss, the images of a series count by one range: two of its slices must not differ in what they lose. Of a part
+ * of a set, the range is that of the whole set, so that all parts have it. */
 static enum tsr_status find_ranges(struct tsr_engine *engine, struct task_list *list, struct tsr_error *error)
 {
+    const size_t count = list->set ? list->in_set : list->count;
     struct sources sources = {NULL, NULL};
-    uint32_t *const ranges = calloc(list->count, sizeof *ranges);
-    enum tsr_status status = ranges ? make_sources(list, &sources, error)
+    if (count < 2 || list->count == 0) return TSR_OK;
+    uint32_t *const ranges = calloc(count, sizeof *ranges);
+    enum tsr_status status = ranges ? make_sources(count, &sources, error)
                                     : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
-    if (status == TSR_OK) status = tsr_common_ranges(engine, sources.each, (uint32_t)list->count, false, ranges, error);
-    for (size_t i = 0; i < list->count && status == TSR_OK; i++) list->tasks[i].range = ranges[i];
+    for (size_t i = 0; i < count && status == TSR_OK && list->set; i++) sources.all[i] = tsr_from_path(list->set[i]);
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++)
+        sources.all[list->set ? list->tasks[i].place : i] = source_of(&list->tasks[i]);
+    if (status == TSR_OK) status = tsr_common_ranges(engine, sources.each, (uint32_t)count, false, ranges, error);
+    for (size_t i = 0; i < list->count && status == TSR_OK; i++)
+        list->tasks[i].range = ranges[list->set ? list->tasks[i].place : i];
     free(ranges);
     free_sources(&sources);
     return status;
@@ -221,7 +226,7 @@ static enum tsr_status find_ranges(struct tsr_engine *engine, struct task_list *
 static enum tsr_status look_at_all(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                    struct tsr_error *error)
 {
-    if (options->compress.loss == TSR_LOSSLESS || list->count < 2) return TSR_OK;
+    if (options->compress.loss == TSR_LOSSLESS) return TSR_OK;
     const enum tsr_status status = find_ranges(engine, list, error);
     return status == TSR_OK ? find_referrers(options, engine, list, error) : status;
 }

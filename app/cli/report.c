@@ -140,6 +140,10 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "ssim", ok && has_ssim(r->ssim), r->ssim);
     add_text(o, "modality", ok && r->modality[0] ? r->modality : NULL);
     add_number(o, "ratio_limit", ok && r->ratio_limit > 0, r->ratio_limit);
+    add_number(o, "windows_left_out", ok && r->windows_left_out > 0, r->windows_left_out);
+    add_number(o, "left_out_psnr_db", ok && r->left_out_psnr_db >= 0 && isfinite(r->left_out_psnr_db),
+               r->left_out_psnr_db);
+    add_text(o, "windows_note", ok && r->windows_note[0] ? r->windows_note : NULL);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_referrers(o, task, outcome);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
@@ -197,6 +201,11 @@ static void print_loss(const struct options *options, const struct tsr_report *r
         talk(", %.2f dB in window %g/%g", worst->psnr_db, worst->center, worst->width);
     if (has_ssim(least_ssim(r))) talk(", SSIM %.4f", least_ssim(r));
     if (is_over_ratio(r)) talk(", above the %u to 1 published for %s", r->ratio_limit, shown(r->modality));
+    if (r->windows_left_out > 0)
+        talk(", %u other window%s not told", r->windows_left_out, r->windows_left_out == 1 ? " is" : "s are");
+    if (r->left_out_psnr_db >= 0 && isfinite(r->left_out_psnr_db))
+        talk(" (at least %.2f dB in each frame)", r->left_out_psnr_db);
+    if (r->windows_note[0]) talk(", %s", r->windows_note);
 }
 
 static void print_file_line(const struct options *options, const struct task *task, const struct outcome *outcome)

@@ -66,7 +66,8 @@ static void add_window(const struct task *task, const struct tsr_report *r)
         snprintf(totals.window_of, sizeof totals.window_of, "%s", task->input);
     }
     totals.windowed++;
-    totals.poor += worst->psnr_db < least_window();
+    totals.poor +=
+        worst->psnr_db < least_window() || (r->left_out_psnr_db >= 0 && r->left_out_psnr_db < least_window());
 }
 
 static void add_ratio(const struct task *task, const struct tsr_report *r)

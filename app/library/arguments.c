@@ -114,8 +114,8 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
     wanted->verify = options->verify;
     wanted->allow_lossy = options->allow_lossy;
     wanted->samples_only = options->samples_only;
-    if (options->range != 0 && (options->range < TSR_LEAST_RANGE || options->range > UINT16_MAX))
-        return tsr_fail(error, TSR_ERROR_USAGE, "range %u is outside 255 to 65535", options->range);
+    if (options->range != 0 && (options->range < TSR_LEAST_RANGE || options->range > TSR_MOST_RANGE))
+        return tsr_fail(error, TSR_ERROR_USAGE, "range %u is outside 255 to 16777215", options->range);
     wanted->range = options->range;
     if (options->least_db > MOST_PSNR)
         return tsr_fail(error, TSR_ERROR_USAGE, "least_db %u is above 20000", options->least_db);

@@ -59,8 +59,11 @@ static enum tsr_status settle_range(struct tsr_source *source, const struct tsr_
                                     struct tsr_coding *coding, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
-    const uint32_t whole = tsr_whole_range(image), given = wanted->range < whole ? wanted->range : whole;
-    uint32_t range = given > 0 && tsr_has_own_range(image) ? given : whole;
+    const uint32_t whole = tsr_whole_range(image);
+    /* that of a series whose slopes differ may be wider than a slice's words */
+    const uint32_t most = source->windows.slope > 0 ? TSR_MOST_RANGE : whole;
+    uint32_t range = wanted->range == 0 || !tsr_has_own_range(image) ? whole : wanted->range;
+    if (range > most) range = most;
     if (!wanted->range) TSR_TRY(tsr_find_range(source, &range, error));
     source->header.range = range == whole ? 0 : range;
     if (wanted->target != TSR_TARGET_NONE || wanted->settled) return TSR_OK;
@@ -265,6 +268,9 @@ static void note_written(const struct tsr_source *source, const struct tsr_encod
     written->header = source->header;
     written->ssim = encoded->difference.ssim;
     memcpy(written->modality, source->modality, sizeof written->modality);
+    written->own_window = encoded->own_window;
+    written->windows_left_out = source->windows.left_out;
+    written->windows_note = source->windows.note;
 }
 
 /* Bytes of what was written: all since the output had as many as before; of a member, but for blobs that wait. */

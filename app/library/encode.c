@@ -270,10 +270,16 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     if (e->encoded.estimates) TSR_TRY(add_estimate(e, job, error));
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
-        tsr_add_difference(image, &e->measured, job->raster, e->decoded, &e->difference);
-        tsr_add_ssim(tsr_isa(), image, &e->measured, job->raster, e->decoded, &e->difference);
-        if (e->encoded.profile)
-            tsr_add_error_profile(image, NULL, e->frames_done, job->raster, e->decoded, e->encoded.profile);
+        tsr_measure_frame(&e->source->windows, e->frames_done, &e->measured);
+        struct tsr_difference measured = {0};
+        tsr_add_difference(image, &e->measured, job->raster, e->decoded, &measured);
+        tsr_add_ssim(tsr_isa(), image, &e->measured, job->raster, e->decoded, &measured);
+        tsr_add_frame(&e->source->windows, e->frames_done, (uint64_t)image->columns * image->rows, &measured,
+                      &e->difference, &e->encoded.own_window);
+        if (e->encoded.profile) {
+            const struct tsr_measured all = {.weight = e->measured.weight};
+            tsr_add_error_profile(image, &all, e->frames_done, job->raster, e->decoded, e->encoded.profile);
+        }
         tsr_add_frame_hash(&e->frames, image, e->decoded);
         if (e->source->wants_range) tsr_add_values(image, e->decoded, &e->range);
     }
@@ -577,8 +583,6 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.coder = encoded->coder;
     e.measured = tsr_measured_of(&source->header.image, &source->header.kept);
     e.measured.range = tsr_header_range(&source->header);
-    e.measured.windows = source->windows.count;
-    for (uint32_t w = 0; w < source->windows.count; w++) e.measured.window[w] = source->windows.window[w].stored;
     e.range = TSR_NO_VALUES;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     memset(proof, 0, sizeof *proof);

@@ -22,6 +22,7 @@ void tsr_clear_report(struct tsr_report *report)
     report->size = sizeof *report;
     report->psnr_db = report->psnr_stored_db = report->ssim = report->encode_s = report->verify_s = -1;
     report->max_error = -1;
+    report->left_out_psnr_db = -1;
 }
 
 /* What a header says. */
@@ -61,10 +62,17 @@ static void report_limits(const struct tsr_written *written, struct tsr_report *
     report->ssim = -1;
     report->modality[0] = '\0';
     report->ratio_limit = 0;
+    report->windows_left_out = 0;
+    report->left_out_psnr_db = -1;
+    report->windows_note[0] = '\0';
     if (report->lossless) return;
     report->ssim = tsr_ssim_of(&written->ssim);
     memcpy(report->modality, written->modality, sizeof report->modality);
     report->ratio_limit = tsr_ratio_limit(written->modality);
+    report->windows_left_out = written->windows_left_out;
+    const struct tsr_own_window *const own = &written->own_window;
+    if (own->values > 0) report->left_out_psnr_db = tsr_psnr_db(own->values, own->samples, own->squared_error);
+    if (written->windows_note) snprintf(report->windows_note, sizeof report->windows_note, "%s", written->windows_note);
 }
 
 /* A PSNR that is more than a little over its target is said: where samples use little of their range, the coarsest step
@@ -89,6 +97,9 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     if (wanted->least_db > 0 && report.psnr_db < least)
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
                         name, report.psnr_db, least, report.range);
+    if (report.left_out_psnr_db >= 0 && report.left_out_psnr_db < least)
+        return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in a window of one of its frames",
+                        name, report.left_out_psnr_db, least);
     for (uint32_t w = 0; w < report.windows; w++)
         if (wanted->least_db > 0 && report.window[w].is_judged && report.window[w].psnr_db < least)
             return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in its window %g/%g", name,

@@ -31,6 +31,9 @@ struct tsr_written {
     struct tsr_container_writer *writer; /* of a series' member: the caller's, also on errors */
     struct tsr_ssim_sum ssim;            /* over all samples of a lossy file */
     char modality[20];                   /* as of the source */
+    struct tsr_own_window own_window;    /* as in struct tsr_encoded */
+    uint32_t windows_left_out;           /* as in the source's windows, and so is: */
+    const char *windows_note;
     uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
     struct tsr_estimate estimate; /* as in struct tsr_encoded, and so is: */
     bool gives_way;

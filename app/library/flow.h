@@ -14,6 +14,12 @@ struct tsr_estimate {
     bool is_exact;
 };
 
+/* Of the windows that are measured in one frame alone, and judged there: the one with most noise for its width. */
+struct tsr_own_window {
+    uint32_t values; /* its width in stored values; 0: there is none */
+    uint64_t samples, squared_error;
+};
+
 /* How a source became a .tsr. */
 struct tsr_encoded {
     uint64_t payload_bytes;     /* what the pixels cost */
@@ -29,6 +35,7 @@ struct tsr_encoded {
     struct tsr_estimate estimate;     /* out: then that, else 0 */
     bool gives_way;                   /* out: it has ended early, TSR_ERROR_LOSS: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
+    struct tsr_own_window own_window; /* out: the worst of those that are measured in one frame alone */
     bool keeps_raster;                /* in: of one frame */
     uint8_t *raster;                  /* out: then that, the caller's, to be freed; else NULL */
 };

@@ -31,12 +31,13 @@ enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2,
 
 #define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in thousandths */
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
+enum { TSR_MOST_RANGE = (1 << 24) - 1 };
 
 /* The windows by which a loss was measured. FORMAT.md 3.9. */
 struct tsr_told_windows {
     uint32_t count;
-    float slope; /* units of a stored value */
     struct {
+        float slope;           /* units of a stored value, the largest of a frame that has the window */
         int64_t center, width; /* thousandths of a unit */
     } window[TSR_MEASURED_WINDOWS];
 };
@@ -56,6 +57,7 @@ struct tsr_header {
     size_t parameter_count;
     struct tsr_told_windows windows;   /* by which the loss was measured; without loss they are not written */
     uint32_t range;                    /* of the values, if lossy, by which PSNR and QP count; 0: 2^bits_stored - 1 */
+    uint32_t least_weight;             /* of a frame's errors, if lossy, 1 .. 65535; 0: all frames weigh the same */
     struct tsr_origin origin;          /* of the original, where it is stored */
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
     uint32_t members;                  /* files in a series, whose header has only this, id and restore */

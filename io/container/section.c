@@ -3,10 +3,10 @@
 
 #include <float.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "transform/coder.h"
-
-#include <string.h>
+#include "transform/planes/difference.h"
 
 void tsr_put_u32(uint8_t *out, uint32_t value)
 {
@@ -120,8 +120,8 @@ static void get_reason(struct tsr_cursor *c, char *reason)
 }
 
 /* Items: time of modification and permissions of the original; what looks damaged in it; the range of its values; kept
- * ranges; windows. FORMAT.md 3.9. */
-enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7, WINDOWS = 9 };
+ * ranges; the least weight of a frame's errors; windows. FORMAT.md 3.9. */
+enum { ORIGIN = 2, DAMAGE = 4, RANGE = 6, KEPT = 7, WEIGHT = 8, WINDOWS = 9 };
 
 const char tsr_some_damage[] = "it looked damaged when it was compressed";
 
@@ -164,6 +164,19 @@ static size_t put_range(uint8_t *out, const struct tsr_header *header)
     return 2 + (size_t)out[1];
 }
 
+static bool has_weight(const struct tsr_header *header)
+{
+    return tsr_has_frames(header) && header->coding.lossy && header->least_weight > 0;
+}
+
+static size_t put_weight(uint8_t *out, const struct tsr_header *header)
+{
+    if (!has_weight(header)) return 0;
+    out[0] = WEIGHT;
+    out[1] = (uint8_t)tsr_put_varint(out + 2, header->least_weight);
+    return 2 + (size_t)out[1];
+}
+
 static bool has_kept(const struct tsr_header *header)
 {
     return tsr_has_frames(header) && header->coding.lossy && header->kept.count > 0;
@@ -194,19 +207,25 @@ static size_t put_windows(uint8_t *out, const struct tsr_header *header)
 {
     const struct tsr_told_windows *const windows = &header->windows;
     size_t used = 2;
-    uint32_t slope;
     if (!has_windows(header)) return 0;
-    memcpy(&slope, &windows->slope, sizeof slope);
-    tsr_put_u32(out + used, slope);
-    used += sizeof slope;
     for (uint32_t w = 0; w < windows->count; w++) {
         const int64_t center = windows->window[w].center;
+        uint32_t slope;
+        memcpy(&slope, &windows->window[w].slope, sizeof slope);
+        tsr_put_u32(out + used, slope);
+        used += sizeof slope;
         used += tsr_put_varint(out + used, (uint64_t)center << 1 ^ (center < 0 ? UINT64_MAX : 0));
         used += tsr_put_varint(out + used, (uint64_t)windows->window[w].width);
     }
     out[0] = WINDOWS;
     out[1] = (uint8_t)(used - 2);
     return used;
+}
+
+static bool has_items(const struct tsr_header *header)
+{
+    return has_origin(&header->origin) || header->damage[0] || header->range || has_kept(header) ||
+           has_weight(header) || has_windows(header);
 }
 
 static size_t put_image(uint8_t *out, const struct tsr_header *header)
@@ -249,10 +268,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     out[used++] = TSR_FORMAT_VERSION;
     out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
     out[used++] = (uint8_t)header->restore;
-    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) || header->damage[0] || header->range ||
-                                             has_kept(header) || has_windows(header)
-                                         ? ITEMS
-                                         : 0));
+    out[used++] = (uint8_t)(flags | (has_items(header) ? ITEMS : 0));
     tsr_put_u64(out + used, header->id);
     used += TSR_ID_BYTES;
     if (series) {
@@ -267,6 +283,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     used += put_damage(out + used, header);
     used += put_range(out + used, header);
     used += put_kept(out + used, header);
+    used += put_weight(out + used, header);
     return used + put_windows(out + used, header);
 }
 
@@ -301,10 +318,23 @@ static bool get_range(const uint8_t *value, size_t length, struct tsr_header *he
     const uint64_t range = tsr_get_varint(&c);
     const bool can_have =
         header->coding.lossy && image->components == 1 && image->bits_allocated == 16 && image->bits_stored <= 16;
-    if (c.bad || c.at != length || !can_have || range < TSR_LEAST_RANGE || range >> image->bits_stored ||
+    if (c.bad || c.at != length || !can_have || range < TSR_LEAST_RANGE || range > TSR_MOST_RANGE ||
         range == ((uint32_t)1 << image->bits_stored) - 1)
         return false;
     header->range = (uint32_t)range;
+    return true;
+}
+
+/* Only frames of one component with loss have slopes that differ. */
+static bool get_weight(const uint8_t *value, size_t length, struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    struct tsr_cursor c = {value, length, 0, false};
+    const uint64_t weight = tsr_get_varint(&c);
+    const bool can_have =
+        header->coding.lossy && image->components == 1 && (image->bits_allocated == 8 || image->bits_allocated == 16);
+    if (c.bad || c.at != length || !can_have || weight < 1 || weight >= TSR_WHOLE_WEIGHT) return false;
+    header->least_weight = (uint32_t)weight;
     return true;
 }
 
@@ -333,15 +363,16 @@ static bool get_windows(const uint8_t *value, size_t length, struct tsr_header *
 {
     struct tsr_told_windows *const windows = &header->windows;
     struct tsr_cursor c = {value, length, 0, false};
-    const uint8_t *const slope = tsr_get_bytes(&c, sizeof windows->slope);
-    if (!tsr_has_frames(header) || !header->coding.lossy || !slope || c.at == length) return false;
-    const uint32_t bits = tsr_read_u32(slope);
-    memcpy(&windows->slope, &bits, sizeof bits);
-    if (!(windows->slope > 0) || windows->slope > FLT_MAX) return false;
+    if (!tsr_has_frames(header) || !header->coding.lossy || length == 0) return false;
     for (windows->count = 0; c.at < length && windows->count < TSR_MEASURED_WINDOWS; windows->count++) {
+        const uint8_t *const slope = tsr_get_bytes(&c, sizeof windows->window[0].slope);
         const uint64_t center = tsr_get_varint(&c), width = tsr_get_varint(&c);
         const int64_t signed_center = (int64_t)(center >> 1 ^ (center & 1 ? UINT64_MAX : 0));
-        if (c.bad || width < 1 || width > TSR_WINDOW_LIMIT || signed_center > TSR_WINDOW_LIMIT ||
+        const uint32_t bits = slope ? tsr_read_u32(slope) : 0;
+        memcpy(&windows->window[windows->count].slope, &bits, sizeof bits);
+        if (c.bad || !(windows->window[windows->count].slope > 0) || windows->window[windows->count].slope > FLT_MAX)
+            return false;
+        if (width < 1 || width > TSR_WINDOW_LIMIT || signed_center > TSR_WINDOW_LIMIT ||
             signed_center < -TSR_WINDOW_LIMIT)
             return false;
         windows->window[windows->count].center = signed_center;
@@ -357,6 +388,7 @@ static bool get_item(uint8_t tag, const uint8_t *value, size_t length, struct ts
            : tag == DAMAGE  ? get_damage(value, length, header)
            : tag == RANGE   ? get_range(value, length, header)
            : tag == KEPT    ? get_kept(value, length, header)
+           : tag == WEIGHT  ? get_weight(value, length, header)
            : tag == WINDOWS ? get_windows(value, length, header)
                             : true;
 }
@@ -535,6 +567,13 @@ static void get_hash(struct tsr_cursor *c, struct tsr_hash128 *hash)
     if (bytes) memcpy(hash->bytes, bytes, sizeof hash->bytes);
 }
 
+/* Whether so many squares of at most this number, weighted or not, can have this sum. */
+static bool is_sum_of_squares(uint64_t sum, uint64_t count, uint64_t largest)
+{
+    if (sum == 0) return count > 0 || largest == 0;
+    return count > 0 && largest > 0 && (sum - 1) / (largest * largest) < count;
+}
+
 /* What a proof says of a loss. False: it cannot be. */
 static bool take_loss(struct tsr_cursor *c, const struct tsr_header *header, struct tsr_proof *proof)
 {
@@ -544,14 +583,16 @@ static bool take_loss(struct tsr_cursor *c, const struct tsr_header *header, str
     if (max_error > UINT16_MAX) return false;
     proof->max_error = (uint32_t)max_error;
     proof->squared_error = tsr_get_varint(c);
-    if (proof->squared_error < max_error * max_error || (max_error == 0 && proof->squared_error > 0)) return false;
+    const uint32_t weight = header->least_weight ? header->least_weight : TSR_WHOLE_WEIGHT;
+    const uint64_t least = tsr_weigh_squares(max_error * max_error, weight);
+    if (proof->squared_error < least || (max_error == 0 && proof->squared_error > 0)) return false;
     if (has_kept(header)) proof->kept_samples = tsr_get_varint(c);
     if (proof->kept_samples > samples) return false;
     for (uint32_t w = 0; w < header->windows.count; w++) {
         const uint64_t inside = tsr_get_varint(c), squared_error = tsr_get_varint(c), largest = tsr_get_varint(c),
                        ssim_loss = tsr_get_varint(c);
-        if (inside > samples || squared_error > proof->squared_error || largest > max_error ||
-            ssim_loss > 2 * TSR_SSIM_ONE + 1 || (inside == 0 && (squared_error | largest | ssim_loss) > 0))
+        if (inside > samples || largest > max_error || !is_sum_of_squares(squared_error, inside, largest) ||
+            ssim_loss > 2 * TSR_SSIM_ONE + 1 || (inside == 0 && ssim_loss > 0))
             return false;
         proof->window[w].samples = inside;
         proof->window[w].squared_error = squared_error;

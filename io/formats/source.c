@@ -140,5 +140,7 @@ enum tsr_status tsr_source_visit(struct tsr_source *source,
 
 void tsr_source_close(struct tsr_source *source)
 {
-    if (source) source->ops->close(source);
+    if (!source) return;
+    free(source->windows.frame);
+    source->ops->close(source);
 }

@@ -28,14 +28,30 @@ struct tsr_source_ops {
 /* How a file asks to be looked at: a window (PS3.3, C.11.2.1.2) of its values. */
 struct tsr_value_window {
     double center, width;          /* in the values' units, after the rescale */
-    struct tsr_value_range stored; /* the stored values inside */
+    double slope;                  /* units of a stored value, the largest of a frame that has the window */
+    uint32_t values;               /* how wide it is in stored values of this slope, rounded down; at least 1 */
+    struct tsr_value_range stored; /* the stored values inside, where all frames have the same */
 };
 
-/* The windows of a file that are measured where it is coded with loss. */
+/* What a frame has of its own. */
+struct tsr_frame_values {
+    uint32_t weight, window_weight[TSR_MEASURED_WINDOWS]; /* as struct tsr_measured has them, not 0 */
+    struct tsr_value_range window[TSR_MEASURED_WINDOWS];  /* the stored values inside; none if it does not name it */
+    /* Not 0: this is another window, which the frame names and the file's do not have: how wide it is in stored values
+     * of the frame. It is measured in this frame alone. */
+    uint32_t own_values[TSR_MEASURED_WINDOWS];
+};
+
+/* The windows of a file that are measured where it is coded with loss, and the slopes of its frames. */
 struct tsr_windows {
     uint32_t count;
     struct tsr_value_window window[TSR_MEASURED_WINDOWS];
-    double slope; /* units of a stored value, not negative; 0: there are no windows */
+    double slope;                                /* units of a stored value, the largest of a frame; 0: not known */
+    uint32_t frames;                             /* 0: all frames are alike */
+    struct tsr_frame_values *frame, other_frame; /* of the first frames, in memory of the source; of all others */
+    uint32_t least_weight;                       /* of a frame; 0: all frames weigh the same */
+    uint32_t left_out;                           /* windows that the file names and that are not measured */
+    const char *note;                            /* what else there is to know of them; NULL: nothing */
 };
 
 /* Every source begins with this structure. Reading the prefix, the frames in their order and the suffix reads the input
@@ -48,10 +64,10 @@ struct tsr_source {
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
-    struct tsr_windows windows;
-    char modality[20]; /* of DICOM; else, and where it is not coded with loss, empty */
-    bool wants_range;  /* derive needs the range of the samples */
-    bool rasters_last; /* set by the caller: rasters stay as they are until tsr_input_hash_read */
+    struct tsr_windows windows;  /* its frames are freed when the source is closed */
+    char modality[20];           /* of DICOM; else, and where it is not coded with loss, empty */
+    bool wants_range;            /* derive needs the range of the samples */
+    bool rasters_last;           /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 
 /* How an input is opened. */

@@ -124,6 +124,8 @@ void tsr_add_difference(const struct tsr_image *image, const struct tsr_measured
     for (uint32_t w = 0; w < what->windows; w++) {
         if (frame.window[w].max_error > sum->window[w].max_error) sum->window[w].max_error = frame.window[w].max_error;
         sum->window[w].samples += frame.window[w].samples;
-        sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, frame.window[w].squared_error);
+        const uint32_t weight = what->window_weight[w] ? what->window_weight[w] : TSR_WHOLE_WEIGHT;
+        const uint64_t squares = tsr_weigh_squares(frame.window[w].squared_error, weight);
+        sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, squares);
     }
 }

@@ -110,6 +110,7 @@ static const struct kind kinds[] = {
     {"dicom", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, true},
     {"frames", {"dicom/samples/rgb_frames.dcm", NULL}, AS_IT_IS, true},
     {"padded", {"dicom/samples/ct_16bit.dcm", "dicom/samples/padded_range.dcm"}, AS_IT_IS, true},
+    {"slopes", {"dicom/enhanced/slopes.dcm", "dicom/enhanced/slopes_big.dcm"}, AS_IT_IS, true},
     {"one_bit", {"dicom/seg/lesions.dcm", NULL}, AS_IT_IS, false},
     {"deflated", {"dicom/forms/explicit_little.dcm", NULL}, DEFLATED, false},
     {"rle", {"dicom/forms/rle_16bit.dcm", "dicom/forms/rle_fragments.dcm"}, AS_IT_IS, true},

@@ -167,6 +167,8 @@ fields range | sort -u >one
 [ "$(wc -l <one)" -eq 1 ] || bad "slices of one series have several ranges: $(fields file range)"
 run 0 "$TESSERA" compress -r -q -T 3 --psnr 45 ct -o ct_3
 diff -r ct_1 ct_3 || bad "the range depends on the threads"
+for i in 1 2 3; do run 0 "$TESSERA" compress -r -q --psnr 45 --shard $i/3 ct -o ct_shards; done
+diff -r ct_1 ct_shards || bad "the range depends on the shards"
 run 0 "$TESSERA" compress --json --psnr 45 --series ct.tsr ct/*.dcm
 fields range | sort -u | cmp -s - one || bad "the range differs in a series: $(fields range)"
 run 0 "$TESSERA" compress --json --psnr 45 "$(find ct -name "*.dcm" | sort | tail -1)" -o alone.tsr

@@ -105,6 +105,16 @@ class DaskTest(Case):
             self.assertEqual((one.index, one.source, one.report), (other.index, other.source, other.report))
             self.assertEqual(one.out, other.out.replace("/other/", "/out/"))
 
+    def test_a_series_has_one_range(self) -> None:
+        """With loss, files of one series count by one range, whatever worker has them, and however they are called."""
+        paths = sorted(CT.iterdir())
+        tessera.dask.compress_set(self.client, paths, self.folder / "out", psnr=45)
+        results = tessera.compress_set(paths, self.folder / "other", psnr=45)
+        self.assertEqual(len({result.report.range for result in results}), 1)
+        subprocess.run([PROGRAM, "compress", "-q", "-r", "--psnr", "45", CT, "-o", self.folder / "expected"], check=True)
+        for folder in ("out", "other"):
+            self.assertEqual(tree(self.folder / folder), tree(self.folder / "expected"))
+
     def test_a_file_that_ends_workers_costs_no_other(self) -> None:
         paths = make_set(self.folder / "in", 40)
         allowed = self.allow_failures(0)

@@ -153,7 +153,17 @@ static bool is_range(const struct ref_header *h, struct ref_bytes *value)
 {
     uint64_t range = ref_varint(value);
     if (value->bad || ref_left(value) != 0) return false;
-    return h->lossy && h->components == 1 && h->allocated == 16 && range >= 255 && range < (1u << h->stored) - 1;
+    return h->lossy && h->components == 1 && h->allocated == 16 && range >= 255 && range < 1u << 24 &&
+           range != (1u << h->stored) - 1;
+}
+
+/* 3.9: the least weight. */
+static bool read_weight(struct ref_header *h, struct ref_bytes *value)
+{
+    uint64_t weight = ref_varint(value);
+    if (value->bad || ref_left(value) != 0 || weight < 1 || weight > 65535) return false;
+    h->least_weight = (uint32_t)weight;
+    return h->lossy && h->components == 1 && (h->allocated == 8 || h->allocated == 16);
 }
 
 /* 3.9: kept ranges. */
@@ -176,10 +186,10 @@ static bool read_kept(struct ref_header *h, struct ref_bytes *value)
 /* 3.9: windows. Their number is all that decoding needs. */
 static bool read_windows(struct ref_header *h, struct ref_bytes *value)
 {
-    uint32_t slope = (uint32_t)ref_number(value, 4);
     if (!ref_has_frames(h) || h->restore == REF_SERIES || !h->lossy) return false;
-    if (slope == 0 || slope >= 0x7f800000u) return false; /* zero, negative, infinite, or no number */
     while (ref_left(value) > 0 && h->window_count < 4) {
+        uint32_t slope = (uint32_t)ref_number(value, 4);
+        if (slope == 0 || slope >= 0x7f800000u) return false; /* zero, negative, infinite, or no number */
         uint64_t center = ref_varint(value), width = ref_varint(value), most = (uint64_t)1 << 52;
         if (value->bad || center > 2 * most || width < 1 || width > most) return false;
         h->window_count++;
@@ -201,7 +211,8 @@ static bool read_items(struct ref_header *h, struct ref_bytes *b)
         before = (int)tag;
         if (tag % 2 != 0 && tag != 7 && tag != 9) return ref_fail("an item of tag %u is unknown", tag);
         if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
-            (tag == 7 && !read_kept(h, &value)) || (tag == 9 && !read_windows(h, &value)))
+            (tag == 7 && !read_kept(h, &value)) || (tag == 8 && !read_weight(h, &value)) ||
+            (tag == 9 && !read_windows(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;

@@ -336,12 +336,16 @@ static bool check_loss(const struct ref_header *h, struct ref_bytes *b)
 {
     uint64_t samples = (uint64_t)h->columns * h->rows * h->components * h->frames;
     uint64_t largest = ref_varint(b), squared = ref_varint(b);
-    if (largest > 65535 || squared < largest * largest || (largest == 0 && squared > 0)) return false;
+    uint64_t least = largest * largest, weight = h->least_weight;
+    if (largest > 65535) return false;
+    if (weight > 0) least = (least * (weight * weight) + (1u << 31)) >> 32;
+    if (squared < least || (largest == 0 && squared > 0)) return false;
     if (h->kept_count > 0 && ref_varint(b) > samples) return false;
     for (unsigned w = 0; w < h->window_count; w++) {
         uint64_t inside = ref_varint(b), error = ref_varint(b), most = ref_varint(b), ssim = ref_varint(b);
-        if (inside > samples || error > squared || most > largest || ssim > (2u << 20) + 1) return false;
+        if (inside > samples || most > largest || ssim > (2u << 20) + 1) return false;
         if (inside == 0 && (error > 0 || most > 0 || ssim > 0)) return false;
+        if (error > 0 && (most == 0 || (error - 1) / (most * most) >= inside)) return false;
     }
     return true;
 }

@@ -161,8 +161,12 @@ static int window_numbers(const uint8_t *header, size_t size)
         const size_t length = (size_t)read_number(header, size, &at), end = at + length;
         if (at > size || length > size - at) return 0;
         if (tag == KEPT) numbers++;
-        if (tag == WINDOWS) /* center and width; inside, squared and largest error, SSIM loss */
-            for (at += SLOPE; at < end; numbers += 2) read_number(header, end, &at);
+        while (tag == WINDOWS && at < end) {
+            at += SLOPE;
+            read_number(header, end, &at); /* center */
+            read_number(header, end, &at); /* width */
+            numbers += 4;                  /* inside, squared error, largest error, SSIM loss */
+        }
         at = end;
     }
     return numbers;

@@ -26,6 +26,8 @@ struct tsr_measured {
     struct tsr_value_range kept_range[TSR_KEPT_RANGES];  /* originals inside count for max_error alone */
     uint32_t range;  /* R of the image's values, for the SSIM (ssim.h); 0: that is not measured */
     uint32_t weight; /* 0 .. TSR_WHOLE_WEIGHT, of differences: the frame's slope / the largest slope of the file */
+    uint32_t window_weight[TSR_MEASURED_WINDOWS]; /* 0 .. TSR_WHOLE_WEIGHT: the frame's slope / the largest slope of the
+                                                     frames that have the window. 0 stands for TSR_WHOLE_WEIGHT */
 };
 
 /* Sums over samples. Sums of squares are saturated at 2^64 - 1. */
@@ -36,7 +38,7 @@ struct tsr_difference {
     struct tsr_ssim_sum ssim;
     struct {
         uint64_t samples;       /* inside this window, and not kept */
-        uint64_t squared_error; /* not weighted */
+        uint64_t squared_error; /* weighted by the window's weights */
         uint32_t max_error;     /* not weighted */
         struct tsr_ssim_sum ssim;
     } window[TSR_MEASURED_WINDOWS];

@@ -522,6 +522,20 @@ static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
     return status == TSR_OK ? check_places(walk, error) : status;
 }
 
+/* Where some files are left to other runs, all are remembered. */
+static bool note_set(const struct options *options, struct task_list *list)
+{
+    const bool is_part = options->shards > 0 || options->sample > 0;
+    if (!is_part || options->verb != VERB_COMPRESS || options->compress.loss == TSR_LOSSLESS) return true;
+    list->set = calloc(list->count + 1, sizeof *list->set);
+    for (size_t i = 0; list->set && i < list->count; i++) {
+        list->tasks[i].place = i;
+        list->set[i] = strdup(list->tasks[i].input);
+        if (!list->set[i]) return false;
+    }
+    return list->set != NULL;
+}
+
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                            struct tsr_error *error)
 {
@@ -532,6 +546,7 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     free_places(&walk);
     list->in_set = list->count;
     if (status == TSR_OK && !walk.no_memory) status = check_names(options, list, error);
+    if (status == TSR_OK && !walk.no_memory) walk.no_memory = !note_set(options, list);
     if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
     if (status == TSR_OK && !walk.no_memory && options->sample > 0) status = take_sample(options, list, error);
     if (status != TSR_OK) return status;
@@ -574,5 +589,7 @@ void free_tasks(struct task_list *list)
     free(list->series);
     for (size_t i = 0; i < list->twin_count; i++) free(list->twins[i]);
     free(list->twins);
+    for (size_t i = 0; list->set && i < list->in_set; i++) free(list->set[i]);
+    free(list->set);
     tsr_file_set_destroy(list->tsr_seen);
 }

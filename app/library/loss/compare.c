@@ -13,6 +13,7 @@
 struct comparing {
     struct tsr_reader *reader;
     struct tsr_measured what;
+    const struct tsr_windows *windows;
     uint32_t frame;
     struct tsr_difference found;
     enum tsr_status status;
@@ -23,12 +24,17 @@ static bool compare_frame(void *context, const struct tsr_image *image, const ui
 {
     struct comparing *const c = context;
     const uint8_t *decoded;
-    c->status = tsr_reader_raster(c->reader, c->frame++, &decoded, c->error);
+    const uint32_t frame = c->frame++;
+    c->status = tsr_reader_raster(c->reader, frame, &decoded, c->error);
     if (c->status != TSR_OK) return false;
     if (memcmp(original, decoded, tsr_raster_bytes(image)) == 0)
         decoded = original; /* bits beside the samples do not count */
-    tsr_add_difference(image, &c->what, original, decoded, &c->found);
-    tsr_add_ssim(tsr_isa(), image, &c->what, original, decoded, &c->found);
+    struct tsr_difference measured = {0};
+    struct tsr_own_window ignored = {0};
+    tsr_measure_frame(c->windows, frame, &c->what);
+    tsr_add_difference(image, &c->what, original, decoded, &measured);
+    tsr_add_ssim(tsr_isa(), image, &c->what, original, decoded, &measured);
+    tsr_add_frame(c->windows, frame, (uint64_t)image->columns * image->rows, &measured, &c->found, &ignored);
     return true;
 }
 
@@ -68,8 +74,7 @@ static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source
     TSR_TRY(check_images(&header->image, &source->header.image, error));
     struct comparing c = {.reader = reader, .what = tsr_measured_of(&header->image, &header->kept), .error = error};
     c.what.range = tsr_header_range(header);
-    c.what.windows = source->windows.count;
-    for (uint32_t w = 0; w < source->windows.count; w++) c.what.window[w] = source->windows.window[w].stored;
+    c.windows = &source->windows;
     TSR_TRY(tsr_source_visit(source, compare_frame, &c, error));
     if (c.status == TSR_OK) report_difference(header, source, &c.found, report);
     return c.status;

@@ -1,5 +1,4 @@
 /* A loss in figures, of what header and proof hold of it: FORMAT.md 3.4 and 3.9. */
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,14 +10,13 @@ enum { THOUSANDTHS = 1000 };
 
 void tsr_set_windows(struct tsr_header *header, const struct tsr_windows *windows)
 {
-    const float slope = (float)windows->slope;
-    header->windows = (struct tsr_told_windows){.slope = slope};
-    if (!(slope > 0) || slope > FLT_MAX) return;
+    header->windows = (struct tsr_told_windows){.count = windows->count};
     for (uint32_t w = 0; w < windows->count; w++) {
-        header->windows.window[w].center = llround(windows->window[w].center * THOUSANDTHS);
-        header->windows.window[w].width = llround(windows->window[w].width * THOUSANDTHS);
+        const struct tsr_value_window *const window = &windows->window[w];
+        header->windows.window[w].slope = (float)window->slope;
+        header->windows.window[w].center = llround(window->center * THOUSANDTHS);
+        header->windows.window[w].width = llround(window->width * THOUSANDTHS);
     }
-    header->windows.count = windows->count;
 }
 
 void tsr_report_loss(const struct tsr_told_loss *loss, struct tsr_report *report)
@@ -58,16 +56,16 @@ static void tell_windows(const struct tsr_header *header, const struct tsr_proof
     for (uint32_t w = 0; w < loss->windows; w++) {
         struct tsr_window_loss *const window = &loss->window[w];
         const uint64_t samples = proof->window[w].samples;
-        const double error = (double)proof->window[w].squared_error;
+        const double error = (double)proof->window[w].squared_error, slope = (double)header->windows.window[w].slope;
         window->center = (double)header->windows.window[w].center / THOUSANDTHS;
         window->width = (double)header->windows.window[w].width / THOUSANDTHS;
         window->samples = samples;
         window->rmse = window->psnr_db = window->ssim = window->largest_error = -1;
         if (samples == 0) continue;
-        window->rmse = sqrt(error / (double)samples) * (double)header->windows.slope;
+        window->rmse = sqrt(error / (double)samples) * slope;
         window->psnr_db = error > 0 ? 20 * log10(window->width / window->rmse) : INFINITY;
         window->is_judged = tsr_is_judged(samples, judged);
-        window->largest_error = proof->window[w].max_error * (double)header->windows.slope;
+        window->largest_error = proof->window[w].max_error * slope;
         if (proof->window[w].ssim_loss > 0) window->ssim = 1 - (proof->window[w].ssim_loss - 1.0) / TSR_SSIM_ONE;
     }
 }

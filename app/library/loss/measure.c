@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "app/library/arguments.h"
+#include "app/library/flow.h"
+#include "io/formats/source.h"
 #include "transform/planes/kept_ranges.h"
 #include "transform/status.h"
 
@@ -79,6 +81,50 @@ bool tsr_has_ssim(const struct tsr_ssim_sum *sum)
 {
     enum { LEAST = 16 };
     return sum->positions >= LEAST;
+}
+
+void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct tsr_measured *what)
+{
+    const struct tsr_frame_values *const own = frame < windows->frames ? &windows->frame[frame] : &windows->other_frame;
+    what->windows = windows->count;
+    if (windows->frames > 0) what->weight = own->weight;
+    for (uint32_t w = 0; w < windows->count; w++) {
+        what->window[w] = windows->frames > 0 ? own->window[w] : windows->window[w].stored;
+        what->window_weight[w] = windows->frames > 0 ? own->window_weight[w] : TSR_WHOLE_WEIGHT;
+    }
+}
+
+/* Squared error a sample by the square of the width, in 1/2^40. */
+static uint64_t noise_of(const struct tsr_own_window *window)
+{
+    const uint64_t width = (uint64_t)window->values * window->values, error = window->squared_error,
+                   each = error >> 40 ? error / window->samples << 24 : (error << 24) / window->samples;
+    return each >> 48 ? each / width << 16 : (each << 16) / width;
+}
+
+void tsr_add_frame(const struct tsr_windows *windows, uint32_t frame, uint64_t samples,
+                   const struct tsr_difference *measured, struct tsr_difference *sum, struct tsr_own_window *worst)
+{
+    const struct tsr_frame_values *const own = frame < windows->frames ? &windows->frame[frame] : &windows->other_frame;
+    if (measured->max_error > sum->max_error) sum->max_error = measured->max_error;
+    sum->squared_error = tsr_add_saturated(sum->squared_error, measured->squared_error);
+    sum->samples += measured->samples;
+    sum->ssim.positions += measured->ssim.positions;
+    sum->ssim.loss += measured->ssim.loss;
+    for (uint32_t w = 0; w < windows->count; w++) {
+        const struct tsr_own_window one = {windows->frames > 0 ? own->own_values[w] : 0, measured->window[w].samples,
+                                           measured->window[w].squared_error};
+        if (one.values == 0) {
+            sum->window[w].samples += one.samples;
+            sum->window[w].ssim.positions += measured->window[w].ssim.positions;
+            sum->window[w].ssim.loss += measured->window[w].ssim.loss;
+            if (measured->window[w].max_error > sum->window[w].max_error)
+                sum->window[w].max_error = measured->window[w].max_error;
+            sum->window[w].squared_error = tsr_add_saturated(sum->window[w].squared_error, one.squared_error);
+        } else if (tsr_is_judged(one.samples, samples) && (worst->values == 0 || noise_of(&one) > noise_of(worst))) {
+            *worst = one;
+        }
+    }
 }
 
 bool tsr_is_judged(uint64_t inside, uint64_t samples)

@@ -29,6 +29,15 @@ void tsr_note_difference(const struct tsr_image *image, const struct tsr_differe
 bool tsr_has_ssim(const struct tsr_ssim_sum *sum);
 double tsr_ssim_of(const struct tsr_ssim_sum *sum);
 
+/* The same of one frame: its weight and its windows. what is that of the file. */
+struct tsr_windows;
+struct tsr_own_window;
+void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct tsr_measured *what);
+
+/* Adds what was measured of a frame of so many samples. */
+void tsr_add_frame(const struct tsr_windows *windows, uint32_t frame, uint64_t samples,
+                   const struct tsr_difference *measured, struct tsr_difference *sum, struct tsr_own_window *worst);
+
 /* PSNR in dB with this peak; infinity where nothing differs. */
 double tsr_psnr_db(uint32_t peak, uint64_t samples, uint64_t squared_error);
 

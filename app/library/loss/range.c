@@ -77,24 +77,54 @@ uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t who
     return range < TSR_LEAST_RANGE ? TSR_LEAST_RANGE : range > whole ? whole : range;
 }
 
+void tsr_add_counts(const struct tsr_image *image, const uint64_t counts[TSR_VALUE_COUNTS], uint32_t weight,
+                    struct tsr_value_counts *to)
+{
+    const int64_t least = image->is_signed ? -((int64_t)1 << (image->bits_stored - 1)) : 0, half = TSR_WHOLE_WEIGHT / 2;
+    for (int64_t v = 0; v < TSR_VALUE_COUNTS; v++) {
+        if (counts[v] == 0) continue;
+        const int64_t raised = (v + least) * weight + half - least * TSR_WHOLE_WEIGHT; /* not negative */
+        to->count[raised / TSR_WHOLE_WEIGHT] += counts[v];
+        to->samples += counts[v];
+    }
+}
+
 struct counting {
     struct tsr_measured what;
-    uint64_t *counts;
+    const struct tsr_windows *windows;
+    uint32_t frame;
+    uint64_t *own; /* of frames with one weight, which are not added yet: */
+    uint32_t weight;
+    struct tsr_value_counts *counts;
 };
+
+static void add_own(struct counting *c, const struct tsr_image *image)
+{
+    tsr_add_counts(image, c->own, c->weight, c->counts);
+    memset(c->own, 0, TSR_VALUE_COUNTS * sizeof *c->own);
+}
 
 static bool count_frame(void *context, const struct tsr_image *image, const uint8_t *raster)
 {
-    const struct counting *const c = context;
-    tsr_count_values(image, &c->what, raster, c->counts);
+    struct counting *const c = context;
+    tsr_measure_frame(c->windows, c->frame++, &c->what);
+    if (c->what.weight != c->weight) add_own(c, image);
+    c->weight = c->what.weight;
+    tsr_count_values(image, &c->what, raster, c->own);
     return true;
 }
 
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error)
 {
-    struct counting c = {tsr_measured_of(&source->header.image, &source->header.kept), counts->count};
+    struct counting c = {.what = tsr_measured_of(&source->header.image, &source->header.kept),
+                         .windows = &source->windows,
+                         .weight = TSR_WHOLE_WEIGHT,
+                         .counts = counts};
+    c.own = calloc(TSR_VALUE_COUNTS, sizeof *c.own);
+    if (!c.own) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to count values");
     const enum tsr_status status = tsr_source_visit(source, count_frame, &c, error);
-    counts->samples = 0;
-    for (int v = 0; v < TSR_VALUE_COUNTS; v++) counts->samples += counts->count[v];
+    if (status == TSR_OK) add_own(&c, &source->header.image);
+    free(c.own);
     return status;
 }
 

@@ -33,8 +33,13 @@ struct tsr_value_counts {
 /* Largest less smallest value, without one sample of 10,000 at either end; 255 .. whole. */
 uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole);
 
-/* Adds all frames of a source, whose image has a range of its own. Errors: those of reading it, TSR_ERROR_LIMIT. */
+/* Counts the values of all frames of a source, whose image has a range of its own: values that are not kept, times the
+ * weight of their frame, rounded. counts: all 0. Errors: those of reading it, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error);
+
+/* Adds the counts of an image, of its values times a weight, which is as that of struct tsr_measured. */
+void tsr_add_counts(const struct tsr_image *image, const uint64_t counts[TSR_VALUE_COUNTS], uint32_t weight,
+                    struct tsr_value_counts *to);
 
 /* tsr_common_ranges(), from within a call. */
 enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources, uint32_t count,

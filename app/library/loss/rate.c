@@ -110,7 +110,7 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 {
     source->header = *pristine;
     source->header.coding = *coding;
-    if (!coding->lossy) source->header.range = 0;
+    if (!coding->lossy) source->header.range = source->header.least_weight = 0;
     if (!coding->lossy) return;
     source->header.exact = false;
     if (source->header.restore == TSR_RESTORE_DEFLATED) { /* a lossy copy is not deflated */
@@ -163,9 +163,8 @@ static uint64_t share_of_level(const struct search *s, const struct tsr_differen
     bool has_window = false;
     uint64_t most = share_of_floors(level, narrowest, found->samples, found->squared_error, &found->ssim);
     for (uint32_t w = 0; w < s->source->windows.count; w++) {
-        const struct tsr_value_range *const window = &s->source->windows.window[w].stored;
+        const uint32_t width = s->source->windows.window[w].values;
         if (!tsr_is_judged(found->window[w].samples, samples)) continue;
-        const uint32_t width = (uint32_t)(window->high - window->low) + 1;
         most = larger(most, share_of_floors(level, width, found->window[w].samples, found->window[w].squared_error,
                                             &found->window[w].ssim));
         if (!has_window || width < narrowest) narrowest = width;
@@ -173,6 +172,13 @@ static uint64_t share_of_level(const struct search *s, const struct tsr_differen
     }
     const uint64_t error = found->max_error, bound = larger(1, (uint64_t)narrowest * level->error_percent / 100);
     return level->error_percent == 0 ? most : larger(most, share_of_limit(error * error, bound * bound));
+}
+
+/* The same of the worst window that is measured in one frame alone. */
+static uint64_t share_of_own(const struct search *s, const struct tsr_own_window *own)
+{
+    if (own->values == 0) return 0;
+    return share_of_limit(own->squared_error, tsr_squared_error_limit(own->values, own->samples, s->level.psnr));
 }
 
 static enum tsr_status measure(struct search *s, const struct tsr_coding *coding, struct result *result,
@@ -188,6 +194,8 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     result->measure = s->by_size      ? tsr_output_size(output)
                       : s->by_quality ? share_of_level(s, &encoded.difference)
                                       : proof.squared_error;
+    const uint64_t own = s->by_quality ? share_of_own(s, &encoded.own_window) : 0;
+    if (own > result->measure) result->measure = own;
     tsr_output_close(output);
     s->tries++;
     if (s->by_psnr)

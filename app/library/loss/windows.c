@@ -44,19 +44,20 @@ static enum tsr_status read_window(const struct tsr_call *call)
     if (call->frame >= image->frames)
         return tsr_fail(call->error, TSR_ERROR_USAGE, "there is no frame %u: the image has %u, counted from 0",
                         call->frame, image->frames);
+    struct tsr_measured what = tsr_measured_of(image, &r->original->header.kept);
+    tsr_measure_frame(windows, call->frame, &what);
     *reading->window = (struct tsr_image_window){.size = size,
                                                  .center = found->center,
                                                  .width = found->width,
-                                                 .stored_width = found->width / windows->slope,
-                                                 .lowest = found->stored.low,
-                                                 .highest = found->stored.high};
+                                                 .stored_width = found->width / found->slope,
+                                                 .lowest = what.window[reading->number].low,
+                                                 .highest = what.window[reading->number].high};
     if (!reading->inside) return TSR_OK;
     if (reading->byte_count < (size_t)image->columns * image->rows)
         return tsr_fail(call->error, TSR_ERROR_USAGE, "inside has room for %zu samples, and a frame has %zu",
                         reading->byte_count, (size_t)image->columns * image->rows);
-    struct tsr_measured what = tsr_measured_of(image, &r->original->header.kept);
     what.windows = 1;
-    what.window[0] = found->stored;
+    what.window[0] = what.window[reading->number];
     TSR_TRY(tsr_reader_raster(r, call->frame, &raster, call->error));
     mark_inside(image, &what, raster, reading->inside);
     return TSR_OK;

@@ -53,6 +53,10 @@ class Report:
     empty where nothing was noticed. `psnr_db` and `ssim` are those of the values' `range`, `psnr_stored_db` that of all
     that the stored bits could hold. `ratio_limit` is the published limit of pixel_bytes / payload_bytes for a loss in this
     `modality`.
+
+    `windows` are those that most frames name, four at most. `windows_left_out` others are judged in each frame that names
+    them; `left_out_psnr_db` is the least of these. `windows_note` says what else there is to know, such as errors that are
+    in stored values, of a file with a Modality LUT.
     """
 
     kind: str
@@ -82,6 +86,9 @@ class Report:
     ssim: float | None
     modality: str
     ratio_limit: int | None
+    windows_left_out: int
+    left_out_psnr_db: float | None
+    windows_note: str
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -130,6 +137,9 @@ def report_from_native(report: _native.tsr_report) -> Report:
         ssim=report.ssim if report.ssim > -1 else None,
         modality=report.modality.decode("utf-8", "replace"),
         ratio_limit=report.ratio_limit or None,
+        windows_left_out=report.windows_left_out,
+        left_out_psnr_db=report.left_out_psnr_db if report.left_out_psnr_db >= 0 else None,
+        windows_note=report.windows_note.decode("utf-8", "replace"),
     )
 
 
@@ -189,7 +199,7 @@ class Options:
     samples_only : bool
         DICOM whose streams cannot come back byte for byte: its samples are enough.
     range : int
-        Of the values, by which psnr and qp count: 255 to 65535. 0: the image's own. Only of samples of more than 8 bits
+        Of the values, by which psnr and qp count: 255 to 16777215. 0: the image's own. Only of samples of more than 8 bits
         in one component.
     least_psnr : float, optional
         Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
@@ -256,7 +266,7 @@ class Options:
         options.loss, options.loss_value = self._loss()
         options.allow_lossy = self.allow_lossy
         options.samples_only = self.samples_only
-        options.range = integer("range", self.range, 0, 65535)
+        options.range = integer("range", self.range, 0, 2**24 - 1)
         options.within_ratio = self.within_ratio
         options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
         error = _native.tsr_error()
@@ -652,6 +662,24 @@ class _OnEngine(threading.local):
 _on_engine = _OnEngine()
 
 
+def ranged(options: _native.tsr_compress_options, found: int) -> _native.tsr_compress_options:
+    """The options of a file that counts by a range; 0: by what they say."""
+    own = _native.tsr_compress_options.from_buffer_copy(options)
+    own.range = found or options.range
+    return own
+
+
+def find_ranges(sources: list[Source], options: _native.tsr_compress_options, handle: int) -> list[int]:
+    """With loss, the images of a series count by one range, as those of the command line do. 0: an image has its own."""
+    count = len(sources)
+    ranges = (ctypes.c_uint32 * count)()
+    if options.loss != 0 and options.range == 0 and count > 1:
+        natives = (ctypes.POINTER(_native.tsr_data_source) * count)(*(ctypes.pointer(s.native) for s in sources))
+        error = _native.tsr_error()
+        check(_library.tsr_common_ranges(handle, natives, count, False, ranges, ctypes.byref(error)), error)
+    return list(ranges)
+
+
 class Set:
     """The tasks of compress_set, and their results."""
 
@@ -672,6 +700,7 @@ class Set:
         self.is_cancelled = False
         self.status, self.error = 0, _native.tsr_error()
         self.sources = [Source(name) for name in names]
+        self.ranged: list[_native.tsr_compress_options] = []
         self.tasks = (_native.tsr_task * len(names))()
         for task, source, output in zip(self.tasks, self.sources, outputs):
             task.size = ctypes.sizeof(_native.tsr_task)
@@ -698,7 +727,19 @@ class Set:
         finally:
             _on_engine.tells = told_before
 
+    def take_ranges(self, ranges: list[int]) -> None:
+        """Each file counts by a range of its own. 0: its image's."""
+        self.ranged = [ranged(self.options, found) for found in ranges]
+        for task, own in zip(self.tasks, self.ranged):
+            task.compress = ctypes.pointer(own)
+
     def run(self, handle: int) -> None:
+        try:
+            if not self.ranged:
+                self.take_ranges(find_ranges(self.sources, self.options, handle))
+        except TesseraError as raised:
+            self.raised = raised
+            return
         cancelled = _native.CancelledCall(lambda _context: self.is_cancelled)
         options = _native.sized(_native.tsr_set_options)
         options.is_cancelled = cancelled

@@ -210,6 +210,9 @@ class tsr_report(Structure):
         ("ssim", c_double),
         ("modality", c_char * 20),
         ("ratio_limit", c_uint32),
+        ("windows_left_out", c_uint32),
+        ("left_out_psnr_db", c_double),
+        ("windows_note", c_char * 160),
     ]
 
 
@@ -388,6 +391,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_restore_member": (c_int, [c_void_p, c_uint32, _sink, _report, _error]),
     "tsr_test_member": (c_int, [c_void_p, c_uint32, _report, _error]),
     "tsr_sync_folders": (c_int, [_error]),
+    "tsr_common_ranges": (
+        c_int,
+        [c_void_p, POINTER(POINTER(tsr_data_source)), c_uint32, c_bool, POINTER(c_uint32), _error],
+    ),
     "tsr_run_set": (
         c_int,
         [c_void_p, POINTER(tsr_task), c_size_t, POINTER(tsr_set_options), ResultCall, c_void_p, _error],

@@ -19,9 +19,20 @@ from dask.base import normalize_token, tokenize
 from . import _native
 from ._engine import Engine, resolve
 from ._errors import Status, TesseraError
-from ._files import OptionFields, Options, Result, Set, name_set, raise_failures, run_set, write_again
+from ._files import (
+    OptionFields,
+    Options,
+    Result,
+    Set,
+    find_ranges,
+    name_set,
+    raise_failures,
+    ranged,
+    run_set,
+    write_again,
+)
 from ._image import Array, Image
-from ._media import Data
+from ._media import Data, Source
 from ._reader import Member, Reader
 from ._remote import find, is_remote, is_url
 
@@ -65,13 +76,15 @@ def _worker_engine(name: str) -> Engine:
 
 @dataclass(frozen=True)
 class _Job:
-    """A file of a set. is_new: its output did not exist before the work began, so that what is there is of this work."""
+    """A file of a set. is_new: its output did not exist before the work began, so that what is there is of this work.
+    range: by which loss counts; 0: the image's own."""
 
     index: int
     source: str
     out: str
     byte_count: int = 0
     is_new: bool = True
+    range: int = 0
 
 
 def _look(jobs: list[_Job]) -> list[_Job]:
@@ -86,15 +99,23 @@ def _look(jobs: list[_Job]) -> list[_Job]:
     return looked
 
 
+def _find_ranges(jobs: list[_Job], options: Options, engine: str) -> list[int]:
+    """Runs on a worker, for all files of the set: those of one series have one range, whatever worker compresses them."""
+    sources = [Source(job.source) for job in jobs]
+    with resolve(_worker_engine(engine))._used() as handle:
+        return find_ranges(sources, options.to_native(), handle)
+
+
 def _compress_batch(jobs: list[_Job], options: Options, overwrite: bool, engine: str) -> list[Result]:
     """Runs on a worker, perhaps several times, since workers may be lost. The results are the same each time."""
     chosen = _worker_engine(engine)
     native = options.to_native()
     work = Set([job.source for job in jobs], [job.out for job in jobs], native, overwrite, None)
+    work.take_ranges([job.range for job in jobs])
     results = []
     for job, result in zip(jobs, run_set(work, chosen)):
         if result.error and result.error.status == Status.EXISTS and job.is_new:
-            result = _find_done(result, native, chosen)
+            result = _find_done(result, ranged(native, job.range), chosen)
         results.append(replace(result, index=job.index))
     return results
 
@@ -252,6 +273,9 @@ def compress_set(
     ]
     looks = client.map(_look, [jobs[i : i + _LOOK_FILES] for i in range(0, len(jobs), _LOOK_FILES)], pure=False)
     jobs = [job for looked in client.gather(looks) for job in looked]
+    if chosen.to_native().loss and len(jobs) > 1:
+        ranges = client.submit(_find_ranges, jobs, chosen, engine, pure=False).result()
+        jobs = [replace(job, range=found) for job, found in zip(jobs, ranges)]
     run = _Run(client, (chosen, overwrite, engine))
     results: list[Result | None] = [None] * len(jobs)
     try:

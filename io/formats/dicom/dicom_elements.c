@@ -15,10 +15,10 @@ enum {
     LONG_HEAD = 12
 };
 
-static const uint32_t fact_tags[TSR_FACTS] = {0x00080060, 0x00280002,      0x00280004,           0x00280006, 0x00280008,
-                                              0x00280010, 0x00280011,      0x00280100,           0x00280101, 0x00280102,
-                                              0x00280103, 0x0020000e,      0x00281050,           0x00281051, 0x00281052,
-                                              0x00281053, TSR_TAG_PADDING, TSR_TAG_PADDING_LIMIT};
+static const uint32_t fact_tags[TSR_FACTS] = {
+    0x00080060, 0x00280002, 0x00280004, 0x00280006, 0x00280008, 0x00280010,      0x00280011,
+    0x00280100, 0x00280101, 0x00280102, 0x00280103, 0x0020000e, 0x00281050,      0x00281051,
+    0x00281052, 0x00281053, 0x00281056, 0x00283010, 0x00283000, TSR_TAG_PADDING, TSR_TAG_PADDING_LIMIT};
 
 #define TAG_SHARED_GROUPS 0x52009229u
 #define TAG_FRAME_GROUPS 0x52009230u

@@ -4,8 +4,9 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 
-#include "transform/status.h"
 #include "app/tessera.h"
+#include "io/formats/decimal.h"
+#include "transform/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,16 +57,24 @@ struct tsr_dicom_scan;
 bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
                               struct tsr_dicom *dicom);
 
-/* The windows that a scanned file names, the first ones of those that are at least one value wide; those of its
- * modality where it names none (CT: 40/400 and -600/1500). Only an image with one linear rescale, or none, has windows.
- * bytes are those that the scan read. */
+/* The windows that a scanned file names, for each frame: by Window Center and Width, by VOI LUTs, in the data set or in
+ * functional groups; those of its modality where it names none (CT: 40/400 and -600/1500). And what each frame weighs.
+ * Only an image of one sample a pixel has windows. bytes are those that the scan read. windows->frame is to be freed.
+ * Errors: TSR_ERROR_LIMIT. */
 struct tsr_windows;
-void tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_dicom_scan *scan, const struct tsr_dicom *dicom,
-                            struct tsr_windows *windows);
+enum tsr_status tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_dicom_scan *scan,
+                                       const struct tsr_dicom *dicom, struct tsr_windows *windows,
+                                       struct tsr_error *error);
 
-/* The Series Instance UID of a file, from its data set; false: it is not known. */
+/* What says that images belong together, from the data set of a file. */
+struct tsr_dicom_series {
+    char uid[TSR_DICOM_UID_BYTES]; /* Series Instance UID; empty: it has none */
+    struct tsr_decimal slope;      /* the largest rescale slope of a frame; 1: none is named, or it has a Modality LUT */
+};
+
+/* False: it is of no series that is known. The slope is valid then, too. */
 struct tsr_input;
-bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES]);
+bool tsr_dicom_tell_series(struct tsr_input *input, struct tsr_dicom_series *series);
 
 /* DCMTK reads the beginning of a file, meta header included, up to the value of its pixel data; or the same of a data
  * set in explicit little endian without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read

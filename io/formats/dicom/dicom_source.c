@@ -25,23 +25,6 @@ static bool is_dicom(const uint8_t *head, size_t size)
 
 #if TSR_WITH_DCMTK
 
-bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES])
-{
-    enum { HEAD = 132 };
-    struct tsr_dicom_scan scan;
-    struct tsr_error ignored;
-    uint8_t head[HEAD] = {0};
-    const size_t size = tsr_input_size(input) < HEAD ? (size_t)tsr_input_size(input) : HEAD;
-    const struct tsr_dicom_element *const fact = &scan.fact[TSR_FACT_SERIES];
-    if (tsr_input_read(input, 0, head, size, &ignored) != TSR_OK || !is_dicom(head, size)) return false;
-    if (tsr_dicom_scan_file(input, &scan, &ignored) != TSR_OK || fact->tag == 0) return false;
-    if (fact->length >= TSR_DICOM_UID_BYTES) return false;
-    if (tsr_input_read(input, fact->value, uid, fact->length, &ignored) != TSR_OK) return false;
-    uid[fact->length] = '\0';
-    uid[strspn(uid, "0123456789.")] = '\0';
-    return uid[0] != '\0';
-}
-
 /* The bytes that a compressed file may unfold to. Real files unfold to less than 64 times their size, or are small. */
 #define UNFOLD_LIMIT ((uint64_t)1 << 30)
 static size_t unfold_limit(uint64_t file_size)
@@ -56,7 +39,7 @@ struct header {
     struct tsr_dicom_scan scan;
     struct tsr_dicom dicom;
     struct tsr_dicom_loss loss; /* found only if the image may be coded with loss */
-    struct tsr_windows windows;
+    bool tells_windows;         /* they are asked for: by who may lose, and by readers of samples */
 };
 
 struct dicom_source {
@@ -109,11 +92,7 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     struct tsr_dicom *const dicom = &header->dicom;
     const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
     header->loss = (struct tsr_dicom_loss){0};
-    header->windows = (struct tsr_windows){0};
-    if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) {
-        tsr_dicom_tell_windows(header->bytes, scan, dicom, &header->windows);
-        return TSR_OK;
-    }
+    if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
     TSR_TRY(is_dataset ? tsr_dicom_describe_dataset(header->bytes + start, size, dicom, error)
@@ -122,7 +101,6 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
         dicom->big_endian != scan->form.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
     if (may_lose) header->loss = tsr_dicom_loss_of(header->bytes, scan, dicom->modality);
-    tsr_dicom_tell_windows(header->bytes, scan, dicom, &header->windows);
     return TSR_OK;
 }
 
@@ -256,6 +234,14 @@ static void close_dicom(struct tsr_source *source)
 
 static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom, NULL};
 
+/* Its frames are the caller's to free. To be called before the bytes of the header move. */
+static enum tsr_status tell_windows(const struct header *found, struct tsr_windows *windows, struct tsr_error *error)
+{
+    *windows = (struct tsr_windows){0};
+    if (!found->tells_windows) return TSR_OK;
+    return tsr_dicom_tell_windows(found->bytes, &found->scan, &found->dicom, windows, error);
+}
+
 /* Opens a native data set. inflated NULL: input is the file. Else input reads these bytes; the call takes over both,
  * also if it fails. */
 static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, const struct header *found,
@@ -269,7 +255,9 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     uint64_t available = 0;
     struct tsr_dicom_native native = {NULL, 0};
+    struct tsr_windows windows = {0};
     if (status == TSR_OK) status = check_element(input, pixels, &available, error);
+    if (status == TSR_OK) status = tell_windows(found, &windows, error);
     if (status == TSR_OK) {
         status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &native, error);
         if (status == TSR_OK) header->kept = tsr_dicom_kept(dicom, image);
@@ -298,6 +286,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
         tsr_input_close(input);
     }
     if (status != TSR_OK) {
+        free(windows.frame);
         free(inflated);
         free(s);
         return status;
@@ -309,7 +298,8 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base.only_lossless = only_lossless_of(found, &native);
     s->base.wants_range = found->loss.has_range;
     object_to_loss(found, &s->base);
-    s->base.windows = found->windows;
+    s->base.windows = windows;
+    s->base.header.least_weight = windows.least_weight;
     *source = &s->base;
     return TSR_OK;
 }
@@ -428,7 +418,7 @@ static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const
 }
 
 static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_dicom_scan *meta, bool may_lose,
-                                     struct tsr_source **source, struct tsr_error *error)
+                                     bool tells_windows, struct tsr_source **source, struct tsr_error *error)
 {
     struct tsr_header header;
     struct header found;
@@ -450,6 +440,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
     if (status == TSR_OK) status = tsr_dicom_scan_dataset(inflated, meta->meta_end, &found.scan, error);
     if (status == TSR_OK) {
         found.bytes = bytes;
+        found.tells_windows = tells_windows;
         found.scan.meta_start = meta->meta_start;
         found.scan.meta_end = meta->meta_end;
         found.scan.is_deflated = true;
@@ -489,6 +480,9 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     if ((image.bits_allocated == 1 && !may_be_bits) || image.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of %s",
                         image.big_endian ? "big-endian samples" : "samples of one bit");
+    struct tsr_windows windows;
+    enum tsr_status status = tell_windows(found, &windows, error);
+    if (status != TSR_OK) return status;
     if (samples) {
         struct tsr_encapsulated_samples native = {&found->scan,
                                                   {.syntax_uid = TSR_NATIVE_UID,
@@ -499,12 +493,17 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
                                                    .bits_stored = image.bits_stored,
                                                    .high_bit = image.high_bit}};
         image.planar = false;
-        TSR_TRY(tsr_encapsulated_open_samples(input, &image, kind, &native, source, error));
+        status = tsr_encapsulated_open_samples(input, &image, kind, &native, source, error);
     } else {
-        TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
+        status = tsr_encapsulated_open(input, &image, pixels->value, kind, source, error);
+    }
+    if (status != TSR_OK) {
+        free(windows.frame);
+        return status;
     }
     object_to_loss(found, *source);
-    (*source)->windows = found->windows;
+    (*source)->windows = windows;
+    (*source)->header.least_weight = windows.least_weight;
     return TSR_OK;
 }
 
@@ -571,7 +570,9 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     struct tsr_header header;
     *source = NULL;
     TSR_TRY(read_header(input, options->may_lose, &found, error));
-    if (found.scan.is_deflated) return open_deflated(input, &found.scan, options->may_lose, source, error);
+    found.tells_windows = options->may_lose || options->samples_only;
+    if (found.scan.is_deflated)
+        return open_deflated(input, &found.scan, options->may_lose, found.tells_windows, source, error);
     if (found.dicom.syntax == TSR_DICOM_NATIVE) {
         memset(&header, 0, sizeof header);
         header.kind = TSR_KIND_DICOM;
@@ -596,10 +597,10 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no DCMTK to read DICOM");
 }
 
-bool tsr_dicom_series_uid(struct tsr_input *input, char uid[TSR_DICOM_UID_BYTES])
+bool tsr_dicom_tell_series(struct tsr_input *input, struct tsr_dicom_series *series)
 {
     (void)input;
-    uid[0] = '\0';
+    *series = (struct tsr_dicom_series){.slope = {1, 0}};
     return false;
 }
 

@@ -159,6 +159,8 @@ TEST(frames)
             struct tsr_measured what = n % 4 ? random_what(&r, &image, a) : tsr_measure_all;
             struct tsr_difference here = {0};
             what.weight = n % 2 ? rng_below(&r, TSR_WHOLE_WEIGHT + 1) : TSR_WHOLE_WEIGHT;
+            for (int w = 0; w < TSR_MEASURED_WINDOWS && n % 2; w++)
+                what.window_weight[w] = rng_below(&r, TSR_WHOLE_WEIGHT + 1);
             add_plainly(&image, &what, a, b, 0, words, &here);
             wanted.max_error = here.max_error > wanted.max_error ? here.max_error : wanted.max_error;
             wanted.samples += here.samples;
@@ -167,7 +169,9 @@ TEST(frames)
                 if (here.window[w].max_error > wanted.window[w].max_error)
                     wanted.window[w].max_error = here.window[w].max_error;
                 wanted.window[w].samples += here.window[w].samples;
-                wanted.window[w].squared_error = added(wanted.window[w].squared_error, here.window[w].squared_error);
+                const uint32_t weight = what.window_weight[w] ? what.window_weight[w] : TSR_WHOLE_WEIGHT;
+                const uint64_t squares = tsr_weigh_squares(here.window[w].squared_error, weight);
+                wanted.window[w].squared_error = added(wanted.window[w].squared_error, squares);
             }
             tsr_add_difference(&image, n % 8 ? &what : NULL, a, b, &sum);
         }
