@@ -6,6 +6,8 @@
 
 #include "transform/hd.h"
 
+enum { TSR_NUMBER_CHANCES = 160 }; /* of a number of any size */
+
 /* How likely a bit is 0, in 1/65536, and how many bits it has coded, 16 at most. */
 struct tsr_chance {
     uint16_t zero;
@@ -90,6 +92,23 @@ TSR_HD void tsr_range_put_even(struct tsr_range_writer *w, uint32_t value, int b
     }
 }
 
+/* value + 1 has n more bits after its first: n ones and a zero, then these; the first two of them have chances. value:
+ * below 2^31 - 1. */
+TSR_HD void tsr_range_put_number(struct tsr_range_writer *w, struct tsr_chance *chances, uint32_t value)
+{
+    int n = 0;
+    while ((value + 1) >> n > 1) tsr_range_put_bit(w, &chances[n++], 1);
+    tsr_range_put_bit(w, &chances[n], 0);
+    const int first = n < 2 ? n : 2;
+    uint32_t node = 1;
+    for (int i = n - 1; i >= n - first; i--) {
+        const uint32_t bit = (value + 1) >> i & 1;
+        tsr_range_put_bit(w, &chances[32 + 4 * n + (int)node], bit);
+        node = node << 1 | bit;
+    }
+    tsr_range_put_even(w, (value + 1) & ((1u << (n - first)) - 1), n - first);
+}
+
 /* Ends the string with the number of low .. low + range - 1 that has most zeros at its end, without these. Returns its
  * bytes. */
 TSR_HD size_t tsr_range_end(struct tsr_range_writer *w)
@@ -153,6 +172,16 @@ TSR_HD uint32_t tsr_range_get_even(struct tsr_range_reader *r, int bits)
         for (; r->range < 1u << 24; r->range <<= 8) r->code = r->code << 8 | tsr_range_next_byte(r);
     }
     return value;
+}
+
+TSR_HD uint32_t tsr_range_get_number(struct tsr_range_reader *r, struct tsr_chance *chances)
+{
+    int n = 0;
+    while (n < 31 && tsr_range_get_bit(r, &chances[n])) n++;
+    const int first = n < 2 ? n : 2;
+    uint32_t node = 1;
+    for (int i = 0; i < first; i++) node = node << 1 | tsr_range_get_bit(r, &chances[32 + 4 * n + (int)node]);
+    return (node << (n - first) | tsr_range_get_even(r, n - first)) - 1;
 }
 
 #endif

@@ -54,14 +54,20 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
 }
 
 /* The range by which a lossy coding counts, and its QP by that, which a settled coding has: finer steps than 0.63 give
- * nothing. */
-static enum tsr_status settle_range(struct tsr_source *source, const struct tsr_wanted *wanted,
-                                    struct tsr_coding *coding, struct tsr_error *error)
+ * nothing. And the values that it keeps; if the file or the caller names most of them, nothing is lost. */
+static enum tsr_status settle_values(struct tsr_source *source, const struct tsr_wanted *wanted,
+                                     struct tsr_coding *coding, struct tsr_report *report, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
     const uint32_t whole = tsr_whole_range(image), given = wanted->range < whole ? wanted->range : whole;
-    uint32_t range = given > 0 && tsr_has_own_range(image) ? given : whole;
-    if (!wanted->range) TSR_TRY(tsr_find_range(source, &range, error));
+    struct tsr_values_found found;
+    TSR_TRY(tsr_look_at_values(source, &found, error));
+    if (found.is_mostly_kept && !wanted->settled) {
+        snprintf(report->reason, sizeof report->reason,
+                 "coded without loss: more than half of its samples have values that loss must not change");
+        return drop_loss(wanted, coding, error);
+    }
+    const uint32_t range = given > 0 && tsr_has_own_range(image) ? given : found.range;
     source->header.range = range == whole ? 0 : range;
     if (wanted->target != TSR_TARGET_NONE || wanted->settled) return TSR_OK;
     if (coding->path == TSR_PATH_TRANSFORM) coding->qp_eighths = tsr_qp_of_samples(image, range, coding->qp_eighths);
@@ -78,17 +84,9 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
-    if (coding.lossy && (*source)->header.kept.count > 0 && !wanted->settled) {
-        bool is_mostly_kept;
-        TSR_TRY(tsr_weigh_kept(*source, &is_mostly_kept, error));
-        if (is_mostly_kept) {
-            snprintf(report->reason, sizeof report->reason,
-                     "coded without loss: more than half of its samples have values that loss must not change");
-            TSR_TRY(drop_loss(wanted, &coding, error));
-        }
-    }
-    if (coding.lossy) TSR_TRY(settle_range(*source, wanted, &coding, error));
+    if (coding.lossy) TSR_TRY(settle_values(*source, wanted, &coding, report, error));
     const uint32_t range = (*source)->header.range;
+    const struct tsr_kept_ranges kept = (*source)->header.kept;
     const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
     if (has_tried) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
@@ -106,6 +104,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         *source = NULL;
         TSR_TRY(tsr_source_open(input, &again, source, error));
         (*source)->header.range = range;
+        (*source)->header.kept = kept;
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);

@@ -52,6 +52,29 @@ static inline void tsr_stretch_values(const struct tsr_image *image, struct tsr_
     for (int k = 0; k < count; k++) values[k] = tsr_word_sample(values[k], layout);
 }
 
+/* Gives those of the samples that have changed their values; bits outside of samples stay. */
+static inline void tsr_put_stretch(const struct tsr_image *image, struct tsr_word_layout layout,
+                                   const uint16_t *restrict values, const uint16_t *restrict changed, size_t i,
+                                   size_t step, int count, uint8_t *raster)
+{
+    const bool is_native = image->big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    if (image->bits_allocated == 16 && is_native && step == 1) {
+        uint16_t words[TSR_STRETCH];
+        memcpy(words, raster + 2 * i, 2 * (size_t)count);
+        for (int k = 0; k < count; k++) {
+            const uint16_t word = (uint16_t)tsr_join_word(values[k], tsr_word_outside(words[k], layout), layout);
+            words[k] = changed[k] ? word : words[k];
+        }
+        memcpy(raster + 2 * i, words, 2 * (size_t)count);
+        return;
+    }
+    for (int k = 0; k < count; k++, i += step) {
+        const uint32_t word = tsr_raster_word(image, raster, i);
+        if (changed[k])
+            tsr_set_raster_word(image, raster, i, tsr_join_word(values[k], tsr_word_outside(word, layout), layout));
+    }
+}
+
 /* The numbers of values (kept_ranges.h). Returns whether one is not 0. */
 static inline bool tsr_stretch_numbers(const struct tsr_kept_ranges *kept, const uint16_t *restrict values, int count,
                                        uint16_t *restrict numbers)

@@ -11,6 +11,7 @@
 #include "transform/status.h"
 
 enum { IGNORED = 10000 }; /* one sample of so many, at either end, says nothing of the range */
+enum { BACKGROUND_SHARE = 16, BACKGROUND_GAP = 32 };
 
 uint32_t tsr_whole_range(const struct tsr_image *image)
 {
@@ -77,36 +78,64 @@ uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t who
     return range < TSR_LEAST_RANGE ? TSR_LEAST_RANGE : range > whole ? whole : range;
 }
 
-struct counting {
-    struct tsr_measured what;
-    uint64_t *counts;
-};
+/* Takes the samples of a value out. */
+static uint64_t take_out(struct tsr_value_counts *counts, uint32_t value)
+{
+    const uint64_t taken = counts->count[value];
+    counts->samples -= taken;
+    counts->count[value] = 0;
+    return taken;
+}
+
+bool tsr_find_background(struct tsr_value_counts *counts, uint32_t *value)
+{
+    const uint64_t least = counts->samples / BACKGROUND_SHARE;
+    uint32_t low = 0, next;
+    if (counts->samples == 0) return false;
+    while (counts->count[low] == 0) low++;
+    if (counts->count[low] < least || counts->count[low] == counts->samples) return false;
+    const uint64_t taken = take_out(counts, low);
+    for (next = low + 1; counts->count[next] == 0;) next++;
+    const bool is_far = next - low > tsr_range_of_counts(counts, UINT16_MAX) / BACKGROUND_GAP;
+    counts->count[low] = taken;
+    counts->samples += taken;
+    *value = low;
+    return is_far;
+}
 
 static bool count_frame(void *context, const struct tsr_image *image, const uint8_t *raster)
 {
-    const struct counting *const c = context;
-    tsr_count_values(image, &c->what, raster, c->counts);
+    struct tsr_value_counts *const counts = context;
+    tsr_count_values(image, raster, counts->count);
+    counts->samples += (uint64_t)image->columns * image->rows;
     return true;
 }
 
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error)
 {
-    struct counting c = {tsr_measured_of(&source->header.image, &source->header.kept), counts->count};
-    const enum tsr_status status = tsr_source_visit(source, count_frame, &c, error);
-    counts->samples = 0;
-    for (int v = 0; v < TSR_VALUE_COUNTS; v++) counts->samples += counts->count[v];
-    return status;
+    struct tsr_header *const header = &source->header;
+    uint32_t value;
+    TSR_TRY(tsr_source_visit(source, count_frame, counts, error));
+    counts->all = counts->samples;
+    for (int i = 0; i < header->kept.count; i++)
+        for (uint32_t v = header->kept.range[i].lowest; v <= header->kept.range[i].highest; v++)
+            counts->named += take_out(counts, v);
+    if (tsr_has_own_range(&header->image) && tsr_find_background(counts, &value) &&
+        tsr_keep_values(&header->kept, value, value, header->image.bits_stored))
+        take_out(counts, value);
+    return TSR_OK;
 }
 
-enum tsr_status tsr_find_range(struct tsr_source *source, uint32_t *range, struct tsr_error *error)
+enum tsr_status tsr_look_at_values(struct tsr_source *source, struct tsr_values_found *found, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
-    *range = tsr_whole_range(image);
-    if (!tsr_has_own_range(image)) return TSR_OK;
+    *found = (struct tsr_values_found){.range = tsr_whole_range(image)};
+    if (!tsr_has_own_range(image) && source->header.kept.count == 0) return TSR_OK;
     struct tsr_value_counts *const counts = calloc(1, sizeof *counts);
     if (!counts) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to count values");
     const enum tsr_status status = tsr_count_source(source, counts, error);
-    if (status == TSR_OK) *range = tsr_range_of_counts(counts, *range);
+    if (status == TSR_OK && tsr_has_own_range(image)) found->range = tsr_range_of_counts(counts, found->range);
+    found->is_mostly_kept = counts->named > counts->all / 2;
     free(counts);
     return status;
 }
