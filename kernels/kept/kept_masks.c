@@ -86,9 +86,8 @@ static bool walk_tile(const struct tsr_image *image, struct tsr_tile tile, visit
 
 struct writing {
     const struct tsr_masked *masked;
-    uint32_t most;     /* the highest number */
-    uint64_t edges;    /* of all rows: where samples begin or end to be kept */
-    uint32_t row_most; /* of edges */
+    uint32_t most;  /* the highest number */
+    uint64_t edges; /* of all rows: where samples begin or end to be kept */
     union {
         struct tsr_edges edges;
         struct tsr_mask groups;
@@ -120,30 +119,17 @@ static uint32_t find_edges(const uint16_t *numbers, int x, int count, uint32_t *
     return edges;
 }
 
-/* The edges of a row; of the first TSR_EDGES_LIMIT the columns. */
-static uint32_t row_edges(const struct writing *w, const struct row *row, int32_t columns[TSR_EDGES_LIMIT],
-                          uint32_t *most)
+static bool find_most(void *context, const struct row *row, bool begins_plane)
 {
-    uint32_t edges = 0, is_set = 0;
+    struct writing *const w = context;
+    (void)begins_plane;
     for (int x = 0; x < row->samples; x += TSR_STRETCH) {
         uint16_t numbers[TSR_STRETCH];
         const int count = stretch_at(row, x);
-        if (!get_numbers(w->masked, row, x, count, numbers) && !is_set) continue;
-        edges = find_edges(numbers, x, count, &is_set, columns, edges);
-        for (int k = 0; k < count && most; k++)
-            if (numbers[k] > *most) *most = numbers[k];
+        if (!get_numbers(w->masked, row, x, count, numbers)) continue;
+        for (int k = 0; k < count; k++)
+            if (numbers[k] > w->most) w->most = numbers[k];
     }
-    return edges;
-}
-
-static bool look(void *context, const struct row *row, bool begins_plane)
-{
-    struct writing *const w = context;
-    int32_t columns[TSR_EDGES_LIMIT];
-    const uint32_t edges = row_edges(w, row, columns, &w->most);
-    (void)begins_plane;
-    w->edges += edges;
-    if (edges > w->row_most) w->row_most = edges;
     return true;
 }
 
@@ -160,7 +146,15 @@ static bool put_edges(void *context, const struct row *row, bool begins_plane)
 {
     struct writing *const w = context;
     int32_t columns[TSR_EDGES_LIMIT];
-    const uint32_t edges = row_edges(w, row, columns, NULL);
+    uint32_t edges = 0, is_set = 0;
+    for (int x = 0; x < row->samples; x += TSR_STRETCH) {
+        uint16_t numbers[TSR_STRETCH];
+        const int count = stretch_at(row, x);
+        if (get_numbers(w->masked, row, x, count, numbers) || is_set)
+            edges = find_edges(numbers, x, count, &is_set, columns, edges);
+    }
+    w->edges += edges;
+    if (edges > TSR_EDGES_LIMIT) return false;
     if (begins_plane) tsr_edges_begin_plane(&w->set.edges);
     tsr_edges_put(&w->set.edges, &w->writer, columns, (int)edges);
     put_numbers(w, row);
@@ -222,13 +216,11 @@ size_t tsr_code_mask(const struct tsr_masked *m, struct tsr_tile tile, uint8_t *
     enum { FEW_EDGES = 4 };
     const uint64_t rows = (uint64_t)tile.height * m->image->components, samples = (uint64_t)tile.width * rows;
     const size_t raw_bytes = tsr_raw_mask_bytes(samples, m->kept);
-    struct writing w = {.masked = m, .bits = tsr_bit_width(farther(m->kept))};
-    walk_tile(m->image, tile, look, &w);
-    if (w.most == 0) return 0;
-    size_t by_edges = 0, by_groups = 0;
-    if (w.row_most <= TSR_EDGES_LIMIT) by_edges = put_form(&w, tile, true, bytes, raw_bytes - 1);
-    if (by_edges > 0 && w.edges <= FEW_EDGES * rows) return by_edges;
-    by_groups = put_form(&w, tile, false, bytes, by_edges > 0 ? by_edges - 1 : raw_bytes - 1);
+    struct writing w = {.masked = m, .most = 1, .bits = tsr_bit_width(farther(m->kept))};
+    if (farther(m->kept) > 2 || m->near.max_error > 0) walk_tile(m->image, tile, find_most, &w);
+    const size_t by_edges = put_form(&w, tile, true, bytes, raw_bytes - 1);
+    if (by_edges > 0 && w.edges <= FEW_EDGES * rows) return w.edges > 0 ? by_edges : 0;
+    const size_t by_groups = put_form(&w, tile, false, bytes, by_edges > 0 ? by_edges - 1 : raw_bytes - 1);
     if (by_groups > 0) return by_groups;
     if (by_edges > 0) return put_form(&w, tile, true, bytes, raw_bytes - 1);
     w.raw = tsr_bit_writer(bytes, raw_bytes);
@@ -251,27 +243,43 @@ struct reading {
     uint32_t most;
 };
 
-/* Gives count samples of a row from sample x on the values that their numbers say; NULL: they have none. */
-static bool join_samples(const struct reading *r, const struct row *row, int x, int count, uint16_t *numbers)
+/* Samples that their numbers, or the kept range that they are in, change. Values become what they change to; changed:
+ * not 0 of a sample in a kept range, and then of those that change. False: damage. */
+static bool change_values(const struct reading *r, int count, const uint16_t *numbers, uint16_t *values,
+                          uint16_t *changed)
 {
-    const struct tsr_mask_target *const d = r->target;
-    const size_t at = row->first + (size_t)x * row->step;
-    uint16_t values[TSR_STRETCH], changed[TSR_STRETCH];
     uint32_t last = 0, value = 0;
-    tsr_stretch_values(d->image, d->layout, d->raster, at, row->step, count, values);
-    if (!tsr_stretch_numbers(d->kept, values, count, changed) && !numbers) return true;
     for (int i = 0; i < count; i++) {
         const uint32_t number = numbers ? numbers[i] : 0;
         if (number >= 1 && number < r->most) {
-            if (number != last) value = tsr_kept_value(d->kept, last = number);
+            if (number != last) value = tsr_kept_value(r->target->kept, last = number);
             values[i] = (uint16_t)value;
             changed[i] = 1;
         } else if (changed[i] > 0) {
-            values[i] = (uint16_t)tsr_leave_kept(d->kept, values[i], d->image->bits_stored, number > 0);
+            values[i] = (uint16_t)tsr_leave_kept(r->target->kept, values[i], r->target->image->bits_stored, number > 0);
         } else if (number > 0) {
             return false; /* there is nothing to leave */
         }
     }
+    return true;
+}
+
+/* Gives count samples of a row from sample x on the values that their numbers say; NULL: they have none. */
+static bool join_samples(const struct reading *r, const struct row *row, int x, int count, const uint16_t *numbers)
+{
+    const struct tsr_mask_target *const d = r->target;
+    const size_t at = row->first + (size_t)x * row->step;
+    uint16_t values[TSR_STRETCH], changed[TSR_STRETCH];
+    tsr_stretch_values(d->image, d->layout, d->raster, at, row->step, count, values);
+    const bool has_inside = tsr_stretch_numbers(d->kept, values, count, changed);
+    if (!has_inside && !numbers) return true;
+    if (!has_inside && !r->numbers.has_numbers) { /* the usual case, as vectors: all get one value */
+        const uint16_t value = (uint16_t)tsr_kept_value(d->kept, 1);
+        for (int i = 0; i < count; i++) values[i] = value;
+        tsr_put_stretch(d->image, d->layout, values, numbers, at, row->step, count, d->raster);
+        return true;
+    }
+    if (!change_values(r, count, numbers, values, changed)) return false;
     tsr_put_stretch(d->image, d->layout, values, changed, at, row->step, count, d->raster);
     return true;
 }
@@ -359,6 +367,7 @@ bool tsr_join_mask(const struct tsr_mask_target *d, struct tsr_tile tile, struct
     if (mask.size > raw_bytes) return false;
     if (mask.size == 0) return walk_tile(d->image, tile, get_none, &r);
     if (mask.size == raw_bytes) {
+        r.numbers.has_numbers = true;
         r.bits = tsr_bit_width(r.most);
         r.raw = tsr_bit_reader(mask.bytes, mask.size);
         return walk_tile(d->image, tile, get_raw, &r) && tsr_bits_ended(&r.raw);
