@@ -18,6 +18,14 @@ struct tsr_data_source source_of(const struct task *task)
     return source;
 }
 
+struct tsr_data_source source_to_compress(const struct options *options, const struct task *task)
+{
+    struct tsr_data_source source = source_of(task);
+    source.kept_count = options->kept_count;
+    memcpy(source.kept, options->kept, sizeof source.kept);
+    return source;
+}
+
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task)
 {
     struct tsr_data_sink sink = task->to_stdout ? tsr_to_descriptor(STDOUT_FILENO) : tsr_to_path(task->output);
@@ -95,7 +103,7 @@ static enum tsr_status take_their_output(struct tsr_engine *engine, const struct
 static enum tsr_status make_output(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                    struct outcome *outcome)
 {
-    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_source source = source_to_compress(options, task);
     struct tsr_data_sink sink = sink_of(options, task);
     bool is_current = false, replace = false;
     outcome->is_current = false;
@@ -171,7 +179,7 @@ static enum tsr_status find_ranges(const struct options *options, struct tsr_eng
                                  ? TSR_OK
                                  : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
     for (size_t i = 0; i < count && status == TSR_OK; i++) {
-        sources[i] = source_of(&list->tasks[i]);
+        sources[i] = source_to_compress(options, &list->tasks[i]);
         one[i] = &sources[i];
     }
     if (status == TSR_OK) status = tsr_common_ranges(engine, one, (uint32_t)count, false, ranges, error);

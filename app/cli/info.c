@@ -77,6 +77,12 @@ static const char *promise(const struct tsr_info *info)
     return info->coding.lossy ? "a lossy image" : "pixels identical, file may differ";
 }
 
+static void print_kept(const struct tsr_stored_values *kept, bool is_first)
+{
+    printf("%s%d", is_first ? "\n  keeps      stored values " : ", ", kept->lowest);
+    if (kept->highest > kept->lowest) printf(" to %d", kept->highest);
+}
+
 /* coded: encapsulated_word. */
 static void print_text(const char *name, const char *coded, const struct tsr_info *info)
 {
@@ -106,6 +112,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         if (info->coding.lossy) printf("%.2f dB", info->psnr_db);
         if (info->coding.lossy && is_own_range(i, info->range)) printf(" of a range of %u", info->range);
         if (info->coding.lossy) printf(", max error %lld", (long long)info->max_error);
+        for (uint32_t k = 0; k < info->kept_count; k++) print_kept(&info->kept[k], k == 0);
         printf("\n  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
@@ -156,6 +163,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
             add_number(o, "psnr_db", isfinite(info->psnr_db), info->psnr_db);
             add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
             add_number(o, "range", true, info->range);
+            add_kept(o, info->kept, info->kept_count);
         }
         write_hash(info->samples_hash, hash);
         if (info->has_samples_hash)

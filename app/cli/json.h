@@ -3,6 +3,8 @@
 #define TSR_APP_CLI_JSON_H
 
 #include <cjson/cJSON.h>
+
+#include "tessera.h"
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -23,5 +25,8 @@ void add_text(cJSON *object, const char *field, const char *value);
 /* A name of a file: any bytes. Where they are not UTF-8, the field has U+FFFD in their place, and a field of the same
  * name with _hex at its end has all bytes in hexadecimal. */
 void add_name(cJSON *object, const char *field, const char *name);
+
+/* report.c: ranges of values, or null if there are none. */
+void add_kept(cJSON *object, const struct tsr_stored_values *kept, uint32_t count);
 
 #endif

@@ -72,6 +72,21 @@ static void add_windows(cJSON *o, const struct tsr_report *r, bool ok)
     }
 }
 
+void add_kept(cJSON *o, const struct tsr_stored_values *kept, uint32_t count)
+{
+    if (count == 0) {
+        cJSON_AddNullToObject(o, "kept");
+        return;
+    }
+    cJSON *const list = cJSON_AddArrayToObject(o, "kept");
+    for (uint32_t i = 0; i < count; i++) {
+        cJSON *const one = cJSON_CreateObject();
+        cJSON_AddNumberToObject(one, "lowest", kept[i].lowest);
+        cJSON_AddNumberToObject(one, "highest", kept[i].highest);
+        cJSON_AddItemToArray(list, one);
+    }
+}
+
 /* verify: of both sides, and of the samples. */
 static void add_hashes(cJSON *o, const struct file_hashes *hashes)
 {
@@ -120,6 +135,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "psnr_stored_db", ok && r->psnr_stored_db >= 0, r->psnr_stored_db);
     add_number(o, "range", ok && r->range > 0, r->range);
     add_windows(o, r, ok);
+    add_kept(o, r->kept, ok ? r->kept_count : 0);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);

@@ -40,6 +40,8 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
     report->psnr_db = info->psnr_db;
     report->psnr_stored_db = info->psnr_stored_db;
     report->range = info->range;
+    report->kept_count = info->kept_count;
+    memcpy(report->kept, info->kept, sizeof report->kept);
     report->max_error = info->max_error;
     memcpy(report->original_hash, info->original_hash, sizeof report->original_hash);
     memcpy(report->damage, info->original_damage, sizeof report->damage);

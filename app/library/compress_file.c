@@ -61,6 +61,7 @@ static enum tsr_status settle_values(struct tsr_source *source, const struct tsr
     const struct tsr_image *const image = &source->header.image;
     const uint32_t whole = tsr_whole_range(image), given = wanted->range < whole ? wanted->range : whole;
     struct tsr_values_found found;
+    TSR_TRY(tsr_keep_wanted(&source->header, wanted->kept, wanted->kept_count, tsr_input_name(source->input), error));
     TSR_TRY(tsr_look_at_values(source, &found, error));
     if (found.is_mostly_kept && !wanted->settled) {
         snprintf(report->reason, sizeof report->reason,
@@ -336,6 +337,8 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     tsr_account_open(&account, engine, input, &wanted->coding);
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
+    account.kept_count = wanted->kept_count;
+    account.kept = wanted->kept;
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
     const enum tsr_status status =
@@ -406,6 +409,8 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
     TSR_TRY(tsr_want(options, &wanted, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     wanted.raster = source->raster;
+    wanted.kept_count = source->kept_count;
+    wanted.kept = source->kept;
     tsr_clear_report(report);
     const struct tsr_call call = {.run = run_compress,
                                   .engine = engine,

@@ -41,6 +41,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
         const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
         info->max_error = proof.max_error;
         info->range = tsr_header_range(header);
+        info->kept_count = tsr_kept_stored(header, info->kept);
         if (header->coding.path == TSR_PATH_TRANSFORM) info->coding.qp_eighths = tsr_qp_of_range(header);
         info->psnr_db = tsr_psnr_db(info->range, samples, proof.squared_error);
         info->psnr_stored_db = tsr_psnr_db(tsr_whole_range(image), samples, proof.squared_error);

@@ -51,8 +51,10 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
     report->psnr_db = report->psnr_stored_db = -1;
     report->max_error = -1;
     report->range = 0;
+    report->kept_count = 0;
     if (report->lossless) return;
     report->range = tsr_header_range(header);
+    report->kept_count = tsr_kept_stored(header, report->kept);
     if (header->coding.path == TSR_PATH_TRANSFORM) report->coding.qp_eighths = tsr_qp_of_range(header);
     report->psnr_db = tsr_psnr_db(report->range, report->samples, proof->squared_error);
     report->psnr_stored_db = tsr_psnr_db(tsr_whole_range(&header->image), report->samples, proof->squared_error);

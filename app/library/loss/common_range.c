@@ -65,7 +65,9 @@ static void count_image(struct tsr_engine *engine, const struct tsr_data_source 
     tsr_account_open(&account, engine, input, NULL);
     memset(one, 0, sizeof *one);
     if (tsr_source_open(input, &options, &source, &ignored) == TSR_OK && tsr_has_frames(&source->header) &&
-        tsr_has_own_range(&source->header.image) && tsr_count_source(source, one, &ignored) == TSR_OK) {
+        tsr_has_own_range(&source->header.image) &&
+        tsr_keep_wanted(&source->header, from->kept, from->kept_count, "", &ignored) == TSR_OK &&
+        tsr_count_source(source, one, &ignored) == TSR_OK) {
         const uint32_t range = tsr_whole_range(&source->header.image);
         if (range > *whole) *whole = range;
         sum->samples += one->samples;

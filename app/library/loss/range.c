@@ -64,6 +64,47 @@ int32_t tsr_qp_of_range(const struct tsr_header *header)
     return q - offset_of(tsr_header_range(header));
 }
 
+/* ---- Kept ranges ------------------------------------------------------------------------------------------ */
+
+/* The least value that an image can have. */
+static int64_t least_value(const struct tsr_image *image)
+{
+    return image->is_signed ? -((int64_t)1 << (image->bits_stored - 1)) : 0;
+}
+
+enum tsr_status tsr_keep_wanted(struct tsr_header *header, const struct tsr_stored_values *kept, uint32_t count,
+                                const char *name, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &header->image;
+    const int64_t least = least_value(image), most = least + tsr_whole_range(image);
+    if (count > 0 && image->components != 1)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "%s has %u components, and values are kept in images of one alone: compress it without them",
+                        name, image->components);
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t low = kept[i].lowest > least ? kept[i].lowest : least,
+                      high = kept[i].highest < most ? kept[i].highest : most;
+        if (low > high ||
+            tsr_keep_values(&header->kept, (uint32_t)(low - least), (uint32_t)(high - least), image->bits_stored))
+            continue;
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "%s cannot keep the values %d to %d: they make more than four ranges, or leave fewer than two "
+                        "values",
+                        name, kept[i].lowest, kept[i].highest);
+    }
+    return TSR_OK;
+}
+
+uint32_t tsr_kept_stored(const struct tsr_header *header, struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT])
+{
+    const int64_t least = least_value(&header->image);
+    if (!header->coding.lossy) return 0;
+    for (int i = 0; i < header->kept.count; i++)
+        kept[i] = (struct tsr_stored_values){(int32_t)(header->kept.range[i].lowest + least),
+                                             (int32_t)(header->kept.range[i].highest + least)};
+    return (uint32_t)header->kept.count;
+}
+
 /* ---- Finding it ------------------------------------------------------------------------------------------- */
 
 uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole)

@@ -35,6 +35,13 @@ uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t who
  * of an image. False: there is none. Of images with a range of their own. */
 bool tsr_find_background(struct tsr_value_counts *counts, uint32_t *value);
 
+/* Adds the ranges that a caller names. name: of the file, for errors, which are those of struct tsr_data_source. */
+enum tsr_status tsr_keep_wanted(struct tsr_header *header, const struct tsr_stored_values *kept, uint32_t count,
+                                const char *name, struct tsr_error *error);
+
+/* The ranges that a lossy file keeps, in stored values, for a report. Returns their count. */
+uint32_t tsr_kept_stored(const struct tsr_header *header, struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT]);
+
 /* Counts the values of all frames of a source, of one component and at most 16 bits allocated, and adds its background
  * to header.kept. counts: zeros. Errors: those of reading it. */
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error);

@@ -464,6 +464,31 @@ TEST(ranges)
     assert_int_equal(tsr_kept_number(&kept, 4), 0);
 }
 
+/* Ranges that are added one after the other keep the values of all of them. */
+TEST(added_ranges)
+{
+    struct rng r = {97};
+    int refused = 0, added = 0;
+    for (int n = 0; n < 3000; n++) {
+        struct tsr_kept_ranges kept = {0};
+        bool is_kept[32] = {false};
+        for (int i = 0; i < 8; i++) {
+            const uint32_t lowest = rng_below(&r, 32), highest = lowest + rng_below(&r, 32 - lowest) / 4;
+            const struct tsr_kept_ranges before = kept;
+            if (!tsr_keep_values(&kept, lowest, highest, 5)) {
+                assert_memory_equal(&kept, &before, sizeof kept);
+                refused++;
+                continue;
+            }
+            added++;
+            for (uint32_t v = lowest; v <= highest; v++) is_kept[v] = true;
+            assert_true(tsr_check_kept(&kept, 5));
+            for (uint32_t v = 0; v < 32; v++) assert_int_equal(tsr_kept_range_of(&kept, v) >= 0, is_kept[v]);
+        }
+    }
+    assert_true(refused > 100 && added > 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +500,7 @@ int main(void)
         cmocka_unit_test(edges),
         cmocka_unit_test(masks_are_short),
         cmocka_unit_test(ranges),
+        cmocka_unit_test(added_ranges),
     };
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }
