@@ -75,10 +75,10 @@ static void add_windows(cJSON *o, const struct tsr_report *r, bool ok)
 void add_kept(cJSON *o, const struct tsr_stored_values *kept, uint32_t count)
 {
     if (count == 0) {
-        cJSON_AddNullToObject(o, "kept");
+        cJSON_AddNullToObject(o, "kept_values");
         return;
     }
-    cJSON *const list = cJSON_AddArrayToObject(o, "kept");
+    cJSON *const list = cJSON_AddArrayToObject(o, "kept_values");
     for (uint32_t i = 0; i < count; i++) {
         cJSON *const one = cJSON_CreateObject();
         cJSON_AddNumberToObject(one, "lowest", kept[i].lowest);

@@ -120,7 +120,7 @@ done
 run 0 "$TESSERA" info a.tsr
 grep -q 'keeps *stored values 28000 to 30000$' "$out" || bad "info does not say what is kept: $(cat "$out")"
 run 0 "$TESSERA" info --json a.tsr
-grep -q '"kept":\[{"lowest":28000,"highest":30000}\]' "$out" || bad "info does not say what is kept: $(cat "$out")"
+grep -q '"kept_values":\[{"lowest":28000,"highest":30000}\]' "$out" || bad "info does not say what is kept: $(cat "$out")"
 
 # Of PNG and DICOM. Padding that the file names stays beside what the caller keeps.
 for case in png/landscape_grey.png:100..140 png/landscape_grey16.png:20000..30000 dicom/ct/slice_01.dcm:-1000..-900; do
@@ -152,7 +152,7 @@ for how in "--qp 20" "--max-error 3"; do
     # shellcheck disable=SC2086
     run 0 "$TESSERA" compress --json $how "$DATA/nifti/i16.nii" -o a.tsr
     [ "$(fields status lossless)" = "ok${tab}false" ] || bad "a background: $(fields status lossless reason)"
-    grep -q '"kept":\[{"lowest":-2000,"highest":-2000}\]' "$out" || bad "a background is not kept: $(cat "$out")"
+    grep -q '"kept_values":\[{"lowest":-2000,"highest":-2000}\]' "$out" || bad "a background is not kept: $(cat "$out")"
     [ "$(fields range | head -1)" -lt 2000 ] || bad "the range counts the background: $(fields range)"
     run 0 "$TESSERA" decompress -q a.tsr -o a2.nii
     run 0 "$BIN/tsr_reference" a.tsr b2.nii
@@ -164,7 +164,7 @@ done
 for name in nifti/u8.nii png/landscape_grey16.png dicom/mr/small_01.dcm; do
     rm -f a.tsr
     run 0 "$TESSERA" compress --json --qp 20 "$DATA/$name" -o a.tsr
-    grep -q '"kept":null' "$out" || bad "$name has no background, but keeps: $(cat "$out")"
+    grep -q '"kept_values":null' "$out" || bad "$name has no background, but keeps: $(cat "$out")"
 done
 
 # More than half of it is padding: nothing is lost.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,8 @@ class Report:
     `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
     has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
     empty where nothing was noticed. `psnr_db` is that of the values' `range`, `psnr_stored_db` that of all that the
-    stored bits could hold.
+    stored bits could hold. `kept`: of a lossy file, ranges of stored values that did not change: those that it names, those
+    of `Options`, and its background.
     """
 
     kind: str
@@ -75,6 +76,7 @@ class Report:
     range: int | None
     psnr_stored_db: float | None
     windows: tuple[WindowLoss, ...]
+    kept: tuple[tuple[int, int], ...]
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -86,6 +88,10 @@ def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
         psnr_db=window.psnr_db if window.samples else None,
         is_judged=window.is_judged,
     )
+
+
+def kept_from_native(kept: Any, count: int) -> tuple[tuple[int, int], ...]:
+    return tuple((values.lowest, values.highest) for values in kept[:count])
 
 
 def report_from_native(report: _native.tsr_report) -> Report:
@@ -114,6 +120,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         range=report.range or None,
         psnr_stored_db=report.psnr_stored_db if report.psnr_stored_db >= 0 else None,
         windows=tuple(_window_from_native(window) for window in report.window[: report.windows]),
+        kept=kept_from_native(report.kept, report.kept_count),
     )
 
 
@@ -139,6 +146,7 @@ class OptionFields(TypedDict, total=False):
     samples_only: bool
     range: int
     least_psnr: float | None
+    keep: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -175,6 +183,9 @@ class Options:
         in one component.
     least_psnr : float, optional
         Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
+    keep : sequence of (lowest, highest)
+        Lossy: stored values that do not change, as those of padding, and that no other sample gets. At most four ranges,
+        with those that the file names; of images of one component.
 
     Notes
     -----
@@ -195,6 +206,7 @@ class Options:
     samples_only: bool = False
     range: int = 0
     least_psnr: float | None = None
+    keep: Sequence[tuple[int, int]] = ()
 
     def _loss(self) -> tuple[int, int]:
         asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp, self.quality]
@@ -240,6 +252,15 @@ class Options:
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)
         return options
+
+
+def _keep_values(source: Source, keep: Sequence[tuple[int, int]]) -> None:
+    if len(keep) > len(source.native.kept):
+        raise ValueError(f"keep has {len(keep)} ranges of values, of which at most {len(source.native.kept)} can be kept")
+    source.native.kept_count = len(keep)
+    for values, (lowest, highest) in zip(source.native.kept, keep):
+        values.lowest = integer("keep", lowest, -32768, 65535)
+        values.highest = integer("keep", highest, values.lowest, 65535)
 
 
 def _number(words: tuple[str, ...], word: str) -> int:
@@ -348,7 +369,9 @@ def compress(
     True
     """
     sink = MemorySink()
-    _compress(_make_source(data, bits, components), sink.native, Options(effort=effort, **options).to_native(), engine)
+    source, wanted = _make_source(data, bits, components), Options(effort=effort, **options)
+    _keep_values(source, wanted.keep)
+    _compress(source, sink.native, wanted.to_native(), engine)
     return sink.take()
 
 
@@ -418,8 +441,9 @@ def compress_file(
         With status EXISTS if out exists and overwrite is False; SAME_FILE if it is the input.
     """
     source = _make_source(data, bits, components)
-    native = Options(effort=effort, **options).to_native()
-    return _compress(source, sink_to_path(out, overwrite), native, engine, os.fsdecode(out))
+    wanted = Options(effort=effort, **options)
+    _keep_values(source, wanted.keep)
+    return _compress(source, sink_to_path(out, overwrite), wanted.to_native(), engine, os.fsdecode(out))
 
 
 def restore_file(
@@ -637,14 +661,14 @@ class Set:
         self,
         names: list[str],
         outputs: list[str],
-        options: _native.tsr_compress_options,
+        options: Options,
         overwrite: bool,
         on_result: Callable[[Result], object] | None,
     ) -> None:
         _check_apart(names, outputs)
         self.names, self.outputs, self.on_result = names, outputs, on_result
         self.syncs_later = on_result is None  # a folder is brought to the disk once, not once a file
-        self.options = options
+        self.options = options.to_native()
         self.results: list[Result | None] = [None] * len(names)
         self.raised: BaseException | None = None
         self.is_cancelled = False
@@ -654,6 +678,7 @@ class Set:
         for task, source, output in zip(self.tasks, self.sources, outputs):
             task.size = ctypes.sizeof(_native.tsr_task)
             task.kind = _native.TASK_COMPRESS
+            _keep_values(source, options.keep)
             task.source = source.native
             task.sink = sink_to_path(output, overwrite, self.syncs_later)
             task.compress = ctypes.pointer(self.options)
@@ -791,7 +816,7 @@ def compress_set(
         If files failed; the others are done.
     """
     names, outputs = name_set(paths, out, root)
-    work = Set(names, outputs, Options(effort=effort, **options).to_native(), overwrite, on_result)
+    work = Set(names, outputs, Options(effort=effort, **options), overwrite, on_result)
     results = run_set(work, engine)
     raise_failures(results)
     return results

@@ -108,6 +108,10 @@ class tsr_engine_options(Structure):
     ]
 
 
+class tsr_stored_values(Structure):
+    _fields_ = [("lowest", c_int32), ("highest", c_int32)]
+
+
 class tsr_data_source(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -120,6 +124,8 @@ class tsr_data_source(Structure):
         ("context", c_void_p),
         ("name", c_char_p),
         ("raster", POINTER(tsr_image)),
+        ("kept_count", c_uint32),
+        ("kept", tsr_stored_values * 4),
     ]
 
 
@@ -204,6 +210,8 @@ class tsr_report(Structure):
         ("psnr_stored_db", c_double),
         ("windows", c_uint32),
         ("window", tsr_window_loss * 4),
+        ("kept_count", c_uint32),
+        ("kept", tsr_stored_values * 4),
     ]
 
 
@@ -236,6 +244,8 @@ class tsr_info(Structure):
         ("original_damage", c_char * 160),
         ("range", c_uint32),
         ("psnr_stored_db", c_double),
+        ("kept_count", c_uint32),
+        ("kept", tsr_stored_values * 4),
     ]
 
 

@@ -89,12 +89,11 @@ def _look(jobs: list[_Job]) -> list[_Job]:
 def _compress_batch(jobs: list[_Job], options: Options, overwrite: bool, engine: str) -> list[Result]:
     """Runs on a worker, perhaps several times, since workers may be lost. The results are the same each time."""
     chosen = _worker_engine(engine)
-    native = options.to_native()
-    work = Set([job.source for job in jobs], [job.out for job in jobs], native, overwrite, None)
+    work = Set([job.source for job in jobs], [job.out for job in jobs], options, overwrite, None)
     results = []
     for job, result in zip(jobs, run_set(work, chosen)):
         if result.error and result.error.status == Status.EXISTS and job.is_new:
-            result = _find_done(result, native, chosen)
+            result = _find_done(result, work.options, chosen)
         results.append(replace(result, index=job.index))
     return results
 
