@@ -408,6 +408,34 @@ TEST(edges)
     }
 }
 
+/* Whatever bytes there are: the edges of a row rise, and lie in the row. */
+TEST(damaged_edges)
+{
+    static uint8_t bytes[400];
+    static struct tsr_edges edges;
+    struct rng r = {98};
+    int refused = 0, rows = 0;
+    for (int n = 0; n < 2000; n++) {
+        const int columns = rng_between(&r, 1, n % 4 == 0 ? 65535 : 300);
+        for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)rng_below(&r, n % 3 ? 256 : 2);
+        struct tsr_range_reader reader = tsr_range_reader(bytes, sizeof bytes);
+        tsr_edges_begin(&edges, columns);
+        tsr_edges_begin_plane(&edges);
+        for (int y = 0; y < 40; y++) {
+            int32_t found[TSR_EDGES_LIMIT], last = -1;
+            int count;
+            if (!tsr_edges_get(&edges, &reader, found, &count)) {
+                refused++;
+                break;
+            }
+            rows++;
+            assert_in_range(count, 0, TSR_EDGES_LIMIT);
+            for (int i = 0; i < count; last = found[i++]) assert_true(found[i] > last && found[i] < columns);
+        }
+    }
+    expect(refused > 50 && rows > 5000, "%d refused, %d rows", refused, rows);
+}
+
 /* The mask of a circle of padding takes at most 0.02 bit a sample, also of a small image. */
 TEST(masks_are_short)
 {
@@ -469,6 +497,8 @@ TEST(added_ranges)
 {
     struct rng r = {97};
     int refused = 0, added = 0;
+    struct tsr_kept_ranges beside = {1, {{3, 5}}};
+    assert_true(tsr_keep_values(&beside, 6, 7, 5) && tsr_keep_values(&beside, 2, 2, 5) && beside.count == 1);
     for (int n = 0; n < 3000; n++) {
         struct tsr_kept_ranges kept = {0};
         bool is_kept[32] = {false};
@@ -498,6 +528,7 @@ int main(void)
         cmocka_unit_test(groups),
         cmocka_unit_test(numbers),
         cmocka_unit_test(edges),
+        cmocka_unit_test(damaged_edges),
         cmocka_unit_test(masks_are_short),
         cmocka_unit_test(ranges),
         cmocka_unit_test(added_ranges),
