@@ -358,6 +358,12 @@ TSR_API int tsr_compare_folded(const char *one, const char *other);
 
 enum tsr_medium { TSR_MEDIUM_PATH = 0, TSR_MEDIUM_MEMORY = 1, TSR_MEDIUM_DESCRIPTOR = 2, TSR_MEDIUM_CALLS = 3 };
 
+/* Stored values from lowest to highest, both included. */
+struct tsr_stored_values {
+    int32_t lowest, highest;
+};
+enum { TSR_KEPT_VALUES_LIMIT = 4 };
+
 /* Where bytes come from. They must stay the same while a call or a reader uses them: a file that changes meanwhile is
  * TSR_ERROR_READ. Make one with the functions below, then set further fields. */
 struct tsr_data_source {
@@ -378,6 +384,11 @@ struct tsr_data_source {
     /* NULL: the bytes are a file of any kind. Else, to compress: they are a raster of this image, of exactly
      * ceil(tsr_frame_bits(raster) * frames / 8) bytes, which has no file around it. */
     const struct tsr_image *raster;
+    /* To compress with loss: values of an image of one component that loss does not change, and that no other sample
+     * gets, beside those that its file names. Values that it cannot have are ignored. TSR_ERROR_USAGE: they are more
+     * than four ranges with those of the file, or leave fewer than two values; or the image has more components. */
+    uint32_t kept_count; /* 0 .. TSR_KEPT_VALUES_LIMIT */
+    struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
 };
 
 /* Bytes that the library has allocated: free them with tsr_buffer_free. */
@@ -574,6 +585,9 @@ struct tsr_report {
     char windows_note[160];    /* what else there is to know of its windows and of the units of its errors, as half a
                                   sentence in which "its" is the file's: stored values, of a file with a Modality LUT;
                                   empty: nothing */
+    uint32_t kept_count; /* of lossy files: ranges of values that did not change, those that the file or the caller
+                            names and its background */
+    struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 
@@ -740,6 +754,8 @@ struct tsr_info {
     double psnr_stored_db;
     uint32_t windows;
     struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
+    uint32_t kept_count; /* as there */
+    struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 

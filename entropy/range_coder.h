@@ -1,10 +1,13 @@
 /* A binary range coder whose chances adapt to the bits that they code. FORMAT.md section 4.9.2.
  *
- * io/formats/streams has a coder of the same definition, which grows its bytes; this one has a fixed room. */
+ * io/formats/streams/deflate has a coder with the same chances and the same end, which grows its bytes; this one has a
+ * fixed room. */
 #ifndef TSR_ENTROPY_RANGE_CODER_H
 #define TSR_ENTROPY_RANGE_CODER_H
 
 #include "transform/hd.h"
+
+enum { TSR_NUMBER_CHANCES = 160 }; /* of a number of any size */
 
 /* How likely a bit is 0, in 1/65536, and how many bits it has coded, 16 at most. */
 struct tsr_chance {
@@ -20,8 +23,8 @@ TSR_HD void tsr_init_chances(struct tsr_chance *chances, size_t count)
 
 TSR_HD void tsr_adapt_chance(struct tsr_chance *chance, uint32_t bit)
 {
-    /* r of 1, 2, 3, 3, 4, 4, 4, 4, 5, 5, ..., 5, 6 */
-    const int seen = chance->seen, r = seen < 2 ? 1 + seen : seen < 4 ? 3 : seen < 8 ? 4 : seen < 16 ? 5 : 6;
+    /* r of 1, 2, 3, 3, 4, 4, 4, 4, 5, 5, ..., 5, 6: a digit each, the first one lowest */
+    const int seen = chance->seen, r = seen < 16 ? (int)(0x5555555544443321u >> 4 * seen & 15) : 6;
     if (seen < 16) chance->seen = (uint8_t)(seen + 1);
     if (bit == 0)
         chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> r));
@@ -90,16 +93,37 @@ TSR_HD void tsr_range_put_even(struct tsr_range_writer *w, uint32_t value, int b
     }
 }
 
-/* Ends the string with the number of low .. low + range - 1 that has most zeros at its end, without these. Returns its
- * bytes. */
+/* value + 1 has n more bits after its first: n ones and a zero, then these; the first two of them have chances. value:
+ * below 2^31 - 1. */
+TSR_HD void tsr_range_put_number(struct tsr_range_writer *w, struct tsr_chance *chances, uint32_t value)
+{
+    int n = 0;
+    while ((value + 1) >> n > 1) tsr_range_put_bit(w, &chances[n++], 1);
+    tsr_range_put_bit(w, &chances[n], 0);
+    const int first = n < 2 ? n : 2;
+    uint32_t node = 1;
+    for (int i = n - 1; i >= n - first; i--) {
+        const uint32_t bit = (value + 1) >> i & 1;
+        tsr_range_put_bit(w, &chances[32 + 4 * n + (int)node], bit);
+        node = node << 1 | bit;
+    }
+    tsr_range_put_even(w, (value + 1) & ((1u << (n - first)) - 1), n - first);
+}
+
+/* The number of low .. low + range - 1 that has most zeros at its end. */
+TSR_HD uint64_t tsr_range_last(uint64_t low, uint32_t range)
+{
+    for (int bits = 32; bits > 0; bits--) {
+        const uint64_t step = (uint64_t)1 << bits, value = (low + step - 1) / step * step;
+        if (value - low < range) return value;
+    }
+    return low;
+}
+
+/* Ends the string with that number, without these zeros. Returns its bytes. */
 TSR_HD size_t tsr_range_end(struct tsr_range_writer *w)
 {
-    for (int bits = 32; bits >= 0; bits--) {
-        const uint64_t step = (uint64_t)1 << bits, value = (w->low + step - 1) / step * step;
-        if (value - w->low >= w->range) continue;
-        w->low = value;
-        break;
-    }
+    w->low = tsr_range_last(w->low, w->range);
     for (int i = 0; i < 5; i++) tsr_range_shift(w);
     for (int i = 0; i < 4 && w->used > 0 && w->bytes[w->used - 1] == 0; i++) w->used--;
     return w->used;
@@ -153,6 +177,16 @@ TSR_HD uint32_t tsr_range_get_even(struct tsr_range_reader *r, int bits)
         for (; r->range < 1u << 24; r->range <<= 8) r->code = r->code << 8 | tsr_range_next_byte(r);
     }
     return value;
+}
+
+TSR_HD uint32_t tsr_range_get_number(struct tsr_range_reader *r, struct tsr_chance *chances)
+{
+    int n = 0;
+    while (n < 31 && tsr_range_get_bit(r, &chances[n])) n++;
+    const int first = n < 2 ? n : 2;
+    uint32_t node = 1;
+    for (int i = 0; i < first; i++) node = node << 1 | tsr_range_get_bit(r, &chances[32 + 4 * n + (int)node]);
+    return (node << (n - first) | tsr_range_get_even(r, n - first)) - 1;
 }
 
 #endif

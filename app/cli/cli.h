@@ -73,6 +73,8 @@ struct options {
     uint64_t gpu_memory; /* 0: the default */
     uint64_t memory;     /* of the host; 0: the default */
     struct tsr_compress_options compress;
+    uint32_t kept_count; /* values that loss does not change: of struct tsr_data_source */
+    struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
     int32_t qp; /* in eighths, if has_qp */
     bool has_qp;
     struct tsr_file_set *written; /* all files that this run has written: it replaces none of them */
@@ -270,6 +272,7 @@ enum tsr_status test_one(struct tsr_engine *engine, const struct options *option
 
 /* compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
 struct tsr_data_source source_of(const struct task *task);
+struct tsr_data_source source_to_compress(const struct options *options, const struct task *task);
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
 
 /* compress_series.c: compress --series. Returns the exit status. */

@@ -18,6 +18,14 @@ struct tsr_data_source source_of(const struct task *task)
     return source;
 }
 
+struct tsr_data_source source_to_compress(const struct options *options, const struct task *task)
+{
+    struct tsr_data_source source = source_of(task);
+    source.kept_count = options->kept_count;
+    memcpy(source.kept, options->kept, sizeof source.kept);
+    return source;
+}
+
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task)
 {
     struct tsr_data_sink sink = task->to_stdout ? tsr_to_descriptor(STDOUT_FILENO) : tsr_to_path(task->output);
@@ -95,7 +103,7 @@ static enum tsr_status take_their_output(struct tsr_engine *engine, const struct
 static enum tsr_status make_output(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                    struct outcome *outcome)
 {
-    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_source source = source_to_compress(options, task);
     struct tsr_data_sink sink = sink_of(options, task);
     bool is_current = false, replace = false;
     outcome->is_current = false;
@@ -203,7 +211,8 @@ enum tsr_status find_referrers(const struct options *options, struct tsr_engine 
 
 /* With loss, the images of a series count by one range: two of its slices must not differ in what they lose. Of a part
  * of a set, the range is that of the whole set, so that all parts have it. */
-static enum tsr_status find_ranges(struct tsr_engine *engine, struct task_list *list, struct tsr_error *error)
+static enum tsr_status find_ranges(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                                   struct tsr_error *error)
 {
     const size_t count = list->set ? list->in_set : list->count;
     struct sources sources = {NULL, NULL};
@@ -213,7 +222,7 @@ static enum tsr_status find_ranges(struct tsr_engine *engine, struct task_list *
                                     : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
     for (size_t i = 0; i < count && status == TSR_OK && list->set; i++) sources.all[i] = tsr_from_path(list->set[i]);
     for (size_t i = 0; i < list->count && status == TSR_OK; i++)
-        sources.all[list->set ? list->tasks[i].place : i] = source_of(&list->tasks[i]);
+        sources.all[list->set ? list->tasks[i].place : i] = source_to_compress(options, &list->tasks[i]);
     if (status == TSR_OK) status = tsr_common_ranges(engine, sources.each, (uint32_t)count, false, ranges, error);
     for (size_t i = 0; i < list->count && status == TSR_OK; i++)
         list->tasks[i].range = ranges[list->set ? list->tasks[i].place : i];
@@ -227,7 +236,7 @@ static enum tsr_status look_at_all(const struct options *options, struct tsr_eng
                                    struct tsr_error *error)
 {
     if (options->compress.loss == TSR_LOSSLESS) return TSR_OK;
-    const enum tsr_status status = find_ranges(engine, list, error);
+    const enum tsr_status status = find_ranges(options, engine, list, error);
     return status == TSR_OK ? find_referrers(options, engine, list, error) : status;
 }
 

@@ -39,7 +39,7 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     sink.written = options->written;
     enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++)
-        files[i] = (struct tsr_series_file){source_of(&list->tasks[i]), list->tasks[i].member};
+        files[i] = (struct tsr_series_file){source_to_compress(options, &list->tasks[i]), list->tasks[i].member};
     progress_begin(options);
     if (status == TSR_OK)
         status =

@@ -94,6 +94,12 @@ static void print_windows(const struct tsr_info *info)
     }
 }
 
+static void print_kept(const struct tsr_stored_values *kept, bool is_first)
+{
+    printf("%s%d", is_first ? "\n  keeps      stored values " : ", ", kept->lowest);
+    if (kept->highest > kept->lowest) printf(" to %d", kept->highest);
+}
+
 /* coded: encapsulated_word. */
 static void print_text(const char *name, const char *coded, const struct tsr_info *info)
 {
@@ -123,6 +129,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
         if (info->coding.lossy) printf("%.2f dB", info->psnr_db);
         if (info->coding.lossy && is_own_range(i, info->range)) printf(" of a range of %u", info->range);
         if (info->coding.lossy) printf(", max error %lld", (long long)info->max_error);
+        for (uint32_t k = 0; k < info->kept_count; k++) print_kept(&info->kept[k], k == 0);
         printf("\n");
         print_windows(info);
         printf("  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
@@ -176,6 +183,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
             add_number(o, "psnr_stored_db", isfinite(info->psnr_stored_db), info->psnr_stored_db);
             add_number(o, "range", true, info->range);
             add_windows(o, info->window, info->windows);
+            add_kept(o, info->kept, info->kept_count);
         }
         write_hash(info->samples_hash, hash);
         if (info->has_samples_hash)

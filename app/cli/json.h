@@ -3,6 +3,8 @@
 #define TSR_APP_CLI_JSON_H
 
 #include <cjson/cJSON.h>
+
+#include "tessera.h"
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -28,5 +30,7 @@ void add_name(cJSON *object, const char *field, const char *name);
 
 /* How windows came through a loss; null where none was measured. */
 void add_windows(cJSON *object, const struct tsr_window_loss *windows, uint32_t count);
+/* report.c: ranges of values, or null if there are none. */
+void add_kept(cJSON *object, const struct tsr_stored_values *kept, uint32_t count);
 
 #endif

@@ -91,6 +91,7 @@ enum {
     LONG_QP,
     LONG_PSNR,
     LONG_QUALITY,
+    LONG_KEEP,
     LONG_STRICT,
     LONG_SIZE,
     LONG_MAX_ERROR,
@@ -175,6 +176,8 @@ static const struct option_row table[] = {
     {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS | OFTEN,
      "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
     {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS | OFTEN, "lossy; no sample differs by more than N"},
+    {LONG_KEEP, "keep", "LOW..HIGH", ON_COMPRESS,
+     "with loss, stored values that do not change, as of padding, and that no other sample gets; up to four times"},
     {LONG_STRICT, "strict", NULL, ON_COMPRESS,
      "no file (64) where it would have less than 35 dB in a window or over all, less than its --quality, or be smaller "
      "than is published for its modality"},
@@ -313,6 +316,22 @@ static enum tsr_status parse_max_error(const char *text, struct options *o)
     if (!parse_number(text, 0, TSR_MAX_ERROR_LIMIT, &number) || number != floor(number))
         return usage("--max-error wants 0 to 32767, not '%s'", text);
     return take_loss(o, number > 0 ? TSR_LOSS_MAX_ERROR : TSR_LOSSLESS, (int64_t)number);
+}
+
+/* A stored value, or LOW..HIGH. */
+static enum tsr_status parse_keep(const char *text, struct options *o)
+{
+    const char *const dots = strstr(text, "..");
+    char low[16] = "";
+    double lowest, highest;
+    if (o->kept_count == TSR_KEPT_VALUES_LIMIT) return usage("--keep is given more than four times: %s", text);
+    if (dots && dots - text < (ptrdiff_t)sizeof low) memcpy(low, text, (size_t)(dots - text));
+    if (!parse_number(dots ? low : text, INT16_MIN, UINT16_MAX, &lowest) ||
+        !parse_number(dots ? dots + 2 : text, INT16_MIN, UINT16_MAX, &highest) || lowest != floor(lowest) ||
+        highest != floor(highest) || lowest > highest)
+        return usage("--keep wants a stored value, as -2000, or a range of them, as -2048..-1025, not '%s'", text);
+    o->kept[o->kept_count++] = (struct tsr_stored_values){(int32_t)lowest, (int32_t)highest};
+    return TSR_OK;
 }
 
 /* Numbers of GPUs, each once. */
@@ -632,6 +651,8 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case LONG_MAX_ERROR:
         given->max_error = true;
         return parse_max_error(optarg, o);
+    case LONG_KEEP:
+        return parse_keep(optarg, o);
     case LONG_VERIFY:
         return parse_verify(optarg, o);
     case LONG_STRICT:
@@ -756,6 +777,8 @@ static enum tsr_status settle_options(struct options *o, const struct given *giv
         return usage("%s", "--size is for a single file, not for a --series");
     if (given->max_error && compress->path == TSR_PATH_TRANSFORM)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
+    if (o->kept_count > 0 && !has_qp && !given->target && !given->max_error)
+        return usage("%s", "--keep is for loss, which --quality, --qp, --psnr, --size or --max-error asks for");
     if (has_qp || given->target) compress->path = TSR_PATH_TRANSFORM;
     if (has_qp) take_loss(o, TSR_LOSS_QP, o->qp);
     if (compress->least_db > 0 && compress->loss == TSR_LOSS_QUALITY)

@@ -89,6 +89,21 @@ static void add_referrers(cJSON *o, const struct task *task, const struct outcom
     }
 }
 
+void add_kept(cJSON *o, const struct tsr_stored_values *kept, uint32_t count)
+{
+    if (count == 0) {
+        cJSON_AddNullToObject(o, "kept_values");
+        return;
+    }
+    cJSON *const list = cJSON_AddArrayToObject(o, "kept_values");
+    for (uint32_t i = 0; i < count; i++) {
+        cJSON *const one = cJSON_CreateObject();
+        cJSON_AddNumberToObject(one, "lowest", kept[i].lowest);
+        cJSON_AddNumberToObject(one, "highest", kept[i].highest);
+        cJSON_AddItemToArray(list, one);
+    }
+}
+
 /* verify: of both sides, and of the samples. */
 static void add_hashes(cJSON *o, const struct file_hashes *hashes)
 {
@@ -144,6 +159,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "left_out_psnr_db", ok && r->left_out_psnr_db >= 0 && isfinite(r->left_out_psnr_db),
                r->left_out_psnr_db);
     add_text(o, "windows_note", ok && r->windows_note[0] ? r->windows_note : NULL);
+    add_kept(o, r->kept, ok ? r->kept_count : 0);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_referrers(o, task, outcome);
     add_number(o, "tries", ok && r->tries > 0, r->tries);

@@ -42,6 +42,8 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
     report->range = info->range;
     report->windows = info->windows;
     memcpy(report->window, info->window, sizeof report->window);
+    report->kept_count = info->kept_count;
+    memcpy(report->kept, info->kept, sizeof report->kept);
     report->max_error = info->max_error;
     memcpy(report->original_hash, info->original_hash, sizeof report->original_hash);
     memcpy(report->damage, info->original_damage, sizeof report->damage);

@@ -142,10 +142,23 @@ static enum tsr_status check_raster(const struct tsr_data_source *source, struct
     return TSR_OK;
 }
 
+static enum tsr_status check_kept(const struct tsr_data_source *source, struct tsr_error *error)
+{
+    if (source->kept_count > TSR_KEPT_VALUES_LIMIT)
+        return tsr_fail(error, TSR_ERROR_USAGE, "source->kept_count %u is above 4", source->kept_count);
+    for (uint32_t i = 0; i < source->kept_count; i++)
+        if (source->kept[i].lowest > source->kept[i].highest)
+            return tsr_fail(error, TSR_ERROR_USAGE,
+                            "source->kept[%u] is %d to %d: its lowest value is above its highest", i,
+                            source->kept[i].lowest, source->kept[i].highest);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error)
 {
     TSR_TRY(tsr_check_sized(source, sizeof *source, "source", error));
     if (source->raster) TSR_TRY(check_raster(source, error));
+    TSR_TRY(check_kept(source, error));
     switch (source->medium) {
     case TSR_MEDIUM_PATH:
         return tsr_check_pointer(source->path, "source->path", error);

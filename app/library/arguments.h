@@ -21,6 +21,8 @@ struct tsr_wanted {
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster;   /* as of struct tsr_data_source */
+    uint32_t kept_count;              /* as there */
+    const struct tsr_stored_values *kept;
 };
 
 /* options: NULL for the defaults. Errors: TSR_ERROR_USAGE. */

@@ -4,6 +4,7 @@
 #include "kernels/engine_cpu/engine_cpu.h"
 #include "kernels/pool/memory_limit.h"
 #include "kernels/pool/thread_pool.h"
+#include "loss/range.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define MEGABYTE ((uint64_t)1000000) /* as --memory counts them */
@@ -197,14 +198,29 @@ static struct stages stages_of(const struct tsr_account *a, const struct tsr_hea
     return s;
 }
 
+/* A header with all values that a file coded with loss may keep: those of the caller, and one of a background. */
+static struct tsr_header with_kept(const struct tsr_account *a, const struct tsr_header *header)
+{
+    struct tsr_header all = *header;
+    struct tsr_error ignored; /* it is said when the file is coded */
+    tsr_keep_wanted(&all, a->kept, a->kept_count, "", &ignored);
+    for (uint32_t v = 0; tsr_has_own_range(&all.image) && v < TSR_VALUE_COUNTS; v++) {
+        if (tsr_kept_range_of(&all.kept, v) >= 0) continue;
+        tsr_keep_values(&all.kept, v, v, all.image.bits_stored);
+        break;
+    }
+    return all;
+}
+
 /* The most of all codings that a file may get. */
 static struct stages most_stages(const struct tsr_account *a, const struct tsr_header *header,
                                  const struct tsr_need *need)
 {
     const bool may_lose = a->coding.lossy && !need->only_lossless && header && !tsr_never_lossy(&header->image);
     const struct tsr_coding lossless = tsr_without_loss(&a->coding);
-    struct stages s = stages_of(a, header, need, may_lose || !a->coding.lossy ? &a->coding : &lossless);
-    if (!may_lose) return s;
+    if (!may_lose) return stages_of(a, header, need, a->coding.lossy ? &lossless : &a->coding);
+    const struct tsr_header kept = with_kept(a, header);
+    struct stages s = stages_of(a, &kept, need, &a->coding);
     const struct stages other = stages_of(a, header, need, &lossless);
     if (other.now > s.now) s.now = other.now;
     if (other.later > s.later) s.later = other.later;

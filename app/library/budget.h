@@ -20,8 +20,10 @@ struct tsr_account {
     bool is_raster;           /* it is a raster, which is coded however small it is */
     bool only_checks;         /* nothing is taken, but what could never be had is an error */
     uint64_t output_bytes;    /* of memory that its output takes */
-    bool has_files, has_all;  /* has_all: of all lots, all */
-    size_t files, headers;    /* bytes of either lot */
+    uint32_t kept_count;      /* values that the caller keeps: of struct tsr_wanted */
+    const struct tsr_stored_values *kept;
+    bool has_files, has_all; /* has_all: of all lots, all */
+    size_t files, headers;   /* bytes of either lot */
 };
 
 /* Opens an account for an input; NULL: for none. The input must be closed, or set no more to claim, before its account

@@ -54,17 +54,24 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
 }
 
 /* The range by which a lossy coding counts, and its QP by that, which a settled coding has: finer steps than 0.63 give
- * nothing. */
-static enum tsr_status settle_range(struct tsr_source *source, const struct tsr_wanted *wanted,
-                                    struct tsr_coding *coding, struct tsr_error *error)
+ * nothing. And the values that it keeps; if the file or the caller names most of them, nothing is lost. */
+static enum tsr_status settle_values(struct tsr_source *source, const struct tsr_wanted *wanted,
+                                     struct tsr_coding *coding, struct tsr_report *report, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
     const uint32_t whole = tsr_whole_range(image);
     /* that of a series whose slopes differ may be wider than a slice's words */
     const uint32_t most = source->windows.slope > 0 ? TSR_MOST_RANGE : whole;
-    uint32_t range = wanted->range == 0 || !tsr_has_own_range(image) ? whole : wanted->range;
-    if (range > most) range = most;
-    if (!wanted->range) TSR_TRY(tsr_find_range(source, &range, error));
+    const uint32_t given = wanted->range < most ? wanted->range : most;
+    struct tsr_values_found found;
+    TSR_TRY(tsr_keep_wanted(&source->header, wanted->kept, wanted->kept_count, tsr_input_name(source->input), error));
+    TSR_TRY(tsr_look_at_values(source, &found, error));
+    if (found.is_mostly_kept && !wanted->settled) {
+        snprintf(report->reason, sizeof report->reason,
+                 "coded without loss: more than half of its samples have values that loss must not change");
+        return drop_loss(wanted, coding, error);
+    }
+    const uint32_t range = given > 0 && tsr_has_own_range(image) ? given : found.range;
     source->header.range = range == whole ? 0 : range;
     if (wanted->target != TSR_TARGET_NONE || wanted->settled) return TSR_OK;
     if (coding->path == TSR_PATH_TRANSFORM) coding->qp_eighths = tsr_qp_of_samples(image, range, coding->qp_eighths);
@@ -81,18 +88,10 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
-    if (coding.lossy && (*source)->header.kept.count > 0 && !wanted->settled) {
-        bool is_mostly_kept;
-        TSR_TRY(tsr_weigh_kept(*source, &is_mostly_kept, error));
-        if (is_mostly_kept) {
-            snprintf(report->reason, sizeof report->reason,
-                     "coded without loss: more than half of its samples have values that loss must not change");
-            TSR_TRY(drop_loss(wanted, &coding, error));
-        }
-    }
-    if (coding.lossy) TSR_TRY(settle_range(*source, wanted, &coding, error));
+    if (coding.lossy) TSR_TRY(settle_values(*source, wanted, &coding, report, error));
     tsr_set_windows(&(*source)->header, &(*source)->windows);
     const uint32_t range = (*source)->header.range;
+    const struct tsr_kept_ranges kept = (*source)->header.kept;
     const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
     if (has_tried) {
         TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
@@ -111,6 +110,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         TSR_TRY(tsr_source_open(input, &again, source, error));
         (*source)->header.range = range;
         tsr_set_windows(&(*source)->header, &(*source)->windows);
+        (*source)->header.kept = kept;
     }
     const struct tsr_header pristine = (*source)->header;
     tsr_set_coding(*source, &pristine, &coding);
@@ -347,6 +347,8 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     tsr_account_open(&account, engine, input, &wanted->coding);
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
+    account.kept_count = wanted->kept_count;
+    account.kept = wanted->kept;
     account.is_member = is_member;
     account.output_bytes = output_room(input, output, is_member);
     const enum tsr_status status =
@@ -417,6 +419,8 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
     TSR_TRY(tsr_want(options, &wanted, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     wanted.raster = source->raster;
+    wanted.kept_count = source->kept_count;
+    wanted.kept = source->kept;
     tsr_clear_report(report);
     const struct tsr_call call = {.run = run_compress,
                                   .engine = engine,

@@ -44,6 +44,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     memcpy(info->window, loss.window, sizeof info->window);
     if (header->coding.lossy && header->coding.path == TSR_PATH_TRANSFORM)
         info->coding.qp_eighths = tsr_qp_of_range(header);
+    info->kept_count = tsr_kept_stored(header, info->kept);
     info->damage = tsr_container_damage(reader);
     info->has_origin = header->origin.has_time && header->origin.has_permissions;
     info->modified_s = header->origin.seconds;

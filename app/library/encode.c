@@ -45,30 +45,6 @@ const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const
     return coding->lossy ? &header->kept : &none;
 }
 
-struct weighing {
-    const struct tsr_kept_ranges *ranges;
-    uint64_t kept, rest, half; /* samples; half: of all */
-};
-
-static bool weigh_frame(void *context, const struct tsr_image *image, const uint8_t *raster)
-{
-    struct weighing *const w = context;
-    const uint64_t kept = tsr_count_kept(image, w->ranges, raster);
-    w->kept += kept;
-    w->rest += (uint64_t)image->columns * image->rows * image->components - kept;
-    return w->kept <= w->half && w->rest <= w->half;
-}
-
-enum tsr_status tsr_weigh_kept(struct tsr_source *source, bool *is_mostly_kept, struct tsr_error *error)
-{
-    const struct tsr_image *const image = &source->header.image;
-    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
-    struct weighing w = {.ranges = &source->header.kept, .half = samples / 2};
-    const enum tsr_status status = tsr_source_visit(source, weigh_frame, &w, error);
-    *is_mostly_kept = w.kept > w.half;
-    return status;
-}
-
 /* A batch at work. */
 struct encoding {
     struct tsr_engine *engine;

@@ -54,6 +54,7 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
     tsr_report_loss(&loss, report);
     if (!report->lossless && header->coding.path == TSR_PATH_TRANSFORM)
         report->coding.qp_eighths = tsr_qp_of_range(header);
+    report->kept_count = report->lossless ? 0 : tsr_kept_stored(header, report->kept);
 }
 
 /* What only the one who compresses knows. */

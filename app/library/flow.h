@@ -175,10 +175,6 @@ const char *tsr_never_lossy(const struct tsr_image *image);
 /* The values that a coding must not change: none without loss, which changes nothing. */
 const struct tsr_kept_ranges *tsr_kept_of(const struct tsr_header *header, const struct tsr_coding *coding);
 
-/* Whether more than half of a source's samples have values that loss must not change (FORMAT.md 6.7): then there is
- * little to lose. Reads frames until that is certain. */
-enum tsr_status tsr_weigh_kept(struct tsr_source *source, bool *is_mostly_kept, struct tsr_error *error);
-
 /* The coding that files get which are not coded with loss, as this one would have it: by path P, with its coder and its
  * effort. */
 struct tsr_coding tsr_without_loss(const struct tsr_coding *coding);

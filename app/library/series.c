@@ -154,6 +154,8 @@ static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_in
     const double start = tsr_seconds();
     struct tsr_wanted wanted = *m->wanted;
     wanted.range = m->ranges[k];
+    wanted.kept_count = m->files[k].source.kept_count;
+    wanted.kept = m->files[k].source.kept;
     TSR_TRY(
         tsr_write_container(m->engine, input, member->output, &wanted, true, &member->written, &m->report[k], error));
     TSR_TRY(tsr_check_loss(&wanted, &member->written, tsr_input_name(input), error));

@@ -16,21 +16,6 @@ static size_t raster_bytes(const struct tsr_image *image)
     return (size_t)((tsr_frame_bits(image) + 7) / 8);
 }
 
-uint64_t tsr_count_kept(const struct tsr_image *image, const struct tsr_kept_ranges *kept, const uint8_t *raster)
-{
-    const struct tsr_word_layout layout = tsr_expected_layout(image);
-    const size_t samples = (size_t)image->columns * image->rows * image->components;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < samples; i += TSR_STRETCH) {
-        const int count = samples - i < TSR_STRETCH ? (int)(samples - i) : TSR_STRETCH;
-        uint16_t values[TSR_STRETCH], numbers[TSR_STRETCH];
-        tsr_stretch_values(image, layout, raster, i, 1, count, values);
-        if (!tsr_stretch_numbers(kept, values, count, numbers)) continue;
-        for (int k = 0; k < count; k++) sum += numbers[k] > 0;
-    }
-    return sum;
-}
-
 uint64_t tsr_mask_bound(const struct tsr_image *image, const struct tsr_kept_ranges *kept, uint64_t tiles)
 {
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
@@ -51,53 +36,53 @@ static bool has_expected_words(const struct tsr_masked *m)
     return true;
 }
 
-/* A word with another value. Where words are not as expected, the sign stays, on which bits outside may depend. */
-static uint32_t filled_word(const struct tsr_masked *m, uint32_t word, uint32_t value, bool keeps_sign)
-{
-    const uint32_t half = 1u << (m->image->bits_stored - 1), old = tsr_word_sample(word, m->layout);
-    if (keeps_sign && (old ^ value) & half) value = old & half ? half : half - 1;
-    return tsr_join_word(value, tsr_word_outside(word, m->layout), m->layout);
-}
-
 /* The value of the first sample of a component that is not kept; or one in the middle. */
 static uint32_t first_value(const struct tsr_masked *m, struct tsr_raster_component at)
 {
-    for (size_t y = 0; y < m->image->rows; y++)
-        for (size_t x = 0; x < m->image->columns; x++) {
-            const uint32_t word = tsr_raster_word(m->image, m->raster, at.first + y * at.row + x * at.step),
-                           value = tsr_word_sample(word, m->layout);
-            if (tsr_kept_range_of(m->kept, value) < 0) return value;
+    uint16_t values[TSR_STRETCH], numbers[TSR_STRETCH];
+    for (uint32_t y = 0; y < m->image->rows; y++)
+        for (uint32_t x = 0; x < m->image->columns; x += TSR_STRETCH) {
+            const uint32_t left = m->image->columns - x;
+            const int count = left < TSR_STRETCH ? (int)left : TSR_STRETCH;
+            tsr_stretch_values(m->image, m->layout, m->raster, at.first + y * at.row + x * at.step, at.step, count,
+                               values);
+            tsr_stretch_numbers(m->kept, values, count, numbers);
+            for (int k = 0; k < count; k++)
+                if (numbers[k] == 0) return values[k];
         }
     return 1u << (m->image->bits_stored - 1);
 }
 
-static uint32_t value_at(const struct tsr_masked *m, const uint8_t *raster, size_t i)
-{
-    return tsr_word_sample(tsr_raster_word(m->image, raster, i), m->layout);
-}
-
-/* Fills the kept places of a component with the mean of what is to the left and above, in a copy of the raster. */
+/* Fills the kept places of a component with the mean of what is to the left and above, in a copy of the raster.
+ * keeps_sign: bits outside of samples may depend on the sign, which then stays. */
 static void fill_component(const struct tsr_masked *m, struct tsr_raster_component at, bool keeps_sign, uint8_t *base)
 {
-    const uint32_t first = first_value(m, at);
-    for (size_t y = 0; y < m->image->rows; y++)
-        for (size_t x = 0; x < m->image->columns; x += TSR_STRETCH) {
+    const uint32_t half = 1u << (m->image->bits_stored - 1), first = first_value(m, at);
+    uint16_t values[TSR_STRETCH], numbers[TSR_STRETCH], above[TSR_STRETCH];
+    for (uint32_t y = 0; y < m->image->rows; y++) {
+        uint32_t beside = first; /* the value to the left */
+        for (uint32_t x = 0; x < m->image->columns; x += TSR_STRETCH) {
             const size_t start = at.first + y * at.row + x * at.step, left = m->image->columns - x;
             const int count = left < TSR_STRETCH ? (int)left : TSR_STRETCH;
-            uint16_t values[TSR_STRETCH], numbers[TSR_STRETCH];
             tsr_stretch_values(m->image, m->layout, m->raster, start, at.step, count, values);
-            if (!tsr_stretch_numbers(m->kept, values, count, numbers)) continue;
-            for (int k = 0; k < count; k++) {
-                const size_t i = start + (size_t)k * at.step;
-                if (numbers[k] == 0) continue;
-                const bool has_left = x > 0 || k > 0;
-                const uint32_t beside = has_left ? value_at(m, base, i - at.step) : first,
-                               above = y > 0 ? value_at(m, base, i - at.row) : beside,
-                               value = has_left ? (beside + above + 1) / 2 : above;
-                tsr_set_raster_word(m->image, base, i,
-                                    filled_word(m, tsr_raster_word(m->image, m->raster, i), value, keeps_sign));
+            const uint16_t end = values[count - 1];
+            if (!tsr_stretch_numbers(m->kept, values, count, numbers)) {
+                beside = end;
+                continue;
             }
+            if (y > 0) tsr_stretch_values(m->image, m->layout, base, start - at.row, at.step, count, above);
+            for (int k = 0; k < count; k++) {
+                if (numbers[k] > 0) {
+                    const uint32_t up = y > 0 ? above[k] : beside, old = values[k];
+                    uint32_t value = x > 0 || k > 0 ? (beside + up + 1) / 2 : up;
+                    if (keeps_sign && (old ^ value) & half) value = old & half ? half : half - 1;
+                    values[k] = (uint16_t)value;
+                }
+                beside = values[k];
+            }
+            tsr_put_stretch(m->image, m->layout, values, numbers, start, at.step, count, base);
         }
+    }
 }
 
 /* ---- Encoding ------------------------------------------------------------------------------------------------------

@@ -28,7 +28,4 @@ enum tsr_status tsr_kept_decode(struct tsr_engine *engine, const struct tsr_imag
 /* Most bytes of all masks of a frame of so many tiles. */
 uint64_t tsr_mask_bound(const struct tsr_image *image, const struct tsr_kept_ranges *kept, uint64_t tiles);
 
-/* Counts the samples of a raster whose values are kept. */
-uint64_t tsr_count_kept(const struct tsr_image *image, const struct tsr_kept_ranges *kept, const uint8_t *raster);
-
 #endif

@@ -49,7 +49,40 @@ static inline void tsr_stretch_values(const struct tsr_image *image, struct tsr_
         memcpy(values, raster + 2 * i, 2 * (size_t)count);
     else
         for (int k = 0; k < count; k++, i += step) values[k] = (uint16_t)tsr_raster_word(image, raster, i);
-    for (int k = 0; k < count; k++) values[k] = tsr_word_sample(values[k], layout);
+    const uint16_t mask = (uint16_t)((1u << layout.bits_stored) - 1u),
+                   bias = (uint16_t)(layout.is_signed ? 1u << (layout.bits_stored - 1) : 0);
+    for (int k = 0; k < count; k++) /* tsr_word_sample, as vectors */
+        values[k] = (uint16_t)((values[k] >> layout.low_bit & mask) ^ bias);
+}
+
+/* Gives those of the samples that have changed their values; bits outside of samples stay. */
+static inline void tsr_put_stretch(const struct tsr_image *image, struct tsr_word_layout layout,
+                                   const uint16_t *restrict values, const uint16_t *restrict changed, size_t i,
+                                   size_t step, int count, uint8_t *raster)
+{
+    const bool is_native = image->big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    if (image->bits_allocated == 16 && is_native && step == 1) {
+        /* tsr_join_word, as vectors: bits above that repeat the sign change with it. */
+        const uint16_t mask = (uint16_t)(((1u << layout.bits_stored) - 1u) << layout.low_bit),
+                       bias = (uint16_t)(layout.is_signed ? 1u << (layout.bits_stored - 1) : 0),
+                       sign = (uint16_t)(layout.extends_sign ? 1u << (layout.low_bit + layout.bits_stored - 1) : 0),
+                       above = (uint16_t) ~((sign << 1) - 1u);
+        uint16_t words[TSR_STRETCH];
+        memcpy(words, raster + 2 * i, 2 * (size_t)count);
+        for (int k = 0; k < count; k++) {
+            const uint16_t field = (uint16_t)((uint16_t)(values[k] ^ bias) << layout.low_bit),
+                           flips = (uint16_t)((words[k] ^ field) & sign ? above : 0),
+                           word = (uint16_t)(((words[k] & (uint16_t)~mask) | field) ^ flips);
+            words[k] = changed[k] ? word : words[k];
+        }
+        memcpy(raster + 2 * i, words, 2 * (size_t)count);
+        return;
+    }
+    for (int k = 0; k < count; k++, i += step) {
+        const uint32_t word = tsr_raster_word(image, raster, i);
+        if (changed[k])
+            tsr_set_raster_word(image, raster, i, tsr_join_word(values[k], tsr_word_outside(word, layout), layout));
+    }
 }
 
 /* The numbers of values (kept_ranges.h). Returns whether one is not 0. */

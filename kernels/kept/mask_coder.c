@@ -5,11 +5,8 @@
 
 enum { ALL = 0xffff };
 
-void tsr_mask_begin(struct tsr_mask *mask, int columns, uint32_t most, bool has_numbers)
+void tsr_mask_begin(struct tsr_mask *mask, int columns)
 {
-    mask->most = most;
-    mask->last = 1;
-    mask->has_numbers = has_numbers;
     mask->columns = columns;
     mask->groups = (columns + TSR_MASK_GROUP - 1) / TSR_MASK_GROUP;
     mask->row = mask->rows[0];
@@ -17,8 +14,6 @@ void tsr_mask_begin(struct tsr_mask *mask, int columns, uint32_t most, bool has_
     mask->far_above = mask->rows[2];
     tsr_init_chances(mask->flat, 2);
     tsr_init_chances(mask->pixel, sizeof mask->pixel / sizeof mask->pixel[0]);
-    tsr_init_chances(&mask->same, 1);
-    tsr_init_chances(mask->tree, sizeof mask->tree / sizeof mask->tree[0]);
 }
 
 void tsr_mask_begin_plane(struct tsr_mask *mask)
@@ -68,65 +63,23 @@ static struct tsr_chance *chance_of(struct tsr_mask *mask, struct surroundings s
     return &mask->pixel[before | (s.above >> i & 31) << 2 | (s.far_above >> i & 7) << 7];
 }
 
-/* How many bits a number takes, and how many of them have chances. */
-static int number_bits(const struct tsr_mask *mask, int *with_chances)
-{
-    const int bits = tsr_bit_width(mask->most - 1);
-    *with_chances = bits < TSR_MASK_TREE_BITS ? bits : TSR_MASK_TREE_BITS;
-    return bits;
-}
-
-static void put_number(struct tsr_mask *mask, struct tsr_range_writer *writer, uint32_t number)
-{
-    int top;
-    const int bits = number_bits(mask, &top);
-    if (!mask->has_numbers) return;
-    tsr_range_put_bit(writer, &mask->same, number == mask->last);
-    if (number == mask->last) return;
-    mask->last = number;
-    uint32_t node = 1;
-    for (int i = bits - 1; i >= bits - top; i--) {
-        const uint32_t bit = (number - 1) >> i & 1;
-        tsr_range_put_bit(writer, &mask->tree[node], bit);
-        node = node << 1 | bit;
-    }
-    tsr_range_put_even(writer, (number - 1) & ((1u << (bits - top)) - 1), bits - top);
-}
-
-static bool get_number(struct tsr_mask *mask, struct tsr_range_reader *reader, uint16_t *number)
-{
-    int top;
-    const int bits = number_bits(mask, &top);
-    *number = (uint16_t)mask->last;
-    if (!mask->has_numbers || tsr_range_get_bit(reader, &mask->same)) return true;
-    uint32_t node = 1;
-    for (int i = 0; i < top; i++) node = node << 1 | tsr_range_get_bit(reader, &mask->tree[node]);
-    const uint32_t low = tsr_range_get_even(reader, bits - top);
-    mask->last = ((node - (1u << top)) << (bits - top) | low) + 1;
-    *number = (uint16_t)mask->last;
-    return mask->last <= mask->most;
-}
-
-void tsr_mask_put(struct tsr_mask *mask, struct tsr_range_writer *writer, int group, const uint16_t *numbers)
+void tsr_mask_put(struct tsr_mask *mask, struct tsr_range_writer *writer, int group, uint32_t bits)
 {
     const int samples = tsr_mask_samples(mask, group);
     const struct surroundings s = around(mask, group);
     const int flat = flatness(s);
-    uint32_t bits = 0, before = s.before;
-    for (int i = 0; i < samples; i++) bits |= (uint32_t)(numbers[i] > 0) << i;
-    mask->row[group + 1] = (uint16_t)bits;
     const uint32_t as_around = flat == 1 ? (1u << samples) - 1u : 0;
+    uint32_t before = s.before;
+    mask->row[group + 1] = (uint16_t)bits;
     if (flat >= 0) tsr_range_put_bit(writer, &mask->flat[flat], bits != as_around);
     for (int i = 0; i < samples && (flat < 0 || bits != as_around); i++) {
         const uint32_t bit = bits >> i & 1;
         tsr_range_put_bit(writer, chance_of(mask, s, before, i), bit);
         before = before >> 1 | bit << 1;
     }
-    for (int i = 0; i < samples; i++)
-        if (numbers[i] > 0) put_number(mask, writer, numbers[i]);
 }
 
-bool tsr_mask_get(struct tsr_mask *mask, struct tsr_range_reader *reader, int group, uint16_t *numbers, bool *any)
+uint32_t tsr_mask_get(struct tsr_mask *mask, struct tsr_range_reader *reader, int group)
 {
     const int samples = tsr_mask_samples(mask, group);
     const struct surroundings s = around(mask, group);
@@ -141,10 +94,69 @@ bool tsr_mask_get(struct tsr_mask *mask, struct tsr_range_reader *reader, int gr
         }
     }
     mask->row[group + 1] = (uint16_t)bits;
-    memset(numbers, 0, (size_t)samples * sizeof *numbers);
-    if (bits == 0) return true;
-    *any = true;
-    for (int i = 0; i < samples; i++)
-        if ((bits >> i & 1) && !get_number(mask, reader, &numbers[i])) return false;
+    return bits;
+}
+
+/* ---- Numbers ------------------------------------------------------------------------------------------------ */
+
+void tsr_numbers_begin(struct tsr_mask_numbers *numbers, uint32_t most, bool has_numbers)
+{
+    numbers->most = most;
+    numbers->last = 1;
+    numbers->has_numbers = has_numbers;
+    tsr_init_chances(&numbers->same, 1);
+    tsr_init_chances(numbers->tree, sizeof numbers->tree / sizeof numbers->tree[0]);
+}
+
+/* How many bits a number takes, and how many of them have chances. */
+static int number_bits(const struct tsr_mask_numbers *numbers, int *with_chances)
+{
+    const int bits = tsr_bit_width(numbers->most - 1);
+    *with_chances = bits < TSR_MASK_TREE_BITS ? bits : TSR_MASK_TREE_BITS;
+    return bits;
+}
+
+static void put_number(struct tsr_mask_numbers *numbers, struct tsr_range_writer *writer, uint32_t number)
+{
+    int top;
+    const int bits = number_bits(numbers, &top);
+    tsr_range_put_bit(writer, &numbers->same, number == numbers->last);
+    if (number == numbers->last) return;
+    numbers->last = number;
+    uint32_t node = 1;
+    for (int i = bits - 1; i >= bits - top; i--) {
+        const uint32_t bit = (number - 1) >> i & 1;
+        tsr_range_put_bit(writer, &numbers->tree[node], bit);
+        node = node << 1 | bit;
+    }
+    tsr_range_put_even(writer, (number - 1) & ((1u << (bits - top)) - 1), bits - top);
+}
+
+static uint32_t get_number(struct tsr_mask_numbers *numbers, struct tsr_range_reader *reader)
+{
+    int top;
+    const int bits = number_bits(numbers, &top);
+    if (tsr_range_get_bit(reader, &numbers->same)) return numbers->last;
+    uint32_t node = 1;
+    for (int i = 0; i < top; i++) node = node << 1 | tsr_range_get_bit(reader, &numbers->tree[node]);
+    const uint32_t low = tsr_range_get_even(reader, bits - top);
+    return numbers->last = ((node - (1u << top)) << (bits - top) | low) + 1;
+}
+
+void tsr_numbers_put(struct tsr_mask_numbers *numbers, struct tsr_range_writer *writer, const uint16_t *values,
+                     int count)
+{
+    for (int i = 0; i < count && numbers->has_numbers; i++)
+        if (values[i] > 0) put_number(numbers, writer, values[i]);
+}
+
+bool tsr_numbers_get(struct tsr_mask_numbers *numbers, struct tsr_range_reader *reader, uint16_t *values, int count)
+{
+    for (int i = 0; i < count && numbers->has_numbers; i++) {
+        if (values[i] == 0) continue;
+        const uint32_t number = get_number(numbers, reader);
+        if (number > numbers->most) return false;
+        values[i] = (uint16_t)number;
+    }
     return true;
 }

@@ -24,11 +24,9 @@ void tsr_add_words(enum tsr_isa isa, const struct tsr_image *image, const struct
                    const uint8_t *b, size_t first, size_t count, struct tsr_difference *sum);
 
 /* Adds to counts[v - lowest] how often a frame has the stored value v, lowest: the least of the image's values
- * (-2^(bits stored - 1), or 0). Kept values have the count 0 afterwards; what must be the same for all frames of the
- * counts. At most 16 bits allocated. */
+ * (-2^(bits stored - 1), or 0). At most 16 bits allocated. */
 enum { TSR_VALUE_COUNTS = 65536 };
-void tsr_count_values(const struct tsr_image *image, const struct tsr_measured *what, const uint8_t *raster,
-                      uint64_t counts[TSR_VALUE_COUNTS]);
+void tsr_count_values(const struct tsr_image *image, const uint8_t *raster, uint64_t counts[TSR_VALUE_COUNTS]);
 
 /* ---- The forms */
 

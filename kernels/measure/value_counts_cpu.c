@@ -35,20 +35,13 @@ static inline __attribute__((always_inline)) void count_words(struct tsr_image i
     }
 }
 
-void tsr_count_values(const struct tsr_image *image, const struct tsr_measured *what, const uint8_t *raster,
-                      uint64_t counts[TSR_VALUE_COUNTS])
+void tsr_count_values(const struct tsr_image *image, const uint8_t *raster, uint64_t counts[TSR_VALUE_COUNTS])
 {
     const size_t words = (size_t)image->columns * image->rows * image->components;
-    const int64_t half = (int64_t)1 << (image->bits_stored - 1), least = image->is_signed ? -half : 0;
+    const int64_t least = image->is_signed ? -((int64_t)1 << (image->bits_stored - 1)) : 0;
     assert(image->bits_allocated <= 16);
     if (image->bits_allocated == 16)
         count_words(*image, 16, raster, words, least, counts);
     else
         count_words(*image, image->bits_allocated, raster, words, least, counts);
-    for (uint32_t k = 0; what && k < what->kept; k++) {
-        const struct tsr_value_range range = what->kept_range[k];
-        const int64_t low = range.low > least ? range.low : least,
-                      high = range.high < least + 2 * half - 1 ? range.high : least + 2 * half - 1;
-        if (low <= high) memset(counts + (low - least), 0, (size_t)(high - low + 1) * sizeof *counts);
-    }
 }

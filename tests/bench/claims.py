@@ -365,8 +365,11 @@ class Kind:
         more = UNFORESEEN.get(coder, {}).get(verb, 0) * MB
         if coder == "deflate" and verb == "compress":
             more += size  # the residue of a stream may be as long as the stream
-        if coder == "png" and verb == "test" and any(word in way for word in ("--qp", "--psnr", "--size", "--max-error")):
+        lossy = any(word in way for word in ("--qp", "--psnr", "--size", "--max-error"))
+        if coder == "png" and verb == "test" and lossy:
             more += 2 * size  # the PNG that is made may be as long as its pixels, and is read again
+        if "16" in self.name and verb == "compress" and lossy:
+            more += 2 * size  # the base and the masks of a background, which few files have
         return more
 
     def quick_ways(self):

@@ -142,6 +142,24 @@ class ArrayFileTest(Case):
             with tessera.open(tessera.compress(array)) as reader:
                 np.testing.assert_array_equal(reader[0], array)
 
+    def test_kept_values(self) -> None:
+        y, x = np.mgrid[:120, :140]
+        array = (1000 + 400 * np.sin(x / 9) + 300 * np.cos(y / 7) + (x * 31 + y * 17) % 23).astype(np.int16)
+        array[(x - 70) ** 2 + (y - 60) ** 2 > 55**2] = 600
+        for options in ({"qp": 30}, {"max_error": 9}):
+            with self.subTest(options=options):
+                data = tessera.compress(array, keep=[(600, 610)], **options)
+                with tessera.open(data) as reader:
+                    self.assertEqual(reader.info.kept, ((600, 610),))
+                    back = reader[0]
+                inside, after = (array >= 600) & (array <= 610), (back >= 600) & (back <= 610)
+                np.testing.assert_array_equal(inside, after)
+                np.testing.assert_array_equal(array[inside], back[inside])
+                self.assertTrue((array != back).any())
+        for keep in ([(3, 1)], [(0, 1 << 40)], [(n, n) for n in range(0, 10, 2)]):
+            with self.subTest(keep=keep), self.assertRaises(ValueError):
+                tessera.compress(array, qp=30, keep=keep)
+
     def test_loss(self) -> None:
         array = ramp((100, 120), bits=12)
         data = tessera.compress(array, bits=12, max_error=3)

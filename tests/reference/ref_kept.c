@@ -2,6 +2,8 @@
 #include "ref.h"
 #include "ref_range.h"
 
+#include <string.h>
+
 /* n: how many values are kept. */
 static uint32_t kept_values(const struct ref_header *h)
 {
@@ -12,11 +14,22 @@ static uint32_t kept_values(const struct ref_header *h)
 
 /* ---- The bytes of a mask ---- */
 
+struct edge {
+    int64_t x, move, held, before, way, twin;
+};
+
+struct edges {
+    unsigned count;
+    struct edge edge[255];
+};
+
 struct mask {
     struct ref_coder c;
-    bool numbered;
+    bool by_edges, numbered;
     uint32_t n, last;
     struct ref_chance flat[2], sample[1024], number[256], same;
+    struct ref_chance moved[12], back[12], passes, far[2], near[6][160], run[2][160];
+    struct edges above;
     /* of one component */
     uint32_t width;
     uint16_t *m; /* the number of the tile's first sample */
@@ -65,7 +78,7 @@ static bool read_number(struct mask *k, uint16_t *m)
     return true;
 }
 
-static bool read_group(struct mask *k, uint32_t r, uint32_t c0)
+static void read_group(struct mask *k, uint32_t r, uint32_t c0)
 {
     uint32_t end = c0 + 16 < k->width ? c0 + 16 : k->width;
     uint16_t *m = k->m + (size_t)r * k->stride;
@@ -75,7 +88,120 @@ static bool read_group(struct mask *k, uint32_t r, uint32_t c0)
         if (one_by_one) v = ref_bit(&k->c, &k->sample[context_at(k, r, c)]);
         m[c] = (uint16_t)v;
     }
-    for (uint32_t c = c0; c < end; c++)
+}
+
+/* number() of 4.9.2. */
+static int64_t read_size(struct ref_coder *c, struct ref_chance *t)
+{
+    unsigned n = 0, f;
+    while (n < 31 && ref_bit(c, &t[n])) n++;
+    f = n < 2 ? n : 2;
+    uint32_t top = ref_tree(c, t + 32 + 4 * n, f), low = ref_even(c, n - f);
+    return ((int64_t)(1u << f) + top) * ((int64_t)1 << (n - f)) + low - 1;
+}
+
+static int64_t sign(int64_t value)
+{
+    return value > 0 ? 1 : value < 0 ? -1 : 0;
+}
+
+/* Step 2: the class and the expected move. */
+static unsigned classify(const struct edge *e, bool has_hint, int64_t hint, int64_t *p)
+{
+    *p = 0;
+    if (!e) return 0;
+    if (e->x == 0) return 1;
+    if (has_hint && e->twin != 0) {
+        *p = e->twin > 0 ? -hint : hint;
+        return 2;
+    }
+    if (e->move < -1 || e->move > 1) {
+        *p = e->move;
+        int64_t size = e->move < 0 ? -e->move : e->move;
+        return 1 + (unsigned)(size < 4 ? size : 4);
+    }
+    if (e->way == 0 || e->before == 0) return 6;
+    int64_t more = e->held + 1 - e->before;
+    return (unsigned)(9 + (more < -2 ? -2 : more > 2 ? 2 : more));
+}
+
+/* Steps 5 and 6. */
+static int64_t read_moved(struct mask *k, const struct edge *e, unsigned class, int64_t last, unsigned v, int64_t p,
+                          bool *is_far)
+{
+    *is_far = ref_bit(&k->c, &k->far[class >= 2]);
+    if (*is_far) return last + 1 + read_size(&k->c, k->run[v]);
+    int64_t g = !e ? -1 : p != 0 ? sign(p) : e->way != 0 ? e->way : 1, x = e ? e->x : k->width;
+    if (class > 0 && ref_bit(&k->c, &k->back[class])) g = -g;
+    unsigned j = class < 2 ? 0 : class == 2 ? 1 : class < 5 ? 2 : class == 5 ? 3 : e->move == 0 ? 4 : 5;
+    return x + p + g * (1 + read_size(&k->c, k->near[j]));
+}
+
+static struct edge follow(const struct edge *e, int64_t x, bool *has_hint, int64_t *hint)
+{
+    struct edge n = {.x = x, .move = x - e->x};
+    n.way = n.move ? sign(n.move) : e->way;
+    n.held = n.move ? 0 : e->held + 1;
+    n.before = !n.move ? e->before : e->way ? e->held + 1 : 0;
+    if (e->x == 0) return n;
+    int64_t t = n.twin = e->twin;
+    if (*has_hint && n.move != 0 && n.move == -*hint)
+        n.twin = t < 0 ? 1 : t < 3 ? t + 1 : 3;
+    else if (*has_hint && n.move != 0 && n.move == *hint)
+        n.twin = t > 0 ? -1 : t > -3 ? t - 1 : -3;
+    else if (*has_hint && (n.move != 0 || *hint != 0))
+        n.twin = t - sign(t);
+    *has_hint = true;
+    *hint = n.move;
+    return n;
+}
+
+static bool read_edges(struct mask *k, uint32_t r)
+{
+    struct edges row = {.count = 0};
+    int64_t last = -1, hint = 0;
+    bool has_hint = false;
+    if (r == 0) k->above.count = 0;
+    for (unsigned v = 0;;) {
+        unsigned at = 0;
+        while (at < k->above.count && (k->above.edge[at].x <= last || at % 2 != v)) at++;
+        const struct edge *e = at < k->above.count ? &k->above.edge[at] : NULL;
+        int64_t p, x = e ? e->x : k->width;
+        unsigned class = classify(e, has_hint, hint, &p);
+        bool is_far = false;
+        if (x + p <= last || x + p > k->width) p = 0;
+        if (!ref_bit(&k->c, &k->moved[class])) {
+            x += p;
+        } else if (at + 1 < k->above.count && ref_bit(&k->c, &k->passes)) {
+            last = k->above.edge[at + 1].x;
+            has_hint = false;
+            continue;
+        } else {
+            x = read_moved(k, e, class, last, v, p, &is_far);
+        }
+        if (x <= last || x > k->width) return ref_fail("an edge of a mask is out of range");
+        if (x == k->width) break;
+        if (row.count == 255) return ref_fail("a row of a mask has too many edges");
+        if (!e || is_far) has_hint = false;
+        row.edge[row.count++] = e && !is_far ? follow(e, x, &has_hint, &hint) : (struct edge){.x = x};
+        last = x;
+        v = 1 - v;
+    }
+    uint16_t *m = k->m + (size_t)r * k->stride;
+    for (uint32_t c = 0, i = 0; c < k->width; c++) {
+        if (i < row.count && row.edge[i].x == c) i++;
+        m[c] = i % 2;
+    }
+    k->above = row;
+    return true;
+}
+
+static bool read_row(struct mask *k, uint32_t r)
+{
+    uint16_t *m = k->m + (size_t)r * k->stride;
+    if (k->by_edges && !read_edges(k, r)) return false;
+    for (uint32_t c0 = 0; !k->by_edges && c0 < k->width; c0 += 16) read_group(k, r, c0);
+    for (uint32_t c = 0; c < k->width; c++)
         if (m[c] > 0 && !read_number(k, &m[c])) return false;
     return true;
 }
@@ -83,6 +209,19 @@ static bool read_group(struct mask *k, uint32_t r, uint32_t c0)
 static void begin_chances(struct ref_chance *chances, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) chances[i] = (struct ref_chance){32768, 0};
+}
+
+static void begin_edges(struct mask *k)
+{
+    static const struct ref_chance moved[12] = {{64000, 9}, {64000, 9}, {53248, 3}, {32768, 0}, {32768, 0}, {32768, 0},
+                                                {49152, 2}, {57344, 2}, {40960, 2}, {24576, 2}, {16384, 2}, {32768, 2}};
+    memcpy(k->moved, moved, sizeof moved);
+    begin_chances(k->back, 6);
+    begin_chances(k->near[0], 6 * 160);
+    begin_chances(k->run[0], 2 * 160);
+    for (unsigned i = 0; i < 6; i++) k->near[i][0] = k->back[6 + i] = (struct ref_chance){57344, 3};
+    k->passes = k->far[1] = (struct ref_chance){61440, 4};
+    k->far[0] = (struct ref_chance){16384, 2};
 }
 
 static struct mask *begin_mask(const uint8_t *bytes, size_t size, uint32_t n)
@@ -96,6 +235,8 @@ static struct mask *begin_mask(const uint8_t *bytes, size_t size, uint32_t n)
     begin_chances(k->sample, 1024);
     begin_chances(k->number, 256);
     begin_chances(&k->same, 1);
+    begin_edges(k);
+    k->by_edges = ref_even(&k->c, 1);
     k->numbered = ref_even(&k->c, 1);
     return k;
 }
@@ -136,8 +277,7 @@ bool ref_frame_mask(struct ref_frame *frame, const struct ref_header *h, uint32_
         k->width = width;
         k->stride = h->columns;
         k->m = m;
-        for (uint32_t r = 0; good && r < height; r++)
-            for (uint32_t c0 = 0; good && c0 < width; c0 += 16) good = read_group(k, r, c0);
+        for (uint32_t r = 0; good && r < height; r++) good = read_row(k, r);
     }
     if (good && k && k->c.bad) good = ref_fail("a mask is too short");
     if (good && !k && !ref_ended(&b)) good = ref_fail("a mask does not end where it should");

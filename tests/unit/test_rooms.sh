@@ -66,7 +66,7 @@ check() {
 check transform transform app/tessera.h
 check entropy entropy transform app/tessera.h
 check kernels kernels entropy transform app/tessera.h
-check io io transform entropy/varint.h app/tessera.h
+check io io transform entropy/varint.h entropy/range_coder.h app/tessera.h
 for part in library bench report rivals; do
     check app/$part app io kernels entropy transform
 done

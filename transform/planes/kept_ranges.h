@@ -38,6 +38,35 @@ TSR_HD bool tsr_check_kept(const struct tsr_kept_ranges *kept, int bits)
     return tsr_kept_total(kept) <= values - 2;
 }
 
+/* Adds the values lowest .. highest. Ranges that meet become one. False: there are more than TSR_KEPT_RANGES_LIMIT
+ * then, or fewer than two values are left; *kept stays as it was. */
+TSR_HD bool tsr_keep_values(struct tsr_kept_ranges *kept, uint32_t lowest, uint32_t highest, int bits)
+{
+    struct tsr_kept_ranges sum = {0, {{0, 0}}};
+    struct tsr_kept_values added = {lowest, highest};
+    bool is_placed = false;
+    for (int i = 0; i <= kept->count; i++) {
+        const bool is_end = i == kept->count;
+        const struct tsr_kept_values range = is_end ? added : kept->range[i];
+        if (!is_end && range.highest + 1 >= added.lowest && range.lowest <= added.highest + 1) {
+            if (range.lowest < added.lowest) added.lowest = range.lowest;
+            if (range.highest > added.highest) added.highest = range.highest;
+            continue;
+        }
+        if (!is_placed && (is_end || range.lowest > added.highest)) {
+            if (sum.count == TSR_KEPT_RANGES_LIMIT) return false;
+            sum.range[sum.count++] = added;
+            is_placed = true;
+        }
+        if (is_end) break;
+        if (sum.count == TSR_KEPT_RANGES_LIMIT) return false;
+        sum.range[sum.count++] = range;
+    }
+    if (!tsr_check_kept(&sum, bits)) return false;
+    *kept = sum;
+    return true;
+}
+
 /* The range that holds a value; -1: it is not kept. */
 TSR_HD int tsr_kept_range_of(const struct tsr_kept_ranges *kept, uint32_t value)
 {

@@ -54,34 +54,31 @@ static int by_uid(const void *a, const void *b)
 
 /* ---- Ranges ----------------------------------------------------------------------------------------------- */
 
-/* Counts the values of one image, in stored values of a slope. False: it has no range of its own, or cannot be read
- * now.
- */
-static bool count_image(struct tsr_engine *engine, const struct tsr_data_source *from, uint32_t weight,
-                        struct tsr_value_counts *counts, uint32_t *whole)
+/* Counts the values of one image, in stored values of a slope, and adds those that are not kept. It adds nothing if the
+ * image has no range of its own, or cannot be read now. */
+static void count_image(struct tsr_engine *engine, const struct tsr_data_source *from, uint32_t weight,
+                        struct tsr_value_counts *one, struct tsr_value_counts *sum, uint32_t *whole)
 {
     const struct tsr_source_options options = {.samples_only = true, .may_lose = true}; /* then slopes are read */
-    struct tsr_value_counts *const own = calloc(1, sizeof *own);
     struct tsr_input *input = NULL;
     struct tsr_source *source = NULL;
     struct tsr_account account;
     struct tsr_error ignored;
-    if (!own || tsr_open_source(from, &input, &ignored) != TSR_OK) {
-        free(own);
-        return false;
-    }
+    if (tsr_open_source(from, &input, &ignored) != TSR_OK) return;
     tsr_account_open(&account, engine, input, NULL);
-    bool is_counted = tsr_source_open(input, &options, &source, &ignored) == TSR_OK &&
-                      tsr_has_frames(&source->header) && tsr_has_own_range(&source->header.image) &&
-                      tsr_count_source(source, own, &ignored) == TSR_OK;
-    if (is_counted && tsr_whole_range(&source->header.image) > *whole) *whole = tsr_whole_range(&source->header.image);
-    if (is_counted) tsr_add_counts(&source->header.image, own->count, weight, counts);
+    memset(one, 0, sizeof *one);
+    if (tsr_source_open(input, &options, &source, &ignored) == TSR_OK && tsr_has_frames(&source->header) &&
+        tsr_has_own_range(&source->header.image) &&
+        tsr_keep_wanted(&source->header, from->kept, from->kept_count, "", &ignored) == TSR_OK &&
+        tsr_count_source(source, one, &ignored) == TSR_OK) {
+        const uint32_t range = tsr_whole_range(&source->header.image);
+        if (range > *whole) *whole = range;
+        tsr_add_counts(&source->header.image, one->count, weight, sum);
+    }
     tsr_source_close(source);
     tsr_input_set_account(input, NULL);
     tsr_account_close(&account);
     tsr_input_close(input);
-    free(own);
-    return is_counted;
 }
 
 /* The image of a group that is looked at as number i of so many. */
@@ -95,7 +92,7 @@ static void find_range(void *context, unsigned n)
     struct grouping *const g = context;
     struct group *const group = &g->groups[n];
     const uint32_t wanted = (group->count + ONE_IN - 1) / ONE_IN, taken = wanted < MOST ? wanted : MOST;
-    struct tsr_value_counts *const counts = calloc(1, sizeof *counts);
+    struct tsr_value_counts *const counts = calloc(2, sizeof *counts); /* of all; of one */
     uint32_t whole = 0;
     if (!counts) atomic_store(&g->has_no_memory, true);
     for (uint32_t i = 0; i < taken; i++) {
@@ -105,7 +102,7 @@ static void find_range(void *context, unsigned n)
     for (uint32_t i = 0; counts && i < taken; i++) {
         const struct item *const item = item_of(g, group, i, taken);
         const uint32_t weight = tsr_share(TSR_WHOLE_WEIGHT, item->series.slope, group->slope);
-        count_image(g->engine, g->sources[item->number], weight, counts, &whole);
+        count_image(g->engine, g->sources[item->number], weight, counts + 1, counts, &whole);
     }
     if (counts && counts->samples > 0) group->range = tsr_range_of_counts(counts, whole);
     free(counts);

@@ -24,17 +24,30 @@ int64_t tsr_log2_of(uint64_t value);
 int32_t tsr_qp_of_samples(const struct tsr_image *image, uint32_t range, int32_t qp_of_range);
 int32_t tsr_qp_of_range(const struct tsr_header *header);
 
-/* How often each value occurs, in the order of values. Of images with a range of their own. */
+/* How often each value occurs that is not kept, in the order of values. */
 struct tsr_value_counts {
-    uint64_t samples;
+    uint64_t samples, named, all; /* samples that are not kept; those that the file or the caller names; all */
     uint64_t count[TSR_VALUE_COUNTS];
 };
 
 /* Largest less smallest value, without one sample of 10,000 at either end; 255 .. whole. */
 uint32_t tsr_range_of_counts(const struct tsr_value_counts *counts, uint32_t whole);
 
-/* Counts the values of all frames of a source, whose image has a range of its own: values that are not kept, times the
- * weight of their frame, rounded. counts: all 0. Errors: those of reading it, TSR_ERROR_LIMIT. */
+/* The value of a background that no file names: the lowest one, if it has at least 1/16 of the samples and all others
+ * are at least 1/32 of their range above it. Such a value is outside of a scanner's circle, or of what a mask has left
+ * of an image. False: there is none. Of images with a range of their own. */
+bool tsr_find_background(struct tsr_value_counts *counts, uint32_t *value);
+
+/* Adds the ranges that a caller names. name: of the file, for errors, which are those of struct tsr_data_source. */
+enum tsr_status tsr_keep_wanted(struct tsr_header *header, const struct tsr_stored_values *kept, uint32_t count,
+                                const char *name, struct tsr_error *error);
+
+/* The ranges that a lossy file keeps, in stored values, for a report. Returns their count. */
+uint32_t tsr_kept_stored(const struct tsr_header *header, struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT]);
+
+/* Counts the values of all frames of a source, of one component and at most 16 bits allocated: values that are not
+ * kept, times the weight of their frame, rounded. Adds its background to header.kept. counts: zeros. Errors: those of
+ * reading it, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error);
 
 /* Adds the counts of an image, of its values times a weight, which is as that of struct tsr_measured. */
@@ -45,7 +58,15 @@ void tsr_add_counts(const struct tsr_image *image, const uint64_t counts[TSR_VAL
 enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources, uint32_t count,
                                 bool are_one, uint32_t *ranges, struct tsr_error *error);
 
-/* The range of a source. It has been read then, unless it holds its rasters or has the whole range. */
-enum tsr_status tsr_find_range(struct tsr_source *source, uint32_t *range, struct tsr_error *error);
+/* What the values of a source say. */
+struct tsr_values_found {
+    uint32_t range;
+    bool is_mostly_kept; /* more than half of its samples have values that the file or the caller names: little is left
+                            to lose */
+};
+
+/* Looks at a source that is to be coded with loss, and adds its background to header.kept. It has been read then,
+ * unless it holds its rasters, or has the whole range and keeps nothing. */
+enum tsr_status tsr_look_at_values(struct tsr_source *source, struct tsr_values_found *found, struct tsr_error *error);
 
 #endif

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +57,9 @@ class Report:
     `windows` are those that most frames name, four at most. `windows_left_out` others are judged in each frame that names
     them; `left_out_psnr_db` is the least of these. `windows_note` says what else there is to know, such as errors that are
     in stored values, of a file with a Modality LUT.
+
+    `kept`: of a lossy file, ranges of stored values that did not change: those that it names, those of `Options`, and its
+    background.
     """
 
     kind: str
@@ -89,6 +92,7 @@ class Report:
     windows_left_out: int
     left_out_psnr_db: float | None
     windows_note: str
+    kept: tuple[tuple[int, int], ...]
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -106,6 +110,10 @@ def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
 
 def windows_from_native(told: _native.tsr_report | _native.tsr_info) -> tuple[WindowLoss, ...]:
     return tuple(_window_from_native(window) for window in told.window[: told.windows])
+
+
+def kept_from_native(kept: Any, count: int) -> tuple[tuple[int, int], ...]:
+    return tuple((values.lowest, values.highest) for values in kept[:count])
 
 
 def report_from_native(report: _native.tsr_report) -> Report:
@@ -140,6 +148,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         windows_left_out=report.windows_left_out,
         left_out_psnr_db=report.left_out_psnr_db if report.left_out_psnr_db >= 0 else None,
         windows_note=report.windows_note.decode("utf-8", "replace"),
+        kept=kept_from_native(report.kept, report.kept_count),
     )
 
 
@@ -166,6 +175,7 @@ class OptionFields(TypedDict, total=False):
     range: int
     least_psnr: float | None
     within_ratio: bool
+    keep: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -205,6 +215,9 @@ class Options:
         Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
     within_ratio : bool
         The same where a lossy file would exceed the published ratio of its modality (`Report.ratio_limit`).
+    keep : sequence of (lowest, highest)
+        Lossy: stored values that do not change, as those of padding, and that no other sample gets. At most four ranges,
+        with those that the file names; of images of one component.
 
     Notes
     -----
@@ -226,6 +239,7 @@ class Options:
     range: int = 0
     least_psnr: float | None = None
     within_ratio: bool = False
+    keep: Sequence[tuple[int, int]] = ()
 
     def _loss(self) -> tuple[int, int]:
         asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp, self.quality]
@@ -272,6 +286,15 @@ class Options:
         error = _native.tsr_error()
         check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)
         return options
+
+
+def _keep_values(source: Source, keep: Sequence[tuple[int, int]]) -> None:
+    if len(keep) > len(source.native.kept):
+        raise ValueError(f"keep has {len(keep)} ranges of values, of which at most {len(source.native.kept)} can be kept")
+    source.native.kept_count = len(keep)
+    for values, (lowest, highest) in zip(source.native.kept, keep):
+        values.lowest = integer("keep", lowest, -32768, 65535)
+        values.highest = integer("keep", highest, values.lowest, 65535)
 
 
 def _number(words: tuple[str, ...], word: str) -> int:
@@ -380,7 +403,9 @@ def compress(
     True
     """
     sink = MemorySink()
-    _compress(_make_source(data, bits, components), sink.native, Options(effort=effort, **options).to_native(), engine)
+    source, wanted = _make_source(data, bits, components), Options(effort=effort, **options)
+    _keep_values(source, wanted.keep)
+    _compress(source, sink.native, wanted.to_native(), engine)
     return sink.take()
 
 
@@ -450,8 +475,9 @@ def compress_file(
         With status EXISTS if out exists and overwrite is False; SAME_FILE if it is the input.
     """
     source = _make_source(data, bits, components)
-    native = Options(effort=effort, **options).to_native()
-    return _compress(source, sink_to_path(out, overwrite), native, engine, os.fsdecode(out))
+    wanted = Options(effort=effort, **options)
+    _keep_values(source, wanted.keep)
+    return _compress(source, sink_to_path(out, overwrite), wanted.to_native(), engine, os.fsdecode(out))
 
 
 def restore_file(
@@ -680,6 +706,12 @@ def find_ranges(sources: list[Source], options: _native.tsr_compress_options, ha
     return list(ranges)
 
 
+def source_to_compress(name: str, options: Options) -> Source:
+    source = Source(name)
+    _keep_values(source, options.keep)
+    return source
+
+
 class Set:
     """The tasks of compress_set, and their results."""
 
@@ -687,19 +719,19 @@ class Set:
         self,
         names: list[str],
         outputs: list[str],
-        options: _native.tsr_compress_options,
+        options: Options,
         overwrite: bool,
         on_result: Callable[[Result], object] | None,
     ) -> None:
         _check_apart(names, outputs)
         self.names, self.outputs, self.on_result = names, outputs, on_result
         self.syncs_later = on_result is None  # a folder is brought to the disk once, not once a file
-        self.options = options
+        self.options = options.to_native()
         self.results: list[Result | None] = [None] * len(names)
         self.raised: BaseException | None = None
         self.is_cancelled = False
         self.status, self.error = 0, _native.tsr_error()
-        self.sources = [Source(name) for name in names]
+        self.sources = [source_to_compress(name, options) for name in names]
         self.ranged: list[_native.tsr_compress_options] = []
         self.tasks = (_native.tsr_task * len(names))()
         for task, source, output in zip(self.tasks, self.sources, outputs):
@@ -854,7 +886,7 @@ def compress_set(
         If files failed; the others are done.
     """
     names, outputs = name_set(paths, out, root)
-    work = Set(names, outputs, Options(effort=effort, **options).to_native(), overwrite, on_result)
+    work = Set(names, outputs, Options(effort=effort, **options), overwrite, on_result)
     results = run_set(work, engine)
     raise_failures(results)
     return results

@@ -109,6 +109,10 @@ class tsr_engine_options(Structure):
     ]
 
 
+class tsr_stored_values(Structure):
+    _fields_ = [("lowest", c_int32), ("highest", c_int32)]
+
+
 class tsr_data_source(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -121,6 +125,8 @@ class tsr_data_source(Structure):
         ("context", c_void_p),
         ("name", c_char_p),
         ("raster", POINTER(tsr_image)),
+        ("kept_count", c_uint32),
+        ("kept", tsr_stored_values * 4),
     ]
 
 
@@ -213,6 +219,8 @@ class tsr_report(Structure):
         ("windows_left_out", c_uint32),
         ("left_out_psnr_db", c_double),
         ("windows_note", c_char * 160),
+        ("kept_count", c_uint32),
+        ("kept", tsr_stored_values * 4),
     ]
 
 
@@ -247,6 +255,8 @@ class tsr_info(Structure):
         ("psnr_stored_db", c_double),
         ("windows", c_uint32),
         ("window", tsr_window_loss * 4),
+        ("kept_count", c_uint32),
+        ("kept", tsr_stored_values * 4),
     ]
 
 

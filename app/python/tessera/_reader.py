@@ -16,7 +16,7 @@ import numpy as np
 from . import _native
 from ._engine import Engine, resolve
 from ._errors import ChangedError, Status, TesseraError, check
-from ._files import Report, WindowLoss, report_from_native, windows_from_native
+from ._files import Report, WindowLoss, kept_from_native, report_from_native, windows_from_native
 from ._image import Array, Image, empty_raster, unpack
 from ._image import from_native as image_from_native
 from ._media import Data, MemorySink, Source, sink_to_path, take_bytes
@@ -100,7 +100,7 @@ class Info:
     `way` is "coded" (its samples or its streams are modelled), "stored" (general compression alone), or "" for an
     original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
     `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
-    is empty where nothing was noticed.
+    is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
     """
 
     kind: str
@@ -124,6 +124,7 @@ class Info:
     range: int | None
     psnr_stored_db: float | None
     windows: tuple[WindowLoss, ...]
+    kept: tuple[tuple[int, int], ...]
 
 
 def _info_from_native(info: _native.tsr_info) -> Info:
@@ -149,6 +150,7 @@ def _info_from_native(info: _native.tsr_info) -> Info:
         range=info.range or None,
         psnr_stored_db=info.psnr_stored_db if info.psnr_stored_db >= 0 else None,
         windows=windows_from_native(info),
+        kept=kept_from_native(info.kept, info.kept_count),
     )
 
 

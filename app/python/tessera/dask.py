@@ -29,10 +29,11 @@ from ._files import (
     raise_failures,
     ranged,
     run_set,
+    source_to_compress,
     write_again,
 )
 from ._image import Array, Image
-from ._media import Data, Source
+from ._media import Data
 from ._reader import Member, Reader
 from ._remote import find, is_remote, is_url
 
@@ -101,7 +102,7 @@ def _look(jobs: list[_Job]) -> list[_Job]:
 
 def _find_ranges(jobs: list[_Job], options: Options, engine: str) -> list[int]:
     """Runs on a worker, for all files of the set: those of one series have one range, whatever worker compresses them."""
-    sources = [Source(job.source) for job in jobs]
+    sources = [source_to_compress(job.source, options) for job in jobs]
     with resolve(_worker_engine(engine))._used() as handle:
         return find_ranges(sources, options.to_native(), handle)
 
@@ -109,13 +110,12 @@ def _find_ranges(jobs: list[_Job], options: Options, engine: str) -> list[int]:
 def _compress_batch(jobs: list[_Job], options: Options, overwrite: bool, engine: str) -> list[Result]:
     """Runs on a worker, perhaps several times, since workers may be lost. The results are the same each time."""
     chosen = _worker_engine(engine)
-    native = options.to_native()
-    work = Set([job.source for job in jobs], [job.out for job in jobs], native, overwrite, None)
+    work = Set([job.source for job in jobs], [job.out for job in jobs], options, overwrite, None)
     work.take_ranges([job.range for job in jobs])
     results = []
     for job, result in zip(jobs, run_set(work, chosen)):
         if result.error and result.error.status == Status.EXISTS and job.is_new:
-            result = _find_done(result, ranged(native, job.range), chosen)
+            result = _find_done(result, ranged(work.options, job.range), chosen)
         results.append(replace(result, index=job.index))
     return results
 

@@ -143,6 +143,34 @@ TEST(ranges_of_values)
     free(c);
 }
 
+/* A background: the lowest value, 1/16 of the samples, and 1/32 of the range of the others below them. */
+TEST(backgrounds)
+{
+    struct tsr_value_counts *const c = must(calloc(1, sizeof *c));
+    uint32_t value = 77;
+    assert_false(tsr_find_background(c, &value)); /* of nothing */
+    c->samples = 16000;
+    c->count[48] = 1000;
+    c->count[1000] = c->count[4199] = 7500; /* a range of 3199 */
+    assert_true(tsr_find_background(c, &value));
+    assert_int_equal(value, 48);
+    assert_true(c->samples == 16000 && c->count[48] == 1000);
+    c->count[48] = 999;
+    c->count[1000] = 7501;
+    assert_false(tsr_find_background(c, &value)); /* too few */
+    c->count[48] = 1000;
+    c->count[1000] = 7499;
+    c->count[146] = 1; /* 98 above, 99 are 1/32 */
+    assert_false(tsr_find_background(c, &value));
+    c->count[146] = 0;
+    c->count[148] = 1;
+    assert_true(tsr_find_background(c, &value));
+    memset(c, 0, sizeof *c);
+    c->samples = c->count[9] = 100;
+    assert_false(tsr_find_background(c, &value)); /* one value alone */
+    free(c);
+}
+
 /* QP by the range and QP by the bits: the same where the range is whole; an octave of the range is 6 QPs; and back. */
 TEST(qps_of_ranges)
 {
@@ -194,6 +222,7 @@ int main(void)
                                        cmocka_unit_test(limits_of_the_size),
                                        cmocka_unit_test(profile_of_the_error),
                                        cmocka_unit_test(ranges_of_values),
+                                       cmocka_unit_test(backgrounds),
 
                                        cmocka_unit_test(qps_of_ranges),
                                        cmocka_unit_test(resolved_codings)};

@@ -1,35 +1,12 @@
 /* Whole frames through the CPU engine (kernels/engine.h, app/library/engines.c) with every layout, coding and number of
  * threads. */
-#include "tests/unit/images.h"
+#include "tests/unit/kernels/engines.h"
 
 #include <math.h>
 
 #include "kernels/engine.h"
 
 enum { GUARD_BYTES = 8 };
-
-static const int thread_counts[] = {1, 2, 3, 8};
-static struct tsr_engine *engines[COUNT_OF(thread_counts)];
-
-static int create_engines(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(engines); i++)
-        if (!(engines[i] = make_engine(TSR_ENGINE_CPU, thread_counts[i]))) return -1;
-    return 0;
-}
-
-static int destroy_engines(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(engines); i++) tsr_engine_destroy(engines[i]);
-    return 0;
-}
-
-static struct tsr_engine *any_engine(struct rng *r)
-{
-    return engines[rng_below(r, COUNT_OF(engines))];
-}
 
 /* 0..3: paths P and T with Huffman codes and CAVLC; 4 and 5: with rANS. Efforts come in turn. */
 enum { CODINGS = 6 };

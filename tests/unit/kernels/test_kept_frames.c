@@ -1,28 +1,12 @@
 /* Frames with kept ranges (kernels/kept): kept samples come back, no other sample becomes one, and the bound of errors
  * holds, whatever the image, the ranges and the coding. FORMAT.md 6.7. */
-#include "tests/unit/images.h"
+#include "tests/unit/kernels/engines.h"
 
+#include "kernels/kept/edge_coder.h"
 #include "kernels/kept/kept_frames.h"
+#include "kernels/kept/kept_masks.h"
 #include "kernels/kept/mask_coder.h"
 #include "transform/planes/samples.h"
-
-static const int thread_counts[] = {1, 3};
-static struct tsr_engine *engines[COUNT_OF(thread_counts)];
-
-static int create_engines(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(engines); i++)
-        if (!(engines[i] = make_engine(TSR_ENGINE_CPU, thread_counts[i]))) return -1;
-    return 0;
-}
-
-static int destroy_engines(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(engines); i++) tsr_engine_destroy(engines[i]);
-    return 0;
-}
 
 /* An image that may be coded with loss. */
 static struct tsr_image lossy_image(struct rng *r, int32_t most)
@@ -199,12 +183,10 @@ TEST(kept_samples_come_back)
             if (i > 0) put_kept(&r, &image, &kept, rasters + i * bytes);
         }
         encode(engines[0], &image, &kept, &coding, rasters, coded);
-        encode(engines[1], &image, &kept, &coding, rasters, again);
-        assert_int_equal(decode(engines[n % 2], &image, &kept, coded, back, jobs), TSR_OK);
+        encode(engines[1 + n % 3], &image, &kept, &coding, rasters, again);
+        assert_int_equal(decode(any_engine(&r), &image, &kept, coded, back, jobs), TSR_OK);
         for (size_t i = 0; i < FRAMES; i++) {
-            const size_t counted = check_samples(&image, &kept, &coding, rasters + i * bytes, back + i * bytes);
-            assert_int_equal(counted, tsr_count_kept(&image, &kept, rasters + i * bytes));
-            kept_samples += counted;
+            kept_samples += check_samples(&image, &kept, &coding, rasters + i * bytes, back + i * bytes);
             for (uint32_t t = 0; t < coded[i].count; t++)
                 assert_true(coded[i].tiles[t].size == again[i].tiles[t].size &&
                             memcmp(coded[i].tiles[t].bytes, again[i].tiles[t].bytes, coded[i].tiles[t].size) == 0);
@@ -297,42 +279,172 @@ TEST(damaged_masks)
     assert_true(refused > 100 && decoded > 100);
 }
 
-/* Numbers of all sizes, in tiles of all widths. */
-TEST(masks)
+/* Groups of all patterns, in tiles of all widths. */
+TEST(groups)
 {
-    enum { MOST = 200, ROWS = 20, BYTES = 3 * MOST * ROWS + 100 };
-    static uint16_t numbers[ROWS][MOST + TSR_MASK_GROUP], found[TSR_MASK_GROUP];
+    enum { MOST = 200, ROWS = 20, BYTES = MOST * ROWS + 100 };
+    static uint32_t bits[ROWS][MOST / TSR_MASK_GROUP + 1];
     static uint8_t bytes[BYTES];
     static struct tsr_mask mask;
     struct rng r = {93};
     for (int n = 0; n < 500; n++) {
-        const int columns = rng_between(&r, 1, MOST);
-        const uint32_t most = 2 + rng_width(&r, 16) % 65534;
-        const bool has_numbers = rng_below(&r, 2);
-        memset(numbers, 0, sizeof numbers);
-        for (int y = 0; y < ROWS; y++)
-            for (int x = 0; x < columns; x++) {
-                const bool is_kept = n % 3 == 0 ? rng_below(&r, 2) != 0 : (x - y) / 8 % 3 == n % 2;
-                numbers[y][x] = (uint16_t)(!is_kept ? 0 : has_numbers ? 1 + rng_below(&r, most) : 1);
-            }
         struct tsr_range_writer writer = tsr_range_writer(bytes, sizeof bytes);
-        tsr_mask_begin(&mask, columns, most, has_numbers);
-        tsr_mask_begin_plane(&mask);
-        for (int y = 0; y < ROWS; y++, tsr_mask_end_row(&mask))
-            for (int g = 0; g < mask.groups; g++) tsr_mask_put(&mask, &writer, g, &numbers[y][g * TSR_MASK_GROUP]);
-        const size_t size = tsr_range_end(&writer);
-        assert_false(writer.overflow);
-        struct tsr_range_reader reader = tsr_range_reader(bytes, size);
-        tsr_mask_begin(&mask, columns, most, has_numbers);
+        tsr_mask_begin(&mask, rng_between(&r, 1, MOST));
         tsr_mask_begin_plane(&mask);
         for (int y = 0; y < ROWS; y++, tsr_mask_end_row(&mask))
             for (int g = 0; g < mask.groups; g++) {
-                bool any = false;
-                assert_true(tsr_mask_get(&mask, &reader, g, found, &any));
-                for (int i = 0; i < tsr_mask_samples(&mask, g); i++)
-                    assert_int_equal(found[i], numbers[y][g * TSR_MASK_GROUP + i]);
+                const int samples = tsr_mask_samples(&mask, g);
+                bits[y][g] = 0;
+                for (int i = 0; i < samples; i++)
+                    if (n % 3 == 0 ? rng_below(&r, 2) != 0 : (16 * g + i - y) / 8 % 3 == n % 2) bits[y][g] |= 1u << i;
+                tsr_mask_put(&mask, &writer, g, bits[y][g]);
             }
+        const size_t size = tsr_range_end(&writer);
+        assert_false(writer.overflow);
+        struct tsr_range_reader reader = tsr_range_reader(bytes, size);
+        tsr_mask_begin(&mask, mask.columns);
+        tsr_mask_begin_plane(&mask);
+        for (int y = 0; y < ROWS; y++, tsr_mask_end_row(&mask))
+            for (int g = 0; g < mask.groups; g++) assert_int_equal(tsr_mask_get(&mask, &reader, g), bits[y][g]);
         assert_false(reader.overrun);
+    }
+}
+
+/* Numbers of all sizes. */
+TEST(numbers)
+{
+    enum { COUNT = 2000 };
+    static uint16_t numbers[COUNT], found[COUNT];
+    static uint8_t bytes[4 * COUNT];
+    static struct tsr_mask_numbers mask;
+    struct rng r = {95};
+    for (int n = 0; n < 100; n++) {
+        const uint32_t most = 2 + rng_width(&r, 16) % 65534;
+        const bool has_numbers = rng_below(&r, 2);
+        for (int i = 0; i < COUNT; i++) {
+            numbers[i] = (uint16_t)(rng_below(&r, 3) == 0 ? 0 : has_numbers ? 1 + rng_below(&r, most) : 1);
+            found[i] = numbers[i] > 0;
+        }
+        struct tsr_range_writer writer = tsr_range_writer(bytes, sizeof bytes);
+        tsr_numbers_begin(&mask, most, has_numbers);
+        tsr_numbers_put(&mask, &writer, numbers, COUNT);
+        const size_t size = tsr_range_end(&writer);
+        assert_false(writer.overflow);
+        struct tsr_range_reader reader = tsr_range_reader(bytes, size);
+        tsr_numbers_begin(&mask, most, has_numbers);
+        assert_true(tsr_numbers_get(&mask, &reader, found, COUNT));
+        assert_memory_equal(found, numbers, sizeof found);
+        assert_false(reader.overrun);
+    }
+}
+
+enum { ROW_BYTES = 1 << 16 };
+
+/* The edges of a row of a shape: circles, slanted bands, few and many edges, rows without any. */
+static int shape_edges(struct rng *r, int shape, int y, int columns, int32_t *edges)
+{
+    int count = 0;
+    bool was = false;
+    for (int x = 0; x < columns; x++) {
+        const int dx = 2 * x - columns, dy = 2 * y - 60;
+        const bool is = shape == 0   ? dx * dx + dy * dy > 50 * 50
+                        : shape == 1 ? (x + 3 * y) / 40 % 2 != 0
+                        : shape == 2 ? y % 7 > 2 && (x - y) / 2 % 2 != 0
+                                     : rng_below(r, shape == 3 ? 2 : 30) == 0;
+        if (is != was && count < TSR_EDGES_LIMIT) edges[count++] = x, was = is;
+    }
+    return count;
+}
+
+/* Edges of all shapes, in tiles of all widths. */
+TEST(edges)
+{
+    enum { ROWS = 60, MOST = 65535 };
+    static int32_t rows[ROWS][TSR_EDGES_LIMIT];
+    static uint8_t bytes[ROW_BYTES];
+    static struct tsr_edges edges;
+    struct rng r = {96};
+    for (int n = 0; n < 300; n++) {
+        const int columns = rng_between(&r, 1, n % 50 == 0 ? MOST : 200);
+        int counts[ROWS];
+        struct tsr_range_writer writer = tsr_range_writer(bytes, sizeof bytes);
+        tsr_edges_begin(&edges, columns);
+        tsr_edges_begin_plane(&edges);
+        for (int y = 0; y < ROWS; y++) {
+            counts[y] = shape_edges(&r, n % 5, y, columns, rows[y]);
+            tsr_edges_put(&edges, &writer, rows[y], counts[y]);
+        }
+        const size_t size = tsr_range_end(&writer);
+        assert_false(writer.overflow);
+        struct tsr_range_reader reader = tsr_range_reader(bytes, size);
+        tsr_edges_begin(&edges, columns);
+        tsr_edges_begin_plane(&edges);
+        for (int y = 0; y < ROWS; y++) {
+            int32_t found[TSR_EDGES_LIMIT];
+            int count;
+            assert_true(tsr_edges_get(&edges, &reader, found, &count));
+            assert_int_equal(count, counts[y]);
+            for (int i = 0; i < count; i++) assert_int_equal(found[i], rows[y][i]);
+        }
+        assert_false(reader.overrun);
+    }
+}
+
+/* Whatever bytes there are: the edges of a row rise, and lie in the row. */
+TEST(damaged_edges)
+{
+    static uint8_t bytes[400];
+    static struct tsr_edges edges;
+    struct rng r = {98};
+    int refused = 0, rows = 0;
+    for (int n = 0; n < 2000; n++) {
+        const int columns = rng_between(&r, 1, n % 4 == 0 ? 65535 : 300);
+        for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)rng_below(&r, n % 3 ? 256 : 2);
+        struct tsr_range_reader reader = tsr_range_reader(bytes, sizeof bytes);
+        tsr_edges_begin(&edges, columns);
+        tsr_edges_begin_plane(&edges);
+        for (int y = 0; y < 40; y++) {
+            int32_t found[TSR_EDGES_LIMIT], last = -1;
+            int count;
+            if (!tsr_edges_get(&edges, &reader, found, &count)) {
+                refused++;
+                break;
+            }
+            rows++;
+            assert_in_range(count, 0, TSR_EDGES_LIMIT);
+            for (int i = 0; i < count; last = found[i++]) assert_true(found[i] > last && found[i] < columns);
+        }
+    }
+    expect(refused > 50 && rows > 5000, "%d refused, %d rows", refused, rows);
+}
+
+/* The mask of a circle of padding takes at most 0.02 bit a sample, also of a small image. */
+TEST(masks_are_short)
+{
+    for (int side = 128; side <= 512; side *= 2) {
+        const struct tsr_image image = {.columns = (uint32_t)side,
+                                        .rows = (uint32_t)side,
+                                        .frames = 1,
+                                        .components = 1,
+                                        .bits_allocated = 16,
+                                        .bits_stored = 16,
+                                        .high_bit = 15};
+        const struct tsr_kept_ranges kept = {1, {{0, 0}}};
+        uint16_t *const raster = must(malloc(raster_bytes(&image)));
+        uint8_t *const bytes = must(malloc(raster_bytes(&image)));
+        for (int y = 0; y < side; y++)
+            for (int x = 0; x < side; x++) {
+                const int dx = x - side / 2, dy = y - side / 2;
+                raster[y * side + x] = 10000 * (dx * dx + dy * dy) <= 47 * 47 * side * side;
+            }
+        const struct tsr_masked masked = {.image = &image,
+                                          .kept = &kept,
+                                          .layout = tsr_word_layout(16, 16, 15, false, false),
+                                          .raster = (const uint8_t *)raster};
+        const size_t size = tsr_code_mask(&masked, (struct tsr_tile){.width = side, .height = side}, bytes);
+        expect(size > 0 && 400 * size <= (size_t)(side * side), "%d columns: %zu bytes", side, size);
+        free(raster);
+        free(bytes);
     }
 }
 
@@ -362,14 +474,46 @@ TEST(ranges)
     assert_int_equal(tsr_kept_number(&kept, 4), 0);
 }
 
+/* Ranges that are added one after the other keep the values of all of them. */
+TEST(added_ranges)
+{
+    struct rng r = {97};
+    int refused = 0, added = 0;
+    struct tsr_kept_ranges beside = {1, {{3, 5}}};
+    assert_true(tsr_keep_values(&beside, 6, 7, 5) && tsr_keep_values(&beside, 2, 2, 5) && beside.count == 1);
+    for (int n = 0; n < 3000; n++) {
+        struct tsr_kept_ranges kept = {0};
+        bool is_kept[32] = {false};
+        for (int i = 0; i < 8; i++) {
+            const uint32_t lowest = rng_below(&r, 32), highest = lowest + rng_below(&r, 32 - lowest) / 4;
+            const struct tsr_kept_ranges before = kept;
+            if (!tsr_keep_values(&kept, lowest, highest, 5)) {
+                assert_memory_equal(&kept, &before, sizeof kept);
+                refused++;
+                continue;
+            }
+            added++;
+            for (uint32_t v = lowest; v <= highest; v++) is_kept[v] = true;
+            assert_true(tsr_check_kept(&kept, 5));
+            for (uint32_t v = 0; v < 32; v++) assert_int_equal(tsr_kept_range_of(&kept, v) >= 0, is_kept[v]);
+        }
+    }
+    assert_true(refused > 100 && added > 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_samples_come_back),
         cmocka_unit_test(windows),
         cmocka_unit_test(damaged_masks),
-        cmocka_unit_test(masks),
+        cmocka_unit_test(groups),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(edges),
+        cmocka_unit_test(damaged_edges),
+        cmocka_unit_test(masks_are_short),
         cmocka_unit_test(ranges),
+        cmocka_unit_test(added_ranges),
     };
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }

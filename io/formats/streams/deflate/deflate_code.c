@@ -85,7 +85,7 @@ static bool code_other(struct deflate_coder *c, uint32_t predicted, uint32_t *to
 
 static bool code_token(struct deflate_coder *c, uint32_t predicted, uint32_t *token, uint32_t hop)
 {
-    struct deflate_chance *hit = &c->chances.hit[length_class(deflate_length(predicted))][c->history & 15];
+    struct tsr_chance *hit = &c->chances.hit[length_class(deflate_length(predicted))][c->history & 15];
     const uint32_t same = tsr_deflate_bit(&c->range, hit, *token == predicted);
     c->history = c->history << 1 | !same;
     if (!same) return code_other(c, predicted, token, hop);
@@ -185,7 +185,7 @@ static uint32_t code_stored_size(struct deflate_coder *c, uint32_t size)
 /* The type of a block that is not said to be stored. */
 static void code_type(struct deflate_coder *c, enum deflate_type predicted)
 {
-    struct deflate_chance *same = &c->chances.type[predicted], *other = &c->chances.type_other[predicted];
+    struct tsr_chance *same = &c->chances.type[predicted], *other = &c->chances.type_other[predicted];
     struct deflate_block *b = &c->block;
     if (tsr_deflate_bit(&c->range, same, b->type != predicted) == 0) {
         b->type = predicted;
@@ -196,7 +196,7 @@ static void code_type(struct deflate_coder *c, enum deflate_type predicted)
     b->type = tsr_deflate_bit(&c->range, other, b->type == high) ? high : low;
 }
 
-static void code_size(struct deflate_coder *c, struct deflate_chance *chance, uint32_t predicted, uint32_t least,
+static void code_size(struct deflate_coder *c, struct tsr_chance *chance, uint32_t predicted, uint32_t least,
                       uint32_t bits, uint32_t *value)
 {
     if (tsr_deflate_bit(&c->range, chance, *value != predicted) == 0)

@@ -4,6 +4,7 @@
 
 #include "deflate.h"
 #include "io/container/section.h"
+#include "entropy/range_coder.h"
 #include "transform/status.h"
 
 enum {
@@ -225,10 +226,6 @@ enum tsr_status tsr_deflate_put_block(struct deflate_sink *sink, const struct de
                                       const uint8_t *stored, struct tsr_error *error);
 
 /* The range coder: one coder for both directions. */
-struct deflate_chance {
-    uint16_t zero; /* of 65536 */
-    uint8_t seen;
-};
 struct deflate_range {
     struct tsr_bytes *out; /* encodes, if not NULL */
     uint64_t low;
@@ -244,18 +241,18 @@ void tsr_deflate_range_end(struct deflate_range *range); /* of writing */
 /* Codes the bit, and returns it. */
 /* A bit that is 0 with a chance of zero / 65536, 1 .. 65535. */
 uint32_t tsr_deflate_bit_of(struct deflate_range *range, uint32_t zero, uint32_t bit);
-uint32_t tsr_deflate_bit(struct deflate_range *range, struct deflate_chance *chance, uint32_t bit);
+uint32_t tsr_deflate_bit(struct deflate_range *range, struct tsr_chance *chance, uint32_t bit);
 uint32_t tsr_deflate_even(struct deflate_range *range, uint32_t value, uint32_t bits);
-uint32_t tsr_deflate_tree(struct deflate_range *range, struct deflate_chance *tree, uint32_t value, uint32_t bits);
-uint32_t tsr_deflate_number(struct deflate_range *range, struct deflate_chance *chances, uint32_t value);
+uint32_t tsr_deflate_tree(struct deflate_range *range, struct tsr_chance *tree, uint32_t value, uint32_t bits);
+uint32_t tsr_deflate_number(struct deflate_range *range, struct tsr_chance *chances, uint32_t value);
 enum { DEFLATE_NUMBER = 32 + 32 * 4 }; /* chances of a number */
 
 struct deflate_chances {
-    struct deflate_chance end, stored, stored_same, type[4], type_other[4], final[2], head, marker[2], padding;
-    struct deflate_chance run, hit[12][16], literal[12], longer[12], same[12], escape[2];
-    struct deflate_chance length[256], delta[2][DEFLATE_NUMBER], hop[3][DEFLATE_NUMBER], count[DEFLATE_NUMBER];
-    struct deflate_chance head_sizes[3], same_length[16], code_length[16][16], op[4], op_symbol[4], op_extra[3][128];
-    struct deflate_chance same_kind, kind[8], segment_rest, segment_same, segment[DEFLATE_NUMBER], tail;
+    struct tsr_chance end, stored, stored_same, type[4], type_other[4], final[2], head, marker[2], padding;
+    struct tsr_chance run, hit[12][16], literal[12], longer[12], same[12], escape[2];
+    struct tsr_chance length[256], delta[2][DEFLATE_NUMBER], hop[3][DEFLATE_NUMBER], count[DEFLATE_NUMBER];
+    struct tsr_chance head_sizes[3], same_length[16], code_length[16][16], op[4], op_symbol[4], op_extra[3][128];
+    struct tsr_chance same_kind, kind[8], segment_rest, segment_same, segment[DEFLATE_NUMBER], tail;
 };
 void tsr_deflate_chances(struct deflate_chances *chances);
 

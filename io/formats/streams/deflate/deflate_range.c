@@ -44,15 +44,10 @@ static void shift(struct deflate_range *r)
     r->low = (r->low & 0x00ffffff) << 8;
 }
 
-/* The number of low .. low + range - 1 with the most zeros at its end; these zeros are not written. */
+/* Zeros at the end are not written. */
 void tsr_deflate_range_end(struct deflate_range *r)
 {
-    for (int bits = 32; bits >= 0; bits--) {
-        const uint64_t step = (uint64_t)1 << bits, value = (r->low + step - 1) / step * step;
-        if (value - r->low >= r->range) continue;
-        r->low = value;
-        break;
-    }
+    r->low = tsr_range_last(r->low, r->range);
     const size_t begin = r->out->size;
     for (int i = 0; i < 5; i++) shift(r);
     for (int i = 0; i < SPARE && r->out->size > begin && r->out->bytes[r->out->size - 1] == 0; i++) r->out->size--;
@@ -85,16 +80,10 @@ uint32_t tsr_deflate_bit_of(struct deflate_range *r, uint32_t zero, uint32_t bit
     return bit;
 }
 
-uint32_t tsr_deflate_bit(struct deflate_range *r, struct deflate_chance *chance, uint32_t bit)
+uint32_t tsr_deflate_bit(struct deflate_range *r, struct tsr_chance *chance, uint32_t bit)
 {
-    static const uint8_t rates[] = {1, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 6};
-    const uint32_t rate = rates[chance->seen];
     bit = tsr_deflate_bit_of(r, chance->zero, bit);
-    if (chance->seen < sizeof rates - 1) chance->seen++;
-    if (bit == 0)
-        chance->zero = (uint16_t)(chance->zero + ((65504u - chance->zero) >> rate));
-    else
-        chance->zero = (uint16_t)(chance->zero - ((chance->zero - 32u) >> rate));
+    tsr_adapt_chance(chance, bit);
     return bit;
 }
 
@@ -116,7 +105,7 @@ uint32_t tsr_deflate_even(struct deflate_range *r, uint32_t value, uint32_t bits
     return result;
 }
 
-uint32_t tsr_deflate_tree(struct deflate_range *r, struct deflate_chance *tree, uint32_t value, uint32_t bits)
+uint32_t tsr_deflate_tree(struct deflate_range *r, struct tsr_chance *tree, uint32_t value, uint32_t bits)
 {
     uint32_t node = 1;
     for (uint32_t i = bits; i-- > 0;) node = node << 1 | tsr_deflate_bit(r, tree + node, value >> i & 1);
@@ -124,7 +113,7 @@ uint32_t tsr_deflate_tree(struct deflate_range *r, struct deflate_chance *tree, 
 }
 
 /* value + 1 has n more bits after its first: n ones and a zero, then these; the first two of them have chances. */
-uint32_t tsr_deflate_number(struct deflate_range *r, struct deflate_chance *chances, uint32_t value)
+uint32_t tsr_deflate_number(struct deflate_range *r, struct tsr_chance *chances, uint32_t value)
 {
     const uint32_t bits = deflate_log2(value + 1);
     uint32_t n = 0;
@@ -137,6 +126,5 @@ uint32_t tsr_deflate_number(struct deflate_range *r, struct deflate_chance *chan
 
 void tsr_deflate_chances(struct deflate_chances *chances)
 {
-    struct deflate_chance *chance = (struct deflate_chance *)chances;
-    for (size_t i = 0; i < sizeof *chances / sizeof *chance; i++) chance[i] = (struct deflate_chance){32768, 0};
+    tsr_init_chances((struct tsr_chance *)chances, sizeof *chances / sizeof(struct tsr_chance));
 }
