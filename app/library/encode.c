@@ -558,7 +558,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.encoded.keeps_raster = encoded->keeps_raster;
     e.encoded.coder = encoded->coder;
     e.measured = tsr_measured_of(&source->header.image, &source->header.kept);
-    e.measured.range = tsr_header_range(&source->header);
+    if (!encoded->skips_ssim) e.measured.range = tsr_header_range(&source->header);
     e.range = TSR_NO_VALUES;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     memset(proof, 0, sizeof *proof);

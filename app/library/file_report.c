@@ -118,6 +118,7 @@ void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_writte
 {
     report_header(&written->header, report);
     report_loss(&written->header, &written->proof, report);
+    report_limits(written, report);
     report_overshoot(wanted, report);
     report->bytes_in = written->proof.original_size;
     memcpy(report->original_hash, written->proof.original.bytes, sizeof report->original_hash);

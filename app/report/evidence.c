@@ -43,6 +43,7 @@ void evidence_count(struct evidence_counts *counts, const struct evidence_file *
     counts->removed += file->removed;
     counts->damaged += file->damage != NULL;
     counts->poor += file->is_poor;
+    counts->over_ratio += file->ratio_limit > 0;
     counts->referred += file->referrers != NULL;
     if (file->proof == PROOF_FAILED) return;
     counts->ways[file->is_stored]++;
@@ -148,6 +149,11 @@ static void put_lossy(FILE *f, const struct report_evidence *e)
     if (e->counts.poor)
         put_count(f, what, e->counts.poor,
                   "part of the lossy ones: the loss can be seen in a window of the file; a list names them");
+    if (e->counts.over_ratio)
+        put_count(
+            f, "Above a published ratio", e->counts.over_ratio,
+            "part of the lossy ones: their pixels are compressed further than the limit that is published for their "
+            "modality; a list names them");
     if (e->counts.referred)
         put_count(
             f, "Referred to", e->counts.referred,
@@ -305,6 +311,11 @@ static bool is_poor(const struct evidence_file *file)
     return file->is_poor;
 }
 
+static bool is_over_ratio(const struct evidence_file *file)
+{
+    return file->ratio_limit > 0;
+}
+
 static bool is_referred_to(const struct evidence_file *file)
 {
     return file->referrers != NULL;
@@ -338,14 +349,23 @@ static void put_loss(FILE *f, const struct evidence_file *file)
         snprintf(text, sizeof text, "PSNR %.2f dB of the range %u, largest error %lld", file->psnr_db, file->range,
                  (long long)file->max_error);
     list_more(f, "", isfinite(file->psnr_db) ? text : "no sample differs");
+    if (file->ssim > -1) snprintf(text, sizeof text, "SSIM %.4f", file->ssim);
+    if (file->ssim > -1) list_more(f, "", text);
+    if (file->ratio_limit > 0) {
+        snprintf(text, sizeof text, "%s, pixels %.1f to 1: above %u to 1, the published limit for %s", file->modality,
+                 file->ratio, file->ratio_limit, file->modality);
+        list_more(f, "", text);
+    }
     for (uint32_t w = 0; w < file->window_count; w++) {
         const struct evidence_window *const window = &file->window[w];
-        char measured[100] = "", number[TEXT_NUMBER];
+        char measured[100] = "", ssim[40] = "", number[TEXT_NUMBER];
         if (window->rmse == 0) snprintf(measured, sizeof measured, "nothing lost, ");
         if (window->rmse > 0)
-            snprintf(measured, sizeof measured, "%.2f dB, RMSE %.3g, ", window->psnr_db, window->rmse);
-        snprintf(text, sizeof text, "window %g/%g: %s%s samples inside%s", window->center, window->width, measured,
-                 text_count(number, window->samples), window->is_judged ? "" : ", too few to judge");
+            snprintf(measured, sizeof measured, "%.2f dB, RMSE %.3g, largest error %.3g, ", window->psnr_db,
+                     window->rmse, window->largest_error);
+        if (window->ssim > -1) snprintf(ssim, sizeof ssim, "SSIM %.4f, ", window->ssim);
+        snprintf(text, sizeof text, "window %g/%g: %s%s%s samples inside%s", window->center, window->width, measured,
+                 ssim, text_count(number, window->samples), window->is_judged ? "" : ", too few to judge");
         list_more(f, "", text);
     }
 }
@@ -395,6 +415,7 @@ static void put_lists(FILE *f, const struct report_evidence *e)
     char poor[80];
     snprintf(poor, sizeof poor, "Less than %g\u00a0dB in a window", e->poor_db);
     if (n->poor > 0) put_list(f, e, "list-poor", poor, n->poor, is_poor);
+    if (n->over_ratio > 0) put_list(f, e, "list-ratio", "Above a published ratio", n->over_ratio, is_over_ratio);
     if (n->referred > 0) put_list(f, e, "list-referred", "Lossy, and referred to", n->referred, is_referred_to);
     put_list(f, e, "list-not-taken", "Not taken", n->not_taken, is_not_taken);
     put_list(f, e, "list-damaged", "Originals that look damaged", n->damaged, is_damaged);

@@ -132,6 +132,7 @@ struct evidence_window {
     double center, width, rmse, psnr_db;
     uint64_t samples;
     bool is_judged;
+    double ssim, largest_error; /* -1: none */
 };
 enum { EVIDENCE_WINDOWS = 4 };
 
@@ -154,6 +155,10 @@ struct evidence_file {
     uint32_t window_count;
     struct evidence_window window[EVIDENCE_WINDOWS];
     bool is_poor;          /* a judged window has less than poor_db of the report */
+    double ssim;           /* over all samples; -1: none */
+    char modality[20];     /* of DICOM; empty: not known */
+    double ratio;          /* of its pixels; above the ratio that is published for its modality, */
+    uint32_t ratio_limit;  /* which is this; 0: it is not above, or none is known */
     const char *referrers; /* which files of the set refer to what is lossy now, or NULL */
     const char *engine;
     const char *reason; /* why stored, not identical, not taken or failed; or NULL */
@@ -163,7 +168,7 @@ struct evidence_file {
 
 /* All that the run met, also what the page has no row for. */
 struct evidence_counts {
-    size_t proof[PROOF_FAILED + 1], current, removed, not_taken, damaged, poor, referred;
+    size_t proof[PROOF_FAILED + 1], current, removed, not_taken, damaged, poor, referred, over_ratio;
     size_t ways[2]; /* coded, stored */
     uint64_t way_in[2], way_out[2], bytes_in, bytes_out, frames;
 };

@@ -61,7 +61,7 @@ of_window()
     run 0 "$tsr" compress --json -f --qp 20 w.dcm -o w.tsr
     qp=$(fields range | head -1 | awk -v w="$1" '{ printf "%.3f", int(8 * (21 + 6 * log((w - 1) / 255 * 256 / ($1 + 1)) / log(2)) + 0.5) / 8 }')
     run 0 "$tsr" compress --json -f --qp "$qp" w.dcm -o w.tsr
-    told=$(sed -n '1s/.*"windows":\[{"center":[^,]*,"width":[^,]*,"samples":\([0-9]*\),"rmse":[^,]*,"psnr_db":\([^,]*\),"judged":\([a-z]*\)}.*/\1 \2 \3/p' "$out")
+    told=$(sed -n '1s/.*"windows":\[{"center":[^,]*,"width":[^,]*,"samples":\([0-9]*\),"rmse":[^,]*,"psnr_db":\([^,]*\),"judged":\([a-z]*\),.*/\1 \2 \3/p' "$out")
 }
 if [ -x "$BIN/tessera-rivals" ]; then
     cp "$dicom" w.dcm && of_window 400

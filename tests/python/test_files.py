@@ -58,13 +58,13 @@ class FileTest(Case):
         self.assertTrue(window.is_judged and window.psnr_db >= 45 and 0.995 <= window.ssim < 1)
         self.assertTrue(0 < window.rmse < window.largest_error <= report.max_error <= 0.03 * window.width)
         self.assertTrue(0.995 <= report.ssim < 1)
-        self.assertEqual((report.modality, report.ratio_limit), ("CT", 10))
+        self.assertEqual((report.modality, report.ratio_limit), ("CT", 15))
         exact = tessera.compress_file(path, self.folder / "exact.tsr")
         self.assertEqual((exact.ssim, exact.modality, exact.ratio_limit, exact.windows), (None, "", None, ()))
-        over = tessera.compress_file(path, self.folder / "over.tsr", ratio=12)
+        over = tessera.compress_file(path, self.folder / "over.tsr", ratio=20)
         self.assertGreater(over.pixel_bytes, over.ratio_limit * over.payload_bytes)
         with self.assertRaises(TesseraError) as caught:
-            tessera.compress_file(path, self.folder / "no.tsr", ratio=12, within_ratio=True)
+            tessera.compress_file(path, self.folder / "no.tsr", ratio=20, within_ratio=True)
         self.assertEqual(caught.exception.status, Status.LOSS)
         self.assertFalse((self.folder / "no.tsr").exists())
 

@@ -330,8 +330,8 @@ static void fill_files(void)
         if (i % 13 == 6)
             file->proof = PROOF_LOSSY, file->psnr_db = 45.12, file->max_error = 9, file->range = 2100,
             file->reason = "--psnr 45", file->is_poor = true, file->referrers = "2 other files of the set refer to it",
-            file->window_count = 2, file->window[0] = (struct evidence_window){40, 400, 9.1, 32.9, 120000, true},
-            file->window[1] = (struct evidence_window){-600, 1500, -1, -1, 0, false};
+            file->window_count = 2, file->window[0] = (struct evidence_window){40, 400, 9.1, 32.9, 120000, true, 0.93, 41},
+            file->window[1] = (struct evidence_window){-600, 1500, -1, -1, 0, false, -1, -1};
         if (i % 17 == 16) file->is_not_taken = true, file->proof = PROOF_NONE, file->reason = "symbolic link";
     }
 }

@@ -173,7 +173,8 @@ static void note_reason(const char *what, const char *text, const struct evidenc
 static void keep_file(struct evidence_file *file)
 {
     static const char failed[] = "failed", unproven[] = "not proven", left_out[] = "not taken", left[] = "kept",
-                      poor[] = "lossy", referred[] = "lossy, and referred to";
+                      poor[] = "lossy", referred[] = "lossy, and referred to", over[] = "lossy, above a ratio",
+                      above[] = "pixels are compressed further than the limit that is published for their modality";
     const char *const text = file->reason ? file->reason : "";
     const enum evidence_sort sort = evidence_sort_of(file);
     file->number = ++evidence.number;
@@ -187,6 +188,7 @@ static void keep_file(struct evidence_file *file)
     char less[80];
     snprintf(less, sizeof less, "less than %g dB in a window, where it is seen", least_window());
     if (file->is_poor) note_reason(poor, less, file);
+    if (file->ratio_limit > 0) note_reason(over, above, file);
     if (file->referrers) note_reason(referred, file->referrers, file);
     if (evidence.kept[sort]++ >= EVIDENCE_FILES_LIMIT) {
         free_file(file);
@@ -207,11 +209,17 @@ static void take_loss(const struct tsr_report *r, struct evidence_file *file)
     file->window_count = r->windows;
     for (uint32_t w = 0; w < r->windows; w++) {
         const struct tsr_window_loss *const window = &r->window[w];
-        file->window[w] = (struct evidence_window){window->center,  window->width,   window->rmse,
-                                                   window->psnr_db, window->samples, window->is_judged};
+        file->window[w] =
+            (struct evidence_window){window->center,  window->width,     window->rmse, window->psnr_db,
+                                     window->samples, window->is_judged, window->ssim, window->largest_error};
     }
     const struct tsr_window_loss *const worst = worst_window(r);
     file->is_poor = worst && worst->psnr_db < least_window();
+    file->ssim = has_ssim(r->ssim) ? r->ssim : -1;
+    memcpy(file->modality, r->modality, sizeof file->modality);
+    if (!is_over_ratio(r)) return;
+    file->ratio = (double)r->pixel_bytes / (double)r->payload_bytes;
+    file->ratio_limit = r->ratio_limit;
 }
 
 void add_evidence(const struct options *options, const struct task *task, const struct outcome *outcome)
@@ -219,7 +227,7 @@ void add_evidence(const struct options *options, const struct task *task, const 
     const struct tsr_report *const r = &outcome->report;
     const bool is_ok = outcome->status == TSR_OK, names = names_files(options);
     if (!evidence.page.file) return;
-    struct evidence_file file = {.proof = proof_of(options, outcome), .psnr_db = -1, .max_error = -1};
+    struct evidence_file file = {.proof = proof_of(options, outcome), .psnr_db = -1, .ssim = -1, .max_error = -1};
     file.name = names ? name_of(task) : NULL;
     file.output = names && options->verb == VERB_VERIFY ? copy_of(task->original)
                   : names                               ? copy_of(task->output)
@@ -250,7 +258,7 @@ void add_evidence(const struct options *options, const struct task *task, const 
 static void add_skipped_names(const struct options *options, const struct task_list *list)
 {
     for (size_t i = 0; i < list->skipped_count; i++) {
-        struct evidence_file file = {.is_not_taken = true, .psnr_db = -1, .max_error = -1};
+        struct evidence_file file = {.is_not_taken = true, .psnr_db = -1, .ssim = -1, .max_error = -1};
         file.name = names_files(options) ? copy_of(list->skipped[i].path) : NULL;
         file.reason = copy_of(list->skipped[i].reason);
         keep_file(&file);

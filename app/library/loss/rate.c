@@ -47,6 +47,7 @@ uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr
                                              {4139614135, -32}, {3989880250, -32}, {3706464639, -32}, {3198599472, -32},
                                              {2382099298, -32}, {2642347043, -33}, {3251246129, -35}, {2461159927, -38},
                                              {2820653927, -45}, {3704842450, -59}, {3195800255, -86}};
+    if (range == 0 || samples == 0) return 0;
     struct scaled limit = multiply(normalise((uint64_t)range * range, 0), normalise(samples, 0));
     for (int k = 0; k < 15; k++)
         if (psnr_hundredths >> k & 1) limit = multiply(limit, powers[k]);
@@ -185,7 +186,8 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
                                struct tsr_error *error)
 {
     struct tsr_proof proof = {0};
-    struct tsr_encoded encoded = {.profile = s->by_size ? NULL : s->profile, .coder = s->coder};
+    struct tsr_encoded encoded = {
+        .profile = s->by_size ? NULL : s->profile, .coder = s->coder, .skips_ssim = !s->by_quality};
     struct tsr_output *output = tsr_output_to_null();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
     memset(s->profile, 0, sizeof s->profile);
@@ -198,7 +200,7 @@ static enum tsr_status measure(struct search *s, const struct tsr_coding *coding
     if (own > result->measure) result->measure = own;
     tsr_output_close(output);
     s->tries++;
-    if (s->by_psnr)
+    if (s->by_psnr && status == TSR_OK)
         set_limit(s, tsr_squared_error_limit(tsr_header_range(s->pristine), encoded.difference.samples, s->psnr));
     const uint64_t slack = slack_of(s);
     result->good = result->measure <= s->limit;

@@ -480,9 +480,6 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
     if ((image.bits_allocated == 1 && !may_be_bits) || image.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of %s",
                         image.big_endian ? "big-endian samples" : "samples of one bit");
-    struct tsr_windows windows;
-    enum tsr_status status = tell_windows(found, &windows, error);
-    if (status != TSR_OK) return status;
     if (samples) {
         struct tsr_encapsulated_samples native = {&found->scan,
                                                   {.syntax_uid = TSR_NATIVE_UID,
@@ -493,17 +490,11 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
                                                    .bits_stored = image.bits_stored,
                                                    .high_bit = image.high_bit}};
         image.planar = false;
-        status = tsr_encapsulated_open_samples(input, &image, kind, &native, source, error);
+        TSR_TRY(tsr_encapsulated_open_samples(input, &image, kind, &native, source, error));
     } else {
-        status = tsr_encapsulated_open(input, &image, pixels->value, kind, source, error);
-    }
-    if (status != TSR_OK) {
-        free(windows.frame);
-        return status;
+        TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
     }
     object_to_loss(found, *source);
-    (*source)->windows = windows;
-    (*source)->header.least_weight = windows.least_weight;
     return TSR_OK;
 }
 
@@ -545,9 +536,9 @@ static const struct tsr_stream_kind *stream_kind_of(enum tsr_dicom_syntax syntax
 }
 
 /* Opens an encapsulated file: exactly, or, if that cannot be and is allowed, its samples. */
-static enum tsr_status open_encapsulated(struct tsr_input *input, const struct tsr_source_options *options,
-                                         const struct header *found, struct tsr_source **source,
-                                         struct tsr_error *error)
+static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const struct tsr_source_options *options,
+                                               const struct header *found, struct tsr_source **source,
+                                               struct tsr_error *error)
 {
     const struct tsr_stream_kind *kind = stream_kind_of(found->dicom.syntax);
     enum tsr_status status = TSR_ERROR_CORRUPT;
@@ -561,6 +552,22 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
     if (kind == &tsr_stream_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0)
         kind = &tsr_stream_jpeg_2000;
     return open_streams(input, found, kind, true, source, error);
+}
+
+static enum tsr_status open_encapsulated(struct tsr_input *input, const struct tsr_source_options *options,
+                                         const struct header *found, struct tsr_source **source,
+                                         struct tsr_error *error)
+{
+    struct tsr_windows windows;
+    TSR_TRY(tell_windows(found, &windows, error));
+    const enum tsr_status status = open_exactly_or_samples(input, options, found, source, error);
+    if (status == TSR_OK) {
+        (*source)->windows = windows;
+        (*source)->header.least_weight = windows.least_weight;
+    } else {
+        free(windows.frame);
+    }
+    return status;
 }
 
 static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,

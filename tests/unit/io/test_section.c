@@ -48,6 +48,18 @@ TEST(varints_too_long)
     assert_true(get_varint(padded, sizeof padded, &bad, &at) == 5 && !bad && at == 3);
 }
 
+static struct tsr_told_windows any_windows(struct rng *r)
+{
+    struct tsr_told_windows windows = {0};
+    windows.count = 1 + rng_below(r, TSR_MEASURED_WINDOWS);
+    for (uint32_t w = 0; w < windows.count; w++) {
+        windows.window[w].slope = (float)(1 + rng_below(r, 1000)) / 256;
+        windows.window[w].width = 1 + (int64_t)(rng_next(r) >> 12 >> rng_below(r, 52));
+        windows.window[w].center = ((int64_t)(rng_next(r) >> 11) - TSR_WINDOW_LIMIT) >> rng_below(r, 52);
+    }
+    return windows;
+}
+
 static struct tsr_header any_header(struct rng *r)
 {
     static const uint8_t allocated[] = {1, 8, 16, 32};
@@ -99,14 +111,7 @@ static struct tsr_header any_header(struct rng *r)
             (struct tsr_kept_ranges){1, {{lowest, highest}, {highest + 2, highest + 2 + rng_below(r, values / 4)}}};
         h.kept.count += h.kept.range[1].highest < values;
     }
-    if (h.coding.lossy && rng_below(r, 2)) {
-        h.windows.count = 1 + rng_below(r, TSR_MEASURED_WINDOWS);
-        for (uint32_t w = 0; w < h.windows.count; w++) {
-            h.windows.window[w].slope = (float)(1 + rng_below(r, 1000)) / 256;
-            h.windows.window[w].width = 1 + (int64_t)(rng_next(r) >> 12 >> rng_below(r, 52));
-            h.windows.window[w].center = ((int64_t)(rng_next(r) >> 11) - TSR_WINDOW_LIMIT) >> rng_below(r, 52);
-        }
-    }
+    if (h.coding.lossy && rng_below(r, 2)) h.windows = any_windows(r);
     h.parameter_count = rng_below(r, TSR_PARAMETERS_LIMIT + 1);
     for (size_t k = 0; k < h.parameter_count; k++) h.parameters[k] = (uint8_t)rng_next(r);
     return h;

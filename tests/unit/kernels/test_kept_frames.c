@@ -347,7 +347,7 @@ static int shape_edges(struct rng *r, int shape, int y, int columns, int32_t *ed
     bool was = false;
     for (int x = 0; x < columns; x++) {
         const int dx = 2 * x - columns, dy = 2 * y - 60;
-        const bool is = shape == 0   ? dx * dx + dy * dy > 50 * 50
+        const bool is = shape == 0   ? (int64_t)dx * dx + (int64_t)dy * dy > 50 * 50
                         : shape == 1 ? (x + 3 * y) / 40 % 2 != 0
                         : shape == 2 ? y % 7 > 2 && (x - y) / 2 % 2 != 0
                                      : rng_below(r, shape == 3 ? 2 : 30) == 0;
