@@ -44,6 +44,7 @@ enum {
 /* A header up to its pixel data. */
 struct head {
     struct tsr_input *input;    /* of the file */
+    struct tsr_account account; /* what a large header takes is claimed */
     struct tsr_input *inflated; /* of a deflated file: the first bytes of its data set; else NULL */
     uint8_t *bytes;             /* those */
     struct tsr_dicom_listing meta, listing;
@@ -67,7 +68,7 @@ static void inflate_head(struct head *head, const struct tsr_dicom_scan *scan)
 }
 
 /* False: it is no DICOM, or cannot be read. Of a damaged header, what comes before the damage is listed. */
-static bool open_head(const struct tsr_data_source *source, struct head *head)
+static bool open_head(struct tsr_engine *engine, const struct tsr_data_source *source, struct head *head)
 {
     enum { BYTES = 132 };
     struct tsr_dicom_scan scan;
@@ -75,6 +76,7 @@ static bool open_head(const struct tsr_data_source *source, struct head *head)
     uint8_t first[BYTES] = {0};
     *head = (struct head){.input = NULL};
     if (tsr_open_source(source, &head->input, &ignored) != TSR_OK) return false;
+    tsr_account_open(&head->account, engine, head->input, NULL);
     const size_t size = tsr_input_size(head->input) < BYTES ? (size_t)tsr_input_size(head->input) : BYTES;
     if (tsr_input_read(head->input, 0, first, size, &ignored) != TSR_OK) return false;
     const struct tsr_format *const format = tsr_format_of(first, size);
@@ -92,6 +94,10 @@ static void close_head(struct head *head)
     free(head->meta.entries);
     free(head->listing.entries);
     tsr_input_close(head->inflated);
+    if (head->input) {
+        tsr_input_set_account(head->input, NULL);
+        tsr_account_close(&head->account);
+    }
     tsr_input_close(head->input);
     free(head->bytes);
 }
@@ -176,7 +182,7 @@ static void find_instance(void *context, unsigned k)
     const struct search *const s = context;
     struct head head;
     s->instances[k].number = k;
-    if (open_head(s->sources[k], &head)) read_instance(&head, s->instances[k].uid);
+    if (open_head(s->engine, s->sources[k], &head)) read_instance(&head, s->instances[k].uid);
     close_head(&head);
 }
 
@@ -197,7 +203,7 @@ static void find_references(void *context, unsigned k)
     char own[TSR_DICOM_UID_BYTES], uid[TSR_DICOM_UID_BYTES];
     size_t count = 0;
     const struct instance **found = NULL;
-    if (open_head(s->sources[k], &head)) {
+    if (open_head(s->engine, s->sources[k], &head)) {
         read_instance(&head, own);
         found = calloc(head.listing.count + 1, sizeof *found);
         for (size_t i = 0; found && i < head.listing.count; i++) {
