@@ -384,6 +384,17 @@ struct again {
     struct tsr_report *report;
 };
 
+static enum tsr_status write_as(const struct again *a, const struct tsr_wanted *wanted, struct tsr_written *written,
+                                struct tsr_error *error)
+{
+    free(written->raster);
+    tsr_container_writer_free(written->writer);
+    memset(written, 0, sizeof *written);
+    tsr_input_give_back(a->input);
+    TSR_TRY(tsr_output_return(a->output, &a->start, error));
+    return tsr_write_once(a->account->engine, a->input, a->output, wanted, a->is_member, written, a->report, error);
+}
+
 static enum tsr_status write_again(const struct again *a, const struct tsr_coding *coding, struct tsr_written *written,
                                    struct tsr_error *error)
 {
@@ -392,12 +403,7 @@ static enum tsr_status write_again(const struct again *a, const struct tsr_codin
     again.settled = coding;
     again.range = a->range;
     again.target = TSR_TARGET_NONE;
-    free(written->raster);
-    tsr_container_writer_free(written->writer);
-    memset(written, 0, sizeof *written);
-    tsr_input_give_back(a->input);
-    TSR_TRY(tsr_output_return(a->output, &a->start, error));
-    return tsr_write_once(a->account->engine, a->input, a->output, &again, a->is_member, written, a->report, error);
+    return write_as(a, &again, written, error);
 }
 
 static enum tsr_status write_lossless(const struct again *a, const struct tsr_coding *lossless,
@@ -431,6 +437,30 @@ static enum tsr_status write_smaller(const struct again *a, struct tsr_written *
     return write_lossless(a, &lossless, written, error);
 }
 
+/* Whether a file was stored because it would be larger with loss. Of a member the bytes are not known. */
+static bool is_stored_instead(const struct again *a, const struct tsr_written *written)
+{
+    const bool by_size = a->wanted->target == TSR_TARGET_BYTES || a->wanted->target == TSR_TARGET_RATIO;
+    return a->wanted->coding.lossy && !by_size && !a->is_member && !tsr_has_frames(&written->header) &&
+           strcmp(written->header.reason, tsr_smaller_verbatim) == 0;
+}
+
+/* Coded without loss it may be smaller still. */
+static enum tsr_status write_stored(const struct again *a, struct tsr_written *written, struct tsr_error *error)
+{
+    const uint64_t stored_bytes = written->bytes;
+    const struct tsr_coding account = a->account->coding;
+    struct tsr_coding lossless = tsr_without_loss(&a->wanted->coding);
+    TSR_TRY(tsr_resolve_coding(&lossless, error));
+    TSR_TRY(write_again(a, &lossless, written, error));
+    if (tsr_has_frames(&written->header) && written->bytes < stored_bytes) {
+        snprintf(a->report->reason, sizeof a->report->reason, "%s", not_smaller);
+        return TSR_OK;
+    }
+    a->account->coding = account;
+    return write_as(a, a->wanted, written, error);
+}
+
 /* Whether no loss may be small enough, of a file that has been written with loss to its end. Headers of a lossy copy
  * are longer than those of the original. */
 static bool may_be_small_enough(const struct tsr_written *written)
@@ -452,6 +482,7 @@ enum tsr_status tsr_write_smaller(struct tsr_account *account, struct tsr_input 
     const enum tsr_status status =
         tsr_write_once(account->engine, input, output, wanted, is_member, written, report, error);
     if (status != TSR_OK && !written->gives_way) return status;
+    if (status == TSR_OK && is_stored_instead(&again, written)) return write_stored(&again, written, error);
     if (status == TSR_OK && !may_be_small_enough(written)) return TSR_OK;
     again.range = tsr_header_range(&written->header);
     return write_smaller(&again, written, error);
