@@ -159,7 +159,7 @@ bool tsr_find_background(struct tsr_value_counts *counts, uint32_t *value)
 struct counting {
     struct tsr_source *source;
     uint32_t frame, weight;
-    struct tsr_value_counts *own, *sum; /* own: of frames with one weight, which are not in the sum yet */
+    struct tsr_value_counts *own, *sum; /* own: of frames with one weight, which are not in the sum yet; or the sum */
 };
 
 static void take_kept_out(struct counting *c)
@@ -172,6 +172,7 @@ static void take_kept_out(struct counting *c)
 
 static void add_own(struct counting *c)
 {
+    if (c->own == c->sum) return;
     tsr_add_counts(&c->source->header.image, c->own->count, c->weight, c->sum);
     memset(c->own, 0, sizeof *c->own);
 }
@@ -204,7 +205,7 @@ static void take_background_out(struct counting *c)
 enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_counts *counts, struct tsr_error *error)
 {
     struct counting c = {.source = source, .weight = TSR_WHOLE_WEIGHT, .sum = counts};
-    c.own = calloc(1, sizeof *c.own);
+    c.own = source->header.least_weight ? calloc(1, sizeof *c.own) : counts; /* else all weights are whole */
     if (!c.own) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to count values");
     const enum tsr_status status = tsr_source_visit(source, count_frame, &c, error);
     if (status == TSR_OK) {
@@ -212,7 +213,7 @@ enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_cou
         take_background_out(&c);
         add_own(&c);
     }
-    free(c.own);
+    if (c.own != counts) free(c.own);
     return status;
 }
 
