@@ -581,7 +581,7 @@ struct tsr_report {
                              0: none is known, or nothing is lost */
     uint32_t windows_left_out; /* of the windows that such a file names; most frames name the others */
     double left_out_psnr_db;   /* of these, each in each frame alone that names it: the least PSNR where it has enough
-                                  samples to be judged; infinite: nothing is lost; negative: there is none */
+                                  samples to be judged; infinite: nothing is lost; NaN: there is none */
     char windows_note[160];    /* what else there is to know of its windows and of the units of its errors, as half a
                                   sentence in which "its" is the file's: stored values, of a file with a Modality LUT;
                                   empty: nothing */

@@ -377,7 +377,8 @@ char *say_referrers(const struct task *task, const struct outcome *outcome, bool
 double least_window(void); /* dB; below it a loss is seen, and the summary and the page say so */
 const struct tsr_window_loss *worst_window(const struct tsr_report *report); /* of those that are judged; or NULL */
 double least_ssim(const struct tsr_report *report);                          /* of those; without one, over all */
-bool has_ssim(double ssim);                                                  /* it was measured */
+bool is_poor(const struct tsr_report *report);       /* a window, told or not, has less than least_window() */
+bool has_ssim(double ssim);                          /* it was measured */
 bool is_over_ratio(const struct tsr_report *report); /* of its pixels, that is published for its modality */
 
 /* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general

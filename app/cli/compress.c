@@ -18,12 +18,16 @@ struct tsr_data_source source_of(const struct task *task)
     return source;
 }
 
-struct tsr_data_source source_to_compress(const struct options *options, const struct task *task)
+static struct tsr_data_source keep_values(const struct options *options, struct tsr_data_source source)
 {
-    struct tsr_data_source source = source_of(task);
     source.kept_count = options->kept_count;
     memcpy(source.kept, options->kept, sizeof source.kept);
     return source;
+}
+
+struct tsr_data_source source_to_compress(const struct options *options, const struct task *task)
+{
+    return keep_values(options, source_of(task));
 }
 
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task)
@@ -220,7 +224,8 @@ static enum tsr_status find_ranges(const struct options *options, struct tsr_eng
     uint32_t *const ranges = calloc(count, sizeof *ranges);
     enum tsr_status status = ranges ? make_sources(count, &sources, error)
                                     : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
-    for (size_t i = 0; i < count && status == TSR_OK && list->set; i++) sources.all[i] = tsr_from_path(list->set[i]);
+    for (size_t i = 0; i < count && status == TSR_OK && list->set; i++)
+        sources.all[i] = keep_values(options, tsr_from_path(list->set[i]));
     for (size_t i = 0; i < list->count && status == TSR_OK; i++)
         sources.all[list->set ? list->tasks[i].place : i] = source_to_compress(options, &list->tasks[i]);
     if (status == TSR_OK) status = tsr_common_ranges(engine, sources.each, (uint32_t)count, false, ranges, error);

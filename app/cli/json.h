@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "tessera.h"
-
 /* Prints the object on a line, and frees it. What no reader sees, as marks that turn the direction, is escaped. */
 void print_json_line(cJSON *object);
 void print_json_to(FILE *to, cJSON *object);

@@ -156,7 +156,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_text(o, "modality", ok && r->modality[0] ? r->modality : NULL);
     add_number(o, "ratio_limit", ok && r->ratio_limit > 0, r->ratio_limit);
     add_number(o, "windows_left_out", ok && r->windows_left_out > 0, r->windows_left_out);
-    add_number(o, "left_out_psnr_db", ok && r->left_out_psnr_db >= 0 && isfinite(r->left_out_psnr_db),
+    add_number(o, "left_out_psnr_db", ok && r->windows_left_out > 0 && isfinite(r->left_out_psnr_db),
                r->left_out_psnr_db);
     add_text(o, "windows_note", ok && r->windows_note[0] ? r->windows_note : NULL);
     add_kept(o, r->kept, ok ? r->kept_count : 0);
@@ -195,6 +195,13 @@ double least_ssim(const struct tsr_report *r)
     return has_ssim(least) ? least : r->ssim;
 }
 
+bool is_poor(const struct tsr_report *r)
+{
+    const struct tsr_window_loss *const worst = worst_window(r);
+    return (worst && worst->psnr_db < least_window()) ||
+           (r->windows_left_out > 0 && r->left_out_psnr_db < least_window());
+}
+
 bool is_over_ratio(const struct tsr_report *r)
 {
     return r->ratio_limit > 0 && r->pixel_bytes > r->ratio_limit * r->payload_bytes;
@@ -219,7 +226,7 @@ static void print_loss(const struct options *options, const struct tsr_report *r
     if (is_over_ratio(r)) talk(", above the %u to 1 published for %s", r->ratio_limit, shown(r->modality));
     if (r->windows_left_out > 0)
         talk(", %u other window%s not told", r->windows_left_out, r->windows_left_out == 1 ? " is" : "s are");
-    if (r->left_out_psnr_db >= 0 && isfinite(r->left_out_psnr_db))
+    if (r->windows_left_out > 0 && isfinite(r->left_out_psnr_db))
         talk(" (at least %.2f dB in each frame)", r->left_out_psnr_db);
     if (r->windows_note[0]) talk(", %s", r->windows_note);
 }

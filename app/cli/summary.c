@@ -60,14 +60,13 @@ double least_window(void)
 static void add_window(const struct task *task, const struct tsr_report *r)
 {
     const struct tsr_window_loss *const worst = worst_window(r);
+    totals.poor += is_poor(r);
     if (!worst) return;
     if (totals.windowed == 0 || worst->psnr_db < totals.window.psnr_db) {
         totals.window = *worst;
         snprintf(totals.window_of, sizeof totals.window_of, "%s", task->input);
     }
     totals.windowed++;
-    totals.poor +=
-        worst->psnr_db < least_window() || (r->left_out_psnr_db >= 0 && r->left_out_psnr_db < least_window());
 }
 
 static void add_ratio(const struct task *task, const struct tsr_report *r)

@@ -74,8 +74,9 @@ static enum tsr_status settle_values(struct tsr_source *source, const struct tsr
     const uint32_t range = given > 0 && tsr_has_own_range(image) ? given : found.range;
     source->header.range = range == whole ? 0 : range;
     if (wanted->target != TSR_TARGET_NONE || wanted->settled) return TSR_OK;
-    if (coding->path == TSR_PATH_TRANSFORM) coding->qp_eighths = tsr_qp_of_samples(image, range, coding->qp_eighths);
-    return tsr_check_coding(image, coding, error);
+    if (coding->path != TSR_PATH_TRANSFORM) return tsr_check_coding(image, coding, error);
+    coding->qp_eighths = tsr_qp_of_samples(image, range, coding->qp_eighths); /* all that the quantiser can have */
+    return TSR_OK;
 }
 
 /* Opens the source and gives it its coding. */
@@ -266,6 +267,7 @@ static void note_written(const struct tsr_source *source, const struct tsr_encod
                          struct tsr_written *written)
 {
     written->header = source->header;
+    written->tried_loss |= tsr_has_frames(&source->header) && source->header.coding.lossy;
     written->ssim = encoded->difference.ssim;
     memcpy(written->modality, source->modality, sizeof written->modality);
     written->own_window = encoded->own_window;

@@ -1,4 +1,5 @@
 /* What compressing and restoring share: reports, and the way of an output to the disk and to its sink. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -22,7 +23,7 @@ void tsr_clear_report(struct tsr_report *report)
     report->size = sizeof *report;
     report->psnr_db = report->psnr_stored_db = report->ssim = report->encode_s = report->verify_s = -1;
     report->max_error = -1;
-    report->left_out_psnr_db = -1;
+    report->left_out_psnr_db = NAN;
 }
 
 /* What a header says. */
@@ -64,7 +65,7 @@ static void report_limits(const struct tsr_written *written, struct tsr_report *
     report->modality[0] = '\0';
     report->ratio_limit = 0;
     report->windows_left_out = 0;
-    report->left_out_psnr_db = -1;
+    report->left_out_psnr_db = NAN;
     report->windows_note[0] = '\0';
     if (report->lossless) return;
     report->ssim = tsr_ssim_of(&written->ssim);
@@ -98,7 +99,7 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     if (wanted->least_db > 0 && report.psnr_db < least)
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
                         name, report.psnr_db, least, report.range);
-    if (report.left_out_psnr_db >= 0 && report.left_out_psnr_db < least)
+    if (wanted->least_db > 0 && report.left_out_psnr_db < least) /* not where there is none */
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have %.2f dB, below %.2f dB, in a window of one of its frames",
                         name, report.left_out_psnr_db, least);
     for (uint32_t w = 0; w < report.windows; w++)

@@ -37,6 +37,7 @@ struct tsr_written {
     uint64_t bytes;               /* of the file; of a member, but for what is compressed with other members, at most */
     struct tsr_estimate estimate; /* as in struct tsr_encoded, and so is: */
     bool gives_way;
+    bool tried_loss; /* the samples were coded with loss, whatever became of that */
     uint64_t payload_bytes;
     uint8_t *raster; /* of a member that may share its model with others: its only frame, the caller's; or NULL */
 };

@@ -441,7 +441,7 @@ static enum tsr_status write_smaller(const struct again *a, struct tsr_written *
 static bool is_stored_instead(const struct again *a, const struct tsr_written *written)
 {
     const bool by_size = a->wanted->target == TSR_TARGET_BYTES || a->wanted->target == TSR_TARGET_RATIO;
-    return a->wanted->coding.lossy && !by_size && !a->is_member && !tsr_has_frames(&written->header) &&
+    return written->tried_loss && !by_size && !a->is_member && !tsr_has_frames(&written->header) &&
            strcmp(written->header.reason, tsr_smaller_verbatim) == 0;
 }
 

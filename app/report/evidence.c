@@ -343,7 +343,7 @@ static const struct evidence_window *worst_window(const struct evidence_file *fi
 /* The loss of a file in words: of all its samples, then window by window. */
 static void put_loss(FILE *f, const struct evidence_file *file)
 {
-    char text[200];
+    char text[300];
     if (file->range == 0) return;
     if (isfinite(file->psnr_db))
         snprintf(text, sizeof text, "PSNR %.2f dB of the range %u, largest error %lld", file->psnr_db, file->range,

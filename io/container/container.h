@@ -29,7 +29,8 @@ enum tsr_restore {
  * file. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
-#define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in thousandths */
+#define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in millionths */
+#define TSR_WINDOW_UNIT 1000000
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
 enum { TSR_MOST_RANGE = (1 << 24) - 1 };
 
@@ -38,7 +39,7 @@ struct tsr_told_windows {
     uint32_t count;
     struct {
         float slope;           /* units of a stored value, the largest of a frame that has the window */
-        int64_t center, width; /* thousandths of a unit */
+        int64_t center, width; /* millionths of a unit */
     } window[TSR_MEASURED_WINDOWS];
 };
 

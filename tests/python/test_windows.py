@@ -1,5 +1,6 @@
 """Windows and slopes of DICOM: what a report tells of each is computed again by pydicom and numpy."""
 
+import json
 import math
 import subprocess
 import unittest
@@ -135,6 +136,50 @@ class WindowsTest(Case):
                                                (2000.5, 300, self.linear(values, 2000.5, 300))], [2, 2, 2])
             self.assertEqual((report.windows_left_out, report.windows_note), (0, ""))
 
+    def test_small_and_large_units(self) -> None:
+        """A window is told in millionths of a unit; one that a file cannot tell is left out, and the file comes back."""
+        for slope, center, width, is_told in (("1e-6", "0.0015", "0.0025", True), ("1e-7", "0.00015", "0.0003", True),
+                                              ("1e6", "1.5e9", "8e8", True), ("1e-12", "1.5e-9", "3e-9", False),
+                                              ("1e-50", "1e-47", "5e-47", False), ("1e40", "1e43", "8e42", False),
+                                              ("1e10", "1.5e13", "8e12", False)):
+            with self.subTest(slope=slope):
+                d = data_set(picture(), WindowCenter=center, WindowWidth=width, VOILUTFunction="LINEAR_EXACT",
+                             RescaleSlope=slope, RescaleIntercept="0")
+                report, before, after = self.coded(d, qp=20, verify="none")
+                self.assertEqual((len(report.windows), report.windows_left_out), (1, 0) if is_told else (0, 1))
+                if is_told:
+                    inside = self.exact(before * float(slope), float(center), float(width))
+                    rmse = float(slope) * math.sqrt(((after - before)[inside] ** 2).mean())
+                    self.assertEqual((report.windows[0].center, report.windows[0].width), (float(center), float(width)))
+                    self.assertLess(abs(report.windows[0].psnr_db - 20 * math.log10(float(width) / rmse)), 1e-3)
+
+    def test_coarse_steps_of_slices_with_small_slopes(self) -> None:
+        """A series has one range in physical units: a step may be wider than a QP of 51 in the slices with small slopes."""
+        paths = []
+        for k, slope in enumerate(("1", "0.2", "1", "0.2")):
+            d = data_set(picture(seed=k), modality="PT", RescaleSlope=slope, RescaleIntercept="0")
+            paths.append(self.save(d, f"{k}.dcm"))
+        results = tessera.compress_set(paths, self.folder / "out", qp=40)
+        self.assertEqual([result.error for result in results], [None] * 4)
+        run = subprocess.run([PROGRAM, "compress", "-q", "--qp", "40", "--series", self.folder / "s.tsr", *paths])
+        self.assertEqual(run.returncode, 0)
+
+    def test_shards_with_kept_values_have_one_range(self) -> None:
+        (self.folder / "set").mkdir()
+        for k in range(8):
+            pixels = picture(seed=k, most=700)
+            pixels[:, :8] = 3000 + k
+            self.save(data_set(pixels, InstanceNumber=k), f"set/{k}.dcm")
+        found = []
+        for more in ([], ["--shard", "1/2"], ["--shard", "2/2"], ["--shard", "1/4"]):
+            run = subprocess.run([PROGRAM, "compress", "-r", "--json", "--psnr", "45", "--keep", "3000..3050", *more,
+                                  self.folder / "set", "-o", self.folder / f"out{len(found)}"], capture_output=True, text=True)
+            lines = [json.loads(line) for line in run.stdout.splitlines()]
+            found.append({line["range"] for line in lines if "file" in line})
+        self.assertEqual(len(found[0]), 1)
+        self.assertLess(max(found[0]), 1000)
+        self.assertEqual(found, [found[0]] * 4)
+
     def test_functions(self) -> None:
         """Of LINEAR_EXACT and SIGMOID the whole width is inside, of LINEAR one value less."""
         for function, inside in (("LINEAR", self.linear), ("LINEAR_EXACT", self.exact), ("SIGMOID", self.exact)):
@@ -183,6 +228,14 @@ class WindowsTest(Case):
                     least = min(least, 20 * math.log10(max(1, int((width - 1) / slope)) * slope / rmse))
             self.assertLess(abs(report.left_out_psnr_db - least), 1e-3)
         self.assertGreaterEqual(least, 45)
+        # Less than 0 dB is less than each floor.
+        d = data_set(picture(8, side=160))
+        d.PerFrameFunctionalGroupsSequence = Sequence(
+            [groups([looks([1500] * 4, [8000, 8001, 8002, 8003])]) if k % 2 else groups([looks(1400 + k, 30)]) for k in range(8)])
+        report, _, _ = self.coded(d, psnr=33)
+        self.assertLess(report.left_out_psnr_db, 0)
+        with self.assertRaises(tessera.TesseraError):
+            tessera.compress_file(self.save(d), self.folder / "strict.tsr", psnr=33, least_psnr=30)
 
     def test_slopes_of_frames(self) -> None:
         """Errors count in physical units; so do windows. The range is that of values times slope / largest slope."""

@@ -213,8 +213,7 @@ static void take_loss(const struct tsr_report *r, struct evidence_file *file)
             (struct evidence_window){window->center,  window->width,     window->rmse, window->psnr_db,
                                      window->samples, window->is_judged, window->ssim, window->largest_error};
     }
-    const struct tsr_window_loss *const worst = worst_window(r);
-    file->is_poor = worst && worst->psnr_db < least_window();
+    file->is_poor = is_poor(r);
     file->ssim = has_ssim(r->ssim) ? r->ssim : -1;
     memcpy(file->modality, r->modality, sizeof file->modality);
     if (!is_over_ratio(r)) return;

@@ -38,10 +38,14 @@ static void find_series(void *context, unsigned k)
 {
     const struct grouping *const g = context;
     struct tsr_input *input = NULL;
+    struct tsr_account account;
     struct tsr_error ignored;
     g->items[k] = (struct item){.series = {.slope = {1, 0}}, .number = k};
     if (tsr_open_source(g->sources[k], &input, &ignored) != TSR_OK) return;
+    tsr_account_open(&account, g->engine, input, NULL);
     if (!tsr_dicom_tell_series(input, &g->items[k].series)) g->items[k].series.uid[0] = '\0';
+    tsr_input_set_account(input, NULL);
+    tsr_account_close(&account);
     tsr_input_close(input);
 }
 

@@ -62,7 +62,7 @@ static void report_difference(const struct tsr_header *coded, const struct tsr_s
     tsr_tell_loss(&header, &proof, &loss);
     report->lossless = !header.coding.lossy;
     tsr_report_loss(&loss, report);
-    if (!report->lossless) report->ssim = tsr_ssim_of(&found->ssim);
+    report->ssim = report->lossless ? -1 : tsr_ssim_of(&found->ssim);
 }
 
 static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source *source, struct tsr_report *report,
@@ -105,6 +105,7 @@ enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t member, 
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_source(original, error));
     TSR_TRY(tsr_check_pointer(report, "report", error));
+    TSR_TRY(tsr_check_sized(report, sizeof *report, "report", error));
     struct tsr_call call = tsr_call_of_reader(reader, compare_samples, member, error);
     call.source = original;
     call.report = report;

@@ -6,16 +6,14 @@
 #include "measure.h"
 #include "range.h"
 
-enum { THOUSANDTHS = 1000 };
-
 void tsr_set_windows(struct tsr_header *header, const struct tsr_windows *windows)
 {
     header->windows = (struct tsr_told_windows){.count = windows->count};
     for (uint32_t w = 0; w < windows->count; w++) {
         const struct tsr_value_window *const window = &windows->window[w];
         header->windows.window[w].slope = (float)window->slope;
-        header->windows.window[w].center = llround(window->center * THOUSANDTHS);
-        header->windows.window[w].width = llround(window->width * THOUSANDTHS);
+        header->windows.window[w].center = llround(window->center * TSR_WINDOW_UNIT);
+        header->windows.window[w].width = llround(window->width * TSR_WINDOW_UNIT);
     }
 }
 
@@ -57,8 +55,8 @@ static void tell_windows(const struct tsr_header *header, const struct tsr_proof
         struct tsr_window_loss *const window = &loss->window[w];
         const uint64_t samples = proof->window[w].samples;
         const double error = (double)proof->window[w].squared_error, slope = (double)header->windows.window[w].slope;
-        window->center = (double)header->windows.window[w].center / THOUSANDTHS;
-        window->width = (double)header->windows.window[w].width / THOUSANDTHS;
+        window->center = (double)header->windows.window[w].center / TSR_WINDOW_UNIT;
+        window->width = (double)header->windows.window[w].width / TSR_WINDOW_UNIT;
         window->samples = samples;
         window->rmse = window->psnr_db = window->ssim = window->largest_error = -1;
         if (samples == 0) continue;

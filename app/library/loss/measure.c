@@ -94,6 +94,12 @@ void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct
     }
 }
 
+bool tsr_has_own_window(const struct tsr_windows *windows, uint32_t frame, uint32_t number)
+{
+    const struct tsr_frame_values *const own = frame < windows->frames ? &windows->frame[frame] : &windows->other_frame;
+    return windows->frames > 0 && own->own_values[number] > 0;
+}
+
 /* Squared error a sample by the square of the width, in 1/2^40. */
 static uint64_t noise_of(const struct tsr_own_window *window)
 {

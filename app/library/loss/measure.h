@@ -34,6 +34,9 @@ struct tsr_windows;
 struct tsr_own_window;
 void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct tsr_measured *what);
 
+/* Whether the frame has a window of its own in the place of one of the file's. */
+bool tsr_has_own_window(const struct tsr_windows *windows, uint32_t frame, uint32_t number);
+
 /* Adds what was measured of a frame of so many samples. */
 void tsr_add_frame(const struct tsr_windows *windows, uint32_t frame, uint64_t samples,
                    const struct tsr_difference *measured, struct tsr_difference *sum, struct tsr_own_window *worst);

@@ -13,7 +13,7 @@ uint32_t tsr_whole_range(const struct tsr_image *image); /* 2^bits_stored - 1 */
 bool tsr_has_own_range(const struct tsr_image *image);
 uint32_t tsr_header_range(const struct tsr_header *header);
 
-/* Puts the windows of a source into its header. Center and width are at most TSR_WINDOW_LIMIT / 1000. */
+/* Puts the windows of a source into its header. The source has left out those that the header cannot tell. */
 void tsr_set_windows(struct tsr_header *header, const struct tsr_windows *windows);
 
 /* log2, in 1/65536; -2^20 for 0. */

@@ -46,10 +46,12 @@ static enum tsr_status read_window(const struct tsr_call *call)
                         call->frame, image->frames);
     struct tsr_measured what = tsr_measured_of(image, &r->original->header.kept);
     tsr_measure_frame(windows, call->frame, &what);
+    if (tsr_has_own_window(windows, call->frame, reading->number)) return TSR_OK; /* the frame does not name it */
     *reading->window = (struct tsr_image_window){.size = size,
                                                  .center = found->center,
                                                  .width = found->width,
-                                                 .stored_width = found->width / found->slope,
+                                                 .stored_width = found->width / found->slope * TSR_WHOLE_WEIGHT /
+                                                                 what.window_weight[reading->number],
                                                  .lowest = what.window[reading->number].low,
                                                  .highest = what.window[reading->number].high};
     if (!reading->inside) return TSR_OK;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -146,7 +147,7 @@ def report_from_native(report: _native.tsr_report) -> Report:
         modality=report.modality.decode("utf-8", "replace"),
         ratio_limit=report.ratio_limit or None,
         windows_left_out=report.windows_left_out,
-        left_out_psnr_db=report.left_out_psnr_db if report.left_out_psnr_db >= 0 else None,
+        left_out_psnr_db=None if math.isnan(report.left_out_psnr_db) else report.left_out_psnr_db,
         windows_note=report.windows_note.decode("utf-8", "replace"),
         kept=kept_from_native(report.kept, report.kept_count),
     )

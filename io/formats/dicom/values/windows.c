@@ -4,6 +4,8 @@
  *
  * A header comes from strangers: what it names is bounded by its elements, and each step takes n log n of them at most.
  */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -284,18 +286,33 @@ static enum tsr_status tell_frames(const struct choice *c, struct tsr_windows *w
     return TSR_OK;
 }
 
+/* Whether a file can tell a window: FORMAT.md 3.9, item 9. */
+static bool can_be_told(const struct tsr_value_window *window)
+{
+    const double most = (double)TSR_WINDOW_LIMIT / TSR_WINDOW_UNIT, least = 1.0 / TSR_WINDOW_UNIT;
+    return (float)window->slope > 0 && (float)window->slope <= FLT_MAX && window->width >= least &&
+           window->width <= most && fabs(window->center) <= most;
+}
+
+/* Windows that a file cannot tell are left out. */
 static void tell_by_slope(struct choice *c, struct tsr_windows *windows)
 {
+    uint32_t count = 0;
     find_window_slopes(c);
-    windows->count = c->count;
     windows->slope = tsr_decimal_double(c->slope);
     for (uint32_t w = 0; w < c->count; w++) {
         const struct tsr_named_window *const window = &c->window[w];
-        windows->window[w] = (struct tsr_value_window){.center = tsr_decimal_double(window->center),
-                                                       .width = tsr_decimal_double(window->width),
-                                                       .slope = tsr_decimal_double(c->window_slope[w]),
-                                                       .values = values_of(window, c->window_slope[w])};
+        const struct tsr_value_window told = {.center = tsr_decimal_double(window->center),
+                                              .width = tsr_decimal_double(window->width),
+                                              .slope = tsr_decimal_double(c->window_slope[w]),
+                                              .values = values_of(window, c->window_slope[w])};
+        if (!can_be_told(&told)) continue;
+        c->window[count] = *window;
+        c->window_slope[count] = c->window_slope[w];
+        windows->window[count++] = told;
     }
+    c->left_out += c->count - count;
+    c->count = windows->count = count;
 }
 
 /* ---- Modality LUTs ---------------------------------------------------------------------------------------- */
