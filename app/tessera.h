@@ -241,8 +241,7 @@ struct tsr_compress_options {
                           value without one of 10,000 at either end. For images of one series: tsr_common_ranges() */
     uint32_t least_db; /* hundredths of a dB, or 0: TSR_ERROR_LOSS, and nothing is kept, where a judged window or the
                           PSNR of a lossy file is below */
-    bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is over the ratio_limit of its report
-                        */
+    bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is above its report's ratio_limit */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 
@@ -571,8 +570,8 @@ struct tsr_report {
     struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
     uint32_t range;               /* of lossy files: that of the values, by which psnr_db and coding.qp_eighths count */
     double psnr_stored_db;        /* of lossy files: with the peak 2^bits_stored - 1; else negative */
-    uint32_t
-        windows; /* of a lossy DICOM file: those that its original names, of a CT without any 40/400 and -600/1500 */
+    uint32_t windows; /* of a lossy DICOM file: those that most frames of its original name, four at most; of a CT that
+                         names none, 40/400 and -600/1500 */
     struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
     double ssim;          /* of a lossy file that was just compressed: as that of a window, over all samples and by the
                              range; -1: not measured */

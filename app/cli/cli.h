@@ -83,17 +83,16 @@ struct options {
 /* One file to be worked on. */
 struct task {
     char *input;
-    char *output;      /* NULL: none */
-    char *name;        /* its place in the layout: the original's path below what was named; NULL: it has none */
-    bool existed;      /* the output, when the inputs were listed: -f and --update replace no other one */
-    size_t twin;       /* of the output, among the list's twins, from 1; 0: there is none */
-    bool names_output; /* the user has named it: links in it are followed */
-    size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
-    uint64_t bytes;    /* of the input, as it was listed */
-    uint32_t range;    /* of the values, by which loss counts; 0: the image's own */
-    size_t place;      /* among the inputs of the whole set, if list->set has them */
-    uint32_t
-        referrers; /* with loss: files of the list that refer to it by its SOP Instance UID, which becomes another */
+    char *output;       /* NULL: none */
+    char *name;         /* its place in the layout: the original's path below what was named; NULL: it has none */
+    bool existed;       /* the output, when the inputs were listed: -f and --update replace no other one */
+    size_t twin;        /* of the output, among the list's twins, from 1; 0: there is none */
+    bool names_output;  /* the user has named it: links in it are followed */
+    size_t root;        /* else: the first bytes of the output that name a folder; links are followed in these alone */
+    uint64_t bytes;     /* of the input, as it was listed */
+    uint32_t range;     /* of the values, by which loss counts; 0: the image's own */
+    size_t place;       /* among the inputs of the whole set, if list->set has them */
+    uint32_t referrers; /* with loss: files of the list that refer to its SOP Instance UID, which becomes another */
     const char *referrer[TSR_NAMED_REFERRERS]; /* the first of them: their input, which is theirs */
     double work;                               /* what it takes, beside other tasks; 0: as many bytes as it has */
     enum tsr_status status;                    /* known beforehand: the input cannot be taken */

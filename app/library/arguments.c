@@ -179,6 +179,13 @@ enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct ts
     return tsr_fail(error, TSR_ERROR_USAGE, "source->medium %d is not known", (int)source->medium);
 }
 
+enum tsr_status tsr_check_sources(const struct tsr_data_source *const *sources, uint32_t count, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_pointer(sources, "sources", error));
+    for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_source(sources[k], error));
+    return TSR_OK;
+}
+
 enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error)
 {
     TSR_TRY(tsr_check_source(source, error));

@@ -35,6 +35,8 @@ enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_
 enum tsr_status tsr_check_sized(const void *structure, size_t size, const char *name, struct tsr_error *error);
 enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error);
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error);
+enum tsr_status tsr_check_sources(const struct tsr_data_source *const *sources, uint32_t count,
+                                  struct tsr_error *error);
 enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error); /* without a raster */
 enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_error *error);
 

@@ -90,7 +90,6 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     if ((*source)->header.restore == TSR_RESTORE_PACKED) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy) TSR_TRY(settle_values(*source, wanted, &coding, report, error));
-    tsr_set_windows(&(*source)->header, &(*source)->windows);
     const uint32_t range = (*source)->header.range;
     const struct tsr_kept_ranges kept = (*source)->header.kept;
     const bool has_tried = coding.lossy && wanted->target != TSR_TARGET_NONE;
@@ -110,7 +109,6 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
         *source = NULL;
         TSR_TRY(tsr_source_open(input, &again, source, error));
         (*source)->header.range = range;
-        tsr_set_windows(&(*source)->header, &(*source)->windows);
         (*source)->header.kept = kept;
     }
     const struct tsr_header pristine = (*source)->header;

@@ -43,7 +43,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     const struct tsr_image *image = &header->image;
     report->image = *image;
     report->coding = header->coding;
-    report->samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+    report->samples = tsr_all_samples(image);
     const uint64_t bits = tsr_frame_bits(image) * image->frames;
     report->pixel_bytes = bits / 8 + (bits % 8 != 0);
 }

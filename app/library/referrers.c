@@ -264,9 +264,8 @@ enum tsr_status tsr_find_referrers(struct tsr_engine *engine, const struct tsr_d
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
     if (count == 0) return TSR_OK;
-    TSR_TRY(tsr_check_pointer(sources, "sources", error));
+    TSR_TRY(tsr_check_sources(sources, count, error));
     TSR_TRY(tsr_check_pointer(referrers, "referrers", error));
-    for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_source(sources[k], error));
     const struct tsr_call call = {
         .run = find_referrers, .engine = engine, .in = sources, .out = referrers, .count = count, .error = error};
     return tsr_run_call(&call);

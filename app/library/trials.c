@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "loss/measure.h"
 #include "loss/range.h"
 #include "kernels/blocks/transform_plan.h"
 #include "kernels/effort.h"
@@ -322,7 +323,7 @@ bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate
     enum { MANY_SAMPLES = 1 << 17 };
     const struct tsr_image *const image = &source->header.image;
     const uint64_t lossy = frames->around + frames->lossy, lossless = frames->around + frames->lossless,
-                   samples = (uint64_t)image->columns * image->rows * image->components * image->frames,
+                   samples = tsr_all_samples(image),
                    percent = !is_plain(source)        ? 80
                              : samples < MANY_SAMPLES ? 103
                                                       : 116;

@@ -32,7 +32,7 @@ enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2,
 #define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in millionths */
 #define TSR_WINDOW_UNIT 1000000
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
-enum { TSR_MOST_RANGE = (1 << 24) - 1 };
+enum { TSR_MOST_RANGE = (1 << 24) - 1 }; /* in a series whose slopes differ, a range may exceed 16 bits */
 
 /* The windows by which a loss was measured. FORMAT.md 3.9. */
 struct tsr_told_windows {

@@ -171,9 +171,8 @@ enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_da
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
     if (count == 0) return TSR_OK;
-    TSR_TRY(tsr_check_pointer(sources, "sources", error));
+    TSR_TRY(tsr_check_sources(sources, count, error));
     TSR_TRY(tsr_check_pointer(ranges, "ranges", error));
-    for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_source(sources[k], error));
     const struct tsr_call call = {.run = find_ranges,
                                   .engine = engine,
                                   .form = are_one,

@@ -104,7 +104,6 @@ enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t member, 
 {
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     TSR_TRY(tsr_check_source(original, error));
-    TSR_TRY(tsr_check_pointer(report, "report", error));
     TSR_TRY(tsr_check_sized(report, sizeof *report, "report", error));
     struct tsr_call call = tsr_call_of_reader(reader, compare_samples, member, error);
     call.source = original;

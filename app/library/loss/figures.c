@@ -34,10 +34,9 @@ static uint32_t ssim_loss_of(const struct tsr_ssim_sum *sum)
 
 void tsr_note_difference(const struct tsr_image *image, const struct tsr_difference *found, struct tsr_proof *proof)
 {
-    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
     proof->max_error = found->max_error;
     proof->squared_error = found->squared_error;
-    proof->kept_samples = samples - found->samples;
+    proof->kept_samples = tsr_all_samples(image) - found->samples;
     for (uint32_t w = 0; w < TSR_MEASURED_WINDOWS; w++) {
         proof->window[w].samples = found->window[w].samples;
         proof->window[w].squared_error = found->window[w].squared_error;
@@ -73,8 +72,7 @@ void tsr_tell_loss(const struct tsr_header *header, const struct tsr_proof *proo
     const struct tsr_image *const image = &header->image;
     *loss = (struct tsr_told_loss){.psnr_db = -1, .psnr_stored_db = -1, .max_error = -1};
     if (!tsr_has_frames(header) || !header->coding.lossy) return;
-    const uint64_t all = (uint64_t)image->columns * image->rows * image->components * image->frames,
-                   samples = all - proof->kept_samples;
+    const uint64_t all = tsr_all_samples(image), samples = all - proof->kept_samples;
     loss->range = tsr_header_range(header);
     loss->psnr_db = tsr_psnr_db(loss->range, samples, proof->squared_error);
     loss->psnr_stored_db = tsr_psnr_db(tsr_whole_range(image), samples, proof->squared_error);

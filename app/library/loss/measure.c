@@ -9,6 +9,11 @@
 #include "transform/planes/kept_ranges.h"
 #include "transform/status.h"
 
+uint64_t tsr_all_samples(const struct tsr_image *image)
+{
+    return (uint64_t)image->columns * image->rows * image->components * image->frames;
+}
+
 uint64_t tsr_frame_blocks(const struct tsr_image *image)
 {
     return (uint64_t)((image->columns + 3) / 4) * ((image->rows + 3) / 4);

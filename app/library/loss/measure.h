@@ -13,6 +13,9 @@ enum { TSR_PROFILE_PARTS = 4096 };
 void tsr_add_error_profile(const struct tsr_image *image, const struct tsr_measured *what, uint32_t frame,
                            const uint8_t *a, const uint8_t *b, uint64_t profile[TSR_PROFILE_PARTS]);
 
+/* Samples of all frames and components. */
+uint64_t tsr_all_samples(const struct tsr_image *image);
+
 /* Blocks of a frame, and of a file; the part that a block is in. */
 uint64_t tsr_frame_blocks(const struct tsr_image *image);
 uint32_t tsr_profile_part(uint64_t blocks, uint64_t block);

@@ -57,11 +57,6 @@ uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr
                                   : 0;
 }
 
-static uint64_t samples_of(const struct tsr_image *image)
-{
-    return (uint64_t)image->columns * image->rows * image->components * image->frames;
-}
-
 uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in)
 {
     if (wanted->target == TSR_TARGET_BYTES) return wanted->target_value;
@@ -111,6 +106,7 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
 {
     source->header = *pristine;
     source->header.coding = *coding;
+    tsr_set_windows(&source->header, &source->windows);
     if (!coding->lossy) source->header.range = source->header.least_weight = 0;
     if (!coding->lossy) return;
     source->header.exact = false;
@@ -159,7 +155,7 @@ static uint64_t share_of_level(const struct search *s, const struct tsr_differen
 {
     const struct tsr_image *const image = &s->pristine->image;
     const struct tsr_level *const level = &s->level;
-    const uint64_t samples = samples_of(image);
+    const uint64_t samples = tsr_all_samples(image);
     uint32_t narrowest = tsr_header_range(s->pristine);
     bool has_window = false;
     uint64_t most = share_of_floors(level, narrowest, found->samples, found->squared_error, &found->ssim);
@@ -263,7 +259,7 @@ static uint64_t gap(uint64_t a, uint64_t b)
 static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
 {
     const struct tsr_image *image = &s->pristine->image;
-    const uint64_t samples = samples_of(image);
+    const uint64_t samples = tsr_all_samples(image);
     const uint64_t limit =
         s->by_quality ? tsr_squared_error_limit(tsr_header_range(s->pristine), samples, s->level.psnr) : s->limit;
     int64_t q;
@@ -430,7 +426,7 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     /* Kept samples do not count. How many there are, the first coding tells. */
     set_limit(s, s->by_quality ? (uint64_t)1 << 20
                  : s->by_size  ? tsr_size_limit(wanted, tsr_input_size(source->input))
-                               : tsr_squared_error_limit(tsr_header_range(&pristine), samples_of(image), s->psnr));
+                               : tsr_squared_error_limit(tsr_header_range(&pristine), tsr_all_samples(image), s->psnr));
     const enum tsr_status status = meet_target(s, &lossless, coding, error);
     *tries = s->tries;
     source->header = pristine;

@@ -358,15 +358,46 @@ TEST(least_weights)
     }
 }
 
+/* An item at the end of a header. */
+struct item_case {
+    const char *what;
+    uint8_t bytes[32];
+    size_t size;
+    enum tsr_status status; /* of a file with loss */
+};
+
+/* A small image, without a coding. */
+static struct tsr_header small_header(void)
+{
+    struct tsr_header header = {.kind = TSR_KIND_PNM, .restore = TSR_RESTORE_SPLICE};
+    header.image = (struct tsr_image){.columns = 7, .rows = 5, .frames = 1, .components = 1};
+    header.image.bits_allocated = header.image.bits_stored = 8;
+    header.image.high_bit = 7;
+    header.coding = (struct tsr_coding){.coder = TSR_CODER_HUFFMAN, .max_error = 1};
+    return header;
+}
+
+/* Items that only a file with loss may have. */
+static void check_items_of_loss(const struct item_case *cases, size_t count)
+{
+    struct tsr_header header = small_header(), back;
+    for (size_t i = 0; i < count; i++)
+        for (int is_lossy = 0; is_lossy < 2; is_lossy++) {
+            uint8_t body[TSR_HEADER_LIMIT];
+            header.coding.lossy = is_lossy;
+            const size_t size = tsr_put_header(body, &header);
+            body[3] |= 4;
+            memcpy(body + size, cases[i].bytes, cases[i].size);
+            const enum tsr_status status = tsr_get_header(body, size + cases[i].size, &back, NULL);
+            expect(status == (is_lossy ? cases[i].status : TSR_ERROR_CORRUPT), "%s: %s", cases[i].what,
+                   tsr_status_name(status));
+        }
+}
+
 /* FORMAT.md 3.9, item 9: windows of a file with loss, with numbers that a window can have. */
 TEST(windows)
 {
-    static const struct {
-        const char *what;
-        uint8_t bytes[32];
-        size_t size;
-        enum tsr_status status;
-    } cases[] = {
+    static const struct item_case cases[] = {
         {"a window", {9, 7, 0, 0, 0x80, 0x3f, 1, 0x90, 3}, 9, TSR_OK},
         {"four windows",
          {9, 24, 0, 0, 0x80, 0x3f, 0, 1, 0, 0, 0x80, 0x3f, 2, 3, 0, 0, 0x80, 0x3f, 4, 5, 0, 0, 0x80, 0x3f, 6, 7},
@@ -391,33 +422,13 @@ TEST(windows)
         {"an infinite slope", {9, 6, 0, 0, 0x80, 0x7f, 1, 1}, 8, TSR_ERROR_CORRUPT},
         {"a slope that is no number", {9, 6, 0, 0, 0xc0, 0x7f, 1, 1}, 8, TSR_ERROR_CORRUPT},
     };
-    struct tsr_header header = {.kind = TSR_KIND_PNM, .restore = TSR_RESTORE_SPLICE}, back;
-    header.image = (struct tsr_image){.columns = 7, .rows = 5, .frames = 1, .components = 1};
-    header.image.bits_allocated = header.image.bits_stored = 8;
-    header.image.high_bit = 7;
-    header.coding = (struct tsr_coding){.coder = TSR_CODER_HUFFMAN, .max_error = 1};
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        for (int is_lossy = 0; is_lossy < 2; is_lossy++) {
-            uint8_t body[TSR_HEADER_LIMIT];
-            header.coding.lossy = is_lossy;
-            const size_t size = tsr_put_header(body, &header);
-            body[3] |= 4;
-            memcpy(body + size, cases[i].bytes, cases[i].size);
-            const enum tsr_status status = tsr_get_header(body, size + cases[i].size, &back, NULL);
-            expect(status == (is_lossy ? cases[i].status : TSR_ERROR_CORRUPT), "%s: %s", cases[i].what,
-                   tsr_status_name(status));
-        }
+    check_items_of_loss(cases, COUNT_OF(cases));
 }
 
 /* FORMAT.md 3.9, item 7: only ranges that an image with loss can have. */
 TEST(kept_ranges)
 {
-    static const struct {
-        const char *what;
-        uint8_t bytes[20];
-        size_t size;
-        enum tsr_status status;
-    } cases[] = {
+    static const struct item_case cases[] = {
         {"a range of one value", {7, 2, 48, 0}, 4, TSR_OK},
         {"all values but two", {7, 3, 0, 0xfd, 1}, 5, TSR_OK},
         {"all values but one", {7, 3, 0, 0xfe, 1}, 5, TSR_ERROR_CORRUPT},
@@ -433,22 +444,9 @@ TEST(kept_ranges)
          14,
          TSR_ERROR_CORRUPT},
     };
-    struct tsr_header header = {.kind = TSR_KIND_PNM, .restore = TSR_RESTORE_SPLICE}, back;
-    header.image = (struct tsr_image){.columns = 7, .rows = 5, .frames = 1, .components = 1};
-    header.image.bits_allocated = header.image.bits_stored = 8;
-    header.image.high_bit = 7;
-    header.coding = (struct tsr_coding){.coder = TSR_CODER_HUFFMAN, .lossy = true, .max_error = 1};
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        for (int is_lossy = 0; is_lossy < 2; is_lossy++) {
-            uint8_t body[TSR_HEADER_LIMIT];
-            header.coding.lossy = is_lossy;
-            const size_t size = tsr_put_header(body, &header);
-            body[3] |= 4;
-            memcpy(body + size, cases[i].bytes, cases[i].size);
-            const enum tsr_status status = tsr_get_header(body, size + cases[i].size, &back, NULL);
-            expect(status == (is_lossy ? cases[i].status : TSR_ERROR_CORRUPT), "%s: %s", cases[i].what,
-                   tsr_status_name(status));
-        }
+    struct tsr_header header = small_header(), back;
+    header.coding.lossy = true;
+    check_items_of_loss(cases, COUNT_OF(cases));
     header.image.bits_allocated = 32;
     uint8_t body[TSR_HEADER_LIMIT];
     const size_t size = tsr_put_header(body, &header);
