@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "dicom_bytes.h"
-#include "leaves.h"
+#include "tests/unit/leaves.h"
 #include "one_engine.h"
 #include "io/nodes/elements/elements_mix.h"
 #include "io/formats/packed.h"

@@ -1,6 +1,6 @@
 /* NIfTI: headers of both versions and byte orders, and gzip files that come back from their plain bytes and a residue.
  * FORMAT.md 4.1 and 4.12. */
-#include "leaves.h"
+#include "tests/unit/leaves.h"
 #include "one_engine.h"
 
 #include <zlib.h>

@@ -9,7 +9,7 @@
 #include "io/formats/packed.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/node.h"
-#include "leaves.h"
+#include "tests/unit/leaves.h"
 
 enum { LIMIT = 1 << 24 };
 

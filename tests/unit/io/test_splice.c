@@ -1,7 +1,7 @@
 /* Splicing: samples that lie unchanged in a file (io/formats/splice_source.c), and back (io/formats/restore.c). Samples
  * of one bit matter most here: their frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
-#include "leaves.h"
+#include "tests/unit/leaves.h"
 #include "io/container/section.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/formats/values.h"

@@ -1,6 +1,6 @@
 /* Leaves of a recipe in memory. */
-#ifndef TSR_TESTS_IO_LEAVES_H
-#define TSR_TESTS_IO_LEAVES_H
+#ifndef TSR_TESTS_UNIT_LEAVES_H
+#define TSR_TESTS_UNIT_LEAVES_H
 
 #include "io/recipe/recipe.h"
 #include "tests/unit/support.h"
