@@ -1,29 +1,17 @@
-/* The elements of a DICOM file as bytes (PS3.5, 7): where they stand, not what they mean. No dictionary is needed. A
- * form that is not known here is an error. */
+/* What a DICOM file has up to its pixel data: its form, where the elements stand that describe the image, and a list of
+ * all elements where one is wanted. PS3.5, 7; PS3.10, 7.1. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 #define TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 
 #include "dicom_file.h"
-#include "io/input.h"
+#include "io/dicom/dicom_walk.h"
 
 enum {
     TSR_TAG_PADDING = 0x00280120,
     TSR_TAG_PADDING_LIMIT = 0x00280121,
-    TSR_TAG_FLOAT_PIXELS = 0x7fe00008,
-    TSR_TAG_DOUBLE_PIXELS = 0x7fe00009,
-    TSR_TAG_PIXEL_DATA = 0x7fe00010,
     TSR_TAG_META_LENGTH = 0x00020000,
     TSR_TAG_MEDIA_STORAGE_UID = 0x00020003,
     TSR_TAG_TRANSFER_SYNTAX = 0x00020010
-};
-
-#define TSR_UNDEFINED_LENGTH UINT32_MAX
-
-struct tsr_dicom_element {
-    uint32_t tag;
-    char vr[3];               /* empty: the VR is implicit */
-    uint32_t length;          /* of the value; TSR_UNDEFINED_LENGTH: a delimiter ends it */
-    size_t start, value, end; /* offsets in the file; end is valid if the length is defined */
 };
 
 /* Elements that describe the samples, and say how they are looked at. */
@@ -68,10 +56,6 @@ struct tsr_dicom_scan {
     struct tsr_dicom_element fact[TSR_FACTS]; /* of the data set itself, not of its items; tag 0: absent */
 };
 
-/* Bytes of memory that DCMTK takes to read this number of bytes in this number of elements. Measured: 210 to 270 bytes
- * an element. */
-uint64_t tsr_dicom_memory(uint64_t bytes, uint64_t elements);
-
 /* Scans an input up to the value of its pixel data, and holds the bytes up to there. Errors: TSR_ERROR_CORRUPT with the
  * reason (no pixel data, an unknown form of DICOM, or a file that was made to take much time; with an offset, an
  * element is cut there), TSR_ERROR_READ, TSR_ERROR_LIMIT. */
@@ -99,22 +83,5 @@ enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, st
 
 /* Continues a scan from the pixel data to the end of the input, and adds the elements there to scan->elements. */
 enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
-
-/* The element at byte at of scanned bytes. False: no element stands there before end. */
-bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
-                          struct tsr_dicom_element *element);
-
-/* The same of its head alone, at the first byte. The value may lie after the size bytes. */
-bool tsr_dicom_element_head(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
-                            struct tsr_dicom_element *element);
-
-/* How the items of a sequence are encoded. Items of a sequence of VR UN are implicit little endian (PS3.5, 6.2.2, note
- * 4). */
-static inline struct tsr_dicom_form tsr_dicom_inner_form(const struct tsr_dicom_element *sequence,
-                                                         struct tsr_dicom_form outer)
-{
-    const bool is_unknown = sequence->vr[0] == 'U' && sequence->vr[1] == 'N';
-    return is_unknown ? (struct tsr_dicom_form){false, false} : outer;
-}
 
 #endif

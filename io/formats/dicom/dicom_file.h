@@ -5,6 +5,7 @@
 #define TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 
 #include "app/tessera.h"
+#include "io/dicom/dicom_reader.h"
 #include "io/formats/decimal.h"
 #include "transform/status.h"
 
@@ -13,11 +14,6 @@ extern "C" {
 #endif
 
 enum { TSR_DICOM_UID_BYTES = 65 };
-
-/* How elements are encoded. */
-struct tsr_dicom_form {
-    bool explicit_vr, big_endian;
-};
 
 /* The transfer syntax of a data set. */
 /* JPEG 2000, with loss or without. */

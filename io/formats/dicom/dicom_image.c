@@ -10,8 +10,6 @@
 #include "transform/planes/samples.h"
 
 enum {
-    ELEMENT_HEAD = 8,
-    LONG_HEAD = 12,
     FRAGMENTS_LIMIT = 1 << 24,
     CLASS_UID = 0x00080016,
     SMALLEST_VALUE = 0x00280106,
@@ -313,12 +311,12 @@ static bool may_follow(uint32_t tag)
 static void note_rest(struct tsr_input *input, const struct tsr_dicom_scan *scan, uint64_t at)
 {
     const uint64_t size = tsr_input_size(input);
-    uint8_t head[LONG_HEAD];
+    uint8_t head[TSR_DICOM_LONG_HEAD];
     struct tsr_dicom_element element;
-    for (uint32_t last = 0; size - at >= ELEMENT_HEAD; last = element.tag) {
-        const size_t held = size - at < LONG_HEAD ? (size_t)(size - at) : LONG_HEAD;
+    for (uint32_t last = 0; size - at >= TSR_DICOM_HEAD; last = element.tag) {
+        const size_t held = size - at < TSR_DICOM_LONG_HEAD ? (size_t)(size - at) : TSR_DICOM_LONG_HEAD;
         if (tsr_input_read(input, at, head, held, NULL) != TSR_OK) return;
-        if (!tsr_dicom_element_head(head, held, scan->form, &element)) return;
+        if (!tsr_dicom_head_at(head, 0, held, scan->form, &element)) return;
         if (!may_follow(element.tag) || element.tag <= last || element.length == TSR_UNDEFINED_LENGTH) return;
         const uint64_t left = size - at - element.value;
         if (element.length > left)
@@ -384,30 +382,30 @@ struct fragments {
 static bool walk_fragments(struct tsr_input *input, struct fragments *f)
 {
     const uint64_t size = tsr_input_size(input);
-    uint8_t head[ELEMENT_HEAD + 2];
+    uint8_t head[TSR_DICOM_HEAD + 2];
     struct tsr_dicom_element item;
     for (uint32_t number = 0; number < FRAGMENTS_LIMIT; number++) { /* number 0 is the offset table */
         const size_t held = size - f->at < sizeof head ? (size_t)(size - f->at) : sizeof head;
-        if (held < ELEMENT_HEAD) {
+        if (held < TSR_DICOM_HEAD) {
             tsr_input_note_damage(input, "it ends after fragment %u of its pixel data, whose end is missing",
                                   number > 0 ? number - 1 : 0);
             return false;
         }
         if (tsr_input_read(input, f->at, head, held, NULL) != TSR_OK) return false;
-        if (!tsr_dicom_element_head(head, held, (struct tsr_dicom_form){false, false}, &item)) return false;
-        if (item.tag == 0xfffee0dd) break;
-        const uint64_t left = size - f->at - ELEMENT_HEAD;
-        if (item.tag != 0xfffee000 || item.length > left) {
-            const bool is_item = item.tag == 0xfffee000;
+        if (!tsr_dicom_head_at(head, 0, held, (struct tsr_dicom_form){false, false}, &item)) return false;
+        if (item.tag == TSR_TAG_SEQUENCE_END) break;
+        const uint64_t left = size - f->at - TSR_DICOM_HEAD;
+        if (item.tag != TSR_TAG_ITEM || item.length > left) {
+            const bool is_item = item.tag == TSR_TAG_ITEM;
             tsr_input_note_damage(input,
                                   is_item ? "fragment %u of its pixel data, at byte %llu, is cut"
                                           : "fragment %u of its pixel data, at byte %llu, is no item",
                                   number, (unsigned long long)f->at);
             return false;
         }
-        f->at += ELEMENT_HEAD + item.length;
+        f->at += TSR_DICOM_HEAD + item.length;
         f->count = number;
-        f->jpegs += number > 0 && item.length >= 2 && head[ELEMENT_HEAD] == 0xff && head[ELEMENT_HEAD + 1] == 0xd8;
+        f->jpegs += number > 0 && item.length >= 2 && head[TSR_DICOM_HEAD] == 0xff && head[TSR_DICOM_HEAD + 1] == 0xd8;
     }
     return true;
 }
@@ -425,5 +423,5 @@ void tsr_dicom_note_fragments(struct tsr_input *input, const struct tsr_dicom_sc
         tsr_input_note_damage(input, "it has %llu frames, and its pixel data the beginning of %u",
                               (unsigned long long)frames, f.jpegs);
     else
-        note_rest(input, scan, f.at + ELEMENT_HEAD);
+        note_rest(input, scan, f.at + TSR_DICOM_HEAD);
 }
