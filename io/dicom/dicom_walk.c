@@ -102,7 +102,7 @@ enum tsr_status tsr_dicom_walk_count(struct tsr_dicom_walk *w, uint32_t tag)
 {
     struct tsr_dicom_layer *const layer = &w->layer[w->depth];
     TSR_TRY(count_item(w));
-    if (tag <= layer->highest_tag && layer->count > 0) w->is_odd = true;
+    if (w->depth == 0 && layer->count > 0 && tag <= layer->highest_tag) w->is_disordered = true;
     if (tag < layer->highest_tag)
         w->disorder += layer->count;
     else
@@ -163,7 +163,6 @@ static enum tsr_status enter_value(struct tsr_dicom_walk *w, const struct tsr_di
         layer.kind = TSR_LAYER_FRAGMENTS;
     } else if (element->vr[0] && !is_sequence) {
         if (strcmp(element->vr, "UN") != 0) return fail(w, "an element of it has no length");
-        w->is_odd = true;
     }
     w->at = element->value;
     *is_entered = true;
@@ -231,7 +230,7 @@ static bool take_guess_back(struct tsr_dicom_walk *w, struct tsr_dicom_visit *vi
         .found = TSR_FOUND_NO_SEQUENCE, .element = w->layer[depth].sequence, .depth = (uint32_t)(depth - 1)};
     w->at = w->layer[depth].end;
     w->depth = depth - 1;
-    w->is_odd = true;
+    w->has_wrong_guess = true;
     return true;
 }
 

@@ -35,8 +35,9 @@ struct tsr_dicom_walk {
     struct tsr_dicom_layer layer[TSR_DICOM_DEPTH];
     int depth; /* index of the innermost layer: 0 in the data set, 1 in a sequence of it, 2 in an item of that, ... */
     uint64_t elements, disorder; /* elements and items, also those of what turned out to be no sequence */
+    bool is_disordered;          /* tags of the data set do not ascend */
+    bool has_wrong_guess;        /* a value begins as a sequence and is none */
     bool stops;                  /* at the pixels of the data set; else it goes on to the end of the input */
-    bool is_odd;                 /* tags do not ascend, a sequence has the VR UN, or a guess was wrong */
     bool has_preamble;           /* with DICM */
     bool is_other_form;          /* elements do not have the form that the transfer syntax says */
     struct tsr_error *error;

@@ -2,7 +2,8 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_EDIT_H
 #define TSR_IO_FORMATS_DICOM_DICOM_EDIT_H
 
-#include "dicom_elements.h"
+#include "dicom_file.h"
+#include "io/dicom/dicom_elements.h"
 
 enum { TSR_DICOM_VALUE_LIMIT = 2048 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "dicom_edit.h"
-#include "dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
 #include "io/formats/source.h"
 #include "transform/planes/samples.h"
 

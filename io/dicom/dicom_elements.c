@@ -4,10 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint32_t fact_tags[TSR_FACTS] = {
-    0x00080060, 0x00280002, 0x00280004, 0x00280006, 0x00280008, 0x00280010,      0x00280011,
-    0x00280100, 0x00280101, 0x00280102, 0x00280103, 0x0020000e, 0x00281050,      0x00281051,
-    0x00281052, 0x00281053, 0x00281056, 0x00283010, 0x00283000, TSR_TAG_PADDING, TSR_TAG_PADDING_LIMIT};
+static const uint32_t fact_tags[TSR_FACTS] = {0x00080060,
+                                              0x00280002,
+                                              0x00280004,
+                                              0x00280006,
+                                              0x00280008,
+                                              0x00280010,
+                                              0x00280011,
+                                              0x00280100,
+                                              0x00280101,
+                                              0x00280102,
+                                              0x00280103,
+                                              TSR_TAG_PADDING,
+                                              TSR_TAG_PADDING_LIMIT,
+                                              0x0020000e,
+                                              0x00281050,
+                                              0x00281051,
+                                              0x00281052,
+                                              0x00281053,
+                                              0x00281056,
+                                              0x00283010,
+                                              0x00283000};
 
 /* A scan that goes on. */
 struct scanning {
@@ -49,7 +66,8 @@ static enum tsr_status list(struct scanning *s, const struct tsr_dicom_visit *vi
 static void note_fact(struct tsr_dicom_scan *scan, const struct tsr_dicom_element *element)
 {
     for (int i = 0; i < TSR_FACTS; i++)
-        if (fact_tags[i] == element->tag) scan->fact[i] = *element;
+        if (fact_tags[i] == element->tag && (i >= TSR_FACT_SERIES || scan->fact[i].tag == 0)) scan->fact[i] = *element;
+    if (element->tag > TSR_TAG_PIXEL_DATA) scan->is_two_ways = true;
 }
 
 /* Values have an even number of bytes (PS3.5, 7.1.1). Pixel data that lacks the byte is no rarity, and none is lost. */
@@ -96,11 +114,13 @@ static enum tsr_status walk_to_pixels(struct scanning *s)
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
-/* Copies the value of a UID without its padding. */
+/* Copies the value of a UID, or the first of several, without its padding. */
 static void take_uid(char uid[65], const uint8_t *value, size_t length)
 {
+    const uint8_t *const next = length > 0 ? memchr(value, '\\', length) : NULL;
+    if (next) length = (size_t)(next - value);
     while (length > 0 && (value[length - 1] == '\0' || value[length - 1] == ' ')) length--;
-    if (length > 64) length = 0;
+    if (length > 64) length = 64;
     memcpy(uid, value, length);
     uid[length] = '\0';
 }
@@ -111,16 +131,13 @@ static enum tsr_status scan_meta(struct scanning *s)
     static const struct tsr_dicom_form meta_form = {true, false};
     struct tsr_dicom_walk *const w = &s->walk;
     struct tsr_dicom_scan *const scan = s->scan;
-    size_t stated_end = 0; /* 0: the first element is not the length */
+    bool has_uid = false;
     scan->meta_start = scan->meta_end = w->at;
     for (;;) {
         struct tsr_dicom_visit visit = {.found = TSR_FOUND_ELEMENT};
         struct tsr_dicom_element *const element = &visit.element;
         TSR_TRY(tsr_dicom_walk_hold(w, w->at + TSR_DICOM_LONG_HEAD));
-        if (w->held - w->at < TSR_DICOM_HEAD || tsr_dicom_u16(w->bytes + w->at, false) != 2) {
-            if (scan->meta_end != stated_end) w->is_odd = true;
-            return TSR_OK;
-        }
+        if (w->held - w->at < TSR_DICOM_HEAD || tsr_dicom_u16(w->bytes + w->at, false) != 2) return TSR_OK;
         if (tsr_dicom_is_cut_head(w->bytes, w->at, w->size, true)) return tsr_dicom_fail_cut(w, w->size);
         if (!tsr_dicom_head_at(w->bytes, w->at, w->size, meta_form, element) || element->length == TSR_UNDEFINED_LENGTH)
             return tsr_fail(s->error, TSR_ERROR_CORRUPT, "its meta header has an element of an unknown form");
@@ -132,10 +149,10 @@ static enum tsr_status scan_meta(struct scanning *s)
         TSR_TRY(tsr_dicom_walk_count(w, element->tag));
         note_uneven(s, element);
         TSR_TRY(list(s, &visit));
-        if (element->tag == TSR_TAG_META_LENGTH && strcmp(element->vr, "UL") == 0 && element->length == 4)
-            stated_end = element->end + tsr_dicom_u32(w->bytes + element->value, false);
-        if (element->tag == TSR_TAG_TRANSFER_SYNTAX)
+        if (element->tag == TSR_TAG_TRANSFER_SYNTAX && !has_uid) {
             take_uid(scan->syntax_uid, w->bytes + element->value, element->length);
+            has_uid = true;
+        }
         w->at = scan->meta_end = element->end;
     }
 }
@@ -172,7 +189,7 @@ static enum tsr_status end_scan(struct scanning *s)
     w->stops = true;
     enum tsr_status status = walk_to_pixels(s);
     scan->elements = w->elements;
-    scan->is_plain = status == TSR_OK && !w->is_odd;
+    if (w->has_wrong_guess && w->is_disordered) scan->is_two_ways = true;
     scan->has_no_pixels = status == TSR_ERROR_CORRUPT && w->depth == 0 && w->at == w->size;
     if (scan->has_no_pixels && tells_of_pixels(scan))
         status = tsr_fail_at(s->error, status, tsr_dicom_damaged_at(w),
@@ -202,6 +219,7 @@ enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_li
     scan->form = guess_form(w->bytes + w->at);
     w->is_other_form = scan->syntax_uid[0] && scan->form.explicit_vr == is_implicit(scan->syntax_uid);
     w->layer[0] = (struct tsr_dicom_layer){.form = scan->form};
+    w->is_disordered = false;
     return end_scan(&s);
 }
 

@@ -1,10 +1,9 @@
 /* What a DICOM file has up to its pixel data: its form, where the elements stand that describe the image, and a list of
  * all elements where one is wanted. PS3.5, 7; PS3.10, 7.1. */
-#ifndef TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
-#define TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
+#ifndef TSR_IO_DICOM_DICOM_ELEMENTS_H
+#define TSR_IO_DICOM_DICOM_ELEMENTS_H
 
-#include "dicom_file.h"
-#include "io/dicom/dicom_walk.h"
+#include "dicom_walk.h"
 
 enum {
     TSR_TAG_PADDING = 0x00280120,
@@ -27,7 +26,9 @@ enum tsr_dicom_fact {
     TSR_FACT_BITS_STORED,
     TSR_FACT_HIGH_BIT,
     TSR_FACT_REPRESENTATION,
-    TSR_FACT_SERIES,
+    TSR_FACT_PADDING,
+    TSR_FACT_PADDING_LIMIT,
+    TSR_FACT_SERIES, /* of those before it, the first one of a tag counts; of the others the last one */
     TSR_FACT_CENTER,
     TSR_FACT_WIDTH,
     TSR_FACT_INTERCEPT,
@@ -35,8 +36,6 @@ enum tsr_dicom_fact {
     TSR_FACT_VOI_FUNCTION,
     TSR_FACT_VOI_LUTS,
     TSR_FACT_MODALITY_LUTS,
-    TSR_FACT_PADDING,
-    TSR_FACT_PADDING_LIMIT,
     TSR_FACTS
 };
 
@@ -50,9 +49,9 @@ struct tsr_dicom_scan {
     bool has_no_pixels;    /* the scan has failed for this alone: it came to the end of the file */
     uint64_t elements;     /* number of all elements, those in sequences and items included */
     uint64_t frame_groups; /* items of functional groups, shared ones and those of frames (PS3.3, C.7.6.16) */
-    /* Tags ascend in the data set and in each item, the meta header has the length that it states, and the bytes of
-     * each value are what they seemed to be at first. Then every reader finds the same elements. */
-    bool is_plain;
+    /* Readers may find other elements: some of the data set have higher tags than its pixel data, which readers stop at;
+     * or its tags do not ascend, and a value without VR begins as a sequence and goes on as none. */
+    bool is_two_ways;
     struct tsr_dicom_element fact[TSR_FACTS]; /* of the data set itself, not of its items; tag 0: absent */
 };
 
