@@ -49,8 +49,8 @@ struct tsr_dicom_scan {
     bool has_no_pixels;    /* the scan has failed for this alone: it came to the end of the file */
     uint64_t elements;     /* number of all elements, those in sequences and items included */
     uint64_t frame_groups; /* items of functional groups, shared ones and those of frames (PS3.3, C.7.6.16) */
-    /* Readers may find other elements: some of the data set have higher tags than its pixel data, which readers stop at;
-     * or its tags do not ascend, and a value without VR begins as a sequence and goes on as none. */
+    /* Readers may find other elements: some of the data set have higher tags than its pixel data, which readers stop
+     * at; or its tags do not ascend, and a value without VR begins as a sequence and goes on as none. */
     bool is_two_ways;
     struct tsr_dicom_element fact[TSR_FACTS]; /* of the data set itself, not of its items; tag 0: absent */
 };

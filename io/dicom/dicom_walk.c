@@ -261,3 +261,26 @@ enum tsr_status tsr_dicom_walk_fragments(struct tsr_dicom_walk *w, const struct 
     return push(w, (struct tsr_dicom_layer){
                        .kind = TSR_LAYER_FRAGMENTS, .sequence = *pixels, .form = w->layer[0].form, .end = pixels->end});
 }
+
+/* ---- Heads in an input ------------------------------------------------------------------------------------ */
+
+bool tsr_dicom_read_head(struct tsr_input *input, uint64_t at, struct tsr_dicom_form form,
+                         struct tsr_dicom_piece *piece)
+{
+    uint8_t bytes[TSR_DICOM_LONG_HEAD + sizeof piece->first] = {0};
+    const uint64_t size = tsr_input_size(input);
+    if (at > size) return false;
+    const size_t held = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
+    if (held < TSR_DICOM_HEAD || tsr_input_read(input, at, bytes, held, NULL) != TSR_OK ||
+        !tsr_dicom_head_at(bytes, 0, held, form, &piece->head))
+        return false;
+    piece->value = at + piece->head.value;
+    piece->left = size - piece->value;
+    memcpy(piece->first, bytes + piece->head.value, sizeof piece->first);
+    return true;
+}
+
+bool tsr_dicom_read_item(struct tsr_input *input, uint64_t at, struct tsr_dicom_piece *piece)
+{
+    return tsr_dicom_read_head(input, at, (struct tsr_dicom_form){false, false}, piece);
+}

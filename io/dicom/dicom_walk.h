@@ -83,6 +83,20 @@ enum tsr_status tsr_dicom_fail_long(struct tsr_dicom_walk *walk, const struct ts
 bool tsr_dicom_is_surely(const struct tsr_dicom_walk *walk);
 uint64_t tsr_dicom_damaged_at(const struct tsr_dicom_walk *walk);
 
+/* A head that is read where it stands in an input, which need not be held. */
+struct tsr_dicom_piece {
+    struct tsr_dicom_element head; /* its offsets are from the head on */
+    uint64_t value, left;          /* where the value begins; bytes from there to the end of the input */
+    uint8_t first[2];              /* of the value, if it has as many */
+};
+
+/* False: no head stands there. */
+bool tsr_dicom_read_head(struct tsr_input *input, uint64_t at, struct tsr_dicom_form form,
+                         struct tsr_dicom_piece *piece);
+
+/* The same of an item of encapsulated pixel data, or what stands in its place. */
+bool tsr_dicom_read_item(struct tsr_input *input, uint64_t at, struct tsr_dicom_piece *piece);
+
 /* Whether there are fewer bytes before end than an element's head has. */
 bool tsr_dicom_is_cut_head(const uint8_t *bytes, size_t at, size_t end, bool explicit_vr);
 

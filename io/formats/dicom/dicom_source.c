@@ -56,7 +56,6 @@ struct dicom_source {
 static enum tsr_status check_element(struct tsr_input *input, const struct tsr_dicom_element *pixels,
                                      uint64_t *available, struct tsr_error *error)
 {
-    static const uint8_t little[4] = {0xfe, 0xff, 0x00, 0xe0}, big[4] = {0xff, 0xfe, 0xe0, 0x00};
     const uint64_t left = tsr_input_size(input) - pixels->value;
     const char *const float_vr = pixels->tag == TSR_TAG_FLOAT_PIXELS    ? "OF"
                                  : pixels->tag == TSR_TAG_DOUBLE_PIXELS ? "OD"
@@ -69,7 +68,7 @@ static enum tsr_status check_element(struct tsr_input *input, const struct tsr_d
     if (pixels->length != TSR_UNDEFINED_LENGTH) return TSR_OK;
     *available = left;
     if (left >= sizeof first) TSR_TRY(tsr_input_read(input, pixels->value, first, sizeof first, error));
-    if (memcmp(first, little, sizeof first) == 0 || memcmp(first, big, sizeof first) == 0)
+    if (tsr_dicom_tag(first, false) == TSR_TAG_ITEM || tsr_dicom_tag(first, true) == TSR_TAG_ITEM)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data is in items in a native transfer syntax");
     return TSR_OK;
 }
