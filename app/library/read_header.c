@@ -9,7 +9,8 @@
 #include "io/recipe/recipe.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/deflate_stream.h"
-#include "io/formats/dicom/dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
+#include "io/formats/dicom/dicom_file.h"
 #endif
 
 /* Bytes of a header that are read, at most: as many as the DICOM reader takes. */
