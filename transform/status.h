@@ -37,6 +37,17 @@ enum tsr_status tsr_fail_call(struct tsr_error *error, enum tsr_status status, c
 }
 #endif
 
+/* A refusal, which is no error: what is read is stored in another way. error's text is the reason. It stays inside the
+ * library. */
+#define TSR_DECLINED ((enum tsr_status)255)
+
+/* Makes a refusal of an error, whose text and offset stay. */
+static inline enum tsr_status tsr_decline(struct tsr_error *error)
+{
+    if (error) error->status = TSR_DECLINED;
+    return TSR_DECLINED;
+}
+
 /* Forwards a status that is not TSR_OK. */
 #define TSR_TRY(expression)                              \
     do {                                                 \

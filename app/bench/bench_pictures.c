@@ -180,7 +180,7 @@ static struct image_file open_image(const char *path)
     if (!tsr_has_frames(&file.source->header) || file.image->bits_allocated > 16)
         bench_stop(TSR_ERROR_READ, "%s is not an image of at most 16 bits", path);
     file.raster = allocate(tsr_raster_bytes(file.image));
-    status = file.source->ops->read_frame(file.source, 0, file.raster, &error);
+    status = tsr_source_read_frame(file.source, 0, file.raster, &error);
     if (status != TSR_OK) bench_stop(status, "%s", error.text);
     file.samples = (size_t)file.image->columns * file.image->rows * file.image->components;
     return file;
@@ -380,7 +380,7 @@ static struct bench_frames *read_sets(const struct bench_options *options, int *
             uint8_t *raster = set->rasters + set->frames++ * tsr_raster_bytes(file.image);
             if (f == 0)
                 memcpy(raster, file.raster, tsr_raster_bytes(file.image)); /* open_image() has read it */
-            else if (file.source->ops->read_frame(file.source, f, raster, &error) != TSR_OK)
+            else if (tsr_source_read_frame(file.source, f, raster, &error) != TSR_OK)
                 bench_stop(error.status, "%s", error.text);
         }
         close_image(&file);

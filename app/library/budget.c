@@ -236,7 +236,7 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
      * tile, are not worth looking at: millions of them would take minutes. */
     enum { LEAST_FRAME = 24, FEW_FRAMES = 64 };
     if (image && !a->is_raster && image->frames > FEW_FRAMES && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_stored);
     struct stages s = {need->opening > need->held ? need->opening : need->held, 0};
     if (a->encodes) s = most_stages(a, header, need);
     s.now += a->output_bytes;

@@ -147,7 +147,7 @@ static bool is_kept(const struct form *form)
 }
 
 /* Opens a file in another form, and measures that. What a packed one becomes is kept, if it takes no more than the
- * file; TSR_ERROR_CORRUPT: it does. It would be compressed twice else, which is most of the work. A small file has
+ * file; TSR_DECLINED: it does. It would be compressed twice else, which is most of the work. A small file has
  * sections first, which take more than it does in the end. */
 static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input *input,
                                     const struct tsr_source_options *options, struct form *form,
@@ -164,9 +164,8 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
         tsr_output_limit(form->output, most + TSR_EXCESS_BYTES);
     }
     TSR_TRY(tsr_encode(engine, form->source, form->output, &form->proof, &form->encoded, error));
-    return keeps && tsr_output_size(form->output) > most
-               ? tsr_fail(error, TSR_ERROR_CORRUPT, "coded, it would be larger")
-               : TSR_OK;
+    return keeps && tsr_output_size(form->output) > most ? tsr_fail(error, TSR_DECLINED, "coded, it would be larger")
+                                                         : TSR_OK;
 }
 
 /* Measures what the file takes stored as it is or, a PNG, packed: what takes less. The other source of it is known, and
@@ -176,12 +175,12 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 {
     const bool is_png = coded->header.recipe == TSR_RECIPE_PNG && coded->header.exact;
     struct tsr_source_options options = {.verbatim = true,
-                                         .reason = tsr_smaller_verbatim,
+                                         .reason = tsr_smaller_stored,
                                          .packs = true,
                                          .opened = is_png ? coded : NULL,
                                          .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
-    if (status == TSR_ERROR_CORRUPT && is_kept(form)) {
+    if (status == TSR_DECLINED && is_kept(form)) {
         free_form(form);
         options.packs = false;
         status = measure_form(engine, coded->input, &options, form, error);
@@ -189,7 +188,7 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
     return status;
 }
 
-/* TSR_ERROR_CORRUPT, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
+/* TSR_DECLINED, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
  * or, on what is compressed already, to find something to do. A file with residues that are longer than the input is
  * never kept: a restorer refuses them. most: bytes at the worst of the efforts that were tried, so that a higher effort
@@ -205,7 +204,7 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     if (!tsr_has_frames(header) || (most <= little && !is_refused)) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
     if (status == TSR_OK && (is_refused || tsr_output_size(instead->output) < size))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+        return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
     free_form(instead);
     return status;
 }
@@ -217,10 +216,10 @@ static enum tsr_status check_frames(const struct tsr_source *source, uint64_t si
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
         rest -= source->blob_size[blob] < rest ? source->blob_size[blob] : rest;
-    return size <= rest ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+    return size <= rest ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
 }
 
-/* One try; TSR_ERROR_CORRUPT: it must be verbatim, as *instead if that has a source. */
+/* One try; TSR_DECLINED: it must be verbatim, as *instead if that has a source. */
 static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                                      const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                      struct tsr_encoded *encoded, struct form *instead, struct tsr_error *error)
@@ -322,7 +321,7 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
         report->write_s += encoded.write_s;
         snprintf(report->fallback, sizeof report->fallback, "%s", encoded.fallback ? encoded.fallback : "");
         free_form(&form);
-        if (status != TSR_ERROR_CORRUPT || source_options.verbatim || wanted->raster) return status;
+        if (status != TSR_DECLINED || encoded.gives_way || source_options.verbatim || wanted->raster) return status;
         snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
         source_options.verbatim = true;
         source_options.reason = reason;

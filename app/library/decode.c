@@ -151,8 +151,8 @@ static void take(void *context, const uint8_t *bytes, size_t size)
 static bool takes_pieces(struct decoding *d, uint32_t count, struct tsr_error *error)
 {
     enum { LEAST_BYTES = 1 << 20 };
-    if (count > 1 || d->engine != d->engine->cpu || tsr_raster_bytes(&d->header->image) < LEAST_BYTES ||
-        d->exporter || !tsr_puts_parts(d->maker))
+    if (count > 1 || d->engine != d->engine->cpu || tsr_raster_bytes(&d->header->image) < LEAST_BYTES || d->exporter ||
+        !tsr_puts_parts(d->maker))
         return false;
     tsr_hasher_init(&d->frame);
     d->taken = 0;
@@ -298,8 +298,7 @@ static enum tsr_status export_blob(struct decoding *d, enum tsr_blob blob, struc
     }
 }
 
-static enum tsr_status export(struct decoding *d, struct tsr_error *error)
-{
+static enum tsr_status export(struct decoding *d, struct tsr_error *error) {
     TSR_TRY(export_blob(d, TSR_BLOB_PREFIX, error));
     if (tsr_has_frames(d->header)) TSR_TRY(decode_frames(d, NULL, error));
     TSR_TRY(export_blob(d, TSR_BLOB_SUFFIX, error));

@@ -10,8 +10,6 @@
 #include "kernels/kept/kept_frames.h"
 #include "kernels/pool/thread_pool.h"
 
-const char tsr_smaller_verbatim[] = "coded as samples it would be larger";
-
 size_t tsr_raster_bytes(const struct tsr_image *image)
 {
     return (size_t)((tsr_frame_bits(image) + 7) / 8);
@@ -84,7 +82,7 @@ static enum tsr_status put_long_blob(struct encoding *e, enum tsr_blob blob, uin
                                                                                      ? threads
                                                                                      : TSR_BLOB_LANES;
     const struct tsr_header *const header = &e->source->header;
-    const bool is_rows = header->kind == TSR_KIND_PNG && header->recipe == TSR_RECIPE_PACKED;
+    const bool is_rows = tsr_has_rows(header);
     const uint64_t chunks = size / TSR_BLOB_CHUNK,
                    lane = tsr_chunk_memory(is_rows, TSR_BLOB_CHUNK) + 2 * TSR_BLOB_CHUNK;
     unsigned lanes = 1;
@@ -105,7 +103,7 @@ static enum tsr_status read_blob(void *context, uint64_t offset, void *buffer, s
 {
     const struct read_blob *const r = context;
     struct tsr_source *const source = r->encoding->source;
-    TSR_TRY(source->ops->read_blob(source, r->blob, offset, buffer, size, error));
+    TSR_TRY(tsr_source_read_blob(source, r->blob, offset, buffer, size, error));
     if (!source->header.exact) tsr_parts_add_blob(&r->encoding->parts, r->blob, buffer, size);
     return TSR_OK;
 }
@@ -218,13 +216,13 @@ static enum tsr_status check_excess(const struct encoding *e, struct tsr_error *
                    all = tsr_input_size(e->source->input), blobs = blob[TSR_BLOB_PREFIX] + blob[TSR_BLOB_RESIDUES],
                    most = pixels < all ? pixels + blobs : all + blobs;
     if (!e->encoded.gives_up || tsr_container_written(e->writer) <= most + TSR_EXCESS_BYTES) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+    return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
 }
 
 static enum tsr_status give_way(struct encoding *e, struct tsr_error *error)
 {
     e->encoded.gives_way = true;
-    return tsr_fail(error, TSR_ERROR_LOSS, "%s is not coded with loss, which saves too little",
+    return tsr_fail(error, TSR_DECLINED, "%s is not coded with loss, which saves too little",
                     tsr_input_name(e->source->input));
 }
 
@@ -382,7 +380,7 @@ static enum tsr_status read_batch(struct encoding *e, uint32_t first, uint32_t c
         uint8_t *const raster = e->rasters ? e->rasters + i * raster_bytes : NULL;
         e->jobs[i].raster = raster ? raster : e->held + (first + i) * raster_bytes;
         e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
-        if (raster) TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
+        if (raster) TSR_TRY(tsr_source_read_frame(source, first + i, raster, error));
         if (!e->is_trial && !e->hashes_later && !source->header.coding.lossy)
             tsr_add_frame_hash(&e->frames, image, e->jobs[i].raster);
     }
@@ -482,7 +480,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);
     e->hashes = calloc(plan.batch, sizeof *e->hashes);
-    e->held = e->source->ops->rasters ? e->source->ops->rasters(e->source) : NULL;
+    e->held = e->source->rasters;
     if (!e->held) e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
     e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
@@ -539,7 +537,9 @@ static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_h
     const struct tsr_image *image = &e->source->header.image;
     const double native = (double)tsr_frame_bits(image) * image->frames / 8;
     const double ratio = native / (double)tsr_container_payload_bytes(e->writer);
-    TSR_TRY(e->source->ops->derive(e->source, original, ratio, &e->range, error));
+    const enum tsr_status status = e->source->ops->derive(e->source, original, ratio, &e->range, error);
+    if (status == TSR_ERROR_CORRUPT) return tsr_decline(error); /* of a header that has no lossy copy */
+    TSR_TRY(status);
     return copy_blob(e, TSR_BLOB_PREFIX, error);
 }
 
@@ -560,7 +560,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.measured = tsr_measured_of(&source->header.image, &source->header.kept);
     if (!encoded->skips_ssim) e.measured.range = tsr_header_range(&source->header);
     e.range = TSR_NO_VALUES;
-    const bool derived = source->header.coding.lossy && source->ops->derive;
+    const bool derived = source->header.coding.lossy && source->ops && source->ops->derive;
     memset(proof, 0, sizeof *proof);
     tsr_hasher_init(&e.frames);
     tsr_parts_begin(&e.parts);

@@ -4,6 +4,7 @@
 #define TSR_APP_LIBRARY_FLOW_H
 
 #include "arguments.h"
+#include "io/container/container.h"
 #include "io/formats/source.h"
 #include "kernels/engine.h"
 
@@ -30,10 +31,10 @@ struct tsr_encoded {
     enum tsr_coder coder;       /* in: as it was asked for, which lower efforts of a sparse image have, too */
     uint64_t longer;            /* out: bytes that the worst of the efforts that were tried would take more */
     struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
-    bool gives_up;  /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
+    bool gives_up;  /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_DECLINED */
     bool estimates; /* in: how many bytes frames with loss would take without; */
     struct tsr_estimate estimate;     /* out: then that, else 0 */
-    bool gives_way;                   /* out: it has ended early, TSR_ERROR_LOSS: loss saves too little */
+    bool gives_way;                   /* out: it has ended early, TSR_DECLINED: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */
     struct tsr_own_window own_window; /* out: the worst of those that are measured in one frame alone */
     bool skips_ssim;                  /* in: its SSIM is not measured */
@@ -41,9 +42,6 @@ struct tsr_encoded {
     uint8_t *raster;                  /* out: then that, the caller's, to be freed; else NULL */
 };
 #define TSR_EXCESS_BYTES ((uint64_t)1 << 16)
-
-/* The reason where a file is stored that could be coded. */
-extern const char tsr_smaller_verbatim[];
 
 /* A resolved coding that an image can have. Errors: TSR_ERROR_USAGE. */
 enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,

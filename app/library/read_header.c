@@ -44,7 +44,7 @@ static enum tsr_status read_blob_of(struct tsr_reader *r, uint8_t *bytes, size_t
     if (r->container) return tsr_reader_blob(r, TSR_BLOB_PREFIX, 0, bytes, count, got, error);
     const uint64_t size = r->original->blob_size[TSR_BLOB_PREFIX];
     *got = size < count ? (size_t)size : count;
-    return *got > 0 ? r->original->ops->read_blob(r->original, TSR_BLOB_PREFIX, 0, bytes, *got, error) : TSR_OK;
+    return *got > 0 ? tsr_source_read_blob(r->original, TSR_BLOB_PREFIX, 0, bytes, *got, error) : TSR_OK;
 }
 
 /* Up to count bytes of what stands before the samples. */
@@ -163,7 +163,7 @@ struct prefix {
 };
 
 static enum tsr_status next_of_prefix(void *context, enum tsr_blob blob, const uint8_t **bytes, size_t *size,
-                                   struct tsr_error *error)
+                                      struct tsr_error *error)
 {
     struct prefix *const p = context;
     TSR_TRY(tsr_reader_blob(p->reader, blob, p->offset, p->chunk, sizeof p->chunk, size, error));

@@ -320,7 +320,7 @@ enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, str
 static enum tsr_status decode_raster(struct tsr_reader *r, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
     if (r->container) return tsr_decode_frame_of(r->engine, r->container, frame, raster, error);
-    return r->original->ops->read_frame(r->original, frame, raster, error);
+    return tsr_source_read_frame(r->original, frame, raster, error);
 }
 
 enum tsr_status tsr_reader_raster(struct tsr_reader *r, uint32_t frame, const uint8_t **raster, struct tsr_error *error)

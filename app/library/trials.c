@@ -295,10 +295,10 @@ enum tsr_status tsr_estimate_around(struct tsr_source *source, const struct tsr_
 {
     const uint64_t size = source->blob_size[TSR_BLOB_PREFIX], looked_at = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
     *bytes = tsr_container_bytes_to_be(writer);
-    if (!source->ops->derive || size == 0) return TSR_OK;
+    if (!source->ops || !source->ops->derive || size == 0) return TSR_OK;
     uint8_t *const prefix = malloc((size_t)looked_at);
     if (!prefix) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", (size_t)looked_at);
-    const enum tsr_status status = source->ops->read_blob(source, TSR_BLOB_PREFIX, 0, prefix, (size_t)looked_at, error);
+    const enum tsr_status status = tsr_source_read_blob(source, TSR_BLOB_PREFIX, 0, prefix, (size_t)looked_at, error);
     if (status == TSR_OK) *bytes += tsr_container_guess_blob(writer, prefix, (size_t)looked_at) * (size / looked_at);
     free(prefix);
     return status;
@@ -443,7 +443,7 @@ static bool is_stored_instead(const struct again *a, const struct tsr_written *w
 {
     const bool by_size = a->wanted->target == TSR_TARGET_BYTES || a->wanted->target == TSR_TARGET_RATIO;
     return written->tried_loss && !by_size && !a->is_member && !tsr_has_frames(&written->header) &&
-           strcmp(written->header.reason, tsr_smaller_verbatim) == 0;
+           strcmp(written->header.reason, tsr_smaller_stored) == 0;
 }
 
 /* Coded without loss it may be smaller still. */

@@ -21,7 +21,7 @@ static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_ha
         const uint64_t size = source->blob_size[blob];
         for (uint64_t at = 0; at < size; at += sizeof chunk) {
             const size_t now = size - at < sizeof chunk ? (size_t)(size - at) : sizeof chunk;
-            TSR_TRY(source->ops->read_blob(source, (enum tsr_blob)blob, at, chunk, now, error));
+            TSR_TRY(tsr_source_read_blob(source, (enum tsr_blob)blob, at, chunk, now, error));
             tsr_parts_add_blob(parts, (enum tsr_blob)blob, chunk, now);
         }
     }
@@ -44,7 +44,7 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     tsr_parts_begin(&parts);
     tsr_hasher_init(&frames);
     TSR_TRY(hash_blobs(source, &parts, error));
-    tsr_add_frame_hash(&frames, image, source->ops->rasters(source));
+    tsr_add_frame_hash(&frames, image, source->rasters);
     found.samples = tsr_hasher_result128(&frames);
     tsr_parts_end(&parts, header->recipe, &found.samples, tsr_raster_bytes(image), &found);
     if (found.restored_size == proof->restored_size && tsr_hash128_equal(&found.restored, &proof->restored))

@@ -1,7 +1,30 @@
-/* zstd's contexts, kept from one blob to the next. A new context asks the processor for its features (CPUID), which
- * takes 20 to 30 microseconds in a virtual machine, as long as the work on a DICOM header. */
+/* General compression of blobs. zstd's contexts are kept from one blob to the next. A new context asks the processor
+ * for its features (CPUID), which takes 20 to 30 microseconds in a virtual machine, as long as the work on a DICOM
+ * header. */
 #ifndef TSR_IO_BYTES_ZSTD_CONTEXTS_H
 #define TSR_IO_BYTES_ZSTD_CONTEXTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes that are compressed at once, at most. */
+#define TSR_BLOB_CHUNK ((size_t)1 << 22)
+
+/* zstd's levels. The high one is for rows of a PNG and for a small blob, unless speed counts. */
+enum { TSR_SMALL_BLOB = 1 << 16, TSR_HIGH_LEVEL = 19, TSR_LOW_LEVEL = 6 };
+static inline int tsr_zstd_level(bool is_rows, size_t size)
+{
+    return is_rows || size <= TSR_SMALL_BLOB ? TSR_HIGH_LEVEL : TSR_LOW_LEVEL;
+}
+
+/* Bytes that a chunk of at most so many takes, with what it becomes and its compressor, which is the best one for rows
+ * of a PNG (zstd's level 19). */
+static inline uint64_t tsr_chunk_memory(bool is_rows, uint64_t bytes)
+{
+    const uint64_t chunk = bytes < TSR_BLOB_CHUNK ? bytes : TSR_BLOB_CHUNK;
+    return is_rows ? 16 * chunk + ((uint64_t)8 << 20) : 3 * chunk;
+}
 
 #if TSR_WITH_ZSTD
 #include <zstd.h>

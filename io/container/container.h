@@ -8,6 +8,7 @@
 
 #include "io/input.h"
 #include "io/output.h"
+#include "io/bytes/zstd_contexts.h"
 #include "io/recipe/header.h"
 
 /* What the file promises of its content. FORMAT.md 3.4. */
@@ -63,17 +64,8 @@ void tsr_container_writer_free(struct tsr_container_writer *writer);
 void tsr_container_stay_large(struct tsr_container_writer *writer);
 
 /* Appends bytes to a blob, compressed if that is smaller. Large pieces, up to TSR_BLOB_CHUNK bytes, compress best. */
-#define TSR_BLOB_CHUNK ((size_t)1 << 22)
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);
-
-/* Bytes that a chunk of at most so many takes, with what it becomes and its compressor, which is the best one for rows
- * of a PNG (zstd's level 19). */
-static inline uint64_t tsr_chunk_memory(bool is_rows, uint64_t bytes)
-{
-    const uint64_t chunk = bytes < TSR_BLOB_CHUNK ? bytes : TSR_BLOB_CHUNK;
-    return is_rows ? 16 * chunk + ((uint64_t)8 << 20) : 3 * chunk;
-}
 
 /* Appends a blob of any length that read gives, in order. The crew compresses lanes chunks at once, TSR_BLOB_LANES at
  * most; each after the first takes tsr_chunk_memory and, for its turn, two chunks more. The bytes that are written do

@@ -169,14 +169,7 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
 /* Metadata of a few kilobytes is worth zstd's best level; large verbatim files are not worth its time. Neither is the
  * header of a large image below effort 7: 555 real DICOM headers, 6.9 KB on average, take 1.32 ms each at zstd level
  * 19, as long as decoding the pixels of a CT slice, and 0.1 ms at level 6, which makes a header 94 bytes longer. */
-enum {
-    SMALL_BLOB = 1 << 16,
-    WAITING_BLOB = 1 << 20,
-    LARGE_IMAGE_BYTES = 1 << 18,
-    THOROUGH_CODING = 7,
-    SMALL_LEVEL = 19,
-    LARGE_LEVEL = 6
-};
+enum { WAITING_BLOB = 1 << 20, LARGE_IMAGE_BYTES = 1 << 18, THOROUGH_CODING = 7 };
 
 static bool is_large_image(const struct tsr_header *header)
 {
@@ -186,9 +179,8 @@ static bool is_large_image(const struct tsr_header *header)
 int tsr_container_level(const struct tsr_container_writer *w, size_t size)
 {
     const struct tsr_header *const header = &w->header;
-    if (header->kind == TSR_KIND_PNG && header->recipe == TSR_RECIPE_PACKED) return SMALL_LEVEL; /* rows of a PNG */
     const bool is_quick = is_large_image(header) && header->coding.effort < THOROUGH_CODING;
-    return size <= SMALL_BLOB && !is_quick ? SMALL_LEVEL : LARGE_LEVEL;
+    return is_quick ? TSR_LOW_LEVEL : tsr_zstd_level(tsr_has_rows(header), size);
 }
 
 #if TSR_WITH_ZSTD
@@ -210,7 +202,7 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint
                                       struct tsr_error *error)
 {
     const int level = tsr_container_level(w, size);
-    const bool tries_both = level == SMALL_LEVEL && is_large_image(&w->header);
+    const bool tries_both = level == TSR_HIGH_LEVEL && is_large_image(&w->header);
     const size_t bound = ZSTD_compressBound(size);
     TSR_TRY(make_room(w, tries_both ? 2 * bound : bound, error));
     ZSTD_CCtx *const compressor = tsr_take_compressor();
@@ -218,7 +210,7 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint
     *made = ZSTD_compressCCtx(compressor, w->compressed, bound, bytes, size, level);
     if (tries_both && !ZSTD_isError(*made)) {
         uint8_t *const other = w->compressed + bound;
-        const size_t made_other = ZSTD_compressCCtx(compressor, other, bound, bytes, size, LARGE_LEVEL);
+        const size_t made_other = ZSTD_compressCCtx(compressor, other, bound, bytes, size, TSR_LOW_LEVEL);
         if (made_other < *made) memcpy(w->compressed, other, made_other);
         if (made_other < *made || ZSTD_isError(made_other)) *made = made_other;
     }

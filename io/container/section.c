@@ -208,12 +208,6 @@ static size_t put_image(uint8_t *out, const struct tsr_header *header)
     return used + header->parameter_count;
 }
 
-bool tsr_has_frames(const struct tsr_header *header)
-{
-    return header->recipe != TSR_RECIPE_VERBATIM && header->recipe != TSR_RECIPE_PACKED &&
-           header->recipe != TSR_RECIPE_SERIES;
-}
-
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 {
     const bool lossy = tsr_has_frames(header) && header->coding.lossy;
@@ -468,7 +462,8 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", size);
     header->id = tsr_read_u64(id);
     if (kind >= TSR_KIND_COUNT || restore > TSR_RECIPE_GZIPPED || flags > (EXACT | LOSSY | ITEMS) ||
-        !has_its_flags((enum tsr_recipe_number)restore, flags) || (restore == TSR_RECIPE_SERIES && kind != TSR_KIND_OTHER))
+        !has_its_flags((enum tsr_recipe_number)restore, flags) ||
+        (restore == TSR_RECIPE_SERIES && kind != TSR_KIND_OTHER))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u or flags %u are unknown to this program", kind,
                         restore, flags);
     header->kind = (enum tsr_kind)kind;
@@ -680,8 +675,7 @@ enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_memb
     const uint8_t *header = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
     if (!header) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header is too long");
     TSR_TRY(tsr_get_header(header, (size_t)header_size, &member->header, error));
-    if (member->header.recipe == TSR_RECIPE_SERIES)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
+    if (member->header.recipe == TSR_RECIPE_SERIES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
     if (!tsr_get_proof(body + c.at, size - c.at, &member->header, &member->proof))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof of %zu bytes is not valid", size - c.at);
     member->header_hash = tsr_header_hash(header, (size_t)header_size);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/recipe/standard.h"
+
 bool tsr_small_files = true;
 
 void tsr_small_free(struct tsr_small *small)
@@ -82,61 +84,26 @@ static size_t put_head(const struct tsr_small *small, const struct tsr_header *h
     return used;
 }
 
-/* Brief forms. The length of a header, which there is not, is the number of the form. */
-enum brief_form { BRIEF_PNG, BRIEF_ELEMENTS, BRIEF_FORMS };
-
-/* The header that a brief small file stands for. */
-static void brief_header(enum brief_form form, struct tsr_header *header)
+/* The standard recipe that says all of a file of so many bytes, -1: none does. *head: bytes of its piece's head, which a
+ * brief file leaves out. The length of its header, which it does not have either, is the number of the recipe. */
+static int standard_of(const struct tsr_small *small, const struct tsr_header *header, uint64_t original, size_t *head)
 {
-    static const uint8_t png[] = {
-        TSR_FORMAT_VERSION, TSR_KIND_PNG, TSR_RECIPE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0x80, 0x80, 0x10};
-    static const uint8_t elements[] = {
-        TSR_FORMAT_VERSION, TSR_KIND_DICOM, TSR_RECIPE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0x80, 0x80, 0x40};
-    if (form == BRIEF_PNG)
-        (void)tsr_get_header(png, sizeof png, header, NULL);
-    else
-        (void)tsr_get_header(elements, sizeof elements, header, NULL);
-}
-
-/* The head of a form's piece with so much content, of a file of so many bytes. */
-enum { BRIEF_HEAD = 1 + 2 * TSR_VARINT_LIMIT };
-static size_t put_brief_piece(enum brief_form form, uint64_t content, uint64_t original, uint8_t head[BRIEF_HEAD])
-{
-    head[0] = form == BRIEF_PNG ? TSR_SMALL_PNG_PIECE : TSR_SMALL_ELEMENTS_PIECE;
-    size_t size = 1 + tsr_put_varint(head + 1, content);
-    if (form == BRIEF_ELEMENTS) size += tsr_put_varint(head + size, original);
-    return size;
-}
-
-/* The form that says all of a file of so many bytes; BRIEF_FORMS: none does. *head: bytes of the piece's head, which it
- * leaves out. */
-static enum brief_form brief_form_of(const struct tsr_small *small, const struct tsr_header *header, uint64_t original,
-                                     size_t *head)
-{
-    struct tsr_header usual;
-    uint8_t wanted[TSR_HEADER_LIMIT], body[TSR_HEADER_LIMIT], piece[BRIEF_HEAD];
-    struct tsr_cursor c = {small->bytes, small->size, 1, false};
-    if (header->recipe != TSR_RECIPE_PACKED || small->count != 1 || small->type[0] != 0 || small->size == 0)
-        return BRIEF_FORMS;
-    const uint64_t content = tsr_get_varint(&c);
-    const enum brief_form form = small->bytes[0] == TSR_SMALL_PNG_PIECE ? BRIEF_PNG : BRIEF_ELEMENTS;
-    brief_header(form, &usual);
+    uint8_t wanted[TSR_HEADER_LIMIT], body[TSR_HEADER_LIMIT];
+    if (header->recipe != TSR_RECIPE_PACKED || small->count != 1 || small->type[0] != 0 || small->size == 0) return -1;
+    const int number = tsr_standard_recipe(small->bytes, small->size, original, head);
+    if (number < 0) return -1;
+    struct tsr_header usual = tsr_standard_header(number);
     usual.id = header->id;
     const size_t size = tsr_put_header(wanted, &usual);
-    *head = put_brief_piece(form, content, original, piece);
-    const bool is_whole = !c.bad && *head < small->size && content == small->size - *head &&
-                          memcmp(small->bytes, piece, *head) == 0 && tsr_put_header(body, header) == size &&
-                          memcmp(body, wanted, size) == 0;
-    return is_whole ? form : BRIEF_FORMS;
+    return tsr_put_header(body, header) == size && memcmp(body, wanted, size) == 0 ? number : -1;
 }
 
-static size_t put_brief_head(enum brief_form form, const struct tsr_proof *proof, const struct tsr_header *header,
-                             uint8_t *out)
+static size_t put_brief_head(int number, const struct tsr_proof *proof, const struct tsr_header *header, uint8_t *out)
 {
     memcpy(out, TSR_SIGNATURE, TSR_SIGNATURE_BYTES);
     size_t used = TSR_SIGNATURE_BYTES;
     out[used++] = TSR_SECTION_SMALL;
-    out[used++] = (uint8_t)form;
+    out[used++] = (uint8_t)number;
     return used + tsr_put_proof(out + used, proof, header);
 }
 
@@ -149,13 +116,13 @@ enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_
     struct tsr_hasher hasher;
     if (header->exact) short_proof.has_samples = false; /* the original's hash says more */
     size_t left_out = 0;
-    const enum brief_form form = brief_form_of(small, header, proof->original_size, &left_out);
-    const bool is_brief_form = form != BRIEF_FORMS;
-    const uint8_t *const content = small->bytes ? small->bytes + (is_brief_form ? left_out : 0) : NULL;
-    const size_t content_size = small->size - (is_brief_form ? left_out : 0);
+    const int number = standard_of(small, header, proof->original_size, &left_out);
+    const bool is_brief = number >= 0;
+    const uint8_t *const content = small->bytes ? small->bytes + (is_brief ? left_out : 0) : NULL;
+    const size_t content_size = small->size - (is_brief ? left_out : 0);
     size_t size =
-        is_brief_form ? put_brief_head(form, &short_proof, header, head) : put_head(small, &brief, &short_proof, head);
-    while (!is_brief_form && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
+        is_brief ? put_brief_head(number, &short_proof, header, head) : put_head(small, &brief, &short_proof, head);
+    while (!is_brief && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
            !tsr_has_frames(header) && tsr_shorten_header(&brief))
         size = put_head(small, &brief, &short_proof, head);
     tsr_hasher_init(&hasher);
@@ -174,15 +141,15 @@ static enum tsr_status fail(struct tsr_error *error)
     return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the small file does not hold what it lists");
 }
 
-/* *form: if there is one, the file has no header and no parts, but the content of a piece. */
-static enum tsr_status get_header(struct tsr_cursor *c, struct tsr_header *header, enum brief_form *form,
+/* *standard: if it is not -1, the file has no header and no parts, but the content of a piece. */
+static enum tsr_status get_header(struct tsr_cursor *c, struct tsr_header *header, int *standard,
                                   struct tsr_error *error)
 {
     uint8_t body[TSR_HEADER_LIMIT] = {0};
     const uint64_t size = tsr_get_varint(c);
-    *form = !c->bad && size < BRIEF_FORMS ? (enum brief_form)size : BRIEF_FORMS;
-    if (*form != BRIEF_FORMS) {
-        brief_header(*form, header);
+    *standard = !c->bad && size < TSR_STANDARD_RECIPES ? (int)size : -1;
+    if (*standard >= 0) {
+        *header = tsr_standard_header(*standard);
         return TSR_OK;
     }
     const uint8_t *const bytes =
@@ -254,13 +221,13 @@ static enum tsr_status put_parts(struct tsr_container_writer *w, const struct ts
 }
 
 /* The one blob of a brief file: the piece's head and content. */
-static enum tsr_status put_brief_part(struct tsr_container_writer *w, enum brief_form form, const struct tsr_cursor *c,
+static enum tsr_status put_brief_part(struct tsr_container_writer *w, int standard, const struct tsr_cursor *c,
                                       const struct tsr_proof *proof, struct tsr_error *error)
 {
     const size_t content = c->size - c->at;
-    uint8_t *const bytes = malloc(BRIEF_HEAD + content);
+    uint8_t *const bytes = malloc(TSR_PIECE_HEAD_LIMIT + content);
     if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file");
-    const size_t head = put_brief_piece(form, content, proof->original_size, bytes);
+    const size_t head = tsr_put_standard_head(standard, content, proof->original_size, bytes);
     memcpy(bytes + head, c->bytes + c->at, content);
     const struct tsr_cursor part = {bytes, head + content, 0, false};
     enum tsr_status status = put_blob_part(w, 0, part, error);
@@ -283,20 +250,20 @@ enum tsr_status tsr_small_expand(const uint8_t *bytes, size_t size, struct tsr_o
     struct tsr_proof proof;
     struct tsr_small small = {0};
     struct tsr_container_writer *w = NULL;
-    enum brief_form form = BRIEF_FORMS;
+    int standard = -1;
     *expanded = NULL;
     if (!tsr_small_is_whole(bytes, size))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the small file is damaged");
-    TSR_TRY(get_header(&c, &header, &form, error));
-    if (!tsr_take_proof(&c, &header, !header.exact, &proof) || (form == BRIEF_FORMS && !get_parts(&c, &small)))
+    TSR_TRY(get_header(&c, &header, &standard, error));
+    if (!tsr_take_proof(&c, &header, !header.exact, &proof) || (standard < 0 && !get_parts(&c, &small)))
         return fail(error);
     *payload = tsr_small_payload(&small);
     struct tsr_output *const output = tsr_output_to_memory();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file");
     enum tsr_status status = tsr_container_begin(output, &header, &w, error);
     if (status == TSR_OK) tsr_container_stay_large(w);
-    if (status == TSR_OK && form != BRIEF_FORMS)
-        status = put_brief_part(w, form, &c, &proof, error);
+    if (status == TSR_OK && standard >= 0)
+        status = put_brief_part(w, standard, &c, &proof, error);
     else if (status == TSR_OK)
         status = put_parts(w, &small, bytes + c.at, &proof, error);
     tsr_container_writer_free(w);

@@ -5,14 +5,6 @@
 
 #include "section.h"
 
-/* A packed file of one piece, which is a small PNG or a DICOM file without pixels, has a brief form. */
-enum {
-    TSR_SMALL_PNG_PIECE = 6,
-    TSR_SMALL_PNG_ROOM = 1 << 18,
-    TSR_SMALL_ELEMENTS_PIECE = 7,
-    TSR_SMALL_ELEMENTS_ROOM = 1 << 20
-};
-
 enum {
     TSR_SMALL_PARTS = 64,
     TSR_SMALL_CODED = 1 << 14,                  /* bytes of all parts of a small file that has frames */

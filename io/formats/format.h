@@ -12,10 +12,10 @@ struct tsr_format {
     const char *name; /* as tsr_kind_name gives it */
     /* Whether a file that begins with these bytes is opened as this format. size: at most TSR_HEAD_BYTES. */
     bool (*is)(const uint8_t *head, size_t size);
-    /* Opens a source. TSR_ERROR_CORRUPT: the file must be stored verbatim, and the error's text is the reason, in which
-     * "it" is the file. The reason is stored in the .tsr file: a new wording changes bytes. With an offset, the reason
-     * is that the file looks damaged there; without one, it has a form that is not taken. What looks damaged in a file
-     * that is taken all the same is noted at the input. All other errors end the work on this file. */
+    /* Opens a source. TSR_ERROR_CORRUPT: the file must be stored another way, and the error's text is the reason, in
+     * which "it" is the file. The reason is stored in the .tsr file: a new wording changes bytes. With an offset, the
+     * reason is that the file looks damaged there; without one, it has a form that is not taken. What looks damaged in
+     * a file that is taken all the same is noted at the input. All other errors end the work on this file. */
     enum tsr_status (*open)(struct tsr_input *input, const struct tsr_source_options *options,
                             struct tsr_source **source, struct tsr_error *error);
 };
@@ -27,12 +27,14 @@ extern const int tsr_format_count;
 /* The format of a file that begins with these bytes; NULL: no format takes the file. */
 const struct tsr_format *tsr_format_of(const uint8_t *head, size_t size);
 
-/* Opens a source whose rasters lie in the input, one directly after the other from byte first. All bytes before them
- * are the prefix, and all bytes after them are the suffix. header gives kind, restore, exact, image and parameters.
- * owns_input: the source closes the input, and the input is also closed if the call fails. size: of the input. Errors:
- * TSR_ERROR_CORRUPT (the input ends before its last sample; the image is over a limit), TSR_ERROR_LIMIT. */
+/* Gives a source rasters that lie in its samples, or else in its input, one directly after the other from byte first.
+ * All bytes before them are the prefix, and all bytes after them are the suffix. Errors: TSR_ERROR_CORRUPT (the input
+ * ends before its last sample; the image is over a limit), TSR_ERROR_LIMIT. */
 struct tsr_need tsr_splice_need(const struct tsr_header *header, uint64_t first, uint64_t size);
-enum tsr_status tsr_splice_open(struct tsr_input *input, bool owns_input, const struct tsr_header *header,
-                                uint64_t first, struct tsr_source **source, struct tsr_error *error);
+enum tsr_status tsr_source_splice(struct tsr_source *source, uint64_t first, struct tsr_error *error);
+
+/* Opens such a source, which is nothing else. header gives kind, recipe, exact, image and parameters. */
+enum tsr_status tsr_splice_open(struct tsr_input *input, const struct tsr_header *header, uint64_t first,
+                                struct tsr_source **source, struct tsr_error *error);
 
 #endif

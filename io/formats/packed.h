@@ -15,8 +15,8 @@ struct tsr_packing {
 };
 
 /* Opens a source of an input with streams that become smaller and are proven to come back. What that takes is bounded,
- * so that no limit of memory changes what is made. Errors: TSR_ERROR_CORRUPT (there are none: it must be stored
- * verbatim), TSR_ERROR_LIMIT (memory), TSR_ERROR_READ. After TSR_ERROR_CORRUPT, the text is the whole reason: that of
+ * so that no limit of memory changes what is made. Errors: TSR_DECLINED (there are none: it must be stored
+ * verbatim), TSR_ERROR_LIMIT (memory), TSR_ERROR_READ. After TSR_DECLINED, the text is the whole reason: that of
  * packing, and why no stream could be packed, if one was tried. */
 enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,
                                 struct tsr_error *error);

@@ -3,26 +3,37 @@
 #ifndef TSR_IO_FORMATS_SOURCE_H
 #define TSR_IO_FORMATS_SOURCE_H
 
-#include "io/container/container.h"
+#include "io/recipe/pieces.h"
+#include "io/recipe/header.h"
 #include "transform/planes/difference.h"
 
 struct tsr_source;
 
+/* What a format does for its sources; each may be NULL. */
 struct tsr_source_ops {
-    /* Reads bytes offset to offset + size - 1 of a blob. */
-    enum tsr_status (*read_blob)(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
-                                 size_t size, struct tsr_error *error);
-    /* Reads a frame's raster, from the first bit of the first byte. Spare bits of the last byte are 0. */
+    /* Reads a frame's raster, from the first bit of the first byte. Spare bits of the last byte are 0. NULL: rasters
+     * lie in memory or in the samples. */
     enum tsr_status (*read_frame)(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error);
-    /* Changes the prefix to that of a lossy copy: blob_size and read_blob then give the new prefix. original: the hash
-     * of the input. ratio: bytes of native samples to bytes of their payload. range: of what the samples became, if
-     * wants_range is set. NULL: lossy copies have the same prefix. */
+    /* Changes the prefix to that of a lossy copy. original: the hash of the input. ratio: bytes of native samples to
+     * bytes of their payload. range: of what the samples became, if wants_range is set. NULL: lossy copies have the
+     * same prefix. */
     enum tsr_status (*derive)(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
                               const struct tsr_value_range *range, struct tsr_error *error);
-    void (*close)(struct tsr_source *source);
-    /* NULL, or the rasters of all frames, one after the other, where the source holds them until it is closed; NULL: it
-     * does not. */
-    const uint8_t *(*rasters)(const struct tsr_source *source);
+    void (*close)(struct tsr_source *source); /* frees what the format has besides */
+};
+
+/* Bytes of a blob. */
+struct tsr_extent {
+    uint64_t at, size;    /* in the blob */
+    const uint8_t *bytes; /* NULL: of the samples, or else of the input, from an offset on */
+    uint64_t offset;
+    bool is_owned;                     /* the bytes are freed with the source */
+    uint8_t own[TSR_PIECE_HEAD_LIMIT]; /* is_small: these */
+    bool is_small;
+};
+struct tsr_extents {
+    struct tsr_extent *extent; /* allocated */
+    size_t count, capacity;
 };
 
 /* How a file asks to be looked at: a window (PS3.3, C.11.2.1.2) of its values. */
@@ -57,16 +68,25 @@ struct tsr_windows {
 /* Every source begins with this structure. Reading the prefix, the frames in their order and the suffix reads the input
  * once, from its start to its end, if the format allows it. */
 struct tsr_source {
-    const struct tsr_source_ops *ops;
-    struct tsr_input *input;  /* owned by the caller */
-    struct tsr_header header; /* without the coding; with what looks damaged in the input */
+    const struct tsr_source_ops *ops; /* or NULL */
+    struct tsr_input *input;          /* owned by the caller */
+    struct tsr_header header;         /* without the coding; with what looks damaged in the input */
     uint64_t blob_size[TSR_BLOB_COUNT];
+    struct tsr_extents blob[TSR_BLOB_COUNT];
+    /* Where frames are: all in memory; or one after the other in an input, which is the source's or the caller's. */
+    const uint8_t *rasters;
+    struct tsr_input *samples;
+    bool owns_samples;
+    uint64_t first;              /* byte of the first sample */
+    uint8_t *window;             /* bytes of a raster of single bits, before they are aligned */
+    void *held[2];               /* memory that is freed when the source is closed */
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
     struct tsr_windows windows;  /* its frames are freed when the source is closed */
     char modality[20];           /* of DICOM; else, and where it is not coded with loss, empty */
     bool wants_range;            /* derive needs the range of the samples */
+    bool is_proven;              /* of a PNG: raster and residue give the same chunks */
     bool rasters_last;           /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 
@@ -88,6 +108,30 @@ struct tsr_source_options {
 enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source_options *options,
                                 struct tsr_source **source, struct tsr_error *error);
 void tsr_source_close(struct tsr_source *source);
+
+/* ---- What finders make sources of --------------------------------------------------------------------------- */
+
+/* A source of so many bytes, which begin with a struct tsr_source. NULL: no memory. */
+void *tsr_source_create(size_t bytes, struct tsr_input *input, const struct tsr_header *header,
+                        const struct tsr_source_ops *ops, struct tsr_error *error);
+
+/* Appends bytes to a blob. is_owned: they are freed with the source, also after an error. Errors: TSR_ERROR_LIMIT. */
+enum tsr_status tsr_source_put(struct tsr_source *source, enum tsr_blob blob, const uint8_t *bytes, uint64_t size,
+                               bool is_owned, struct tsr_error *error);
+/* The same of a few bytes, which are copied; and of bytes of the samples' input, or else of the input. */
+enum tsr_status tsr_source_put_small(struct tsr_source *source, enum tsr_blob blob, const uint8_t *bytes, size_t size,
+                                     struct tsr_error *error);
+enum tsr_status tsr_source_put_range(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, uint64_t size,
+                                     struct tsr_error *error);
+void tsr_source_clear(struct tsr_source *source, enum tsr_blob blob);
+
+/* ---- Reading ------------------------------------------------------------------------------------------------ */
+
+/* Reads bytes offset to offset + size - 1 of a blob. */
+enum tsr_status tsr_source_read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
+                                     size_t size, struct tsr_error *error);
+enum tsr_status tsr_source_read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster,
+                                      struct tsr_error *error);
 
 /* Shows the raster of each frame, in their order, until visit returns false. Errors: those of read_frame,
  * TSR_ERROR_LIMIT (memory). */

@@ -1,5 +1,5 @@
-/* Nodes: each unwraps bytes of one kind into plain bytes and a residue, which is what the plain bytes do not say of them.
- * Both give the same bytes again, whatever libraries are installed. FORMAT.md section 4. */
+/* Nodes: each unwraps bytes of one kind into plain bytes and a residue, which is what the plain bytes do not say of
+ * them. Both give the same bytes again, whatever libraries are installed. FORMAT.md section 4. */
 #ifndef TSR_IO_NODES_NODE_H
 #define TSR_IO_NODES_NODE_H
 
@@ -73,8 +73,8 @@ static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)
 
 /* Both directions of a node over a raster, which has its bytes. */
 enum tsr_status tsr_node_split(const struct tsr_node *node, const struct tsr_image *image, const uint8_t *bytes,
-                                 size_t size, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error);
+                               size_t size, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error);
 enum tsr_status tsr_node_join(const struct tsr_node *node, const struct tsr_image *image, const uint8_t *raster,
-                                const uint8_t *residue, size_t size, struct tsr_bytes *bytes, struct tsr_error *error);
+                              const uint8_t *residue, size_t size, struct tsr_bytes *bytes, struct tsr_error *error);
 
 #endif

@@ -38,6 +38,9 @@ struct tsr_told_windows {
     } window[TSR_MEASURED_WINDOWS];
 };
 
+/* Reasons that files without frames have most. */
+extern const char tsr_smaller_stored[], tsr_no_pixels[];
+
 struct tsr_header {
     uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
     enum tsr_kind kind;
@@ -58,6 +61,9 @@ struct tsr_header {
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
     uint32_t members;                  /* files in a series, whose header has only this, id and restore */
 };
+
+/* Whether the blob of a file without frames is made of rows of a PNG, mostly. */
+bool tsr_has_rows(const struct tsr_header *header);
 
 /* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
 bool tsr_has_frames(const struct tsr_header *header);

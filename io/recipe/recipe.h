@@ -18,9 +18,10 @@ struct tsr_step {
     /* Of bytes: they themselves, or the blob that has them. Of the end of a node: the blob that has its residue. */
     const uint8_t *bytes;
     enum tsr_blob from;
-    uint64_t size; /* of these bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes */
-    bool is_exact;   /* at a node's begin: it takes just as many, */
-    uint64_t before; /* and begins after so many bytes more, which it does not take */
+    uint64_t
+        size; /* of these bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes */
+    bool is_exact;               /* at a node's begin: it takes just as many, */
+    uint64_t before;             /* and begins after so many bytes more, which it does not take */
     const struct tsr_node *node; /* that begins or ends, or that each frame goes through; or NULL */
     uint64_t whole;              /* bytes that the node makes, where it is told; else 0 */
     uint64_t foreseen;           /* bytes that a node will get, for which room is made; 0: they are not known */
@@ -48,9 +49,9 @@ struct tsr_making {
     uint64_t enough;            /* ends when the output has as many bytes; 0: makes all */
 };
 
-/* Makes the file, and does not close the output. Errors: TSR_ERROR_CORRUPT (also: the header's parameters are not valid),
- * TSR_ERROR_LIMIT (memory), TSR_ERROR_VERSION (this build does not know, or cannot make, such files), those of the
- * leaves and of the output. */
+/* Makes the file, and does not close the output. Errors: TSR_ERROR_CORRUPT (also: the header's parameters are not
+ * valid), TSR_ERROR_LIMIT (memory), TSR_ERROR_VERSION (this build does not know, or cannot make, such files), those of
+ * the leaves and of the output. */
 enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_making *making, struct tsr_output *output,
                          struct tsr_error *error);
 
@@ -84,8 +85,8 @@ struct tsr_restoring {
 };
 struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *foreseen);
 
-/* Bytes of a stream of a frame, of which all residues have so many: codes of 16 bits before the bits of each sample, and
- * its residue. A longer one is possible. */
+/* Bytes of a stream of a frame, of which all residues have so many: codes of 16 bits before the bits of each sample,
+ * and its residue. A longer one is possible. */
 uint64_t tsr_usual_stream(const struct tsr_image *image, uint64_t residues);
 
 /* ---- Version 3 of the format: headers and their steps ------------------------------------------------------- */

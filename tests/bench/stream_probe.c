@@ -96,7 +96,8 @@ static void run_job(const struct job *job, int number, const char *folder)
         const double begin = seconds();
         status = tsr_node_split(kind, &job->image, stream, size, raster, &residue, &error);
         const double middle = seconds();
-        if (status == TSR_OK) status = tsr_node_join(kind, &job->image, raster, residue.bytes, residue.size, &again, &error);
+        if (status == TSR_OK)
+            status = tsr_node_join(kind, &job->image, raster, residue.bytes, residue.size, &again, &error);
         const double end = seconds();
         if (middle - begin < read_seconds) read_seconds = middle - begin;
         if (end - middle < write_seconds) write_seconds = end - middle;
@@ -122,8 +123,7 @@ int main(int argc, char **argv)
 {
     struct job job;
     if (argc > 1 && strcmp(argv[1], "--kinds") == 0) {
-        for (int i = 0; i < TSR_RASTER_NODES; i++)
-            puts(tsr_raster_node(i)->name);
+        for (int i = 0; i < TSR_RASTER_NODES; i++) puts(tsr_raster_node(i)->name);
         return 0;
     }
     for (int number = 0; next_job(&job); number++) run_job(&job, number, argc > 1 ? argv[1] : NULL);

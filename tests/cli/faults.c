@@ -48,31 +48,16 @@ static bool planted(const char *fault)
 
 /* ---- Reader ------------------------------------------------------------------------------------------------- */
 
-enum tsr_status __real_tsr_splice_open(struct tsr_input *input, bool owns_input, const struct tsr_header *header,
-                                       uint64_t first, struct tsr_source **source, struct tsr_error *error);
-enum tsr_status __wrap_tsr_splice_open(struct tsr_input *input, bool owns_input, const struct tsr_header *header,
-                                       uint64_t first, struct tsr_source **source, struct tsr_error *error);
+enum tsr_status __real_tsr_source_read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster,
+                                             struct tsr_error *error);
+enum tsr_status __wrap_tsr_source_read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster,
+                                             struct tsr_error *error);
 
-static const struct tsr_source_ops *splice_ops;
-
-static enum tsr_status read_frame_wrong(struct tsr_source *source, uint32_t frame, uint8_t *raster,
-                                        struct tsr_error *error)
+enum tsr_status __wrap_tsr_source_read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster,
+                                             struct tsr_error *error)
 {
-    const enum tsr_status status = splice_ops->read_frame(source, frame, raster, error);
-    if (frame == 0) raster[0] ^= 1;
-    return status;
-}
-
-enum tsr_status __wrap_tsr_splice_open(struct tsr_input *input, bool owns_input, const struct tsr_header *header,
-                                       uint64_t first, struct tsr_source **source, struct tsr_error *error)
-{
-    static struct tsr_source_ops faulty;
-    const enum tsr_status status = __real_tsr_splice_open(input, owns_input, header, first, source, error);
-    if (status != TSR_OK || !planted("reader")) return status;
-    splice_ops = (*source)->ops;
-    faulty = *splice_ops;
-    faulty.read_frame = read_frame_wrong;
-    (*source)->ops = &faulty;
+    const enum tsr_status status = __real_tsr_source_read_frame(source, frame, raster, error);
+    if (status == TSR_OK && frame == 0 && planted("reader")) raster[0] ^= 1;
     return status;
 }
 

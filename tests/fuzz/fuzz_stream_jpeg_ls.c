@@ -22,7 +22,8 @@ static void read_any(const struct tsr_image *image, uint8_t *raster, const uint8
     fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
         uint8_t *copy = fuzz_copy(residue.bytes, residue.size);
-        const enum tsr_status written = tsr_node_join(&tsr_node_jpeg_ls, image, raster, copy, residue.size, &again, &error);
+        const enum tsr_status written =
+            tsr_node_join(&tsr_node_jpeg_ls, image, raster, copy, residue.size, &again, &error);
         FUZZ_PROMISE(written == TSR_OK, "what was read is not written: %s", error.text);
         free(copy);
     }

@@ -18,8 +18,8 @@ static bool must_come_back(const struct tsr_node *kind)
     return kind == &tsr_node_rle;
 }
 
-static void read_any(const struct tsr_node *kind, const struct tsr_image *image, uint8_t *raster,
-                     const uint8_t *stream, size_t size)
+static void read_any(const struct tsr_node *kind, const struct tsr_image *image, uint8_t *raster, const uint8_t *stream,
+                     size_t size)
 {
     struct tsr_bytes residue = {.limit = STREAM_LIMIT}, again = {.limit = size};
     struct tsr_error error;

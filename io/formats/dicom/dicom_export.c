@@ -54,8 +54,7 @@ enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export 
     if (!tsr_has_frames(header))
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "its DICOM file is %s, without decoded samples (%s); tessera decompress restores it",
-                        header->recipe == TSR_RECIPE_PACKED ? "coded by its streams" : "stored",
-                        tsr_reason_of(header));
+                        header->recipe == TSR_RECIPE_PACKED ? "coded by its streams" : "stored", tsr_reason_of(header));
     if (syntax->is_jpeg_2000 && tsr_jpeg_2000_lacks(syntax->is_ht))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s", tsr_jpeg_2000_lacks(syntax->is_ht));
     if (to == TSR_EXPORT_NATIVE) return TSR_OK;

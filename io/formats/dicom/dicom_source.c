@@ -9,7 +9,7 @@
 #include "encapsulated_source.h"
 #include "jpeg_2000.h"
 #include "io/formats/format.h"
-#include "io/container/section.h"
+#include "io/recipe/prove.h"
 #include "io/nodes/deflate/deflate.h"
 #include "transform/coder.h"
 
@@ -43,12 +43,9 @@ struct header {
 };
 
 struct dicom_source {
-    struct tsr_source base;
-    struct tsr_source *splice; /* its prefix ends before the value of the pixel data */
-    uint8_t *inflated;         /* of a deflated file: the bytes that splice reads; else NULL */
-    struct tsr_bytes residues; /* of a deflated file */
+    struct tsr_source base; /* its prefix ends before the value of the pixel data. Of a deflated file, it holds what is
+                               inflated */
     struct tsr_dicom_scan scan;
-    uint8_t *derived; /* the prefix of a lossy copy; NULL: not derived yet */
 };
 
 /* Checks that the element of the pixel data can hold native samples, and counts the bytes that are there. Some writers
@@ -108,26 +105,6 @@ static void object_to_loss(const struct header *header, struct tsr_source *sourc
     source->never_lossy = header->loss.objection != NULL;
     source->lossy_objection = header->loss.objection;
     snprintf(source->modality, sizeof source->modality, "%s", header->dicom.modality);
-}
-
-static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
-                                 size_t size, struct tsr_error *error)
-{
-    struct dicom_source *s = (struct dicom_source *)source;
-    if (blob == TSR_BLOB_RESIDUES) {
-        memcpy(buffer, s->residues.bytes + offset, size);
-        return TSR_OK;
-    }
-    if (blob != TSR_BLOB_PREFIX || !s->derived)
-        return s->splice->ops->read_blob(s->splice, blob, offset, buffer, size, error);
-    memcpy(buffer, s->derived + offset, size);
-    return TSR_OK;
-}
-
-static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
-{
-    struct tsr_source *splice = ((struct dicom_source *)source)->splice;
-    return splice->ops->read_frame(splice, frame, raster, error);
 }
 
 /* Writes a number of 128 bits, most significant byte first, in decimal digits. */
@@ -215,27 +192,16 @@ static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash12
     derivation.ratio = ratio;
     derivation.range = *range;
     derivation.is_signed = source->header.image.is_signed;
-    free(s->derived); /* of an earlier call */
-    s->derived = NULL;
-    const uint8_t *bytes = s->inflated;
+    const uint8_t *bytes = source->held[0];
+    uint8_t *derived = NULL;
     if (!bytes) TSR_TRY(tsr_input_hold(source->input, s->scan.pixels.value, &bytes, error));
-    TSR_TRY(tsr_dicom_derive(bytes, &s->scan, &derivation, &s->derived, &size, error));
-    TSR_TRY(check_derived(s, bytes, s->derived, size, error));
-    source->blob_size[TSR_BLOB_PREFIX] = size;
-    return TSR_OK;
+    TSR_TRY(tsr_dicom_derive(bytes, &s->scan, &derivation, &derived, &size, error));
+    tsr_source_clear(source, TSR_BLOB_PREFIX);
+    TSR_TRY(tsr_source_put(source, TSR_BLOB_PREFIX, derived, size, true, error));
+    return check_derived(s, bytes, derived, size, error);
 }
 
-static void close_dicom(struct tsr_source *source)
-{
-    struct dicom_source *s = (struct dicom_source *)source;
-    tsr_source_close(s->splice);
-    free(s->inflated);
-    free(s->derived);
-    tsr_bytes_free(&s->residues);
-    free(s);
-}
-
-static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom, NULL};
+static const struct tsr_source_ops dicom_ops = {.derive = derive};
 
 /* Its frames are the caller's to free. To be called before the bytes of the header move. */
 static enum tsr_status tell_windows(const struct header *found, struct tsr_windows *windows, struct tsr_error *error)
@@ -245,66 +211,66 @@ static enum tsr_status tell_windows(const struct header *found, struct tsr_windo
     return tsr_dicom_tell_windows(found->bytes, &found->scan, &found->dicom, windows, error);
 }
 
-/* Opens a native data set. inflated NULL: input is the file. Else input reads these bytes; the call takes over both,
- * also if it fails. */
-static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, const struct header *found,
-                                   struct tsr_header *header, bool may_lose, struct tsr_source **source,
-                                   struct tsr_error *error)
+/* Describes the samples of a native data set. */
+static enum tsr_status describe_native(struct tsr_input *samples, bool is_inflated, const struct header *found,
+                                       struct tsr_header *header, struct tsr_dicom_native *native,
+                                       struct tsr_error *error)
 {
-    struct dicom_source *s = calloc(1, sizeof *s);
-    struct tsr_image *image = &header->image;
+    struct tsr_image *const image = &header->image;
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
     const struct tsr_dicom *const dicom = &found->dicom;
-    enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     uint64_t available = 0;
+    TSR_TRY(check_element(samples, pixels, &available, error));
+    const enum tsr_status status = tsr_dicom_native_image(dicom, pixels->tag, available, image, native, error);
+    if (status == TSR_OK) header->kept = tsr_dicom_kept(dicom, image);
+    if (!is_inflated) tsr_dicom_note_native(samples, &found->scan, dicom, native->wanted, available);
+    TSR_TRY(status);
+    /* OW is swapped as words, whatever the samples are (PS3.5, 8.1.2 and A.3). A word of frames of an odd number of
+     * bytes has samples of two frames, or the last one and a pad: no frame is then a range of the file. */
+    const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
+    image->swapped = dicom->big_endian && !is_bytes && image->bits_allocated <= 8;
+    if (image->swapped && tsr_frame_bits(image) % 16 != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "its samples of %d bits are in big-endian words, which its frames do not fill",
+                        image->bits_allocated);
+    return tsr_check_image(image, error) == TSR_OK ? TSR_OK : TSR_ERROR_CORRUPT;
+}
+
+/* Makes a source of a native data set, whose samples are in the input or, inflated, set already. */
+static enum tsr_status set_native(struct dicom_source *s, const struct header *found, bool may_lose,
+                                  struct tsr_error *error)
+{
+    struct tsr_source *const source = &s->base;
+    const bool is_inflated = source->samples != NULL;
+    struct tsr_input *const samples = is_inflated ? source->samples : source->input;
     struct tsr_dicom_native native = {NULL, 0};
-    struct tsr_windows windows = {0};
-    if (status == TSR_OK) status = check_element(input, pixels, &available, error);
-    if (status == TSR_OK) status = tell_windows(found, &windows, error);
-    if (status == TSR_OK) {
-        status = tsr_dicom_native_image(dicom, pixels->tag, available, image, &native, error);
-        if (status == TSR_OK) header->kept = tsr_dicom_kept(dicom, image);
-        if (!inflated) tsr_dicom_note_native(input, &found->scan, dicom, native.wanted, available);
-    }
-    if (status == TSR_OK) {
-        /* OW is swapped as words, whatever the samples are (PS3.5, 8.1.2 and A.3). A word of frames of an odd number of
-         * bytes has samples of two frames, or the last one and a pad: no frame is then a range of the file. */
-        const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
-        image->swapped = dicom->big_endian && !is_bytes && image->bits_allocated <= 8;
-    }
-    if (status == TSR_OK && image->swapped && tsr_frame_bits(image) % 16 != 0)
-        status = tsr_fail(error, TSR_ERROR_CORRUPT,
-                          "its samples of %d bits are in big-endian words, which its frames do not fill",
-                          image->bits_allocated);
-    if (status == TSR_OK && tsr_check_image(image, error) != TSR_OK) status = TSR_ERROR_CORRUPT;
-    if (status == TSR_OK && !inflated) { /* what is inflated has claimed */
-        struct tsr_need need = tsr_splice_need(header, pixels->value, tsr_input_size(input));
+    TSR_TRY(tell_windows(found, &source->windows, error));
+    TSR_TRY(describe_native(samples, is_inflated, found, &source->header, &native, error));
+    if (!is_inflated) { /* what is inflated has claimed */
+        struct tsr_need need = tsr_splice_need(&source->header, found->scan.pixels.value, tsr_input_size(samples));
         need.opening = need.held = header_memory(&found->scan, may_lose);
         need.only_lossless = only_lossless_of(found, &native) != NULL;
-        status = tsr_input_claim(input, header, &need, error);
+        TSR_TRY(tsr_input_claim(samples, &source->header, &need, error));
     }
-    if (status == TSR_OK) {
-        status = tsr_splice_open(input, inflated != NULL, header, pixels->value, &s->splice, error);
-    } else if (inflated) {
-        tsr_input_close(input);
-    }
-    if (status != TSR_OK) {
-        free(windows.frame);
-        free(inflated);
-        free(s);
-        return status;
-    }
-    s->base = *s->splice;
-    s->base.ops = &dicom_ops;
-    s->inflated = inflated;
     s->scan = found->scan;
-    s->base.only_lossless = only_lossless_of(found, &native);
-    s->base.wants_range = found->loss.has_range;
-    object_to_loss(found, &s->base);
-    s->base.windows = windows;
-    s->base.header.least_weight = windows.least_weight;
-    *source = &s->base;
-    return TSR_OK;
+    source->only_lossless = only_lossless_of(found, &native);
+    source->wants_range = found->loss.has_range;
+    object_to_loss(found, source);
+    source->header.least_weight = source->windows.least_weight;
+    return tsr_source_splice(source, found->scan.pixels.value, error);
+}
+
+static enum tsr_status open_native(struct tsr_input *input, const struct header *found, bool may_lose,
+                                   struct tsr_source **source, struct tsr_error *error)
+{
+    const struct tsr_header header = {.kind = TSR_KIND_DICOM, .recipe = TSR_RECIPE_SPLICE, .exact = true};
+    struct dicom_source *const s = tsr_source_create(sizeof *s, input, &header, &dicom_ops, error);
+    const enum tsr_status status = s ? set_native(s, found, may_lose, error) : TSR_ERROR_LIMIT;
+    if (status == TSR_OK)
+        *source = &s->base;
+    else if (s)
+        tsr_source_close(&s->base);
+    return status;
 }
 
 /* ---- Deflated --------------------------------------------------------------------------------------------- */
@@ -377,100 +343,80 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     return tsr_input_claim(input, header, &need, error);
 }
 
-/* Inflates a stream, and what follows it becomes a residue, too. Proves that both make the same bytes again. FORMAT.md
- * 4.2. */
-static enum tsr_status take_stream(const struct tsr_crew *crew, const uint8_t *stream, size_t size,
-                                   struct tsr_bytes *plain, struct tsr_bytes *residues, struct tsr_error *error)
+/* Makes the file as it would be without deflation: meta header and data set. Proves that the stream comes back; what
+ * follows it becomes a residue, too. FORMAT.md 4.2. */
+static enum tsr_status inflate_file(struct dicom_source *s, size_t start, const struct tsr_stream_size *size,
+                                    struct tsr_error *error)
 {
-    struct tsr_bytes coded = {.limit = size + 64}, again = {.limit = size};
-    size_t used = 0;
-    const struct tsr_deflate_way way = tsr_deflate_with(crew);
-    enum tsr_status status = tsr_deflate_read_by(&way, stream, size, &used, plain, &coded, error);
-    if (status == TSR_OK) status = tsr_bytes_put_varint(residues, size - used, error);
-    if (status == TSR_OK) status = tsr_bytes_put(residues, stream + used, size - used, error);
-    if (status == TSR_OK) status = tsr_bytes_put(residues, coded.bytes, coded.size, error);
-    if (status == TSR_OK)
-        status = tsr_deflate_write_by(&way, plain->bytes, plain->size, coded.bytes, coded.size, &again, error);
-    if (status == TSR_OK && (again.size != used || memcmp(again.bytes, stream, used) != 0))
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream does not come back as the same stream");
-    tsr_bytes_free(&coded);
-    tsr_bytes_free(&again);
-    return status;
-}
-
-/* Makes the file as it would be without deflation: meta header and data set. */
-static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const struct tsr_stream_size *size,
-                                    uint8_t **bytes, struct tsr_bytes *residues, struct tsr_error *error)
-{
-    const size_t file_size = (size_t)tsr_input_size(input);
+    struct tsr_source *const source = &s->base;
+    const size_t file_size = (size_t)tsr_input_size(source->input), inflated = (size_t)size->inflated;
+    const struct tsr_node_work work = {.crew = tsr_input_crew(source->input)};
+    struct tsr_bytes plain = {.limit = inflated}, coded = {.limit = 2 * file_size + 4096};
+    uint8_t tail[TSR_VARINT_LIMIT];
     const uint8_t *file;
-    TSR_TRY(tsr_input_hold(input, file_size, &file, error));
-    const struct tsr_crew crew = tsr_input_crew(input);
-    struct tsr_bytes plain = {.limit = (size_t)size->inflated};
+    size_t used = 0;
+    TSR_TRY(tsr_input_hold(source->input, file_size, &file, error));
     const struct tsr_bytes meta = {.bytes = (uint8_t *)(uintptr_t)file, .size = start};
-    residues->limit = 2 * file_size + 4096;
-    enum tsr_status status = tsr_bytes_reserve(&plain, (size_t)size->inflated, error);
-    if (status == TSR_OK) status = take_stream(&crew, file + start, file_size - start, &plain, residues, error);
-    if (status == TSR_OK && plain.size != size->inflated)
+    enum tsr_status status = tsr_bytes_reserve(&plain, inflated, error);
+    if (status == TSR_OK)
+        status = tsr_prove(&tsr_node_deflate, &work, file + start, file_size - start, &used, &plain, &coded, error);
+    if (status == TSR_OK && plain.size != inflated)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream can be read in two ways");
     plain.limit += start;
     if (status == TSR_OK) status = tsr_bytes_put_before(&plain, &meta, error);
-    if (status != TSR_OK) tsr_bytes_free(&plain);
-    *bytes = plain.bytes;
+    source->held[0] = plain.bytes;
+    const size_t rest = file_size - start - used, tail_size = tsr_put_varint(tail, rest);
+    if (status == TSR_OK) status = tsr_source_put_small(source, TSR_BLOB_RESIDUES, tail, tail_size, error);
+    if (status == TSR_OK) status = tsr_source_put(source, TSR_BLOB_RESIDUES, file + start + used, rest, false, error);
+    if (status == TSR_OK) return tsr_source_put(source, TSR_BLOB_RESIDUES, coded.bytes, coded.size, true, error);
+    tsr_bytes_free(&coded);
     return status;
+}
+
+/* The same, and its meaning. */
+static enum tsr_status set_deflated(struct dicom_source *s, const struct tsr_dicom_scan *meta,
+                                    const struct tsr_stream_size *size, bool may_lose, bool tells_windows,
+                                    struct tsr_error *error)
+{
+    struct tsr_source *const source = &s->base;
+    struct header found;
+    TSR_TRY(inflate_file(s, meta->meta_end, size, error));
+    source->samples =
+        tsr_input_from_memory(source->held[0], meta->meta_end + (size_t)size->inflated, tsr_input_name(source->input));
+    source->owns_samples = true;
+    if (!source->samples) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    TSR_TRY(tsr_dicom_scan_dataset(source->samples, meta->meta_end, &found.scan, error));
+    found.bytes = source->held[0];
+    found.tells_windows = tells_windows;
+    found.scan.meta_start = meta->meta_start;
+    found.scan.meta_end = meta->meta_end;
+    found.scan.is_deflated = true;
+    TSR_TRY(describe_header(&found, true, may_lose, error));
+    return set_native(s, &found, may_lose, error);
 }
 
 static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_dicom_scan *meta, bool may_lose,
                                      bool tells_windows, struct tsr_source **source, struct tsr_error *error)
 {
-    struct tsr_header header;
-    struct header found;
+    struct tsr_header header = {.kind = TSR_KIND_DICOM, .recipe = TSR_RECIPE_DEFLATED, .exact = true};
     struct tsr_stream_size size;
-    struct tsr_bytes residues = {0};
-    uint8_t *bytes = NULL;
-    memset(&header, 0, sizeof header);
-    header.kind = TSR_KIND_DICOM;
-    header.recipe = TSR_RECIPE_DEFLATED;
-    header.exact = true;
     TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &header, &size, error));
     header.parameter_count = tsr_put_varint(header.parameters, meta->meta_end);
-    enum tsr_status status = inflate_file(input, meta->meta_end, &size, &bytes, &residues, error);
-    struct tsr_input *inflated = NULL;
-    if (status == TSR_OK) {
-        inflated = tsr_input_from_memory(bytes, meta->meta_end + (size_t)size.inflated, tsr_input_name(input));
-        if (!inflated) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    }
-    if (status == TSR_OK) status = tsr_dicom_scan_dataset(inflated, meta->meta_end, &found.scan, error);
-    if (status == TSR_OK) {
-        found.bytes = bytes;
-        found.tells_windows = tells_windows;
-        found.scan.meta_start = meta->meta_start;
-        found.scan.meta_end = meta->meta_end;
-        found.scan.is_deflated = true;
-        status = describe_header(&found, true, may_lose, error);
-    }
-    if (status == TSR_OK) {
-        status = open_native(inflated, bytes, &found, &header, may_lose, source, error);
-    } else {
-        tsr_input_close(inflated);
-        free(bytes);
-    }
-    if (status != TSR_OK) {
-        tsr_bytes_free(&residues);
-        return status;
-    }
-    ((struct dicom_source *)*source)->residues = residues;
-    (*source)->blob_size[TSR_BLOB_RESIDUES] = residues.size;
-    return TSR_OK;
+    struct dicom_source *const s = tsr_source_create(sizeof *s, input, &header, &dicom_ops, error);
+    const enum tsr_status status = s ? set_deflated(s, meta, &size, may_lose, tells_windows, error) : TSR_ERROR_LIMIT;
+    if (status == TSR_OK)
+        *source = &s->base;
+    else if (s)
+        tsr_source_close(&s->base);
+    return status;
 }
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */
 
 /* Opens the streams of an encapsulated file, which come back as they are; or samples: its samples, which come back in a
  * native file. */
-static enum tsr_status open_streams(struct tsr_input *input, const struct header *found,
-                                    const struct tsr_node *kind, bool samples, struct tsr_source **source,
-                                    struct tsr_error *error)
+static enum tsr_status open_streams(struct tsr_input *input, const struct header *found, const struct tsr_node *kind,
+                                    bool samples, struct tsr_source **source, struct tsr_error *error)
 {
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
     const bool was_mixed = strcmp(found->dicom.photometric, "YBR_RCT") == 0;
@@ -552,8 +498,7 @@ static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const st
     if (status != TSR_ERROR_CORRUPT || !kind || !options->samples_only) return status;
     if (kind->join) tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
     /* the library takes more forms of streams, but also what lost something, which only the syntax rules out */
-    if (kind == &tsr_node_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0)
-        kind = &tsr_node_jpeg_2000;
+    if (kind == &tsr_node_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0) kind = &tsr_node_jpeg_2000;
     return open_streams(input, found, kind, true, source, error);
 }
 
@@ -577,19 +522,12 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
                                   struct tsr_source **source, struct tsr_error *error)
 {
     struct header found;
-    struct tsr_header header;
     *source = NULL;
     TSR_TRY(read_header(input, options->may_lose, &found, error));
     found.tells_windows = options->may_lose || options->samples_only;
     if (found.scan.is_deflated)
         return open_deflated(input, &found.scan, options->may_lose, found.tells_windows, source, error);
-    if (found.dicom.syntax == TSR_DICOM_NATIVE) {
-        memset(&header, 0, sizeof header);
-        header.kind = TSR_KIND_DICOM;
-        header.recipe = TSR_RECIPE_SPLICE;
-        header.exact = true;
-        return open_native(input, NULL, &found, &header, options->may_lose, source, error);
-    }
+    if (found.dicom.syntax == TSR_DICOM_NATIVE) return open_native(input, &found, options->may_lose, source, error);
     const enum tsr_status status = open_encapsulated(input, options, &found, source, error);
     /* the bytes are held now, unless the file is stored */
     if (status == TSR_OK || status == TSR_ERROR_CORRUPT) tsr_dicom_note_fragments(input, &found.scan, &found.dicom);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/container/section.h"
-#include "io/nodes/node.h"
+#include "io/recipe/prove.h"
 
 /* Rasters of at most this size are kept from the check of the streams until they are coded. */
 #define KEPT_BYTES ((uint64_t)64 << 20)
@@ -43,10 +43,7 @@ struct encapsulated_source {
     struct tsr_bytes residues, joined;
     bool takes_more; /* residues are longer than their limit */
     size_t prefix_size, suffix_start;
-    uint8_t *rasters; /* of all frames; NULL: frames are decoded again when they are read */
-    /* Of samples alone: the native file's bytes before and after them. */
-    bool samples_only;
-    struct tsr_dicom_text before, after;
+    bool samples_only; /* they come back in a native file */
 };
 
 /* ---- Fragments --------------------------------------------------------------------------------------------- */
@@ -168,22 +165,22 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     const uint8_t *stream;
     size_t size;
     TSR_TRY(find_stream(s, frame, &stream, &size, error));
-    residue->size = again->size = 0;
+    residue->size = 0;
     residue->limit = (s->samples_only ? 4 * size : size) + RESIDUE_MORE;
-    again->limit = size;
     struct tsr_error why = {.offset = TSR_NO_OFFSET};
-    enum tsr_status status = tsr_node_split(s->kind, image, stream, size, raster, residue, &why);
+    const enum tsr_status status = tsr_node_split(s->kind, image, stream, size, raster, residue, &why);
     if (status != TSR_OK)
         return tsr_fail_at(error, status, why.offset, "the stream of frame %u cannot be %s: %s", frame + 1,
                            s->samples_only ? "decoded" : "made again", why.text);
     if (why.offset != TSR_NO_OFFSET)
         tsr_input_note_damage(s->base.input, "the stream of frame %u is damaged: %s", frame + 1, why.text);
     if (s->samples_only) return TSR_OK;
-    status = tsr_node_join(s->kind, image, raster, residue->bytes, residue->size, again, error);
-    if (status == TSR_ERROR_LIMIT) return status;
-    if (status != TSR_OK || again->size != size || memcmp(again->bytes, stream, size) != 0)
+    const struct tsr_node_work work = {.image = image};
+    const struct tsr_node_parts parts = {raster, residue->bytes, tsr_node_raster_bytes(image), residue->size};
+    const enum tsr_status proven = tsr_prove_parts(s->kind, &work, &parts, stream, size, again, error);
+    if (proven == TSR_DECLINED)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frame %u does not come back as the same stream", frame + 1);
-    return put_record(s, frame, residue, error);
+    return proven == TSR_OK ? put_record(s, frame, residue, error) : proven;
 }
 
 static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *rasters, struct tsr_error *error)
@@ -193,7 +190,7 @@ static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *raste
     struct tsr_bytes residue = {0}, again = {0};
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++)
-        status = take_frame(s, f, rasters + (s->rasters ? f * raster_bytes : 0), &residue, &again, error);
+        status = take_frame(s, f, rasters + (s->base.rasters ? f * raster_bytes : 0), &residue, &again, error);
     tsr_bytes_free(&residue);
     tsr_bytes_free(&again);
     return status;
@@ -201,36 +198,16 @@ static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *raste
 
 /* ---- The source -------------------------------------------------------------------------------------------- */
 
-static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
-                                 size_t size, struct tsr_error *error)
-{
-    struct encapsulated_source *s = (struct encapsulated_source *)source;
-    const uint8_t *bytes = s->samples_only ? s->before.bytes : s->file;
-    if (blob == TSR_BLOB_RESIDUES) bytes = s->residues.bytes;
-    if (blob == TSR_BLOB_SUFFIX) bytes = s->samples_only ? s->after.bytes : s->file + s->suffix_start;
-    (void)error;
-    memcpy(buffer, bytes + offset, size);
-    return TSR_OK;
-}
-
-static const uint8_t *rasters_of(const struct tsr_source *source)
-{
-    return ((const struct encapsulated_source *)source)->rasters;
-}
-
+/* Decodes a frame again. */
 static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
 {
     struct encapsulated_source *s = (struct encapsulated_source *)source;
-    const size_t raster_bytes = (size_t)raster_bytes_of(&source->header.image);
     const uint8_t *stream;
     size_t size;
-    if (s->rasters) {
-        memcpy(raster, s->rasters + frame * raster_bytes, raster_bytes);
-        return TSR_OK;
-    }
     struct tsr_bytes residue = {.limit = SIZE_MAX};
     enum tsr_status status = find_stream(s, frame, &stream, &size, error);
-    if (status == TSR_OK) status = tsr_node_split(s->kind, &source->header.image, stream, size, raster, &residue, error);
+    if (status == TSR_OK)
+        status = tsr_node_split(s->kind, &source->header.image, stream, size, raster, &residue, error);
     tsr_bytes_free(&residue);
     return status;
 }
@@ -242,13 +219,9 @@ static void close_encapsulated(struct tsr_source *source)
     tsr_bytes_free(&s->joined);
     free(s->fragment);
     free(s->first);
-    free(s->rasters);
-    free(s->before.bytes);
-    free(s->after.bytes);
-    free(s);
 }
 
-static const struct tsr_source_ops encapsulated_ops = {read_blob, read_frame, NULL, close_encapsulated, rasters_of};
+static const struct tsr_source_ops encapsulated_ops = {.read_frame = read_frame, .close = close_encapsulated};
 
 /* ---- Memory ------------------------------------------------------------------------------------------------ */
 
@@ -296,7 +269,8 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
                                                                  : usual,
                    joined = items.count != image->frames ? items.longest : 0,
                    held = size + lists + residues + joined + (all <= KEPT_BYTES ? all : 0),
-                   again = kind->memory(&(struct tsr_node_work){.image = image}, items.longest, false) + items.longest + RESIDUE_MORE;
+                   again = kind->memory(&(struct tsr_node_work){.image = image}, items.longest, false) + items.longest +
+                           RESIDUE_MORE;
     *residues_room = residues < most ? residues : 2 * size; /* which no file reaches */
     return (struct tsr_need){
         .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->join ? items.longest : 0),
@@ -322,10 +296,11 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
     uint8_t *const rasters = malloc((size_t)(all <= KEPT_BYTES ? all : raster));
     if (!rasters)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for frames of %llu bytes", (unsigned long long)raster);
-    s->rasters = all <= KEPT_BYTES ? rasters : NULL;
+    s->base.held[0] = all <= KEPT_BYTES ? rasters : NULL;
+    s->base.rasters = s->base.held[0];
     s->joined.limit = 2 * size;
     const enum tsr_status status = take_frames(s, rasters, error);
-    if (!s->rasters) free(rasters);
+    if (!s->base.rasters) free(rasters);
     s->prefix_size = s->fragment[0].start - ITEM_HEAD;
     s->suffix_start = s->fragment[count - 1].start + s->fragment[count - 1].size;
     return status;
@@ -344,20 +319,17 @@ static enum tsr_status create(struct tsr_input *input, const struct tsr_header *
     if (size > SIZE_MAX / 4)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %llu bytes of streams", (unsigned long long)size);
     TSR_TRY(tsr_input_claim(input, header, &need, error));
-    struct encapsulated_source *s = *source = calloc(1, sizeof *s);
-    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    s->base.ops = &encapsulated_ops;
-    s->base.input = input;
+    struct encapsulated_source *const s = *source =
+        tsr_source_create(sizeof *s, input, header, &encapsulated_ops, error);
+    if (!s) return TSR_ERROR_LIMIT;
     s->base.only_lossless = "samples of encapsulated files";
-    s->base.header = *header;
     s->kind = kind;
     s->residues.limit = (size_t)residues;
     return tsr_input_hold(input, (size_t)size, &s->file, error);
 }
 
 enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
-                                      const struct tsr_node *kind, struct tsr_source **source,
-                                      struct tsr_error *error)
+                                      const struct tsr_node *kind, struct tsr_source **source, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     const struct tsr_header header = {.kind = TSR_KIND_DICOM,
@@ -374,16 +346,23 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
         if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
         if (status == TSR_OK) break;
         const bool goes_on = room == USUAL_ROOM && s && s->takes_more;
-        if (s) close_encapsulated(&s->base);
+        if (s) tsr_source_close(&s->base);
         if (!goes_on) return status;
         s = NULL;
         tsr_input_give_back(input); /* it takes more than it claimed */
     }
-    s->base.blob_size[TSR_BLOB_PREFIX] = s->prefix_size;
-    s->base.blob_size[TSR_BLOB_RESIDUES] = s->residues.size;
-    s->base.blob_size[TSR_BLOB_SUFFIX] = size - s->suffix_start;
-    *source = &s->base;
-    return TSR_OK;
+    const struct tsr_bytes residues = s->residues;
+    s->residues = (struct tsr_bytes){0};
+    status = tsr_source_put(&s->base, TSR_BLOB_RESIDUES, residues.bytes, residues.size, true, error);
+    if (status == TSR_OK) status = tsr_source_put(&s->base, TSR_BLOB_PREFIX, s->file, s->prefix_size, false, error);
+    if (status == TSR_OK)
+        status =
+            tsr_source_put(&s->base, TSR_BLOB_SUFFIX, s->file + s->suffix_start, size - s->suffix_start, false, error);
+    if (status == TSR_OK)
+        *source = &s->base;
+    else
+        tsr_source_close(&s->base);
+    return status;
 }
 
 /* The native file around the samples. */
@@ -393,9 +372,14 @@ static enum tsr_status make_native(struct encapsulated_source *s, const struct t
     const struct tsr_dicom_scan *const scan = samples->scan;
     const uint8_t *const suffix = s->file + s->suffix_start;
     const size_t skipped = tsr_dicom_skip_pixels(&scan->pixels, 0, suffix, size - s->suffix_start);
-    TSR_TRY(tsr_dicom_rewrite(s->file, scan, &samples->target, &s->before, error));
-    tsr_dicom_put(&s->after, "", samples->target.native_bytes % 2);
-    return tsr_dicom_rewrite_rest(suffix + skipped, size - s->suffix_start - skipped, scan->form, &s->after, error);
+    struct tsr_dicom_text before = {0}, after = {0};
+    enum tsr_status status = tsr_dicom_rewrite(s->file, scan, &samples->target, &before, error);
+    tsr_dicom_put(&after, "", samples->target.native_bytes % 2);
+    if (status == TSR_OK)
+        status = tsr_dicom_rewrite_rest(suffix + skipped, size - s->suffix_start - skipped, scan->form, &after, error);
+    const enum tsr_status first = tsr_source_put(&s->base, TSR_BLOB_PREFIX, before.bytes, before.size, true, error),
+                          last = tsr_source_put(&s->base, TSR_BLOB_SUFFIX, after.bytes, after.size, true, error);
+    return status != TSR_OK ? status : first != TSR_OK ? first : last;
 }
 
 enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const struct tsr_image *image,
@@ -415,12 +399,9 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
         status = open_streams(s, (size_t)size, header, error);
     }
     if (status == TSR_OK) status = make_native(s, samples, (size_t)size, error);
-    if (status != TSR_OK) {
-        if (s) close_encapsulated(&s->base);
-        return status;
-    }
-    s->base.blob_size[TSR_BLOB_PREFIX] = s->before.size;
-    s->base.blob_size[TSR_BLOB_SUFFIX] = s->after.size;
-    *source = &s->base;
-    return TSR_OK;
+    if (status == TSR_OK)
+        *source = &s->base;
+    else if (s)
+        tsr_source_close(&s->base);
+    return status;
 }

@@ -10,8 +10,7 @@
  * has a number (tsr_raster_node_number). Each frame is decoded, and its stream is made again and compared. Errors:
  * TSR_ERROR_CORRUPT with the reason (half a sentence in which "it" is the file), TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
-                                      const struct tsr_node *kind, struct tsr_source **source,
-                                      struct tsr_error *error);
+                                      const struct tsr_node *kind, struct tsr_source **source, struct tsr_error *error);
 
 /* The same of the samples alone, which come back in a native file: splice, not exact. The image is interleaved; kind is
  * any that reads. */

@@ -159,8 +159,9 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
                  : tsr_dicom_decode_jpeg_2000(image, stream, size, raster, error);
 }
 
-static enum tsr_status read_jpeg_2000(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
- struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status read_jpeg_2000(const struct tsr_node_work *work, const uint8_t *stream, size_t size,
+                                      size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                                      struct tsr_error *error)
 {
     (void)residue;
     *used = size;
@@ -168,7 +169,7 @@ static enum tsr_status read_jpeg_2000(const struct tsr_node_work *work, const ui
 }
 
 static enum tsr_status read_htj2k(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
- struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+                                  struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     (void)residue;
     *used = size;

@@ -37,7 +37,7 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
     struct tsr_need need = tsr_splice_need(&header, nifti.first, file_size);
     need.only_lossless = nifti.has_labels;
     TSR_TRY(tsr_input_claim(input, &header, &need, error));
-    TSR_TRY(tsr_splice_open(input, false, &header, nifti.first, source, error));
+    TSR_TRY(tsr_splice_open(input, &header, nifti.first, source, error));
     if (nifti.has_labels) (*source)->only_lossless = "labels";
     return TSR_OK;
 }

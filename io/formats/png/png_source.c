@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/recipe/prove.h"
 #include "png_file.h"
 #include "io/formats/packed.h"
 
@@ -14,56 +15,11 @@ static bool is_png(const uint8_t *head, size_t size)
 
 #define FILE_LIMIT ((uint64_t)1 << 31)
 
-struct png_source {
-    struct tsr_source base;
-    const uint8_t *file;           /* the whole file, held by the input */
-    size_t first_idat, after_idat; /* offsets in bytes */
-    size_t start;                  /* bytes of the usual start, which are not in the prefix */
-    uint8_t *raster;
-    struct tsr_bytes residue; /* of the IDAT chunks */
-    bool proven;              /* raster and residue give the same chunks */
+/* Where things are in a file. */
+struct png {
+    const uint8_t *file;                 /* held by the input */
+    size_t size, first_idat, after_idat; /* in bytes */
 };
-
-static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
-                                 size_t size, struct tsr_error *error)
-{
-    struct png_source *s = (struct png_source *)source;
-    (void)error;
-    const uint8_t *const bytes = blob == TSR_BLOB_PREFIX   ? s->file + s->start
-                                 : blob == TSR_BLOB_SUFFIX ? s->file + s->after_idat
-                                                           : s->residue.bytes;
-    memcpy(buffer, bytes + offset, size);
-    return TSR_OK;
-}
-
-static size_t raster_bytes(const struct tsr_image *image)
-{
-    return (size_t)(tsr_frame_bits(image) / 8);
-}
-
-static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
-{
-    struct png_source *s = (struct png_source *)source;
-    (void)frame;
-    (void)error;
-    memcpy(raster, s->raster, raster_bytes(&source->header.image));
-    return TSR_OK;
-}
-
-static const uint8_t *rasters_of(const struct tsr_source *source)
-{
-    return ((const struct png_source *)source)->raster;
-}
-
-static void close_png(struct tsr_source *source)
-{
-    struct png_source *s = (struct png_source *)source;
-    tsr_bytes_free(&s->residue);
-    free(s->raster);
-    free(s);
-}
-
-static const struct tsr_source_ops png_ops = {read_blob, read_frame, NULL, close_png, rasters_of};
 
 /* The next chunk. Errors: TSR_ERROR_CORRUPT (the file ends before the chunk does). */
 static enum tsr_status next_chunk(const uint8_t *file, size_t size, size_t *at, struct tsr_png_chunk *chunk,
@@ -93,13 +49,13 @@ void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t si
 
 /* Finds the IDAT chunks, which must follow each other directly. All bytes after them are the suffix, also those after
  * IEND. */
-static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr_error *error)
+static enum tsr_status find_chunks(struct png *s, struct tsr_error *error)
 {
     struct tsr_png_chunk chunk;
     size_t at = TSR_PNG_SIGNATURE_BYTES;
     bool ended = false;
     for (size_t before = at; !ended; before = at) {
-        TSR_TRY(next_chunk(s->file, size, &at, &chunk, error));
+        TSR_TRY(next_chunk(s->file, s->size, &at, &chunk, error));
         if (tsr_png_is(&chunk, "IDAT")) {
             if (s->first_idat == 0)
                 s->first_idat = before;
@@ -112,6 +68,11 @@ static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr
     }
     if (s->first_idat == 0) return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no IDAT chunk");
     return TSR_OK;
+}
+
+static size_t raster_bytes(const struct tsr_image *image)
+{
+    return (size_t)(tsr_frame_bits(image) / 8);
 }
 
 /* Describes the image of an IHDR chunk (PNG specification, 11.2.2). */
@@ -165,55 +126,58 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
 }
 
 /* Makes the raster and the residue, and sees that they give the same chunks. The chunks of a lossy copy are others. */
-static enum tsr_status read_pixels(struct png_source *s, const struct tsr_crew *crew, bool may_lose,
+static enum tsr_status read_pixels(struct tsr_source *source, const struct png *png, bool may_lose,
                                    struct tsr_error *error)
 {
-    const struct tsr_header *header = &s->base.header;
-    const uint8_t *const chunks = s->file + s->first_idat;
-    const size_t size = s->after_idat - s->first_idat;
-    struct tsr_bytes again = {.limit = size};
-    s->residue.limit = size + 64 + 2 * (size_t)header->image.rows; /* each row, of each pass, may have its filter */
-    s->raster = malloc(raster_bytes(&header->image));
-    if (!s->raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", raster_bytes(&header->image));
-    TSR_TRY(tsr_png_read_idat(tsr_png_rows_of(header), crew, chunks, size, s->raster, &s->residue, error));
-    if (may_lose && !header->image.exact_only) return TSR_OK;
-    enum tsr_status status =
-        tsr_png_write_idat(tsr_png_rows_of(header), crew, s->raster, s->residue.bytes, s->residue.size, &again, error);
-    if (status != TSR_ERROR_LIMIT && (status != TSR_OK || again.size != size || memcmp(again.bytes, chunks, size) != 0))
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not come back");
-    tsr_bytes_free(&again);
-    s->proven = status == TSR_OK;
+    const struct tsr_header *const header = &source->header;
+    const struct tsr_node_work work = {.image = &header->image,
+                                       .interlaced = tsr_png_rows_of(header).interlaced,
+                                       .crew = tsr_input_crew(source->input)};
+    const uint8_t *const chunks = png->file + png->first_idat;
+    const size_t size = png->after_idat - png->first_idat, bytes = raster_bytes(&header->image);
+    struct tsr_bytes residue = {.limit = size + 64 + 2 * (size_t)header->image.rows}; /* each row may have its filter */
+    struct tsr_bytes raster = {.bytes = malloc(bytes), .capacity = bytes, .limit = bytes};
+    size_t used;
+    if (!raster.bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", bytes);
+    source->held[0] = raster.bytes;
+    source->rasters = raster.bytes;
+    const bool is_new = may_lose && !header->image.exact_only;
+    const enum tsr_status status = is_new
+                                       ? tsr_node_png.split(&work, chunks, size, &used, &raster, &residue, error)
+                                       : tsr_prove(&tsr_node_png, &work, chunks, size, &used, &raster, &residue, error);
+    source->is_proven = status == TSR_OK && !is_new;
+    if (status == TSR_OK) return tsr_source_put(source, TSR_BLOB_RESIDUES, residue.bytes, residue.size, true, error);
+    tsr_bytes_free(&residue);
     return status;
 }
 
 enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, const struct tsr_crew *crew, struct tsr_bytes *plain,
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct png_source *const s = (const struct png_source *)source;
-    if (!s->proven) return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks were read for a lossy copy");
-    return tsr_png_rows_to_chunks(tsr_png_rows_of(&source->header), crew, s->raster, s->residue.bytes, s->residue.size,
-                                  plain, residue, error);
+    const struct tsr_extent *const residues = source->blob[TSR_BLOB_RESIDUES].extent;
+    if (!source->is_proven) return tsr_fail(error, TSR_DECLINED, "its IDAT chunks were read for a lossy copy");
+    return tsr_png_rows_to_chunks(tsr_png_rows_of(&source->header), crew, source->rasters, residues->bytes,
+                                  (size_t)residues->size, plain, residue, error);
 }
 
 /* The bytes before and after the chunks, without the usual start and end. */
-static void set_blobs(struct png_source *s, size_t size)
+static enum tsr_status put_blobs(struct tsr_source *source, const struct png *png, struct tsr_error *error)
 {
-    uint8_t *const form = &s->base.header.parameters[TSR_PNG_FORM];
-    uint8_t start[TSR_PNG_START_BYTES];
-    size_t end = size;
-    tsr_png_start(&s->base.header, start);
-    if (memcmp(s->file, start, sizeof start) == 0) {
+    uint8_t *const form = &source->header.parameters[TSR_PNG_FORM];
+    uint8_t usual[TSR_PNG_START_BYTES];
+    size_t start = 0, end = png->size;
+    tsr_png_start(&source->header, usual);
+    if (memcmp(png->file, usual, sizeof usual) == 0) {
         *form |= TSR_PNG_USUAL_START;
-        s->start = sizeof start;
+        start = sizeof usual;
     }
-    if (size - s->after_idat >= TSR_PNG_END_BYTES &&
-        memcmp(s->file + size - TSR_PNG_END_BYTES, tsr_png_end, TSR_PNG_END_BYTES) == 0) {
+    if (png->size - png->after_idat >= TSR_PNG_END_BYTES &&
+        memcmp(png->file + png->size - TSR_PNG_END_BYTES, tsr_png_end, TSR_PNG_END_BYTES) == 0) {
         *form |= TSR_PNG_USUAL_END;
         end -= TSR_PNG_END_BYTES;
     }
-    s->base.blob_size[TSR_BLOB_PREFIX] = s->first_idat - s->start;
-    s->base.blob_size[TSR_BLOB_RESIDUES] = s->residue.size;
-    s->base.blob_size[TSR_BLOB_SUFFIX] = end - s->after_idat;
+    TSR_TRY(tsr_source_put(source, TSR_BLOB_PREFIX, png->file + start, png->first_idat - start, false, error));
+    return tsr_source_put(source, TSR_BLOB_SUFFIX, png->file + png->after_idat, end - png->after_idat, false, error);
 }
 
 static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source_options *options,
@@ -221,25 +185,22 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
 {
     const uint64_t size = tsr_input_size(input);
     struct tsr_header header = {0};
+    struct png png = {.size = (size_t)size};
     *source = NULL;
     if (size > FILE_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a PNG of more than 2 GiB");
     TSR_TRY(read_header(input, &header, error));
-    struct png_source *s = calloc(1, sizeof *s);
-    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    s->base.ops = &png_ops;
-    s->base.header = header;
-    enum tsr_status status = tsr_input_hold(input, (size_t)size, &s->file, error);
-    if (status == TSR_OK) tsr_png_note_chunks(input, s->file, (size_t)size);
-    if (status == TSR_OK) status = find_chunks(s, (size_t)size, error);
-    const struct tsr_crew crew = tsr_input_crew(input);
-    if (status == TSR_OK) status = read_pixels(s, &crew, options->may_lose, error);
-    if (status != TSR_OK) {
-        close_png(&s->base);
-        return status;
-    }
-    set_blobs(s, (size_t)size);
-    *source = &s->base;
-    return TSR_OK;
+    struct tsr_source *const s = tsr_source_create(sizeof *s, input, &header, NULL, error);
+    if (!s) return TSR_ERROR_LIMIT;
+    enum tsr_status status = tsr_input_hold(input, png.size, &png.file, error);
+    if (status == TSR_OK) tsr_png_note_chunks(input, png.file, png.size);
+    if (status == TSR_OK) status = find_chunks(&png, error);
+    if (status == TSR_OK) status = read_pixels(s, &png, options->may_lose, error);
+    if (status == TSR_OK) status = put_blobs(s, &png, error);
+    if (status == TSR_OK)
+        *source = s;
+    else
+        tsr_source_close(s);
+    return status;
 }
 
 const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png};

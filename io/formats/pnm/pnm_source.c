@@ -58,7 +58,7 @@ static enum tsr_status open_pnm(struct tsr_input *input, const struct tsr_source
     if (tsr_check_image(image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     const struct tsr_need need = tsr_splice_need(&header, at + 1, file_size);
     TSR_TRY(tsr_input_claim(input, &header, &need, error));
-    return tsr_splice_open(input, false, &header, at + 1, source, error);
+    return tsr_splice_open(input, &header, at + 1, source, error);
 }
 
 const struct tsr_format tsr_pnm_format = {TSR_KIND_PNM, "pnm", is_pnm, open_pnm};

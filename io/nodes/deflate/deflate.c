@@ -447,8 +447,8 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     return tsr_deflate_read_by(&way, bytes, size, used, plain, residue, error);
 }
 
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
-                            struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *bytes, struct tsr_error *error)
 {
     const struct tsr_deflate_way way = way_of(work);
     return tsr_deflate_write_by(&way, parts->plain, parts->plain_size, parts->residue, parts->residue_size, bytes,

@@ -22,7 +22,7 @@ static enum tsr_status put_residue(const uint8_t *tail, size_t size, size_t used
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
-                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     const size_t bytes = tsr_node_raster_bytes(image);
@@ -30,7 +30,8 @@ static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *st
     size_t end = 0;
     enum tsr_status status = tsr_deflate_read(stream, size, &end, &inflated, &coded, error);
     if (status == TSR_OK && inflated.size != bytes)
-        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", inflated.size, bytes);
+        status =
+            tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", inflated.size, bytes);
     if (status == TSR_OK && spare_bits(image, inflated.bytes, bytes) != 0)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "bits after its last sample are not 0");
     if (status == TSR_OK) status = tsr_bytes_put(plain, inflated.bytes, bytes, error);
@@ -41,8 +42,8 @@ static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *st
     return status;
 }
 
-static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
-                             struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *stream, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     const uint8_t *const raster = parts->plain, *const residue = parts->residue;

@@ -354,8 +354,8 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     return tsr_elements_mix(bytes, size, plain, error);
 }
 
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
-                            struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *bytes, struct tsr_error *error)
 {
     return tsr_elements_unmix(parts->plain, parts->plain_size, work->whole, bytes, error);
 }

@@ -207,8 +207,8 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     return tsr_gzip_read(&work->crew, bytes, size, plain, residue, error);
 }
 
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
-                            struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *bytes, struct tsr_error *error)
 {
     return tsr_gzip_write(&work->crew, parts->plain, parts->plain_size, parts->residue, parts->residue_size, bytes,
                           error);

@@ -247,7 +247,7 @@ enum {
 };
 
 /* The two halves of tsr_node_j2k. */
-enum tsr_status tsr_j2k_join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
-                             struct tsr_error *error);
+enum tsr_status tsr_j2k_join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
+                             struct tsr_bytes *stream, struct tsr_error *error);
 
 #endif

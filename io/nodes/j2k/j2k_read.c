@@ -301,7 +301,7 @@ static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_er
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
-                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     uint8_t *const raster = plain->bytes;

@@ -268,8 +268,8 @@ static enum tsr_status write_all(struct writer *w, const uint8_t *raster, struct
     return write_parts(w, error);
 }
 
-enum tsr_status tsr_j2k_join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
-                             struct tsr_error *error)
+enum tsr_status tsr_j2k_join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
+                             struct tsr_bytes *stream, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     const uint8_t *const raster = parts->plain, *const residue = parts->residue;

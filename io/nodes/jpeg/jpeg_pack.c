@@ -289,8 +289,8 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     return tsr_jpeg_pack(bytes, size, plain, error);
 }
 
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
-                            struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *bytes, struct tsr_error *error)
 {
     (void)work;
     return tsr_jpeg_unpack(parts->plain, parts->plain_size, bytes, error);

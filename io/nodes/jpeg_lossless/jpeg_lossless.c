@@ -324,7 +324,7 @@ static enum tsr_status read_all(struct work *w, struct input *input, uint8_t *ra
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
-                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     uint8_t *const raster = plain->bytes;
@@ -462,8 +462,8 @@ static enum tsr_status write_all(struct work *w, struct output *o, const uint8_t
     return write_tail(o, error);
 }
 
-static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
-                             struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *stream, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     const uint8_t *const raster = parts->plain, *const residue = parts->residue;
@@ -485,4 +485,5 @@ static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, 
            TSR_JPEG_SLACK + (writes ? 4 * row : stream_bytes);
 }
 
-const struct tsr_node tsr_node_jpeg_lossless = {.name = "jpeg-lossless", .split = split, .join = join, .memory = memory};
+const struct tsr_node tsr_node_jpeg_lossless = {
+    .name = "jpeg-lossless", .split = split, .join = join, .memory = memory};

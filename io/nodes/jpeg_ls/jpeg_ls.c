@@ -184,7 +184,7 @@ static enum tsr_status read_all(struct reader *r, struct tsr_error *error)
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
-                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     uint8_t *const raster = plain->bytes;
@@ -270,8 +270,8 @@ static enum tsr_status write_all(struct writer *w, struct tsr_error *error)
     return tsr_bytes_put(w->stream, tail, (size_t)(code < USUAL_TAILS ? 2 + code : code - USUAL_TAILS), error);
 }
 
-static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
-                             struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *stream, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     const uint8_t *const raster = parts->plain, *const residue = parts->residue;

@@ -333,7 +333,7 @@ static bool has_spare_bits(const struct input *in)
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
-                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     uint8_t *const raster = plain->bytes;
@@ -453,8 +453,8 @@ static enum tsr_status write_segments(struct output *o, const uint8_t *raster, s
     return status;
 }
 
-static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
-                             struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *stream, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
     const uint8_t *const raster = parts->plain, *const residue = parts->residue;

@@ -323,7 +323,7 @@ TEST(claims_of_images)
     close_account(&c);
     open_account(&c, engine, "it");
     assert_int_equal(tsr_input_claim(c.input, &tiny, &nothing, &error), TSR_ERROR_CORRUPT);
-    assert_string_equal(error.text, tsr_smaller_verbatim);
+    assert_string_equal(error.text, tsr_smaller_stored);
     assert_int_equal(tsr_input_claim(c.input, &least, &nothing, &error), TSR_OK);
     close_account(&c);
     open_account(&c, engine, "it");

@@ -46,7 +46,7 @@ static size_t make_png(struct rng *r, uint8_t *file)
 /* What it takes packed; 0: it is not packed. */
 static uint64_t packed_size(struct tsr_engine *engine, const uint8_t *file, size_t size)
 {
-    const struct tsr_source_options options = {.verbatim = true, .reason = tsr_smaller_verbatim, .packs = true};
+    const struct tsr_source_options options = {.verbatim = true, .reason = tsr_smaller_stored, .packs = true};
     struct tsr_input *const input = must(tsr_input_from_memory(file, size, "a PNG"));
     struct tsr_output *const output = must(tsr_output_to_null());
     struct tsr_source *source;

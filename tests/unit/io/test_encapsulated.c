@@ -131,7 +131,7 @@ static void close_file(struct opened *o)
 static struct bytes blob_of(struct tsr_source *source, enum tsr_blob blob)
 {
     struct bytes bytes = {must(malloc((size_t)source->blob_size[blob] + 1)), (size_t)source->blob_size[blob]};
-    assert_int_equal(source->ops->read_blob(source, blob, 0, bytes.data, bytes.size, NULL), TSR_OK);
+    assert_int_equal(tsr_source_read_blob(source, blob, 0, bytes.data, bytes.size, NULL), TSR_OK);
     return bytes;
 }
 
@@ -184,7 +184,7 @@ static void check_file(const char *what, const struct plan *plan, struct bytes f
     expect(o.status == TSR_OK, "%s: %s", what, o.error.text);
     for (int f = plan->frames; f-- > 0;) {
         samples_of(plan->kind, f, wanted);
-        assert_int_equal(o.source->ops->read_frame(o.source, (uint32_t)f, raster + f * SAMPLES, NULL), TSR_OK);
+        assert_int_equal(tsr_source_read_frame(o.source, (uint32_t)f, raster + f * SAMPLES, NULL), TSR_OK);
         expect(memcmp(raster + f * SAMPLES, wanted, SAMPLES) == 0, "%s: frame %d has other samples", what, f);
     }
     struct bytes prefix = blob_of(o.source, TSR_BLOB_PREFIX), residues = blob_of(o.source, TSR_BLOB_RESIDUES),
@@ -409,7 +409,7 @@ TEST(rasters_that_are_not_kept)
     expect(o.status == TSR_OK, "%s", o.error.text);
     uint8_t *raster = must(malloc(raster_bytes));
     for (int f = COUNT; f-- > 0;) {
-        assert_int_equal(o.source->ops->read_frame(o.source, (uint32_t)f, raster, NULL), TSR_OK);
+        assert_int_equal(tsr_source_read_frame(o.source, (uint32_t)f, raster, NULL), TSR_OK);
         for (size_t i = 0; i < raster_bytes; i += 128)
             expect(raster[i] == f + (int)(i / 128 % 3), "frame %d, sample %zu", f, i);
     }

@@ -86,8 +86,8 @@ static void check_type(const struct sample_type *t, const struct nifti *n, struc
     struct tsr_source *source = open_source(b, &input);
     const struct tsr_header *const h = &source->header;
     const struct tsr_image *const i = &h->image;
-    expect(h->kind == TSR_KIND_NIFTI && h->recipe == TSR_RECIPE_SPLICE && h->exact, "type %d, version %d: %s",
-           t->type, n->version, h->reason);
+    expect(h->kind == TSR_KIND_NIFTI && h->recipe == TSR_RECIPE_SPLICE && h->exact, "type %d, version %d: %s", t->type,
+           n->version, h->reason);
     expect(i->columns == 130 && i->rows == 140 && i->frames == 2 && i->components == t->components &&
                i->bits_allocated == t->bits && i->bits_stored == t->bits && i->high_bit == t->bits - 1 &&
                i->is_signed == t->is_signed && !i->planar && i->big_endian == (n->big_endian && t->bits > 8),
@@ -277,8 +277,8 @@ static void check_gzip(struct bytes b, uint64_t plain, size_t most, const char *
     struct tsr_input *input;
     struct tsr_source *source = open_source(b, &input);
     const struct tsr_header *const h = &source->header;
-    expect(h->kind == TSR_KIND_NIFTI && h->recipe == TSR_RECIPE_GZIPPED && h->exact && source->only_lossless,
-           "%s: %s", what, h->reason);
+    expect(h->kind == TSR_KIND_NIFTI && h->recipe == TSR_RECIPE_GZIPPED && h->exact && source->only_lossless, "%s: %s",
+           what, h->reason);
     expect(tsr_gzipped_bytes(h) == plain, "%s: %llu plain bytes", what, (unsigned long long)tsr_gzipped_bytes(h));
     expect(source->blob_size[TSR_BLOB_RESIDUES] <= most, "%s: %llu bytes of residues", what,
            (unsigned long long)source->blob_size[TSR_BLOB_RESIDUES]);
@@ -536,9 +536,9 @@ TEST(damaged_parameters)
             struct tsr_output *output = must(tsr_output_to_memory());
             put_member(&b, (const uint8_t *)"abc", 3, &(struct deflating){6, 8, 0, 15, 0});
             assert_int_equal(tsr_gzip_read(NULL, b.data, b.size, &plain, &residue, NULL), TSR_OK);
-            struct test_leaves leaves = {.blob = {{(const uint8_t *)"abc", 3, 0},
-                                                  [TSR_BLOB_RESIDUES] = {residue.bytes, residue.size, 0}},
-                                         .step = 1000};
+            struct test_leaves leaves = {
+                .blob = {{(const uint8_t *)"abc", 3, 0}, [TSR_BLOB_RESIDUES] = {residue.bytes, residue.size, 0}},
+                .step = 1000};
             assert_int_equal(make_of(&leaves, &header, output, NULL), TSR_ERROR_CORRUPT);
             tsr_bytes_free(&plain);
             tsr_bytes_free(&residue);

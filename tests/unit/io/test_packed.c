@@ -160,7 +160,7 @@ static struct tsr_bytes pack(struct tsr_bytes file, enum tsr_kind kind, struct t
         for (size_t at = 0; at < blob.size; at += steps[s]) {
             const size_t now = blob.size - at < steps[s] ? blob.size - at : steps[s];
             uint8_t *const part = must(malloc(now));
-            assert_int_equal(source->ops->read_blob(source, TSR_BLOB_PREFIX, at, part, now, &error), TSR_OK);
+            assert_int_equal(tsr_source_read_blob(source, TSR_BLOB_PREFIX, at, part, now, &error), TSR_OK);
             expect(s == 0 || memcmp(part, blob.bytes + at, now) == 0, "steps of %zu", steps[s]);
             memcpy(blob.bytes + at, part, now);
             free(part);
@@ -524,8 +524,7 @@ TEST(a_head_alone)
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     struct test_leaves leaves = {.blob = {{bytes, tsr_put_piece_head(bytes, &head) + 8, 0}}, .step = 1000};
-    const struct tsr_making making = {.leaves = {.read = read_test_leaf, .context = &leaves},
-                                      .crew = {run_all, NULL}};
+    const struct tsr_making making = {.leaves = {.read = read_test_leaf, .context = &leaves}, .crew = {run_all, NULL}};
     assert_int_equal(tsr_make(&header, &making, output, NULL), TSR_ERROR_CORRUPT);
     free(leaves.part);
     getrusage(RUSAGE_SELF, &after);

@@ -136,7 +136,7 @@ static void check_raster(struct bytes file, const struct form *f, uint32_t colum
     assert_int_equal(image->exact_only, f->type == 3 || f->depth == 1);
     const size_t count = (size_t)columns * (size_t)f->channels, bytes = count * image->bits_allocated / 8;
     uint8_t *raster = must(malloc(bytes * rows));
-    assert_int_equal(source->ops->read_frame(source, 0, raster, NULL), TSR_OK);
+    assert_int_equal(tsr_source_read_frame(source, 0, raster, NULL), TSR_OK);
     for (uint32_t y = 0; y < rows; y++)
         for (size_t i = 0; i < count; i++) {
             const uint8_t *at = raster + y * bytes + i * image->bits_allocated / 8;

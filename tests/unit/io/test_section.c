@@ -67,8 +67,8 @@ static struct tsr_header any_header(struct rng *r)
     memset(&h, 0, sizeof h);
     h.kind = (enum tsr_kind)rng_below(r, TSR_KIND_COUNT);
     h.recipe = rng_below(r, 6)   ? (enum tsr_recipe_number)rng_below(r, 5)
-                : rng_below(r, 2) ? TSR_RECIPE_PACKED
-                                  : TSR_RECIPE_GZIPPED;
+               : rng_below(r, 2) ? TSR_RECIPE_PACKED
+                                 : TSR_RECIPE_GZIPPED;
     h.id = rng_next(r);
     /* Only a spliced file and a PNG may be either. */
     h.exact = (h.recipe != TSR_RECIPE_SPLICE && h.recipe != TSR_RECIPE_PNG) || rng_below(r, 2);

@@ -26,7 +26,7 @@ static void check_splice(struct rng *r, const struct tsr_image *image, size_t pr
     header.exact = true;
     header.image = *image;
     struct tsr_input *input = must(tsr_input_from_memory(file, size, "splice"));
-    enum tsr_status status = tsr_splice_open(input, false, &header, prefix, &source, &error);
+    enum tsr_status status = tsr_splice_open(input, &header, prefix, &source, &error);
     expect(status == TSR_OK, "%s", error.text);
     assert_int_equal(source->blob_size[TSR_BLOB_PREFIX], prefix);
     assert_int_equal(source->blob_size[TSR_BLOB_SUFFIX], suffix);
@@ -35,10 +35,10 @@ static void check_splice(struct rng *r, const struct tsr_image *image, size_t pr
     struct tsr_output *output = must(tsr_output_to_memory());
     uint8_t *raster = must(malloc(frame_bytes + 1)), *blob = must(malloc(prefix + suffix + 1)),
             *rasters = must(malloc(image->frames * frame_bytes + 1));
-    assert_int_equal(source->ops->read_blob(source, TSR_BLOB_PREFIX, 0, blob, prefix, &error), TSR_OK);
+    assert_int_equal(tsr_source_read_blob(source, TSR_BLOB_PREFIX, 0, blob, prefix, &error), TSR_OK);
     for (uint32_t f = 0; f < image->frames; f++) {
         raster[frame_bytes] = 0xa5;
-        assert_int_equal(source->ops->read_frame(source, f, raster, &error), TSR_OK);
+        assert_int_equal(tsr_source_read_frame(source, f, raster, &error), TSR_OK);
         for (uint64_t i = 0; i < frame_bytes * 8; i++) {
             const int wanted = i < frame_bits ? bit_at(file + prefix, f * frame_bits + i) : 0;
             expect(bit_at(raster, i) == wanted, "bit %llu of frame %u of %u x %u", (unsigned long long)i, f,
@@ -47,7 +47,7 @@ static void check_splice(struct rng *r, const struct tsr_image *image, size_t pr
         assert_int_equal(raster[frame_bytes], 0xa5);
         memcpy(rasters + f * frame_bytes, raster, frame_bytes);
     }
-    assert_int_equal(source->ops->read_blob(source, TSR_BLOB_SUFFIX, 0, blob + prefix, suffix, &error), TSR_OK);
+    assert_int_equal(tsr_source_read_blob(source, TSR_BLOB_SUFFIX, 0, blob + prefix, suffix, &error), TSR_OK);
     struct test_leaves leaves = {.blob = {{blob, prefix, 0}, {blob + prefix, suffix, 0}},
                                  .step = 3,
                                  .rasters = rasters,
@@ -127,16 +127,15 @@ TEST(refusals)
     memset(&header, 0, sizeof header);
     header.recipe = TSR_RECIPE_SPLICE;
     for (int i = 0; i < 8; i++) {
-        const bool owns = i % 2;
         struct tsr_source *source;
         struct tsr_error error = {0};
         struct tsr_input *input = must(tsr_input_from_memory(bytes, sizeof bytes, "refusals"));
         header.image = image_of(10, 10, i / 2 == 2 ? INT32_MAX : 1, 8, 1);
         if (i / 2 == 3) header.image.columns = 65536;
         const uint64_t first = i / 2 == 0 ? 1 : i / 2 == 1 ? UINT64_MAX : 0;
-        const enum tsr_status status = tsr_splice_open(input, owns, &header, first, &source, &error);
+        const enum tsr_status status = tsr_splice_open(input, &header, first, &source, &error);
         expect(status == TSR_ERROR_CORRUPT && !source && error.text[0], "case %d: %s", i, tsr_status_name(status));
-        if (!owns) tsr_input_close(input);
+        tsr_input_close(input);
     }
 }
 
@@ -239,7 +238,7 @@ static bool has_few(const struct tsr_image *image, const uint16_t *values, size_
             file[bytes * i + k] = (uint8_t)(value >> 8 * (image->big_endian ? bytes - 1 - k : k));
     }
     struct tsr_input *input = must(tsr_input_from_memory(file, samples * bytes, "values"));
-    assert_int_equal(tsr_splice_open(input, false, &header, 0, &source, &error), TSR_OK);
+    assert_int_equal(tsr_splice_open(input, &header, 0, &source, &error), TSR_OK);
     assert_int_equal(tsr_has_few_values(source, &few, &error), TSR_OK);
     tsr_source_close(source);
     tsr_input_close(input);

@@ -56,8 +56,8 @@ struct trial {
     struct tsr_error error;
 };
 
-static inline struct trial try_stream(const struct tsr_node *kind, const struct tsr_image *image,
-                                      const void *stream, size_t size)
+static inline struct trial try_stream(const struct tsr_node *kind, const struct tsr_image *image, const void *stream,
+                                      size_t size)
 {
     struct trial t = {.residue = {.limit = 1 << 24}};
     struct tsr_bytes again = {.limit = size}; /* not a byte more is needed */
@@ -83,8 +83,8 @@ static inline void end_trial(struct trial *t)
 }
 
 /* A stream that must come back, with these samples. most: bytes of the residue. */
-static inline void expect_exact(const struct tsr_node *kind, const struct tsr_image *image,
-                                const struct text *stream, const void *raster, size_t most, const char *name)
+static inline void expect_exact(const struct tsr_node *kind, const struct tsr_image *image, const struct text *stream,
+                                const void *raster, size_t most, const char *name)
 {
     struct trial t = try_stream(kind, image, stream->bytes, stream->size);
     expect(t.status == TSR_OK, "%s: %s", name, t.error.text);
@@ -95,8 +95,8 @@ static inline void expect_exact(const struct tsr_node *kind, const struct tsr_im
 }
 
 /* A stream that must be refused, for a reason that has this text. */
-static inline void expect_refused(const struct tsr_node *kind, const struct tsr_image *image,
-                                  const struct text *stream, const char *why)
+static inline void expect_refused(const struct tsr_node *kind, const struct tsr_image *image, const struct text *stream,
+                                  const char *why)
 {
     struct trial t = try_stream(kind, image, stream->bytes, stream->size);
     expect(t.status == TSR_ERROR_CORRUPT, "a stream was taken, not refused for: %s", why);
@@ -106,8 +106,8 @@ static inline void expect_refused(const struct tsr_node *kind, const struct tsr_
 
 /* Cuts a stream at each byte and flips bits in it. What is read must come back, or be refused. Returns how many damaged
  * streams were read. */
-static inline int attack_stream(const struct tsr_node *kind, const struct tsr_image *image,
-                                const struct text *stream, bool comes_back, struct rng *r)
+static inline int attack_stream(const struct tsr_node *kind, const struct tsr_image *image, const struct text *stream,
+                                bool comes_back, struct rng *r)
 {
     int read = 0;
     for (size_t cut = 0; cut < stream->size; cut++) {
@@ -131,8 +131,8 @@ static inline int attack_stream(const struct tsr_node *kind, const struct tsr_im
 }
 
 /* Cuts the residue of a stream at each byte, flips bits in it and in the raster: write gives bytes or an error. */
-static inline void attack_residue(const struct tsr_node *kind, const struct tsr_image *image,
-                                  const struct text *stream, struct rng *r)
+static inline void attack_residue(const struct tsr_node *kind, const struct tsr_image *image, const struct text *stream,
+                                  struct rng *r)
 {
     struct trial t = try_stream(kind, image, stream->bytes, stream->size);
     expect(t.status == TSR_OK, "%s", t.error.text);

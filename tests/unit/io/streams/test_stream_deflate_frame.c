@@ -103,7 +103,8 @@ TEST(damaged_residues_of_frames)
     }
     const uint8_t beyond[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
     struct tsr_bytes again = {.limit = 1 << 16};
-    assert_int_equal(tsr_node_join(&tsr_node_deflate_frame, &image, plain, beyond, sizeof beyond, &again, NULL), TSR_ERROR_CORRUPT);
+    assert_int_equal(tsr_node_join(&tsr_node_deflate_frame, &image, plain, beyond, sizeof beyond, &again, NULL),
+                     TSR_ERROR_CORRUPT);
     tsr_bytes_free(&again);
     end_trial(&t);
 }

@@ -390,8 +390,8 @@ TEST(damaged_residues_do_no_harm)
             const uint8_t flip = (uint8_t)(1u << rng_below(&r, 8));
             t.residue.bytes[at] ^= flip;
             t.stream.size = 0;
-            const enum tsr_status status =
-                tsr_node_join(&tsr_node_jpeg_ls, &t.image, t.raster, t.residue.bytes, t.residue.size, &t.stream, &error);
+            const enum tsr_status status = tsr_node_join(&tsr_node_jpeg_ls, &t.image, t.raster, t.residue.bytes,
+                                                         t.residue.size, &t.stream, &error);
             assert_true(status == TSR_OK || status == TSR_ERROR_CORRUPT);
             t.residue.bytes[at] ^= flip;
         }
@@ -408,7 +408,8 @@ TEST(writing_refuses_what_does_not_fit)
     uint8_t raster[32];
     assert_int_equal(read_stream(&image, example, sizeof example, raster, &residue, &error), TSR_OK);
     stream.limit = sizeof example;
-    assert_int_equal(tsr_node_join(&tsr_node_jpeg_ls, &image, raster, residue.bytes, residue.size, &stream, &error), TSR_OK);
+    assert_int_equal(tsr_node_join(&tsr_node_jpeg_ls, &image, raster, residue.bytes, residue.size, &stream, &error),
+                     TSR_OK);
     stream.size = 0;
     stream.limit = sizeof example - 1;
     assert_int_equal(tsr_node_join(&tsr_node_jpeg_ls, &image, raster, residue.bytes, residue.size, &stream, &error),

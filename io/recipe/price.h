@@ -1,0 +1,25 @@
+/* How many bytes general compression makes of bytes: what tells which way takes fewer. */
+#ifndef TSR_IO_RECIPE_PRICE_H
+#define TSR_IO_RECIPE_PRICE_H
+
+#include "io/bytes/crew.h"
+#include "io/input.h"
+
+/* Bytes that read gives, from one thread or from several at once. */
+struct tsr_priced {
+    enum tsr_status (*read)(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error);
+    void *context;
+    uint64_t size;
+    bool is_rows; /* of a PNG */
+};
+
+/* What they take in a container; 0: no memory. If that is more than limit, a number that is, too. */
+uint64_t tsr_price(const struct tsr_priced *priced, uint64_t limit);
+
+/* A quick look: about the same. A crew helps, as far as the input grants memory. */
+uint64_t tsr_price_quickly(const struct tsr_priced *priced, uint64_t limit, struct tsr_input *input);
+
+/* Whether a quick look at bytes makes less of them than this. */
+bool tsr_is_cheaper(const uint8_t *bytes, size_t size, size_t than);
+
+#endif
