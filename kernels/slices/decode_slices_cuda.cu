@@ -9,7 +9,7 @@
 
 #include "cavlc_read.cuh"
 #include "energies.cuh"
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 
 namespace
 {

@@ -1,6 +1,6 @@
 /* How a batch's arrays follow each other in device memory. */
-#ifndef TSR_KERNELS_ENGINE_CUDA_ARENA_CUH
-#define TSR_KERNELS_ENGINE_CUDA_ARENA_CUH
+#ifndef TSR_KERNELS_MACHINE_ARENA_CUH
+#define TSR_KERNELS_MACHINE_ARENA_CUH
 
 #include "device.cuh"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/training/train_plane_cpu.h"
+#include "train_plane_cpu.h"
 
 /* The predictors of a tile; NULL for the median edge predictor alone. */
 static const struct tsr_tile_predictors *predictors_of(struct tsr_plane_work *work, uint32_t tile,

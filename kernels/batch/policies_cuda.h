@@ -1,7 +1,7 @@
 /* Launch policies of path P's encoder on the GPU, as data: how its kernels share a batch out among their threads. Bytes
  * never depend on them. */
-#ifndef TSR_KERNELS_ENGINE_CUDA_POLICIES_CUDA_H
-#define TSR_KERNELS_ENGINE_CUDA_POLICIES_CUDA_H
+#ifndef TSR_KERNELS_BATCH_POLICIES_CUDA_H
+#define TSR_KERNELS_BATCH_POLICIES_CUDA_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* Path T, and CAVLC of path P's residuals: a plane's blocks to coefficients and code tables, and its tiles to payloads.
  * FORMAT.md sections 8 to 10; what is done with a tile is in blocks_cpu.h, lapped_cpu.h and coefficients_cpu.h. */
-#ifndef TSR_KERNELS_BLOCKS_ENCODE_BLOCKS_CPU_H
-#define TSR_KERNELS_BLOCKS_ENCODE_BLOCKS_CPU_H
+#ifndef TSR_KERNELS_ENGINE_CPU_ENCODE_BLOCKS_CPU_H
+#define TSR_KERNELS_ENGINE_CPU_ENCODE_BLOCKS_CPU_H
 
-#include "kernels/engine_cpu/plane_passes_cpu.h"
+#include "plane_passes_cpu.h"
 
 /* Coefficients of all tiles, and from them the tables of the plane's coder. */
 void tsr_make_coefficients(struct tsr_plane_work *work);

@@ -1,7 +1,7 @@
 /* What path T does of a plane: the one place that turns coding, effort and colour transform into steps and tools. Both
  * engines go by it; a decoder needs none of it, all is in the plane's model. The figures are in kernels/EFFORT.md. */
-#ifndef TSR_KERNELS_BLOCKS_TRANSFORM_PLAN_H
-#define TSR_KERNELS_BLOCKS_TRANSFORM_PLAN_H
+#ifndef TSR_KERNELS_TRANSFORM_PLAN_H
+#define TSR_KERNELS_TRANSFORM_PLAN_H
 
 #include "entropy/frame_model.h"
 

@@ -1,7 +1,7 @@
 /* The instruction set that the CPU engine's vector forms are chosen by. Every stage with forms for AVX2 or AVX-512 asks
  * here. */
-#ifndef TSR_KERNELS_ENGINE_CPU_ISA_CPU_H
-#define TSR_KERNELS_ENGINE_CPU_ISA_CPU_H
+#ifndef TSR_KERNELS_MACHINE_ISA_CPU_H
+#define TSR_KERNELS_MACHINE_ISA_CPU_H
 
 /* In the order of preference: a later one includes those before it. TSR_ISA_AVX512 is that of Ice Lake and Zen 4. */
 enum tsr_isa { TSR_ISA_PLAIN, TSR_ISA_AVX2, TSR_ISA_AVX512 };

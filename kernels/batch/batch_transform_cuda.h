@@ -5,12 +5,12 @@
  * the frames. The planes are one list, frame by frame; the planes' tiles are one list, plane by plane; so are the
  * tiles' slices. Every stage puts its work on a stream and returns a cudaError_t. The host is asked nothing between
  * them. */
-#ifndef TSR_KERNELS_ENGINE_CUDA_BATCH_TRANSFORM_CUDA_H
-#define TSR_KERNELS_ENGINE_CUDA_BATCH_TRANSFORM_CUDA_H
+#ifndef TSR_KERNELS_BATCH_BATCH_TRANSFORM_CUDA_H
+#define TSR_KERNELS_BATCH_BATCH_TRANSFORM_CUDA_H
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/blocks/transform_plan.h"
+#include "kernels/transform_plan.h"
 
 enum {
     TSR_SLICE_SAMPLES = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE,       /* side of a slice */
@@ -342,7 +342,7 @@ int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 }
 #endif
 
-#if defined(__cplusplus) && defined(TSR_KERNELS_ENGINE_CUDA_DEVICE_CUH)
+#if defined(__cplusplus) && defined(TSR_KERNELS_MACHINE_DEVICE_CUH)
 /* x of a plane's value. */
 static __device__ __forceinline__ int32_t tsr_sample_index(struct tsr_plane_state state, const uint16_t *index,
                                                            uint32_t value)

@@ -6,8 +6,8 @@
  * known, and publishes its own prefix. Sums and prefixes lie in two 64-bit words a tile, each of which says itself
  * whether it is there: bit 63. So no word depends on the order of another, loads and stores may be relaxed, and a value
  * may have 63 bits: a string of 2^33 bits is not a special case. */
-#ifndef TSR_KERNELS_ENGINE_CUDA_LOOK_BACK_CUH
-#define TSR_KERNELS_ENGINE_CUDA_LOOK_BACK_CUH
+#ifndef TSR_KERNELS_MACHINE_LOOK_BACK_CUH
+#define TSR_KERNELS_MACHINE_LOOK_BACK_CUH
 
 #include "device.cuh"
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "lapped_cpu.h"
-#include "transform_plan.h"
+#include "kernels/blocks/lapped_cpu.h"
+#include "kernels/transform_plan.h"
 
 /* ---- Coefficients ---------------------------------------------------------------------------------------------- */
 

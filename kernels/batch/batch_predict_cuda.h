@@ -4,8 +4,8 @@
  * The same lists as in batch_transform_cuda.h, whose stages make planes of rasters: planes frame by frame, tiles plane
  * by plane. What stands for each sample of a tile, its code, lies tile by tile, rows of tile_pitch places. Every stage
  * puts its work on a stream and returns a cudaError_t; the host is asked nothing between them. */
-#ifndef TSR_KERNELS_ENGINE_CUDA_BATCH_PREDICT_CUDA_H
-#define TSR_KERNELS_ENGINE_CUDA_BATCH_PREDICT_CUDA_H
+#ifndef TSR_KERNELS_BATCH_BATCH_PREDICT_CUDA_H
+#define TSR_KERNELS_BATCH_BATCH_PREDICT_CUDA_H
 
 #include "batch_transform_cuda.h"
 

@@ -1,7 +1,7 @@
 /* Basics of every .cu file: launches, shared memory of run-time size, loads and stores by which blocks exchange values,
  * and scans inside a warp and a block. */
-#ifndef TSR_KERNELS_ENGINE_CUDA_DEVICE_CUH
-#define TSR_KERNELS_ENGINE_CUDA_DEVICE_CUH
+#ifndef TSR_KERNELS_MACHINE_DEVICE_CUH
+#define TSR_KERNELS_MACHINE_DEVICE_CUH
 
 #include <cuda_runtime.h>
 #include <pthread.h>

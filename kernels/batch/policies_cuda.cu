@@ -3,10 +3,10 @@
  * A band of codes first reads two rows that it does not code, and a block of either kernel first makes tables for its
  * plane. So larger shares are less work in all. But each multiprocessor needs several blocks, one after the other: else
  * waiting for the last block costs more than larger shares gain. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
-#include "policies_cuda.h"
-#include "batch_predict_cuda.h"
+#include "kernels/batch/policies_cuda.h"
+#include "kernels/batch/batch_predict_cuda.h"
 
 namespace
 {

@@ -6,8 +6,8 @@
  * the host is asked nothing between them: what is wrong with a frame is noted in its state, which the host reads at the
  * end. A stage does nothing for frames whose model is not TSR_DECODE_OK, and whatever payloads hold, it ends and
  * touches nothing outside its tiles. */
-#ifndef TSR_KERNELS_ENGINE_CUDA_BATCH_DECODE_CUDA_H
-#define TSR_KERNELS_ENGINE_CUDA_BATCH_DECODE_CUDA_H
+#ifndef TSR_KERNELS_BATCH_BATCH_DECODE_CUDA_H
+#define TSR_KERNELS_BATCH_BATCH_DECODE_CUDA_H
 
 #include <cuda_runtime_api.h>
 
@@ -123,7 +123,7 @@ int tsr_cuda_decode_rasters(const struct tsr_cuda_decode_batch *batch, cudaStrea
 }
 #endif
 
-#if defined(__cplusplus) && defined(TSR_KERNELS_ENGINE_CUDA_DEVICE_CUH)
+#if defined(__cplusplus) && defined(TSR_KERNELS_MACHINE_DEVICE_CUH)
 /* Notes that a tile is corrupt. */
 static __device__ __forceinline__ void tsr_note_bad_tile(const struct tsr_cuda_decode_batch &b, uint32_t frame,
                                                          uint32_t tile)
