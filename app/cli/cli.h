@@ -7,8 +7,8 @@
 
 #include "app/tessera.h"
 #include "option_table.h"
-#include "summary/verdict.h"
-#include "words/shown.h"
+#include "verdict.h"
+#include "shown.h"
 
 enum verb {
     VERB_COMPRESS,
@@ -221,8 +221,8 @@ struct run_times {
     struct tsr_engine_times gpu;
 };
 
-/* run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of them.
- * Returns the exit status. */
+/* verbs/run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of
+ * them. Returns the exit status. */
 struct task_work {
     bool reads_tsr; /* the inputs are .tsr files, and may be series */
     /* NULL: list_tasks. */
@@ -252,7 +252,7 @@ void tell_share(const struct task *task, struct outcome *outcome, double share);
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
 
-/* run.c: makes room for as many open files as the process may have. */
+/* verbs/run.c: makes room for as many open files as the process may have. */
 void reserve_descriptors(void);
 
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
@@ -261,29 +261,29 @@ void say_interrupted(int signal_number);
 /* That a series is being written, which has no name until it is complete; NULL: not any more. */
 void note_series(const char *path);
 
-/* decompress.c: restores a task's input to where its output goes. */
+/* verbs/decompress.c: restores a task's input to where its output goes. */
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
 
-/* decompress.c: decodes a task's input to its end, and checks it. */
+/* verbs/decompress.c: decodes a task's input to its end, and checks it. */
 enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                          struct outcome *outcome);
 
-/* compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
+/* verbs/compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
 struct tsr_data_source source_of(const struct task *task);
 struct tsr_data_source source_to_compress(const struct options *options, const struct task *task);
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
 
-/* compress_series.c: compress --series. Returns the exit status. */
+/* verbs/compress_series.c: compress --series. Returns the exit status. */
 /* With loss: which files of the list refer to which. Errors: TSR_ERROR_LIMIT. */
 enum tsr_status find_referrers(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                struct tsr_error *error);
 int compress_to_series(const struct options *options);
 
-/* dry_run.c: says what compress would do. Returns the exit status. */
+/* verbs/dry_run.c: says what compress would do. Returns the exit status. */
 int dry_run(const struct options *options);
 
-/* update.c */
+/* verbs/update.c */
 
 /* --update: whether the task's output is there, whole, and made of this very input. TSR_OK with *current. *replace: it
  * is a .tsr, of which the file has changed; never one that was not there when the inputs were listed. Errors:
@@ -295,16 +295,17 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
  * hash; what is not the same file has a time alone. report: what is known of it then; NULL: it is not wanted. */
 bool is_restored(struct tsr_engine *engine, const struct task *task, enum update by, struct tsr_report *report);
 
-/* exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy. The
- * library says of it that it is not overwritten. */
+/* verbs/exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy.
+ * The library says of it that it is not overwritten. */
 #define NOT_OVERWRITTEN ", and overwrite is not set"
 void explain_existing(struct tsr_engine *engine, const struct options *options, const struct task *task,
                       struct outcome *outcome);
 
 struct file_hashes;
 
-/* compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they
- * differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and
+/* verbs/compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where
+ * they differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error
+ * and
  * ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY (it is
  * another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
@@ -326,7 +327,7 @@ static inline struct tsr_file_state state_of(const struct stat *s)
 const char *temporary_folder(void);
 int open_temporary(void);
 
-/* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
+/* verbs/remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
 void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
                      struct outcome *outcome);
 
@@ -364,7 +365,7 @@ bool lacks_module(const struct tsr_error *error);
 void say_error(const struct tsr_error *error);
 void say_failure(const struct outcome *outcome); /* the same, or to the log alone */
 
-/* report.c */
+/* verbs/report.c */
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);
@@ -388,7 +389,7 @@ static inline bool is_stored(const struct tsr_report *report)
 }
 const char *way_word(bool stored); /* "coded" or "stored" */
 
-/* summary.c */
+/* summary/summary.c */
 void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times,
                     const struct tally *tally);
 void report_unbegun(const struct options *options, const struct task_list *list, const struct tally *tally,
@@ -422,7 +423,7 @@ __attribute__((format(printf, 1, 2)))
 #endif
 void log_alone(const char *format, ...); /* a line that is in the log alone, if there is one */
 
-/* One file per verb. Each returns the exit status. */
+/* verbs/, compare/ and mount/: one file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);
 int decompress_verb(const struct options *options);
 int cat_verb(const struct options *options);

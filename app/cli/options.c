@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "words/meant.h"
+#include "meant.h"
 
 const char program_name[] = "tessera";
 

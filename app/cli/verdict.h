@@ -1,7 +1,7 @@
 /* Whether a run is well. This is the one definition: exit statuses, first lines of pages, JSON lines and the last line
  * of summaries have it from here. SECURITY.md has it as a table. */
-#ifndef TSR_APP_CLI_SUMMARY_VERDICT_H
-#define TSR_APP_CLI_SUMMARY_VERDICT_H
+#ifndef TSR_APP_CLI_VERDICT_H
+#define TSR_APP_CLI_VERDICT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "json.h"
-#include "summary/notes.h"
-#include "words/hints.h"
+#include "app/cli/cli.h"
+#include "app/cli/json.h"
+#include "notes.h"
+#include "hints.h"
 
 /* The losses of files of one depth: errors of different depths are not comparable. */
 struct loss {

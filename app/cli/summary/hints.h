@@ -1,6 +1,6 @@
 /* What a summary says of a better way. */
-#ifndef TSR_APP_CLI_WORDS_HINTS_H
-#define TSR_APP_CLI_WORDS_HINTS_H
+#ifndef TSR_APP_CLI_SUMMARY_HINTS_H
+#define TSR_APP_CLI_SUMMARY_HINTS_H
 
 #include "app/cli/cli.h"
 

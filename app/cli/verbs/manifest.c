@@ -10,8 +10,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "evidence/sha256.h"
-#include "inputs/inputs.h"
+#include "app/cli/evidence/sha256.h"
+#include "app/cli/inputs/inputs.h"
 
 static const char first_line[] = MANIFEST_FIRST_LINE;
 /* The second line, of one length, so that it can be replaced in place. */

@@ -8,9 +8,10 @@
 #include "app/library/arguments.h"
 #include "app/library/budget.h"
 #include "app/library/call.h"
+#include "app/library/files.h"
+#include "app/library/loss/range.h"
 #include "io/formats/dicom/dicom_file.h"
 #include "kernels/pool/thread_pool.h"
-#include "range.h"
 #include "transform/status.h"
 
 enum { ONE_IN = 4, MOST = 16 }; /* images that are looked at */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/library/flow.h"
-#include "levels.h"
-#include "measure.h"
-#include "range.h"
+#include "flow.h"
+#include "loss/levels.h"
+#include "loss/measure.h"
+#include "loss/range.h"
 
 enum {
     TRIES_LIMIT = 11,         /* the coding that is written comes on top */

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli.h"
-#include "evidence/evidence.h"
-#include "json.h"
+#include "app/cli/cli.h"
+#include "app/cli/evidence/evidence.h"
+#include "app/cli/json.h"
 
 bool has_qp(const struct tsr_coding *coding)
 {

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "json.h"
-#include "summary/notes.h"
+#include "app/cli/cli.h"
+#include "app/cli/json.h"
+#include "app/cli/summary/notes.h"
 
 enum { SAMPLE_FILES = 32, SENTENCES = 10 /* of what cannot be taken */ };
 #define SAMPLE_BYTES ((uint64_t)256 << 20)

@@ -7,8 +7,8 @@
 
 #include <xxhash.h>
 
-#include "cli.h"
-#include "evidence/evidence.h"
+#include "app/cli/cli.h"
+#include "app/cli/evidence/evidence.h"
 
 /* ---- Bytes ------------------------------------------------------------------------------------------------- */
 

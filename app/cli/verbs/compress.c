@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "app/cli/cli.h"
 #include "manifest.h"
 
 struct tsr_data_source source_of(const struct task *task)

@@ -10,10 +10,10 @@
  * file), loss. The other lines are those of sha256sum, which takes the whole as its list: `sha256sum -c MANIFEST` in
  * the folder of the originals, or of what was restored. A name with a backslash or a newline is escaped as sha256sum
  * does it. Names are places in the layout: the original's path below what was named. */
-#ifndef TSR_APP_CLI_MANIFEST_H
-#define TSR_APP_CLI_MANIFEST_H
+#ifndef TSR_APP_CLI_VERBS_MANIFEST_H
+#define TSR_APP_CLI_VERBS_MANIFEST_H
 
-#include "cli.h"
+#include "app/cli/cli.h"
 
 /* Begins the file that --manifest names, which appears when it is complete; until then it is called FILE.part. With
  * --update an earlier one is read, and one that a killed run has left: their hashes stand for originals that have not

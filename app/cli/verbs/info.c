@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "json.h"
+#include "app/cli/cli.h"
+#include "app/cli/json.h"
 
 /* Which part is damaged, and what was read instead. */
 static const char *damage_text(const struct tsr_info *info)

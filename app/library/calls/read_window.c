@@ -3,8 +3,8 @@
 
 #include "app/library/arguments.h"
 #include "app/library/call.h"
+#include "app/library/loss/measure.h"
 #include "app/library/reader.h"
-#include "measure.h"
 
 struct reading {
     uint32_t number;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inputs/inputs.h"
+#include "app/cli/inputs/inputs.h"
 
 /* Whether a name still leads to a file as it was; follows: by links, too. Where numbers of inodes are others at each
  * look, as in some network file systems, the other fields tell. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "inputs/inputs.h"
-#include "json.h"
+#include "app/cli/cli.h"
+#include "app/cli/inputs/inputs.h"
+#include "app/cli/json.h"
 
 /* What the runs say of one file; the last line of a file counts. */
 struct file {

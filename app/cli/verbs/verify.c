@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "evidence/evidence.h"
-#include "inputs/inputs.h"
+#include "app/cli/cli.h"
+#include "app/cli/evidence/evidence.h"
+#include "app/cli/inputs/inputs.h"
 
 static int by_place(const void *a, const void *b)
 {

@@ -11,14 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "evidence/evidence.h"
-#include "evidence/page_file.h"
-#include "inputs/inputs.h"
-#include "inputs/out_folders.h"
+#include "app/cli/cli.h"
+#include "app/cli/evidence/evidence.h"
+#include "app/cli/evidence/page_file.h"
+#include "app/cli/inputs/inputs.h"
+#include "app/cli/inputs/out_folders.h"
 #include "manifest.h"
-#include "progress.h"
-#include "summary/repeated.h"
+#include "app/cli/progress.h"
+#include "app/cli/summary/repeated.h"
 
 struct running {
     struct tsr_engine *engine;

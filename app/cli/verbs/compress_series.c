@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "evidence/evidence.h"
-#include "progress.h"
+#include "app/cli/cli.h"
+#include "app/cli/evidence/evidence.h"
+#include "app/cli/progress.h"
 
 struct steps {
     const struct task_list *list;

@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "app/library/call.h"
+#include "app/library/loss/measure.h"
+#include "app/library/loss/range.h"
 #include "app/library/reader.h"
 #include "io/formats/source.h"
 #include "kernels/measure/difference_cpu.h"
 #include "kernels/measure/ssim_cpu.h"
-#include "measure.h"
-#include "range.h"
 #include "transform/status.h"
 
 struct comparing {

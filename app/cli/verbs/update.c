@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli.h"
+#include "app/cli/cli.h"
 
 /* Whether a file has the hash of the original of a .tsr: it is read, and nothing is decoded. */
 static enum tsr_status has_hash(const char *path, const uint8_t hash[16], bool *same, struct tsr_error *error)

@@ -1,7 +1,7 @@
 /* What is said of an output that is there already: that of this very task, or something that may have no other copy. */
 #include <string.h>
 
-#include "cli.h"
+#include "app/cli/cli.h"
 
 /* Whether a .tsr that is there is of the input, as --update finds it. */
 static bool is_of_input(struct tsr_engine *engine, const struct options *options, const struct task *task)

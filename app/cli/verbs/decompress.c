@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "cli.h"
+#include "app/cli/cli.h"
 #include "manifest.h"
 
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
