@@ -305,9 +305,8 @@ struct file_hashes;
 
 /* verbs/compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where
  * they differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error
- * and
- * ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY (it is
- * another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
+ * and ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY
+ * (it is another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);
