@@ -1,8 +1,9 @@
 /* What files take of memory, before they take it; see the header. */
 #include "budget.h"
 
+#include "io/formats/png/png_file.h"
 #include "io/formats/packed.h"
-#include "io/formats/png/png_idat.h"
+#include "io/nodes/png/png_idat.h"
 #include "kernels/kept/kept_frames.h"
 
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
@@ -197,7 +198,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
 
 uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
 {
-    return size + tsr_raster_bytes(&header->image) + tsr_png_reading_memory(header, size);
+    return size + tsr_raster_bytes(&header->image) + tsr_png_reading_memory(tsr_png_rows_of(header), size);
 }
 
 uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "section_reader.h"
-#include "zstd_contexts.h"
+#include "io/bytes/zstd_contexts.h"
 
 #define NOWHERE SIZE_MAX
 

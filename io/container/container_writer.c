@@ -4,7 +4,7 @@
 
 #include "long_blob.h"
 #include "small.h"
-#include "zstd_contexts.h"
+#include "io/bytes/zstd_contexts.h"
 
 /* A section in the index: its type and its whole length. Until the id is known, the section's check is the hash alone;
  * then the section is sealed. */

@@ -6,11 +6,11 @@
 
 #include "packed.h"
 #include "io/formats/png/png_file.h"
-#include "io/formats/png/png_idat.h"
+#include "io/nodes/png/png_idat.h"
 #include "io/container/section.h"
-#include "io/formats/streams/gzip.h"
-#include "io/formats/streams/deflate/deflate.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/gzip/gzip.h"
+#include "io/nodes/deflate/deflate.h"
+#include "io/nodes/stream.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/dicom_export.h"
 #endif
@@ -98,7 +98,7 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
         r.work = encapsulated_work(header, f, residues);
         break;
     case TSR_RESTORE_PNG:
-        r.work = header->exact ? tsr_png_making_memory(header, f->size, f->residues, f->threads)
+        r.work = header->exact ? tsr_png_making_memory(tsr_png_rows_of(header), f->size, f->residues, f->threads)
                                : lossy_png_work(&header->image);
         break;
     case TSR_RESTORE_DEFLATED:
@@ -348,7 +348,8 @@ static enum tsr_status put_idat(struct tsr_restorer *r, const uint8_t *raster, s
     if (!r->header.exact) return tsr_png_put_raster(&r->header, raster, r->output, error);
     const uint64_t limit = tsr_output_limit_of(r->output);
     r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
-    TSR_TRY(tsr_png_write_idat(&r->header, &r->crew, raster, r->residues, r->residues_size, &r->stream, error));
+    TSR_TRY(tsr_png_write_idat(tsr_png_rows_of(&r->header), &r->crew, raster, r->residues, r->residues_size, &r->stream,
+                               error));
     r->residues_at = r->residues_size;
     return put(r, r->stream.bytes, r->stream.size, error);
 }

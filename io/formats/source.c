@@ -7,7 +7,7 @@
 
 #include "format.h"
 #include "packed.h"
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 
 static enum tsr_status read_verbatim(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
                                      size_t size, struct tsr_error *error)

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 
 static uint64_t state = 1;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 
 struct job {
     char kind[32], path[4096];

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/streams/jpeg_ls.h"
+#include "io/nodes/jpeg_ls/jpeg_ls.h"
 
 enum { HEAD = 4, STREAM_LIMIT = 1 << 20, PARAMETERS = 11, HEADER_ROOM = 128 };
 

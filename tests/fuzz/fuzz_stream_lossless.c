@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 
 enum { HEAD = 4, STREAM_LIMIT = 1 << 20 };
 

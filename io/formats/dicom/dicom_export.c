@@ -6,10 +6,10 @@
 
 #include "dicom_rewrite.h"
 #include "dicom_file.h"
-#include "io/container/checksum.h"
+#include "io/bytes/checksum.h"
 #include "io/container/section.h"
 #include "io/formats/source.h"
-#include "io/formats/streams/stream_new.h"
+#include "io/nodes/new_streams/stream_new.h"
 #include "jpeg_2000.h"
 
 /* By enum tsr_export. */

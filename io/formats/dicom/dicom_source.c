@@ -10,7 +10,7 @@
 #include "jpeg_2000.h"
 #include "io/formats/format.h"
 #include "io/container/section.h"
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 #include "transform/coder.h"
 
 /* True if the file has a preamble and DICM, or, without a preamble, a first tag of group 2 or 8. */

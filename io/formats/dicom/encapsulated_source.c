@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/container/section.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 
 /* Rasters of at most this size are kept from the check of the streams until they are coded. */
 #define KEPT_BYTES ((uint64_t)64 << 20)

@@ -4,7 +4,7 @@
 
 #include "dicom_rewrite.h"
 #include "io/formats/source.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 
 /* Opens a source of a file whose pixel data has an undefined length and begins at byte value, of a kind of stream that
  * has a number (tsr_stream_kinds). Each frame is decoded, and its stream is made again and compared. Errors:

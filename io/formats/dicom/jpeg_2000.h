@@ -3,7 +3,7 @@
 #define TSR_IO_FORMATS_DICOM_JPEG_2000_H
 
 #include "dicom_file.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 
 /* Streams that are read and never made again: they have no write, and no residue. Errors: TSR_ERROR_CORRUPT (also: the
  * stream's transform loses something, or the build has no library), TSR_ERROR_LIMIT. */

@@ -4,7 +4,7 @@
 
 #include "io/container/section.h"
 #include "io/formats/format.h"
-#include "io/formats/streams/gzip.h"
+#include "io/nodes/gzip/gzip.h"
 #include "nifti_header.h"
 
 /* What a file may unfold to. Deflate's most is 1032 to 1. */

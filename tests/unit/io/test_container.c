@@ -2,7 +2,7 @@
  * (io/container/container.h). FORMAT.md section 3. */
 #include "app/library/budget.h"
 #include "in_memory.h"
-#include "io/container/zstd_contexts.h"
+#include "io/bytes/zstd_contexts.h"
 
 /* ---- Engine and a file ------------------------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
  * so badly; and back (io/formats/restore.c). Frames have 4 x 4 samples of 8 bits. FORMAT.md 4.4, PS3.5 A.4. */
 #include "in_memory.h"
 #include "io/formats/dicom/encapsulated_source.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 
 enum { SIDE = 4, SAMPLES = SIDE * SIDE, FRAMES = 4, BEFORE = 10 };
 

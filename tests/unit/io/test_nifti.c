@@ -4,7 +4,8 @@
 
 #include <zlib.h>
 
-#include "io/formats/streams/gzip.h"
+#include "io/bytes/crc32.h"
+#include "io/nodes/gzip/gzip.h"
 
 enum { LIMIT = 1 << 24 };
 

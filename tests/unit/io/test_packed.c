@@ -4,11 +4,12 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
+#include "io/bytes/crc32.h"
 #include "io/container/section.h"
 #include "io/formats/packed.h"
 #include "io/formats/restore.h"
-#include "io/formats/streams/gzip.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/gzip/gzip.h"
+#include "io/nodes/stream.h"
 
 enum { LIMIT = 1 << 24 };
 

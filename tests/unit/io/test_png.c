@@ -5,7 +5,8 @@
 #include <png.h>
 #include <zlib.h>
 
-#include "io/formats/png/png_idat.h"
+#include "io/formats/png/png_file.h"
+#include "io/nodes/png/png_idat.h"
 
 struct form {
     int type, depth, channels;
@@ -357,7 +358,8 @@ static bool write_chunks(const struct tsr_header *header, const uint8_t *raster,
     /* A copy of this size shows reads past the end. */
     uint8_t *copy = must(malloc(residue.size + !residue.size));
     if (residue.size > 0) memcpy(copy, residue.data, residue.size);
-    const enum tsr_status status = tsr_png_write_idat(header, NULL, raster, copy, residue.size, &chunks, NULL);
+    const enum tsr_status status =
+        tsr_png_write_idat(tsr_png_rows_of(header), NULL, raster, copy, residue.size, &chunks, NULL);
     free(copy);
     expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", status);
     for (size_t at = 0; status == TSR_OK && at < chunks.size;) {
@@ -387,11 +389,15 @@ static void check_idat(struct bytes file, size_t first, size_t size, const char 
     expect(source->header.restore == TSR_RESTORE_PNG, "%s %zu: %s", what, number, source->header.reason);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size}, by_crew = {.limit = size};
-    assert_int_equal(tsr_png_read_idat(&source->header, NULL, file.data + first, size, raster, &residue, NULL), TSR_OK);
-    assert_int_equal(tsr_png_write_idat(&source->header, NULL, raster, residue.bytes, residue.size, &again, NULL),
-                     TSR_OK);
     assert_int_equal(
-        tsr_png_write_idat(&source->header, &backwards, raster, residue.bytes, residue.size, &by_crew, NULL), TSR_OK);
+        tsr_png_read_idat(tsr_png_rows_of(&source->header), NULL, file.data + first, size, raster, &residue, NULL),
+        TSR_OK);
+    assert_int_equal(
+        tsr_png_write_idat(tsr_png_rows_of(&source->header), NULL, raster, residue.bytes, residue.size, &again, NULL),
+        TSR_OK);
+    assert_int_equal(tsr_png_write_idat(tsr_png_rows_of(&source->header), &backwards, raster, residue.bytes,
+                                        residue.size, &by_crew, NULL),
+                     TSR_OK);
     expect(by_crew.size == size && memcmp(by_crew.bytes, file.data + first, size) == 0, "%s %zu: others by a crew",
            what, number);
     tsr_bytes_free(&by_crew);
@@ -597,7 +603,9 @@ TEST(damaged_residues)
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2};
-    assert_int_equal(tsr_png_read_idat(&source->header, NULL, file.data + first, size, raster, &residue, NULL), TSR_OK);
+    assert_int_equal(
+        tsr_png_read_idat(tsr_png_rows_of(&source->header), NULL, file.data + first, size, raster, &residue, NULL),
+        TSR_OK);
     damage_residue(&source->header, raster, (struct bytes){residue.bytes, residue.size}, size);
     /* What is refused: no chunks, an unknown way to list sizes, a tail that is too long, unknown filters, too large a
      * chunk. */

@@ -2,7 +2,7 @@
  * of one bit matter most here: their frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
 #include "io/container/section.h"
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 #include "io/formats/values.h"
 
 static int bit_at(const uint8_t *bytes, uint64_t i)
@@ -295,8 +295,8 @@ TEST(ranges_of_values)
         image.bits_stored = cases[i].bits_stored;
         image.high_bit = cases[i].high_bit;
         tsr_add_values(&image, bytes, &range);
-        expect(range.low == cases[i].smallest && range.high == cases[i].largest, "case %zu: %d to %d", i,
-               range.low, range.high);
+        expect(range.low == cases[i].smallest && range.high == cases[i].largest, "case %zu: %d to %d", i, range.low,
+               range.high);
     }
 }
 

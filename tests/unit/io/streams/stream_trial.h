@@ -3,7 +3,7 @@
 #ifndef TSR_TESTS_UNIT_IO_STREAM_TRIAL_H
 #define TSR_TESTS_UNIT_IO_STREAM_TRIAL_H
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/stream.h"
 #include "tests/unit/support.h"
 
 /* Bytes that a test puts together. */

@@ -1,11 +1,11 @@
-/* Streams of JPEG 2000 (io/formats/streams/j2k/) become samples and a residue, and come back. The generator makes
+/* Streams of JPEG 2000 (io/nodes/j2k/) become samples and a residue, and come back. The generator makes
  * headers of all parameters, and residues of them; the writer makes their streams, and so does the reference decoder.
  * That these are JPEG 2000 is shown by a stream of OpenJPEG; tests/bench/streams_j2k.py compares many. FORMAT.md 4.15.
  */
 #include "stream_trial.h"
 
 #include "entropy/varint.h"
-#include "io/formats/streams/j2k/j2k.h"
+#include "io/nodes/j2k/j2k.h"
 #include "tests/reference/streams/ref_streams.h"
 
 enum { STREAM_LIMIT = 1 << 20, STREAMS = 300 };

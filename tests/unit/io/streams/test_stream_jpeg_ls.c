@@ -1,9 +1,9 @@
-/* Streams of JPEG-LS (io/formats/streams/jpeg_ls*.c) become samples and a residue, and come back. The generator makes
+/* Streams of JPEG-LS (io/nodes/jpeg_ls/) become samples and a residue, and come back. The generator makes
  * headers of all parameters, and residues without deviations; the writer makes their streams. That these are JPEG-LS is
  * shown by T.87's example and a stream of CharLS; tests/bench/jpeg_ls_agreement.c compares many. FORMAT.md 4.8. */
 #include "tests/unit/support.h"
 
-#include "io/formats/streams/jpeg_ls.h"
+#include "io/nodes/jpeg_ls/jpeg_ls.h"
 
 enum { STREAM_LIMIT = 1 << 22 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "io/formats/streams/stream_new.h"
+#include "io/nodes/new_streams/stream_new.h"
 
 enum { KINDS = 3 };
 
