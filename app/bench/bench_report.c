@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "app/cli/shown.h"
+#include "app/cli/words/shown.h"
 #include "bench.h"
 
 static const char *const kind_names[BENCH_KINDS] = {

@@ -8,7 +8,7 @@
 #include "app/tessera.h"
 #include "option_table.h"
 #include "verdict.h"
-#include "shown.h"
+#include "words/shown.h"
 
 enum verb {
     VERB_COMPRESS,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shown.h"
+#include "words/shown.h"
 
 static bool is_letter(const struct option_row *row)
 {

@@ -1,6 +1,6 @@
 /* Text of others, such as the names of files, as a terminal, a log or a table may have it. */
-#ifndef TSR_APP_CLI_SHOWN_H
-#define TSR_APP_CLI_SHOWN_H
+#ifndef TSR_APP_CLI_WORDS_SHOWN_H
+#define TSR_APP_CLI_WORDS_SHOWN_H
 
 #include <stdbool.h>
 #include <stdio.h>
