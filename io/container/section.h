@@ -12,7 +12,7 @@ enum {
     TSR_CHECK_BYTES = 8,
     TSR_FOOTER_BYTES = 24,
     TSR_HEADER_LIMIT = 1024, /* bytes of a header's body */
-    TSR_RESTORE_OFFSET = 2,  /* in a header's body */
+    TSR_RECIPE_OFFSET = 2,  /* in a header's body */
     TSR_ID_OFFSET = 4,
     TSR_ID_BYTES = 8,
     TSR_PROOF_LIMIT = 288,

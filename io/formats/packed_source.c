@@ -894,7 +894,7 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
         close_packed(&s->base);
         return status;
     }
-    s->base.header = (struct tsr_header){.kind = kind, .restore = TSR_RESTORE_PACKED, .exact = true, .room = s->room};
+    s->base.header = (struct tsr_header){.kind = kind, .recipe = TSR_RECIPE_PACKED, .exact = true, .room = s->room};
     snprintf(s->base.header.reason, sizeof s->base.header.reason, "%.*s", TSR_REASON_LIMIT, packing->reason);
     s->base.blob_size[TSR_BLOB_PREFIX] = s->blob_size;
     *source = &s->base;

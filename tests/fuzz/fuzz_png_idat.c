@@ -21,7 +21,7 @@ static struct tsr_header header_of(const uint8_t *bytes)
     uint8_t depth = depths[bytes[3] % 5];
     if (type != 0 && depth < 8 && type != TSR_PNG_PALETTE) depth = 8;
     if (type == TSR_PNG_PALETTE && depth == 16) depth = 8;
-    struct tsr_header header = {.kind = TSR_KIND_PNG, .restore = TSR_RESTORE_PNG, .exact = true};
+    struct tsr_header header = {.kind = TSR_KIND_PNG, .recipe = TSR_RECIPE_PNG, .exact = true};
     header.image = (struct tsr_image){.columns = 1 + bytes[0] % 64u,
                                       .rows = 1 + bytes[1] % 64u,
                                       .frames = 1,

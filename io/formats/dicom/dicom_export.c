@@ -54,7 +54,7 @@ enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export 
     if (!tsr_has_frames(header))
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "its DICOM file is %s, without decoded samples (%s); tessera decompress restores it",
-                        header->restore == TSR_RESTORE_PACKED ? "coded by its streams" : "stored",
+                        header->recipe == TSR_RECIPE_PACKED ? "coded by its streams" : "stored",
                         tsr_reason_of(header));
     if (syntax->is_jpeg_2000 && tsr_jpeg_2000_lacks(syntax->is_ht))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s", tsr_jpeg_2000_lacks(syntax->is_ht));
@@ -133,7 +133,7 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->syntax = &syntaxes[to];
     e->output = output;
     e->from = e->to = *image;
-    e->is_encapsulated = header->restore == TSR_RESTORE_ENCAPSULATED;
+    e->is_encapsulated = header->recipe == TSR_RECIPE_ENCAPSULATED;
     e->to.big_endian = e->to.swapped = false;
     if (to != TSR_EXPORT_NATIVE) e->to.planar = false;
     /* GDCM reads neither JPEG-LS nor lossless JPEG of less than 8 bits. */

@@ -427,7 +427,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
     uint8_t *bytes = NULL;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_DICOM;
-    header.restore = TSR_RESTORE_DEFLATED;
+    header.recipe = TSR_RECIPE_DEFLATED;
     header.exact = true;
     TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &header, &size, error));
     header.parameter_count = tsr_put_varint(header.parameters, meta->meta_end);
@@ -583,7 +583,7 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     if (found.dicom.syntax == TSR_DICOM_NATIVE) {
         memset(&header, 0, sizeof header);
         header.kind = TSR_KIND_DICOM;
-        header.restore = TSR_RESTORE_SPLICE;
+        header.recipe = TSR_RECIPE_SPLICE;
         header.exact = true;
         return open_native(input, NULL, &found, &header, options->may_lose, source, error);
     }

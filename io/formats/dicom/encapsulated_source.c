@@ -374,7 +374,7 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
 {
     const uint64_t size = tsr_input_size(input);
     const struct tsr_header header = {.kind = TSR_KIND_DICOM,
-                                      .restore = TSR_RESTORE_ENCAPSULATED,
+                                      .recipe = TSR_RECIPE_ENCAPSULATED,
                                       .exact = true,
                                       .image = *image,
                                       .parameters = {(uint8_t)number_of(kind)},
@@ -419,7 +419,7 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
     const size_t header = samples->scan->pixels.value;
     const uint64_t size = tsr_input_size(input), /* and the new header, and its elements */
         more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements);
-    const struct tsr_header native = {.kind = TSR_KIND_DICOM, .restore = TSR_RESTORE_SPLICE, .image = *image};
+    const struct tsr_header native = {.kind = TSR_KIND_DICOM, .recipe = TSR_RECIPE_SPLICE, .image = *image};
     struct encapsulated_source *s = NULL;
     *source = NULL;
     enum tsr_status status = create(input, &native, header, kind, NO_ROOM, more, &s, error);

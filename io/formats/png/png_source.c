@@ -129,7 +129,7 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
     image->big_endian = depth == 16;
     image->exact_only = type == TSR_PNG_PALETTE || depth == 1;
     header->kind = TSR_KIND_PNG;
-    header->restore = TSR_RESTORE_PNG;
+    header->recipe = TSR_RECIPE_PNG;
     header->exact = true;
     header->parameters[TSR_PNG_COLOUR_TYPE] = type;
     header->parameters[TSR_PNG_FORM] = ihdr[12];

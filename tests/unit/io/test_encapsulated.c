@@ -559,7 +559,7 @@ TEST(wrong_headers)
         struct tsr_restorer *restorer;
         struct tsr_output *output = must(tsr_output_to_memory());
         struct tsr_error error = {0};
-        struct tsr_header header = {.restore = TSR_RESTORE_ENCAPSULATED, .image = image_of(1), .parameter_count = 1};
+        struct tsr_header header = {.recipe = TSR_RECIPE_ENCAPSULATED, .image = image_of(1), .parameter_count = 1};
         if (i == 1) header.parameter_count = 0;
         if (i == 2) header.parameter_count = 2;
         if (i == 3) header.image.big_endian = true;

@@ -127,7 +127,7 @@ static void check_raster(struct bytes file, const struct form *f, uint32_t colum
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     const struct tsr_header *h = &source->header;
     const struct tsr_image *image = &h->image;
-    expect(h->restore == TSR_RESTORE_PNG && h->kind == TSR_KIND_PNG && h->exact, "type %d, depth %d: %s", f->type,
+    expect(h->recipe == TSR_RECIPE_PNG && h->kind == TSR_KIND_PNG && h->exact, "type %d, depth %d: %s", f->type,
            f->depth, h->reason);
     assert_true(image->columns == columns && image->rows == rows && image->frames == 1 &&
                 image->components == f->channels);
@@ -157,8 +157,8 @@ static bool comes_back(struct bytes file, const char *what, size_t number)
     const struct bytes tsr = compress_bytes(engine, file, &coding);
     struct sections s = split(tsr);
     const uint8_t *header = s.section[0].body.data;
-    const bool coded = header[2] == TSR_RESTORE_PNG;
-    expect(coded ? (header[3] & 3) == 1 : header[2] == TSR_RESTORE_VERBATIM, "%s %zu: restore %u, flags %u", what,
+    const bool coded = header[2] == TSR_RECIPE_PNG;
+    expect(coded ? (header[3] & 3) == 1 : header[2] == TSR_RECIPE_VERBATIM, "%s %zu: restore %u, flags %u", what,
            number, header[2], header[3]);
     free_sections(&s);
     struct bytes restored;
@@ -216,7 +216,7 @@ TEST(with_loss)
     const struct bytes tsr = lossy_bytes(file, &coding);
     struct sections s = split(tsr);
     const uint8_t *header = s.section[0].body.data;
-    expect(header[2] == TSR_RESTORE_PNG && (header[3] & 3) == 2, "restore %u, flags %u", header[2], header[3]);
+    expect(header[2] == TSR_RECIPE_PNG && (header[3] & 3) == 2, "restore %u, flags %u", header[2], header[3]);
     free_sections(&s);
     struct bytes restored;
     bool damaged;
@@ -386,7 +386,7 @@ static void check_idat(struct bytes file, size_t first, size_t size, const char 
     struct tsr_source *source;
     struct tsr_input *input = must(tsr_input_from_memory(file.data, file.size, "png"));
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
-    expect(source->header.restore == TSR_RESTORE_PNG, "%s %zu: %s", what, number, source->header.reason);
+    expect(source->header.recipe == TSR_RECIPE_PNG, "%s %zu: %s", what, number, source->header.reason);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size}, by_crew = {.limit = size};
     assert_int_equal(
