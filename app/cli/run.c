@@ -145,10 +145,10 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
         struct outcome *const outcome = r->outcomes[i];
         if (!outcome) continue; /* there was no memory for it */
         if (outcome->status == TSR_OK && r->sync_status != TSR_OK) fail_outcome(r, outcome, &r->sync_error);
-        if (r->options->manifest) note_in_manifest(&r->list->tasks[i], outcome);
+        if (r->options->report.manifest) note_in_manifest(&r->list->tasks[i], outcome);
     }
     struct tsr_error error;
-    if (!r->options->manifest || !r->options->removes || sync_manifest(&error) == TSR_OK) return;
+    if (!r->options->report.manifest || !r->options->archive.removes || sync_manifest(&error) == TSR_OK) return;
     for (size_t i = first; i < end; i++) /* no original goes whose entry is not on the disk */
         if (r->outcomes[i] && r->outcomes[i]->status == TSR_OK) fail_outcome(r, r->outcomes[i], &error);
     end_early(r, "the manifest cannot be written"); /* the next ones would fail, too */
@@ -170,7 +170,7 @@ static void report_one(struct running *r, size_t i)
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
     } else {
-        if (r->options->removes && outcome->status == TSR_OK)
+        if (r->options->archive.removes && outcome->status == TSR_OK)
             remove_original(r->options, r->list, &r->list->tasks[i], outcome);
         if (outcome->status != TSR_OK) count_failure(r->options, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
@@ -344,8 +344,8 @@ static bool is_cancelled(void *context)
  * that nobody asks for. */
 static enum tsr_engine_choice engine_choice(const struct options *options)
 {
-    const bool is_free = options->engine == TSR_ENGINE_AUTO;
-    return is_free && options->verb != VERB_COMPRESS ? TSR_ENGINE_CPU : options->engine;
+    const bool is_free = options->machine.engine == TSR_ENGINE_AUTO;
+    return is_free && options->verb != VERB_COMPRESS ? TSR_ENGINE_CPU : options->machine.engine;
 }
 
 /* While threads open files beyond 64, 128, 256 at once, Linux makes the table of files longer each time, and all that
@@ -367,9 +367,9 @@ void reserve_descriptors(void)
 /* Why the CPU engine works where another one might have. */
 static void say_note(const struct options *options, const char *note)
 {
-    if (options->verbosity >= 0 && note[0] && options->compress.verify == TSR_VERIFY_ENGINE)
+    if (options->talk.verbosity >= 0 && note[0] && options->coding.compress.verify == TSR_VERIFY_ENGINE)
         fprintf(stderr, "tessera: the CPU engine works, and verifies: %s\n", note);
-    else if (options->verbosity > 0 && note[0] && TSR_WITH_CUDA)
+    else if (options->talk.verbosity > 0 && note[0] && TSR_WITH_CUDA)
         fprintf(stderr, "tessera: the CPU engine works: %s\n", note);
 }
 
@@ -378,17 +378,17 @@ struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, d
     struct tsr_engine_options wanted = TSR_ENGINE_OPTIONS;
     struct tsr_engine *engine;
     int numbers[NUMBERS_LIMIT];
-    for (int i = 0; i < options->gpus.count; i++) numbers[i] = (int)options->gpus.value[i];
+    for (int i = 0; i < options->machine.gpus.count; i++) numbers[i] = (int)options->machine.gpus.value[i];
     wanted.choice = engine_choice(options);
-    wanted.threads = options->threads;
-    wanted.memory_bytes = options->memory;
+    wanted.threads = options->machine.threads;
+    wanted.memory_bytes = options->machine.memory;
     wanted.gpus = numbers;
-    wanted.gpu_count = options->gpus.count;
-    wanted.gpu_memory_bytes = options->gpu_memory;
+    wanted.gpu_count = options->machine.gpus.count;
+    wanted.gpu_memory_bytes = options->machine.gpu_memory;
     const uint64_t known = bytes > 0 ? bytes : 1; /* a pipe alone, or a dry run: nothing that a GPU is woken for */
     wanted.expected_bytes =
-        options->compress.verify == TSR_VERIFY_ENGINE ? 0 : known; /* then the GPU's decoder is wanted */
-    wanted.expected = options->verb == VERB_COMPRESS ? &options->compress : NULL;
+        options->coding.compress.verify == TSR_VERIFY_ENGINE ? 0 : known; /* then the GPU's decoder is wanted */
+    wanted.expected = options->verb == VERB_COMPRESS ? &options->coding.compress : NULL;
     reserve_descriptors();
     handle_signals();
     const double start = wall_seconds();
@@ -495,7 +495,7 @@ static struct tally add_up(const struct running *r)
                           .not_taken = r->list->skipped_count,
                           .damaged = damaged_files(),
                           .kept = kept_files(),
-                          .may_be_empty = r->options->shards > 0,
+                          .may_be_empty = r->options->in.shards > 0,
                           .lacks_entries = manifest_is_cut(),
                           .only = r->only_status,
                           .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};
@@ -505,8 +505,8 @@ static struct tally add_up(const struct running *r)
 static void end_reports(const struct running *r, struct tally *tally)
 {
     struct tsr_error error, other;
-    if (r->options->manifest && r->options->verb == VERB_COMPRESS) {
-        tally->unwritten = check_not_written(r->options, r->options->manifest, &error);
+    if (r->options->report.manifest && r->options->verb == VERB_COMPRESS) {
+        tally->unwritten = check_not_written(r->options, r->options->report.manifest, &error);
         const enum tsr_status ended = end_manifest(judge(tally) != VERDICT_FAIL, &other);
         if (tally->unwritten == TSR_OK && ended != TSR_OK) error = other;
         if (tally->unwritten == TSR_OK) tally->unwritten = ended;
@@ -520,8 +520,8 @@ static void end_reports(const struct running *r, struct tally *tally)
 /* Whether a page of an earlier night is to be replaced: it is no file that the run was to read or write. */
 static bool may_write_page(const struct options *options, enum tsr_status status)
 {
-    bool may = options->page && status != TSR_ERROR_SAME_FILE;
-    for (int i = 0; i < options->input_count && may; i++) may = !is_same_file(options->page, options->inputs[i]);
+    bool may = options->report.page && status != TSR_ERROR_SAME_FILE;
+    for (int i = 0; i < options->in.count && may; i++) may = !is_same_file(options->report.page, options->in.names[i]);
     return may;
 }
 
@@ -532,7 +532,7 @@ void end_unbegun(const struct options *options, const struct task_list *list, co
     struct tsr_error ignored;
     say_error(error);
     if (options->verb == VERB_COMPARE) return;
-    careful.force = false;
+    careful.out.force = false;
     if (may_write_page(options, error->status) && begin_evidence(&careful, &ignored) == TSR_OK)
         end_evidence(options, list, &tally, error->text, &ignored);
     drop_evidence();
@@ -577,13 +577,13 @@ int run_tasks(const struct options *options, const struct task_work *work)
                                       struct tsr_error *) = work->list ? work->list : list_tasks;
     if (work->reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
     int status = work->reads_tsr && !r.engine ? (int)error.status : (int)list_all(options, r.engine, &list, &error);
-    say_unmatched(options);
+    say_unmatched(&options->in);
     if (status == TSR_OK && !work->reads_tsr) {
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;
     }
     if (status == TSR_OK && work->begin) status = (int)work->begin(options, r.engine, &list, &error);
-    if (status == TSR_OK && options->page && options->verb != VERB_COMPARE)
+    if (status == TSR_OK && options->report.page && options->verb != VERB_COMPARE)
         status = (int)begin_evidence(options, &error);
     if (status == TSR_OK) {
         pthread_mutex_init(&r.lock, NULL);

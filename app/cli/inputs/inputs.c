@@ -110,7 +110,7 @@ static char *last_name(const char *path)
 static char *layout_name(const struct options *options, const char *path)
 {
     char *const copy = strdup(path), *const name = calloc(strlen(path) + 2, 1);
-    bool keeps = copy && name && path[0] != '/' && strcmp(path, "-") != 0 && !options->flat;
+    bool keeps = copy && name && path[0] != '/' && strcmp(path, "-") != 0 && !options->out.flat;
     char *rest = copy;
     for (const char *part; keeps && (part = strsep(&rest, "/"));) {
         if (!part[0] || strcmp(part, ".") == 0) continue;
@@ -139,7 +139,7 @@ char *output_name(const struct options *options, const char *original)
     if (options->verb == VERB_EXPORT) { /* never the original's: -f would overwrite that */
         const size_t length = strlen(original), stem = length > 4 && !strcasecmp(original + length - 4, ".dcm") ? 4 : 0;
         const int kept = (int)(length - stem);
-        return asprintf(&result, "%.*s.%s.dcm", kept, original, export_word(options->to)) < 0 ? NULL : result;
+        return asprintf(&result, "%.*s.%s.dcm", kept, original, export_word(options->to.syntax)) < 0 ? NULL : result;
     }
     return asprintf(&result, "%s%s", original, suffix) < 0 ? NULL : result;
 }
@@ -152,7 +152,7 @@ static void add_pipe(struct walk *walk, const char *path, char *output, char *na
     struct tsr_error error;
     int descriptor = -1;
     enum tsr_status status = TSR_OK;
-    if (!output && !to_stdout && writes(walk->options) && !walk->options->series)
+    if (!output && !to_stdout && writes(walk->options) && !walk->options->series.path)
         status = refuse(&error, TSR_ERROR_USAGE, "a pipe has no folder for an output: name one with -o");
     if (status == TSR_OK) status = spool(path, &descriptor, &error);
     struct task *const task = add_task(walk, strdup(strcmp(path, "-") == 0 ? "stdin" : path), output, name, status,
@@ -160,30 +160,30 @@ static void add_pipe(struct walk *walk, const char *path, char *output, char *na
     if (!task) return;
     task->descriptor = descriptor;
     task->to_stdout = to_stdout;
-    if (walk->options->series && !(task->member = strdup(name))) walk->no_memory = true;
+    if (walk->options->series.path && !(task->member = strdup(name))) walk->no_memory = true;
 }
 
 void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status)
 {
     const struct options *const o = walk->options;
     char *original = original_name(o, name), *output = NULL;
-    if (original && o->flat) {
+    if (original && o->out.flat) {
         char *const last = last_name(original);
         free(original);
         original = last;
     }
-    if (original && writes(o) && !o->series) {
+    if (original && writes(o) && !o->series.path) {
         char *const below = folder ? join(folder, original) : original_name(o, path);
         output = below ? output_name(o, below) : NULL;
         free(below);
     }
-    if (!original || (writes(o) && !o->series && !output)) {
+    if (!original || (writes(o) && !o->series.path && !output)) {
         walk->no_memory = true;
         free(original);
         free(output);
         return;
     }
-    const bool is_only = o->input_count == 1 && strcmp(path, o->inputs[0]) == 0;
+    const bool is_only = o->in.count == 1 && strcmp(path, o->in.names[0]) == 0;
     const char *const below = is_only && folder ? folder : output ? output : "";
     if (add_series(walk, path, &(struct place){below, is_only ? "" : original, original}, NULL)) {
         free(original);
@@ -194,7 +194,7 @@ void add_file(struct walk *walk, const char *path, const char *name, const char 
     if (!task) return;
     if (status) task->bytes = (uint64_t)status->st_size;
     if (walk->wanted && !(task->member = strdup(walk->wanted))) walk->no_memory = true;
-    if (o->series && !(task->member = strdup(original))) walk->no_memory = true;
+    if (o->series.path && !(task->member = strdup(original))) walk->no_memory = true;
 }
 
 /* ---- Inputs ----------------------------------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static void walk_named_folder(struct walk *walk, const char *input, const char *
     const size_t names = walk->names, tasks = walk->list->count;
     walk_folder(walk, input, prefix, folder, NULL);
     if (walk->names > names || walk->list->count > tasks) return;
-    if (walk->options->removes) {
+    if (walk->options->archive.removes) {
         add_skipped(walk, input, without_files);
         return;
     }
@@ -241,7 +241,7 @@ static void walk_named_folder(struct walk *walk, const char *input, const char *
 /* Whether inputs are told apart by their own names. */
 static bool takes_several(const struct options *o)
 {
-    return o->input_count > 1 || o->files_from;
+    return o->in.count > 1 || o->in.files_from;
 }
 
 /* Folders that are named among other inputs, and what each is called in the layout. */
@@ -291,7 +291,7 @@ static int by_place(const void *a, const void *b)
 static enum tsr_status check_places(const struct walk *walk, struct tsr_error *error)
 {
     const struct options *const o = walk->options;
-    if (!writes(o) || (!o->output && !o->series) || o->flat || walk->folder_count < 2) return TSR_OK;
+    if (!writes(o) || (!o->out.path && !o->series.path) || o->out.flat || walk->folder_count < 2) return TSR_OK;
     qsort(walk->folders, walk->folder_count, sizeof *walk->folders, by_place);
     for (size_t i = 1; i < walk->folder_count; i++) {
         const struct named_folder *const one = &walk->folders[i - 1], *const other = &walk->folders[i];
@@ -299,7 +299,7 @@ static enum tsr_status check_places(const struct walk *walk, struct tsr_error *e
             return refuse(
                 error, TSR_ERROR_USAGE,
                 "%s and %s would both be %s in %s: name their common folder, or give each an output of its own",
-                one->input, other->input, one->place, o->series ? o->series : o->output);
+                one->input, other->input, one->place, o->series.path ? o->series.path : o->out.path);
     }
     return TSR_OK;
 }
@@ -317,15 +317,15 @@ static void free_places(struct walk *walk)
 static void walk_path(struct walk *walk, const char *input)
 {
     const struct options *o = walk->options;
-    const char *const folder = o->series ? "" : o->output;
+    const char *const folder = o->series.path ? "" : o->out.path;
     struct stat status;
     const bool exists = stat(input, &status) == 0, folder_input = exists && S_ISDIR(status.st_mode);
     walk->root = folder ? strlen(folder) : folder_input ? strlen(input) : length_of_folder(input);
-    if (folder_input && o->recursive && !takes_several(o)) {
+    if (folder_input && o->in.recursive && !takes_several(o)) {
         walk_named_folder(walk, input, "", folder ? folder : input);
         return;
     }
-    if (folder_input && o->recursive) {
+    if (folder_input && o->in.recursive) {
         walk_one_of_several(walk, input, folder);
         return;
     }
@@ -340,7 +340,7 @@ static void walk_path(struct walk *walk, const char *input)
         char *const below = folder && writes(o) ? join(folder, name) : NULL;
         add_pipe(walk, input, below ? output_name(o, below) : NULL, strdup(name), false);
         free(below);
-    } else if (o->files_from && !is_included(o, name, false)) {
+    } else if (o->in.files_from && !is_included(&o->in, name, false)) {
         walk->list->excluded++;
     } else {
         add_file(walk, input, name, folder, exists ? &status : NULL);
@@ -352,8 +352,8 @@ static void walk_path(struct walk *walk, const char *input)
 static void add_named(struct walk *walk, const char *input)
 {
     const struct options *const o = walk->options;
-    const bool to_stdout = !o->output || strcmp(o->output, "-") == 0;
-    char *const output = to_stdout ? NULL : strdup(o->output), *const name = layout_name(o, input);
+    const bool to_stdout = !o->out.path || strcmp(o->out.path, "-") == 0;
+    char *const output = to_stdout ? NULL : strdup(o->out.path), *const name = layout_name(o, input);
     struct stat status;
     if ((!output && !to_stdout) || !name) {
         walk->no_memory = true;
@@ -368,7 +368,7 @@ static void add_named(struct walk *walk, const char *input)
     }
     if (is_pipe(input)) {
         add_pipe(walk, input, output, name, to_stdout);
-    } else if (add_series(walk, input, &(struct place){to_stdout ? "" : o->output, "", NULL}, output)) {
+    } else if (add_series(walk, input, &(struct place){to_stdout ? "" : o->out.path, "", NULL}, output)) {
         free(output);
         free(name);
         for (size_t i = 0; to_stdout && i < walk->list->count; i++) walk->list->tasks[i].to_stdout = true;
@@ -428,32 +428,32 @@ static bool looks_like_file(const char *name)
 static enum tsr_status check_folder(const struct options *o, struct tsr_error *error)
 {
     struct stat status;
-    if (!o->output) return TSR_OK;
-    if (strcmp(o->output, "-") == 0) return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
-    if (stat(o->output, &status) == 0)
+    if (!o->out.path) return TSR_OK;
+    if (strcmp(o->out.path, "-") == 0) return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
+    if (stat(o->out.path, &status) == 0)
         return S_ISDIR(status.st_mode)
                    ? TSR_OK
-                   : refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->output);
-    if (!looks_like_file(o->output)) return TSR_OK;
-    if (o->verb == VERB_COMPRESS && has_tsr_suffix(o->output))
+                   : refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->out.path);
+    if (!looks_like_file(o->out.path)) return TSR_OK;
+    if (o->verb == VERB_COMPRESS && has_tsr_suffix(o->out.path))
         return refuse(
             error, TSR_ERROR_USAGE,
             "each input makes a .tsr of its own, and %s would be a folder of them: --series %s makes one file of "
             "all, -o %s/ the folder",
-            o->output, o->output, o->output);
+            o->out.path, o->out.path, o->out.path);
     return refuse(error, TSR_ERROR_USAGE, "several files are made, and %s would be a folder of them: -o %s/ makes one",
-                  o->output, o->output);
+                  o->out.path, o->out.path);
 }
 
 /* An output that is named as a kind of image that it will not be. */
 static enum tsr_status check_ending(const struct options *options, struct tsr_error *error)
 {
     const char *end, *original_end;
-    const char *const output = options->output;
-    if (!has_image_ending(output, &end) || is_same_file(options->inputs[0], output)) return TSR_OK;
+    const char *const output = options->out.path;
+    if (!has_image_ending(output, &end) || is_same_file(options->in.names[0], output)) return TSR_OK;
     if (options->verb == VERB_COMPRESS)
         return refuse(error, TSR_ERROR_USAGE, "compress writes a .tsr file, not %s: name it %s.tsr", output, output);
-    char *const original = original_name(options, options->inputs[0]);
+    char *const original = original_name(options, options->in.names[0]);
     const bool differs = original && has_image_ending(original, &original_end) && strcasecmp(end, original_end) != 0;
     const enum tsr_status status =
         differs ? refuse(error, TSR_ERROR_USAGE,
@@ -488,45 +488,45 @@ static enum tsr_status fail_empty(const struct options *options, const struct ta
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s %zu link%s or special file%s",
                  tsr_files > 0 ? "," : ":", special, plural(special), plural(special));
     return refuse(error, TSR_ERROR_NO_INPUT, "no files to %s here%s%s",
-                  options->takes_tsr ? "verify" : verb_name(options->verb), text, text[0] ? "" : empty);
+                  options->in.takes_tsr ? "verify" : verb_name(options->verb), text, text[0] ? "" : empty);
 }
 
 /* Whether the only input has an output of its own name: no folder. */
 static bool names_one_file(const struct options *o)
 {
-    const bool several = o->input_count > 1 || o->recursive || o->files_from;
-    if (several || !writes(o) || o->series) return false;
-    if (!o->output) return strcmp(o->inputs[0], "-") == 0;
-    const size_t length = strlen(o->output);
-    return strcmp(o->output, "-") == 0 || (!is_folder(o->output) && o->output[length ? length - 1 : 0] != '/');
+    const bool several = o->in.count > 1 || o->in.recursive || o->in.files_from;
+    if (several || !writes(o) || o->series.path) return false;
+    if (!o->out.path) return strcmp(o->in.names[0], "-") == 0;
+    const size_t length = strlen(o->out.path);
+    return strcmp(o->out.path, "-") == 0 || (!is_folder(o->out.path) && o->out.path[length ? length - 1 : 0] != '/');
 }
 
 static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
 {
     const struct options *const o = walk->options;
     if (names_one_file(o)) {
-        const enum tsr_status named = o->output ? check_ending(o, error) : TSR_OK;
-        if (named == TSR_OK) add_named(walk, o->inputs[0]);
+        const enum tsr_status named = o->out.path ? check_ending(o, error) : TSR_OK;
+        if (named == TSR_OK) add_named(walk, o->in.names[0]);
         const struct task *const first = named == TSR_OK && walk->list->count > 0 ? &walk->list->tasks[0] : NULL;
         if (first && walk->list->count > 1 && first->to_stdout)
             return refuse(error, TSR_ERROR_USAGE, "-o - takes one file, and %s is a series: name one with --member",
-                          o->inputs[0]);
+                          o->in.names[0]);
         const bool is_folder_of_series =
-            first && first->series && first->output && !first->to_stdout && strcmp(first->output, o->output) != 0;
+            first && first->series && first->output && !first->to_stdout && strcmp(first->output, o->out.path) != 0;
         return is_folder_of_series ? check_folder(o, error) : named;
     }
     enum tsr_status status = check_folder(o, error);
     if (status != TSR_OK) return status;
-    for (int i = 0; i < o->input_count; i++) walk_input(walk, o->inputs[i]);
-    if (o->files_from) status = read_names(o, walk_name, walk, error);
+    for (int i = 0; i < o->in.count; i++) walk_input(walk, o->in.names[i]);
+    if (o->in.files_from) status = read_names(o, walk_name, walk, error);
     return status == TSR_OK ? check_places(walk, error) : status;
 }
 
 /* Where some files are left to other runs, all are remembered. */
 static bool note_set(const struct options *options, struct task_list *list)
 {
-    const bool is_part = options->shards > 0 || options->sample > 0;
-    if (!is_part || options->verb != VERB_COMPRESS || options->compress.loss == TSR_LOSSLESS) return true;
+    const bool is_part = options->in.shards > 0 || options->sample.share > 0;
+    if (!is_part || options->verb != VERB_COMPRESS || options->coding.compress.loss == TSR_LOSSLESS) return true;
     list->set = calloc(list->count + 1, sizeof *list->set);
     for (size_t i = 0; list->set && i < list->count; i++) {
         list->tasks[i].place = i;
@@ -541,16 +541,17 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
 {
     struct walk walk = {.options = options, .engine = engine, .list = list};
     memset(list, 0, sizeof *list);
-    walk.root = options->output ? strlen(options->output) : 0;
+    walk.root = options->out.path ? strlen(options->out.path) : 0;
     enum tsr_status status = list_inputs(&walk, error);
     free_places(&walk);
     list->in_set = list->count;
     if (status == TSR_OK && !walk.no_memory) status = check_names(options, list, error);
     if (status == TSR_OK && !walk.no_memory) walk.no_memory = !note_set(options, list);
-    if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
-    if (status == TSR_OK && !walk.no_memory && options->sample > 0) status = take_sample(options, list, error);
+    if (status == TSR_OK && !walk.no_memory && options->in.shards > 0) status = take_shard(&options->in, list, error);
+    if (status == TSR_OK && !walk.no_memory && options->sample.share > 0)
+        status = take_sample(&options->sample, list, error);
     if (status != TSR_OK) return status;
-    const size_t files = options->shards > 0 ? list->in_set : list->count; /* a shard of a set may have none */
+    const size_t files = options->in.shards > 0 ? list->in_set : list->count; /* a shard of a set may have none */
     const bool has_work = files > list->empty_inputs;
     if (!walk.no_memory && !has_work) return fail_empty(options, list, error);
     if (!walk.no_memory) return TSR_OK;

@@ -104,7 +104,7 @@ bool *find_singles(const struct walk *walk, const char *path, const char *prefix
 /* filter.c */
 
 /* Whether --include and --exclude let a path of the layout through. */
-bool is_included(const struct options *options, const char *name, bool is_folder);
+bool is_included(const struct input_options *in, const char *name, bool is_folder);
 
 /* lists.c: lines of a file. Each has a zero in place of its end, and length bytes before that. */
 struct lines {
@@ -161,7 +161,7 @@ uint64_t hash_name(const char *name);
 void keep_marked(struct task_list *list, const bool *marked);
 
 /* Leaves the tasks of the shard or of the sample in the list. Errors: TSR_ERROR_LIMIT, TSR_ERROR_READ. */
-enum tsr_status take_shard(const struct options *options, struct task_list *list, struct tsr_error *error);
-enum tsr_status take_sample(const struct options *options, struct task_list *list, struct tsr_error *error);
+enum tsr_status take_shard(const struct input_options *in, struct task_list *list, struct tsr_error *error);
+enum tsr_status take_sample(const struct sample_options *sample, struct task_list *list, struct tsr_error *error);
 
 #endif
