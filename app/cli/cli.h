@@ -146,12 +146,12 @@ void end_unbegun(const struct options *options, const struct task_list *list, co
 /* While a task is at work: that this share of it is done, for the progress. By any thread. */
 void tell_share(const struct task *task, struct outcome *outcome, double share);
 
-/* The engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
+/* start.c: the engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
  * from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
 
-/* run.c: makes room for as many open files as the process may have. */
+/* start.c: makes room for as many open files as the process may have. */
 void reserve_descriptors(void);
 
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "app/report/text.h"
+#include "app/report/text/text.h"
 #include "json.h"
 
 enum form { NOTHING, LINE, LINES, JSON };

@@ -114,12 +114,6 @@ static bool add_orphans(struct walk *walk, const struct task_list *originals)
     return own && !walk->no_memory;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /* Whether the archive is a folder that has this one below it. */
 static bool has_folder(const char *archive, const char *name)
 {

@@ -1,4 +1,4 @@
-/* Several files in one (app/library/series.c, io/container/container.h): every file comes back, and a file that is
+/* Several files in one (app/library/series/, io/container/container.h): every file comes back, and a file that is
  * whole and invalid is refused. FORMAT.md 3.7. */
 #include "one_engine.h"
 #include "tests/large_files.h"
