@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool tsr_small_files = true;
-
 void tsr_small_free(struct tsr_small *small)
 {
     if (small) free(small->bytes);

@@ -6,8 +6,9 @@ enum { LOOKED_AT = 4096, LEAST_FILES = 16, LEAST_WASTE = 1000000, BLOCK = 512 };
 
 void hint_at_series(const struct options *options, const struct task_list *list)
 {
-    const bool is_possible = options->verb == VERB_COMPRESS && !options->series && !options->removes &&
-                             options->update == UPDATE_OFF && options->shards == 0 && !options->manifest;
+    const bool is_possible = options->verb == VERB_COMPRESS && !options->series.path && !options->archive.removes &&
+                             options->archive.update == UPDATE_OFF && options->in.shards == 0 &&
+                             !options->report.manifest;
     const size_t step = list->count / LOOKED_AT + 1;
     double files = 0, bytes = 0, disk = 0;
     if (!is_possible || list->count < LEAST_FILES) return;

@@ -231,9 +231,9 @@ static void add_losses(cJSON *o)
 static void add_options(cJSON *o, const struct options *options, bool coded)
 {
     struct tsr_coding coding = {0};
-    coding.path = options->compress.path;
-    coding.coder = options->compress.coder;
-    coding.effort = options->compress.effort;
+    coding.path = options->coding.compress.path;
+    coding.coder = options->coding.compress.coder;
+    coding.effort = options->coding.compress.effort;
     tsr_resolve_coding(&coding, NULL);
     const bool compress = options->verb == VERB_COMPRESS;
     add_text(o, "path", compress && coded ? tsr_path_name(coding.path) : NULL);
@@ -246,8 +246,9 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     const struct totals *const t = &totals;
     add_number(o, "files", true, (double)(t->done + t->failed + t->current));
     add_number(o, "failed", true, (double)t->failed);
-    add_number(o, "current", options->update != UPDATE_OFF, (double)t->current);
-    add_number(o, "compared", options->update != UPDATE_OFF || options->verb == VERB_VERIFY, (double)t->compared);
+    add_number(o, "current", options->archive.update != UPDATE_OFF, (double)t->current);
+    add_number(o, "compared", options->archive.update != UPDATE_OFF || options->verb == VERB_VERIFY,
+               (double)t->compared);
     for (int stored = 0; stored < 2; stored++) {
         char name[32];
         const struct way *const way = &t->ways[stored];
@@ -262,14 +263,14 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "lossy", true, (double)t->lossy);
     add_number(o, "unverified", true, (double)t->unverified);
     add_number(o, "damaged", true, (double)t->damaged);
-    add_number(o, "removed", options->removes, (double)t->removed);
-    add_number(o, "kept", options->removes, (double)t->kept);
+    add_number(o, "removed", options->archive.removes, (double)t->removed);
+    add_number(o, "kept", options->archive.removes, (double)t->kept);
     add_number(o, "skipped", true, (double)list->skipped_count);
     add_number(o, "skipped_tsr", true, (double)list->tsr_files);
     add_number(o, "other_files", true, (double)list->others);
     add_number(o, "excluded", true, (double)list->excluded);
-    add_number(o, "shard", options->shards > 0, options->shard);
-    add_number(o, "shards", options->shards > 0, options->shards);
+    add_number(o, "shard", options->in.shards > 0, options->in.shard);
+    add_number(o, "shards", options->in.shards > 0, options->in.shards);
     add_number(o, "files_in_set", true, (double)list->in_set);
 }
 
@@ -326,7 +327,7 @@ static void print_lists(const struct options *options, const struct task_list *l
     print_notes(options);
     if (has_link) talk("  --dereference follows symbolic links\n");
     if (list->tsr_files > 0) talk("  %zu .tsr file%s left as they are\n", list->tsr_files, plural(list->tsr_files));
-    if (list->others > 0 && options->verbosity > 0)
+    if (list->others > 0 && options->talk.verbosity > 0)
         talk("  %zu other file%s not looked at\n", list->others, plural(list->others));
     if (list->unfinished > 0)
         talk("  %zu unfinished output%s of another run\n", list->unfinished, plural(list->unfinished));
@@ -425,7 +426,7 @@ static void print_current(const struct options *options)
     if (t->gone > 0) talk("    %zu removed by an earlier run; their .tsr files were decoded again\n", t->gone);
     if (rest > 0)
         talk("    %zu by %s; test and verify decode them\n", rest,
-             options->update == UPDATE_BY_HASH ? "size and hash" : "size and time");
+             options->archive.update == UPDATE_BY_HASH ? "size and hash" : "size and time");
 }
 
 /* "6 coded (792192 -> 203374 bytes), 1 stored (100000 -> 65 bytes)" */
@@ -457,7 +458,7 @@ static void print_compress(const struct options *options, const struct tally *ta
         print_ratios();
     }
     print_current(options);
-    if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
+    if (options->archive.removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
 }
 
 static void print_restored(double wall_s)
@@ -484,7 +485,8 @@ static void print_totals(const struct options *options, const struct task_list *
         break;
     case VERB_EXPORT:
         talk("%zu file%s exported to %s, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),
-             export_word(options->to), (unsigned long long)t->bytes_in, (unsigned long long)t->bytes_out, wall_s);
+             export_word(options->to.syntax), (unsigned long long)t->bytes_in, (unsigned long long)t->bytes_out,
+             wall_s);
         break;
     case VERB_VERIFY:
         talk("%zu file%s compared with the originals, %.1f s\n", t->done, plural(t->done), wall_s);
@@ -496,7 +498,7 @@ static void print_totals(const struct options *options, const struct task_list *
             talk("%zu of %zu files tested: their checksums hold, %.1f s\n", t->done, t->done + t->failed, wall_s);
         else
             talk("%zu file%s tested, all checksums hold, %.1f s\n", t->done, plural(t->done), wall_s);
-        if (options->sample > 0) talk("  a sample: %zu of %zu files\n", t->done + t->failed, list->in_set);
+        if (options->sample.share > 0) talk("  a sample: %zu of %zu files\n", t->done + t->failed, list->in_set);
         return;
     }
     print_losses();
@@ -518,9 +520,9 @@ void report_summary(const struct options *options, const struct task_list *list,
 {
     totals.bytes_out += list->shared_bytes;
     report_skipped(options, list);
-    if (options->json) {
+    if (options->talk.json) {
         print_json(options, list, times, tally, NULL);
-    } else if (options->verbosity >= 0) {
+    } else if (options->talk.verbosity >= 0) {
         print_lists(options, list);
         hint_at_series(options, list);
         if (totals.done + totals.current > 0) print_totals(options, list, tally, times->wall_s);
@@ -536,9 +538,9 @@ void report_unbegun(const struct options *options, const struct task_list *list,
 {
     const struct run_times none = {0};
     report_skipped(options, list);
-    if (options->json) {
+    if (options->talk.json) {
         print_json(options, list, &none, tally, sentence);
-    } else if (options->verbosity >= 0) {
+    } else if (options->talk.verbosity >= 0) {
         print_lists(options, list);
         print_verdict(tally);
     }

@@ -20,8 +20,8 @@ struct tsr_data_source source_of(const struct task *task)
 
 static struct tsr_data_source keep_values(const struct options *options, struct tsr_data_source source)
 {
-    source.kept_count = options->kept_count;
-    memcpy(source.kept, options->kept, sizeof source.kept);
+    source.kept_count = options->coding.kept_count;
+    memcpy(source.kept, options->coding.kept, sizeof source.kept);
     return source;
 }
 
@@ -34,8 +34,8 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
 {
     struct tsr_data_sink sink = task->to_stdout ? tsr_to_descriptor(STDOUT_FILENO) : tsr_to_path(task->output);
     sink.temporary = temporary_folder();
-    sink.overwrite = options->force && task->existed;
-    sink.written = options->written;
+    sink.overwrite = options->out.force && task->existed;
+    sink.written = options->out.written;
     sink.is_bounded = !task->names_output;
     sink.root = task->root;
     sink.syncs_later = true;
@@ -89,7 +89,7 @@ static enum tsr_status keep_current(struct tsr_engine *engine, const struct opti
         struct tsr_report tested = TSR_REPORT;
         return tsr_test(engine, &made, &tested, &outcome->error);
     }
-    return options->removes || options->page ? compare_current(engine, task, outcome) : TSR_OK;
+    return options->archive.removes || options->report.page ? compare_current(engine, task, outcome) : TSR_OK;
 }
 
 /* The output has appeared since check_current looked for it: it counts if it is of this file. */
@@ -111,19 +111,19 @@ static enum tsr_status make_output(struct tsr_engine *engine, const struct optio
     struct tsr_data_sink sink = sink_of(options, task);
     bool is_current = false, replace = false;
     outcome->is_current = false;
-    if (options->removes && lstat(task->input, &outcome->input) != 0) outcome->input.st_nlink = 0;
+    if (options->archive.removes && lstat(task->input, &outcome->input) != 0) outcome->input.st_nlink = 0;
     enum tsr_status status = TSR_OK;
-    if (options->update != UPDATE_OFF && task->output && task->descriptor < 0)
+    if (options->archive.update != UPDATE_OFF && task->output && task->descriptor < 0)
         status = check_current(engine, options, task, &is_current, &replace, outcome);
     sink.overwrite |= replace;
     if (status == TSR_OK && is_current)
         status = keep_current(engine, options, task, outcome);
     else if (status == TSR_OK) {
-        struct tsr_compress_options compress = options->compress;
+        struct tsr_compress_options compress = options->coding.compress;
         compress.range = task->range;
         status = tsr_compress(engine, &source, &sink, &compress, &outcome->report, &outcome->error);
     }
-    if (status == TSR_ERROR_EXISTS && options->update != UPDATE_OFF &&
+    if (status == TSR_ERROR_EXISTS && options->archive.update != UPDATE_OFF &&
         task->descriptor < 0) /* another process has made it meanwhile */
         status = take_their_output(engine, options, task, outcome);
     return status;
@@ -134,7 +134,7 @@ static enum tsr_status make_output(struct tsr_engine *engine, const struct optio
 static bool has_lost_links(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     struct stat now;
-    return options->removes && task->descriptor < 0 && lstat(task->input, &now) == 0 && S_ISREG(now.st_mode) &&
+    return options->archive.removes && task->descriptor < 0 && lstat(task->input, &now) == 0 && S_ISREG(now.st_mode) &&
            now.st_nlink < outcome->input.st_nlink;
 }
 
@@ -145,15 +145,15 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
     enum tsr_status status;
     do status = make_output(engine, options, task, outcome);
     while (status == TSR_ERROR_READ && has_lost_links(options, task, outcome));
-    if (status == TSR_OK && options->manifest) status = hash_for_manifest(engine, task, &source, outcome);
+    if (status == TSR_OK && options->report.manifest) status = hash_for_manifest(engine, task, &source, outcome);
     return status;
 }
 
 /* Whether a file that the run writes stands in OUT, which the run may have to make. */
 static bool lies_in_output(const struct options *options, const char *path)
 {
-    const size_t length = options->output ? strlen(options->output) : 0;
-    return path && length > 0 && strncmp(path, options->output, length) == 0 && path[length] == '/';
+    const size_t length = options->out.path ? strlen(options->out.path) : 0;
+    return path && length > 0 && strncmp(path, options->out.path, length) == 0 && path[length] == '/';
 }
 
 /* The manifest begins when it is known that it costs none of the files. */
@@ -161,13 +161,14 @@ static enum tsr_status list_to_compress(const struct options *options, struct ts
                                         struct task_list *list, struct tsr_error *error)
 {
     struct tsr_error ignored;
-    const struct tsr_data_sink folder = tsr_to_path(options->output);
+    const struct tsr_data_sink folder = tsr_to_path(options->out.path);
     enum tsr_status status = list_tasks(options, engine, list, error);
-    if (status == TSR_OK && (lies_in_output(options, options->manifest) || lies_in_output(options, options->page)))
+    if (status == TSR_OK &&
+        (lies_in_output(options, options->report.manifest) || lies_in_output(options, options->report.page)))
         status = tsr_make_folder(&folder, error);
-    if (status == TSR_ERROR_NO_INPUT && lies_in_output(options, options->page)) /* which will say so */
+    if (status == TSR_ERROR_NO_INPUT && lies_in_output(options, options->report.page)) /* which will say so */
         tsr_make_folder(&folder, &ignored);
-    return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
+    return status == TSR_OK && options->report.manifest ? begin_manifest(options, error) : status;
 }
 
 /* Sources, as the library takes sets of them. */
@@ -196,7 +197,7 @@ enum tsr_status find_referrers(const struct options *options, struct tsr_engine 
                                struct tsr_error *error)
 {
     struct sources sources = {NULL, NULL};
-    if (options->compress.loss == TSR_LOSSLESS || list->count < 2) return TSR_OK;
+    if (options->coding.compress.loss == TSR_LOSSLESS || list->count < 2) return TSR_OK;
     struct tsr_referrers *const referrers = calloc(list->count, sizeof *referrers);
     enum tsr_status status = referrers ? make_sources(list->count, &sources, error)
                                        : refuse(error, TSR_ERROR_LIMIT, "no memory for this set of files");
@@ -240,7 +241,7 @@ static enum tsr_status find_ranges(const struct options *options, struct tsr_eng
 static enum tsr_status look_at_all(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                    struct tsr_error *error)
 {
-    if (options->compress.loss == TSR_LOSSLESS) return TSR_OK;
+    if (options->coding.compress.loss == TSR_LOSSLESS) return TSR_OK;
     const enum tsr_status status = find_ranges(options, engine, list, error);
     return status == TSR_OK ? find_referrers(options, engine, list, error) : status;
 }
@@ -249,7 +250,7 @@ int compress_verb(const struct options *options)
 {
     static const struct task_work work = {false,       list_to_compress, compress_one,
                                           report_file, report_summary,   look_at_all};
-    if (options->dry_run) return dry_run(options);
-    if (options->series) return compress_to_series(options);
+    if (options->archive.dry_run) return dry_run(options);
+    if (options->series.path) return compress_to_series(options);
     return run_tasks(options, &work);
 }

@@ -28,15 +28,15 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
 {
     struct steps steps = {list, input_bytes(list)};
     struct tsr_series_options series = TSR_SERIES_OPTIONS;
-    struct tsr_data_sink sink = tsr_to_path(options->series);
+    struct tsr_data_sink sink = tsr_to_path(options->series.path);
     struct tsr_series_file *files = malloc(list->count * sizeof *files);
     uint64_t bytes = 0;
-    series.compress = &options->compress;
-    series.without_times = options->no_times;
+    series.compress = &options->coding.compress;
+    series.without_times = options->series.no_times;
     series.progress = show_step;
     series.context = &steps;
-    sink.overwrite = options->force;
-    sink.written = options->written;
+    sink.overwrite = options->out.force;
+    sink.written = options->out.written;
     enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++)
         files[i] = (struct tsr_series_file){source_to_compress(options, &list->tasks[i]), list->tasks[i].member};
@@ -48,7 +48,7 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     if (status == TSR_ERROR_EXISTS && strstr(error->text, NOT_OVERWRITTEN))
         refuse(error, status,
                "%s exists and may be the only copy of what it holds: rename it, or name another --series",
-               options->series);
+               options->series.path);
     name_flags(error);
     list->shared_bytes = bytes;
     for (size_t i = 0; status == TSR_OK && i < list->count; i++) list->shared_bytes -= reports[i].bytes_out;
@@ -82,7 +82,7 @@ static enum tsr_status check_inputs(const struct options *options, struct task_l
         }
         const enum tsr_status status = refuse_task(error, task);
         *failed = (uint32_t)i;
-        if (!options->skip_unreadable) return status;
+        if (!options->series.skip_unreadable) return status;
         drop_task(options, list, i, status, error);
     }
     *failed = UINT32_MAX;
@@ -98,7 +98,7 @@ static enum tsr_status write_readable(struct tsr_engine *engine, const struct op
         if (status == TSR_OK) return find_referrers(options, engine, list, error);
         if (*failed >= list->count) return status;
         name_file(error, list->tasks[*failed].input, NULL);
-        if (status != TSR_ERROR_READ || !options->skip_unreadable || list->count == 1) return status;
+        if (status != TSR_ERROR_READ || !options->series.skip_unreadable || list->count == 1) return status;
         drop_task(options, list, *failed, status, error);
     }
 }
@@ -135,13 +135,13 @@ static int compress_list(const struct options *options, struct task_list *list)
     const size_t wanted = list->count;
     struct run_times times = {0};
     uint32_t failed = UINT32_MAX;
-    enum tsr_status status = options->page ? begin_evidence(options, &error) : TSR_OK;
+    enum tsr_status status = options->report.page ? begin_evidence(options, &error) : TSR_OK;
     if (status == TSR_OK) status = check_inputs(options, list, &failed, &error);
     struct tsr_report *reports = status == TSR_OK ? calloc(list->count, sizeof *reports) : NULL;
     if (reports) reports->size = sizeof *reports;
     struct tsr_engine *engine = reports ? start_engine(options, input_bytes(list), &times.start_s, &error) : NULL;
     const double start = wall_seconds();
-    note_series(options->series);
+    note_series(options->series.path);
     if (engine)
         status = write_readable(engine, options, list, reports, &failed, &error);
     else if (status == TSR_OK)
@@ -164,7 +164,7 @@ int compress_to_series(const struct options *options)
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
-    say_unmatched(options);
+    say_unmatched(&options->in);
     if (status == TSR_OK)
         status = compress_list(options, &list);
     else

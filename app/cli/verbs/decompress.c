@@ -10,8 +10,8 @@ enum tsr_status restore_one(struct tsr_engine *engine, const struct options *opt
 {
     const struct tsr_data_source source = source_of(task);
     const struct tsr_data_sink sink = sink_of(options, task);
-    const bool may_be_done = options->update != UPDATE_OFF && task->output && task->descriptor < 0;
-    outcome->is_current = may_be_done && is_restored(engine, task, options->update, &outcome->report);
+    const bool may_be_done = options->archive.update != UPDATE_OFF && task->output && task->descriptor < 0;
+    outcome->is_current = may_be_done && is_restored(engine, task, options->archive.update, &outcome->report);
     if (outcome->is_current) return TSR_OK;
     if (task->series) return tsr_restore_member(task->series, task->number, &sink, &outcome->report, &outcome->error);
     const enum tsr_status status = tsr_restore(engine, &source, &sink, &outcome->report, &outcome->error);
@@ -25,8 +25,9 @@ static enum tsr_status export_one(struct tsr_engine *engine, const struct option
     const struct tsr_data_source source = source_of(task);
     const struct tsr_data_sink sink = sink_of(options, task);
     struct tsr_error *const error = &outcome->error;
-    if (task->series) return tsr_export_member(task->series, task->number, &sink, options->to, &outcome->report, error);
-    return tsr_export(engine, &source, &sink, options->to, &outcome->report, error);
+    if (task->series)
+        return tsr_export_member(task->series, task->number, &sink, options->to.syntax, &outcome->report, error);
+    return tsr_export(engine, &source, &sink, options->to.syntax, &outcome->report, error);
 }
 
 enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
@@ -36,7 +37,7 @@ enum tsr_status test_one(struct tsr_engine *engine, const struct options *option
     const enum tsr_status status = task->series
                                        ? tsr_test_member(task->series, task->number, &outcome->report, &outcome->error)
                                        : tsr_test(engine, &source, &outcome->report, &outcome->error);
-    return status == TSR_OK && options->manifest ? test_with_manifest(engine, task, &source, outcome) : status;
+    return status == TSR_OK && options->report.manifest ? test_with_manifest(engine, task, &source, outcome) : status;
 }
 
 int decompress_verb(const struct options *options)
@@ -82,7 +83,7 @@ int cat_verb(const struct options *options)
     double seconds;
     struct tsr_engine *const engine = start_engine(options, 0, &seconds, &error);
     int status = engine ? (int)list_tasks(options, engine, &list, &error) : (int)error.status;
-    say_unmatched(options);
+    say_unmatched(&options->in);
     if (status == TSR_OK)
         status = cat_tasks(engine, options, &list);
     else
@@ -105,7 +106,7 @@ int test_verb(const struct options *options)
     static const struct task_work work = {true, NULL, test_one, report_file, report_summary, NULL};
     static const struct task_work with_manifest = {true,        list_with_manifest, test_one,
                                                    report_file, report_summary,     NULL};
-    const int status = run_tasks(options, options->manifest ? &with_manifest : &work);
+    const int status = run_tasks(options, options->report.manifest ? &with_manifest : &work);
     free_manifest();
     return status;
 }

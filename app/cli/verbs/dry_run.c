@@ -33,7 +33,7 @@ static void sample_file(struct tsr_engine *engine, const struct options *options
     const struct tsr_data_sink sink = tsr_to_calls(count_bytes, NULL);
     struct tsr_report report = TSR_REPORT;
     const double start = wall_seconds();
-    if (tsr_compress(engine, &source, &sink, &options->compress, &report, NULL) != TSR_OK) return;
+    if (tsr_compress(engine, &source, &sink, &options->coding.compress, &report, NULL) != TSR_OK) return;
     e->sampled++;
     e->hits += (double)hits;
     e->share_out += (double)hits * (double)report.bytes_out / (double)report.bytes_in;
@@ -46,9 +46,9 @@ static enum tsr_status look_at_one(struct tsr_engine *engine, const struct optio
 {
     bool replace = false;
     if (task->status != TSR_OK) return refuse_task(&outcome->error, task);
-    if (options->update != UPDATE_OFF && task->output)
+    if (options->archive.update != UPDATE_OFF && task->output)
         return check_current(engine, options, task, current, &replace, outcome);
-    if (!task->existed || options->force) return TSR_OK;
+    if (!task->existed || options->out.force) return TSR_OK;
     refuse(&outcome->error, TSR_ERROR_EXISTS, "%s exists" NOT_OVERWRITTEN, task->output);
     explain_existing(engine, options, task, outcome);
     return TSR_ERROR_EXISTS;
@@ -101,24 +101,24 @@ static void print_lines(const struct options *options, const struct task_list *l
         talk("  about %.0f bytes, ratio %.2f, in %.0f s: estimated from %zu of them\n", out, (double)e->bytes / out,
              seconds, e->sampled);
     talk("  at most %llu MB of memory (--memory), %d threads\n", (unsigned long long)(memory / 1000000),
-         options->threads > 0 ? options->threads : tsr_available_threads());
+         options->machine.threads > 0 ? options->machine.threads : tsr_available_threads());
     if (e->failing > 0) talk("  %zu cannot be taken\n", e->failing);
     for (size_t i = 0; i < list->skipped_count; i++)
         add_note(NOTE_NOT_TAKEN, list->skipped[i].path, list->skipped[i].reason);
     print_notes(options);
     free_notes();
     if (list->tsr_files > 0) talk("  %zu .tsr file%s left as they are\n", list->tsr_files, plural(list->tsr_files));
-    for (size_t i = 0; options->verbosity > 0 && i < list->count; i++)
+    for (size_t i = 0; options->talk.verbosity > 0 && i < list->count; i++)
         talk("  %s -> %s\n", shown(list->tasks[i].input), list->tasks[i].output ? shown(list->tasks[i].output) : "-");
 }
 
 static void print_estimate(const struct options *options, const struct task_list *list, const struct estimate *e,
                            int threads)
 {
-    const uint64_t memory = memory_limit(options);
+    const uint64_t memory = memory_limit(&options->machine);
     const double each = e->hits > 0 ? (double)e->bytes / e->hits : 0;
     const double out = e->share_out * each, seconds = e->share_s * each / threads;
-    if (!options->json) {
+    if (!options->talk.json) {
         print_lines(options, list, e, out, seconds, memory);
         return;
     }
@@ -144,7 +144,7 @@ int dry_run(const struct options *options)
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     double seconds;
     enum tsr_status status = list_tasks(options, NULL, &list, &error);
-    say_unmatched(options);
+    say_unmatched(&options->in);
     bool *const is_wanted = calloc(list.count + 1, sizeof *is_wanted);
     if (status == TSR_OK && !is_wanted) status = refuse(&error, TSR_ERROR_LIMIT, "no memory for a list of files");
     struct tsr_engine *const engine = status == TSR_OK ? start_engine(options, 0, &seconds, &error) : NULL;

@@ -225,8 +225,8 @@ static enum tsr_status print_dicom(const struct options *options, const char *na
 {
     struct tsr_buffer text = {NULL, 0};
     enum tsr_status status =
-        tsr_list_header(reader, number, options->json ? TSR_LISTING_JSON : TSR_LISTING_TEXT, &text, error);
-    if (status == TSR_OK && options->json)
+        tsr_list_header(reader, number, options->talk.json ? TSR_LISTING_JSON : TSR_LISTING_TEXT, &text, error);
+    if (status == TSR_OK && options->talk.json)
         status = print_object(name, member, &text, error);
     else if (status == TSR_OK)
         print_listing(name, member, &text);
@@ -288,8 +288,8 @@ static enum tsr_status print_series(const struct options *options, const char *p
     enum tsr_status status = TSR_OK;
     const bool takes_all = !wanted->exact && !wanted->glob;
     bool found = false;
-    if (takes_all && !options->dicom) {
-        if (options->json)
+    if (takes_all && !options->info.dicom) {
+        if (options->talk.json)
             print_series_json(path, whole);
         else
             print_series_text(path, whole);
@@ -299,19 +299,19 @@ static enum tsr_status print_series(const struct options *options, const char *p
         struct tsr_info info = TSR_INFO;
         if (!is_wanted(wanted, name)) continue;
         found = true;
-        const enum tsr_status one = options->dicom ? print_dicom(options, path, series, k, name, error)
-                                                   : tsr_read_info(series, k, &info, error);
+        const enum tsr_status one = options->info.dicom ? print_dicom(options, path, series, k, name, error)
+                                                        : tsr_read_info(series, k, &info, error);
         if (one != TSR_OK) {
             name_file(error, path, name);
             say_once(error);
             status = TSR_ERROR_PARTIAL;
-        } else if (options->dicom) {
+        } else if (options->info.dicom) {
             continue;
-        } else if (options->json) {
+        } else if (options->talk.json) {
             print_json(path, name, encapsulated_word(series, k, &info), &info);
         } else {
             print_member_text(path, name, encapsulated_word(series, k, &info), &info,
-                              !takes_all || options->verbosity > 0);
+                              !takes_all || options->talk.verbosity > 0);
         }
         error->offset = TSR_NO_OFFSET;
     }
@@ -331,7 +331,7 @@ static enum tsr_status check_damage(const char *path, const struct tsr_info *inf
 static enum tsr_status print_content(const struct options *options, const char *path, struct tsr_reader *reader,
                                      const char *exact, struct tsr_error *error)
 {
-    const struct wanted wanted = wanted_of(reader, exact, options->member);
+    const struct wanted wanted = wanted_of(reader, exact, options->in.member);
     struct tsr_info info = TSR_INFO;
     if (tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
         return refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", path);
@@ -344,12 +344,12 @@ static enum tsr_status print_content(const struct options *options, const char *
     if (wanted.exact || wanted.glob)
         return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and %s names a file of a series", path,
                       exact ? "what follows ::" : "--member");
-    if (options->dicom) {
+    if (options->info.dicom) {
         const enum tsr_status listed = print_dicom(options, path, reader, 0, NULL, error);
         return listed == TSR_OK ? check_damage(path, &info, error) : listed;
     }
     const char *const coded = encapsulated_word(reader, 0, &info);
-    if (options->json)
+    if (options->talk.json)
         print_json(path, NULL, coded, &info);
     else
         print_text(path, coded, &info);
@@ -406,7 +406,7 @@ int info_verb(const struct options *options)
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
-    say_unmatched(options);
+    say_unmatched(&options->in);
     struct tsr_engine *const engine = status == TSR_OK ? start_reading(&error) : NULL;
     if (engine)
         status = print_all(options, engine, &list);

@@ -300,7 +300,7 @@ static enum tsr_status read_planned(const struct options *options, struct tsr_er
 {
     bool has_memory = true;
     const enum tsr_status status = read_names(options, take_planned, &has_memory, error);
-    return has_memory ? status : fail_lines(options->files_from, memory_limit(options), error);
+    return has_memory ? status : fail_lines(options->in.files_from, memory_limit(&options->machine), error);
 }
 
 /* ---- The report -------------------------------------------------------------------------------------------- */
@@ -477,19 +477,19 @@ int summary_verb(const struct options *options)
 {
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     enum tsr_status status = TSR_OK;
-    const uint64_t memory = memory_limit(options);
+    const uint64_t memory = memory_limit(&options->machine);
     joined.left = memory / 2;
-    for (int i = 0; i < options->input_count && status == TSR_OK; i++)
-        status = read_run(options->inputs[i], memory, &error);
-    if (status == TSR_OK && options->files_from) status = read_planned(options, &error);
+    for (int i = 0; i < options->in.count && status == TSR_OK; i++)
+        status = read_run(options->in.names[i], memory, &error);
+    if (status == TSR_OK && options->in.files_from) status = read_planned(options, &error);
     if (status == TSR_OK) {
         leave_one_each();
         forget_empty();
         const struct sums sums = add_up();
         const struct tally tally = tally_of(&sums);
-        if (options->json)
+        if (options->talk.json)
             print_json(&sums, &tally);
-        else if (options->verbosity >= 0)
+        else if (options->talk.verbosity >= 0)
             print_report(&sums, &tally);
         status = verdict_status(&tally);
     } else {

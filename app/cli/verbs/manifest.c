@@ -206,13 +206,13 @@ static enum tsr_status read_file(const char *path, bool may_be_cut, uint64_t lim
 
 static enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
 {
-    manifest.is_cut = begins_as_manifest(options->manifest, true);
+    manifest.is_cut = begins_as_manifest(options->report.manifest, true);
     if (manifest.is_cut)
         fprintf(stderr,
                 "tessera: %s is not complete: what it has is checked; the command that writes it goes on with "
                 "--update\n",
-                shown(options->manifest));
-    return read_file(options->manifest, manifest.is_cut, memory_limit(options) / 4, error);
+                shown(options->report.manifest));
+    return read_file(options->report.manifest, manifest.is_cut, memory_limit(&options->machine) / 4, error);
 }
 
 bool manifest_is_cut(void)
@@ -306,15 +306,15 @@ static enum tsr_status rewrite_part(struct tsr_error *error)
 /* Reads what earlier runs have written, and begins the part. */
 static enum tsr_status go_on(const struct options *options, bool exists, bool has_part, struct tsr_error *error)
 {
-    const bool goes_on = options->update != UPDATE_OFF;
+    const bool goes_on = options->archive.update != UPDATE_OFF;
     enum tsr_status status = TSR_OK;
-    if (has_part && !goes_on && !options->force)
+    if (has_part && !goes_on && !options->out.force)
         return refuse(error, TSR_ERROR_EXISTS,
                       "%s is of a run that has not come to its end: --update goes on with it, -f begins anew",
                       manifest.part);
-    if (goes_on && exists) status = read_file(manifest.path, false, memory_limit(options) / 4, error);
+    if (goes_on && exists) status = read_file(manifest.path, false, memory_limit(&options->machine) / 4, error);
     if (status == TSR_OK && goes_on && has_part)
-        status = read_file(manifest.part, true, memory_limit(options) / 4, error);
+        status = read_file(manifest.part, true, memory_limit(&options->machine) / 4, error);
     return status == TSR_OK ? rewrite_part(error) : status;
 }
 
@@ -322,9 +322,9 @@ static enum tsr_status begin_part(const struct options *options, bool exists, st
 {
     int part, next = -1;
     manifest.failure = 0;
-    manifest.path = manifest_name(options->manifest, 0);
-    manifest.part = manifest_name(options->manifest, 1);
-    manifest.next = manifest_name(options->manifest, 2);
+    manifest.path = manifest_name(options->report.manifest, 0);
+    manifest.part = manifest_name(options->report.manifest, 1);
+    manifest.next = manifest_name(options->report.manifest, 2);
     if (!manifest.path || !manifest.part || !manifest.next)
         return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
     enum tsr_status status = check_free(manifest.part, &part, error);
@@ -339,15 +339,16 @@ static enum tsr_status begin_part(const struct options *options, bool exists, st
 enum tsr_status begin_manifest(const struct options *options, struct tsr_error *error)
 {
     struct stat there;
-    const bool exists = lstat(options->manifest, &there) == 0;
+    const bool exists = lstat(options->report.manifest, &there) == 0;
     if (exists && !S_ISREG(there.st_mode))
-        return refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", options->manifest);
-    if (exists && !options->force && options->update == UPDATE_OFF)
+        return refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is",
+                      options->report.manifest);
+    if (exists && !options->out.force && options->archive.update == UPDATE_OFF)
         return refuse(error, TSR_ERROR_EXISTS,
                       "%s exists, and may be all that is known of its originals: name another manifest",
-                      options->manifest);
+                      options->report.manifest);
     const enum tsr_status status = begin_part(options, exists, error);
-    return status == TSR_OK ? tsr_file_set_add(options->written, manifest.part, NULL, error) : status;
+    return status == TSR_OK ? tsr_file_set_add(options->out.written, manifest.part, NULL, error) : status;
 }
 
 /* Of what comes back, where the original is gone. */
@@ -489,10 +490,10 @@ static bool is_looked_for(const struct options *options, const char *original)
 {
     char *name = NULL;
     if (asprintf(&name, "%s.tsr", original) < 0) return true;
-    bool is_wanted = is_included(options, name, false);
+    bool is_wanted = is_included(&options->in, name, false);
     for (char *slash = strchr(name, '/'); slash && is_wanted; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        is_wanted = is_included(options, name, true);
+        is_wanted = is_included(&options->in, name, true);
         *slash = '/';
     }
     free(name);
@@ -503,8 +504,8 @@ enum tsr_status list_with_manifest(const struct options *options, struct tsr_eng
                                    struct tsr_error *error)
 {
     struct options all = *options;
-    all.shards = 0; /* a shard and a sample are taken of what is missing, too */
-    all.sample = 0;
+    all.in.shards = 0; /* a shard and a sample are taken of what is missing, too */
+    all.sample.share = 0;
     enum tsr_status status = read_manifest(options, error);
     if (status == TSR_OK) status = list_tasks(&all, engine, list, error);
     if (status != TSR_OK) return status;
@@ -517,14 +518,15 @@ enum tsr_status list_with_manifest(const struct options *options, struct tsr_eng
         if (list->tasks[i].status != TSR_OK && !entry) /* of which file is not known */
             reason = "the manifest names it, and there is no .tsr of it that can be read";
     }
-    const bool names_all = !options->files_from && !options->member;
+    const bool names_all = !options->in.files_from && !options->in.member;
     for (size_t i = 0; i < manifest.count && names_all && !walk.no_memory; i++)
         if (!manifest.entries[i].is_seen && is_looked_for(options, manifest.entries[i].path))
             add_task(&walk, strdup(manifest.entries[i].path), NULL, strdup(manifest.entries[i].path), TSR_ERROR_VERIFY,
                      reason);
     list->in_set = list->count;
-    if (!walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
-    if (!walk.no_memory && status == TSR_OK && options->sample > 0) status = take_sample(options, list, error);
+    if (!walk.no_memory && options->in.shards > 0) status = take_shard(&options->in, list, error);
+    if (!walk.no_memory && status == TSR_OK && options->sample.share > 0)
+        status = take_sample(&options->sample, list, error);
     return walk.no_memory ? refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count) : status;
 }
 

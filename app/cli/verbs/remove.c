@@ -60,7 +60,7 @@ void remove_original(const struct options *options, const struct task_list *list
         outcome->kept = "its .tsr restores the same samples in a new file";
     else if (!is_proven)
         outcome->kept = "its .tsr was not proven";
-    else if (r->damage[0] && !options->removes_damaged)
+    else if (r->damage[0] && !options->archive.removes_damaged)
         outcome->kept = "it looks damaged; --rm=damaged-too removes it";
     else if (!is_unchanged(task->input, &input, false) &&
              !has_fewer_links(task->input, &outcome->input, r->original_hash))

@@ -126,7 +126,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_name(o, "file", task->input);
     if (task->member) add_name(o, "member", task->member);
     if (options->verb == VERB_VERIFY) add_name(o, "original", task->original);
-    add_name(o, "output", ok ? options->series ? options->series : task->output : NULL);
+    add_name(o, "output", ok ? options->series.path ? options->series.path : task->output : NULL);
     add_text(o, "status", status_word(outcome));
     add_text(o, "way", ok ? way_word(is_stored(r)) : NULL);
     add_text(o, "kind", ok ? tsr_kind_name(r->kind) : NULL);
@@ -165,8 +165,8 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
-    if (options->removes) add_truth(o, "removed", true, outcome->removed);
-    if (options->removes) add_text(o, "kept", outcome->kept);
+    if (options->archive.removes) add_truth(o, "removed", true, outcome->removed);
+    if (options->archive.removes) add_text(o, "kept", outcome->kept);
     add_text(o, "error", ok ? NULL : outcome->error.text);
     add_number(o, "exit", true, outcome->status);
     add_number(o, "at", true, seconds_since_1970());
@@ -244,8 +244,8 @@ static void print_file_line(const struct options *options, const struct task *ta
         talk("\n");
         return;
     }
-    if (options->series)
-        talk("%s -> %s: %s", shown_bare(task->input), shown(options->series), shown_bare(task->member));
+    if (options->series.path)
+        talk("%s -> %s: %s", shown_bare(task->input), shown(options->series.path), shown_bare(task->member));
     else
         talk("%s%s%s -> %s", shown_bare(task->input), task->member ? ": " : "",
              task->member ? shown_bare(task->member) : "", task->to_stdout ? "stdout" : shown_bare(task->output));
@@ -256,7 +256,7 @@ static void print_file_line(const struct options *options, const struct task *ta
              tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
     print_loss(options, r);
     if (r->tries > 0) talk(", found in %d tries", r->tries);
-    if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to));
+    if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to.syntax));
     if (options->verb == VERB_DECOMPRESS && !r->identical)
         talk("  %s", r->lossless ? "same samples, new file" : "lossy");
     if (r->verbatim)
@@ -276,9 +276,9 @@ void report_file(const struct options *options, const struct task *task, const s
 {
     add_to_summary(task, outcome);
     add_evidence(options, task, outcome);
-    if (options->json)
+    if (options->talk.json)
         print_file_json(options, task, outcome);
-    else if (outcome->status == TSR_OK && options->verbosity > 0 && !outcome->is_current)
+    else if (outcome->status == TSR_OK && options->talk.verbosity > 0 && !outcome->is_current)
         print_file_line(options, task, outcome);
     if (outcome->status != TSR_OK) say_failure(outcome);
     fflush(stdout);
@@ -287,12 +287,12 @@ void report_file(const struct options *options, const struct task *task, const s
 /* The names of a shard's files: so it is known which of them a run that was killed has not reported. */
 void report_plan(const struct options *options, const struct task_list *list)
 {
-    if (!options->json || options->shards == 0) return;
+    if (!options->talk.json || options->in.shards == 0) return;
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddBoolToObject(o, "plan", true);
     add_text(o, "verb", verb_name(options->verb));
-    add_number(o, "shard", true, options->shard);
-    add_number(o, "shards", true, options->shards);
+    add_number(o, "shard", true, options->in.shard);
+    add_number(o, "shards", true, options->in.shards);
     add_number(o, "files_in_set", true, (double)list->in_set);
     cJSON *const planned = cJSON_AddArrayToObject(o, "planned");
     for (size_t i = 0; i < list->count; i++) {
@@ -306,7 +306,7 @@ void report_plan(const struct options *options, const struct task_list *list)
 
 void report_skipped(const struct options *options, const struct task_list *list)
 {
-    for (size_t i = 0; i < list->skipped_count && options->json; i++) {
+    for (size_t i = 0; i < list->skipped_count && options->talk.json; i++) {
         cJSON *o = cJSON_CreateObject();
         add_name(o, "file", list->skipped[i].path);
         add_text(o, "status", "skipped");

@@ -1,19 +1,15 @@
 /* Running tasks: several files at once over the engine's threads, reported in their order, with a progress line. */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "app/cli/cli.h"
 #include "app/cli/evidence/evidence.h"
-#include "app/cli/evidence/page_file.h"
 #include "app/cli/inputs/inputs.h"
 #include "app/cli/inputs/out_folders.h"
 #include "manifest.h"
@@ -49,9 +45,9 @@ struct running {
 static struct running *the_run;
 static _Atomic(const char *) the_series;
 
-/* ---- Signals ---------------------------------------------------------------------------------------------- */
+/* ---- Interruptions ----------------------------------------------------------------------------------------- */
 
-void note_series(const char *path)
+    void note_series(const char *path)
 {
     atomic_store(&the_series, path);
 }
@@ -76,36 +72,6 @@ void say_interrupted(int signal_number)
     else
         fprintf(stderr, "tessera: interrupted: %zu of %zu files are done\n", done, r->list->count);
     fflush(stderr);
-}
-
-/* A thread that ends the process on a signal, without leaving parts of outputs. */
-static void *await_signal(void *signals)
-{
-    int number;
-    while (sigwait(signals, &number) != 0) continue;
-    say_interrupted(number);
-    remove_page_parts();
-    tsr_end_process(end_log(128 + number));
-    return NULL;
-}
-
-/* From here on signals come to that thread alone: this one has them blocked, as have those that it creates. */
-static void handle_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
-    static sigset_t signals;
-    pthread_t thread;
-    sigemptyset(&signals);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        sigaddset(&signals, numbers[i]);
-        signal(numbers[i], SIG_DFL); /* one that is ignored would not be waited for */
-    }
-    signal(SIGXFSZ, SIG_IGN); /* the write fails instead */
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (pthread_create(&thread, NULL, await_signal, &signals) == 0)
-        pthread_detach(thread);
-    else
-        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
 /* ---- Reports ---------------------------------------------------------------------------------------------- */
@@ -145,10 +111,10 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
         struct outcome *const outcome = r->outcomes[i];
         if (!outcome) continue; /* there was no memory for it */
         if (outcome->status == TSR_OK && r->sync_status != TSR_OK) fail_outcome(r, outcome, &r->sync_error);
-        if (r->options->manifest) note_in_manifest(&r->list->tasks[i], outcome);
+        if (r->options->report.manifest) note_in_manifest(&r->list->tasks[i], outcome);
     }
     struct tsr_error error;
-    if (!r->options->manifest || !r->options->removes || sync_manifest(&error) == TSR_OK) return;
+    if (!r->options->report.manifest || !r->options->archive.removes || sync_manifest(&error) == TSR_OK) return;
     for (size_t i = first; i < end; i++) /* no original goes whose entry is not on the disk */
         if (r->outcomes[i] && r->outcomes[i]->status == TSR_OK) fail_outcome(r, r->outcomes[i], &error);
     end_early(r, "the manifest cannot be written"); /* the next ones would fail, too */
@@ -170,7 +136,7 @@ static void report_one(struct running *r, size_t i)
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
     } else {
-        if (r->options->removes && outcome->status == TSR_OK)
+        if (r->options->archive.removes && outcome->status == TSR_OK)
             remove_original(r->options, r->list, &r->list->tasks[i], outcome);
         if (outcome->status != TSR_OK) count_failure(r->options, &r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
@@ -340,64 +306,6 @@ static bool is_cancelled(void *context)
     return atomic_load(&r->is_full);
 }
 
-/* Of a gigabyte 16 threads' decoders test 2.3 GB/s, an H200's, with its waking, 1.8: so decoding never waits for a GPU
- * that nobody asks for. */
-static enum tsr_engine_choice engine_choice(const struct options *options)
-{
-    const bool is_free = options->engine == TSR_ENGINE_AUTO;
-    return is_free && options->verb != VERB_COMPRESS ? TSR_ENGINE_CPU : options->engine;
-}
-
-/* While threads open files beyond 64, 128, 256 at once, Linux makes the table of files longer each time, and all that
- * open or close a file wait, 5 to 40 ms, until it is sure that nobody reads the old one. So it gets its length while
- * there is one thread, which need not wait. A file at work takes up to four; of 16 threads' 128 files. */
-void reserve_descriptors(void)
-{
-    enum { DESCRIPTORS = 1024, MOST = 1 << 16 };
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    /* Series that are inputs stay open: all that this process may have. */
-    const struct rlimit most = {limit.rlim_max < MOST ? limit.rlim_max : MOST, limit.rlim_max};
-    if (limit.rlim_cur < most.rlim_cur && setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
-    const rlim_t last = (limit.rlim_cur < DESCRIPTORS ? limit.rlim_cur : DESCRIPTORS) - 1;
-    const int high = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)last);
-    if (high >= 0) close(high);
-}
-
-/* Why the CPU engine works where another one might have. */
-static void say_note(const struct options *options, const char *note)
-{
-    if (options->verbosity >= 0 && note[0] && options->compress.verify == TSR_VERIFY_ENGINE)
-        fprintf(stderr, "tessera: the CPU engine works, and verifies: %s\n", note);
-    else if (options->verbosity > 0 && note[0] && TSR_WITH_CUDA)
-        fprintf(stderr, "tessera: the CPU engine works: %s\n", note);
-}
-
-struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds, struct tsr_error *error)
-{
-    struct tsr_engine_options wanted = TSR_ENGINE_OPTIONS;
-    struct tsr_engine *engine;
-    int numbers[NUMBERS_LIMIT];
-    for (int i = 0; i < options->gpus.count; i++) numbers[i] = (int)options->gpus.value[i];
-    wanted.choice = engine_choice(options);
-    wanted.threads = options->threads;
-    wanted.memory_bytes = options->memory;
-    wanted.gpus = numbers;
-    wanted.gpu_count = options->gpus.count;
-    wanted.gpu_memory_bytes = options->gpu_memory;
-    const uint64_t known = bytes > 0 ? bytes : 1; /* a pipe alone, or a dry run: nothing that a GPU is woken for */
-    wanted.expected_bytes =
-        options->compress.verify == TSR_VERIFY_ENGINE ? 0 : known; /* then the GPU's decoder is wanted */
-    wanted.expected = options->verb == VERB_COMPRESS ? &options->compress : NULL;
-    reserve_descriptors();
-    handle_signals();
-    const double start = wall_seconds();
-    const enum tsr_status status = tsr_engine_create(&wanted, &engine, error);
-    *seconds = wall_seconds() - start;
-    if (status == TSR_OK) say_note(options, tsr_engine_note(engine));
-    return engine;
-}
-
 /* What a run of tasks allocates. */
 struct room {
     struct call *calls;
@@ -495,7 +403,7 @@ static struct tally add_up(const struct running *r)
                           .not_taken = r->list->skipped_count,
                           .damaged = damaged_files(),
                           .kept = kept_files(),
-                          .may_be_empty = r->options->shards > 0,
+                          .may_be_empty = r->options->in.shards > 0,
                           .lacks_entries = manifest_is_cut(),
                           .only = r->only_status,
                           .ended = atomic_load(&r->is_full) ? TSR_ERROR_WRITE : TSR_OK};
@@ -505,8 +413,8 @@ static struct tally add_up(const struct running *r)
 static void end_reports(const struct running *r, struct tally *tally)
 {
     struct tsr_error error, other;
-    if (r->options->manifest && r->options->verb == VERB_COMPRESS) {
-        tally->unwritten = check_not_written(r->options, r->options->manifest, &error);
+    if (r->options->report.manifest && r->options->verb == VERB_COMPRESS) {
+        tally->unwritten = check_not_written(r->options, r->options->report.manifest, &error);
         const enum tsr_status ended = end_manifest(judge(tally) != VERDICT_FAIL, &other);
         if (tally->unwritten == TSR_OK && ended != TSR_OK) error = other;
         if (tally->unwritten == TSR_OK) tally->unwritten = ended;
@@ -520,8 +428,8 @@ static void end_reports(const struct running *r, struct tally *tally)
 /* Whether a page of an earlier night is to be replaced: it is no file that the run was to read or write. */
 static bool may_write_page(const struct options *options, enum tsr_status status)
 {
-    bool may = options->page && status != TSR_ERROR_SAME_FILE;
-    for (int i = 0; i < options->input_count && may; i++) may = !is_same_file(options->page, options->inputs[i]);
+    bool may = options->report.page && status != TSR_ERROR_SAME_FILE;
+    for (int i = 0; i < options->in.count && may; i++) may = !is_same_file(options->report.page, options->in.names[i]);
     return may;
 }
 
@@ -532,7 +440,7 @@ void end_unbegun(const struct options *options, const struct task_list *list, co
     struct tsr_error ignored;
     say_error(error);
     if (options->verb == VERB_COMPARE) return;
-    careful.force = false;
+    careful.out.force = false;
     if (may_write_page(options, error->status) && begin_evidence(&careful, &ignored) == TSR_OK)
         end_evidence(options, list, &tally, error->text, &ignored);
     drop_evidence();
@@ -577,13 +485,13 @@ int run_tasks(const struct options *options, const struct task_work *work)
                                       struct tsr_error *) = work->list ? work->list : list_tasks;
     if (work->reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
     int status = work->reads_tsr && !r.engine ? (int)error.status : (int)list_all(options, r.engine, &list, &error);
-    say_unmatched(options);
+    say_unmatched(&options->in);
     if (status == TSR_OK && !work->reads_tsr) {
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;
     }
     if (status == TSR_OK && work->begin) status = (int)work->begin(options, r.engine, &list, &error);
-    if (status == TSR_OK && options->page && options->verb != VERB_COMPARE)
+    if (status == TSR_OK && options->report.page && options->verb != VERB_COMPARE)
         status = (int)begin_evidence(options, &error);
     if (status == TSR_OK) {
         pthread_mutex_init(&r.lock, NULL);

@@ -22,7 +22,7 @@ bool is_same_time(struct timespec a, struct timespec b)
 /* A request without loss is not met by a file with loss. */
 static bool meets_request(const struct options *options, const struct tsr_info *info)
 {
-    return options->compress.loss != TSR_LOSSLESS || info->verbatim || !info->coding.lossy;
+    return options->coding.compress.loss != TSR_LOSSLESS || info->verbatim || !info->coding.lossy;
 }
 
 /* What is known of a .tsr that stays as it is. */
@@ -68,7 +68,7 @@ static enum tsr_status protect_only_copy(const struct options *options, const st
                                          const struct tsr_info *info, bool *same, struct outcome *outcome)
 {
     *same = false;
-    if (!options->removes || options->force) return TSR_OK;
+    if (!options->archive.removes || options->out.force) return TSR_OK;
     const enum tsr_status status = info ? has_hash(task->input, info->original_hash, same, &outcome->error) : TSR_OK;
     if (status != TSR_OK || *same) return status;
     return refuse(&outcome->error, TSR_ERROR_EXISTS,
@@ -86,7 +86,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     *current = *replace = false;
     if (lstat(task->output, &made) != 0 || !S_ISREG(made.st_mode)) return TSR_OK;
     const struct tsr_file_state state = state_of(&made);
-    if (tsr_file_set_find(options->written, task->output, &state)) return TSR_OK; /* writing it is refused */
+    if (tsr_file_set_find(options->out.written, task->output, &state)) return TSR_OK; /* writing it is refused */
     const enum tsr_status status = read_output(engine, task->output, &info, &is_one, &outcome->error);
     if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) return status;
     if (status == TSR_OK && !is_one)
@@ -104,9 +104,9 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     const bool same_size = !is_gone && (uint64_t)original.st_size == info.original_bytes;
     enum tsr_status looked = TSR_OK;
     if (is_gone) /* has --rm removed it, amid a run that goes on now? */
-        *current = outcome->is_gone = options->removes && info.identical && !task->names_output;
+        *current = outcome->is_gone = options->archive.removes && info.identical && !task->names_output;
     else if (same_size &&
-             (options->update == UPDATE_BY_HASH || !task->existed)) /* another run may work on another file */
+             (options->archive.update == UPDATE_BY_HASH || !task->existed)) /* another run may work on another file */
         looked = has_hash(task->input, info.original_hash, current, &outcome->error);
     else
         *current = same_size && is_same_time(original.st_mtim, made.st_mtim);

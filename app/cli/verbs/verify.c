@@ -28,13 +28,13 @@ static enum tsr_status list_side(const struct options *options, int side, enum v
 {
     struct options one = *options;
     one.verb = verb;
-    one.inputs = options->inputs + side;
-    one.input_count = 1;
-    one.recursive = true;
-    one.output = NULL;
-    one.takes_tsr = verb == VERB_COMPARE;
+    one.in.names = options->in.names + side;
+    one.in.count = 1;
+    one.in.recursive = true;
+    one.out.path = NULL;
+    one.in.takes_tsr = verb == VERB_COMPARE;
     const enum tsr_status status = list_tasks(&one, engine, list, error);
-    if (status == TSR_ERROR_NO_INPUT) name_file(error, one.inputs[0], NULL);
+    if (status == TSR_ERROR_NO_INPUT) name_file(error, one.in.names[0], NULL);
     return status;
 }
 
@@ -114,12 +114,6 @@ static bool add_orphans(struct walk *walk, const struct task_list *originals)
     return own && !walk->no_memory;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /* Whether the archive is a folder that has this one below it. */
 static bool has_folder(const char *archive, const char *name)
 {
@@ -133,7 +127,7 @@ static bool has_folder(const char *archive, const char *name)
 static bool looks_swapped(const struct options *options, const struct task_list *originals,
                           const struct task_list *archive)
 {
-    const char *const first = options->inputs[0], *const second = options->inputs[1];
+    const char *const first = options->in.names[0], *const second = options->in.names[1];
     if (!is_folder(first))
         return has_tsr_suffix(first) && (is_folder(second) ? archive->count == 0 : !has_tsr_suffix(second));
     for (size_t i = 0; i < archive->count; i++)
@@ -158,17 +152,17 @@ static enum tsr_status list_pairs(const struct options *options, struct tsr_engi
     enum tsr_status status = list_side(options, 0, VERB_COMPARE, NULL, &originals, error);
     if (status == TSR_OK) status = list_side(options, 1, VERB_TEST, engine, list, error);
     const bool is_single = status == TSR_OK && originals.count == 1 && list->count == 1 && !list->tasks[0].series &&
-                           !is_folder(options->inputs[0]) && !is_folder(options->inputs[1]);
+                           !is_folder(options->in.names[0]) && !is_folder(options->in.names[1]);
     const struct pairing pairing = {&originals, list, is_single};
     if (status == TSR_OK && !(pair(&pairing) && add_orphans(&walk, &originals)))
         status = refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     if ((status == TSR_OK || status == TSR_ERROR_NO_INPUT) && looks_swapped(options, &originals, list))
         status = refuse(error, TSR_ERROR_USAGE,
                         "the originals come first, and %s is the archive: tessera verify %s %s would compare them",
-                        options->inputs[0], options->inputs[1], options->inputs[0]);
+                        options->in.names[0], options->in.names[1], options->in.names[0]);
     for (size_t i = 0; status == TSR_OK && i < originals.folder_count; i++)
-        if (!has_folder(options->inputs[1], originals.folders[i].output))
-            add_task(&walk, join(options->inputs[0], originals.folders[i].output), NULL, NULL, TSR_ERROR_VERIFY,
+        if (!has_folder(options->in.names[1], originals.folders[i].output))
+            add_task(&walk, join(options->in.names[0], originals.folders[i].output), NULL, NULL, TSR_ERROR_VERIFY,
                      "the archive does not have this empty folder");
     for (size_t i = 0; status == TSR_OK && i < originals.skipped_count; i++)
         add_skipped(&walk, originals.skipped[i].path, originals.skipped[i].reason);
@@ -182,7 +176,7 @@ static enum tsr_status verify_one(struct tsr_engine *engine, const struct option
 {
     const struct tsr_data_source source = source_of(task);
     struct file_hashes *hashes = NULL;
-    if ((options->json || options->page) && !(outcome->more = hashes = calloc(1, sizeof *hashes)))
+    if ((options->talk.json || options->report.page) && !(outcome->more = hashes = calloc(1, sizeof *hashes)))
         return refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory for the hashes of %s", task->input);
     if (!task->original) {
         const enum tsr_status status = test_one(engine, options, task, outcome);
@@ -196,6 +190,6 @@ static enum tsr_status verify_one(struct tsr_engine *engine, const struct option
 int verify_verb(const struct options *options)
 {
     static const struct task_work work = {true, list_pairs, verify_one, report_file, report_summary, NULL};
-    if (options->input_count != 2) return usage("%s", "verify takes two names: ORIGINALS and ARCHIVE");
+    if (options->in.count != 2) return usage("%s", "verify takes two names: ORIGINALS and ARCHIVE");
     return run_tasks(options, &work);
 }

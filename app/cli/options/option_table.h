@@ -1,7 +1,7 @@
 /* The option table: one list of rows from which options are parsed and --help is printed. The command line and
  * tessera-bench each have one. What a program says of a wrong option goes to stderr, and begins with its name. */
-#ifndef TSR_APP_CLI_OPTION_TABLE_H
-#define TSR_APP_CLI_OPTION_TABLE_H
+#ifndef TSR_APP_CLI_OPTIONS_OPTION_TABLE_H
+#define TSR_APP_CLI_OPTIONS_OPTION_TABLE_H
 
 #include "app/tessera.h"
 

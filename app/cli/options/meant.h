@@ -1,9 +1,9 @@
 /* What was meant by a word that is no verb or no option: habits of other programs, and slips. Each prints a sentence
  * and returns TSR_ERROR_USAGE. */
-#ifndef TSR_APP_CLI_MEANT_H
-#define TSR_APP_CLI_MEANT_H
+#ifndef TSR_APP_CLI_OPTIONS_MEANT_H
+#define TSR_APP_CLI_OPTIONS_MEANT_H
 
-#include "cli.h"
+#include "options.h"
 
 /* The first word of a command line, which is none of the verbs. */
 enum tsr_status refuse_verb(const char *word);

@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "app/cli/words/shown.h"
 
 /* ---- Slips ------------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "words/shown.h"
+#include "app/cli/words/shown.h"
 
 static bool is_letter(const struct option_row *row)
 {

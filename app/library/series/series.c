@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "files.h"
-#include "loss/range.h"
+#include "series.h"
+#include "app/library/call.h"
+#include "app/library/loss/range.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
 
@@ -17,53 +17,15 @@
  * they are coded, group after group. Small ones that follow each other are a group, and may share a model. */
 #define DIRECT_BYTES ((uint64_t)32 << 20)
 #define SMALL_BYTES ((uint64_t)2 << 20)
-enum { GROUP_FILES = 32 };
-
-struct member {
-    uint64_t size;             /* of its file, when groups were formed */
-    struct tsr_output *output; /* its own, or the series' */
-    struct tsr_written written;
-    bool ready;
-};
-
-struct making {
-    struct tsr_engine *engine;
-    const struct tsr_series_file *files;
-    uint32_t count;
-    const struct tsr_wanted *wanted;
-    uint32_t *ranges; /* of the values of each, where it is coded with loss */
-    struct tsr_report *report;
-    const struct tsr_series_options *options;
-    struct tsr_output *output;
-    struct tsr_container_writer *writer;
-    struct tsr_container_reader *reader; /* of what was written */
-    struct member *members;
-    struct group {
-        uint32_t first, end;
-        size_t room; /* bytes of memory for what its files become */
-    } * groups;
-    uint32_t group_count;
-    pthread_mutex_t lock;
-    pthread_cond_t turned; /* next or roomy has grown, or all is over */
-    uint32_t next;         /* file to be added */
-    uint32_t roomy, added; /* groups that took room, and of those that gave it back */
-    uint64_t bytes_in, bytes_out;
-    uint32_t steps;
-    /* The first file, by number, that failed; count: none. */
-    uint32_t failed;
-    enum tsr_status status;
-    struct tsr_error error;
-};
 
 /* With the lock: of the groups all of whose files were added, or, at the end, of all. */
-static void give_room(struct making *m, bool all)
+static void give_room(struct tsr_making *m, bool all)
 {
     for (; m->added < m->roomy && (all || m->groups[m->added].end <= m->next); m->added++)
         tsr_pool_release(m->engine->pool, TSR_MEMORY_OF_RESULTS, m->groups[m->added].room);
 }
 
-/* With the lock. */
-static void note_failure(struct making *m, uint32_t k, enum tsr_status status, const struct tsr_error *error)
+void tsr_series_note_failure(struct tsr_making *m, uint32_t k, enum tsr_status status, const struct tsr_error *error)
 {
     if (m->status == TSR_OK || k < m->failed) {
         m->failed = k;
@@ -76,12 +38,12 @@ static void note_failure(struct making *m, uint32_t k, enum tsr_status status, c
 
 static void tell_progress(void *context)
 {
-    const struct making *const m = context;
+    const struct tsr_making *const m = context;
     m->options->progress(m->options->context, m->steps, m->bytes_in, m->bytes_out);
 }
 
 /* With the lock. */
-static void take_step(struct making *m, uint64_t bytes_in, uint64_t bytes_out)
+static void take_step(struct tsr_making *m, uint64_t bytes_in, uint64_t bytes_out)
 {
     m->steps++;
     m->bytes_in += bytes_in;
@@ -89,7 +51,7 @@ static void take_step(struct making *m, uint64_t bytes_in, uint64_t bytes_out)
     if (m->options->progress) tsr_call_back(tell_progress, m);
 }
 
-static void close_member(struct making *m, struct member *member)
+static void close_member(struct tsr_making *m, struct tsr_series_member *member)
 {
     tsr_container_writer_free(member->written.writer);
     free(member->written.raster);
@@ -98,18 +60,18 @@ static void close_member(struct making *m, struct member *member)
 }
 
 /* Adds all members whose turn it is, with the lock. */
-static void add_ready(struct making *m)
+static void add_ready(struct tsr_making *m)
 {
     while (m->status == TSR_OK && m->next < m->count && m->members[m->next].ready) {
         const uint32_t k = m->next;
-        struct member *member = &m->members[k];
+        struct tsr_series_member *member = &m->members[k];
         struct tsr_report *report = &m->report[k];
         struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
         const enum tsr_status status =
             tsr_container_add_member(m->writer, member->written.writer, m->files[k].name, &member->written.proof,
                                      &report->bytes_out, &report->payload_bytes, &error);
         if (status != TSR_OK) {
-            note_failure(m, k, status, &error);
+            tsr_series_note_failure(m, k, status, &error);
             return;
         }
         const struct tsr_proof proof = member->written.proof;
@@ -123,7 +85,7 @@ static void add_ready(struct making *m)
 }
 
 /* Whether the series still goes on, when it is this file's turn. */
-static bool await_turn(struct making *m, uint32_t k)
+static bool await_turn(struct tsr_making *m, uint32_t k)
 {
     tsr_pool_rest(m->engine->pool, 0); /* files before it may want this thread's place */
     pthread_mutex_lock(&m->lock);
@@ -134,23 +96,17 @@ static bool await_turn(struct making *m, uint32_t k)
     return goes_on;
 }
 
-/* Most bytes that a member in memory has, with its list of sections and its blobs, which wait: what it becomes is
- * hardly longer than what it is. And what else it leaves there: its raster if that is small. */
-static size_t output_bytes(uint64_t size)
-{
-    return (size_t)(size + 2 * TSR_EXCESS_BYTES);
-}
-
+/* The same, and what else it leaves there: its raster if that is small. */
 static size_t room_for(uint64_t size)
 {
     enum { STACKED_RASTER = 1 << 18 };
-    return output_bytes(size) + (size_t)(size < STACKED_RASTER ? size : STACKED_RASTER);
+    return tsr_series_output_bytes(size) + (size_t)(size < STACKED_RASTER ? size : STACKED_RASTER);
 }
 
 /* Codes a file into its member. */
-static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_input *input, struct tsr_error *error)
+static enum tsr_status encode_member(struct tsr_making *m, uint32_t k, struct tsr_input *input, struct tsr_error *error)
 {
-    struct member *member = &m->members[k];
+    struct tsr_series_member *member = &m->members[k];
     const double start = tsr_seconds();
     struct tsr_wanted wanted = *m->wanted;
     wanted.range = m->ranges[k];
@@ -164,15 +120,15 @@ static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_in
     return TSR_OK;
 }
 
-static enum tsr_status check_cancelled(const struct making *m, struct tsr_error *error)
+static enum tsr_status check_cancelled(const struct tsr_making *m, struct tsr_error *error)
 {
     if (!m->options->is_cancelled || !tsr_ask(m->options->is_cancelled, m->options->context)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CANCELLED, "the series was cancelled");
 }
 
-static void make_member(struct making *m, uint32_t k)
+static void make_member(struct tsr_making *m, uint32_t k)
 {
-    struct member *member = &m->members[k];
+    struct tsr_series_member *member = &m->members[k];
     struct tsr_input *input = NULL;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     pthread_mutex_lock(&m->lock);
@@ -196,155 +152,21 @@ static void make_member(struct making *m, uint32_t k)
         member->output = direct ? m->output : tsr_output_to_memory();
         if (!member->output) status = tsr_fail(&error, TSR_ERROR_LIMIT, "no memory to write a series");
     }
-    if (status == TSR_OK && !direct) status = tsr_output_make_room(member->output, output_bytes(member->size), &error);
+    if (status == TSR_OK && !direct)
+        status = tsr_output_make_room(member->output, tsr_series_output_bytes(member->size), &error);
     if (status == TSR_OK) status = encode_member(m, k, input, &error);
     tsr_input_close(input);
     if (status == TSR_OK) return;
     pthread_mutex_lock(&m->lock);
-    note_failure(m, k, status, &error);
+    tsr_series_note_failure(m, k, status, &error);
     pthread_mutex_unlock(&m->lock);
 }
 
-/* ---- Models that members share: FORMAT.md 5.4 */
-
-/* Puts the frames of count members with the stack's model. *bytes: what they take so. The members change if that is
- * less than *least, what they take now, unless they are sparse and the coding's effort does not count for such. */
-static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t count, const struct tsr_coding *coding,
-                                 const struct tsr_coded_frame *stack, uint64_t *bytes, uint64_t *least,
-                                 struct tsr_error *error)
-{
-    const struct tsr_image *const image = &m->members[first].written.header.image;
-    struct member again[GROUP_FILES] = {0};
-    enum tsr_status status = TSR_OK;
-    bool possible = true;
-    *bytes = tsr_container_twin_bytes(stack->model.size);
-    for (uint32_t i = 0; i < count && possible && status == TSR_OK; i++) {
-        const struct member *member = &m->members[first + i];
-        const struct tsr_coded_frame frame = tsr_frame_of_stack(stack, i, count);
-        again[i] = *member;
-        again[i].written.writer = NULL;
-        again[i].output = tsr_output_to_memory();
-        if (!again[i].output) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write a series");
-        if (status == TSR_OK)
-            status =
-                tsr_container_begin_again(member->written.writer, again[i].output, &again[i].written.writer, error);
-        possible = again[i].written.writer != NULL;
-        if (status == TSR_OK && possible) status = tsr_put_coded(again[i].written.writer, &frame, i, error);
-        if (status == TSR_OK && possible) *bytes += tsr_container_bytes_to_be(again[i].written.writer);
-    }
-    if (!possible) *bytes = UINT64_MAX;
-    const bool counts = tsr_counts_sparse(coding->effort) || !tsr_is_sparse(image, count, coding, *bytes);
-    const bool taken = status == TSR_OK && counts && *bytes < *least;
-    if (taken) *least = *bytes;
-    for (uint32_t i = 0; i < count; i++) {
-        struct member *member = &m->members[first + i];
-        struct member left = again[i];
-        if (taken) {
-            left = *member;
-            *member = again[i];
-        }
-        tsr_container_writer_free(left.written.writer);
-        tsr_output_close(left.output);
-    }
-    return status;
-}
-
-/* Codes the rasters of count members as one frame. The arguments that follow are those of put_stack. */
-static enum tsr_status code_rasters(struct making *m, uint32_t first, uint32_t count, const uint8_t *rasters,
-                                    const struct tsr_coding *coding, uint64_t *bytes, uint64_t *least,
-                                    struct tsr_error *error)
-{
-    const struct tsr_engine_ops *const ops = m->engine->ops;
-    const struct tsr_image stack = tsr_stack(&m->members[first].written.header.image, count);
-    const size_t space = ops->encode_workspace(m->engine, &stack, coding, 1);
-    void *const workspace = space ? ops->take_workspace(m->engine, space) : NULL;
-    struct tsr_encode_job job = {.raster = rasters};
-    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
-    const enum tsr_status status =
-        ops->encode(m->engine, &stack, coding, &job, 1, workspace) == TSR_OK
-            ? put_stack(m, first, count, coding, &job.coded, bytes, least, error)
-            : tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
-    ops->give_workspace(m->engine, workspace);
-    return status;
-}
-
-/* Codes the frames of count members, one each, below each other: at their effort and, if that is sparse, at all lower
- * ones. */
-static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
-{
-    const struct tsr_header *const header = &m->members[first].written.header;
-    const struct tsr_image stack = tsr_stack(&header->image, count);
-    const size_t raster_bytes = tsr_raster_bytes(&header->image);
-    struct tsr_coding coding = header->coding;
-    uint64_t bytes = 0, least = 0;
-    uint8_t *const rasters = malloc(count * raster_bytes);
-    if (!rasters) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", count);
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(rasters + i * raster_bytes, m->members[first + i].written.raster, raster_bytes);
-        least += tsr_container_bytes_to_be(m->members[first + i].written.writer);
-    }
-    enum tsr_status status = TSR_OK;
-    for (int effort = 0; effort < header->coding.effort && status == TSR_OK; effort++) {
-        if (effort > 0 && !tsr_lower_coding(&stack, &header->coding, m->wanted->coding.coder, effort, &coding))
-            continue;
-        status = code_rasters(m, first, count, rasters, &coding, &bytes, &least, error);
-        if (effort == 0 && !tsr_is_sparse(&header->image, count, &coding, bytes)) break;
-    }
-    free(rasters);
-    return status;
-}
-
-/* The same with its memory: what the members become is not longer than what they are. */
-static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
-{
-    static const struct tsr_need nothing = {0};
-    struct tsr_header stack = m->members[first].written.header;
-    struct tsr_account account;
-    stack.image = tsr_stack(&stack.image, count);
-    uint64_t bytes = tsr_encode_memory(m->engine, &stack, &stack.coding, &nothing, 0);
-    for (uint32_t i = 0; i < count; i++) bytes += 2 * output_bytes(m->members[first + i].size);
-    tsr_account_open(&account, m->engine, NULL, NULL);
-    account.is_member = true;
-    enum tsr_status status = tsr_account_claim(&account, bytes, error);
-    if (status == TSR_OK) status = code_stack(m, first, count, error);
-    tsr_account_close(&account);
-    return status;
-}
-
-/* Whether a member's frame may be in a stack with the first one's. */
-static bool stacks_with(const struct member *first, const struct member *member)
-{
-    const struct tsr_header *const one = &first->written.header, *const other = &member->written.header;
-    const struct tsr_coding *a = &one->coding, *b = &other->coding;
-    return member->written.raster && tsr_same_image(&one->image, &other->image) && a->path == b->path &&
-           a->coder == b->coder && a->effort == b->effort && a->lossy == b->lossy;
-}
-
-/* Looks for members of a group that follow each other and are alike. */
-static void share_models(struct making *m, uint32_t first, uint32_t end)
-{
-    for (uint32_t k = first; k < end;) {
-        const struct member *member = &m->members[k];
-        uint32_t count = 0;
-        while (k + count < end && stacks_with(member, &member[count])) count++;
-        const struct tsr_header *const header = &member->written.header;
-        const uint32_t limit = count > 1 ? tsr_stack_limit(&header->image, &header->coding) : 1;
-        if (count > limit) count = limit;
-        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
-        const enum tsr_status status = count > 1 ? stack_members(m, k, count, &error) : TSR_OK;
-        if (status != TSR_OK) {
-            pthread_mutex_lock(&m->lock);
-            note_failure(m, k, status, &error);
-            pthread_mutex_unlock(&m->lock);
-            return;
-        }
-        k += count > 1 ? count : 1;
-    }
-}
+/* ---- Groups ---------------------------------------------------------------------------------------------- */
 
 /* The group that is being made, to its pieces. */
 struct pieces {
-    struct making *making;
+    struct tsr_making *making;
     uint32_t first;
 };
 
@@ -356,7 +178,7 @@ static void make_one(void *context, unsigned i)
 
 /* Room for what a group becomes, when all before it have theirs: so these are not waited for in vain. False: the series
  * does not go on. */
-static bool take_room(struct making *m, uint32_t g)
+static bool take_room(struct tsr_making *m, uint32_t g)
 {
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     tsr_pool_rest(m->engine->pool, 0); /* groups before it may want this thread's place */
@@ -371,10 +193,11 @@ static bool take_room(struct making *m, uint32_t g)
     if (goes_on)
         m->roomy++;
     else
-        note_failure(m, m->groups[g].first,
-                     tsr_fail_memory(m->engine, TSR_MEMORY_OF_RESULTS,
-                                     tsr_source_name(&m->files[m->groups[g].first].source), m->groups[g].room, &error),
-                     &error);
+        tsr_series_note_failure(m, m->groups[g].first,
+                                tsr_fail_memory(m->engine, TSR_MEMORY_OF_RESULTS,
+                                                tsr_source_name(&m->files[m->groups[g].first].source),
+                                                m->groups[g].room, &error),
+                                &error);
     pthread_cond_broadcast(&m->turned);
     pthread_mutex_unlock(&m->lock);
     return goes_on;
@@ -382,15 +205,15 @@ static bool take_room(struct making *m, uint32_t g)
 
 static void make_group(void *context, unsigned g)
 {
-    struct making *m = context;
-    const struct group *const group = &m->groups[g];
+    struct tsr_making *m = context;
+    const struct tsr_series_group *const group = &m->groups[g];
     struct pieces pieces = {m, group->first};
     if (!take_room(m, g)) return;
     tsr_pool_run_tasks(m->engine->pool, make_one, &pieces, group->end - group->first);
     pthread_mutex_lock(&m->lock);
     const bool goes_on = m->status == TSR_OK;
     pthread_mutex_unlock(&m->lock);
-    if (goes_on && group->end - group->first > 1) share_models(m, group->first, group->end);
+    if (goes_on && group->end - group->first > 1) tsr_series_share_models(m, group->first, group->end);
     pthread_mutex_lock(&m->lock);
     for (uint32_t k = group->first; k < group->end && m->status == TSR_OK; k++) m->members[k].ready = true;
     add_ready(m);
@@ -398,7 +221,7 @@ static void make_group(void *context, unsigned g)
 }
 
 /* Files that follow each other and are small: by their sizes alone, so that the groups depend on nothing else. */
-static enum tsr_status form_groups(struct making *m, struct tsr_error *error)
+static enum tsr_status form_groups(struct tsr_making *m, struct tsr_error *error)
 {
     m->groups = malloc(m->count * sizeof *m->groups);
     if (!m->groups) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
@@ -406,9 +229,9 @@ static enum tsr_status form_groups(struct making *m, struct tsr_error *error)
     for (uint32_t k = 0; k < m->count; k++) {
         const uint64_t size = tsr_source_bytes(&m->files[k].source);
         const bool small = size <= SMALL_BYTES;
-        if (!open || !small || k - m->groups[m->group_count - 1].first == GROUP_FILES)
-            m->groups[m->group_count++] = (struct group){.first = k};
-        struct group *const group = &m->groups[m->group_count - 1];
+        if (!open || !small || k - m->groups[m->group_count - 1].first == TSR_SERIES_GROUP_FILES)
+            m->groups[m->group_count++] = (struct tsr_series_group){.first = k};
+        struct tsr_series_group *const group = &m->groups[m->group_count - 1];
         group->end = k + 1;
         if (size <= DIRECT_BYTES) group->room += room_for(size);
         m->members[k].size = size;
@@ -419,7 +242,7 @@ static enum tsr_status form_groups(struct making *m, struct tsr_error *error)
 
 static void prove_member(void *context, unsigned k)
 {
-    struct making *m = context;
+    struct tsr_making *m = context;
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
@@ -442,13 +265,13 @@ static void prove_member(void *context, unsigned k)
     m->report[k].verify_s = tsr_seconds() - start;
     m->report[k].verified = status == TSR_OK;
     pthread_mutex_lock(&m->lock);
-    if (status != TSR_OK) note_failure(m, k, status, &error);
+    if (status != TSR_OK) tsr_series_note_failure(m, k, status, &error);
     take_step(m, 0, 0);
     pthread_mutex_unlock(&m->lock);
 }
 
 /* Reads the finished file back from the disk, and all files in it, against what was read before. */
-static void prove(struct making *m)
+static void prove(struct tsr_making *m)
 {
     struct tsr_input *input = NULL;
     enum tsr_status status = tsr_output_reopen(m->output, &input, &m->error);
@@ -499,7 +322,7 @@ static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t
 }
 
 /* With loss, images of one series count by one range. */
-static enum tsr_status find_ranges(struct making *m)
+static enum tsr_status find_ranges(struct tsr_making *m)
 {
     m->ranges = malloc(m->count * sizeof *m->ranges);
     const struct tsr_data_source **const sources = malloc(m->count * sizeof *sources);
@@ -514,7 +337,7 @@ static enum tsr_status find_ranges(struct making *m)
     return status;
 }
 
-static enum tsr_status write_series(struct making *m, const struct tsr_data_sink *sink)
+static enum tsr_status write_series(struct tsr_making *m, const struct tsr_data_sink *sink)
 {
     struct tsr_header header;
     memset(&header, 0, sizeof header);
@@ -534,7 +357,7 @@ static enum tsr_status write_series(struct making *m, const struct tsr_data_sink
     return m->status;
 }
 
-static void close_making(struct making *m)
+static void close_making(struct tsr_making *m)
 {
     for (uint32_t k = 0; k < m->count; k++) close_member(m, &m->members[k]);
     tsr_container_writer_free(m->writer);
@@ -548,7 +371,7 @@ static void close_making(struct making *m)
 
 static enum tsr_status compress_series(const struct tsr_call *call)
 {
-    struct making *const m = call->out;
+    struct tsr_making *const m = call->out;
     struct tsr_error *const error = call->error;
     m->error.offset = TSR_NO_OFFSET;
     m->members = calloc(m->count, sizeof *m->members);
@@ -603,7 +426,7 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     TSR_TRY(check_names(files, count, failed, error));
     struct tsr_report *const own = reports ? NULL : malloc(count * sizeof *own);
     if (!reports && !own) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", count);
-    struct making m = {.engine = engine, .files = files, .count = count, .wanted = &wanted, .options = options};
+    struct tsr_making m = {.engine = engine, .files = files, .count = count, .wanted = &wanted, .options = options};
     m.report = reports ? reports : own;
     m.failed = count;
     const struct tsr_call call = {.run = compress_series, .engine = engine, .sink = sink, .out = &m, .error = error};
