@@ -47,7 +47,7 @@ static _Atomic(const char *) the_series;
 
 /* ---- Interruptions ----------------------------------------------------------------------------------------- */
 
-    void note_series(const char *path)
+void note_series(const char *path)
 {
     atomic_store(&the_series, path);
 }
