@@ -5,7 +5,7 @@
 #include "dicom_bytes.h"
 #include "one_engine.h"
 #include "tests/large_files.h"
-#include "io/formats/elements/elements_mix.h"
+#include "io/nodes/elements/elements_mix.h"
 #include "io/formats/packed.h"
 #include "streams/by_reference.h"
 
