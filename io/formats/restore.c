@@ -10,7 +10,7 @@
 #include "io/container/section.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/deflate/deflate.h"
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/dicom_export.h"
 #endif
@@ -56,9 +56,9 @@ static uint64_t stream_bound(const struct tsr_header *header, uint64_t residues)
 
 static uint64_t encapsulated_work(const struct tsr_header *header, const struct tsr_foreseen *f, uint64_t residues)
 {
-    const struct tsr_stream_kind *const kind = tsr_stream_kind_of(header->parameters[0]);
+    const struct tsr_node *const kind = tsr_raster_node(header->parameters[0]);
     const uint64_t bound = stream_bound(header, residues), stream = bound < f->size ? bound : f->size;
-    return stream + (kind ? kind->memory(&header->image, stream, true) : 0);
+    return stream + (kind ? kind->memory(&(struct tsr_node_work){.image = &header->image}, stream, true) : 0);
 }
 
 /* libpng's rows, and zlib. */
@@ -137,10 +137,10 @@ static enum tsr_status check_encapsulated(const struct tsr_header *header, struc
 {
     const struct tsr_image *image = &header->image;
     const int kind = header->parameters[0];
-    if (header->parameter_count == 1 && (kind >= tsr_stream_kind_count || !tsr_stream_kinds[kind]))
+    if (header->parameter_count == 1 && (!tsr_raster_node(kind)))
         return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %d, which this version does not know",
                         kind);
-    const bool may_be_bits = kind == TSR_STREAM_RLE || kind == TSR_STREAM_DEFLATE;
+    const bool may_be_bits = kind == 0 || kind == 3;
     if (header->parameter_count != 1 || image->big_endian || image->swapped ||
         (image->bits_allocated == 1 && !may_be_bits))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
@@ -301,12 +301,12 @@ static enum tsr_status put_item(struct tsr_restorer *r, const uint8_t *bytes, si
 static enum tsr_status make_stream(struct tsr_restorer *r, const uint8_t *raster, const uint8_t *residue, size_t size,
                                    struct tsr_error *error)
 {
-    const struct tsr_stream_kind *const kind = tsr_stream_kinds[r->header.parameters[0]];
+    const struct tsr_node *const kind = tsr_raster_node(r->header.parameters[0]);
     const uint64_t output = tsr_output_limit_of(r->output), limit = output < SIZE_MAX / 2 ? output : SIZE_MAX / 2,
                    usual = stream_bound(&r->header, r->residues_size);
     r->stream.size = 0;
     r->stream.limit = (size_t)(usual < limit && r->spare_bytes == 0 ? usual : limit);
-    const enum tsr_status status = kind->write(&r->header.image, raster, residue, size, &r->stream, error);
+    const enum tsr_status status = tsr_node_join(kind, &r->header.image, raster, residue, size, &r->stream, error);
     if (status != TSR_ERROR_CORRUPT || r->stream.limit == limit) return status;
     if (r->input && !tsr_input_take_spare(r->input, 2 * limit))
         return tsr_fail(error, TSR_ERROR_LIMIT,

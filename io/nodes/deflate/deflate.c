@@ -430,3 +430,43 @@ enum tsr_status tsr_deflate_write(const uint8_t *plain, size_t plain_size, const
 {
     return tsr_deflate_write_by(&TSR_DEFLATE_ALONE, plain, plain_size, residue, size, stream, error);
 }
+
+/* ---- The node ----------------------------------------------------------------------------------------------- */
+
+static struct tsr_deflate_way way_of(const struct tsr_node_work *work)
+{
+    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
+    way.kept = work->kept;
+    return way;
+}
+
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct tsr_deflate_way way = way_of(work);
+    return tsr_deflate_read_by(&way, bytes, size, used, plain, residue, error);
+}
+
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
+                            struct tsr_error *error)
+{
+    const struct tsr_deflate_way way = way_of(work);
+    return tsr_deflate_write_by(&way, parts->plain, parts->plain_size, parts->residue, parts->residue_size, bytes,
+                                error);
+}
+
+/* What deflate streams hold in a file is told by the room: plain bytes and a residue, twice. */
+uint64_t tsr_deflate_node_memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
+{
+    (void)joins;
+    return work->room / 2 + bytes + tsr_deflate_memory(work->room / 2);
+}
+
+uint64_t tsr_deflate_node_room(const struct tsr_node_parts *parts, uint64_t limit)
+{
+    (void)limit;
+    return 2 * (uint64_t)parts->plain_size + 2 * (uint64_t)parts->residue_size;
+}
+
+const struct tsr_node tsr_node_deflate = {
+    .name = "deflate", .split = split, .join = join, .memory = tsr_deflate_node_memory, .room = tsr_deflate_node_room};

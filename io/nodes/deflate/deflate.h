@@ -3,7 +3,7 @@
 #ifndef TSR_IO_NODES_DEFLATE_DEFLATE_H
 #define TSR_IO_NODES_DEFLATE_DEFLATE_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 /* The most tokens of a block: streams with longer ones are refused. Most encoders end a block after 2^15 tokens; some
  * make one block of all. */
@@ -46,6 +46,10 @@ static inline struct tsr_deflate_way tsr_deflate_with(const struct tsr_crew *cre
     if (crew) way.crew = *crew;
     return way;
 }
+
+/* Memory and room of nodes whose plain bytes are those of a deflate stream. */
+uint64_t tsr_deflate_node_memory(const struct tsr_node_work *work, uint64_t bytes, bool joins);
+uint64_t tsr_deflate_node_room(const struct tsr_node_parts *parts, uint64_t limit);
 
 void tsr_deflate_forget(struct deflate_coder *coder);
 

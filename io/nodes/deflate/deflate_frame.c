@@ -4,12 +4,6 @@
 #include "deflate.h"
 #include "io/bytes/cursor.h"
 
-static size_t raster_bytes(const struct tsr_image *image)
-{
-    const uint64_t bits = (uint64_t)image->columns * image->rows * image->components * image->bits_allocated;
-    return (size_t)(bits / 8 + (bits % 8 != 0));
-}
-
 /* Bits of the last byte that belong to no sample. */
 static unsigned spare_bits(const struct tsr_image *image, const uint8_t *raster, size_t size)
 {
@@ -27,29 +21,32 @@ static enum tsr_status put_residue(const uint8_t *tail, size_t size, size_t used
     return tsr_bytes_put(residue, coded->bytes, coded->size, error);
 }
 
-static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
-                                   struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
+                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const size_t bytes = raster_bytes(image);
-    struct tsr_bytes plain = {.limit = bytes}, coded = {.limit = residue->limit};
-    size_t used = 0;
-    enum tsr_status status = tsr_deflate_read(stream, size, &used, &plain, &coded, error);
-    if (status == TSR_OK && plain.size != bytes)
-        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", plain.size, bytes);
-    if (status == TSR_OK && spare_bits(image, plain.bytes, bytes) != 0)
+    const struct tsr_image *const image = node->image;
+    const size_t bytes = tsr_node_raster_bytes(image);
+    struct tsr_bytes inflated = {.limit = bytes}, coded = {.limit = residue->limit};
+    size_t end = 0;
+    enum tsr_status status = tsr_deflate_read(stream, size, &end, &inflated, &coded, error);
+    if (status == TSR_OK && inflated.size != bytes)
+        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", inflated.size, bytes);
+    if (status == TSR_OK && spare_bits(image, inflated.bytes, bytes) != 0)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "bits after its last sample are not 0");
-    if (status == TSR_OK) {
-        memcpy(raster, plain.bytes, bytes);
-        status = put_residue(stream + used, size - used, used, &coded, residue, error);
-    }
-    tsr_bytes_free(&plain);
+    if (status == TSR_OK) status = tsr_bytes_put(plain, inflated.bytes, bytes, error);
+    if (status == TSR_OK) status = put_residue(stream + end, size - end, end, &coded, residue, error);
+    *used = size;
+    tsr_bytes_free(&inflated);
     tsr_bytes_free(&coded);
     return status;
 }
 
-static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue,
-                                    size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
+                             struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
+    const size_t size = parts->residue_size;
     struct tsr_cursor c = {residue, size, 0, false};
     const size_t begin = stream->size;
     const uint64_t code = tsr_get_varint(&c);
@@ -57,16 +54,17 @@ static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t
     const size_t tail_size = c.bad || code == 0 ? 0 : (size_t)code - 1;
     const uint8_t *const tail = tsr_get_bytes(&c, tail_size);
     if (c.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is damaged");
-    TSR_TRY(tsr_deflate_write(raster, raster_bytes(image), residue + c.at, size - c.at, stream, error));
+    TSR_TRY(tsr_deflate_write(raster, tsr_node_raster_bytes(image), residue + c.at, size - c.at, stream, error));
     if (code > 0) return tsr_bytes_put(stream, tail, tail_size, error);
     return tsr_bytes_put(stream, "", (stream->size - begin) % 2, error);
 }
 
 /* Of reading, plain bytes and a residue. */
-static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
-    const uint64_t bytes = raster_bytes(image);
+    const struct tsr_image *const image = node->image;
+    const uint64_t bytes = tsr_node_raster_bytes(image);
     return (writes ? 0 : bytes + stream_bytes) + tsr_deflate_memory(bytes);
 }
 
-const struct tsr_stream_kind tsr_stream_deflate = {"deflate", read_stream, write_stream, memory};
+const struct tsr_node tsr_node_deflate_frame = {.name = "deflate", .split = split, .join = join, .memory = memory};

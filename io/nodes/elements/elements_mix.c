@@ -342,3 +342,36 @@ enum tsr_status tsr_elements_unmix(const uint8_t *code, size_t size, size_t plai
     tsr_mix_coder_give(&coders, c);
     return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of elements is not valid") : TSR_OK;
 }
+
+/* ---- The node ----------------------------------------------------------------------------------------------- */
+
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    (void)work;
+    (void)residue;
+    *used = size;
+    return tsr_elements_mix(bytes, size, plain, error);
+}
+
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
+                            struct tsr_error *error)
+{
+    return tsr_elements_unmix(parts->plain, parts->plain_size, work->whole, bytes, error);
+}
+
+static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
+{
+    (void)joins;
+    return work->room + 2 * bytes + TSR_ELEMENTS_MEMORY;
+}
+
+static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
+{
+    (void)parts;
+    (void)limit;
+    return TSR_ELEMENTS_ROOM;
+}
+
+const struct tsr_node tsr_node_elements = {
+    .name = "elements", .split = split, .join = join, .memory = memory, .room = room};

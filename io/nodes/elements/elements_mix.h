@@ -2,11 +2,12 @@
 #ifndef TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
 #define TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 enum {
     TSR_ELEMENTS_PLAIN = 1 << 20,  /* plain bytes, at most */
     TSR_ELEMENTS_CODE = 1 << 21,   /* bytes of a code, at most */
+    TSR_ELEMENTS_ROOM = 1 << 20,   /* that a file tells */
     TSR_ELEMENTS_MEMORY = 10 << 20 /* that coding takes besides the arguments */
 };
 

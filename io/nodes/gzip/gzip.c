@@ -197,3 +197,21 @@ uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_
     if (!residue || c.bad) most = tsr_deflate_memory(plain);
     return file + most;
 }
+
+/* ---- The node ----------------------------------------------------------------------------------------------- */
+
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    *used = size;
+    return tsr_gzip_read(&work->crew, bytes, size, plain, residue, error);
+}
+
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
+                            struct tsr_error *error)
+{
+    return tsr_gzip_write(&work->crew, parts->plain, parts->plain_size, parts->residue, parts->residue_size, bytes,
+                          error);
+}
+
+const struct tsr_node tsr_node_gzip = {.name = "gzip", .split = split, .join = join};

@@ -3,7 +3,7 @@
 #ifndef TSR_IO_NODES_GZIP_GZIP_H
 #define TSR_IO_NODES_GZIP_GZIP_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 enum { TSR_GZIP_HEAD = 10, TSR_GZIP_TAIL = 8 }; /* least bytes of a member before and after its stream */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 #include "j2k_block.h"
 
 enum {
@@ -246,8 +246,8 @@ enum {
     TSR_J2K_LISTED_CUTS = 2
 };
 
-/* The two halves of tsr_stream_j2k. */
-enum tsr_status tsr_j2k_write(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue, size_t size,
-                              struct tsr_bytes *stream, struct tsr_error *error);
+/* The two halves of tsr_node_j2k. */
+enum tsr_status tsr_j2k_join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
+                             struct tsr_error *error);
 
 #endif

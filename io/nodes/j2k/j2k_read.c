@@ -300,9 +300,13 @@ static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_er
     return tsr_bytes_put(r->residue, r->rest.bytes, r->rest.size, error);
 }
 
-static enum tsr_status read_j2k(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
-                                struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
+                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    uint8_t *const raster = plain->bytes;
+    *used = size;
+    plain->size = plain->capacity;
     if (image->bits_allocated != 8 && image->bits_allocated != 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%d bits are allocated", image->bits_allocated);
     struct reader r = {.codec.image = image, .stream = stream, .size = size, .residue = residue};
@@ -319,12 +323,13 @@ static enum tsr_status read_j2k(const struct tsr_image *image, const uint8_t *st
 
 /* Planes of numbers; coded bytes, twice while they grow; what is known of blocks and packets, of which there are few as
  * a rule: a hundred bytes for a block of 64 samples, the least that are taken, are less than two for each. */
-static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
+    const struct tsr_image *const image = node->image;
     enum { FIXED = 4 << 20 };
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
     (void)writes;
     return (sizeof(int32_t) + 2) * samples + 2 * stream_bytes + FIXED;
 }
 
-const struct tsr_stream_kind tsr_stream_j2k = {"jpeg-2000", read_j2k, tsr_j2k_write, memory};
+const struct tsr_node tsr_node_j2k = {.name = "jpeg-2000", .split = split, .join = tsr_j2k_join, .memory = memory};

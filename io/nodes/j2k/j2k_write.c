@@ -268,9 +268,12 @@ static enum tsr_status write_all(struct writer *w, const uint8_t *raster, struct
     return write_parts(w, error);
 }
 
-enum tsr_status tsr_j2k_write(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue, size_t size,
-                              struct tsr_bytes *stream, struct tsr_error *error)
+enum tsr_status tsr_j2k_join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
+                             struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
+    const size_t size = parts->residue_size;
     if (image->bits_allocated != 8 && image->bits_allocated != 16) return refuse(error);
     struct writer w = {.codec.image = image, .residue = {residue, size, 0, false}, .stream = stream};
     w.parts.limit = w.blocks.limit = SIZE_MAX / 4;

@@ -3,7 +3,7 @@
 #ifndef TSR_IO_NODES_JPEG_JPEG_H
 #define TSR_IO_NODES_JPEG_JPEG_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 /* Packs a stream: appends the packed bytes, which are smaller if the stream is a usual one. Nothing is checked
  * afterwards: the caller unpacks, and compares. Errors: TSR_ERROR_CORRUPT (it cannot be packed; the text says why, as

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 #include "transform/hd.h"
 
 #if defined(__SSE2__)

@@ -277,3 +277,37 @@ enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *me
     free(jpeg);
     return status;
 }
+
+/* ---- The node ----------------------------------------------------------------------------------------------- */
+
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    (void)work;
+    (void)residue;
+    *used = size;
+    return tsr_jpeg_pack(bytes, size, plain, error);
+}
+
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
+                            struct tsr_error *error)
+{
+    (void)work;
+    return tsr_jpeg_unpack(parts->plain, parts->plain_size, bytes, error);
+}
+
+static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
+{
+    enum { CODER = 2 << 20 };
+    (void)joins;
+    return work->room + 2 * bytes + CODER;
+}
+
+static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
+{
+    enum { BLOCK_BYTES = 132 };
+    return 2 * (uint64_t)parts->plain_size +
+           (parts->plain ? BLOCK_BYTES * tsr_jpeg_blocks(parts->plain, parts->plain_size, limit) : 0);
+}
+
+const struct tsr_node tsr_node_jpeg = {.name = "jpeg", .split = split, .join = join, .memory = memory, .room = room};

@@ -2,7 +2,7 @@
 #ifndef TSR_IO_NODES_JPEG_JPEG_PACK_H
 #define TSR_IO_NODES_JPEG_JPEG_PACK_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 #include "io/bytes/cursor.h"
 

@@ -323,9 +323,13 @@ static enum tsr_status read_all(struct work *w, struct input *input, uint8_t *ra
     return read_tail(input, error);
 }
 
-static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
-                                   struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
+                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    uint8_t *const raster = plain->bytes;
+    *used = size;
+    plain->size = plain->capacity;
     struct work w;
     struct input input = {stream, size, 0, residue, false};
     TSR_TRY(make_work(&w, image, size, error));
@@ -458,9 +462,12 @@ static enum tsr_status write_all(struct work *w, struct output *o, const uint8_t
     return write_tail(o, error);
 }
 
-static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue,
-                                    size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
+                             struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
+    const size_t size = parts->residue_size;
     struct work w;
     struct output o = {.residue = {residue, size, 0, false}, .stream = stream, .begin = stream->size};
     TSR_TRY(make_work(&w, image, (size_t)image->columns * TSR_JPEG_COMPONENTS * 4, error));
@@ -470,11 +477,12 @@ static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t
 }
 
 /* As make_work has it. */
-static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
+    const struct tsr_image *const image = node->image;
     const uint64_t row = (uint64_t)image->columns * TSR_JPEG_COMPONENTS;
     return TSR_JPEG_TABLES * sizeof(struct tsr_jpeg_code) + row * (sizeof(int32_t) + 2 * sizeof(uint16_t)) +
            TSR_JPEG_SLACK + (writes ? 4 * row : stream_bytes);
 }
 
-const struct tsr_stream_kind tsr_stream_jpeg_lossless = {"jpeg-lossless", read_stream, write_stream, memory};
+const struct tsr_node tsr_node_jpeg_lossless = {.name = "jpeg-lossless", .split = split, .join = join, .memory = memory};

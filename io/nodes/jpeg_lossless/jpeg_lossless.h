@@ -2,7 +2,7 @@
 #ifndef TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 #define TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 enum {
     TSR_JPEG_TABLES = 4,

@@ -183,9 +183,13 @@ static enum tsr_status read_all(struct reader *r, struct tsr_error *error)
     return keep(r->residue, tail, size, USUAL_TAILS, error);
 }
 
-static enum tsr_status read_jpeg_ls(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
-                                    struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
+                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    uint8_t *const raster = plain->bytes;
+    *used = size;
+    plain->size = plain->capacity;
     struct reader r = {.image = image, .stream = stream, .size = size, .raster = raster, .residue = residue};
     enum tsr_status status = tsr_jpeg_ls_create(image, &r.coder, error);
     if (status != TSR_OK) return status;
@@ -266,9 +270,12 @@ static enum tsr_status write_all(struct writer *w, struct tsr_error *error)
     return tsr_bytes_put(w->stream, tail, (size_t)(code < USUAL_TAILS ? 2 + code : code - USUAL_TAILS), error);
 }
 
-static enum tsr_status write_jpeg_ls(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue,
-                                     size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
+                             struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
+    const size_t size = parts->residue_size;
     struct writer w = {.image = image, .raster = raster, .residue = {residue, size, 0, false}, .stream = stream};
     TSR_TRY(tsr_jpeg_ls_create(image, &w.coder, error));
     const enum tsr_status status = write_all(&w, error);
@@ -277,9 +284,10 @@ static enum tsr_status write_jpeg_ls(const struct tsr_image *image, const uint8_
 }
 
 /* Of reading, the stream without stuffed bits. */
-static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
+    const struct tsr_image *const image = node->image;
     return tsr_jpeg_ls_memory(image) + (writes ? 0 : stream_bytes + SLACK);
 }
 
-const struct tsr_stream_kind tsr_stream_jpeg_ls = {"jpeg-ls", read_jpeg_ls, write_jpeg_ls, memory};
+const struct tsr_node tsr_node_jpeg_ls = {.name = "jpeg-ls", .split = split, .join = join, .memory = memory};

@@ -2,7 +2,7 @@
 #ifndef TSR_IO_NODES_NEW_STREAMS_STREAM_NEW_H
 #define TSR_IO_NODES_NEW_STREAMS_STREAM_NEW_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 /* Appends the residue of a stream as encoders write it by default: RLE by DCMTK's rule; lossless JPEG of selection
  * value 1 with the shortest Huffman codes of at most 16 bits, all components in one scan; JPEG-LS, all components in

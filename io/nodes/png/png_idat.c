@@ -513,3 +513,42 @@ enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_
     TSR_TRY(tsr_bytes_put(without_rows, residue, parts.rows_at, error));
     return tsr_bytes_put(without_rows, parts.deflated, parts.deflated_size, error);
 }
+
+/* ---- The nodes ---------------------------------------------------------------------------------------------- */
+
+static enum tsr_status split_raster(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    *used = size;
+    plain->size = plain->capacity;
+    return tsr_png_read_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, bytes, size,
+                             plain->bytes, residue, error);
+}
+
+static enum tsr_status join_raster(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                   struct tsr_bytes *bytes, struct tsr_error *error)
+{
+    return tsr_png_write_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, parts->plain,
+                              parts->residue, parts->residue_size, bytes, error);
+}
+
+static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    *used = size;
+    return tsr_png_read_chunks(&work->crew, bytes, size, plain, residue, error);
+}
+
+static enum tsr_status join_chunks_again(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                         struct tsr_bytes *bytes, struct tsr_error *error)
+{
+    return tsr_png_write_chunks(&work->crew, parts->plain, parts->plain_size, parts->residue, parts->residue_size,
+                                bytes, error);
+}
+
+const struct tsr_node tsr_node_png = {.name = "png", .split = split_raster, .join = join_raster};
+const struct tsr_node tsr_node_png_chunks = {.name = "png-chunks",
+                                             .split = split_chunks,
+                                             .join = join_chunks_again,
+                                             .memory = tsr_deflate_node_memory,
+                                             .room = tsr_deflate_node_room};

@@ -4,7 +4,7 @@
 
 #include "io/bytes/cursor.h"
 #include "rle_rule.h"
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 enum {
     HEADER_BYTES = 64,
@@ -332,9 +332,13 @@ static bool has_spare_bits(const struct input *in)
     return in->planes.image->bits_allocated == 1 && used > 0 && in->plane[0][in->planes.size - 1] >> used != 0;
 }
 
-static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
-                                   struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
+                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    uint8_t *const raster = plain->bytes;
+    *used = size;
+    plain->size = plain->capacity;
     struct input in = {.packets = 0};
     TSR_TRY(find_planes(&in.planes, image, error));
     TSR_TRY(find_segments(&in, stream, size, error));
@@ -449,9 +453,12 @@ static enum tsr_status write_segments(struct output *o, const uint8_t *raster, s
     return status;
 }
 
-static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t *raster, const uint8_t *residue,
-                                    size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
+                             struct tsr_error *error)
 {
+    const struct tsr_image *const image = node->image;
+    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
+    const size_t size = parts->residue_size;
     struct output o = {.residue = {residue, size, 0, false}, .stream = stream, .begin = stream->size};
     unsigned flags;
     TSR_TRY(find_planes(&o.planes, image, error));
@@ -463,11 +470,12 @@ static enum tsr_status write_stream(const struct tsr_image *image, const uint8_t
 }
 
 /* The planes of bytes. */
-static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
+    const struct tsr_image *const image = node->image;
     (void)stream_bytes;
     (void)writes;
     return ((uint64_t)image->columns * image->rows * image->components * image->bits_allocated + 7) / 8;
 }
 
-const struct tsr_stream_kind tsr_stream_rle = {"rle", read_stream, write_stream, memory};
+const struct tsr_node tsr_node_rle = {.name = "rle", .split = split, .join = join, .memory = memory};

@@ -8,6 +8,7 @@
 #include "io/bytes/crc32.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/bytes/mix_coders.h"
+#include "io/nodes/deflate/deflate.h"
 #include "io/nodes/png/png_chunks.h"
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/png/png_rows.h"
@@ -414,3 +415,45 @@ enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes
     tsr_mix_coder_give(&coders, c);
     return status;
 }
+
+/* ---- The node ----------------------------------------------------------------------------------------------- */
+
+/* Codes a whole file. Its plain bytes and its residue are those of the node of chunks. */
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct tsr_bytes rows = {.limit = TSR_PNG_MIX_PLAIN}, rest = {.limit = size + 64};
+    size_t start = 0, end = 0;
+    (void)residue;
+    *used = size;
+    if (!tsr_png_find_idat(bytes, size, &start, &end)) return refuse(error);
+    enum tsr_status status = tsr_png_read_chunks(&work->crew, bytes + start, end - start, &rows, &rest, error);
+    const struct tsr_png_parts parts = {bytes, size, start, end, &rows, &rest};
+    if (status == TSR_OK) status = tsr_png_mix(&parts, plain, error);
+    tsr_bytes_free(&rows);
+    tsr_bytes_free(&rest);
+    return status;
+}
+
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts, struct tsr_bytes *bytes,
+                            struct tsr_error *error)
+{
+    (void)work;
+    return tsr_png_unmix(parts->plain, parts->plain_size, bytes, error);
+}
+
+static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
+{
+    (void)joins;
+    return work->room + 2 * bytes + TSR_PNG_MIX_MEMORY + tsr_deflate_memory(TSR_PNG_MIX_PLAIN);
+}
+
+static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
+{
+    (void)parts;
+    (void)limit;
+    return TSR_PNG_MIX_ROOM;
+}
+
+const struct tsr_node tsr_node_small_png = {
+    .name = "small-png", .split = split, .join = join, .memory = memory, .room = room};

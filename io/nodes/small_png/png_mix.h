@@ -2,12 +2,13 @@
 #ifndef TSR_IO_NODES_SMALL_PNG_PNG_MIX_H
 #define TSR_IO_NODES_SMALL_PNG_PNG_MIX_H
 
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 enum {
     TSR_PNG_MIX_PLAIN = 1 << 15,    /* plain bytes, at most */
     TSR_PNG_MIX_SKELETON = 1 << 15, /* bytes of the skeleton, at most */
     TSR_PNG_MIX_CODE = 1 << 17,     /* bytes of a code, at most */
+    TSR_PNG_MIX_ROOM = 1 << 18,      /* that a file tells */
     TSR_PNG_MIX_MEMORY = 1 << 22    /* that coding takes besides the arguments and deflate's memory */
 };
 

@@ -9,7 +9,7 @@
 #include "io/formats/packed.h"
 #include "io/formats/restore.h"
 #include "io/nodes/gzip/gzip.h"
-#include "io/nodes/stream.h"
+#include "io/nodes/node.h"
 
 enum { LIMIT = 1 << 24 };
 
