@@ -5,7 +5,7 @@
 
 #include "bench.h"
 #include "app/report/page.h"
-#include "app/report/text.h"
+#include "app/report/text/text.h"
 
 static const struct {
     const char *name;

@@ -10,8 +10,8 @@
 
 #include "kernels/papers/phases.h"
 #include "kernels/pool/thread_pool.h"
-#include "app/cli/option_table.h"
-#include "app/report/plot.h"
+#include "app/cli/options/option_table.h"
+#include "app/report/plot/plot.h"
 
 /* The parsed command line. Lists and numbers that are not given are 0 or NULL, which stands for the defaults. */
 struct bench_options {

@@ -10,7 +10,7 @@
 #include "bench.h"
 
 #if TSR_WITH_CUDA
-#include "kernels/engine_cuda/batch_decode_cuda.h"
+#include "kernels/batch/batch_decode_cuda.h"
 #endif
 
 enum { CPU_BATCH = 64, CPU_BYTES = 32 << 20, DISTINCT_LIMIT = 64 };

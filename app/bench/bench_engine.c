@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "kernels/engine_cuda/engine_cuda.h"
-#include "kernels/engine_cuda/policies_cuda.h"
+#include "kernels/batch/policies_cuda.h"
 #include "bench.h"
 
 /* CPU_BYTES: most bytes of samples for the CPU's row. */

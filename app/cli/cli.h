@@ -2,83 +2,12 @@
 #ifndef TSR_APP_CLI_CLI_H
 #define TSR_APP_CLI_CLI_H
 
-#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "app/tessera.h"
-#include "option_table.h"
-#include "summary/verdict.h"
+#include "options/options.h"
+#include "verdict.h"
 #include "words/shown.h"
-
-enum verb {
-    VERB_COMPRESS,
-    VERB_DECOMPRESS,
-    VERB_CAT,
-    VERB_EXPORT,
-    VERB_TEST,
-    VERB_VERIFY,
-    VERB_INFO,
-    VERB_MOUNT,
-    VERB_COMPARE,
-    VERB_SUMMARY,
-    VERB_COUNT
-};
-
-enum update { UPDATE_OFF, UPDATE_BY_TIME, UPDATE_BY_HASH };
-enum progress_form { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
-
-/* --include or --exclude: a glob, as rsync has them. */
-struct filter_rule {
-    const char *pattern;
-    bool includes;
-    atomic_bool matched, decided; /* a name; whether it was taken, since no earlier rule had matched it */
-};
-
-/* The command line as parsed. */
-struct options {
-    enum verb verb;
-    const char *const *inputs;
-    int input_count;
-    const char *output; /* -o, or NULL */
-    const char *series; /* compress: the one output of all inputs, or NULL */
-    enum tsr_export to; /* export: the transfer syntax */
-    bool has_to;
-    const char *member;     /* of series: a glob for the files that are wanted, NULL: all */
-    const char *files_from; /* a file with names of inputs, "-" is stdin; or NULL */
-    const char *manifest;   /* or NULL */
-    const char *page;       /* --report, --html: where it is written, or NULL */
-    const char *csv;        /* compare: or NULL */
-    const char *log;        /* or NULL */
-    struct filter_rule *filters;
-    size_t filter_count;
-    bool recursive, force, json, dereference, flat, null_names, dry_run, removes, skip_unreadable, no_times;
-    bool removes_damaged; /* --rm: originals that look damaged, too */
-    bool takes_tsr;       /* verify: .tsr files in the originals' folders are files as others */
-    enum update update;
-    enum progress_form progress;
-    uint32_t shard, shards; /* 1 .. shards; 0: all files */
-    double sample;          /* test, compare: share of the files, 0: all */
-    uint32_t sample_count;  /* compare: files of a sample, 0: as sample says */
-    uint64_t seed;          /* compare: of the sample */
-    bool identify;          /* reports name files */
-    bool dicom;             /* info: the header of DICOM */
-    bool foreground;        /* mount: serve in this process */
-    uint64_t cache;         /* mount: bytes of decoded files in memory, 0: the default */
-    char **words;           /* the command line after its verb, as it was typed */
-    int word_count;
-    int verbosity; /* -1 quiet, 0, 1 verbose */
-    int threads;   /* 0: as many as there are */
-    enum tsr_engine_choice engine;
-    struct numbers gpus; /* none: all that can be used */
-    uint64_t gpu_memory; /* 0: the default */
-    uint64_t memory;     /* of the host; 0: the default */
-    struct tsr_compress_options compress;
-    uint32_t kept_count; /* values that loss does not change: of struct tsr_data_source */
-    struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
-    int32_t qp; /* in eighths, if has_qp */
-    bool has_qp;
-    struct tsr_file_set *written; /* all files that this run has written: it replaces none of them */
-};
 
 /* One file to be worked on. */
 struct task {
@@ -164,36 +93,6 @@ struct outcome {
     struct tsr_file_state made; /* is_compared: the .tsr that was there */
 };
 
-/* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). free_options frees what the
- * options have allocated. */
-enum tsr_status parse_options(int argc, char **argv, struct options *options, bool *finished);
-void free_options(struct options *options);
-/* As --to has it. */
-static inline const char *export_word(enum tsr_export to)
-{
-    static const char *const words[] = {
-        [TSR_EXPORT_NATIVE] = "native", [TSR_EXPORT_JPEG_LS] = "jpeg-ls", [TSR_EXPORT_JPEG_LOSSLESS] = "jpeg-lossless",
-        [TSR_EXPORT_RLE] = "rle",       [TSR_EXPORT_J2K] = "j2k",         [TSR_EXPORT_HTJ2K] = "htj2k"};
-    return words[to];
-}
-const char *verb_name(enum verb verb);
-
-/* What the help and the pages (pages/) say of a verb; and all rows of the option table. */
-enum { EXAMPLES = 4 };
-struct verb_row {
-    const char *name, *synopsis, *purpose;
-    struct {
-        const char *words, *does; /* behind the verb; words are NULL after the last */
-    } examples[EXAMPLES];
-};
-const struct verb_row *verb_row(enum verb verb);
-const struct option_row *option_rows(int *count);
-
-/* The row of an option as it is typed, with or without its value; NULL: it is none. */
-const struct option_row *find_option(const char *word);
-/* Whether an option that is typed so takes the next word as its value. */
-bool takes_next(const char *word);
-
 /* inputs/series_inputs.c: which files of a series are wanted. */
 struct wanted {
     const char *exact, *glob; /* the one that an input names after ::, or --member; both NULL: all files */
@@ -207,7 +106,7 @@ bool is_wanted(const struct wanted *wanted, const char *name); /* NULL: its name
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                            struct tsr_error *error);
 /* inputs/filter.c: says which --include and --exclude have matched nothing, once all inputs are listed. */
-void say_unmatched(const struct options *options);
+void say_unmatched(const struct input_options *in);
 
 void free_task(struct task *task);
 void free_tasks(struct task_list *list);
@@ -221,8 +120,8 @@ struct run_times {
     struct tsr_engine_times gpu;
 };
 
-/* run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of them.
- * Returns the exit status. */
+/* verbs/run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of
+ * them. Returns the exit status. */
 struct task_work {
     bool reads_tsr; /* the inputs are .tsr files, and may be series */
     /* NULL: list_tasks. */
@@ -247,12 +146,12 @@ void end_unbegun(const struct options *options, const struct task_list *list, co
 /* While a task is at work: that this share of it is done, for the progress. By any thread. */
 void tell_share(const struct task *task, struct outcome *outcome, double share);
 
-/* The engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
- * from now on. NULL: error says why. *seconds: what it took. */
+/* verbs/start.c: the engine that the options ask for, for an input of this many bytes (0: not known); signals remove
+ * temporary files from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
 
-/* run.c: makes room for as many open files as the process may have. */
+/* verbs/start.c: makes room for as many open files as the process may have. */
 void reserve_descriptors(void);
 
 /* What a signal that ends the process says: "10 of 75 files are done; ...". */
@@ -261,29 +160,29 @@ void say_interrupted(int signal_number);
 /* That a series is being written, which has no name until it is complete; NULL: not any more. */
 void note_series(const char *path);
 
-/* decompress.c: restores a task's input to where its output goes. */
+/* verbs/decompress.c: restores a task's input to where its output goes. */
 enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
 
-/* decompress.c: decodes a task's input to its end, and checks it. */
+/* verbs/decompress.c: decodes a task's input to its end, and checks it. */
 enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                          struct outcome *outcome);
 
-/* compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
+/* verbs/compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
 struct tsr_data_source source_of(const struct task *task);
 struct tsr_data_source source_to_compress(const struct options *options, const struct task *task);
 struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
 
-/* compress_series.c: compress --series. Returns the exit status. */
+/* verbs/compress_series.c: compress --series. Returns the exit status. */
 /* With loss: which files of the list refer to which. Errors: TSR_ERROR_LIMIT. */
 enum tsr_status find_referrers(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                struct tsr_error *error);
 int compress_to_series(const struct options *options);
 
-/* dry_run.c: says what compress would do. Returns the exit status. */
+/* verbs/dry_run.c: says what compress would do. Returns the exit status. */
 int dry_run(const struct options *options);
 
-/* update.c */
+/* verbs/update.c */
 
 /* --update: whether the task's output is there, whole, and made of this very input. TSR_OK with *current. *replace: it
  * is a .tsr, of which the file has changed; never one that was not there when the inputs were listed. Errors:
@@ -295,18 +194,18 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
  * hash; what is not the same file has a time alone. report: what is known of it then; NULL: it is not wanted. */
 bool is_restored(struct tsr_engine *engine, const struct task *task, enum update by, struct tsr_report *report);
 
-/* exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy. The
- * library says of it that it is not overwritten. */
+/* verbs/exists.c: after TSR_ERROR_EXISTS, says whether the output that is there is this task's or may be an only copy.
+ * The library says of it that it is not overwritten. */
 #define NOT_OVERWRITTEN ", and overwrite is not set"
 void explain_existing(struct tsr_engine *engine, const struct options *options, const struct task *task,
                       struct outcome *outcome);
 
 struct file_hashes;
 
-/* compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they
- * differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and
- * ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY (it is
- * another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
+/* verbs/compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where
+ * they differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error
+ * and ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY
+ * (it is another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);
@@ -326,12 +225,12 @@ static inline struct tsr_file_state state_of(const struct stat *s)
 const char *temporary_folder(void);
 int open_temporary(void);
 
-/* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
+/* verbs/remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
 void remove_original(const struct options *options, const struct task_list *list, const struct task *task,
                      struct outcome *outcome);
 
 /* inputs/lists.c: bytes of memory that the process may take. */
-uint64_t memory_limit(const struct options *options);
+uint64_t memory_limit(const struct machine_options *machine);
 
 /* inputs/lists.c: room for one more entry of this size after count of them. entries: the address of the pointer to the
  * list, which may move. False: no memory, and the list stays. */
@@ -364,7 +263,7 @@ bool lacks_module(const struct tsr_error *error);
 void say_error(const struct tsr_error *error);
 void say_failure(const struct outcome *outcome); /* the same, or to the log alone */
 
-/* report.c */
+/* verbs/report.c */
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_plan(const struct options *options, const struct task_list *list);
 void report_skipped(const struct options *options, const struct task_list *list);
@@ -388,7 +287,7 @@ static inline bool is_stored(const struct tsr_report *report)
 }
 const char *way_word(bool stored); /* "coded" or "stored" */
 
-/* summary.c */
+/* summary/summary.c */
 void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times,
                     const struct tally *tally);
 void report_unbegun(const struct options *options, const struct task_list *list, const struct tally *tally,
@@ -422,7 +321,7 @@ __attribute__((format(printf, 1, 2)))
 #endif
 void log_alone(const char *format, ...); /* a line that is in the log alone, if there is one */
 
-/* One file per verb. Each returns the exit status. */
+/* verbs/, compare/ and mount/: one file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);
 int decompress_verb(const struct options *options);
 int cat_verb(const struct options *options);

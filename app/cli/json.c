@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/report/text.h"
+#include "app/report/text/text.h"
 
 /* A copy in UTF-8, with U+FFFD where the text is none. NULL: no memory. */
 char *copy_as_utf8(const char *text, bool *changed)

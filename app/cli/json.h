@@ -28,7 +28,7 @@ void add_name(cJSON *object, const char *field, const char *name);
 
 /* How windows came through a loss; null where none was measured. */
 void add_windows(cJSON *object, const struct tsr_window_loss *windows, uint32_t count);
-/* report.c: ranges of values, or null if there are none. */
+/* verbs/report.c: ranges of values, or null if there are none. */
 void add_kept(cJSON *object, const struct tsr_stored_values *kept, uint32_t count);
 
 #endif

@@ -224,21 +224,21 @@ static enum tsr_status open_log(const char *path)
 static void describe_command(const struct options *options, char *text, size_t room)
 {
     size_t used = (size_t)snprintf(text, room, "%s", verb_name(options->verb));
-    for (int i = 0; i < options->word_count && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, " %s", shown(options->words[i]));
+    for (int i = 0; i < options->talk.word_count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, " %s", shown(options->talk.words[i]));
 }
 
 enum tsr_status begin_log(const struct options *options)
 {
     char command[4096];
-    if (!options->log) return TSR_OK;
-    const enum tsr_status status = open_log(options->log);
+    if (!options->talk.log) return TSR_OK;
+    const enum tsr_status status = open_log(options->talk.log);
     if (status != TSR_OK) return status;
     if (!divert_both()) {
         fprintf(stderr, "tessera: this system has no means for --log, or no memory\n");
         return TSR_ERROR_LIMIT;
     }
-    logged.path = options->log;
+    logged.path = options->talk.log;
     logged.start_s = wall_seconds();
     describe_command(options, command, sizeof command);
     log_own("tessera %s begins: tessera %s", tsr_version(), command);

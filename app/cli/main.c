@@ -15,8 +15,8 @@
 static void keep_memory(const struct options *options)
 {
 #if defined(__GLIBC__)
-    const uint64_t memory = memory_limit(options);
-    const int threads = options->threads > 0 ? options->threads : tsr_available_threads();
+    const uint64_t memory = memory_limit(&options->machine);
+    const int threads = options->machine.threads > 0 ? options->machine.threads : tsr_available_threads();
     /* Each thread's heap keeps so much, in all half of what the budget leaves to heaps. */
     const uint64_t share = memory / 64 / (uint64_t)threads, least = 1 << 17;
     const uint64_t kept = share < least ? least : share, most = 1 << 30, largest = 32 << 20;
@@ -110,14 +110,15 @@ int main(int argc, char **argv)
         free_options(&options);
         return leave((int)begun);
     }
-    if (options.output && strcmp(options.output, "-") == 0) talk_on_stderr();
+    if (options.out.path && strcmp(options.out.path, "-") == 0) talk_on_stderr();
     int result = TSR_ERROR_LIMIT;
-    options.written = tsr_file_set_create();
-    if (options.written && (!options.log || tsr_file_set_add(options.written, options.log, NULL, NULL) == TSR_OK))
+    options.out.written = tsr_file_set_create();
+    if (options.out.written &&
+        (!options.talk.log || tsr_file_set_add(options.out.written, options.talk.log, NULL, NULL) == TSR_OK))
         result = run[options.verb](&options);
     else
         fprintf(stderr, "tessera: no memory for a set of files\n");
-    tsr_file_set_destroy(options.written);
+    tsr_file_set_destroy(options.out.written);
     free_options(&options);
     return leave(close_log(finish_output(result)));
 }

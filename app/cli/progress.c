@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "app/report/text.h"
+#include "app/report/text/text.h"
 #include "json.h"
 
 enum form { NOTHING, LINE, LINES, JSON };
@@ -26,8 +26,8 @@ static bool is_smart_terminal(void)
 
 void progress_begin(const struct options *options)
 {
-    const bool wanted = options->progress != PROGRESS_NONE && options->verbosity >= 0;
-    form = options->progress == PROGRESS_JSON ? JSON : !wanted ? NOTHING : is_smart_terminal() ? LINE : LINES;
+    const bool wanted = options->talk.progress != PROGRESS_NONE && options->talk.verbosity >= 0;
+    form = options->talk.progress == PROGRESS_JSON ? JSON : !wanted ? NOTHING : is_smart_terminal() ? LINE : LINES;
     verb = options->verb;
     start = last = wall_seconds();
     is_drawn = false;

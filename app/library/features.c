@@ -4,7 +4,7 @@
 #include <xxhash.h>
 
 #include "app/tessera.h"
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 static char text[512];
 

@@ -5,21 +5,9 @@
 #include "arguments.h"
 #include "budget.h"
 #include "flow.h"
+#include "loss/figures.h"
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b);
-
-/* What header and proof say of a file's loss, for its report or its description. Numbers of files without loss are
- * negative, their windows none. */
-struct tsr_told_loss {
-    uint32_t range;
-    double psnr_db, psnr_stored_db;
-    int64_t max_error;
-    uint32_t windows;
-    struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
-};
-void tsr_report_loss(const struct tsr_told_loss *loss, struct tsr_report *report);
-
-void tsr_tell_loss(const struct tsr_header *header, const struct tsr_proof *proof, struct tsr_told_loss *loss);
 
 /* A report of which nothing is known yet. */
 void tsr_clear_report(struct tsr_report *report);
@@ -99,6 +87,10 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
                                  struct tsr_container_reader *reader, struct tsr_account *account,
                                  const struct tsr_data_sink *sink, bool whole, struct tsr_report *report,
                                  struct tsr_error *error);
+
+/* calls/common_range.c: tsr_common_ranges(), from within a call. */
+enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources, uint32_t count,
+                                bool are_one, uint32_t *ranges, struct tsr_error *error);
 
 /* Exports what a reader of the input has chosen. name: what to call it in sentences. */
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,

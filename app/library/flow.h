@@ -7,18 +7,13 @@
 #include "io/container/container.h"
 #include "io/formats/source.h"
 #include "kernels/engine.h"
+#include "loss/measure.h"
 
 /* Bytes of a file's frames without what stands around them: with loss as they were coded, without loss about, or
  * exactly if the frames were coded without loss to know it. around: about how many bytes stand around them. */
 struct tsr_estimate {
     uint64_t lossy, lossless, around;
     bool is_exact;
-};
-
-/* Of the windows that are measured in one frame alone, and judged there: the one with most noise for its width. */
-struct tsr_own_window {
-    uint32_t values; /* its width in stored values; 0: there is none */
-    uint64_t samples, squared_error;
 };
 
 /* How a source became a .tsr. */

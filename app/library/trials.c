@@ -13,7 +13,7 @@
 #include "files.h"
 #include "loss/measure.h"
 #include "loss/range.h"
-#include "kernels/blocks/transform_plan.h"
+#include "kernels/transform_plan.h"
 #include "kernels/effort.h"
 
 /* ---- Sparse images ---------------------------------------------------------------------------------------- */

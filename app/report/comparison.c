@@ -6,7 +6,7 @@
 #include "comparison_parts.h"
 #include "origin.h"
 #include "page.h"
-#include "text.h"
+#include "text/text.h"
 
 /* The CSV is not in the page if it is longer than this. */
 enum { CSV_LIMIT = 6 * 1000 * 1000 };

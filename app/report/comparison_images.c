@@ -4,7 +4,7 @@
 #include "comparison_parts.h"
 #include "lists.h"
 #include "page.h"
-#include "text.h"
+#include "text/text.h"
 
 enum { ROWS_LIMIT = 20000 };
 

@@ -4,8 +4,8 @@
 
 #include "comparison_parts.h"
 #include "page.h"
-#include "plot.h"
-#include "text.h"
+#include "plot/plot.h"
+#include "text/text.h"
 
 /* ---- Size against speed -------------------------------------------------------------------------------------- */
 

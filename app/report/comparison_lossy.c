@@ -6,8 +6,8 @@
 #include "comparison_parts.h"
 #include "curves.h"
 #include "page.h"
-#include "plot.h"
-#include "text.h"
+#include "plot/plot.h"
+#include "text/text.h"
 
 enum { TARGETS = 4 };
 

@@ -4,7 +4,7 @@
 #include "comparison_parts.h"
 #include "page.h"
 #include "png.h"
-#include "text.h"
+#include "text/text.h"
 
 static void put_finite(FILE *f, const char *name, double value)
 {

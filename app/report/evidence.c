@@ -7,7 +7,7 @@
 #include "lists.h"
 #include "origin.h"
 #include "page.h"
-#include "text.h"
+#include "text/text.h"
 
 static const char *const proofs[] = {[PROOF_NONE] = "not proven",
                                      [PROOF_SAME_FILE] = "same file",

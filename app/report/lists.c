@@ -1,7 +1,7 @@
 /* Lists of files. See lists.h. */
 #include "lists.h"
 #include "page.h"
-#include "text.h"
+#include "text/text.h"
 
 void list_begin(FILE *f, const char *id, const char *title, size_t count)
 {

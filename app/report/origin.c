@@ -1,7 +1,7 @@
 /* How results were made. See origin.h. */
 #include "origin.h"
 #include "page.h"
-#include "text.h"
+#include "text/text.h"
 
 static void put_fact(FILE *f, const char *name, const char *value, const char *tag)
 {

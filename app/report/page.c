@@ -1,6 +1,6 @@
 /* Pages. See page.h. */
 #include "page.h"
-#include "text.h"
+#include "text/text.h"
 
 void page_begin(FILE *f, const char *title, const struct page_link *links)
 {

@@ -6,7 +6,7 @@
 #endif
 
 #include "png.h"
-#include "text.h"
+#include "text/text.h"
 
 #if TSR_WITH_ZLIB
 static unsigned char *put_number(unsigned char *out, uint32_t value)

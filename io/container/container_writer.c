@@ -143,7 +143,7 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
     w->header.id = 0;
     w->start = tsr_output_size(output);
     w->begin = tsr_output_mark(output);
-    const bool may_be_small = tsr_small_files && header->recipe != TSR_RECIPE_SERIES;
+    const bool may_be_small = header->recipe != TSR_RECIPE_SERIES;
     w->small = may_be_small ? calloc(1, sizeof *w->small) : NULL;
     if (may_be_small && !w->small) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     uint8_t body[TSR_HEADER_LIMIT];

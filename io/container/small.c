@@ -6,8 +6,6 @@
 
 #include "io/recipe/standard.h"
 
-bool tsr_small_files = true;
-
 void tsr_small_free(struct tsr_small *small)
 {
     if (small) free(small->bytes);

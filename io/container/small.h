@@ -28,9 +28,6 @@ void tsr_small_free(struct tsr_small *small);
 enum tsr_status tsr_small_add(struct tsr_small *small, uint8_t type, const struct tsr_piece *pieces, int count,
                               size_t limit, bool *fits, struct tsr_error *error);
 
-/* Tests of files of many sections set this to false: then no file becomes a small one. */
-extern bool tsr_small_files;
-
 /* The part's type of a blob that is stored by one of the methods without a distance. */
 static inline uint8_t tsr_small_blob(enum tsr_blob blob, enum tsr_blob_method method)
 {

@@ -6,7 +6,7 @@
 #ifndef TSR_KERNELS_BLOCKS_BLOCKS_CPU_H
 #define TSR_KERNELS_BLOCKS_BLOCKS_CPU_H
 
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 #include "kernels/residuals/residuals_cpu.h"
 #include "entropy/cavlc.h"
 #include "entropy/run_level.h"

@@ -4,7 +4,7 @@
  * A block of threads a tile, a thread a 4x4 block, slice after slice. DCs are predicted from those that the slice's
  * threads leave in shared memory, and those that the slices left of it and above have left there: no pass over the
  * coefficients. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "kernels/slices/coefficients.cuh"
 #include "kernels/slices/run_level.cuh"

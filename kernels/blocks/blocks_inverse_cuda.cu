@@ -4,7 +4,7 @@
  * What depends on what was decoded before, DCs on DCs and residuals' samples on samples, goes through a tile as a
  * wavefront: a warp a tile, a lane a row, each a step behind the row above, whose last value comes by a shuffle. Blocks
  * are then free of each other but for lapping, where a warp walks down a strip of a tile. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "kernels/slices/decode_slices_cuda.h"
 

@@ -6,7 +6,7 @@
  * of four numbers, by its energy and its magnitude, and every place of a block is as good as any other: what has no
  * coefficient at a place pays for it like the others. So no lane waits for another one, and a place at which no block
  * of the warp has anything to choose is passed by as a whole; at QP 20 that is half of them on CT. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "kernels/slices/energies.cuh"
 #include "kernels/slices/coefficients.cuh"

@@ -1,5 +1,5 @@
 /* Path T with lapping on the CPU for AVX2: the text of the plain form, compiled with -mavx2; see lapped_form.h. */
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 #if TSR_HAS_VECTOR_FORMS
 #define TSR_FORM tsr_lapped_form_avx2

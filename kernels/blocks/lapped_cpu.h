@@ -3,7 +3,7 @@
 #define TSR_KERNELS_BLOCKS_LAPPED_CPU_H
 
 #include "entropy/frame_model.h"
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 /* q of a plane's blocks; those that begin at this sample of the plane or later have one higher by coarser_by. */
 struct tsr_block_steps {

@@ -5,7 +5,7 @@
  * nothing else with them. So a thread takes a window through both directions in its registers; a block is a quarter of
  * each of four windows. Two kernels: which tiles are lapped, by a part of their blocks; samples to coefficients, or to
  * units of a step and DCs to coefficients where choose_cuda.cu chooses. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "kernels/slices/coefficients.cuh"
 

@@ -7,7 +7,7 @@
 
 #include "block_lines_cpu.h"
 #include "blocks_cpu.h"
-#include "transform_plan.h"
+#include "kernels/transform_plan.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Sums of magnitudes on the device, by which contexts shift them: see tsr_magnitude_shift. Where coefficients are
  * chosen, choose_cuda.cu does it on the way: one block in n leaves three quarters of each sector unused. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "kernels/slices/coefficients.cuh"
 

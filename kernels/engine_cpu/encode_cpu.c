@@ -1,12 +1,12 @@
 /* Encoding a frame on the CPU: raster to planes, planes to symbols, symbols to the tiles' payloads. */
 #include <string.h>
 
-#include "kernels/blocks/encode_blocks_cpu.h"
-#include "kernels/training/train_plane_cpu.h"
-#include "kernels/residuals/encode_residuals_cpu.h"
+#include "encode_blocks_cpu.h"
+#include "train_plane_cpu.h"
+#include "encode_residuals_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "bands_cpu.h"
-#include "kernels/blocks/transform_plan.h"
+#include "kernels/transform_plan.h"
 #include "entropy/rate_distortion.h"
 
 /* ---- Work space ------------------------------------------------------------------------------------------ */

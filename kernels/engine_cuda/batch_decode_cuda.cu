@@ -1,10 +1,10 @@
 /* A batch of coded frames on the device: how its arrays lie, its way through the stages of batch_decode_cuda.h, and the
  * stages at both ends: models, pieces and raw samples; planes to rasters. FORMAT.md sections 5 and 6. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <string.h>
 
-#include "batch_decode_cuda.h"
+#include "kernels/batch/batch_decode_cuda.h"
 #include "kernels/planes/sample_pairs.cuh"
 
 namespace

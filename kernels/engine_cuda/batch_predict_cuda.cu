@@ -1,11 +1,11 @@
 /* A batch of frames on the device, path P: how its arrays lie in one arena, and its way through the stages of
  * batch_predict_cuda.h. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <string.h>
 
-#include "arena.cuh"
-#include "batch_predict_cuda.h"
+#include "kernels/machine/arena.cuh"
+#include "kernels/batch/batch_predict_cuda.h"
 
 extern "C" {
 #include "kernels/residuals/residuals_cpu.h"

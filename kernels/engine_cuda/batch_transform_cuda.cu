@@ -1,12 +1,12 @@
 /* A batch of frames on the device: how its arrays lie in one arena, and its way through the stages of
  * batch_transform_cuda.h. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <string.h>
 
-#include "arena.cuh"
+#include "kernels/machine/arena.cuh"
 #include "kernels/slices/block_coder.cuh"
-#include "batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 
 namespace
 {

@@ -1,5 +1,5 @@
 /* Decoding calls of the CUDA engine: payloads into a batch, rasters out of its results. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <string.h>
 

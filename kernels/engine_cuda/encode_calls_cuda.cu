@@ -1,5 +1,5 @@
 /* Encoding calls of the CUDA engine: rasters into a batch, coded frames out of its results. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The CUDA engine: its devices, its creation, and the table of its operations. Encoding and decoding calls stand in
  * encode_calls_cuda.cu and decode_calls_cuda.cu. What the stages cannot do, and frames on which a call of CUDA fails,
  * go to the CPU engine inside. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,8 +23,8 @@
 
 #include <pthread.h>
 
-#include "batch_decode_cuda.h"
-#include "batch_predict_cuda.h"
+#include "kernels/batch/batch_decode_cuda.h"
+#include "kernels/batch/batch_predict_cuda.h"
 #include "slots_cuda.h"
 
 extern "C" {

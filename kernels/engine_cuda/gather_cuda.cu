@@ -1,5 +1,5 @@
 /* Gathering calls into batches; see the header. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Pinned memory for rasters; see the header. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "rasters.cuh"
 #include "slots_cuda.h"

@@ -1,5 +1,5 @@
 /* Memory, streams and clocks of the CUDA engine's slots, and host memory of its areas. */
-#include "device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <stdlib.h>
 #include <string.h>

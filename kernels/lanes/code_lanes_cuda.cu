@@ -10,9 +10,9 @@
  *
  * With rANS the ticks are walked backwards, with two ballots a tick, and words are written from the end of their room
  * down. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
-#include "kernels/engine_cuda/batch_predict_cuda.h"
+#include "kernels/batch/batch_predict_cuda.h"
 #include "kernels/slices/raw_tiles.cuh"
 
 namespace

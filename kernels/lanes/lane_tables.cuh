@@ -3,9 +3,9 @@
 #ifndef TSR_KERNELS_LANES_LANE_TABLES_CUH
 #define TSR_KERNELS_LANES_LANE_TABLES_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
-#include "kernels/engine_cuda/batch_decode_cuda.h"
+#include "kernels/batch/batch_decode_cuda.h"
 
 enum {
     TSR_LANE_DIRECT_BITS = 8, /* longer codewords are the last ones: their entries follow these, by all 12 bits */

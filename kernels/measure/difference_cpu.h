@@ -7,7 +7,7 @@
 #define TSR_KERNELS_MEASURE_DIFFERENCE_CPU_H
 
 #include "app/tessera.h"
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 #include "transform/planes/difference.h"
 #include "transform/planes/raster_words.h"
 

@@ -6,7 +6,7 @@
 #define TSR_KERNELS_MEASURE_SSIM_CPU_H
 
 #include "app/tessera.h"
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 #include "transform/planes/difference.h"
 
 /* Adds the SSIM of a frame, over all and in each window, by the form of an instruction set. Nothing is added of images

@@ -2,10 +2,10 @@
 #ifndef TSR_KERNELS_PLANES_COLOURS_PACKED_CUH
 #define TSR_KERNELS_PLANES_COLOURS_PACKED_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "colour_choice.h"
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 
 /* The first plane of a frame, and where its components' indices are. */
 static __device__ __forceinline__ const uint16_t *tsr_frame_samples(const tsr_cuda_batch &b, uint32_t frame)

@@ -3,10 +3,10 @@
 #ifndef TSR_KERNELS_PLANES_PLANE_GROUPS_CUH
 #define TSR_KERNELS_PLANES_PLANE_GROUPS_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "entropy/code_cost.h"
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 
 namespace tsr_planes
 {

@@ -3,7 +3,7 @@
 #ifndef TSR_KERNELS_PLANES_SAMPLE_PAIRS_CUH
 #define TSR_KERNELS_PLANES_SAMPLE_PAIRS_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 /* The first count samples of eight of a row, as pairs; the others are 0, and may not be there. is_aligned: at 16 bytes.
  */

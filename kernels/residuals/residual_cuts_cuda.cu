@@ -1,6 +1,6 @@
 /* Where bins of activity and of intensity are cut into groups, on the device: at quantiles of what has been counted
  * of them (residual_contexts_cuda.cu). FORMAT.md section 7.3. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "kernels/training/predict_blocks.cuh"
 

@@ -1,5 +1,5 @@
 /* Values to samples x on the device, and their predictions. FORMAT.md section 7.1. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "kernels/training/predict_blocks.cuh"
 

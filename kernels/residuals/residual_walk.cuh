@@ -7,7 +7,7 @@
 #ifndef TSR_KERNELS_RESIDUALS_RESIDUAL_WALK_CUH
 #define TSR_KERNELS_RESIDUALS_RESIDUAL_WALK_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "transform/predict/residual.h"
 #include "entropy/runs.h"

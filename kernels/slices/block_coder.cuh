@@ -45,7 +45,7 @@
 #ifndef TSR_KERNELS_SLICES_BLOCK_CODER_CUH
 #define TSR_KERNELS_SLICES_BLOCK_CODER_CUH
 
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 
 /* Where the string of a launch goes. */
 struct tsr_block_string {

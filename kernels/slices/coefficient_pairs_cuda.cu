@@ -6,7 +6,7 @@
  * the first of them with energy class 0 begins the run, and all that follow in the stretch belong to it, so two masks
  * of the slice's blocks tell each its part. What a block finds there, and what its pairs expect, is kept for the second
  * time, which so needs no neighbours. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "block_coder.cuh"
 #include "energies.cuh"

@@ -5,7 +5,7 @@
  * known, a thread a slice puts its entries into one state, last first. That is a long way for a thread, but a batch has
  * tens of thousands of slices, and what a step waits for (its entry and its symbol's frequency) does not depend on the
  * state: it is asked for four entries ahead. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "energies.cuh"
 #include "coefficients.cuh"

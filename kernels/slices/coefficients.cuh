@@ -2,9 +2,9 @@
 #ifndef TSR_KERNELS_SLICES_COEFFICIENTS_CUH
 #define TSR_KERNELS_SLICES_COEFFICIENTS_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 
 /* ---- Coefficients in memory ----------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #define TSR_KERNELS_SLICES_COEFFICIENTS_CPU_H
 
 #include "entropy/frame_model.h"
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 /* How slices are coded: with pairs null by rANS, else by pairs. */
 struct tsr_coefficient_coding {

@@ -3,7 +3,7 @@
 #ifndef TSR_KERNELS_SLICES_DECODE_SLICES_CUDA_H
 #define TSR_KERNELS_SLICES_DECODE_SLICES_CUDA_H
 
-#include "kernels/engine_cuda/batch_decode_cuda.h"
+#include "kernels/batch/batch_decode_cuda.h"
 
 /* How the slices of a piece are coded. */
 enum tsr_slice_kind { TSR_SLICES_CAVLC, TSR_SLICES_RUN_LEVEL, TSR_SLICES_PAIRS, TSR_SLICES_RANS, TSR_SLICE_KINDS };

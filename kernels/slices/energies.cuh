@@ -5,7 +5,7 @@
 #ifndef TSR_KERNELS_SLICES_ENERGIES_CUH
 #define TSR_KERNELS_SLICES_ENERGIES_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "entropy/energies.h"
 

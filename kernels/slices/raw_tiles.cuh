@@ -2,7 +2,7 @@
 #ifndef TSR_KERNELS_SLICES_RAW_TILES_CUH
 #define TSR_KERNELS_SLICES_RAW_TILES_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 /* Word number word of a string of count values of this many bits, its first bit the most significant; value(i): the
  * value at place i. */

@@ -4,7 +4,7 @@
 #ifndef TSR_KERNELS_SLICES_RUN_LEVEL_CUH
 #define TSR_KERNELS_SLICES_RUN_LEVEL_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "entropy/run_level.h"
 

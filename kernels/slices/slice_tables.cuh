@@ -3,7 +3,7 @@
 #ifndef TSR_KERNELS_SLICES_SLICE_TABLES_CUH
 #define TSR_KERNELS_SLICES_SLICE_TABLES_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "decode_slices_cuda.h"
 

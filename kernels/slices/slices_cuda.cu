@@ -4,13 +4,13 @@
  * The strings of all slices of a batch come out of one launch, one after the other (block_coder.cuh). How long each is
  * decides how long the lengths in front of a tile are, and whether the tile is stored raw; so payloads are put together
  * after it, a copy of what the coder wrote. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "block_coder.cuh"
 #include "cavlc_blocks.cuh"
 #include "coefficients.cuh"
 #include "run_level.cuh"
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 #include "raw_tiles.cuh"
 
 namespace

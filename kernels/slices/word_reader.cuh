@@ -3,7 +3,7 @@
 #ifndef TSR_KERNELS_SLICES_WORD_READER_CUH
 #define TSR_KERNELS_SLICES_WORD_READER_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef TSR_KERNELS_TABLES_CODE_LENGTHS_CUH
 #define TSR_KERNELS_TABLES_CODE_LENGTHS_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "entropy/huffman.h"
 

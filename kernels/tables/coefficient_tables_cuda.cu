@@ -5,7 +5,7 @@
  *
  * rANS: what tsr_rans_weights and tsr_rans_symbols make. A lane has three symbols; where the definition takes the first
  * of the best, the warp takes the best of (fraction, symbol). */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "code_lengths.cuh"
 #include "kernels/slices/coefficients.cuh"

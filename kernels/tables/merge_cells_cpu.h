@@ -3,7 +3,7 @@
 #define TSR_KERNELS_TABLES_MERGE_CELLS_CPU_H
 
 #include "entropy/contexts.h"
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 enum { TSR_KNOWN_COSTS = 1024 }; /* a power of two */
 static_assert((int)TSR_CELL_LIMIT <= INT16_MAX && (int)TSR_MERGE_WINDOW <= INT8_MAX,

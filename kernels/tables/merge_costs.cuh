@@ -6,7 +6,7 @@
 #ifndef TSR_KERNELS_TABLES_MERGE_COSTS_CUH
 #define TSR_KERNELS_TABLES_MERGE_COSTS_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "entropy/contexts.h"
 

@@ -1,9 +1,9 @@
 /* Counts of path P's symbols to code tables on the device: tsr_merge_contexts, then Huffman lengths and codewords, or
  * rANS weights. FORMAT.md sections 7.5, 7.6 and 10.6. */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "code_lengths.cuh"
-#include "kernels/engine_cuda/batch_predict_cuda.h"
+#include "kernels/batch/batch_predict_cuda.h"
 #include "merge_tables.cuh"
 
 namespace

@@ -1,9 +1,9 @@
 /* Training on the device: a plane's counts of run-level symbols to its code tables. A block of threads an alphabet of a
  * plane merges its cells (merge_tables.cuh), then a warp a table makes its codes (code_lengths.cuh). */
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "code_lengths.cuh"
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 #include "merge_tables.cuh"
 
 namespace

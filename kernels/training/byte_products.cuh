@@ -8,7 +8,7 @@
 #ifndef TSR_KERNELS_TRAINING_BYTE_PRODUCTS_CUH
 #define TSR_KERNELS_TRAINING_BYTE_PRODUCTS_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 static __device__ __forceinline__ int32_t tsr_byte_of(uint32_t word, int i, bool is_signed)
 {

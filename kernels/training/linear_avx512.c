@@ -1,6 +1,6 @@
 /* Linear predictors with AVX-512 VNNI, which adds products of pairs to a sum in one instruction. On an AMD EPYC (Zen 4)
  * costs take 0.85 to 0.9 of AVX2's time, predictions 0.75; eight classes at once took longer than four. */
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 #if TSR_HAS_VECTOR_FORMS
 #define LINEAR_FORM TSR_AVX512

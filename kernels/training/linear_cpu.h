@@ -7,7 +7,7 @@
 #define TSR_KERNELS_TRAINING_LINEAR_CPU_H
 
 #include "entropy/predictor_model.h"
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 /* A tile of samples less 2^15, with TSR_GUARD columns on its left and at least 16 + TSR_GUARD after its width: on the
  * left, those of row r hold the first sample of row r - 1 (row 0: its own first); after, the row's last sample. */

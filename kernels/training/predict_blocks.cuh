@@ -3,11 +3,11 @@
 #ifndef TSR_KERNELS_TRAINING_PREDICT_BLOCKS_CUH
 #define TSR_KERNELS_TRAINING_PREDICT_BLOCKS_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "transform/predict/median_edge.h"
 #include "byte_products.cuh"
-#include "kernels/engine_cuda/batch_predict_cuda.h"
+#include "kernels/batch/batch_predict_cuda.h"
 
 enum {
     TSR_REGION_UP = 4,   /* rows above a block that neighbours reach */

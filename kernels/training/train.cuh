@@ -4,7 +4,7 @@
 #ifndef TSR_KERNELS_TRAINING_TRAIN_CUH
 #define TSR_KERNELS_TRAINING_TRAIN_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #include "predict_blocks.cuh"
 

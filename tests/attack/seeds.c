@@ -1,6 +1,6 @@
 /* See the header. */
 #include "seeds.h"
-#include "io/container/small.h"
+#include "tests/large_files.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -253,8 +253,7 @@ static void free_seed(struct seed *seed)
 int make_combinations(struct tsr_engine *engine, const char *data, const char *work, struct combination **combinations)
 {
     int count = 0;
-    tsr_small_files =
-        false; /* mutants are of files of many sections; io/test_small.c and test_damage.c attack small ones */
+    large_files = true; /* io/test_small.c and test_damage.c attack small ones */
     *combinations = calloc(2 * KINDS * WAYS, sizeof **combinations);
     if (!*combinations) stop("no memory");
     for (size_t k = 0; k < KINDS; k++)

@@ -27,8 +27,8 @@
 #if TSR_WITH_CUDA
 #include <cuda_runtime_api.h>
 
-#include "kernels/engine_cuda/batch_decode_cuda.h"
-#include "kernels/engine_cuda/batch_predict_cuda.h"
+#include "kernels/batch/batch_decode_cuda.h"
+#include "kernels/batch/batch_predict_cuda.h"
 #endif
 
 #if TSR_WITH_FUSE

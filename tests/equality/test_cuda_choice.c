@@ -4,7 +4,7 @@
 
 #include "tests/plain_image.h"
 
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 #include "kernels/blocks/lapped_cpu.h"
 
 #include "entropy/rate_distortion.h"

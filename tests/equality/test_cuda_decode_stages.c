@@ -4,7 +4,7 @@
 
 #include "tests/unit/images.h"
 
-#include "kernels/engine_cuda/batch_decode_cuda.h"
+#include "kernels/batch/batch_decode_cuda.h"
 #include "kernels/engine.h"
 #include "kernels/pool/thread_pool.h"
 #include "kernels/blocks/blocks_cpu.h"

@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 
-#include "kernels/engine_cuda/policies_cuda.h"
-#include "kernels/engine_cuda/batch_predict_cuda.h"
-#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/batch/policies_cuda.h"
+#include "kernels/batch/batch_predict_cuda.h"
+#include "kernels/batch/batch_transform_cuda.h"
 #include "kernels/planes/planes_cpu.h"
 #include "kernels/planes/ranges_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "app/library/flow.h"
-#include "io/container/small.h"
+#include "tests/large_files.h"
 
 static struct tsr_compress_options options_of(uint8_t choice)
 {
@@ -36,9 +36,9 @@ static void check_restored(const char *restored, const uint8_t *data, size_t siz
         struct tsr_report second;
         struct tsr_error error = {TSR_OK, 0, "", 0};
         struct tsr_info one, other;
-        tsr_small_files = false; /* a small file would have no hash of the samples */
+        large_files = true; /* a small file would have no hash of the samples */
         enum tsr_status status = compress_path(fuzz_engine(1), restored, again.name, &plain, &second, &error);
-        tsr_small_files = true;
+        large_files = false;
         FUZZ_PROMISE(status == TSR_OK, "the restored %s: %s, %s", ending, tsr_status_name(status), error.text);
         const bool is_small = second.verbatim && strcmp(second.reason, tsr_smaller_stored) == 0;
         FUZZ_PROMISE(!second.verbatim || is_small, "the restored %s is none: %s", ending, second.reason);

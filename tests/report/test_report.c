@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "app/report/page.h"
-#include "app/report/plot.h"
+#include "app/report/plot/plot.h"
 #include "app/report/rates.h"
-#include "app/report/text.h"
+#include "app/report/text/text.h"
 
 static const struct rate_point curves[3][6] = {
     {{1000, 30}, {1800, 34.5}, {3500, 38}, {7000, 41}, {15000, 46}, {21000, 47}},

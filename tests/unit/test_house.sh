@@ -1,10 +1,11 @@
 #!/bin/sh
-# The rules of CONTRIBUTING.md that can be counted: files per folder, lines per function, and the layout of pages.
+# The rules of CONTRIBUTING.md that can be counted: files per folder, lines per function, file and page, and the layout
+# of pages.
 # usage: test_house.sh ROOT
 set -u
 cd "$1" || exit 2
 problems=$(mktemp) || exit 2
-trap 'rm -f "$problems" "$problems.long"' EXIT
+trap 'rm -f "$problems" "$problems.long" "$problems.excused"' EXIT
 sources='( -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.cuh )'
 
 # At most 30 source files a folder.
@@ -47,6 +48,31 @@ sed -n 's/^| `\([a-z_0-9]*\)` | \([a-z_0-9/.]*\) |.*/\1 \2/p' CONTRIBUTING.md | 
     grep -q "^$name $file " "$problems.long" || echo "CONTRIBUTING.md: $name in $file is not long, and is listed" >>"$problems"
 done
 [ "$(wc -l <"$problems.long")" -le 12 ] || echo "more than 12 functions have over 60 lines" >>"$problems"
+
+# At most 600 lines a file and a page, 1200 a file of tests, except those that CONTRIBUTING.md lists, with a reason, under
+# "Long files" as "| `file` | ...": a file, or a pattern of files of one folder.
+sed -n '/^## Long files/,/^## /s/^| `\([^`]*\)` | ..*/\1/p' CONTRIBUTING.md >"$problems.excused"
+find . \( -name 'build*' -o -name '.?*' -o -name shared \) -prune -o -type f \( -name '*.c' -o -name '*.h' -o -name '*.cc' \
+    -o -name '*.cu' -o -name '*.cuh' -o -name '*.py' -o -name '*.sh' -o -name '*.js' -o -name '*.css' -o -name '*.cmake' \
+    -o -name CMakeLists.txt -o -name '*.md' -o -name '*.in' \) -print | LC_ALL=C sort | while read -r file; do
+    file=${file#./} lines=$(wc -l <"$file") most=600
+    case $file in *.md) ;; tests/*) most=1200 ;; esac
+    [ "$lines" -gt "$most" ] && echo "$file $lines $most"
+done >"$problems.long"
+while read -r file lines most; do
+    while read -r excused; do
+        # shellcheck disable=SC2254 # a pattern
+        case ${file##*/} in ${excused##*/}) [ "${file%/*}" = "${excused%/*}" ] && continue 2 ;; esac
+    done <"$problems.excused"
+    echo "$file has $lines lines; at most $most: split it by its ideas, or list it in CONTRIBUTING.md with a reason" >>"$problems"
+done <"$problems.long"
+while read -r excused; do
+    while read -r file lines most; do
+        # shellcheck disable=SC2254 # a pattern
+        case ${file##*/} in ${excused##*/}) [ "${file%/*}" = "${excused%/*}" ] && continue 2 ;; esac
+    done <"$problems.long"
+    echo "CONTRIBUTING.md: no file of $excused is long, and it is listed" >>"$problems"
+done <"$problems.excused"
 
 # Pages: at most 110 columns except in tables, README at most 200 lines, and links lead to existing files.
 [ "$(wc -l <README.md)" -le 200 ] || echo "README.md has more than 200 lines" >>"$problems"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Functions that a room (a top folder) calls are in the room itself or in a room below it, by the object files.
+# The library shares no variable that can be written between its files.
 # Usage: test_links.sh NM LIBRARY ROOT
 set -u
 cd "$3" || exit 2
@@ -26,4 +27,8 @@ cd "$3" || exit 2
         if (known < 100 || links < 100) { print "only " known + 0 " symbols and " links + 0 " links: is this the library?"; exit 1 }
         exit bad
     }' || exit 1
+"$1" --format=sysv "$2" 2>/dev/null | awk -F '|' '
+    { gsub(/ /, "") }
+    $1 ~ /^tsr_/ && $3 ~ /^[BCDGS]$/ && $7 !~ /^\.(data\.rel\.ro|tbss|tdata)/ { print $1 " is a variable that all files can write"; bad = 1 }
+    END { exit bad }' || exit 1
 echo "the links point down"

@@ -1,9 +1,11 @@
 #!/bin/sh
-# The rules for dependences between rooms (top folders), and only integers in the core. Usage: test_rooms.sh ROOT
+# The rules for dependences between rooms (top folders), no circles between folders, and only integers in the core.
+# Usage: test_rooms.sh ROOT
 set -u
 cd "$1" || exit 2
 problems=$(mktemp) || exit 2
-trap 'rm -f "$problems"' EXIT
+trap 'rm -f "$problems" "$problems.includes"' EXIT
+: >"$problems.includes"
 
 sources() { # all sources below the folders named
     find "$@" -type f \( -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) |
@@ -44,14 +46,17 @@ resolve() {
 }
 
 # check ROOM ALLOWED...: of this repository, sources in ROOM include only files in ALLOWED folders and ALLOWED files.
+# Notes what includes what. A macro may stand for a name: lapped_form.h includes TSR_CHOOSE_TILE.
 check() {
     room=$1
     shift
     [ -d "$room" ] || return
     for file in $(sources "$room"); do
-        for name in $(plain "$file" | sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]\([^>"]*\)[>"].*/\1/p'); do
+        for name in $(plain "$file" | sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]\([^>"]*\)[>"].*/\1/p
+            s/^[[:space:]]*#[[:space:]]*define[[:space:]]*[A-Za-z_0-9]*[[:space:]]*"\([^"]*\.[a-z]*\)"[[:space:]]*$/\1/p'); do
             target=$(resolve "$file" "$name")
             [ -n "$target" ] || continue
+            echo "$file $target" >>"$problems.includes"
             good=no
             for allowed in "$@"; do
                 case $target in
@@ -75,6 +80,51 @@ check tests/reference tests/reference
 for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' app/tessera.h); do
     echo "app/tessera.h includes $name" >>"$problems"
 done
+
+# Folders make no circle: no two of them include each other, be it through others. The circles of this list are known and
+# are to go. One that is no longer there must leave the list.
+known_circles='
+io/formats io/formats/nifti io/formats/png
+'
+LC_ALL=C sort -u "$problems.includes" | known=$known_circles LC_ALL=C awk '
+    function folder_of(file) { sub(/\/[^\/]*$/, "", file); return file }
+    {
+        from = folder_of($1); to = folder_of($2)
+        if (!(from in number)) { number[from] = ++count; name[count] = from }
+        if (!(to in number)) { number[to] = ++count; name[count] = to }
+        if (from == to || (from, to) in first) next
+        first[from, to] = $1 " includes " $2
+        reaches[number[from], number[to]] = 1
+    }
+    END {
+        for (k = 1; k <= count; k++)
+            for (i = 1; i <= count; i++)
+                if ((i, k) in reaches)
+                    for (j = 1; j <= count; j++)
+                        if ((k, j) in reaches) reaches[i, j] = 1
+        lines = split(ENVIRON["known"], line, "\n")
+        for (i = 1; i <= lines; i++) if (line[i] != "") stale[line[i]] = 1
+        for (i = 1; i <= count; i++) {
+            if (!((i, i) in reaches) || name[i] in told) continue
+            members = 0
+            for (j = 1; j <= count; j++)
+                if ((i, j) in reaches && (j, i) in reaches) {
+                    for (k = ++members; k > 1 && member[k - 1] > name[j]; k--) member[k] = member[k - 1]
+                    member[k] = name[j]
+                }
+            circle = ""
+            for (k = 1; k <= members; k++) {
+                told[member[k]] = 1
+                circle = circle (k > 1 ? " " : "") member[k]
+            }
+            if (circle in stale) { delete stale[circle]; continue }
+            print "folders include each other in a circle: " circle
+            for (k = 1; k <= members; k++)
+                for (j = 1; j <= members; j++)
+                    if ((member[k], member[j]) in first) print "    " first[member[k], member[j]]
+        }
+        for (circle in stale) print "no longer a circle of folders; take it out of known_circles: " circle
+    }' >>"$problems"
 
 # No floating point may affect the file. Not allowed: its types, numbers and headers; its vector instructions and types; the
 # types and functions that CUDA has without a header; and, in assembly, PTX's types.

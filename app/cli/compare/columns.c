@@ -57,7 +57,7 @@ enum tsr_status make_columns(const struct options *options, struct columns *colu
 {
     const struct rival_codec *codecs;
     size_t count;
-    const int effort = options->compress.effort > 0 ? options->compress.effort : TSR_EFFORT_DEFAULT;
+    const int effort = options->coding.compress.effort > 0 ? options->coding.compress.effort : TSR_EFFORT_DEFAULT;
     const enum tsr_status status = rivals_list(columns->rivals, &codecs, &count, error);
     if (status != TSR_OK) return status;
     columns->column = calloc(count * RIVAL_SETTINGS + 1, sizeof *columns->column);
@@ -81,6 +81,6 @@ struct rival_limits cell_limits(const struct options *options)
     const char *const told = getenv("TESSERA_RIVALS_SECONDS"); /* for tests */
     const double seconds = told && atof(told) > 0 ? atof(told) : 120;
     const uint64_t least = (uint64_t)2 << 30,
-                   memory = options->memory > 0 ? options->memory : tsr_available_memory() / 4;
+                   memory = options->machine.memory > 0 ? options->machine.memory : tsr_available_memory() / 4;
     return (struct rival_limits){seconds, memory > least ? memory : least};
 }

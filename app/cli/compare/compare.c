@@ -58,7 +58,7 @@ static double work_of(struct tsr_engine *engine, const struct task *task)
 static void say_size(const struct options *options, const struct task_list *list)
 {
     enum { MANY = 100 };
-    if (options->verbosity < 0 || list->count <= MANY) return;
+    if (options->talk.verbosity < 0 || list->count <= MANY) return;
     fprintf(stderr,
             "tessera: compare: %zu of %zu files, each by all codecs and settings; --sample 60 takes less time\n",
             list->count, run.files_in_set);
@@ -68,13 +68,15 @@ static enum tsr_status list_images(const struct options *options, struct tsr_eng
                                    struct tsr_error *error)
 {
     struct options all = *options;
-    all.sample = 0;
+    all.sample.share = 0;
     enum tsr_status status = list_tasks(&all, NULL, list, error);
     run.files_in_set = list->count;
     if (status == TSR_OK) status = take_images(options, engine, list, error);
     if (status == TSR_OK) status = make_columns(options, &run.columns, error);
-    if (status == TSR_OK && options->page) status = open_page(options->page, options->force, &run.page, error);
-    if (status == TSR_OK && options->csv) status = open_page(options->csv, options->force, &run.csv, error);
+    if (status == TSR_OK && options->report.page)
+        status = open_page(options->report.page, options->out.force, &run.page, error);
+    if (status == TSR_OK && options->report.csv)
+        status = open_page(options->report.csv, options->out.force, &run.csv, error);
     if (status != TSR_OK) return status;
     run.list = list;
     run.engine = engine;
@@ -132,7 +134,7 @@ static bool keep_image(const struct options *options, const struct task *task, s
     *image = measured->image;
     image->number = (uint32_t)run.image_count + 1;
     image->series = number_series(measured->series, task->input);
-    image->name = options->identify ? copy_as_utf8(task->input, &changed) : NULL;
+    image->name = options->report.identify ? copy_as_utf8(task->input, &changed) : NULL;
     run.task_of_image[run.image_count] = (size_t)(task - run.list->tasks);
     for (size_t i = 0; i < measured->count; i++) {
         if (!grow_list(&run.cells, run.cell_count, &run.cell_capacity, sizeof *run.cells)) return false;
@@ -145,7 +147,7 @@ static bool keep_image(const struct options *options, const struct task *task, s
 
 static void print_image_line(const struct options *options, const struct task *task, const struct report_image *image)
 {
-    if (options->identify || options->verbosity > 0)
+    if (options->report.identify || options->talk.verbosity > 0)
         printf("%s", shown(task->input));
     else
         printf("image %u", image->number);
@@ -167,12 +169,12 @@ static void report_image(const struct options *options, const struct task *task,
     if (measured && outcome->status != TSR_OK) {
         measured->image.proof = PROOF_FAILED;
         snprintf(measured->image.reason, sizeof measured->image.reason, "%.150s",
-                 options->identify ? outcome->error.text : tsr_status_name(outcome->status));
+                 options->report.identify ? outcome->error.text : tsr_status_name(outcome->status));
     }
     const bool kept = measured && keep_image(options, task, measured);
-    if (options->json && kept)
+    if (options->talk.json && kept)
         print_image_json(&run.columns, &run.images[run.image_count - 1], measured, task, options, outcome);
-    else if (kept && options->verbosity > 0 && outcome->status == TSR_OK)
+    else if (kept && options->talk.verbosity > 0 && outcome->status == TSR_OK)
         print_image_line(options, task, &run.images[run.image_count - 1]);
     if (outcome->status != TSR_OK) say_failure(outcome);
     if (measured && !kept) fprintf(stderr, "tessera: no memory for the results of %s\n", shown(task->input));
@@ -221,7 +223,7 @@ static void summarise(const struct options *options, const struct task_list *lis
     end_origin(&run.origin);
     struct report_comparison comparison = {
         .origin = run.origin,
-        .is_identified = options->identify,
+        .is_identified = options->report.identify,
         .codecs = run.columns.report,
         .codec_count = run.columns.count,
         .images = run.images,
@@ -230,15 +232,15 @@ static void summarise(const struct options *options, const struct task_list *lis
         .cell_count = run.cell_count,
         .files_in_set = run.files_in_set,
         .sampled = list->count,
-        .seed = options->seed,
+        .seed = options->sample.seed,
     };
     if (run.failed == run.image_count) { /* nothing to show */
         drop_page(&run.page);
         drop_page(&run.csv);
     }
-    if (options->json)
+    if (options->talk.json)
         print_comparison_json(&comparison, options, run.failed);
-    else if (options->verbosity >= 0)
+    else if (options->talk.verbosity >= 0)
         print_comparison(&comparison, options);
     if (run.csv.file) {
         write_csv(run.csv.file, &comparison);
@@ -267,9 +269,9 @@ int compare_verb(const struct options *options)
     static const struct task_work work = {true, list_images, compare_task, report_image, summarise, NULL};
     memset(&run, 0, sizeof run);
     run.columns.rivals = rivals_find();
-    if (!run.columns.rivals && options->verbosity >= 0)
+    if (!run.columns.rivals && options->talk.verbosity >= 0)
         fprintf(stderr, "tessera: compare without other codecs: the program " RIVALS_NAME " was not found\n");
-    begin_origin(options, options->identify, &run.origin);
+    begin_origin(options, options->report.identify, &run.origin);
     const int status = run_tasks(options, &work);
     free_run();
     return run.page_status != TSR_OK ? (int)run.page_status : status;

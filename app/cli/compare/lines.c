@@ -154,7 +154,7 @@ void print_image_json(const struct columns *columns, const struct report_image *
     const bool ok = outcome->status == TSR_OK, has_image = image->columns > 0;
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "image", image->number);
-    if (options->identify) add_name(o, "file", task->input);
+    if (options->report.identify) add_name(o, "file", task->input);
     add_text(o, "status", !ok ? "failed" : image->is_compared ? "ok" : "skipped");
     add_text(o, "modality", image->modality);
     add_text(o, "transfer_syntax", image->transfer_syntax);
@@ -180,7 +180,7 @@ void print_image_json(const struct columns *columns, const struct report_image *
         cJSON_AddBoolToObject(o, "judged", image->is_judged);
     else
         cJSON_AddNullToObject(o, "judged");
-    add_text(o, "error", ok ? NULL : options->identify ? outcome->error.text : tsr_status_name(outcome->status));
+    add_text(o, "error", ok ? NULL : options->report.identify ? outcome->error.text : tsr_status_name(outcome->status));
     cJSON *const list = cJSON_AddArrayToObject(o, "cells");
     for (size_t i = 0; i < measured->count; i++) add_cell_json(list, columns, image, &measured->cells[i]);
     print_json_line(o);

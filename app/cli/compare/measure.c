@@ -137,8 +137,8 @@ static enum tsr_status compress_whole(struct tsr_engine *engine, const struct op
     uint64_t bytes = 0;
     struct tsr_data_sink sink = tsr_to_calls(count_bytes, &bytes);
     struct tsr_compress_options whole = TSR_COMPRESS_OPTIONS;
-    whole.effort = options->compress.effort;
-    whole.coder = options->compress.coder;
+    whole.effort = options->coding.compress.effort;
+    whole.coder = options->coding.compress.coder;
     whole.samples_only = samples_only;
     sink.temporary = temporary_folder();
     return tsr_compress(engine, &source, &sink, &whole, report, error);

@@ -78,9 +78,9 @@ static void mark(const struct candidate *candidates, size_t count, size_t wanted
 enum tsr_status take_images(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                             struct tsr_error *error)
 {
-    const size_t share = (size_t)ceil((double)list->count * options->sample - 1e-9);
-    const size_t wanted = options->sample_count > 0 ? options->sample_count : share;
-    uint64_t state = options->seed;
+    const size_t share = (size_t)ceil((double)list->count * options->sample.share - 1e-9);
+    const size_t wanted = options->sample.count > 0 ? options->sample.count : share;
+    uint64_t state = options->sample.seed;
     if (wanted == 0 || wanted >= list->count) return TSR_OK;
     struct candidate *const candidates = calloc(list->count, sizeof *candidates);
     bool *const marked = calloc(list->count, sizeof *marked);

@@ -168,7 +168,7 @@ void print_comparison(const struct report_comparison *c, const struct options *o
         print_lossless(&sums);
         print_lossy(&sums);
         print_unjudged(c);
-        if (options->verbosity > 0) print_missing(c);
+        if (options->talk.verbosity > 0) print_missing(c);
     }
     sums_free(&sums);
     fflush(stdout);

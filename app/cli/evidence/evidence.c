@@ -31,7 +31,7 @@ static struct {
 /* Evidence names files; reports do where that is asked for. */
 static bool names_files(const struct options *options)
 {
-    return options->identify || options->verb == VERB_VERIFY;
+    return options->report.identify || options->verb == VERB_VERIFY;
 }
 
 static void free_file(struct evidence_file *file)
@@ -59,10 +59,10 @@ enum tsr_status begin_evidence(const struct options *options, struct tsr_error *
 {
     free_evidence();
     begin_origin(options, names_files(options), &evidence.origin);
-    const enum tsr_status status = open_page(options->page, options->force, &evidence.page, error);
+    const enum tsr_status status = open_page(options->report.page, options->out.force, &evidence.page, error);
     if (status != TSR_OK) return status;
-    unlink(options->page); /* an older page says nothing of this run, which may be killed */
-    return tsr_file_set_add(options->written, evidence.page.part, NULL, error);
+    unlink(options->report.page); /* an older page says nothing of this run, which may be killed */
+    return tsr_file_set_add(options->out.written, evidence.page.part, NULL, error);
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
@@ -336,7 +336,7 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
         .file_count = evidence.count,
     };
     const bool written = !evidence.lost && verdict && report_write_evidence(evidence.page.file, &page);
-    enum tsr_status status = check_not_written(options, options->page, error);
+    enum tsr_status status = check_not_written(options, options->report.page, error);
     if (status == TSR_OK)
         status = close_page(&evidence.page, written, error);
     else

@@ -127,11 +127,11 @@ static char *describe_command(const struct options *options, bool is_identified)
     FILE *const text = open_memstream(&command, &size);
     if (!text) return NULL;
     fprintf(text, "tessera %s", verb_name(options->verb));
-    for (int i = 0; i < options->word_count; i++) {
+    for (int i = 0; i < options->talk.word_count; i++) {
         if (is_identified)
-            add_word(text, options->words[i]);
+            add_word(text, options->talk.words[i]);
         else
-            add_hidden(text, options->words[i], &value, &has_input);
+            add_hidden(text, options->talk.words[i], &value, &has_input);
     }
     if (fclose(text) == 0) return command;
     free(command);
@@ -179,13 +179,13 @@ static const char *describe_inputs(const struct options *options)
     enum { INPUTS_LIMIT = 10 };
     char *paths = NULL;
     size_t size;
-    FILE *const text = options->input_count > 0 ? open_memstream(&paths, &size) : NULL;
+    FILE *const text = options->in.count > 0 ? open_memstream(&paths, &size) : NULL;
     if (!text) return NULL;
-    for (int i = 0; i < options->input_count && i < INPUTS_LIMIT; i++) {
+    for (int i = 0; i < options->in.count && i < INPUTS_LIMIT; i++) {
         if (i > 0) fputs(", ", text);
-        add_path(text, options->inputs[i]);
+        add_path(text, options->in.names[i]);
     }
-    if (options->input_count > INPUTS_LIMIT) fprintf(text, " and %d more", options->input_count - INPUTS_LIMIT);
+    if (options->in.count > INPUTS_LIMIT) fprintf(text, " and %d more", options->in.count - INPUTS_LIMIT);
     fclose(text);
     return as_text(paths);
 }
@@ -205,7 +205,7 @@ void begin_origin(const struct options *options, bool is_identified, struct repo
         origin->host = host_name();
         origin->folder = whole_path(".");
         origin->inputs = describe_inputs(options);
-        origin->output = whole_path(options->series ? options->series : options->output);
+        origin->output = whole_path(options->series.path ? options->series.path : options->out.path);
     }
     begin_s = wall_seconds();
 }

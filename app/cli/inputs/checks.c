@@ -47,7 +47,7 @@ static bool refuse_collisions(const struct options *options, struct task_list *l
             has_memory &= fail_task(sorted[i], TSR_ERROR_SAME_FILE,
                                     "another input of this run has the same output; name their common folder instead");
     count = 0;
-    for (size_t i = 0; options->manifest && writes(options) && i < list->count; i++)
+    for (size_t i = 0; options->report.manifest && writes(options) && i < list->count; i++)
         if (list->tasks[i].name && list->tasks[i].status == TSR_OK) sorted[count++] = &list->tasks[i];
     qsort(sorted, count, sizeof *sorted, by_place);
     for (size_t i = 1; i < count; i++)
@@ -154,13 +154,13 @@ struct tsr_file_set *collect_inputs(const struct options *options, struct task_l
         struct stat status;
         if (task->descriptor >= 0 || again || stat(task->input, &status) != 0) continue;
         const struct tsr_file_state state = state_of(&status);
-        if (options->removes)
+        if (options->archive.removes)
             has_memory = refuse_second_path(task, &status, tsr_file_set_find(inputs, task->input, &state));
         has_memory = has_memory && tsr_file_set_add(inputs, task->input, &state, NULL) == TSR_OK;
     }
     struct stat status;
-    if (has_memory && options->files_from && stat(options->files_from, &status) == 0)
-        has_memory = tsr_file_set_add(inputs, options->files_from, NULL, NULL) == TSR_OK;
+    if (has_memory && options->in.files_from && stat(options->in.files_from, &status) == 0)
+        has_memory = tsr_file_set_add(inputs, options->in.files_from, NULL, NULL) == TSR_OK;
     if (has_memory) return inputs;
     tsr_file_set_destroy(inputs);
     return NULL;
@@ -172,7 +172,7 @@ static bool refuse_overwriting(const struct options *options, struct task *task,
     char *reason;
     if (strcmp(input, task->input) == 0)
         return fail_task(task, TSR_ERROR_SAME_FILE, "the output is the input; name another with -o");
-    if (options->series) return true; /* the input that it is says so */
+    if (options->series.path) return true; /* the input that it is says so */
     if (asprintf(&reason, "its output is %s, which this run reads; name another with -o", output) < 0) return false;
     const bool has_memory = fail_task(task, TSR_ERROR_SAME_FILE, reason);
     free(reason);
@@ -227,13 +227,13 @@ static bool look_at_outputs(const struct options *options, struct task_list *lis
     bool has_memory = true, are_there = false;
     for (size_t i = 0; has_memory && i < list->count; i++) {
         struct task *const task = &list->tasks[i];
-        const char *const output = options->series ? options->series : task->output;
+        const char *const output = options->series.path ? options->series.path : task->output;
         struct stat status;
         if (task->status != TSR_OK || !output || stat(output, &status) != 0) continue;
         const struct tsr_file_state state = state_of(&status);
         const char *const input = tsr_file_set_find(known->inputs, output, &state);
         /* Two names of one file may be links, which outputs do not replace for each other. */
-        const bool is_single = S_ISREG(status.st_mode) && status.st_nlink == 1 && !options->series;
+        const bool is_single = S_ISREG(status.st_mode) && status.st_nlink == 1 && !options->series.path;
         const char *const other = is_single ? tsr_file_set_find(known->outputs, output, &state) : NULL;
         task->existed = are_there = true;
         if (input) has_memory = refuse_overwriting(options, task, output, input);
@@ -243,7 +243,7 @@ static bool look_at_outputs(const struct options *options, struct task_list *lis
         count_place(list, output, &state);
         has_memory = tsr_file_set_add(known->outputs, output, &state, NULL) == TSR_OK;
     }
-    for (size_t i = 0; has_memory && are_there && !options->series && i < list->count; i++) {
+    for (size_t i = 0; has_memory && are_there && !options->series.path && i < list->count; i++) {
         const char *const other = late_twin(&list->tasks[i], known);
         if (other) has_memory = refuse_twins(list, i, other);
     }
@@ -346,7 +346,7 @@ static enum tsr_status check_written(const struct options *options, const struct
                                      struct tsr_error *error)
 {
     bool is_input = tsr_file_set_find(known->inputs, name, NULL) != NULL;
-    bool is_output = (options->series && is_same_name(name, options->series)) ||
+    bool is_output = (options->series.path && is_same_name(name, options->series.path)) ||
                      tsr_file_set_find(known->outputs, name, NULL) != NULL;
     for (size_t i = 0; i < list->count && !is_input && !is_output; i++) {
         const struct task *const task = &list->tasks[i];
@@ -377,12 +377,12 @@ static enum tsr_status check_named(const struct options *options, const struct t
 static enum tsr_status check_log(const struct options *options, const struct task_list *list, const struct known *known,
                                  struct tsr_error *error)
 {
-    const char *const others[] = {options->manifest, options->page, options->csv};
+    const char *const others[] = {options->report.manifest, options->report.page, options->report.csv};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (others[i] && is_same_name(options->log, others[i]))
+        if (others[i] && is_same_name(options->talk.log, others[i]))
             return refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the log and another file of this run",
-                          options->log);
-    return check_written(options, list, known, options->log, "log", "--log", error);
+                          options->talk.log);
+    return check_written(options, list, known, options->talk.log, "log", "--log", error);
 }
 
 static enum tsr_status check_manifest(const struct options *options, const struct task_list *list,
@@ -390,11 +390,12 @@ static enum tsr_status check_manifest(const struct options *options, const struc
 {
     enum tsr_status status = TSR_OK;
     for (size_t i = 0; i < MANIFEST_NAMES && status == TSR_OK; i++) {
-        char *const name = manifest_name(options->manifest, i);
+        char *const name = manifest_name(options->report.manifest, i);
         status = name ? check_written(options, list, known, name, "manifest", "--manifest", error)
                       : refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
-        if (status == TSR_OK && options->page && is_same_name(options->page, name))
-            status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the manifest", options->page);
+        if (status == TSR_OK && options->report.page && is_same_name(options->report.page, name))
+            status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the manifest",
+                            options->report.page);
         free(name);
     }
     return status;
@@ -404,19 +405,20 @@ static enum tsr_status check_files(const struct options *options, struct task_li
                                    struct tsr_error *error)
 {
     known->outputs = tsr_file_set_create();
-    const bool has_twins = !options->removes || find_twins(list);
+    const bool has_twins = !options->archive.removes || find_twins(list);
     const bool has_memory = has_twins && refuse_collisions(options, list) && (!writes(options) || refuse_folders(list));
     known->inputs = has_memory ? collect_inputs(options, list) : NULL;
     if (!known->inputs || !known->outputs || !look_at_outputs(options, list, known))
         return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     enum tsr_status status = TSR_OK;
-    if (options->manifest && writes(options)) status = check_manifest(options, list, known, error);
-    if (status == TSR_OK && options->log) status = check_log(options, list, known, error);
+    if (options->report.manifest && writes(options)) status = check_manifest(options, list, known, error);
+    if (status == TSR_OK && options->talk.log) status = check_log(options, list, known, error);
     if (status == TSR_OK)
-        status = check_named(options, list, known, options->page, "report", "--report or --html", error);
-    if (status == TSR_OK) status = check_named(options, list, known, options->csv, "table", "--csv", error);
-    if (status == TSR_OK && options->page && options->csv && is_same_name(options->page, options->csv))
-        status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the table", options->page);
+        status = check_named(options, list, known, options->report.page, "report", "--report or --html", error);
+    if (status == TSR_OK) status = check_named(options, list, known, options->report.csv, "table", "--csv", error);
+    if (status == TSR_OK && options->report.page && options->report.csv &&
+        is_same_name(options->report.page, options->report.csv))
+        status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the table", options->report.page);
     return status;
 }
 
@@ -431,7 +433,7 @@ enum tsr_status check_names(const struct options *options, struct task_list *lis
 
 enum tsr_status check_not_written(const struct options *options, const char *path, struct tsr_error *error)
 {
-    const char *const other = tsr_file_set_find(options->written, path, NULL);
+    const char *const other = tsr_file_set_find(options->out.written, path, NULL);
     if (!other) return TSR_OK;
     return refuse(error, TSR_ERROR_SAME_FILE,
                   "%.180s is not written: it is the file %.180s, which this run has written", path, other);

@@ -40,11 +40,11 @@ static bool rule_matches(const struct filter_rule *rule, const char *name, bool 
 
 /* Rules behind the one that decides are looked at until each has matched something, so that it is known which never do.
  */
-bool is_included(const struct options *options, const char *name, bool is_folder)
+bool is_included(const struct input_options *in, const char *name, bool is_folder)
 {
     bool is_decided = false, includes = true;
-    for (size_t i = 0; i < options->filter_count; i++) {
-        struct filter_rule *const rule = &options->filters[i];
+    for (size_t i = 0; i < in->filter_count; i++) {
+        struct filter_rule *const rule = &in->filters[i];
         if (is_decided && atomic_load_explicit(&rule->matched, memory_order_relaxed)) continue;
         if (!rule_matches(rule, name, is_folder)) continue;
         atomic_store_explicit(&rule->matched, true, memory_order_relaxed);
@@ -65,10 +65,10 @@ static const char *behind(const char *pattern, const char *folder)
 }
 
 /* Where a glob begins with a folder as it was named, or with its last name, what it would have to be; else NULL. */
-static const char *without_folder(const struct options *options, const char *pattern)
+static const char *without_folder(const struct input_options *in, const char *pattern)
 {
-    for (int i = 0; i < options->input_count; i++) {
-        const char *last = options->inputs[i], *rest = behind(pattern, last);
+    for (int i = 0; i < in->count; i++) {
+        const char *last = in->names[i], *rest = behind(pattern, last);
         for (const char *at = last; *at; at++)
             if (*at == '/' && at[1] && at[1] != '/') last = at + 1;
         if (!rest) rest = behind(pattern, last);
@@ -83,12 +83,12 @@ static bool is_for_all(const char *pattern)
     return strspn(pattern, "*/") == strlen(pattern);
 }
 
-void say_unmatched(const struct options *options)
+void say_unmatched(const struct input_options *in)
 {
-    for (size_t i = 0; i < options->filter_count; i++) {
-        const struct filter_rule *const rule = &options->filters[i];
-        const char *const option = rule->includes ? "--include" : "--exclude", *const rest = without_folder(
-                                                                                   options, rule->pattern);
+    for (size_t i = 0; i < in->filter_count; i++) {
+        const struct filter_rule *const rule = &in->filters[i];
+        const char *const option = rule->includes ? "--include" : "--exclude", *const rest =
+                                                                                   without_folder(in, rule->pattern);
         if (rule->decided || is_for_all(rule->pattern)) continue;
         fprintf(stderr, "tessera: %s '%s' ", option, shown(rule->pattern));
         if (rule->matched)

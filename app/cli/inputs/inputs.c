@@ -3,146 +3,11 @@
  * below OUT, by an absolute one its last name. --flat keeps last names alone. */
 #include "inputs.h"
 
-#include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static const char suffix[] = ".tsr";
 const char without_files[] = "folder without files";
-
-bool has_tsr_suffix(const char *name)
-{
-    const size_t length = strlen(name), tail = sizeof suffix - 1;
-    return length > tail && strcmp(name + length - tail, suffix) == 0;
-}
-
-char *join(const char *folder, const char *name)
-{
-    char *path = NULL;
-    const size_t length = strlen(folder);
-    const bool slash = length == 0 || folder[length - 1] == '/';
-    return asprintf(&path, "%s%s%s", folder, slash ? "" : "/", name) < 0 ? NULL : path;
-}
-
-bool writes(const struct options *options)
-{
-    return options->verb == VERB_COMPRESS || options->verb == VERB_DECOMPRESS || options->verb == VERB_EXPORT;
-}
-
-bool is_same_file(const char *path, const char *other)
-{
-    struct stat one, two;
-    return path && stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
-           one.st_ino == two.st_ino && one.st_ino != 0;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-/* ---- The list --------------------------------------------------------------------------------------------- */
-
-struct task *add_task(struct walk *walk, char *input, char *output, char *name, enum tsr_status status,
-                      const char *reason)
-{
-    struct task_list *list = walk->list;
-    if (!input || !grow_list(&list->tasks, list->count, &list->capacity, sizeof *list->tasks)) {
-        walk->no_memory = true;
-        free(input);
-        free(output);
-        free(name);
-        return NULL;
-    }
-    struct task *task = &list->tasks[list->count++];
-    *task = (struct task){.input = input, .output = output, .name = name, .root = walk->root, .status = status};
-    task->descriptor = -1;
-    if (reason) task->reason = strdup(reason);
-    if (reason && !task->reason) walk->no_memory = true;
-    return task;
-}
-
-void add_lost(struct walk *walk, const char *path, const char *folder, enum tsr_status status, const char *reason)
-{
-    struct task *const task = add_task(walk, strdup(path), NULL, NULL, status, reason);
-    if (task && !(task->lost_in = strdup(folder))) walk->no_memory = true;
-}
-
-void add_skipped(struct walk *walk, const char *path, const char *reason)
-{
-    struct task_list *list = walk->list;
-    char *const copy = strdup(path);
-    if (!copy || !grow_list(&list->skipped, list->skipped_count, &list->skipped_capacity, sizeof *list->skipped)) {
-        walk->no_memory = true;
-        free(copy);
-        return;
-    }
-    list->skipped[list->skipped_count++] = (struct skipped){copy, reason};
-}
-
-void add_empty_folder(struct walk *walk, const char *output)
-{
-    struct task_list *list = walk->list;
-    char *const copy = strdup(output);
-    if (!copy || !grow_list(&list->folders, list->folder_count, &list->folder_capacity, sizeof *list->folders)) {
-        walk->no_memory = true;
-        free(copy);
-        return;
-    }
-    list->folders[list->folder_count++] = (struct empty_folder){copy, walk->root};
-}
-
-/* ---- Names ------------------------------------------------------------------------------------------------ */
-
-/* The last name of a path, without the folder; "stdin" of a pipe without a name. */
-static char *last_name(const char *path)
-{
-    char *copy = strdup(strcmp(path, "-") == 0 ? "stdin" : path), *name = copy ? strdup(basename(copy)) : NULL;
-    free(copy);
-    return name;
-}
-
-/* The path in the layout of a file that was named. NULL: no memory. */
-static char *layout_name(const struct options *options, const char *path)
-{
-    char *const copy = strdup(path), *const name = calloc(strlen(path) + 2, 1);
-    bool keeps = copy && name && path[0] != '/' && strcmp(path, "-") != 0 && !options->flat;
-    char *rest = copy;
-    for (const char *part; keeps && (part = strsep(&rest, "/"));) {
-        if (!part[0] || strcmp(part, ".") == 0) continue;
-        keeps = strcmp(part, "..") != 0;
-        if (name[0]) strcat(name, "/");
-        strcat(name, part);
-    }
-    free(copy);
-    if (keeps) return name;
-    free(name);
-    return last_name(path);
-}
-
-char *original_name(const struct options *options, const char *name)
-{
-    if (options->verb == VERB_COMPRESS || options->verb == VERB_COMPARE) return strdup(name);
-    if (has_tsr_suffix(name)) return strndup(name, strlen(name) - (sizeof suffix - 1));
-    char *result = NULL;
-    return asprintf(&result, "%s.restored", name) < 0 ? NULL : result;
-}
-
-char *output_name(const struct options *options, const char *original)
-{
-    char *result = NULL;
-    if (options->verb == VERB_DECOMPRESS) return strdup(original);
-    if (options->verb == VERB_EXPORT) { /* never the original's: -f would overwrite that */
-        const size_t length = strlen(original), stem = length > 4 && !strcasecmp(original + length - 4, ".dcm") ? 4 : 0;
-        const int kept = (int)(length - stem);
-        return asprintf(&result, "%.*s.%s.dcm", kept, original, export_word(options->to)) < 0 ? NULL : result;
-    }
-    return asprintf(&result, "%s%s", original, suffix) < 0 ? NULL : result;
-}
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
@@ -152,7 +17,7 @@ static void add_pipe(struct walk *walk, const char *path, char *output, char *na
     struct tsr_error error;
     int descriptor = -1;
     enum tsr_status status = TSR_OK;
-    if (!output && !to_stdout && writes(walk->options) && !walk->options->series)
+    if (!output && !to_stdout && writes(walk->options) && !walk->options->series.path)
         status = refuse(&error, TSR_ERROR_USAGE, "a pipe has no folder for an output: name one with -o");
     if (status == TSR_OK) status = spool(path, &descriptor, &error);
     struct task *const task = add_task(walk, strdup(strcmp(path, "-") == 0 ? "stdin" : path), output, name, status,
@@ -160,30 +25,30 @@ static void add_pipe(struct walk *walk, const char *path, char *output, char *na
     if (!task) return;
     task->descriptor = descriptor;
     task->to_stdout = to_stdout;
-    if (walk->options->series && !(task->member = strdup(name))) walk->no_memory = true;
+    if (walk->options->series.path && !(task->member = strdup(name))) walk->no_memory = true;
 }
 
 void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status)
 {
     const struct options *const o = walk->options;
     char *original = original_name(o, name), *output = NULL;
-    if (original && o->flat) {
+    if (original && o->out.flat) {
         char *const last = last_name(original);
         free(original);
         original = last;
     }
-    if (original && writes(o) && !o->series) {
+    if (original && writes(o) && !o->series.path) {
         char *const below = folder ? join(folder, original) : original_name(o, path);
         output = below ? output_name(o, below) : NULL;
         free(below);
     }
-    if (!original || (writes(o) && !o->series && !output)) {
+    if (!original || (writes(o) && !o->series.path && !output)) {
         walk->no_memory = true;
         free(original);
         free(output);
         return;
     }
-    const bool is_only = o->input_count == 1 && strcmp(path, o->inputs[0]) == 0;
+    const bool is_only = o->in.count == 1 && strcmp(path, o->in.names[0]) == 0;
     const char *const below = is_only && folder ? folder : output ? output : "";
     if (add_series(walk, path, &(struct place){below, is_only ? "" : original, original}, NULL)) {
         free(original);
@@ -194,7 +59,7 @@ void add_file(struct walk *walk, const char *path, const char *name, const char 
     if (!task) return;
     if (status) task->bytes = (uint64_t)status->st_size;
     if (walk->wanted && !(task->member = strdup(walk->wanted))) walk->no_memory = true;
-    if (o->series && !(task->member = strdup(original))) walk->no_memory = true;
+    if (o->series.path && !(task->member = strdup(original))) walk->no_memory = true;
 }
 
 /* ---- Inputs ----------------------------------------------------------------------------------------------- */
@@ -229,7 +94,7 @@ static void walk_named_folder(struct walk *walk, const char *input, const char *
     const size_t names = walk->names, tasks = walk->list->count;
     walk_folder(walk, input, prefix, folder, NULL);
     if (walk->names > names || walk->list->count > tasks) return;
-    if (walk->options->removes) {
+    if (walk->options->archive.removes) {
         add_skipped(walk, input, without_files);
         return;
     }
@@ -241,7 +106,7 @@ static void walk_named_folder(struct walk *walk, const char *input, const char *
 /* Whether inputs are told apart by their own names. */
 static bool takes_several(const struct options *o)
 {
-    return o->input_count > 1 || o->files_from;
+    return o->in.count > 1 || o->in.files_from;
 }
 
 /* Folders that are named among other inputs, and what each is called in the layout. */
@@ -291,7 +156,7 @@ static int by_place(const void *a, const void *b)
 static enum tsr_status check_places(const struct walk *walk, struct tsr_error *error)
 {
     const struct options *const o = walk->options;
-    if (!writes(o) || (!o->output && !o->series) || o->flat || walk->folder_count < 2) return TSR_OK;
+    if (!writes(o) || (!o->out.path && !o->series.path) || o->out.flat || walk->folder_count < 2) return TSR_OK;
     qsort(walk->folders, walk->folder_count, sizeof *walk->folders, by_place);
     for (size_t i = 1; i < walk->folder_count; i++) {
         const struct named_folder *const one = &walk->folders[i - 1], *const other = &walk->folders[i];
@@ -299,7 +164,7 @@ static enum tsr_status check_places(const struct walk *walk, struct tsr_error *e
             return refuse(
                 error, TSR_ERROR_USAGE,
                 "%s and %s would both be %s in %s: name their common folder, or give each an output of its own",
-                one->input, other->input, one->place, o->series ? o->series : o->output);
+                one->input, other->input, one->place, o->series.path ? o->series.path : o->out.path);
     }
     return TSR_OK;
 }
@@ -317,15 +182,15 @@ static void free_places(struct walk *walk)
 static void walk_path(struct walk *walk, const char *input)
 {
     const struct options *o = walk->options;
-    const char *const folder = o->series ? "" : o->output;
+    const char *const folder = o->series.path ? "" : o->out.path;
     struct stat status;
     const bool exists = stat(input, &status) == 0, folder_input = exists && S_ISDIR(status.st_mode);
     walk->root = folder ? strlen(folder) : folder_input ? strlen(input) : length_of_folder(input);
-    if (folder_input && o->recursive && !takes_several(o)) {
+    if (folder_input && o->in.recursive && !takes_several(o)) {
         walk_named_folder(walk, input, "", folder ? folder : input);
         return;
     }
-    if (folder_input && o->recursive) {
+    if (folder_input && o->in.recursive) {
         walk_one_of_several(walk, input, folder);
         return;
     }
@@ -340,7 +205,7 @@ static void walk_path(struct walk *walk, const char *input)
         char *const below = folder && writes(o) ? join(folder, name) : NULL;
         add_pipe(walk, input, below ? output_name(o, below) : NULL, strdup(name), false);
         free(below);
-    } else if (o->files_from && !is_included(o, name, false)) {
+    } else if (o->in.files_from && !is_included(&o->in, name, false)) {
         walk->list->excluded++;
     } else {
         add_file(walk, input, name, folder, exists ? &status : NULL);
@@ -352,8 +217,8 @@ static void walk_path(struct walk *walk, const char *input)
 static void add_named(struct walk *walk, const char *input)
 {
     const struct options *const o = walk->options;
-    const bool to_stdout = !o->output || strcmp(o->output, "-") == 0;
-    char *const output = to_stdout ? NULL : strdup(o->output), *const name = layout_name(o, input);
+    const bool to_stdout = !o->out.path || strcmp(o->out.path, "-") == 0;
+    char *const output = to_stdout ? NULL : strdup(o->out.path), *const name = layout_name(o, input);
     struct stat status;
     if ((!output && !to_stdout) || !name) {
         walk->no_memory = true;
@@ -368,7 +233,7 @@ static void add_named(struct walk *walk, const char *input)
     }
     if (is_pipe(input)) {
         add_pipe(walk, input, output, name, to_stdout);
-    } else if (add_series(walk, input, &(struct place){to_stdout ? "" : o->output, "", NULL}, output)) {
+    } else if (add_series(walk, input, &(struct place){to_stdout ? "" : o->out.path, "", NULL}, output)) {
         free(output);
         free(name);
         for (size_t i = 0; to_stdout && i < walk->list->count; i++) walk->list->tasks[i].to_stdout = true;
@@ -398,72 +263,6 @@ static bool walk_name(void *context, const char *name)
 
 /* ---- The inputs of a run ------------------------------------------------------------------------------------ */
 
-/* Whether a name ends as those of images do; *end is that ending. */
-static bool has_image_ending(const char *name, const char **end)
-{
-    static const char *const endings[] = {".png", ".jpg",  ".jpeg", ".jp2", ".jxl", ".webp", ".avif", ".gif",
-                                          ".bmp", ".tiff", ".tif",  ".pgm", ".ppm", ".pnm",  ".dcm",  ".dicom"};
-    const char *const last = strrchr(name, '/'), *const dot = strrchr(last ? last : name, '.');
-    *end = dot;
-    for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
-        if (strcasecmp(dot, endings[i]) == 0) return true;
-    return false;
-}
-
-/* A name that people give to one file. */
-static bool looks_like_file(const char *name)
-{
-    static const char *const endings[] = {suffix, ".zip", ".tar", ".tgz", ".gz", ".zst", ".xz", ".7z", ".nii"};
-    const char *end;
-    const size_t length = strlen(name);
-    bool is_one = has_image_ending(name, &end);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        const size_t tail = strlen(endings[i]);
-        is_one |= length > tail && strcasecmp(name + length - tail, endings[i]) == 0;
-    }
-    return is_one;
-}
-
-/* OUT of several inputs is a folder: one that is there, or one that has no name of a file. */
-static enum tsr_status check_folder(const struct options *o, struct tsr_error *error)
-{
-    struct stat status;
-    if (!o->output) return TSR_OK;
-    if (strcmp(o->output, "-") == 0) return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
-    if (stat(o->output, &status) == 0)
-        return S_ISDIR(status.st_mode)
-                   ? TSR_OK
-                   : refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->output);
-    if (!looks_like_file(o->output)) return TSR_OK;
-    if (o->verb == VERB_COMPRESS && has_tsr_suffix(o->output))
-        return refuse(
-            error, TSR_ERROR_USAGE,
-            "each input makes a .tsr of its own, and %s would be a folder of them: --series %s makes one file of "
-            "all, -o %s/ the folder",
-            o->output, o->output, o->output);
-    return refuse(error, TSR_ERROR_USAGE, "several files are made, and %s would be a folder of them: -o %s/ makes one",
-                  o->output, o->output);
-}
-
-/* An output that is named as a kind of image that it will not be. */
-static enum tsr_status check_ending(const struct options *options, struct tsr_error *error)
-{
-    const char *end, *original_end;
-    const char *const output = options->output;
-    if (!has_image_ending(output, &end) || is_same_file(options->inputs[0], output)) return TSR_OK;
-    if (options->verb == VERB_COMPRESS)
-        return refuse(error, TSR_ERROR_USAGE, "compress writes a .tsr file, not %s: name it %s.tsr", output, output);
-    char *const original = original_name(options, options->inputs[0]);
-    const bool differs = original && has_image_ending(original, &original_end) && strcasecmp(end, original_end) != 0;
-    const enum tsr_status status =
-        differs ? refuse(error, TSR_ERROR_USAGE,
-                         "decompress restores the original, a %s file, and makes no %s of it: name it %.*s%s",
-                         original_end + 1, end + 1, (int)(end - output), output, original_end)
-                : TSR_OK;
-    free(original);
-    return status;
-}
-
 static enum tsr_status fail_empty(const struct options *options, const struct task_list *list, struct tsr_error *error)
 {
     const bool wants_tsr = options->verb != VERB_COMPRESS && options->verb != VERB_COMPARE;
@@ -488,45 +287,35 @@ static enum tsr_status fail_empty(const struct options *options, const struct ta
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s %zu link%s or special file%s",
                  tsr_files > 0 ? "," : ":", special, plural(special), plural(special));
     return refuse(error, TSR_ERROR_NO_INPUT, "no files to %s here%s%s",
-                  options->takes_tsr ? "verify" : verb_name(options->verb), text, text[0] ? "" : empty);
-}
-
-/* Whether the only input has an output of its own name: no folder. */
-static bool names_one_file(const struct options *o)
-{
-    const bool several = o->input_count > 1 || o->recursive || o->files_from;
-    if (several || !writes(o) || o->series) return false;
-    if (!o->output) return strcmp(o->inputs[0], "-") == 0;
-    const size_t length = strlen(o->output);
-    return strcmp(o->output, "-") == 0 || (!is_folder(o->output) && o->output[length ? length - 1 : 0] != '/');
+                  options->in.takes_tsr ? "verify" : verb_name(options->verb), text, text[0] ? "" : empty);
 }
 
 static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
 {
     const struct options *const o = walk->options;
     if (names_one_file(o)) {
-        const enum tsr_status named = o->output ? check_ending(o, error) : TSR_OK;
-        if (named == TSR_OK) add_named(walk, o->inputs[0]);
+        const enum tsr_status named = o->out.path ? check_ending(o, error) : TSR_OK;
+        if (named == TSR_OK) add_named(walk, o->in.names[0]);
         const struct task *const first = named == TSR_OK && walk->list->count > 0 ? &walk->list->tasks[0] : NULL;
         if (first && walk->list->count > 1 && first->to_stdout)
             return refuse(error, TSR_ERROR_USAGE, "-o - takes one file, and %s is a series: name one with --member",
-                          o->inputs[0]);
+                          o->in.names[0]);
         const bool is_folder_of_series =
-            first && first->series && first->output && !first->to_stdout && strcmp(first->output, o->output) != 0;
+            first && first->series && first->output && !first->to_stdout && strcmp(first->output, o->out.path) != 0;
         return is_folder_of_series ? check_folder(o, error) : named;
     }
     enum tsr_status status = check_folder(o, error);
     if (status != TSR_OK) return status;
-    for (int i = 0; i < o->input_count; i++) walk_input(walk, o->inputs[i]);
-    if (o->files_from) status = read_names(o, walk_name, walk, error);
+    for (int i = 0; i < o->in.count; i++) walk_input(walk, o->in.names[i]);
+    if (o->in.files_from) status = read_names(o, walk_name, walk, error);
     return status == TSR_OK ? check_places(walk, error) : status;
 }
 
 /* Where some files are left to other runs, all are remembered. */
 static bool note_set(const struct options *options, struct task_list *list)
 {
-    const bool is_part = options->shards > 0 || options->sample > 0;
-    if (!is_part || options->verb != VERB_COMPRESS || options->compress.loss == TSR_LOSSLESS) return true;
+    const bool is_part = options->in.shards > 0 || options->sample.share > 0;
+    if (!is_part || options->verb != VERB_COMPRESS || options->coding.compress.loss == TSR_LOSSLESS) return true;
     list->set = calloc(list->count + 1, sizeof *list->set);
     for (size_t i = 0; list->set && i < list->count; i++) {
         list->tasks[i].place = i;
@@ -541,55 +330,19 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
 {
     struct walk walk = {.options = options, .engine = engine, .list = list};
     memset(list, 0, sizeof *list);
-    walk.root = options->output ? strlen(options->output) : 0;
+    walk.root = options->out.path ? strlen(options->out.path) : 0;
     enum tsr_status status = list_inputs(&walk, error);
     free_places(&walk);
     list->in_set = list->count;
     if (status == TSR_OK && !walk.no_memory) status = check_names(options, list, error);
     if (status == TSR_OK && !walk.no_memory) walk.no_memory = !note_set(options, list);
-    if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
-    if (status == TSR_OK && !walk.no_memory && options->sample > 0) status = take_sample(options, list, error);
+    if (status == TSR_OK && !walk.no_memory && options->in.shards > 0) status = take_shard(&options->in, list, error);
+    if (status == TSR_OK && !walk.no_memory && options->sample.share > 0)
+        status = take_sample(&options->sample, list, error);
     if (status != TSR_OK) return status;
-    const size_t files = options->shards > 0 ? list->in_set : list->count; /* a shard of a set may have none */
+    const size_t files = options->in.shards > 0 ? list->in_set : list->count; /* a shard of a set may have none */
     const bool has_work = files > list->empty_inputs;
     if (!walk.no_memory && !has_work) return fail_empty(options, list, error);
     if (!walk.no_memory) return TSR_OK;
     return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
-}
-
-uint64_t input_bytes(const struct task_list *list)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->tasks[i].status == TSR_OK) bytes += list->tasks[i].bytes;
-    return bytes;
-}
-
-void free_task(struct task *task)
-{
-    if (task->descriptor >= 0) close(task->descriptor);
-    free(task->input);
-    free(task->output);
-    free(task->name);
-    free(task->reason);
-    free(task->lost_in);
-    free(task->member);
-    free(task->original);
-}
-
-void free_tasks(struct task_list *list)
-{
-    for (size_t i = 0; i < list->count; i++) free_task(&list->tasks[i]);
-    for (size_t i = 0; i < list->skipped_count; i++) free(list->skipped[i].path);
-    for (size_t i = 0; i < list->folder_count; i++) free(list->folders[i].output);
-    free(list->tasks);
-    free(list->skipped);
-    free(list->folders);
-    for (size_t i = 0; i < list->series_count; i++) tsr_close(list->series[i]);
-    free(list->series);
-    for (size_t i = 0; i < list->twin_count; i++) free(list->twins[i]);
-    free(list->twins);
-    for (size_t i = 0; list->set && i < list->in_set; i++) free(list->set[i]);
-    free(list->set);
-    tsr_file_set_destroy(list->tsr_seen);
 }

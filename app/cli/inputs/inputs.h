@@ -3,6 +3,7 @@
 #define TSR_APP_CLI_INPUTS_INPUTS_H
 
 #include "app/cli/cli.h"
+#include "names.h"
 
 struct ancestor;
 
@@ -25,18 +26,7 @@ struct walk {
     bool no_memory;
 };
 
-/* inputs.c */
-
-/* The place of the original of an input: a .tsr file's without the suffix. NULL: no memory. */
-char *original_name(const struct options *options, const char *name);
-
-/* The output of an original's place. NULL: no memory. */
-char *output_name(const struct options *options, const char *original);
-
-/* Whether the verb writes a file for each input. */
-bool writes(const struct options *options);
-bool has_tsr_suffix(const char *name);
-char *join(const char *folder, const char *name); /* NULL: no memory */
+/* tasks.c */
 
 /* A task; takes over input, output and name. With a reason it has failed already. NULL: no memory, which walk notes. */
 struct task *add_task(struct walk *walk, char *input, char *output, char *name, enum tsr_status status,
@@ -50,8 +40,8 @@ extern const char without_files[]; /* the reason of a folder */
 /* A name that is not worked on; reason is static. */
 void add_skipped(struct walk *walk, const char *path, const char *reason);
 
-/* A file. name: its path in the layout. folder: where the layout begins; NULL: the output is beside the input. status:
- * the file's; NULL where it is not known. */
+/* inputs.c: a file. name: its path in the layout. folder: where the layout begins; NULL: the output is beside the
+ * input. status: the file's; NULL where it is not known. */
 void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status);
 
 /* checks.c: outputs that would overwrite an input or each other; their tasks have failed then. Says in each task
@@ -91,8 +81,6 @@ bool is_same_name(const char *one, const char *other);
 /* A folder whose output is to be made. */
 void add_empty_folder(struct walk *walk, const char *output);
 
-bool is_same_file(const char *path, const char *other);
-
 /* walk.c: a folder and all below it. prefix: its path in the layout, "" for its beginning. folder as in add_file. */
 void walk_folder(struct walk *walk, const char *path, const char *prefix, const char *folder,
                  const struct ancestor *above);
@@ -104,7 +92,7 @@ bool *find_singles(const struct walk *walk, const char *path, const char *prefix
 /* filter.c */
 
 /* Whether --include and --exclude let a path of the layout through. */
-bool is_included(const struct options *options, const char *name, bool is_folder);
+bool is_included(const struct input_options *in, const char *name, bool is_folder);
 
 /* lists.c: lines of a file. Each has a zero in place of its end, and length bytes before that. */
 struct lines {
@@ -161,7 +149,7 @@ uint64_t hash_name(const char *name);
 void keep_marked(struct task_list *list, const bool *marked);
 
 /* Leaves the tasks of the shard or of the sample in the list. Errors: TSR_ERROR_LIMIT, TSR_ERROR_READ. */
-enum tsr_status take_shard(const struct options *options, struct task_list *list, struct tsr_error *error);
-enum tsr_status take_sample(const struct options *options, struct task_list *list, struct tsr_error *error);
+enum tsr_status take_shard(const struct input_options *in, struct task_list *list, struct tsr_error *error);
+enum tsr_status take_sample(const struct sample_options *sample, struct task_list *list, struct tsr_error *error);
 
 #endif

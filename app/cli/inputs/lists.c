@@ -20,9 +20,9 @@ bool grow_list(void *entries, size_t count, size_t *capacity, size_t size)
     return true;
 }
 
-uint64_t memory_limit(const struct options *options)
+uint64_t memory_limit(const struct machine_options *machine)
 {
-    return options->memory > 0 ? options->memory : tsr_available_memory() / 4;
+    return machine->memory > 0 ? machine->memory : tsr_available_memory() / 4;
 }
 
 enum tsr_status open_lines(const char *path, size_t most, struct lines *lines, struct tsr_error *error)
@@ -87,12 +87,12 @@ enum tsr_status read_names(const struct options *options, bool (*take)(void *con
     /* What a name takes until its file is done: names of its input, its output and its place, and numbers. Measured:
      * 776 bytes for a name of one byte, 1113 for 56. */
     enum { NAME_BYTES = 768, COPIES = 6, EMPTY_BYTES = 16 }; /* EMPTY_BYTES: so that an endless list ends soon */
-    const uint64_t limit = memory_limit(options) / 4;
+    const uint64_t limit = memory_limit(&options->machine) / 4;
     uint64_t left = limit;
     struct lines lines;
     bool is_line = true, goes_on = true;
-    enum tsr_status status = open_lines(options->files_from, NAME_LIMIT, &lines, error);
-    if (options->null_names) lines.end = '\0';
+    enum tsr_status status = open_lines(options->in.files_from, NAME_LIMIT, &lines, error);
+    if (options->in.null_names) lines.end = '\0';
     while (status == TSR_OK && goes_on && (status = next_line(&lines, &is_line, error)) == TSR_OK && is_line) {
         /* a zero ends a name in lines, too */
         for (size_t at = 0; goes_on && status == TSR_OK && at <= lines.length; at += strlen(lines.line + at) + 1) {

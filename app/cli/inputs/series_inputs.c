@@ -31,7 +31,7 @@ static void add_member(struct walk *walk, const char *path, struct tsr_reader *s
 {
     const char *const folder = place->folder, *const name = tsr_reader_name(series, k),
                       *const slash = strrchr(name, '/');
-    const char *const kept = walk->options->flat && slash ? slash + 1 : name;
+    const char *const kept = walk->options->out.flat && slash ? slash + 1 : name;
     char *below = NULL;
     if (writes(walk->options) && output) below = strdup(output);
     if (writes(walk->options) && !output) {
@@ -75,8 +75,8 @@ bool is_wanted(const struct wanted *wanted, const char *name)
 static void add_members(struct walk *walk, const char *path, struct tsr_reader *series, const struct place *place,
                         const char *output)
 {
-    const struct wanted wanted = wanted_of(series, walk->wanted, walk->options->member);
-    const char *const word = walk->wanted ? walk->wanted : walk->options->member;
+    const struct wanted wanted = wanted_of(series, walk->wanted, walk->options->in.member);
+    const char *const word = walk->wanted ? walk->wanted : walk->options->in.member;
     const uint32_t count = tsr_reader_members(series);
     size_t found = 0;
     for (uint32_t k = 0; k < count; k++) found += is_wanted(&wanted, tsr_reader_name(series, k));
@@ -111,7 +111,7 @@ bool add_series(struct walk *walk, const char *path, const struct place *place, 
     const enum tsr_content content = tsr_reader_content(series);
     if (content != TSR_CONTENT_SERIES) {
         tsr_close(series);
-        if (content == TSR_CONTENT_ORIGINAL || (!walk->wanted && !walk->options->member)) return false;
+        if (content == TSR_CONTENT_ORIGINAL || (!walk->wanted && !walk->options->in.member)) return false;
         add_task(walk, strdup(path), NULL, NULL, TSR_ERROR_USAGE,
                  walk->wanted ? "it is not a series, and a name after :: is that of a file of a series"
                               : "it is not a series, and --member names a file of a series");

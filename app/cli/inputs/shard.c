@@ -64,25 +64,25 @@ static uint64_t bytes_of(struct tsr_engine *engine, const struct task *task)
 
 /* The largest first, each to the shard that has least. A file counts as some bytes more than it has, for its opening.
  */
-static void balance(const struct options *options, const struct weight *weights, size_t count, uint64_t *load,
+static void balance(const struct input_options *in, const struct weight *weights, size_t count, uint64_t *load,
                     bool *marked)
 {
     enum { OPENING = 1 << 16 };
     for (size_t i = 0; i < count; i++) {
         uint32_t least = 0;
-        for (uint32_t s = 1; s < options->shards; s++)
+        for (uint32_t s = 1; s < in->shards; s++)
             if (load[s] < load[least]) least = s;
         load[least] += weights[i].bytes + OPENING;
-        marked[weights[i].task] = least + 1 == options->shard;
+        marked[weights[i].task] = least + 1 == in->shard;
     }
 }
 
-static bool mark_balanced(const struct options *options, const struct task_list *list, bool *marked)
+static bool mark_balanced(const struct input_options *in, const struct task_list *list, bool *marked)
 {
     struct tsr_engine_options small = TSR_ENGINE_OPTIONS;
     struct tsr_engine *engine = NULL;
     struct weight *const weights = malloc((list->count + 1) * sizeof *weights);
-    uint64_t *const load = calloc(options->shards, sizeof *load);
+    uint64_t *const load = calloc(in->shards, sizeof *load);
     const bool has_memory = weights && load;
     small.choice = TSR_ENGINE_CPU;
     small.threads = 1;
@@ -90,36 +90,36 @@ static bool mark_balanced(const struct options *options, const struct task_list 
     for (size_t i = 0; has_memory && i < list->count; i++)
         weights[i] = (struct weight){bytes_of(engine, &list->tasks[i]), i};
     if (has_memory && list->count > 0) qsort(weights, list->count, sizeof *weights, heaviest_first);
-    if (has_memory) balance(options, weights, list->count, load, marked);
+    if (has_memory) balance(in, weights, list->count, load, marked);
     tsr_engine_destroy(engine);
     free(weights);
     free(load);
     return has_memory;
 }
 
-enum tsr_status take_shard(const struct options *options, struct task_list *list, struct tsr_error *error)
+enum tsr_status take_shard(const struct input_options *in, struct task_list *list, struct tsr_error *error)
 {
     bool *const marked = calloc(list->count + 1, sizeof *marked);
     bool has_memory = marked != NULL;
-    if (has_memory && options->files_from && !options->recursive) /* what folders hold may change meanwhile */
-        has_memory = mark_balanced(options, list, marked);
+    if (has_memory && in->files_from && !in->recursive) /* what folders hold may change meanwhile */
+        has_memory = mark_balanced(in, list, marked);
     else
         for (size_t i = 0; has_memory && i < list->count; i++)
-            marked[i] = hash_name(name_of(&list->tasks[i])) % options->shards == options->shard - 1;
+            marked[i] = hash_name(name_of(&list->tasks[i])) % in->shards == in->shard - 1;
     if (has_memory) keep_marked(list, marked);
     free(marked);
     return has_memory ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory to choose among %zu files", list->count);
 }
 
 /* Each choice of that many files is as likely as another. What has failed already is in each. */
-enum tsr_status take_sample(const struct options *options, struct task_list *list, struct tsr_error *error)
+enum tsr_status take_sample(const struct sample_options *sample, struct task_list *list, struct tsr_error *error)
 {
     bool *const marked = calloc(list->count + 1, sizeof *marked);
     size_t rest = 0;
     uint64_t drawn;
     if (!marked) return refuse(error, TSR_ERROR_LIMIT, "no memory to choose among %zu files", list->count);
     for (size_t i = 0; i < list->count; i++) rest += list->tasks[i].status == TSR_OK;
-    size_t wanted = (size_t)((double)rest * options->sample + 0.999999);
+    size_t wanted = (size_t)((double)rest * sample->share + 0.999999);
     for (size_t i = 0; i < list->count; i++) {
         marked[i] = list->tasks[i].status != TSR_OK;
         if (marked[i]) continue;

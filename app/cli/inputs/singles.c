@@ -26,8 +26,9 @@ static bool is_single(const struct look *l, const char *base)
     struct stat status;
     char *const path = join(l->path, base), *const name = l->prefix[0] ? join(l->prefix, base) : NULL;
     const struct tsr_data_source source = tsr_from_path(path);
-    const bool is_one = path && (name || !l->prefix[0]) && is_included(l->walk->options, name ? name : base, false) &&
-                        lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= MOST_BYTES &&
+    const bool is_one = path && (name || !l->prefix[0]) &&
+                        is_included(&l->walk->options->in, name ? name : base, false) && lstat(path, &status) == 0 &&
+                        S_ISREG(status.st_mode) && status.st_size <= MOST_BYTES &&
                         tsr_open(l->walk->engine, &source, &reader, &ignored) == TSR_OK &&
                         tsr_reader_content(reader) == TSR_CONTENT_TSR;
     tsr_close(reader);
@@ -47,7 +48,8 @@ static void *look(void *context)
 bool *find_singles(const struct walk *walk, const char *path, const char *prefix, char *const *names, size_t count)
 {
     const int threads = walk->engine ? tsr_engine_threads(walk->engine) : 1;
-    const bool wants_members = walk->wanted || walk->options->member; /* of each file it is told whether it has them */
+    const bool wants_members =
+        walk->wanted || walk->options->in.member; /* of each file it is told whether it has them */
     size_t files = 0;
     for (size_t i = 0; i < count; i++) files += has_tsr_suffix(names[i]);
     if (threads < 2 || files < LEAST_FILES || wants_members) return NULL;

@@ -73,8 +73,8 @@ static const char *kind_of(mode_t mode)
 static bool is_manifest(const struct options *options, const char *path)
 {
     bool is_one = false;
-    for (size_t i = 0; i < MANIFEST_NAMES && options->manifest && !is_one; i++) {
-        char *const name = manifest_name(options->manifest, i);
+    for (size_t i = 0; i < MANIFEST_NAMES && options->report.manifest && !is_one; i++) {
+        char *const name = manifest_name(options->report.manifest, i);
         is_one = name && is_same_name(name, path) && begins_as_manifest(path, i > 0);
         free(name);
     }
@@ -84,19 +84,19 @@ static bool is_manifest(const struct options *options, const char *path)
 /* The report of this run, of an earlier night. */
 static bool is_report(const struct options *options, const char *path)
 {
-    return options->page && options->verb != VERB_COMPARE && is_same_name(options->page, path) &&
+    return options->report.page && options->verb != VERB_COMPARE && is_same_name(options->report.page, path) &&
            begins_as_report(path);
 }
 
 static bool is_log(const struct options *options, const char *path)
 {
-    return options->log && is_same_name(options->log, path) && begins_as_log(path);
+    return options->talk.log && is_same_name(options->talk.log, path) && begins_as_log(path);
 }
 
 /* A file that an earlier run of the same command has written. */
 static bool is_own(const struct options *options, const char *path, bool is_tsr)
 {
-    return (options->series && is_tsr && is_same_name(options->series, path)) || is_manifest(options, path) ||
+    return (options->series.path && is_tsr && is_same_name(options->series.path, path)) || is_manifest(options, path) ||
            is_report(options, path) || is_log(options, path);
 }
 
@@ -107,7 +107,7 @@ static void leave_tsr(struct walk *walk, const char *path, const struct stat *st
     const struct tsr_file_state state = state_of(status);
     struct task_list *const list = walk->list;
     list->tsr_files++;
-    if (!walk->is_output && (walk->options->output || walk->options->series)) {
+    if (!walk->is_output && (walk->options->out.path || walk->options->series.path)) {
         list->left_tsr_files++;
         add_skipped(walk, path, ".tsr file");
         return;
@@ -124,13 +124,13 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
     const bool is_tsr = has_tsr_suffix(base);
     if (tsr_is_unfinished(path))
         walk->list->unfinished++;
-    else if (!is_included(o, name, false))
+    else if (!is_included(&o->in, name, false))
         walk->list->excluded++;
     else if (is_own(o, path, is_tsr))
         walk->names--;
     else if (o->verb == VERB_COMPRESS && is_tsr)
         leave_tsr(walk, path, status);
-    else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
+    else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->in.takes_tsr))
         walk->list->others++;
     else
         add_file(walk, path, name, folder, status);
@@ -147,7 +147,7 @@ static void walk_entry(struct walk *walk, const char *path, const char *base, co
                        const struct ancestor *here)
 {
     struct stat status;
-    const bool follows = walk->options->dereference;
+    const bool follows = walk->options->in.dereference;
     walk->names++;
     if ((follows ? stat(path, &status) : lstat(path, &status)) != 0) {
         if (follows && errno == ENOENT && lstat(path, &status) == 0)
@@ -156,13 +156,13 @@ static void walk_entry(struct walk *walk, const char *path, const char *base, co
             add_unread(walk, path, name);
     } else if (S_ISDIR(status.st_mode)) {
         walk->names--;
-        if (is_included(walk->options, name, true))
+        if (is_included(&walk->options->in, name, true))
             walk_folder(walk, path, name, folder, here);
         else
             walk->list->excluded++;
     } else if (S_ISREG(status.st_mode)) {
         take_file(walk, path, base, name, folder, &status);
-    } else if (is_included(walk->options, name, false)) {
+    } else if (is_included(&walk->options->in, name, false)) {
         add_skipped(walk, path, kind_of(status.st_mode));
     } else {
         walk->list->excluded++;
@@ -180,15 +180,15 @@ static bool is_loop(const struct ancestor *here)
 /* A folder with nothing in it: its output is made, too. */
 static void take_empty_folder(struct walk *walk, const char *path, const char *prefix, const char *folder)
 {
-    if (walk->options->takes_tsr || walk->options->verb == VERB_MOUNT) { /* the archive's, to be compared or shown */
+    if (walk->options->in.takes_tsr || walk->options->verb == VERB_MOUNT) { /* the archive's, to be compared or shown */
         add_empty_folder(walk, prefix);
         return;
     }
-    if (walk->options->series) {
+    if (walk->options->series.path) {
         add_skipped(walk, path, without_files);
         return;
     }
-    if (!walk->options->output || !writes(walk->options)) return;
+    if (!walk->options->out.path || !writes(walk->options)) return;
     char *const output = prefix[0] ? join(folder, prefix) : strdup(folder);
     if (output)
         add_empty_folder(walk, output);
@@ -216,7 +216,7 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
         }
     }
     const bool was_output = walk->is_output;
-    walk->is_output |= walk->options->output && is_same_file(path, walk->options->output);
+    walk->is_output |= walk->options->out.path && is_same_file(path, walk->options->out.path);
     if (reason == 0 && names.count == 0) take_empty_folder(walk, path, prefix, folder);
     bool *const singles = find_singles(walk, path, prefix, names.name, names.count);
     for (size_t i = 0; i < names.count && !walk->no_memory; i++) {

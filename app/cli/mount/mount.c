@@ -76,8 +76,8 @@ static struct tsr_engine *create_engine(const struct options *options, struct ts
     sigset_t all, before;
     reserve_descriptors();
     wanted.choice = TSR_ENGINE_CPU;
-    wanted.threads = options->threads;
-    wanted.memory_bytes = options->memory;
+    wanted.threads = options->machine.threads;
+    wanted.memory_bytes = options->machine.memory;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     tsr_engine_create(&wanted, &engine, error);
@@ -114,7 +114,9 @@ static enum tsr_status mount_list(const struct options *options, struct tsr_engi
     for (size_t i = 0; i < list->skipped_count; i++)
         mount_log("%s is not shown: %s", shown(list->skipped[i].path), list->skipped[i].reason);
     const bool is_made = tree_make(archive, list, &tree);
-    if (is_made) contents = contents_create(&tree, list, engine, options->cache > 0 ? options->cache : DEFAULT_CACHE);
+    if (is_made)
+        contents =
+            contents_create(&tree, list, engine, options->mount.cache > 0 ? options->mount.cache : DEFAULT_CACHE);
     enum tsr_status status = TSR_OK;
     if (contents)
         status = serve_tree(&tree, contents, archive, folder, say_ready, waiting, error);
@@ -151,9 +153,9 @@ static int mount_archive(const struct options *options, const char *archive, con
     struct task_list list = {0};
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     const char *const inputs[] = {archive};
-    one.inputs = inputs;
-    one.input_count = 1;
-    one.recursive = true;
+    one.in.names = inputs;
+    one.in.count = 1;
+    one.in.recursive = true;
     struct tsr_engine *const engine = create_engine(options, &error);
     enum tsr_status status = engine ? list_tasks(&one, engine, &list, &error) : error.status;
     if (status == TSR_OK) status = check_archive(engine, &list, archive, &error);
@@ -198,19 +200,19 @@ int mount_verb(const struct options *options)
 {
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     struct waiting nobody = {-1};
-    if (options->input_count != 2)
+    if (options->in.count != 2)
         return (int)usage("%s", "mount wants two names: a .tsr file or a folder of them, and an empty folder");
-    char *const archive = realpath(options->inputs[0], NULL);
+    char *const archive = realpath(options->in.names[0], NULL);
     enum tsr_status status =
-        archive ? TSR_OK : refuse(&error, TSR_ERROR_READ, "cannot open %s: %s", options->inputs[0], strerror(errno));
-    if (status == TSR_OK) status = check_folder(options->inputs[1], &error);
+        archive ? TSR_OK : refuse(&error, TSR_ERROR_READ, "cannot open %s: %s", options->in.names[0], strerror(errno));
+    if (status == TSR_OK) status = check_folder(options->in.names[1], &error);
     if (status == TSR_OK) status = check_device(&error);
-    char *const folder = status == TSR_OK ? realpath(options->inputs[1], NULL) : NULL;
+    char *const folder = status == TSR_OK ? realpath(options->in.names[1], NULL) : NULL;
     if (status == TSR_OK && !folder)
-        status = refuse(&error, TSR_ERROR_READ, "cannot open %s: %s", options->inputs[1], strerror(errno));
+        status = refuse(&error, TSR_ERROR_READ, "cannot open %s: %s", options->in.names[1], strerror(errno));
     if (status != TSR_OK)
         say_error(&error);
-    else if (options->foreground)
+    else if (options->mount.foreground)
         status = (enum tsr_status)mount_archive(options, archive, folder, &nobody);
     else
         status = (enum tsr_status)mount_in_background(options, archive, folder);

@@ -121,7 +121,7 @@ static struct group group_from(size_t i)
 static void print_group(const struct options *options, const struct group *group)
 {
     const struct list *const list = &lists[group->first->kind];
-    const bool in_full = options->verbosity > 0 && group->count > NAMES_LIMIT;
+    const bool in_full = options->talk.verbosity > 0 && group->count > NAMES_LIMIT;
     const size_t named = group->count < NAMES_LIMIT ? group->count : NAMES_LIMIT;
     talk("  %zu %s: %s", group->count, group->count == 1 ? list->one : list->more, shown(group->first->reason->text));
     for (size_t i = 0; i < named && !in_full; i++) talk("%s%s", i > 0 ? ", " : " (", shown_bare(group->first[i].file));
@@ -150,7 +150,7 @@ static void print_list(const struct options *options, size_t first, size_t end)
     size_t reasons = 0, rest = 0, rest_files = 0;
     for (size_t i = first; i < end;) {
         const struct group group = group_from(i);
-        if (options->verbosity > 0 || reasons++ < REASONS_LIMIT) {
+        if (options->talk.verbosity > 0 || reasons++ < REASONS_LIMIT) {
             print_group(options, &group);
         } else {
             print_rest(&group);
@@ -168,7 +168,7 @@ static void print_list(const struct options *options, size_t first, size_t end)
  * asked for left to the CPU engine is said where that engine was demanded, or with -v. */
 static bool is_said(const struct options *options, enum note_kind kind)
 {
-    if (kind == NOTE_FALLBACK) return options->engine == TSR_ENGINE_CUDA || options->verbosity > 0;
+    if (kind == NOTE_FALLBACK) return options->machine.engine == TSR_ENGINE_CUDA || options->talk.verbosity > 0;
     return kind == NOTE_NOT_TAKEN || kind == NOTE_DAMAGED || options->verb == VERB_COMPRESS;
 }
 
@@ -183,7 +183,7 @@ void print_notes(const struct options *options)
         i = end;
     }
     if (gathered.is_short)
-        talk(options->log ? "  all names are in the log\n"
-                          : "  -v names all, and --log FILE writes all names to a log\n");
+        talk(options->talk.log ? "  all names are in the log\n"
+                               : "  -v names all, and --log FILE writes all names to a log\n");
     if (gathered.lost > 0) talk("  there was no memory for what is to be said of %zu files\n", gathered.lost);
 }

@@ -48,7 +48,7 @@ bool has_update(const struct options *options)
 bool is_another_runs(const struct options *options, const struct task *task)
 {
     return task->status == TSR_OK && task->output && !task->existed &&
-           (options->force || options->update != UPDATE_OFF);
+           (options->out.force || options->archive.update != UPDATE_OFF);
 }
 
 static const struct words *words_of(const struct options *options, const struct task *task,
@@ -86,7 +86,7 @@ void count_failure(const struct options *options, const struct task *task, struc
 {
     struct cause *const cause = find_cause(options, task, outcome);
     const size_t named = cause && cause->words == &no_module ? 1 : NAMED;
-    if (cause) outcome->is_counted = options->verbosity <= 0 && cause->files++ >= named;
+    if (cause) outcome->is_counted = options->talk.verbosity <= 0 && cause->files++ >= named;
 }
 
 void say_counted(void)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/report/text.h"
+#include "app/report/text/text.h"
 
 enum { ESCAPE = TEXT_CODE };
 

@@ -1,8 +1,9 @@
 /* A loss in figures, of what header and proof hold of it: FORMAT.md 3.4 and 3.9. */
+#include "figures.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "app/library/files.h"
 #include "measure.h"
 #include "range.h"
 

@@ -34,11 +34,16 @@ double tsr_ssim_of(const struct tsr_ssim_sum *sum);
 
 /* The same of one frame: its weight and its windows. what is that of the file. */
 struct tsr_windows;
-struct tsr_own_window;
 void tsr_measure_frame(const struct tsr_windows *windows, uint32_t frame, struct tsr_measured *what);
 
 /* Whether the frame has a window of its own in the place of one of the file's. */
 bool tsr_has_own_window(const struct tsr_windows *windows, uint32_t frame, uint32_t number);
+
+/* Of the windows that are measured in one frame alone, and judged there: the one with most noise for its width. */
+struct tsr_own_window {
+    uint32_t values; /* its width in stored values; 0: there is none */
+    uint64_t samples, squared_error;
+};
 
 /* Adds what was measured of a frame of so many samples. */
 void tsr_add_frame(const struct tsr_windows *windows, uint32_t frame, uint64_t samples,

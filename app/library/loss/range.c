@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/library/flow.h"
 #include "kernels/measure/difference_cpu.h"
 #include "measure.h"
+#include "transform/block/quantiser.h"
 #include "transform/status.h"
 
 enum { IGNORED = 10000 }; /* one sample of so many, at either end, says nothing of the range */

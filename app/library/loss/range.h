@@ -54,10 +54,6 @@ enum tsr_status tsr_count_source(struct tsr_source *source, struct tsr_value_cou
 void tsr_add_counts(const struct tsr_image *image, const uint64_t counts[TSR_VALUE_COUNTS], uint32_t weight,
                     struct tsr_value_counts *to);
 
-/* tsr_common_ranges(), from within a call. */
-enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources, uint32_t count,
-                                bool are_one, uint32_t *ranges, struct tsr_error *error);
-
 /* What the values of a source say. */
 struct tsr_values_found {
     uint32_t range;

@@ -3,23 +3,14 @@
 from ._dicom import dcmread
 from ._engine import Engine, engine
 from ._errors import Status, TesseraError
-from ._files import (
-    Options,
-    Report,
-    Result,
-    SetError,
-    WindowLoss,
-    compress,
-    compress_file,
-    compress_set,
-    decode,
-    decompress,
-    encode,
-    restore_file,
-)
+from ._files import compress, compress_file, decode, decompress, encode, restore_file
 from ._image import Image
+from ._info import Element, Header, Info
 from ._native import library as _library
-from ._reader import Element, Header, Info, Member, Reader, open  # noqa: A004
+from ._options import Options
+from ._reader import Member, Reader, open  # noqa: A004
+from ._reports import Report, WindowLoss
+from ._sets import Result, SetError, compress_set
 
 __version__: str = _library.tsr_version().decode()
 #: The version of the .tsr files that are written.

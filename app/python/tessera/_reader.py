@@ -6,7 +6,7 @@ import ctypes
 import io
 import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex, Union, overload
@@ -16,10 +16,11 @@ import numpy as np
 from . import _native
 from ._engine import Engine, resolve
 from ._errors import ChangedError, Status, TesseraError, check
-from ._files import Report, WindowLoss, kept_from_native, report_from_native, windows_from_native
 from ._image import Array, Image, empty_raster, unpack
 from ._image import from_native as image_from_native
-from ._media import Data, MemorySink, Source, sink_to_path, take_bytes
+from ._info import Header, Info, info_from_native
+from ._media import Data, MemorySink, Source, sink_to_path
+from ._reports import Report, report_from_native
 
 if TYPE_CHECKING:
     import pydicom
@@ -29,129 +30,6 @@ _library = _native.library
 #: What chooses of one axis, and of several.
 AxisIndex = Union[SupportsIndex, slice, EllipsisType]
 Index = Union[AxisIndex, tuple[AxisIndex, ...]]
-
-
-@dataclass(frozen=True)
-class Element:
-    """An element of a header (struct tsr_element). value is None of sequences and items."""
-
-    tag: int
-    vr: str
-    depth: int
-    value: bytes | None
-
-
-class Header(Sequence[Element]):
-    """The elements of an original's header, and its bytes before the pixels.
-
-    Attributes
-    ----------
-    kind : str
-        "dicom", "png", "pnm", "nifti" or "other".
-    big_endian : bool
-        Of DICOM: the order of numbers in values.
-    bytes : bytes
-    """
-
-    def __init__(self, native: _native.tsr_metadata) -> None:
-        self.kind: str = _library.tsr_kind_name(native.kind).decode()
-        self.big_endian: bool = native.big_endian
-        self.bytes: bytes = take_bytes(native.bytes, native.byte_count)
-        self._elements = [
-            Element(
-                element.tag,
-                element.vr.decode("latin-1"),
-                element.depth,
-                None if element.value is None else take_bytes(element.value, element.count),
-            )
-            for element in (native.elements[i] for i in range(native.element_count))
-        ]
-
-    def __len__(self) -> int:
-        return len(self._elements)
-
-    @overload
-    def __getitem__(self, index: int) -> Element: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Element]: ...
-    def __getitem__(self, index: int | slice) -> Element | list[Element]:
-        return self._elements[index]
-
-    def find(self, tag: int) -> Element | None:
-        """The first element of depth 0 with a tag.
-
-        Parameters
-        ----------
-        tag : int
-            The group in the high 16 bits, the element in the low ones.
-
-        Returns
-        -------
-        Element or None
-            None where there is none.
-        """
-        return next((element for element in self._elements if element.tag == tag and element.depth == 0), None)
-
-
-@dataclass(frozen=True)
-class Info:
-    """What a member is (struct tsr_info), from headers alone. None: the number does not apply.
-
-    `way` is "coded" (its samples or its streams are modelled), "stored" (general compression alone), or "" for an
-    original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
-    `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
-    is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
-    """
-
-    kind: str
-    verbatim: bool
-    reason: str
-    restore: str
-    identical: bool
-    path: str
-    coder: str
-    lossy: bool
-    effort: int
-    file_bytes: int
-    original_bytes: int
-    payload_bytes: int
-    original_hash: bytes
-    max_error: int | None
-    psnr_db: float | None
-    damage: str | None
-    way: str
-    original_damage: str
-    range: int | None
-    psnr_stored_db: float | None
-    windows: tuple[WindowLoss, ...]
-    kept: tuple[tuple[int, int], ...]
-
-
-def _info_from_native(info: _native.tsr_info) -> Info:
-    return Info(
-        kind=_library.tsr_kind_name(info.kind).decode(),
-        verbatim=info.verbatim,
-        reason=info.reason.decode("utf-8", "replace"),
-        restore=info.restore.decode() if info.restore else "",
-        identical=info.identical,
-        path=_library.tsr_path_name(info.coding.path).decode(),
-        coder=_library.tsr_coder_name(info.coding.coder).decode(),
-        lossy=info.coding.lossy,
-        effort=info.coding.effort,
-        file_bytes=info.file_bytes,
-        original_bytes=info.original_bytes,
-        payload_bytes=info.payload_bytes,
-        original_hash=bytes(info.original_hash),
-        max_error=info.max_error if info.max_error >= 0 else None,
-        psnr_db=info.psnr_db if info.psnr_db >= 0 else None,
-        damage=info.damage.decode("utf-8", "replace") if info.damage else None,
-        way={b"": "", b"stored": "stored"}.get(info.restore or b"", "coded"),
-        original_damage=info.original_damage.decode("utf-8", "replace"),
-        range=info.range or None,
-        psnr_stored_db=info.psnr_stored_db if info.psnr_stored_db >= 0 else None,
-        windows=windows_from_native(info),
-        kept=kept_from_native(info.kept, info.kept_count),
-    )
 
 
 class _Handle:
@@ -304,7 +182,7 @@ class Member:
         """What the member is, from headers alone."""
         info = _native.sized(_native.tsr_info)
         self._call(_library.tsr_read_info, ctypes.byref(info))
-        return _info_from_native(info)
+        return info_from_native(info)
 
     @property
     def header(self) -> Header:

@@ -19,9 +19,12 @@ from dask.base import normalize_token, tokenize
 from . import _native
 from ._engine import Engine, resolve
 from ._errors import Status, TesseraError
-from ._files import (
-    OptionFields,
-    Options,
+from ._image import Array, Image
+from ._media import Data
+from ._options import OptionFields, Options
+from ._reader import Member, Reader
+from ._remote import find, is_remote, is_url
+from ._sets import (
     Result,
     Set,
     find_ranges,
@@ -32,10 +35,6 @@ from ._files import (
     source_to_compress,
     write_again,
 )
-from ._image import Array, Image
-from ._media import Data
-from ._reader import Member, Reader
-from ._remote import find, is_remote, is_url
 
 if TYPE_CHECKING:
     import dask.array

@@ -8,7 +8,7 @@
 
 #include "kernels/slices/cavlc_blocks.cuh"
 #include "cavlc_frames.h"
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 
 namespace tsr_cavlc_gapped
 {

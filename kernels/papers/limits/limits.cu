@@ -6,7 +6,7 @@
  * has a table a bank, 32 KiB in all, and no look-up waits for another. These give the real limit. */
 #include "limits.h"
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 enum { VECTORS = 4, VECTOR_WORDS = 4, BYTE_VALUES = 256 };
 enum { CHUNK_VECTORS = TSR_LIMITS_CHUNK / 16 };

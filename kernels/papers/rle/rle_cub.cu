@@ -2,7 +2,7 @@
  * is not part of it. */
 #include "rle.h"
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 
 #if !defined(TSR_CUDA_EMULATED)
 #include <cub/device/device_run_length_encode.cuh>

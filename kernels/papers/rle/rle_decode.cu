@@ -12,7 +12,7 @@
  * nothing. */
 #include "rle.h"
 
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 
 enum {
     FIND_THREADS = 256,

@@ -3,7 +3,7 @@
 #ifndef TSR_KERNELS_PAPERS_RLE_RLE_HEADS_CUH
 #define TSR_KERNELS_PAPERS_RLE_RLE_HEADS_CUH
 
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 
 /* What a stretch of symbols adds to a scan, in 62 bits: the number of its heads, and the position of its last head, or
  * 0 if it has none. The first symbol of the input is a head, so that the greatest position is the last head of several

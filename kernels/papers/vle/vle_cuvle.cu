@@ -14,7 +14,7 @@
  *   - Scans use __shfl_up_sync (device.cuh).
  * Our choices: The symbols of a word are coded in the order of memory, not from its most significant byte. The paper's
  * array of 4 x NET words a thread lies in local memory; other policies look the codes up a second time instead. */
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 #include "vle_device.cuh"
 
 namespace

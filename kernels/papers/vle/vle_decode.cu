@@ -10,7 +10,7 @@
  *
  * Any input is safe: what lies outside the string reads as zeros, a segment that ends after the string's end is not
  * decoded, and each round gives at least one symbol or ends the segment. */
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 #include "vle_device.cuh"
 
 namespace

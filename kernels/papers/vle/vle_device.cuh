@@ -9,7 +9,7 @@
 #ifndef TSR_KERNELS_PAPERS_VLE_VLE_DEVICE_CUH
 #define TSR_KERNELS_PAPERS_VLE_VLE_DEVICE_CUH
 
-#include "kernels/engine_cuda/device.cuh"
+#include "kernels/machine/device.cuh"
 #include "vle.h"
 
 namespace vle

@@ -12,7 +12,7 @@
  * slots of the next one. A block waits until its slot has all its summands. The thread-codes meet in shared memory and
  * leave it in whole words, coalesced. A block's first and last word are joined by atomicOr, so the output is zeroed
  * before. Blocks are persistent, as CUVLE's, and take tickets, because they wait. */
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 #include "vle_device.cuh"
 
 namespace

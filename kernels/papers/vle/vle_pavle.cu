@@ -7,7 +7,7 @@
  * longest bits. atomicOr is used only for words in which two threads meet. The scan is one look-back pass of its own.
  * The compaction gathers each word of the output from the one or two blocks in which it lies, so that it needs neither
  * a zeroed output nor atomics. */
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 #include "vle_device.cuh"
 
 namespace

@@ -10,7 +10,7 @@
  * with those of the tile before it, which are part of the word that publishes that tile's length. 32 symbols of at
  * least one bit always have 32 bits. So the thread that completes a word has all of it. Short codes (14 bits,
  * vle_device.cuh) take the fast way; longer codes and the last tile go symbol by symbol. */
-#include "kernels/engine_cuda/look_back.cuh"
+#include "kernels/machine/look_back.cuh"
 #include "vle_device.cuh"
 
 namespace

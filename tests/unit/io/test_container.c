@@ -2,6 +2,7 @@
  * (io/container/container.h). FORMAT.md section 3. */
 #include "app/library/budget.h"
 #include "in_memory.h"
+#include "tests/large_files.h"
 #include "io/bytes/zstd_contexts.h"
 
 /* ---- Engine and a file ------------------------------------------------------------------------------------ */
@@ -782,7 +783,7 @@ TEST(contexts_that_were_in_use)
 
 int main(void)
 {
-    tsr_small_files = false;
+    large_files = true;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(split_and_join),
         cmocka_unit_test(blobs),

@@ -1,5 +1,6 @@
 /* Damage: no changed byte of a .tsr and no missing end goes unnoticed. What stands twice is repaired. FORMAT.md 3.6. */
 #include "one_engine.h"
+#include "tests/large_files.h"
 
 /* Changes every byte of the file's .tsr in turn. least: bytes of all that stands twice, or follows from the rest. */
 static void damage_file(const char *what, struct bytes original, int least)
@@ -59,9 +60,9 @@ static void damage_file(const char *what, struct bytes original, int least)
 
 static void damage_all(const char *what, struct bytes original)
 {
-    tsr_small_files = false;
+    large_files = true;
     damage_file(what, original, 60); /* signature, header, index, copy, footer */
-    tsr_small_files = true;
+    large_files = false;
     damage_file(what, original, 4); /* signature */
     free(original.data);
 }

@@ -5,6 +5,7 @@
 #include "dicom_bytes.h"
 #include "tests/unit/leaves.h"
 #include "one_engine.h"
+#include "tests/large_files.h"
 #include "io/nodes/elements/elements_mix.h"
 #include "io/formats/packed.h"
 #include "streams/by_reference.h"
@@ -320,9 +321,9 @@ TEST(whole_files)
         if (at < small.size) small.data[at] ^= 1;
         free(restored.data);
     }
-    tsr_small_files = false;
+    large_files = true;
     const struct bytes large = compress_bytes_by(engine, d.all, &options, NULL);
-    tsr_small_files = true;
+    large_files = false;
     struct bytes restored;
     bool damaged;
     expect(large.data[4] == TSR_SECTION_HEADER, "the large form");

@@ -155,7 +155,7 @@ static enum tsr_status list(enum verb verb, const char *input, const char *outpu
                             struct tsr_error *error)
 {
     const struct options options = {
-        .verb = verb, .inputs = &input, .input_count = 1, .output = output, .recursive = true};
+        .verb = verb, .in = {.names = &input, .count = 1, .recursive = true}, .out = {.path = output}};
     *error = (struct tsr_error){TSR_OK, TSR_NO_OFFSET, "", 0};
     return list_tasks(&options, NULL, tasks, error);
 }

@@ -1,6 +1,7 @@
-/* Several files in one (app/library/series.c, io/container/container.h): every file comes back, and a file that is
+/* Several files in one (app/library/series/, io/container/container.h): every file comes back, and a file that is
  * whole and invalid is refused. FORMAT.md 3.7. */
 #include "one_engine.h"
+#include "tests/large_files.h"
 
 #include <fcntl.h>
 
@@ -788,7 +789,7 @@ TEST(no_single_file)
 
 int main(void)
 {
-    tsr_small_files = false;
+    large_files = true;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(member_names),
         cmocka_unit_test(all_come_back),

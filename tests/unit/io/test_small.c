@@ -1,5 +1,6 @@
 /* Small files: what becomes one, what comes back, and hostile ones whose check holds. FORMAT.md 3.10. */
 #include "one_engine.h"
+#include "tests/large_files.h"
 
 static const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
 
@@ -20,9 +21,9 @@ TEST(both_forms)
 {
     struct rng r = {31};
     const struct bytes original = make_pgm(&r, 23, 17, 255), small = compress_bytes(engine, original, &coding);
-    tsr_small_files = false;
+    large_files = true;
     const struct bytes large = compress_bytes(engine, original, &coding);
-    tsr_small_files = true;
+    large_files = false;
     expect(small.data[4] == TSR_SECTION_SMALL && large.data[4] == TSR_SECTION_HEADER, "the forms");
     expect(small.size + 120 < large.size, "%zu bytes, and %zu", small.size, large.size);
     expect_original(small, original, "small");
@@ -95,9 +96,9 @@ TEST(brief)
         tsr_put_u64(small.data + end, tsr_hash64_of(small.data, end));
     }
     expect_original(small, original, "brief again");
-    tsr_small_files = false;
+    large_files = true;
     const struct bytes large = pack_bytes(original);
-    tsr_small_files = true;
+    large_files = false;
     expect(large.data[4] == TSR_SECTION_HEADER, "the large form");
     expect_original(large, original, "large");
     free(large.data);
@@ -173,9 +174,9 @@ TEST(a_large_file_that_begins_as_a_small_one)
 {
     struct rng r = {33};
     const struct bytes original = make_pgm(&r, 23, 17, 255);
-    tsr_small_files = false;
+    large_files = true;
     const struct bytes large = compress_bytes(engine, original, &coding);
-    tsr_small_files = true;
+    large_files = false;
     struct bytes restored;
     bool damaged;
     large.data[4] = TSR_SECTION_SMALL;

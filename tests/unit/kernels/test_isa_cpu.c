@@ -1,9 +1,9 @@
-/* kernels/engine_cpu/isa_cpu.h: names of instruction sets. */
+/* kernels/machine/isa_cpu.h: names of instruction sets. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "tests/unit/support.h"
 
-#include "kernels/engine_cpu/isa_cpu.h"
+#include "kernels/machine/isa_cpu.h"
 
 TEST(names)
 {

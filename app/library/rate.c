@@ -1,0 +1,435 @@
+/* Rate control: the QP that meets a target, found by coding and measuring.
+ *
+ * Between two QPs in eighths a file has as many codings as 4x4 blocks: the first ones with the one QP, the others with
+ * the other. So all codings of a file lie on one line, from the finest step to the coarsest, on which error and size
+ * are monotone but for little. A position on it is q times the blocks of the file, plus the blocks with q + 1. The
+ * search is in integers: what it finds reaches the file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+#include "loss/levels.h"
+#include "loss/measure.h"
+#include "loss/range.h"
+
+enum {
+    TRIES_LIMIT = 11,         /* the coding that is written comes on top */
+    QP_NEAR = 3,              /* eighths: QPs so near to each other do for one file */
+    QP_TRIES = 7,             /* after these, two QPs that are not neighbours will do */
+    STEPS = 99 * TSR_QP_UNIT, /* q of the coarsest QP */
+    LOG_SHIFT = 16            /* fraction bits of logarithms */
+};
+
+/* ---- Numbers ---------------------------------------------------------------------------------------------- */
+
+/* mantissa * 2^exponent, the mantissa in 2^31 .. 2^32 - 1. */
+struct scaled {
+    uint64_t mantissa;
+    int exponent;
+};
+
+static struct scaled normalise(uint64_t mantissa, int exponent)
+{
+    for (; mantissa >> 32; mantissa >>= 1) exponent++;
+    for (; !(mantissa >> 31); mantissa <<= 1) exponent--;
+    return (struct scaled){mantissa, exponent};
+}
+
+static struct scaled multiply(struct scaled a, struct scaled b)
+{
+    return normalise(a.mantissa * b.mantissa >> 31, a.exponent + b.exponent + 31);
+}
+
+uint64_t tsr_squared_error_limit(uint32_t range, uint64_t samples, uint32_t psnr_hundredths)
+{
+    /* 10^(-2^k / 1000) */
+    static const struct scaled powers[15] = {{4285089145, -32}, {4275233713, -32}, {4255590799, -32}, {4216575308, -32},
+                                             {4139614135, -32}, {3989880250, -32}, {3706464639, -32}, {3198599472, -32},
+                                             {2382099298, -32}, {2642347043, -33}, {3251246129, -35}, {2461159927, -38},
+                                             {2820653927, -45}, {3704842450, -59}, {3195800255, -86}};
+    if (range == 0 || samples == 0) return 0;
+    struct scaled limit = multiply(normalise((uint64_t)range * range, 0), normalise(samples, 0));
+    for (int k = 0; k < 15; k++)
+        if (psnr_hundredths >> k & 1) limit = multiply(limit, powers[k]);
+    if (limit.exponent > 31) return UINT64_MAX;
+    return limit.exponent >= 0    ? limit.mantissa << limit.exponent
+           : limit.exponent > -32 ? limit.mantissa >> -limit.exponent
+                                  : 0;
+}
+
+uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in)
+{
+    if (wanted->target == TSR_TARGET_BYTES) return wanted->target_value;
+    if (wanted->target != TSR_TARGET_RATIO || wanted->target_value == 0) return UINT64_MAX;
+    const uint64_t value = wanted->target_value;
+    return bytes_in / value * 1000 + bytes_in % value * 1000 / value;
+}
+
+/* ---- The line of codings ---------------------------------------------------------------------------------- */
+
+struct search {
+    struct tsr_engine *engine;
+    struct tsr_source *source;
+    const struct tsr_header *pristine;
+    struct tsr_coding coding; /* path, coder, effort */
+    enum tsr_coder coder;     /* as it was asked for */
+    bool by_size, by_quality, by_psnr;
+    uint32_t psnr;          /* by_psnr: hundredths of a dB */
+    struct tsr_level level; /* by_quality */
+    uint64_t limit, aim;    /* of the size, or of the squared error: not to be exceeded, and a little below */
+    uint64_t frame_blocks;  /* 4x4 blocks of a frame, in one component */
+    uint64_t blocks;        /* of all frames */
+    int tries;
+    /* Where the error was, in the last try and with the two QPs next to what is aimed at. */
+    uint64_t profile[TSR_PROFILE_PARTS], finer_profile[TSR_PROFILE_PARTS], coarser_profile[TSR_PROFILE_PARTS];
+};
+
+/* What a coding makes of the file. */
+struct result {
+    uint64_t measure; /* bytes, or squared error */
+    int64_t distance; /* log2 of measure to what is aimed at; rises from the finest step to the coarsest */
+    bool good;        /* within the limit */
+    bool near;        /* and hardly below it */
+};
+
+/* Where the last count blocks of the file begin. */
+static void put_seam(const struct search *s, uint64_t blocks, struct tsr_coding *coding)
+{
+    const uint32_t columns = s->pristine->image.columns, across = (columns + 3) / 4;
+    const uint64_t first = s->blocks - blocks;
+    const uint32_t block = (uint32_t)(first % s->frame_blocks);
+    coding->coarser_frame = (uint32_t)(first / s->frame_blocks);
+    coding->coarser_from = 4 * (block / across) * columns + 4 * (block % across);
+}
+
+void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine, const struct tsr_coding *coding)
+{
+    source->header = *pristine;
+    source->header.coding = *coding;
+    tsr_set_windows(&source->header, &source->windows);
+    if (!coding->lossy) source->header.range = source->header.least_weight = 0;
+    if (!coding->lossy) return;
+    source->header.exact = false;
+    if (source->header.recipe == TSR_RECIPE_DEFLATED) { /* a lossy copy is not deflated */
+        source->header.recipe = TSR_RECIPE_SPLICE;
+        source->header.parameter_count = 0;
+    }
+}
+
+/* By how much the limit may be missed: 1 %, or 0.1 dB, which are 1/43.9 of the squared error. */
+static uint64_t slack_of(const struct search *s)
+{
+    return s->limit / (s->by_size ? 100 : 46);
+}
+
+static void set_limit(struct search *s, uint64_t limit)
+{
+    s->limit = limit;
+    s->aim = limit - slack_of(s) / 2;
+}
+
+/* How much of its limit an error takes, in 1/2^20. */
+static uint64_t share_of_limit(uint64_t error, uint64_t limit)
+{
+    for (; error >> 44; error >>= 1) limit >>= 1;
+    return limit == 0 ? (error > 0 ? UINT64_MAX >> 1 : 0) : (error << 20) / limit;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The larger share of a level's floors, of PSNR and of SSIM, that an error takes over some samples. */
+static uint64_t share_of_floors(const struct tsr_level *level, uint32_t width, uint64_t samples, uint64_t squared_error,
+                                const struct tsr_ssim_sum *ssim)
+{
+    const uint64_t share = share_of_limit(squared_error, tsr_squared_error_limit(width, samples, level->psnr));
+    if (!tsr_has_ssim(ssim)) return share;
+    return larger(share, share_of_limit(ssim->loss, ssim->positions * level->ssim_loss));
+}
+
+/* The largest share of a level's limits that an error takes: of all samples, of those in a window that is judged, and
+ * of the largest error. That one's share is squared, as are all: it rises with the step as they do. */
+static uint64_t share_of_level(const struct search *s, const struct tsr_difference *found)
+{
+    const struct tsr_image *const image = &s->pristine->image;
+    const struct tsr_level *const level = &s->level;
+    const uint64_t samples = tsr_all_samples(image);
+    uint32_t narrowest = tsr_header_range(s->pristine);
+    bool has_window = false;
+    uint64_t most = share_of_floors(level, narrowest, found->samples, found->squared_error, &found->ssim);
+    for (uint32_t w = 0; w < s->source->windows.count; w++) {
+        const uint32_t width = s->source->windows.window[w].values;
+        if (!tsr_is_judged(found->window[w].samples, samples)) continue;
+        most = larger(most, share_of_floors(level, width, found->window[w].samples, found->window[w].squared_error,
+                                            &found->window[w].ssim));
+        if (!has_window || width < narrowest) narrowest = width;
+        has_window = true;
+    }
+    const uint64_t error = found->max_error, bound = larger(1, (uint64_t)narrowest * level->error_percent / 100);
+    return level->error_percent == 0 ? most : larger(most, share_of_limit(error * error, bound * bound));
+}
+
+/* The same of the worst window that is measured in one frame alone. */
+static uint64_t share_of_own(const struct search *s, const struct tsr_own_window *own)
+{
+    if (own->values == 0) return 0;
+    return share_of_limit(own->squared_error, tsr_squared_error_limit(own->values, own->samples, s->level.psnr));
+}
+
+static enum tsr_status measure(struct search *s, const struct tsr_coding *coding, struct result *result,
+                               struct tsr_error *error)
+{
+    struct tsr_proof proof = {0};
+    struct tsr_encoded encoded = {
+        .profile = s->by_size ? NULL : s->profile, .coder = s->coder, .skips_ssim = !s->by_quality};
+    struct tsr_output *output = tsr_output_to_null();
+    if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
+    memset(s->profile, 0, sizeof s->profile);
+    tsr_set_coding(s->source, s->pristine, coding);
+    const enum tsr_status status = tsr_encode(s->engine, s->source, output, &proof, &encoded, error);
+    result->measure = s->by_size      ? tsr_output_size(output)
+                      : s->by_quality ? share_of_level(s, &encoded.difference)
+                                      : proof.squared_error;
+    const uint64_t own = s->by_quality ? share_of_own(s, &encoded.own_window) : 0;
+    if (own > result->measure) result->measure = own;
+    tsr_output_close(output);
+    s->tries++;
+    if (s->by_psnr && status == TSR_OK)
+        set_limit(s, tsr_squared_error_limit(tsr_header_range(s->pristine), encoded.difference.samples, s->psnr));
+    const uint64_t slack = slack_of(s);
+    result->good = result->measure <= s->limit;
+    result->near = result->good && s->limit - result->measure <= slack;
+    const int64_t distance = tsr_log2_of(result->measure) - tsr_log2_of(s->aim);
+    result->distance = s->by_size ? -distance : distance;
+    return status;
+}
+
+/* A place on the line and what it gives. */
+struct place {
+    bool known;
+    int64_t at;
+    struct result result;
+};
+
+/* What is known of the line: the nearest places on both sides of what is aimed at, and the two last ones. */
+struct bracket {
+    struct place finer, coarser, last, before;
+    int slow; /* how often in a row the straight line did not halve what is between them */
+};
+
+static void take_place(struct bracket *b, int64_t at, struct result result)
+{
+    const bool was_closed = b->finer.known && b->coarser.known;
+    const int64_t width = b->coarser.at - b->finer.at;
+    b->before = b->last;
+    b->last = (struct place){true, at, result};
+    *(result.distance < 0 ? &b->finer : &b->coarser) = b->last;
+    b->slow = was_closed && b->slow < 2 && b->coarser.at - b->finer.at > width / 2 ? b->slow + 1 : 0;
+}
+
+/* The share of a whole, in 1/2^16. */
+static int64_t share_of(uint64_t part, uint64_t whole)
+{
+    for (; whole >> 40; whole >>= 1) part >>= 1;
+    return whole == 0 ? 1 << 15 : (int64_t)((part << 16) / whole);
+}
+
+/* share / 2^16 of a length. */
+static int64_t part_of(int64_t length, int64_t share)
+{
+    return (length >> 16) * share + ((length & 65535) * share >> 16);
+}
+
+/* A place strictly inside, where a straight line from one distance below to one above is 0. */
+static int64_t between(const struct bracket *b, uint64_t below, uint64_t above)
+{
+    const int64_t low = b->finer.at, high = b->coarser.at;
+    const int64_t at = low + part_of(high - low, b->slow == 2 ? 1 << 15 : share_of(below / 2, below / 2 + above / 2));
+    return at <= low ? low + 1 : at >= high ? high - 1 : at;
+}
+
+static uint64_t gap(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* Where q is looked for first. A step of 1 is at q = 32, and an octave of the step has 48. */
+static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
+{
+    const struct tsr_image *image = &s->pristine->image;
+    const uint64_t samples = tsr_all_samples(image);
+    const uint64_t limit =
+        s->by_quality ? tsr_squared_error_limit(tsr_header_range(s->pristine), samples, s->level.psnr) : s->limit;
+    int64_t q;
+    if (s->by_size) /* an octave is a bit a sample, or less */
+        q = 32 + (int64_t)((lossless_bytes - s->limit) / (samples / 576 + 1));
+    else /* an error of a twelfth of the step's square, or less */
+        q = 140 + 24 * (tsr_log2_of(limit) - tsr_log2_of(samples)) / (1 << LOG_SHIFT);
+    return q < 0 ? 0 : q > STEPS ? STEPS : q;
+}
+
+/* The next q to look at. */
+static int64_t next_q(const struct search *s, const struct bracket *b)
+{
+    if (b->finer.known && b->coarser.known)
+        return between(b, (uint64_t)-b->finer.result.distance, (uint64_t)b->coarser.result.distance);
+    /* Distance by q: as measured, or what is usual; the further the longer it takes. */
+    const int64_t q = b->last.at, steps = b->before.known ? q - b->before.at : 0;
+    int64_t slope = s->by_size ? 1000 : 2000;
+    if (steps != 0) slope = (b->last.result.distance - b->before.result.distance) / steps;
+    if (slope < 100) slope = 100;
+    int64_t step = -b->last.result.distance / slope * (s->tries > 3 ? 3 : 1);
+    if (step == 0) step = b->last.result.distance < 0 ? 1 : -1;
+    if (s->by_size && !b->coarser.known && s->tries == TRIES_LIMIT - 1) return STEPS;
+    if (!s->by_size && !b->finer.known && s->tries == TRIES_LIMIT - 1) return 0;
+    return q + step < 0 ? 0 : q + step > STEPS ? STEPS : q + step;
+}
+
+/* Squared errors are summed modulo 2^64; their differences are small enough for a sign. */
+static int64_t difference(uint64_t a, uint64_t b)
+{
+    return (int64_t)(a - b);
+}
+
+/* The error with the last blocks of the file coarser, if each block had the error that it had before. */
+static uint64_t predicted_error(const struct search *s, uint64_t finer_error, int64_t coarser_blocks)
+{
+    const int64_t each = (int64_t)(s->blocks / TSR_PROFILE_PARTS + 1), first = (int64_t)s->blocks - coarser_blocks;
+    uint64_t error = finer_error;
+    for (int64_t part = TSR_PROFILE_PARTS - 1; part >= first / each; part--) {
+        const int64_t more = difference(s->coarser_profile[part], s->finer_profile[part]);
+        const int64_t end = (part + 1) * each < (int64_t)s->blocks ? (part + 1) * each : (int64_t)s->blocks,
+                      start = part * each;
+        error += start >= first ? (uint64_t)more
+                                : (uint64_t)part_of(more, share_of((uint64_t)(end - first), (uint64_t)(end - start)));
+    }
+    return error;
+}
+
+/* Where the error, by what the profiles tell and what the last try has added to that, reaches what is aimed at. */
+static int64_t by_profile(const struct search *s, const struct bracket *b, uint64_t finer_error, uint64_t surprise)
+{
+    int64_t low = b->finer.at, high = b->coarser.at;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (difference(predicted_error(s, finer_error, middle) + surprise, s->aim) < 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low == b->finer.at ? high : low;
+}
+
+static enum tsr_status try_place(struct search *s, struct bracket *b, const struct tsr_coding *coding, int64_t at,
+                                 struct result *best, struct tsr_coding *best_coding, struct tsr_error *error)
+{
+    struct result result;
+    TSR_TRY(measure(s, coding, &result, error));
+    const bool as_near = result.measure == best->measure && coding->qp_eighths > best_coding->qp_eighths;
+    if (result.good ? !best->good || result.measure > best->measure || as_near : !best->good) {
+        *best = result;
+        *best_coding = *coding;
+    }
+    take_place(b, at, result);
+    return TSR_OK;
+}
+
+static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *best_coding, struct result *best,
+                              struct tsr_error *error)
+{
+    const int32_t lowest = tsr_lowest_qp(s->pristine->image.bits_stored);
+    const int qp_tries = s->by_quality ? TRIES_LIMIT : QP_TRIES; /* a level has no seam */
+    struct bracket b = {0};
+    memset(best, 0, sizeof *best);
+    /* Two QPs next to each other, or two between which all is uneven. */
+    while (s->tries < TRIES_LIMIT && !best->near) {
+        struct tsr_coding coding = s->coding;
+        coding.qp_eighths = lowest + (int32_t)q;
+        TSR_TRY(try_place(s, &b, &coding, q, best, best_coding, error));
+        memcpy(b.last.result.distance < 0 ? s->finer_profile : s->coarser_profile, s->profile, sizeof s->profile);
+        if (q == 0 && !b.finer.known) break;
+        if (q == STEPS && !b.coarser.known) break;
+        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= qp_tries)) break;
+        q = next_q(s, &b);
+    }
+    if (!b.finer.known || !b.coarser.known || s->by_quality) return TSR_OK;
+    /* And both in one file. */
+    const struct place finer = b.finer, coarser = b.coarser;
+    b.finer.at = 0;
+    b.coarser.at = (int64_t)s->blocks;
+    b.slow = 0;
+    uint64_t surprise = 0; /* how much the last try was above what the profiles tell, modulo 2^64 */
+    while (s->tries < TRIES_LIMIT && !best->near && b.coarser.at - b.finer.at > 1) {
+        int64_t blocks;
+        if (s->by_size || b.slow == 2)
+            blocks = between(&b, gap(b.finer.result.measure, s->aim), gap(b.coarser.result.measure, s->aim));
+        else
+            blocks = by_profile(s, &b, finer.result.measure, surprise);
+        struct tsr_coding coding = s->coding;
+        coding.qp_eighths = lowest + (int32_t)finer.at;
+        coding.coarser_by = (uint32_t)(coarser.at - finer.at);
+        put_seam(s, (uint64_t)blocks, &coding);
+        TSR_TRY(try_place(s, &b, &coding, blocks, best, best_coding, error));
+        surprise = b.last.result.measure - predicted_error(s, finer.result.measure, blocks);
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status fail_size(const struct search *s, const struct result *result, struct tsr_error *error)
+{
+    const char *name = tsr_input_name(s->source->input);
+    if (!result->good)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be coded in %llu bytes: the least are %llu", name,
+                        (unsigned long long)s->limit, (unsigned long long)result->measure);
+    return tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be coded in %llu bytes or 1 %% less: the nearest below are %llu",
+                    name, (unsigned long long)s->limit, (unsigned long long)result->measure);
+}
+
+static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lossless, struct tsr_coding *coding,
+                                   struct tsr_error *error)
+{
+    struct result result = {0};
+    if (s->by_size) { /* nothing is lost where nothing has to be */
+        TSR_TRY(measure(s, lossless, &result, error));
+        if (result.good) *coding = *lossless;
+        if (result.good) return TSR_OK;
+    }
+    TSR_TRY(search(s, first_q(s, result.measure), coding, &result, error));
+    if (s->by_size && !result.near) return fail_size(s, &result, error);
+    if (!result.good) *coding = *lossless;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
+                                struct tsr_coding *coding, int *tries, struct tsr_error *error)
+{
+    const struct tsr_header pristine = source->header;
+    const struct tsr_image *image = &pristine.image;
+    struct tsr_coding lossless = tsr_without_loss(&wanted->coding);
+    TSR_TRY(tsr_resolve_coding(&lossless, error));
+    struct search *s = calloc(1, sizeof *s);
+    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
+    s->engine = engine;
+    s->source = source;
+    s->pristine = &pristine;
+    s->coding = *coding;
+    s->coder = wanted->coding.coder;
+    s->by_quality = wanted->target == TSR_TARGET_QUALITY;
+    s->by_psnr = wanted->target == TSR_TARGET_PSNR;
+    s->by_size = !s->by_psnr && !s->by_quality;
+    if (s->by_psnr) s->psnr = (uint32_t)wanted->target_value;
+    if (s->by_quality) s->level = *tsr_level_of((enum tsr_quality)wanted->target_value);
+    s->frame_blocks = tsr_frame_blocks(image);
+    s->blocks = s->frame_blocks * image->frames;
+    /* Kept samples do not count. How many there are, the first coding tells. */
+    set_limit(s, s->by_quality ? (uint64_t)1 << 20
+                 : s->by_size  ? tsr_size_limit(wanted, tsr_input_size(source->input))
+                               : tsr_squared_error_limit(tsr_header_range(&pristine), tsr_all_samples(image), s->psnr));
+    const enum tsr_status status = meet_target(s, &lossless, coding, error);
+    *tries = s->tries;
+    source->header = pristine;
+    free(s);
+    return status;
+}

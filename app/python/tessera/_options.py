@@ -1,0 +1,166 @@
+"""How files are compressed: options by name."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from . import _native
+from ._errors import check
+from ._media import Source
+from ._numbers import integer, parts
+
+_library = _native.library
+
+
+PathWord = Literal["predict", "transform"]
+QualityWord = Literal["diagnostic", "visually-lossless", "web"]
+CoderWord = Literal["by-effort", "huffman", "cavlc", "rans"]
+VerifyWord = Literal["cpu", "none", "engine"]
+
+
+class OptionFields(TypedDict, total=False):
+    """The fields of `Options` but effort, as functions take them by name."""
+
+    max_error: int | None
+    psnr: float | None
+    ratio: float | None
+    size: int | None
+    qp: float | None
+    quality: QualityWord | None
+    path: PathWord
+    coder: CoderWord
+    verify: VerifyWord
+    allow_lossy: bool
+    samples_only: bool
+    range: int
+    least_psnr: float | None
+    within_ratio: bool
+    keep: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compress.
+
+    Parameters
+    ----------
+    effort : int
+        1 (fastest) to 9 (smallest).
+    max_error : int, optional
+        Lossy: no sample differs by more.
+    psnr : float, optional
+        Lossy: the least PSNR in dB, by the range of the values.
+    ratio : float, optional
+        Lossy: the least ratio of the input's bytes to the output's.
+    size : int, optional
+        Lossy: the most bytes of the output.
+    qp : float, optional
+        Lossy: the quantiser, in steps of 1/8, by the range of the values: 20 does the same at any depth.
+    quality : {"diagnostic", "visually-lossless", "web"}, optional
+        Lossy: a PSNR of at least 45, 40 or 35 dB, and an SSIM of at least 0.995, 0.99 or 0.97, in each judged window
+        (`WindowLoss`) and over all. The first two also bound the largest error.
+    path : {"predict", "transform"}
+        Of a lossless coding.
+    coder : {"by-effort", "huffman", "cavlc", "rans"}
+    verify : {"cpu", "none", "engine"}
+        What decodes the output to prove it.
+    allow_lossy : bool
+        Loss may be taken for images that are never coded with loss by accident.
+    samples_only : bool
+        DICOM whose streams cannot come back byte for byte: its samples are enough.
+    range : int
+        Of the values, by which psnr and qp count: 255 to 16777215. 0: the image's own. Only of samples of more than 8 bits
+        in one component.
+    least_psnr : float, optional
+        Nothing is kept, and TesseraError raised, where a lossy file would have less dB in a judged window or over all.
+    within_ratio : bool
+        The same where a lossy file would exceed the published ratio of its modality (`Report.ratio_limit`).
+    keep : sequence of (lowest, highest)
+        Lossy: stored values that do not change, as those of padding, and that no other sample gets. At most four ranges,
+        with those that the file names; of images of one component.
+
+    Notes
+    -----
+    At most one of max_error, psnr, ratio, size, qp and quality is given. Without any of them coding is lossless.
+    """
+
+    effort: int = 5
+    max_error: int | None = None
+    psnr: float | None = None
+    ratio: float | None = None
+    size: int | None = None
+    qp: float | None = None
+    quality: QualityWord | None = None
+    path: PathWord = "predict"
+    coder: CoderWord = "by-effort"
+    verify: VerifyWord = "cpu"
+    allow_lossy: bool = False
+    samples_only: bool = False
+    range: int = 0
+    least_psnr: float | None = None
+    within_ratio: bool = False
+    keep: Sequence[tuple[int, int]] = ()
+
+    def _loss(self) -> tuple[int, int]:
+        asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp, self.quality]
+        if sum(value is not None for value in asked) > 1:
+            raise ValueError("at most one of max_error, psnr, ratio, size, qp and quality can be given")
+        if self.max_error is not None:
+            return _native.LOSS_MAX_ERROR, integer("max_error", self.max_error, 1, 32767)
+        if self.psnr is not None:
+            return _native.LOSS_PSNR, parts("psnr", self.psnr, 100, 1, 200)
+        if self.ratio is not None:
+            return _native.LOSS_RATIO, parts("ratio", self.ratio, 1000, 0.001, 1e15)
+        if self.size is not None:
+            return _native.LOSS_BYTES, integer("size", self.size, 1, 2**63 - 1)
+        if self.qp is not None:
+            return _native.LOSS_QP, parts("qp", self.qp, 8, -48, 51)
+        if self.quality is not None:
+            return _native.LOSS_QUALITY, _number(_native.QUALITIES, self.quality) + 1
+        return _native.LOSSLESS, 0
+
+    def to_native(self) -> _native.tsr_compress_options:
+        """As the C library's struct.
+
+        Returns
+        -------
+        tsr_compress_options
+            Options that the library has accepted.
+
+        Raises
+        ------
+        ValueError
+            For a value that no option takes.
+        """
+        options = _native.sized(_native.tsr_compress_options)
+        options.effort = integer("effort", self.effort, 1, 9)
+        options.path = _number(_native.PATHS, self.path)
+        options.coder = _number(_native.CODERS, self.coder)
+        options.verify = _number(_native.VERIFY, self.verify)
+        options.loss, options.loss_value = self._loss()
+        options.allow_lossy = self.allow_lossy
+        options.samples_only = self.samples_only
+        options.range = integer("range", self.range, 0, 2**24 - 1)
+        options.within_ratio = self.within_ratio
+        options.least_db = parts("least_psnr", self.least_psnr, 100, 1, 200) if self.least_psnr is not None else 0
+        error = _native.tsr_error()
+        check(_library.tsr_check_options(ctypes.byref(options), ctypes.byref(error)), error)
+        return options
+
+
+def keep_values(source: Source, keep: Sequence[tuple[int, int]]) -> None:
+    if len(keep) > len(source.native.kept):
+        raise ValueError(f"keep has {len(keep)} ranges of values, of which at most {len(source.native.kept)} can be kept")
+    source.native.kept_count = len(keep)
+    for values, (lowest, highest) in zip(source.native.kept, keep):
+        values.lowest = integer("keep", lowest, -32768, 65535)
+        values.highest = integer("keep", highest, values.lowest, 65535)
+
+
+def _number(words: tuple[str, ...], word: str) -> int:
+    if word not in words:
+        raise ValueError(f"{word!r} is not one of {', '.join(words)}")
+    return words.index(word)

@@ -1,0 +1,120 @@
+/* Residuals of path P to tables and payloads; see the header. */
+#include "encode_residuals_cpu.h"
+
+#include <string.h>
+
+#include "train_plane_cpu.h"
+
+/* The predictors of a tile; NULL for the median edge predictor alone. */
+static const struct tsr_tile_predictors *predictors_of(struct tsr_plane_work *work, uint32_t tile,
+                                                       struct tsr_tile_predictors *predictors)
+{
+    const struct tsr_encode_space *s = work->space;
+    if (!work->plane->predictor.set) return NULL;
+    predictors->model = &work->plane->predictor;
+    predictors->ops = s->training->ops;
+    predictors->label = s->labels + tile * s->tile_blocks;
+    predictors->tile = tsr_training_tile_at(work, tile);
+    return predictors;
+}
+
+static void predict_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_tile_predictors room;
+    uint8_t *const scratch = s->scratch + part * s->scratch_bytes;
+    tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
+                     predictors_of(work, tile, &room), work->contexts.cuts_period,
+                     tsr_symbol_row(work->frame->tile_width, scratch), &s->counts[part].bins, scratch);
+}
+
+static void count_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_tile_predictors room;
+    uint8_t *const scratch = s->scratch + part * s->scratch_bytes;
+    const bool is_coded_from_samples = work->contexts.period > 0;
+    tsr_count_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
+                   predictors_of(work, tile, &room), work->contexts.period, &work->map,
+                   is_coded_from_samples ? tsr_symbol_row(work->frame->tile_width, scratch) : s->symbols,
+                   &s->counts[part].symbols, scratch);
+}
+
+/* Tables' codes, from their counts. */
+static void train_codes(struct tsr_plane_work *work, const struct tsr_symbol_counts *symbols)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_residual_model *model = &work->plane->residual;
+    if (work->plane->coder == TSR_CODER_RANS) {
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+            model->mantissa[t] = (uint8_t)tsr_rans_weights(symbols->special[t], TSR_RUN_ALPHABET, model->weights[t]);
+        for (int t = 0; t < model->tables; t++)
+            model->mantissa[TSR_FIRST_RESIDUAL_TABLE + t] = (uint8_t)tsr_rans_weights(
+                symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->weights[TSR_FIRST_RESIDUAL_TABLE + t]);
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++)
+            tsr_rans_symbols(model->weights[t], TSR_RUN_ALPHABET, s->rans_codes[t]);
+        return;
+    }
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+        tsr_huffman_lengths(symbols->special[t], TSR_RUN_ALPHABET, model->lengths[t], s->huffman);
+    for (int t = 0; t < model->tables; t++)
+        tsr_huffman_lengths(symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t],
+                            s->huffman);
+    model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
+    tsr_build_codes(s->codes, model);
+    tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
+}
+
+void tsr_train_residuals(struct tsr_plane_work *work)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_residual_model *model = &work->plane->residual;
+    const struct tsr_context_plan plan = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
+                                                          (uint64_t)work->image->columns * work->image->rows);
+    work->contexts = plan;
+    memset(model, 0, sizeof *model);
+    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
+
+    tsr_run_counts(work, predict_pass, sizeof(struct tsr_bin_counts));
+    struct tsr_bin_counts *bins = &s->counts[0].bins;
+    bins->activity[1]++, bins->intensity[0]++; /* the sampled rows may have no activity */
+    model->activity_cuts =
+        (uint8_t)tsr_cut_quantiles(bins->activity, TSR_ACTIVITY_BINS, plan.activity_groups, model->activity_cut);
+    model->intensity_cuts =
+        (uint8_t)tsr_cut_quantiles(bins->intensity, TSR_INTENSITY_BINS, plan.intensity_groups, model->intensity_cut);
+    tsr_map_contexts(&work->map, model);
+
+    tsr_run_counts(work, count_pass,
+                   offsetof(struct tsr_symbol_counts, cell) +
+                       (size_t)tsr_model_cells(model) * sizeof s->counts[0].symbols.cell[0]);
+    struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
+    if (work->contexts.period > 0) symbols->cell[0][0]++; /* one table at least */
+    model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
+                                                model->table_of, s->merge);
+    if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
+    train_codes(work, symbols);
+}
+
+size_t tsr_code_residuals(struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
+                          size_t capacity)
+{
+    struct tsr_encode_space *s = work->space;
+    const struct tsr_plane_model *plane = work->plane;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    size_t labels = 0;
+    if (plane->predictor.set) {
+        labels = tsr_code_labels(&plane->predictor, s->labels + number * s->tile_blocks, tile, payload, capacity);
+        if (labels == SIZE_MAX) return 0;
+    }
+    void *scratch = s->scratch + part * s->scratch_bytes;
+    const size_t words =
+        work->contexts.period > 0
+            ? tsr_code_tile_once(s->planes[work->number], tile, plane->range, &plane->residual, s->value_codes,
+                                 (const tsr_code_table *)s->codes, payload, capacity, scratch)
+        : plane->coder == TSR_CODER_RANS
+            ? tsr_rans_code_tile(s->symbols, tile, &plane->residual, (const tsr_rans_table *)s->rans_codes,
+                                 payload + labels, capacity - labels, scratch)
+            : tsr_code_tile(s->symbols, tile, &plane->residual, s->value_codes, (const tsr_code_table *)s->codes,
+                            payload + labels, capacity - labels, scratch);
+    return words ? labels + words : 0;
+}
