@@ -1,6 +1,6 @@
 /* A binary range coder whose chances adapt to the bits that they code. FORMAT.md section 4.9.2.
  *
- * io/formats/streams/deflate has a coder with the same chances and the same end, which grows its bytes; this one has a
+ * io/bytes/range_bytes.h has a coder with the same chances and the same end, which grows its bytes; this one has a
  * fixed room. */
 #ifndef TSR_ENTROPY_RANGE_CODER_H
 #define TSR_ENTROPY_RANGE_CODER_H

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "io/container/checksum.h"
+#include "io/bytes/checksum.h"
 
 #define ZFS_MAGIC 0x2fc12fc1
 #ifndef XFS_SUPER_MAGIC /* older headers lack it */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/container/checksum.h"
+#include "io/bytes/checksum.h"
 #include "part.h"
 
 /* ---- Folders that this process knows ---------------------------------------------------------------------- */

@@ -2,7 +2,8 @@
 #ifndef TSR_IO_INPUT_H
 #define TSR_IO_INPUT_H
 
-#include "io/container/checksum.h"
+#include "io/bytes/checksum.h"
+#include "io/bytes/crew.h"
 #include "transform/status.h"
 #include "app/tessera.h"
 
@@ -47,9 +48,9 @@ void tsr_input_close(struct tsr_input *input);
 
 /* What a reader takes of memory, in bytes. */
 struct tsr_need {
-    uint64_t opening; /* at most, until the source is open, or measured */
-    uint64_t held;    /* then, while blobs and frames are coded */
-    uint64_t blob;    /* of the longest blob; where there are no frames, 0: it is as long as the input */
+    uint64_t opening;   /* at most, until the source is open, or measured */
+    uint64_t held;      /* then, while blobs and frames are coded */
+    uint64_t blob;      /* of the longest blob; where there are no frames, 0: it is as long as the input */
     bool has_rasters;   /* rasters are among what is held: the encoder needs no room for them */
     bool only_lossless; /* its samples are never coded with loss */
 };
@@ -73,13 +74,7 @@ struct tsr_memory_account {
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 
-/* Threads that read a large piece of an input in parts at once, and code long streams in pieces. run calls
- * work(context, i) once for each i below count, and returns when all calls have returned. run NULL, as it is at first:
- * one thread reads. Inputs from functions are always read by one thread. */
-struct tsr_crew {
-    void (*run)(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count);
-    void *pool;
-};
+/* Threads that read a large part of an input at once. Inputs from functions are always read by one thread. */
 void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew);
 struct tsr_crew tsr_input_crew(const struct tsr_input *input);
 

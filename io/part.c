@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "file_set.h"
-#include "io/container/checksum.h"
+#include "io/bytes/checksum.h"
 
 /* ---- Names ------------------------------------------------------------------------------------------------ */
 

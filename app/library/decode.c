@@ -39,7 +39,7 @@ struct decoding {
  * parts shows in putting them together twice. */
 static bool puts_together_twice(const struct decoding *d)
 {
-    return d->header->restore == TSR_RESTORE_SPLICE && !d->header->exact && !d->exports;
+    return d->header->recipe == TSR_RECIPE_SPLICE && !d->header->exact && !d->exports;
 }
 
 static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
@@ -301,7 +301,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
         (struct tsr_decoded){.engine = d.engine_name, .fallback = d.fallback, .read_s = d.read_s, .write_s = d.write_s};
     decoded->found.samples = tsr_hasher_result128(&d.frames);
     if (!d.header->exact)
-        tsr_parts_end(&d.parts, d.header->restore, &decoded->found.samples, tsr_all_rasters(&d.header->image),
+        tsr_parts_end(&d.parts, d.header->recipe, &decoded->found.samples, tsr_all_rasters(&d.header->image),
                       &decoded->found);
     tsr_restorer_free(d.restorer);
     free_frames(&d);

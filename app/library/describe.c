@@ -5,7 +5,7 @@
 #include "files.h"
 #include "loss/range.h"
 
-static const char *restore_name(enum tsr_restore restore)
+static const char *restore_name(enum tsr_recipe_number restore)
 {
     static const char *const names[] = {"stored",       "splice", "png",     "deflated",
                                         "encapsulated", "series", "streams", "gzipped"};
@@ -24,7 +24,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->kind = header->kind;
     info->verbatim = !tsr_has_frames(header);
     if (info->verbatim) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
-    info->restore = restore_name(header->restore);
+    info->restore = restore_name(header->recipe);
     info->identical = header->exact;
     info->image = *image;
     info->coding = header->coding;
@@ -61,7 +61,7 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
     info->members = tsr_container_members(reader);
-    info->restore = restore_name(TSR_RESTORE_SERIES);
+    info->restore = restore_name(TSR_RECIPE_SERIES);
     info->identical = true;
     info->file_bytes = file_bytes;
     info->sections = tsr_container_sections(reader);

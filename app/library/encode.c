@@ -84,7 +84,7 @@ static enum tsr_status put_long_blob(struct encoding *e, enum tsr_blob blob, uin
                                                                                      ? threads
                                                                                      : TSR_BLOB_LANES;
     const struct tsr_header *const header = &e->source->header;
-    const bool is_rows = header->kind == TSR_KIND_PNG && header->restore == TSR_RESTORE_PACKED;
+    const bool is_rows = header->kind == TSR_KIND_PNG && header->recipe == TSR_RECIPE_PACKED;
     const uint64_t chunks = size / TSR_BLOB_CHUNK,
                    lane = tsr_chunk_memory(is_rows, TSR_BLOB_CHUNK) + 2 * TSR_BLOB_CHUNK;
     unsigned lanes = 1;
@@ -586,7 +586,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
         if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
         if (source->header.coding.lossy) tsr_note_difference(&source->header.image, &e.difference, proof);
         if (!source->header.exact)
-            tsr_parts_end(&e.parts, source->header.restore, &proof->samples, tsr_all_rasters(&source->header.image),
+            tsr_parts_end(&e.parts, source->header.recipe, &proof->samples, tsr_all_rasters(&source->header.image),
                           proof);
     }
     e.encoded.difference = e.difference;

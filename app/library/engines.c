@@ -10,7 +10,7 @@
 #include "entropy/frame_model.h"
 #include "entropy/varint.h"
 #include "flow.h"
-#include "io/container/checksum.h"
+#include "io/bytes/checksum.h"
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"

@@ -1,8 +1,9 @@
 /* What files take of memory, before they take it; see the header. */
 #include "budget.h"
 
+#include "io/formats/png/png_file.h"
 #include "io/formats/packed.h"
-#include "io/formats/png/png_idat.h"
+#include "io/nodes/png/png_idat.h"
 #include "kernels/kept/kept_frames.h"
 
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
@@ -197,7 +198,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
 
 uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
 {
-    return size + tsr_raster_bytes(&header->image) + tsr_png_reading_memory(header, size);
+    return size + tsr_raster_bytes(&header->image) + tsr_png_reading_memory(tsr_png_rows_of(header), size);
 }
 
 uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,
@@ -222,7 +223,7 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
     const struct batch_memory frames = batch_memory(engine, image, kept, tiles, batch, sections);
     const uint64_t bytes = own + both(image, &frames, &restoring);
-    if (made.exact || made.restore != TSR_RESTORE_PNG) return bytes;
+    if (made.exact || made.recipe != TSR_RECIPE_PNG) return bytes;
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
     return more_of(bytes + limit, tsr_png_again_memory(&made, limit));
 }

@@ -151,8 +151,8 @@ static enum tsr_status restore_whole(struct tsr_reader *r, struct tsr_error *err
 /* Whether prefix, frames and suffix are bytes of the original as they are. */
 static bool has_parts(const struct tsr_header *header)
 {
-    return header->restore == TSR_RESTORE_VERBATIM ||
-           (header->restore == TSR_RESTORE_SPLICE && tsr_frame_bits(&header->image) % 8 == 0);
+    return header->recipe == TSR_RECIPE_VERBATIM ||
+           (header->recipe == TSR_RECIPE_SPLICE && tsr_frame_bits(&header->image) % 8 == 0);
 }
 
 /* Of size bytes that can be read; the count of those from offset on, at most count. */

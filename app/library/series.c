@@ -518,7 +518,7 @@ static enum tsr_status write_series(struct making *m, const struct tsr_data_sink
 {
     struct tsr_header header;
     memset(&header, 0, sizeof header);
-    header.restore = TSR_RESTORE_SERIES;
+    header.recipe = TSR_RECIPE_SERIES;
     header.members = m->count;
     TSR_TRY(tsr_open_sink(sink, false, &m->output, &m->error));
     tsr_output_forgo_hash(m->output); /* its sections have theirs */

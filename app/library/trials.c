@@ -308,7 +308,7 @@ enum tsr_status tsr_estimate_around(struct tsr_source *source, const struct tsr_
  * without loss than their frames tell: for residues, or because they are stored. */
 static bool is_plain(const struct tsr_source *source)
 {
-    return source->header.restore == TSR_RESTORE_SPLICE;
+    return source->header.recipe == TSR_RECIPE_SPLICE;
 }
 
 /* Where the file with loss is longer than that, it is looked at whether the file is smaller stored: compress_file.c. */
@@ -368,7 +368,7 @@ static uint64_t least_with_loss(const struct tsr_estimate *frames, const struct 
 {
     const uint64_t payload = lossless->payload_bytes,
                    own = frames->is_exact && frames->lossless < payload ? frames->lossless : payload;
-    return lossless->header.restore == TSR_RESTORE_SPLICE ? lossless->bytes - own + frames->lossy : frames->lossy;
+    return lossless->header.recipe == TSR_RECIPE_SPLICE ? lossless->bytes - own + frames->lossy : frames->lossy;
 }
 
 static const char not_smaller[] = "coded without loss: that takes at most 1.1 times the bytes";

@@ -37,7 +37,7 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     struct tsr_hasher frames;
     struct tsr_proof found;
     const struct tsr_image *const again = &source->header.image;
-    if (source->header.restore != TSR_RESTORE_PNG || !tsr_same_image(image, again) ||
+    if (source->header.recipe != TSR_RECIPE_PNG || !tsr_same_image(image, again) ||
         image->exact_only != again->exact_only || header->parameter_count != source->header.parameter_count ||
         memcmp(header->parameters, source->header.parameters, header->parameter_count) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the PNG that the .tsr describes");
@@ -46,7 +46,7 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     TSR_TRY(hash_blobs(source, &parts, error));
     tsr_add_frame_hash(&frames, image, source->ops->rasters(source));
     found.samples = tsr_hasher_result128(&frames);
-    tsr_parts_end(&parts, header->restore, &found.samples, tsr_raster_bytes(image), &found);
+    tsr_parts_end(&parts, header->recipe, &found.samples, tsr_raster_bytes(image), &found);
     if (found.restored_size == proof->restored_size && tsr_hash128_equal(&found.restored, &proof->restored))
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");
@@ -69,7 +69,7 @@ static enum tsr_status check_png(struct tsr_output *restored, const struct tsr_h
 
 static bool is_lossy_png(const struct tsr_header *header)
 {
-    return header->restore == TSR_RESTORE_PNG && !header->exact;
+    return header->recipe == TSR_RECIPE_PNG && !header->exact;
 }
 
 /* Most bytes of the restored file. A PNG's IDAT has a byte for each row, of each of its passes, and is not much longer
@@ -131,7 +131,7 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
     if (tsr_has_residues(header)) {
         TSR_TRY(read_residues(reader, residues, error));
         foreseen.residues = residues;
-    } else if (header->restore == TSR_RESTORE_PACKED) {
+    } else if (header->recipe == TSR_RECIPE_PACKED) {
         TSR_TRY(peek_begin(reader, &begin, error));
         foreseen.begin = &begin;
     }

@@ -8,67 +8,7 @@
 
 #include "io/input.h"
 #include "io/output.h"
-#include "transform/planes/difference.h"
-#include "transform/planes/kept_ranges.h"
-
-enum { TSR_FORMAT_VERSION = 3 };
-
-/* How blobs and frames become the original file again. FORMAT.md section 4. */
-enum tsr_restore {
-    TSR_RESTORE_VERBATIM = 0,     /* the blob is the file */
-    TSR_RESTORE_SPLICE = 1,       /* prefix, rasters, suffix */
-    TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks made from the raster, suffix */
-    TSR_RESTORE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
-    TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
-    TSR_RESTORE_SERIES = 5,       /* several files, each restored in its own way: FORMAT.md 3.7 */
-    TSR_RESTORE_PACKED = 6,       /* the blob has pieces of the file, streams of which are unpacked */
-    TSR_RESTORE_GZIPPED = 7       /* as splice, and the whole of it is put in gzip again */
-};
-
-/* Residues: what samples do not say of the streams of encapsulated frames, of the IDAT chunks of a PNG, or of a gzip
- * file. */
-enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
-
-#define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in millionths */
-#define TSR_WINDOW_UNIT 1000000
-enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
-enum { TSR_MOST_RANGE = (1 << 24) - 1 }; /* in a series whose slopes differ, a range may exceed 16 bits */
-
-/* The windows by which a loss was measured. FORMAT.md 3.9. */
-struct tsr_told_windows {
-    uint32_t count;
-    struct {
-        float slope;           /* units of a stored value, the largest of a frame that has the window */
-        int64_t center, width; /* millionths of a unit */
-    } window[TSR_MEASURED_WINDOWS];
-};
-
-struct tsr_header {
-    uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
-    enum tsr_kind kind;
-    enum tsr_restore restore;
-    bool exact;                        /* the restored file is the original, byte for byte */
-    char reason[TSR_REASON_LIMIT + 1]; /* verbatim and packed only: why */
-    uint64_t room;                     /* packed only: what unpacking a piece takes */
-    struct tsr_image image;            /* image, coding and parameters: not if verbatim or packed */
-    struct tsr_coding coding;
-    struct tsr_kept_ranges
-        kept; /* values that loss does not change; without loss they mean nothing, and are not written */
-    uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
-    size_t parameter_count;
-    struct tsr_told_windows windows;   /* by which the loss was measured; without loss they are not written */
-    uint32_t range;                    /* of the values, if lossy, by which PSNR and QP count; 0: 2^bits_stored - 1 */
-    uint32_t least_weight;             /* of a frame's errors, if lossy, 1 .. 65535; 0: all frames weigh the same */
-    struct tsr_origin origin;          /* of the original, where it is stored */
-    char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
-    uint32_t members;                  /* files in a series, whose header has only this, id and restore */
-};
-
-/* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
-bool tsr_has_frames(const struct tsr_header *header);
-
-/* The reason of a file without frames, in words: also where a small file has no room for it. */
-const char *tsr_reason_of(const struct tsr_header *header);
+#include "io/recipe/header.h"
 
 /* What the file promises of its content. FORMAT.md 3.4. */
 struct tsr_proof {
@@ -100,7 +40,7 @@ struct tsr_parts_hash {
 void tsr_parts_begin(struct tsr_parts_hash *parts);
 void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const void *bytes, size_t size);
 /* samples: the hash as in a proof. sample_bytes: bytes of all rasters. Sets restored_size and restored of the proof. */
-void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_restore restore, const struct tsr_hash128 *samples,
+void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_recipe_number restore, const struct tsr_hash128 *samples,
                    uint64_t sample_bytes, struct tsr_proof *proof);
 
 /* ---- Writer ---------------------------------------------------------------------------------------------- */

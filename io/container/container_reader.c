@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "section_reader.h"
-#include "zstd_contexts.h"
+#include "io/bytes/zstd_contexts.h"
 
 #define NOWHERE SIZE_MAX
 
@@ -381,7 +381,7 @@ static enum tsr_status find_contents(struct tsr_container_reader *r, struct tsr_
 {
     r->file_id = r->chosen.header.id;
     r->chosen.header_hash = r->sections.header_hash;
-    if (r->chosen.header.restore == TSR_RESTORE_SERIES) return find_members(r, error);
+    if (r->chosen.header.recipe == TSR_RECIPE_SERIES) return find_members(r, error);
     r->members = 1;
     r->end = r->sections.count;
     return find_frames(r, error);

@@ -4,7 +4,7 @@
 
 #include "long_blob.h"
 #include "small.h"
-#include "zstd_contexts.h"
+#include "io/bytes/zstd_contexts.h"
 
 /* A section in the index: its type and its whole length. Until the id is known, the section's check is the hash alone;
  * then the section is sealed. */
@@ -143,7 +143,7 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
     w->header.id = 0;
     w->start = tsr_output_size(output);
     w->begin = tsr_output_mark(output);
-    const bool may_be_small = tsr_small_files && header->restore != TSR_RESTORE_SERIES;
+    const bool may_be_small = tsr_small_files && header->recipe != TSR_RECIPE_SERIES;
     w->small = may_be_small ? calloc(1, sizeof *w->small) : NULL;
     if (may_be_small && !w->small) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     uint8_t body[TSR_HEADER_LIMIT];
@@ -186,7 +186,7 @@ static bool is_large_image(const struct tsr_header *header)
 int tsr_container_level(const struct tsr_container_writer *w, size_t size)
 {
     const struct tsr_header *const header = &w->header;
-    if (header->kind == TSR_KIND_PNG && header->restore == TSR_RESTORE_PACKED) return SMALL_LEVEL; /* rows of a PNG */
+    if (header->kind == TSR_KIND_PNG && header->recipe == TSR_RECIPE_PACKED) return SMALL_LEVEL; /* rows of a PNG */
     const bool is_quick = is_large_image(header) && header->coding.effort < THOROUGH_CODING;
     return size <= SMALL_BLOB && !is_quick ? SMALL_LEVEL : LARGE_LEVEL;
 }
@@ -450,7 +450,7 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
         TSR_TRY(tsr_output_return(w->output, &w->begin, error));
         return tsr_small_write(w->small, &w->header, proof, w->output, error);
     }
-    if (w->header.restore != TSR_RESTORE_SERIES) {
+    if (w->header.recipe != TSR_RECIPE_SERIES) {
         const struct tsr_piece proof_piece = {body, tsr_put_proof(body, proof, &w->header)};
         TSR_TRY(put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
     } else if (w->members != w->header.members) {

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "zstd_contexts.h"
+#include "io/bytes/zstd_contexts.h"
 
 struct chunk {
     uint8_t *bytes;    /* and after them room for what they become */

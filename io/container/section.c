@@ -1,4 +1,4 @@
-/* Numbers, header and proof of the container; see section.h. */
+/* Header and proof of the container; see section.h. */
 #include "section.h"
 
 #include <float.h>
@@ -7,51 +7,6 @@
 
 #include "transform/coder.h"
 #include "transform/planes/difference.h"
-
-void tsr_put_u32(uint8_t *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(value >> 8 * i);
-}
-
-void tsr_put_u64(uint8_t *out, uint64_t value)
-{
-    for (int i = 0; i < 8; i++) out[i] = (uint8_t)(value >> 8 * i);
-}
-
-const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size)
-{
-    if (cursor->bad || size > cursor->size - cursor->at) {
-        cursor->bad = true;
-        return NULL;
-    }
-    cursor->at += size;
-    return cursor->bytes + cursor->at - size;
-}
-
-uint8_t tsr_get_u8(struct tsr_cursor *cursor)
-{
-    const uint8_t *byte = tsr_get_bytes(cursor, 1);
-    return byte ? *byte : 0;
-}
-
-uint64_t tsr_get_varint(struct tsr_cursor *cursor)
-{
-    uint64_t value;
-    if (!cursor->bad && tsr_read_varint(cursor->bytes, cursor->size, &cursor->at, TSR_VARINT_LIMIT, &value))
-        return value;
-    cursor->bad = true;
-    return 0;
-}
-
-uint32_t tsr_read_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-uint64_t tsr_read_u64(const uint8_t *bytes)
-{
-    return (uint64_t)tsr_read_u32(bytes) | (uint64_t)tsr_read_u32(bytes + 4) << 32;
-}
 
 /* ---- Header (FORMAT.md 3.1) ------------------------------------------------------------------------------ */
 
@@ -255,19 +210,19 @@ static size_t put_image(uint8_t *out, const struct tsr_header *header)
 
 bool tsr_has_frames(const struct tsr_header *header)
 {
-    return header->restore != TSR_RESTORE_VERBATIM && header->restore != TSR_RESTORE_PACKED &&
-           header->restore != TSR_RESTORE_SERIES;
+    return header->recipe != TSR_RECIPE_VERBATIM && header->recipe != TSR_RECIPE_PACKED &&
+           header->recipe != TSR_RECIPE_SERIES;
 }
 
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 {
     const bool lossy = tsr_has_frames(header) && header->coding.lossy;
-    const bool series = header->restore == TSR_RESTORE_SERIES;
+    const bool series = header->recipe == TSR_RECIPE_SERIES;
     const int flags = series ? 0 : (header->exact ? EXACT : 0) | (lossy ? LOSSY : 0);
     size_t used = 0;
     out[used++] = TSR_FORMAT_VERSION;
     out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
-    out[used++] = (uint8_t)header->restore;
+    out[used++] = (uint8_t)header->recipe;
     out[used++] = (uint8_t)(flags | (has_items(header) ? ITEMS : 0));
     tsr_put_u64(out + used, header->id);
     used += TSR_ID_BYTES;
@@ -275,7 +230,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
         used += tsr_put_varint(out + used, header->members);
     } else if (!tsr_has_frames(header)) {
         used += put_reason(out + used, header->reason);
-        if (header->restore == TSR_RESTORE_PACKED) used += tsr_put_varint(out + used, header->room);
+        if (header->recipe == TSR_RECIPE_PACKED) used += tsr_put_varint(out + used, header->room);
     } else {
         used += put_image(out + used, header);
     }
@@ -472,7 +427,7 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
     if (!parameters) c->bad = true;
     if (!c->bad) memcpy(header->parameters, parameters, header->parameter_count);
     TSR_TRY(end_header(c, has_items, header, error));
-    if (header->restore == TSR_RESTORE_SPLICE && !header->exact && header->image.bits_allocated == 1)
+    if (header->recipe == TSR_RECIPE_SPLICE && !header->exact && header->image.bits_allocated == 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "samples of one bit must restore to the original, which the header denies");
     const enum tsr_status status = tsr_check_image(&header->image, error);
@@ -482,19 +437,19 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
 }
 
 /* Whether this way of restoring can have these flags of loss and exactness. */
-static bool has_its_flags(enum tsr_restore restore, unsigned flags)
+static bool has_its_flags(enum tsr_recipe_number restore, unsigned flags)
 {
     switch (restore) {
-    case TSR_RESTORE_VERBATIM:
-    case TSR_RESTORE_PACKED:
-    case TSR_RESTORE_DEFLATED:
-    case TSR_RESTORE_ENCAPSULATED:
-    case TSR_RESTORE_GZIPPED:
+    case TSR_RECIPE_VERBATIM:
+    case TSR_RECIPE_PACKED:
+    case TSR_RECIPE_DEFLATED:
+    case TSR_RECIPE_ENCAPSULATED:
+    case TSR_RECIPE_GZIPPED:
         return (flags & (EXACT | LOSSY)) == EXACT;
-    case TSR_RESTORE_SERIES:
+    case TSR_RECIPE_SERIES:
         return (flags & (EXACT | LOSSY)) == 0;
-    case TSR_RESTORE_PNG:
-    case TSR_RESTORE_SPLICE:
+    case TSR_RECIPE_PNG:
+    case TSR_RECIPE_SPLICE:
         break;
     }
     return (flags & (EXACT | LOSSY)) != (EXACT | LOSSY);
@@ -512,15 +467,15 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     const uint8_t *id = tsr_get_bytes(&c, TSR_ID_BYTES);
     if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", size);
     header->id = tsr_read_u64(id);
-    if (kind >= TSR_KIND_COUNT || restore > TSR_RESTORE_GZIPPED || flags > (EXACT | LOSSY | ITEMS) ||
-        !has_its_flags((enum tsr_restore)restore, flags) || (restore == TSR_RESTORE_SERIES && kind != TSR_KIND_OTHER))
+    if (kind >= TSR_KIND_COUNT || restore > TSR_RECIPE_GZIPPED || flags > (EXACT | LOSSY | ITEMS) ||
+        !has_its_flags((enum tsr_recipe_number)restore, flags) || (restore == TSR_RECIPE_SERIES && kind != TSR_KIND_OTHER))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u or flags %u are unknown to this program", kind,
                         restore, flags);
     header->kind = (enum tsr_kind)kind;
-    header->restore = (enum tsr_restore)restore;
+    header->recipe = (enum tsr_recipe_number)restore;
     header->exact = flags & EXACT;
     header->coding.lossy = flags & LOSSY;
-    if (header->restore == TSR_RESTORE_SERIES) {
+    if (header->recipe == TSR_RECIPE_SERIES) {
         const uint64_t members = tsr_get_varint(&c);
         TSR_TRY(end_header(&c, flags & ITEMS, header, error));
         if (members < 1 || members > INT32_MAX)
@@ -530,7 +485,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     }
     if (tsr_has_frames(header)) return get_coded_header(&c, header, flags & ITEMS, error);
     get_reason(&c, header->reason);
-    if (header->restore == TSR_RESTORE_PACKED) header->room = tsr_get_varint(&c);
+    if (header->recipe == TSR_RECIPE_PACKED) header->room = tsr_get_varint(&c);
     return end_header(&c, flags & ITEMS, header, error);
 }
 
@@ -648,7 +603,7 @@ void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const 
     parts->size += size;
 }
 
-void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_restore restore, const struct tsr_hash128 *samples,
+void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_recipe_number restore, const struct tsr_hash128 *samples,
                    uint64_t sample_bytes, struct tsr_proof *proof)
 {
     const struct tsr_hash128 hashes[3] = {tsr_hasher_result128(&parts->prefix), *samples,
@@ -725,7 +680,7 @@ enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_memb
     const uint8_t *header = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
     if (!header) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header is too long");
     TSR_TRY(tsr_get_header(header, (size_t)header_size, &member->header, error));
-    if (member->header.restore == TSR_RESTORE_SERIES)
+    if (member->header.recipe == TSR_RECIPE_SERIES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
     if (!tsr_get_proof(body + c.at, size - c.at, &member->header, &member->proof))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof of %zu bytes is not valid", size - c.at);

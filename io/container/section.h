@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "container.h"
-#include "entropy/varint.h"
+#include "io/bytes/cursor.h"
 
 enum {
     TSR_SIGNATURE_BYTES = 4,
     TSR_CHECK_BYTES = 8,
     TSR_FOOTER_BYTES = 24,
     TSR_HEADER_LIMIT = 1024, /* bytes of a header's body */
-    TSR_RESTORE_OFFSET = 2,  /* in a header's body */
+    TSR_RECIPE_OFFSET = 2,  /* in a header's body */
     TSR_ID_OFFSET = 4,
     TSR_ID_BYTES = 8,
     TSR_PROOF_LIMIT = 288,
@@ -58,23 +58,6 @@ static inline bool tsr_is_unknown_type(uint8_t type)
     static const char known[] = "HBFGTPMDICS";
     return type >= 'A' && type <= 'Z' && !memchr(known, type, sizeof known - 1);
 }
-
-/* Appends to a body of fixed size; the callers' bodies are large enough by construction. */
-void tsr_put_u32(uint8_t *out, uint32_t value);
-void tsr_put_u64(uint8_t *out, uint64_t value);
-
-/* Reading: a cursor that turns bad instead of passing its end. A bad cursor gives 0 and NULL. */
-struct tsr_cursor {
-    const uint8_t *bytes;
-    size_t size, at;
-    bool bad;
-};
-
-uint8_t tsr_get_u8(struct tsr_cursor *cursor);
-uint64_t tsr_get_varint(struct tsr_cursor *cursor);
-const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size); /* NULL: fewer bytes are left */
-uint32_t tsr_read_u32(const uint8_t *bytes);
-uint64_t tsr_read_u64(const uint8_t *bytes);
 
 /* A header's body. put returns its bytes, at most TSR_HEADER_LIMIT. get skips items that need not be known. Errors:
  * TSR_ERROR_VERSION (something that must be known is unknown), TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */

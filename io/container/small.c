@@ -89,9 +89,9 @@ enum brief_form { BRIEF_PNG, BRIEF_ELEMENTS, BRIEF_FORMS };
 static void brief_header(enum brief_form form, struct tsr_header *header)
 {
     static const uint8_t png[] = {
-        TSR_FORMAT_VERSION, TSR_KIND_PNG, TSR_RESTORE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0x80, 0x80, 0x10};
+        TSR_FORMAT_VERSION, TSR_KIND_PNG, TSR_RECIPE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0x80, 0x80, 0x10};
     static const uint8_t elements[] = {
-        TSR_FORMAT_VERSION, TSR_KIND_DICOM, TSR_RESTORE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0x80, 0x80, 0x40};
+        TSR_FORMAT_VERSION, TSR_KIND_DICOM, TSR_RECIPE_PACKED, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0x80, 0x80, 0x40};
     if (form == BRIEF_PNG)
         (void)tsr_get_header(png, sizeof png, header, NULL);
     else
@@ -116,7 +116,7 @@ static enum brief_form brief_form_of(const struct tsr_small *small, const struct
     struct tsr_header usual;
     uint8_t wanted[TSR_HEADER_LIMIT], body[TSR_HEADER_LIMIT], piece[BRIEF_HEAD];
     struct tsr_cursor c = {small->bytes, small->size, 1, false};
-    if (header->restore != TSR_RESTORE_PACKED || small->count != 1 || small->type[0] != 0 || small->size == 0)
+    if (header->recipe != TSR_RECIPE_PACKED || small->count != 1 || small->type[0] != 0 || small->size == 0)
         return BRIEF_FORMS;
     const uint64_t content = tsr_get_varint(&c);
     const enum brief_form form = small->bytes[0] == TSR_SMALL_PNG_PIECE ? BRIEF_PNG : BRIEF_ELEMENTS;
@@ -191,7 +191,7 @@ static enum tsr_status get_header(struct tsr_cursor *c, struct tsr_header *heade
     memcpy(body, bytes, TSR_ID_OFFSET);
     memcpy(body + TSR_ID_OFFSET + TSR_ID_BYTES, bytes + TSR_ID_OFFSET, (size_t)size - TSR_ID_OFFSET);
     TSR_TRY(tsr_get_header(body, (size_t)size + TSR_ID_BYTES, header, error));
-    return header->restore == TSR_RESTORE_SERIES ? fail(error) : TSR_OK;
+    return header->recipe == TSR_RECIPE_SERIES ? fail(error) : TSR_OK;
 }
 
 /* Lists the parts, whose contents stay where they are: those of the last part end where the check begins. */

@@ -5,12 +5,12 @@
 #include "packed.h"
 #include "io/container/section.h"
 #include "io/container/small.h"
-#include "io/formats/elements/elements_mix.h"
+#include "io/nodes/elements/elements_mix.h"
 #include "io/formats/png/png_file.h"
-#include "io/formats/png/png_idat.h"
-#include "io/formats/png/png_mix.h"
-#include "io/formats/streams/deflate/deflate.h"
-#include "io/formats/streams/jpeg/jpeg.h"
+#include "io/nodes/png/png_idat.h"
+#include "io/nodes/small_png/png_mix.h"
+#include "io/nodes/deflate/deflate.h"
+#include "io/nodes/jpeg/jpeg.h"
 
 struct tsr_unpacker {
     struct tsr_output *output;

@@ -6,16 +6,17 @@
 #include <string.h>
 
 #include "packed.h"
+#include "io/bytes/crc32.h"
 #include "io/container/section.h"
-#include "io/container/zstd_contexts.h"
-#include "io/formats/streams/deflate/deflate.h"
-#include "io/formats/elements/elements_mix.h"
+#include "io/bytes/zstd_contexts.h"
+#include "io/nodes/deflate/deflate.h"
+#include "io/nodes/elements/elements_mix.h"
 #include "io/formats/nifti/nifti_header.h"
-#include "io/formats/streams/gzip.h"
+#include "io/nodes/gzip/gzip.h"
 #include "io/formats/png/png_file.h"
-#include "io/formats/png/png_idat.h"
-#include "io/formats/png/png_mix.h"
-#include "io/formats/streams/jpeg/jpeg.h"
+#include "io/nodes/png/png_idat.h"
+#include "io/nodes/small_png/png_mix.h"
+#include "io/nodes/jpeg/jpeg.h"
 
 enum {
     LEAST_STREAM = 256,  /* bytes of a stream that is looked at: smaller ones do not pay */
@@ -368,23 +369,7 @@ static enum tsr_status put_members(struct packed_source *s, const struct tsr_def
 
 /* ---- PNG --------------------------------------------------------------------------------------------------- */
 
-enum { PNG_HEAD = 8 + 8 + 13, CHUNK_HEAD = 8, CHUNK_TAIL = 4 };
-
-/* Where the IDAT chunks stand, which follow each other. */
-static bool png_chunks(const struct packed_source *s, size_t *start, size_t *end)
-{
-    *start = *end = 0;
-    for (size_t at = 8; s->size - at >= CHUNK_HEAD + CHUNK_TAIL;) {
-        const uint32_t length = tsr_png_get_u32(s->file + at);
-        if (length > s->size - at - CHUNK_HEAD - CHUNK_TAIL) break;
-        const bool is_idat = memcmp(s->file + at + 4, "IDAT", 4) == 0;
-        if (is_idat && *end > 0 && *end != at) return false;
-        if (is_idat && *end == 0) *start = at;
-        at += CHUNK_HEAD + (size_t)length + CHUNK_TAIL;
-        if (is_idat) *end = at;
-    }
-    return *end > 0;
-}
+enum { PNG_HEAD = 8 + 8 + 13 };
 
 /* The most plain bytes of a PNG, by its header: all rows and their filters, of interlaced ones in up to seven passes.
  */
@@ -402,7 +387,7 @@ static uint64_t png_plain_limit(const struct packed_source *s)
 static uint64_t png_plain_bytes(const struct packed_source *s)
 {
     enum { PASS_ROWS = 2, FEW = 16 }; /* rows of all passes are less than twice those of the image, and some */
-    if (s->packing->opened) return tsr_png_plain_bytes(&s->packing->opened->header);
+    if (s->packing->opened) return tsr_png_plain_bytes(tsr_png_rows_of(&s->packing->opened->header));
     const uint64_t limit = png_plain_limit(s), rows = limit > 0 ? tsr_png_get_u32(s->file + 20) : 0,
                    row = rows > 0 ? (limit - 64) / 2 / rows : 0, /* with its filter, and perhaps a byte more */
         more = s->size > PNG_HEAD && s->file[PNG_HEAD - 1] > 0 ? PASS_ROWS * rows + FEW : 0;
@@ -484,7 +469,7 @@ static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct t
     struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = s->size + 64};
     uint8_t begin[TSR_PNG_START_BYTES];
     size_t start = 0, end = 0;
-    if (!png_chunks(s, &start, &end) || start < TSR_PNG_START_BYTES)
+    if (!tsr_png_find_idat(s->file, s->size, &start, &end) || start < TSR_PNG_START_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IDAT chunks that follow each other");
     if (usual <= most && usual <= limit) TSR_TRY(tsr_bytes_reserve(&plain, (size_t)usual, error));
     enum tsr_status status = read_png(s, start, end, &plain, &residue, error);
@@ -909,7 +894,7 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
         close_packed(&s->base);
         return status;
     }
-    s->base.header = (struct tsr_header){.kind = kind, .restore = TSR_RESTORE_PACKED, .exact = true, .room = s->room};
+    s->base.header = (struct tsr_header){.kind = kind, .recipe = TSR_RECIPE_PACKED, .exact = true, .room = s->room};
     snprintf(s->base.header.reason, sizeof s->base.header.reason, "%.*s", TSR_REASON_LIMIT, packing->reason);
     s->base.blob_size[TSR_BLOB_PREFIX] = s->blob_size;
     *source = &s->base;

@@ -6,11 +6,11 @@
 
 #include "packed.h"
 #include "io/formats/png/png_file.h"
-#include "io/formats/png/png_idat.h"
+#include "io/nodes/png/png_idat.h"
 #include "io/container/section.h"
-#include "io/formats/streams/gzip.h"
-#include "io/formats/streams/deflate/deflate.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/gzip/gzip.h"
+#include "io/nodes/deflate/deflate.h"
+#include "io/nodes/node.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/dicom_export.h"
 #endif
@@ -40,8 +40,8 @@ struct tsr_restorer {
 
 bool tsr_has_residues(const struct tsr_header *header)
 {
-    return header->exact && (header->restore == TSR_RESTORE_ENCAPSULATED || header->restore == TSR_RESTORE_PNG ||
-                             header->restore == TSR_RESTORE_DEFLATED || header->restore == TSR_RESTORE_GZIPPED);
+    return header->exact && (header->recipe == TSR_RECIPE_ENCAPSULATED || header->recipe == TSR_RECIPE_PNG ||
+                             header->recipe == TSR_RECIPE_DEFLATED || header->recipe == TSR_RECIPE_GZIPPED);
 }
 
 /* Bytes of a stream of one of many frames: codes of 16 bits before the bits of each sample, and its residue. A longer
@@ -56,9 +56,9 @@ static uint64_t stream_bound(const struct tsr_header *header, uint64_t residues)
 
 static uint64_t encapsulated_work(const struct tsr_header *header, const struct tsr_foreseen *f, uint64_t residues)
 {
-    const struct tsr_stream_kind *const kind = tsr_stream_kind_of(header->parameters[0]);
+    const struct tsr_node *const kind = tsr_raster_node(header->parameters[0]);
     const uint64_t bound = stream_bound(header, residues), stream = bound < f->size ? bound : f->size;
-    return stream + (kind ? kind->memory(&header->image, stream, true) : 0);
+    return stream + (kind ? kind->memory(&(struct tsr_node_work){.image = &header->image}, stream, true) : 0);
 }
 
 /* libpng's rows, and zlib. */
@@ -89,24 +89,24 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
     const uint64_t residues = !tsr_has_residues(header) ? 0 : f->residues ? f->residues->size : f->size;
     struct tsr_restoring r = {.held = residues};
     if (f->size > most || f->blobs > most) return (struct tsr_restoring){.held = UINT64_MAX / 4}; /* no memory has it */
-    switch (header->restore) {
-    case TSR_RESTORE_PACKED:
+    switch (header->recipe) {
+    case TSR_RECIPE_PACKED:
         r.held = tsr_unpacking_memory(header->room, f->size,
                                       f->begin ? tsr_first_stream(f->begin->bytes, f->begin->size) : TSR_PIECE_KINDS);
         break;
-    case TSR_RESTORE_ENCAPSULATED:
+    case TSR_RECIPE_ENCAPSULATED:
         r.work = encapsulated_work(header, f, residues);
         break;
-    case TSR_RESTORE_PNG:
-        r.work = header->exact ? tsr_png_making_memory(header, f->size, f->residues, f->threads)
+    case TSR_RECIPE_PNG:
+        r.work = header->exact ? tsr_png_making_memory(tsr_png_rows_of(header), f->size, f->residues, f->threads)
                                : lossy_png_work(&header->image);
         break;
-    case TSR_RESTORE_DEFLATED:
+    case TSR_RECIPE_DEFLATED:
         r.held += all_samples(header) + f->blobs;
         r.work = deflated_work(f, all_samples(header) + f->blobs);
         r.is_at_end = true;
         break;
-    case TSR_RESTORE_GZIPPED:
+    case TSR_RECIPE_GZIPPED:
         r.held += tsr_gzipped_bytes(header);
         r.work = tsr_gzip_making_memory(tsr_gzipped_bytes(header), f->size, f->residues, f->threads);
         r.is_at_end = true;
@@ -122,7 +122,7 @@ static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error 
 {
     const struct tsr_header *header = &r->header;
     struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
-    if (header->restore == TSR_RESTORE_DEFLATED) r->plain_left = tsr_get_varint(&c);
+    if (header->recipe == TSR_RECIPE_DEFLATED) r->plain_left = tsr_get_varint(&c);
     r->plain.limit = SIZE_MAX / 2;
     if (header->image.bits_allocated == 1 && tsr_frame_bits(&header->image) * header->image.frames % 8 != 0)
         r->spare = tsr_get_u8(&c);
@@ -137,10 +137,10 @@ static enum tsr_status check_encapsulated(const struct tsr_header *header, struc
 {
     const struct tsr_image *image = &header->image;
     const int kind = header->parameters[0];
-    if (header->parameter_count == 1 && (kind >= tsr_stream_kind_count || !tsr_stream_kinds[kind]))
+    if (header->parameter_count == 1 && (!tsr_raster_node(kind)))
         return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %d, which this version does not know",
                         kind);
-    const bool may_be_bits = kind == TSR_STREAM_RLE || kind == TSR_STREAM_DEFLATE;
+    const bool may_be_bits = kind == 0 || kind == 3;
     if (header->parameter_count != 1 || image->big_endian || image->swapped ||
         (image->bits_allocated == 1 && !may_be_bits))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
@@ -189,14 +189,14 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
     r->header = *header;
     r->output = output;
     enum tsr_status status = TSR_OK;
-    if (header->restore == TSR_RESTORE_SPLICE || header->restore == TSR_RESTORE_DEFLATED)
+    if (header->recipe == TSR_RECIPE_SPLICE || header->recipe == TSR_RECIPE_DEFLATED)
         status = read_parameters(r, error);
-    if (header->restore == TSR_RESTORE_ENCAPSULATED) status = check_encapsulated(header, error);
-    if (header->restore == TSR_RESTORE_GZIPPED) status = begin_gzip(r, error);
-    if (header->restore == TSR_RESTORE_PNG && !tsr_png_is_valid(header))
+    if (header->recipe == TSR_RECIPE_ENCAPSULATED) status = check_encapsulated(header, error);
+    if (header->recipe == TSR_RECIPE_GZIPPED) status = begin_gzip(r, error);
+    if (header->recipe == TSR_RECIPE_PNG && !tsr_png_is_valid(header))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG");
-    if (header->restore == TSR_RESTORE_PNG && status == TSR_OK) status = put_png_start(r, error);
-    if (header->restore == TSR_RESTORE_PACKED) {
+    if (header->recipe == TSR_RECIPE_PNG && status == TSR_OK) status = put_png_start(r, error);
+    if (header->recipe == TSR_RECIPE_PACKED) {
         r->unpacker = tsr_unpacker_create(header->room, output);
         if (!r->unpacker) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to restore");
     }
@@ -229,7 +229,7 @@ enum tsr_status tsr_restorer_foresee(struct tsr_restorer *r, struct tsr_input *i
 {
     const uint64_t plain = all_samples(&r->header) + blobs - r->plain_left;
     r->input = input;
-    if (r->header.restore != TSR_RESTORE_DEFLATED || plain > r->plain.limit) return TSR_OK;
+    if (r->header.recipe != TSR_RECIPE_DEFLATED || plain > r->plain.limit) return TSR_OK;
     return tsr_bytes_reserve(&r->plain, (size_t)plain, error);
 }
 
@@ -248,11 +248,11 @@ void tsr_restorer_free(struct tsr_restorer *restorer)
  * a gzip file. */
 static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
 {
-    if (r->header.restore == TSR_RESTORE_GZIPPED) {
+    if (r->header.recipe == TSR_RECIPE_GZIPPED) {
         if (r->plain.capacity == 0) TSR_TRY(tsr_bytes_reserve(&r->plain, r->plain.limit, error));
         return tsr_bytes_put(&r->plain, bytes, size, error);
     }
-    if (r->header.restore != TSR_RESTORE_DEFLATED) return tsr_output_write(r->output, bytes, size, error);
+    if (r->header.recipe != TSR_RECIPE_DEFLATED) return tsr_output_write(r->output, bytes, size, error);
     const size_t before = size < r->plain_left ? size : (size_t)r->plain_left;
     TSR_TRY(tsr_output_write(r->output, bytes, before, error));
     r->plain_left -= before;
@@ -301,12 +301,12 @@ static enum tsr_status put_item(struct tsr_restorer *r, const uint8_t *bytes, si
 static enum tsr_status make_stream(struct tsr_restorer *r, const uint8_t *raster, const uint8_t *residue, size_t size,
                                    struct tsr_error *error)
 {
-    const struct tsr_stream_kind *const kind = tsr_stream_kinds[r->header.parameters[0]];
+    const struct tsr_node *const kind = tsr_raster_node(r->header.parameters[0]);
     const uint64_t output = tsr_output_limit_of(r->output), limit = output < SIZE_MAX / 2 ? output : SIZE_MAX / 2,
                    usual = stream_bound(&r->header, r->residues_size);
     r->stream.size = 0;
     r->stream.limit = (size_t)(usual < limit && r->spare_bytes == 0 ? usual : limit);
-    const enum tsr_status status = kind->write(&r->header.image, raster, residue, size, &r->stream, error);
+    const enum tsr_status status = tsr_node_join(kind, &r->header.image, raster, residue, size, &r->stream, error);
     if (status != TSR_ERROR_CORRUPT || r->stream.limit == limit) return status;
     if (r->input && !tsr_input_take_spare(r->input, 2 * limit))
         return tsr_fail(error, TSR_ERROR_LIMIT,
@@ -348,7 +348,8 @@ static enum tsr_status put_idat(struct tsr_restorer *r, const uint8_t *raster, s
     if (!r->header.exact) return tsr_png_put_raster(&r->header, raster, r->output, error);
     const uint64_t limit = tsr_output_limit_of(r->output);
     r->stream.limit = limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
-    TSR_TRY(tsr_png_write_idat(&r->header, &r->crew, raster, r->residues, r->residues_size, &r->stream, error));
+    TSR_TRY(tsr_png_write_idat(tsr_png_rows_of(&r->header), &r->crew, raster, r->residues, r->residues_size, &r->stream,
+                               error));
     r->residues_at = r->residues_size;
     return put(r, r->stream.bytes, r->stream.size, error);
 }
@@ -387,15 +388,15 @@ enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster,
 #if TSR_WITH_DCMTK
     if (r->exporter) return tsr_exporter_put_frame(r->exporter, raster, error);
 #endif
-    if (r->header.restore == TSR_RESTORE_PNG) return put_idat(r, raster, error);
-    if (r->header.restore == TSR_RESTORE_ENCAPSULATED) return put_encapsulated(r, raster, error);
+    if (r->header.recipe == TSR_RECIPE_PNG) return put_idat(r, raster, error);
+    if (r->header.recipe == TSR_RECIPE_ENCAPSULATED) return put_encapsulated(r, raster, error);
     if (image->bits_allocated == 1) return put_bits(r, raster, error);
     return put(r, raster, (size_t)(tsr_frame_bits(image) / 8), error);
 }
 
 bool tsr_restores_pieces(const struct tsr_restorer *r)
 {
-    return !r->exporter && r->header.restore != TSR_RESTORE_PNG && r->header.restore != TSR_RESTORE_ENCAPSULATED &&
+    return !r->exporter && r->header.recipe != TSR_RECIPE_PNG && r->header.recipe != TSR_RECIPE_ENCAPSULATED &&
            r->header.image.bits_allocated > 1;
 }
 
@@ -467,9 +468,9 @@ enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 #endif
     TSR_TRY(put_waiting(r, error));
     if (r->unpacker) TSR_TRY(tsr_unpacker_end(r->unpacker, error));
-    if (r->header.restore == TSR_RESTORE_GZIPPED) TSR_TRY(put_gzip(r, error));
-    if (r->header.restore == TSR_RESTORE_DEFLATED) TSR_TRY(put_deflated(r, error));
-    if (r->header.restore == TSR_RESTORE_PNG) TSR_TRY(put_png_end(r, error));
+    if (r->header.recipe == TSR_RECIPE_GZIPPED) TSR_TRY(put_gzip(r, error));
+    if (r->header.recipe == TSR_RECIPE_DEFLATED) TSR_TRY(put_deflated(r, error));
+    if (r->header.recipe == TSR_RECIPE_PNG) TSR_TRY(put_png_end(r, error));
     if (r->residues_at != r->residues_size)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues belong to no frame",
                         r->residues_size - r->residues_at);

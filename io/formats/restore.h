@@ -3,7 +3,7 @@
 #define TSR_IO_FORMATS_RESTORE_H
 
 #include "io/container/container.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 #include "io/input.h"
 
 struct tsr_restorer;

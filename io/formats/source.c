@@ -7,7 +7,7 @@
 
 #include "format.h"
 #include "packed.h"
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 
 static enum tsr_status read_verbatim(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
                                      size_t size, struct tsr_error *error)
@@ -38,7 +38,7 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->ops = &verbatim_ops;
     s->header.kind = kind;
-    s->header.restore = TSR_RESTORE_VERBATIM;
+    s->header.recipe = TSR_RECIPE_VERBATIM;
     s->header.exact = true;
     snprintf(s->header.reason, sizeof s->header.reason, "%.*s", TSR_REASON_LIMIT, reason);
     s->blob_size[TSR_BLOB_PREFIX] = tsr_input_size(input);
@@ -74,7 +74,7 @@ static enum tsr_status open_raster(struct tsr_input *input, const struct tsr_ima
     struct tsr_header header;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_OTHER;
-    header.restore = TSR_RESTORE_SPLICE;
+    header.recipe = TSR_RECIPE_SPLICE;
     header.exact = true;
     header.image = *image;
     const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);

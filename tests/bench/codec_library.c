@@ -6,7 +6,7 @@
 
 #include "tessera.h"
 
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 #include "kernels/measure/difference_cpu.h"
 #include "kernels/measure/ssim_cpu.h"
 #include "tests/plain_image.h"

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 static uint64_t state = 1;
 
@@ -158,14 +158,14 @@ static bool add_restarts(const struct trial *t, const struct tsr_bytes *residue,
 
 static int check_restarts(const struct trial *t, const struct tsr_bytes *residue)
 {
-    const struct tsr_stream_kind *kind = tsr_stream_kinds[2];
+    const struct tsr_node *kind = &tsr_node_jpeg_ls;
     const struct tsr_image image = image_of(t);
     struct tsr_bytes made = {.limit = 1 << 20}, stream = {.limit = 1 << 28};
     struct tsr_error error;
     uint8_t *raster = malloc(t->raster_size);
     int result = 0;
     if (add_restarts(t, residue, 1 + below(t->info.height), &made)) {
-        if (kind->write(&image, t->raster, made.bytes, made.size, &stream, &error)) {
+        if (tsr_node_join(kind, &image, t->raster, made.bytes, made.size, &stream, &error)) {
             tell(t, "restarts: not written", error.text);
             result = 1;
         } else {
@@ -185,7 +185,7 @@ static int check_restarts(const struct trial *t, const struct tsr_bytes *residue
 /* Returns 0: agreed, 1: not, 2: CharLS does not take the parameters. */
 static int check(struct trial *t)
 {
-    const struct tsr_stream_kind *kind = tsr_stream_kinds[2];
+    const struct tsr_node *kind = &tsr_node_jpeg_ls;
     const struct tsr_image image = image_of(t);
     const size_t room = 2 * t->raster_size + 4096;
     uint8_t *raster = malloc(t->raster_size + 1);
@@ -198,13 +198,13 @@ static int check(struct trial *t)
     if (encode(t, t->stream, room, &t->stream_size) || decode(t->stream, t->stream_size, raster, t->raster_size) ||
         memcmp(raster, t->raster, t->raster_size) != 0) {
         result = 2; /* it refuses the parameters, or loses samples itself */
-    } else if (kind->read(&image, t->stream, t->stream_size, raster, &residue, &error)) {
+    } else if (tsr_node_split(kind, &image, t->stream, t->stream_size, raster, &residue, &error)) {
         tell(t, "not read", error.text);
         result = 1;
     } else if (memcmp(raster, t->raster, t->raster_size) != 0) {
         tell(t, "read", "samples differ");
         result = 1;
-    } else if (kind->write(&image, raster, residue.bytes, residue.size, &stream, &error)) {
+    } else if (tsr_node_join(kind, &image, raster, residue.bytes, residue.size, &stream, &error)) {
         tell(t, "not written", error.text);
         result = 1;
     } else if (stream.size != t->stream_size || memcmp(stream.bytes, t->stream, stream.size) != 0) {
@@ -299,7 +299,7 @@ static int write_streams(const char *folder, int cases)
         draw(&t);
         make_residue(&t, below(2) ? 0 : 1 + below(t.info.height), &residue);
         const struct tsr_image image = image_of(&t);
-        if (tsr_stream_kinds[2]->write(&image, t.raster, residue.bytes, residue.size, &stream, &error)) {
+        if (tsr_node_join(&tsr_node_jpeg_ls, &image, t.raster, residue.bytes, residue.size, &stream, &error)) {
             tell(&t, "not written", error.text);
             return 1;
         }
@@ -347,7 +347,7 @@ static bool load(const char *path, struct trial *t)
 /* MB of raster a second, the best of five runs each: CharLS encodes, ours; CharLS decodes, ours. */
 static int time_file(const char *path)
 {
-    const struct tsr_stream_kind *kind = tsr_stream_kinds[2];
+    const struct tsr_node *kind = &tsr_node_jpeg_ls;
     struct trial t = {0};
     if (!load(path, &t)) return 1;
     const struct tsr_image image = image_of(&t);
@@ -365,9 +365,9 @@ static int time_file(const char *path)
         same = !decode(t.stream, t.stream_size, raster, t.raster_size) && same;
         at[2] = seconds();
         residue.size = stream.size = 0;
-        same = !kind->read(&image, t.stream, t.stream_size, raster, &residue, &error) && same;
+        same = !tsr_node_split(kind, &image, t.stream, t.stream_size, raster, &residue, &error) && same;
         at[3] = seconds();
-        same = !kind->write(&image, raster, residue.bytes, residue.size, &stream, &error) && same;
+        same = !tsr_node_join(kind, &image, raster, residue.bytes, residue.size, &stream, &error) && same;
         at[4] = seconds();
         for (int j = 0; j < 4; j++) best[j] = at[j + 1] - at[j] < best[j] ? at[j + 1] - at[j] : best[j];
         same = same && stream.size == t.stream_size && memcmp(stream.bytes, t.stream, stream.size) == 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lossy JPEG streams, packed (io/formats/streams/jpeg.h), beside libjxl's lossless transcoding in the same run.
+"""Lossy JPEG streams, packed (io/nodes/jpeg/jpeg.h), beside libjxl's lossless transcoding in the same run.
 
 usage: jpeg_streams.py BUILD [FOLDER...]
 
@@ -21,7 +21,7 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "io/formats/streams/jpeg/jpeg.h"
+#include "io/nodes/jpeg/jpeg.h"
 static double now(void) { return (double)clock() / CLOCKS_PER_SEC; }
 int main(int count, char **name)
 {
@@ -57,7 +57,7 @@ def link(build, root, folder):
     with open(source, "w", encoding="ascii") as file:
         file.write(PROGRAM)
     program = os.path.join(folder, "pack")
-    units = [os.path.join(root, "io/formats/streams", n) for n in os.listdir(os.path.join(root, "io/formats/streams"))]
+    units = [os.path.join(root, "io/nodes/jpeg", n) for n in os.listdir(os.path.join(root, "io/nodes/jpeg"))]
     subprocess.run(["cc", "-std=c11", "-O3", "-D_POSIX_C_SOURCE=200809L", "-I" + root, "-o", program, source]
                    + sorted(u for u in units if u.endswith(".c"))
                    + [os.path.join(build, "libtessera.a"), "-lzstd", "-lpng", "-lz", "-lxxhash", "-lstdc++", "-ldl", "-lm", "-lpthread"],

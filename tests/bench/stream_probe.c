@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 struct job {
     char kind[32], path[4096];
@@ -52,10 +52,10 @@ static void save(const char *folder, int number, const char *what, const uint8_t
     if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) fail("cannot write", path);
 }
 
-static const struct tsr_stream_kind *find_kind(const char *name)
+static const struct tsr_node *find_kind(const char *name)
 {
-    for (int i = 0; i < tsr_stream_kind_count; i++)
-        if (tsr_stream_kinds[i] && strcmp(tsr_stream_kinds[i]->name, name) == 0) return tsr_stream_kinds[i];
+    for (int i = 0; i < TSR_RASTER_NODES; i++)
+        if (strcmp(tsr_raster_node(i)->name, name) == 0) return tsr_raster_node(i);
     fail("no kind", name);
     return NULL;
 }
@@ -79,7 +79,7 @@ static bool next_job(struct job *job)
 
 static void run_job(const struct job *job, int number, const char *folder)
 {
-    const struct tsr_stream_kind *kind = find_kind(job->kind);
+    const struct tsr_node *kind = find_kind(job->kind);
     size_t size;
     uint8_t *stream = load(job->path, &size);
     const size_t raster_size =
@@ -94,9 +94,9 @@ static void run_job(const struct job *job, int number, const char *folder)
     for (int i = 0; i < job->repeats && status == TSR_OK; i++) {
         residue.size = again.size = 0;
         const double begin = seconds();
-        status = kind->read(&job->image, stream, size, raster, &residue, &error);
+        status = tsr_node_split(kind, &job->image, stream, size, raster, &residue, &error);
         const double middle = seconds();
-        if (status == TSR_OK) status = kind->write(&job->image, raster, residue.bytes, residue.size, &again, &error);
+        if (status == TSR_OK) status = tsr_node_join(kind, &job->image, raster, residue.bytes, residue.size, &again, &error);
         const double end = seconds();
         if (middle - begin < read_seconds) read_seconds = middle - begin;
         if (end - middle < write_seconds) write_seconds = end - middle;
@@ -122,8 +122,8 @@ int main(int argc, char **argv)
 {
     struct job job;
     if (argc > 1 && strcmp(argv[1], "--kinds") == 0) {
-        for (int i = 0; i < tsr_stream_kind_count; i++)
-            if (tsr_stream_kinds[i]) puts(tsr_stream_kinds[i]->name);
+        for (int i = 0; i < TSR_RASTER_NODES; i++)
+            puts(tsr_raster_node(i)->name);
         return 0;
     }
     for (int number = 0; next_job(&job); number++) run_job(&job, number, argc > 1 ? argv[1] : NULL);

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/elements/elements_mix.h"
+#include "io/nodes/elements/elements_mix.h"
 #include "io/formats/packed.h"
 #include "io/formats/png/png_file.h"
-#include "io/formats/png/png_idat.h"
-#include "io/formats/png/png_mix.h"
-#include "io/formats/streams/deflate/deflate.h"
-#include "io/formats/streams/jpeg/jpeg.h"
+#include "io/nodes/png/png_idat.h"
+#include "io/nodes/small_png/png_mix.h"
+#include "io/nodes/deflate/deflate.h"
+#include "io/nodes/jpeg/jpeg.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 

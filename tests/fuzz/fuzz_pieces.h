@@ -3,7 +3,7 @@
 #define TSR_FUZZ_PIECES_H
 
 #include "fuzz_support.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 enum { FUZZ_PIECES_HEAD = 5, FUZZ_PIECES_LIMIT = 1 << 20 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 
 enum { LIMIT = 1 << 20, LONG_LIMIT = 1 << 22, LEAST_PIECE = 1 << 16 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 enum { HEAD = 4, STREAM_LIMIT = 1 << 20 };
 
@@ -17,11 +17,11 @@ static void read_any(const struct tsr_image *image, uint8_t *raster, const uint8
 {
     struct tsr_bytes residue = {.limit = STREAM_LIMIT}, again = {.limit = STREAM_LIMIT};
     struct tsr_error error;
-    const enum tsr_status status = tsr_stream_j2k.read(image, stream, size, raster, &residue, &error);
+    const enum tsr_status status = tsr_node_split(&tsr_node_j2k, image, stream, size, raster, &residue, &error);
     fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
         uint8_t *copy = fuzz_copy(residue.bytes, residue.size);
-        fuzz_expect_status(tsr_stream_j2k.write(image, raster, copy, residue.size, &again, &error), &error);
+        fuzz_expect_status(tsr_node_join(&tsr_node_j2k, image, raster, copy, residue.size, &again, &error), &error);
         free(copy);
     }
     tsr_bytes_free(&residue);
@@ -32,7 +32,7 @@ static void write_any(const struct tsr_image *image, const uint8_t *raster, cons
 {
     struct tsr_bytes stream = {.limit = STREAM_LIMIT};
     struct tsr_error error;
-    fuzz_expect_status(tsr_stream_j2k.write(image, raster, residue, size, &stream, &error), &error);
+    fuzz_expect_status(tsr_node_join(&tsr_node_j2k, image, raster, residue, size, &stream, &error), &error);
     FUZZ_PROMISE(stream.size <= stream.limit, "%zu bytes", stream.size);
     tsr_bytes_free(&stream);
 }

@@ -1,11 +1,11 @@
-/* Lossy JPEG streams (io/formats/streams/jpeg.h). The first byte chooses what is behind the head: a stream, which comes
+/* Lossy JPEG streams (io/nodes/jpeg/jpeg.h). The first byte chooses what is behind the head: a stream, which comes
  * back if it is packed; packed bytes, which do no harm; or a stream whose packed bytes are damaged, which do no harm.
  * The other bytes of the head choose the damage. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz_support.h"
-#include "io/formats/streams/jpeg/jpeg.h"
+#include "io/nodes/jpeg/jpeg.h"
 
 enum { LIMIT = 1 << 20, HEAD = 5 };
 enum way { PACKED, STREAM, DAMAGED, WAYS };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/streams/jpeg_ls.h"
+#include "io/nodes/jpeg_ls/jpeg_ls.h"
 
 enum { HEAD = 4, STREAM_LIMIT = 1 << 20, PARAMETERS = 11, HEADER_ROOM = 128 };
 
@@ -18,11 +18,11 @@ static void read_any(const struct tsr_image *image, uint8_t *raster, const uint8
 {
     struct tsr_bytes residue = {.limit = STREAM_LIMIT}, again = {.limit = STREAM_LIMIT};
     struct tsr_error error;
-    const enum tsr_status status = tsr_stream_jpeg_ls.read(image, stream, size, raster, &residue, &error);
+    const enum tsr_status status = tsr_node_split(&tsr_node_jpeg_ls, image, stream, size, raster, &residue, &error);
     fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
         uint8_t *copy = fuzz_copy(residue.bytes, residue.size);
-        const enum tsr_status written = tsr_stream_jpeg_ls.write(image, raster, copy, residue.size, &again, &error);
+        const enum tsr_status written = tsr_node_join(&tsr_node_jpeg_ls, image, raster, copy, residue.size, &again, &error);
         FUZZ_PROMISE(written == TSR_OK, "what was read is not written: %s", error.text);
         free(copy);
     }
@@ -34,7 +34,7 @@ static void write_any(const struct tsr_image *image, const uint8_t *raster, cons
 {
     struct tsr_bytes stream = {.limit = STREAM_LIMIT};
     struct tsr_error error;
-    fuzz_expect_status(tsr_stream_jpeg_ls.write(image, raster, residue, size, &stream, &error), &error);
+    fuzz_expect_status(tsr_node_join(&tsr_node_jpeg_ls, image, raster, residue, size, &stream, &error), &error);
     FUZZ_PROMISE(stream.size <= stream.limit, "%zu bytes", stream.size);
     tsr_bytes_free(&stream);
 }
@@ -98,11 +98,11 @@ static void go_round(const struct tsr_image *image, const uint8_t *p, uint8_t *r
     struct tsr_bytes stream = {.limit = STREAM_LIMIT}, again = {.limit = STREAM_LIMIT};
     struct tsr_error error;
     const size_t size = make_residue(image, p, residue);
-    const enum tsr_status status = tsr_stream_jpeg_ls.write(image, raster, residue, size, &stream, &error);
+    const enum tsr_status status = tsr_node_join(&tsr_node_jpeg_ls, image, raster, residue, size, &stream, &error);
     fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
         uint8_t *copy = fuzz_copy(stream.bytes, stream.size), *other = fuzz_alloc(raster_size);
-        const enum tsr_status read = tsr_stream_jpeg_ls.read(image, copy, stream.size, other, &again, &error);
+        const enum tsr_status read = tsr_node_split(&tsr_node_jpeg_ls, image, copy, stream.size, other, &again, &error);
         FUZZ_PROMISE(read == TSR_OK, "its own stream is not read: %s", error.text);
         FUZZ_PROMISE(memcmp(raster, other, raster_size) == 0, "other samples");
         FUZZ_PROMISE(again.size == size && memcmp(again.bytes, residue, size) == 0, "another residue");

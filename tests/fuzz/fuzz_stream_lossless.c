@@ -8,26 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 enum { HEAD = 4, STREAM_LIMIT = 1 << 20 };
 
 /* A JPEG stream may have two codes for a category; then another stream comes back, and the caller finds it. */
-static bool must_come_back(const struct tsr_stream_kind *kind)
+static bool must_come_back(const struct tsr_node *kind)
 {
-    return kind == &tsr_stream_rle;
+    return kind == &tsr_node_rle;
 }
 
-static void read_any(const struct tsr_stream_kind *kind, const struct tsr_image *image, uint8_t *raster,
+static void read_any(const struct tsr_node *kind, const struct tsr_image *image, uint8_t *raster,
                      const uint8_t *stream, size_t size)
 {
     struct tsr_bytes residue = {.limit = STREAM_LIMIT}, again = {.limit = size};
     struct tsr_error error;
-    const enum tsr_status status = kind->read(image, stream, size, raster, &residue, &error);
+    const enum tsr_status status = tsr_node_split(kind, image, stream, size, raster, &residue, &error);
     fuzz_expect_status(status, &error);
     if (status == TSR_OK) {
         uint8_t *copy = fuzz_copy(residue.bytes, residue.size);
-        const enum tsr_status written = kind->write(image, raster, copy, residue.size, &again, &error);
+        const enum tsr_status written = tsr_node_join(kind, image, raster, copy, residue.size, &again, &error);
         fuzz_expect_status(written, &error);
         const bool is_same =
             written == TSR_OK && again.size == size && (size == 0 || memcmp(again.bytes, stream, size) == 0);
@@ -38,12 +38,12 @@ static void read_any(const struct tsr_stream_kind *kind, const struct tsr_image 
     tsr_bytes_free(&again);
 }
 
-static void write_any(const struct tsr_stream_kind *kind, const struct tsr_image *image, const uint8_t *raster,
+static void write_any(const struct tsr_node *kind, const struct tsr_image *image, const uint8_t *raster,
                       const uint8_t *residue, size_t size)
 {
     struct tsr_bytes stream = {.limit = STREAM_LIMIT};
     struct tsr_error error;
-    const enum tsr_status status = kind->write(image, raster, residue, size, &stream, &error);
+    const enum tsr_status status = tsr_node_join(kind, image, raster, residue, size, &stream, &error);
     fuzz_expect_status(status, &error);
     FUZZ_PROMISE(stream.size <= stream.limit, "%zu bytes", stream.size);
     tsr_bytes_free(&stream);
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t bits[] = {8, 16, 32, 1};
     if (size < HEAD) return 0;
-    const struct tsr_stream_kind *kind = data[0] & 1 ? &tsr_stream_jpeg_lossless : &tsr_stream_rle;
+    const struct tsr_node *kind = data[0] & 1 ? &tsr_node_jpeg_lossless : &tsr_node_rle;
     struct tsr_image image = {.columns = 1u + data[1],
                               .rows = 1u + data[2] % 64,
                               .frames = 1,

@@ -110,8 +110,8 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
     if (!coding->lossy) source->header.range = source->header.least_weight = 0;
     if (!coding->lossy) return;
     source->header.exact = false;
-    if (source->header.restore == TSR_RESTORE_DEFLATED) { /* a lossy copy is not deflated */
-        source->header.restore = TSR_RESTORE_SPLICE;
+    if (source->header.recipe == TSR_RECIPE_DEFLATED) { /* a lossy copy is not deflated */
+        source->header.recipe = TSR_RECIPE_SPLICE;
         source->header.parameter_count = 0;
     }
 }

@@ -1,4 +1,4 @@
-/* The size of raw deflate streams, by zlib. What makes their bytes again is ours: io/formats/streams/deflate. */
+/* The size of raw deflate streams, by zlib. What makes their bytes again is ours: io/nodes/deflate. */
 #include "deflate_stream.h"
 
 #include <stdlib.h>

@@ -6,22 +6,22 @@
 
 #include "dicom_rewrite.h"
 #include "dicom_file.h"
-#include "io/container/checksum.h"
+#include "io/bytes/checksum.h"
 #include "io/container/section.h"
 #include "io/formats/source.h"
-#include "io/formats/streams/stream_new.h"
+#include "io/nodes/new_streams/stream_new.h"
 #include "jpeg_2000.h"
 
 /* By enum tsr_export. */
 static const struct syntax {
     const char *word, *uid;
-    const struct tsr_stream_kind *kind; /* of our own; NULL: native, or of a library */
+    const struct tsr_node *kind; /* of our own; NULL: native, or of a library */
     bool is_jpeg_2000, is_ht;
 } syntaxes[] = {
     [TSR_EXPORT_NATIVE] = {"native", TSR_NATIVE_UID, NULL, false, false},
-    [TSR_EXPORT_JPEG_LS] = {"jpeg-ls", "1.2.840.10008.1.2.4.80", &tsr_stream_jpeg_ls, false, false},
-    [TSR_EXPORT_JPEG_LOSSLESS] = {"jpeg-lossless", "1.2.840.10008.1.2.4.70", &tsr_stream_jpeg_lossless, false, false},
-    [TSR_EXPORT_RLE] = {"rle", "1.2.840.10008.1.2.5", &tsr_stream_rle, false, false},
+    [TSR_EXPORT_JPEG_LS] = {"jpeg-ls", "1.2.840.10008.1.2.4.80", &tsr_node_jpeg_ls, false, false},
+    [TSR_EXPORT_JPEG_LOSSLESS] = {"jpeg-lossless", "1.2.840.10008.1.2.4.70", &tsr_node_jpeg_lossless, false, false},
+    [TSR_EXPORT_RLE] = {"rle", "1.2.840.10008.1.2.5", &tsr_node_rle, false, false},
     [TSR_EXPORT_J2K] = {"j2k", "1.2.840.10008.1.2.4.90", NULL, true, false},
     [TSR_EXPORT_HTJ2K] = {"htj2k", "1.2.840.10008.1.2.4.201", NULL, true, true},
 };
@@ -54,7 +54,7 @@ enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export 
     if (!tsr_has_frames(header))
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "its DICOM file is %s, without decoded samples (%s); tessera decompress restores it",
-                        header->restore == TSR_RESTORE_PACKED ? "coded by its streams" : "stored",
+                        header->recipe == TSR_RECIPE_PACKED ? "coded by its streams" : "stored",
                         tsr_reason_of(header));
     if (syntax->is_jpeg_2000 && tsr_jpeg_2000_lacks(syntax->is_ht))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s", tsr_jpeg_2000_lacks(syntax->is_ht));
@@ -97,7 +97,7 @@ struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr
     const uint64_t raster = raster_bytes(image), heads = header_work(prefix > suffix ? prefix : suffix);
     struct tsr_restoring r = {.held = prefix + suffix + raster};
     if (syntax->kind) r.held += stream_room(image);
-    if (syntax->kind) r.work = syntax->kind->memory(image, stream_room(image), true);
+    if (syntax->kind) r.work = syntax->kind->memory(&(struct tsr_node_work){.image = image}, stream_room(image), true);
     if (syntax->is_jpeg_2000) r.work = tsr_jpeg_2000_memory(image, syntax->is_ht);
     if (r.work < heads) r.work = heads;
     return r;
@@ -114,7 +114,7 @@ uint64_t tsr_exported_bytes(const struct tsr_header *header, enum tsr_export to,
 /* Whether streams have the values of samples. Native pixels and RLE keep whole cells. */
 static bool has_values(const struct tsr_exporter *e)
 {
-    return (e->syntax->is_jpeg_2000 || (e->syntax->kind && e->syntax->kind != &tsr_stream_rle)) &&
+    return (e->syntax->is_jpeg_2000 || (e->syntax->kind && e->syntax->kind != &tsr_node_rle)) &&
            e->from.bits_stored < e->from.bits_allocated;
 }
 
@@ -133,7 +133,7 @@ enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_ex
     e->syntax = &syntaxes[to];
     e->output = output;
     e->from = e->to = *image;
-    e->is_encapsulated = header->restore == TSR_RESTORE_ENCAPSULATED;
+    e->is_encapsulated = header->recipe == TSR_RECIPE_ENCAPSULATED;
     e->to.big_endian = e->to.swapped = false;
     if (to != TSR_EXPORT_NATIVE) e->to.planar = false;
     /* GDCM reads neither JPEG-LS nor lossless JPEG of less than 8 bits. */
@@ -400,13 +400,13 @@ static enum tsr_status make_stream(struct tsr_exporter *e, struct tsr_error *err
     e->residue.size = e->stream.size = 0;
     if (e->syntax->is_jpeg_2000)
         return tsr_jpeg_2000_write(&e->to, e->raster, e->bits, e->syntax->is_ht, e->is_rgb, &e->stream, error);
-    if (e->syntax->kind == &tsr_stream_rle)
+    if (e->syntax->kind == &tsr_node_rle)
         TSR_TRY(tsr_new_rle(&e->to, &e->residue, error));
-    else if (e->syntax->kind == &tsr_stream_jpeg_ls)
+    else if (e->syntax->kind == &tsr_node_jpeg_ls)
         TSR_TRY(tsr_new_jpeg_ls(&e->to, e->bits, &e->residue, error));
     else
         TSR_TRY(tsr_new_jpeg_lossless(&e->to, e->raster, e->bits, &e->residue, error));
-    return e->syntax->kind->write(&e->to, e->raster, e->residue.bytes, e->residue.size, &e->stream, error);
+    return tsr_node_join(e->syntax->kind, &e->to, e->raster, e->residue.bytes, e->residue.size, &e->stream, error);
 }
 
 /* A fragment for a frame, of an even number of bytes, and its place in the table. */

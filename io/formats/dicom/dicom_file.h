@@ -26,7 +26,7 @@ struct tsr_dicom_form {
 enum tsr_dicom_syntax {
     TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
     TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
-    TSR_DICOM_RLE,           /* encapsulated, and made again by io/formats/streams: */
+    TSR_DICOM_RLE,           /* encapsulated, and made again by io/nodes: */
     TSR_DICOM_JPEG_LOSSLESS, /* process 14 */
     TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
     TSR_DICOM_JPEG_LS,       /* lossless, or near-lossless: the stream says */

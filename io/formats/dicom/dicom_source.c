@@ -10,7 +10,7 @@
 #include "jpeg_2000.h"
 #include "io/formats/format.h"
 #include "io/container/section.h"
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 #include "transform/coder.h"
 
 /* True if the file has a preamble and DICM, or, without a preamble, a first tag of group 2 or 8. */
@@ -427,7 +427,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
     uint8_t *bytes = NULL;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_DICOM;
-    header.restore = TSR_RESTORE_DEFLATED;
+    header.recipe = TSR_RECIPE_DEFLATED;
     header.exact = true;
     TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &header, &size, error));
     header.parameter_count = tsr_put_varint(header.parameters, meta->meta_end);
@@ -466,7 +466,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
 /* Opens the streams of an encapsulated file, which come back as they are; or samples: its samples, which come back in a
  * native file. */
 static enum tsr_status open_streams(struct tsr_input *input, const struct header *found,
-                                    const struct tsr_stream_kind *kind, bool samples, struct tsr_source **source,
+                                    const struct tsr_node *kind, bool samples, struct tsr_source **source,
                                     struct tsr_error *error)
 {
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
@@ -476,7 +476,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
     TSR_TRY(tsr_dicom_image(&found->dicom, &image, error));
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    const bool may_be_bits = !samples && (kind == &tsr_stream_rle || kind == &tsr_stream_deflate);
+    const bool may_be_bits = !samples && (kind == &tsr_node_rle || kind == &tsr_node_deflate_frame);
     if ((image.bits_allocated == 1 && !may_be_bits) || image.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of %s",
                         image.big_endian ? "big-endian samples" : "samples of one bit");
@@ -511,22 +511,22 @@ static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struc
 }
 
 /* NULL: frames of this syntax are not decoded. */
-static const struct tsr_stream_kind *stream_kind_of(enum tsr_dicom_syntax syntax)
+static const struct tsr_node *stream_kind_of(enum tsr_dicom_syntax syntax)
 {
     switch (syntax) {
     case TSR_DICOM_RLE:
-        return &tsr_stream_rle;
+        return &tsr_node_rle;
     case TSR_DICOM_DEFLATED_FRAMES:
-        return &tsr_stream_deflate;
+        return &tsr_node_deflate_frame;
     case TSR_DICOM_JPEG_LS:
-        return &tsr_stream_jpeg_ls;
+        return &tsr_node_jpeg_ls;
     case TSR_DICOM_JPEG_2000:
-        return &tsr_stream_j2k;
+        return &tsr_node_j2k;
     case TSR_DICOM_HTJ2K:
-        return &tsr_stream_htj2k;
+        return &tsr_node_htj2k;
     case TSR_DICOM_JPEG_LOSSLESS:
     case TSR_DICOM_JPEG_SV1:
-        return &tsr_stream_jpeg_lossless;
+        return &tsr_node_jpeg_lossless;
     case TSR_DICOM_NATIVE:
     case TSR_DICOM_DEFLATED:
     case TSR_DICOM_OTHER:
@@ -540,17 +540,17 @@ static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const st
                                                const struct header *found, struct tsr_source **source,
                                                struct tsr_error *error)
 {
-    const struct tsr_stream_kind *kind = stream_kind_of(found->dicom.syntax);
+    const struct tsr_node *kind = stream_kind_of(found->dicom.syntax);
     enum tsr_status status = TSR_ERROR_CORRUPT;
-    if (kind && kind->write)
+    if (kind && kind->join)
         status = open_streams(input, found, kind, false, source, error);
     else if (!kind || !options->samples_only)
         tsr_fail(error, status, "its transfer syntax is %s", found->dicom.syntax_uid);
     if (status != TSR_ERROR_CORRUPT || !kind || !options->samples_only) return status;
-    if (kind->write) tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
+    if (kind->join) tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
     /* the library takes more forms of streams, but also what lost something, which only the syntax rules out */
-    if (kind == &tsr_stream_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0)
-        kind = &tsr_stream_jpeg_2000;
+    if (kind == &tsr_node_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0)
+        kind = &tsr_node_jpeg_2000;
     return open_streams(input, found, kind, true, source, error);
 }
 
@@ -583,7 +583,7 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     if (found.dicom.syntax == TSR_DICOM_NATIVE) {
         memset(&header, 0, sizeof header);
         header.kind = TSR_KIND_DICOM;
-        header.restore = TSR_RESTORE_SPLICE;
+        header.recipe = TSR_RECIPE_SPLICE;
         header.exact = true;
         return open_native(input, NULL, &found, &header, options->may_lose, source, error);
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/container/section.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 /* Rasters of at most this size are kept from the check of the streams until they are coded. */
 #define KEPT_BYTES ((uint64_t)64 << 20)
@@ -36,7 +36,7 @@ struct fragment {
 
 struct encapsulated_source {
     struct tsr_source base;
-    const struct tsr_stream_kind *kind;
+    const struct tsr_node *kind;
     const uint8_t *file; /* the whole file, held by the input */
     struct fragment *fragment;
     uint32_t *first; /* of each frame, its first fragment; then the number of all fragments */
@@ -178,14 +178,14 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     residue->limit = (s->samples_only ? 4 * size : size) + RESIDUE_MORE;
     again->limit = size;
     struct tsr_error why = {.offset = TSR_NO_OFFSET};
-    enum tsr_status status = s->kind->read(image, stream, size, raster, residue, &why);
+    enum tsr_status status = tsr_node_split(s->kind, image, stream, size, raster, residue, &why);
     if (status != TSR_OK)
         return tsr_fail_at(error, status, why.offset, "the stream of frame %u cannot be %s: %s", frame + 1,
                            s->samples_only ? "decoded" : "made again", why.text);
     if (why.offset != TSR_NO_OFFSET)
         tsr_input_note_damage(s->base.input, "the stream of frame %u is damaged: %s", frame + 1, why.text);
     if (s->samples_only) return TSR_OK;
-    status = s->kind->write(image, raster, residue->bytes, residue->size, again, error);
+    status = tsr_node_join(s->kind, image, raster, residue->bytes, residue->size, again, error);
     if (status == TSR_ERROR_LIMIT) return status;
     if (status != TSR_OK || again->size != size || memcmp(again->bytes, stream, size) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frame %u does not come back as the same stream", frame + 1);
@@ -236,7 +236,7 @@ static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uin
     }
     struct tsr_bytes residue = {.limit = SIZE_MAX};
     enum tsr_status status = find_stream(s, frame, &stream, &size, error);
-    if (status == TSR_OK) status = s->kind->read(&source->header.image, stream, size, raster, &residue, error);
+    if (status == TSR_OK) status = tsr_node_split(s->kind, &source->header.image, stream, size, raster, &residue, error);
     tsr_bytes_free(&residue);
     return status;
 }
@@ -290,7 +290,7 @@ static struct items look_at_items(struct tsr_input *input, uint64_t value, uint3
 /* What reading takes: the file, the list of its fragments, residues; a stream joined and made again, a residue, and
  * what their coder takes; and the rasters that are kept, or one. */
 static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *image, uint64_t value,
-                               const struct tsr_stream_kind *kind, enum room room, uint64_t *residues_room)
+                               const struct tsr_node *kind, enum room room, uint64_t *residues_room)
 {
     const struct items items = look_at_items(input, value, image->frames);
     const uint64_t raster = raster_bytes_of(image), all = raster * image->frames, size = tsr_input_size(input),
@@ -302,10 +302,10 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
                                                                  : usual,
                    joined = items.count != image->frames ? items.longest : 0,
                    held = size + lists + residues + joined + (all <= KEPT_BYTES ? all : 0),
-                   again = kind->memory(image, items.longest, false) + items.longest + RESIDUE_MORE;
+                   again = kind->memory(&(struct tsr_node_work){.image = image}, items.longest, false) + items.longest + RESIDUE_MORE;
     *residues_room = residues < most ? residues : 2 * size; /* which no file reaches */
     return (struct tsr_need){
-        .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->write ? items.longest : 0),
+        .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->join ? items.longest : 0),
         .held = held + (all <= KEPT_BYTES ? 0 : again),
         .blob = size,
         .has_rasters = all <= KEPT_BYTES,
@@ -339,7 +339,7 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
 
 /* A source with all that both functions below share. */
 static enum tsr_status create(struct tsr_input *input, const struct tsr_header *header, uint64_t value,
-                              const struct tsr_stream_kind *kind, enum room room, uint64_t more,
+                              const struct tsr_node *kind, enum room room, uint64_t more,
                               struct encapsulated_source **source, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
@@ -361,23 +361,16 @@ static enum tsr_status create(struct tsr_input *input, const struct tsr_header *
     return tsr_input_hold(input, (size_t)size, &s->file, error);
 }
 
-static int number_of(const struct tsr_stream_kind *kind)
-{
-    int number = 0;
-    while (tsr_stream_kinds[number] != kind) number++;
-    return number;
-}
-
 enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
-                                      const struct tsr_stream_kind *kind, struct tsr_source **source,
+                                      const struct tsr_node *kind, struct tsr_source **source,
                                       struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     const struct tsr_header header = {.kind = TSR_KIND_DICOM,
-                                      .restore = TSR_RESTORE_ENCAPSULATED,
+                                      .recipe = TSR_RECIPE_ENCAPSULATED,
                                       .exact = true,
                                       .image = *image,
-                                      .parameters = {(uint8_t)number_of(kind)},
+                                      .parameters = {(uint8_t)tsr_raster_node_number(kind)},
                                       .parameter_count = 1};
     struct encapsulated_source *s = NULL;
     enum tsr_status status = TSR_OK;
@@ -412,14 +405,14 @@ static enum tsr_status make_native(struct encapsulated_source *s, const struct t
 }
 
 enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const struct tsr_image *image,
-                                              const struct tsr_stream_kind *kind,
+                                              const struct tsr_node *kind,
                                               const struct tsr_encapsulated_samples *samples,
                                               struct tsr_source **source, struct tsr_error *error)
 {
     const size_t header = samples->scan->pixels.value;
     const uint64_t size = tsr_input_size(input), /* and the new header, and its elements */
         more = 4 * (uint64_t)header + tsr_dicom_memory(header, samples->scan->elements);
-    const struct tsr_header native = {.kind = TSR_KIND_DICOM, .restore = TSR_RESTORE_SPLICE, .image = *image};
+    const struct tsr_header native = {.kind = TSR_KIND_DICOM, .recipe = TSR_RECIPE_SPLICE, .image = *image};
     struct encapsulated_source *s = NULL;
     *source = NULL;
     enum tsr_status status = create(input, &native, header, kind, NO_ROOM, more, &s, error);

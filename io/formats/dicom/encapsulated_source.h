@@ -4,13 +4,13 @@
 
 #include "dicom_rewrite.h"
 #include "io/formats/source.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 /* Opens a source of a file whose pixel data has an undefined length and begins at byte value, of a kind of stream that
- * has a number (tsr_stream_kinds). Each frame is decoded, and its stream is made again and compared. Errors:
+ * has a number (tsr_raster_node_number). Each frame is decoded, and its stream is made again and compared. Errors:
  * TSR_ERROR_CORRUPT with the reason (half a sentence in which "it" is the file), TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
-                                      const struct tsr_stream_kind *kind, struct tsr_source **source,
+                                      const struct tsr_node *kind, struct tsr_source **source,
                                       struct tsr_error *error);
 
 /* The same of the samples alone, which come back in a native file: splice, not exact. The image is interleaved; kind is
@@ -20,7 +20,7 @@ struct tsr_encapsulated_samples {
     struct tsr_dicom_target target;
 };
 enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const struct tsr_image *image,
-                                              const struct tsr_stream_kind *kind,
+                                              const struct tsr_node *kind,
                                               const struct tsr_encapsulated_samples *samples,
                                               struct tsr_source **source, struct tsr_error *error);
 

@@ -159,18 +159,20 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
                  : tsr_dicom_decode_jpeg_2000(image, stream, size, raster, error);
 }
 
-static enum tsr_status read_jpeg_2000(const struct tsr_image *image, const uint8_t *stream, size_t size,
-                                      uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status read_jpeg_2000(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
+ struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     (void)residue;
-    return read_stream(image, stream, size, false, raster, error);
+    *used = size;
+    return read_stream(work->image, stream, size, false, plain->bytes, error);
 }
 
-static enum tsr_status read_htj2k(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
-                                  struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status read_htj2k(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
+ struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     (void)residue;
-    return read_stream(image, stream, size, true, raster, error);
+    *used = size;
+    return read_stream(work->image, stream, size, true, plain->bytes, error);
 }
 
 enum { FIXED_MEMORY = 4 << 20 };
@@ -186,15 +188,17 @@ static uint64_t raster_bytes(const struct tsr_image *image)
 }
 
 /* OpenJPEG has samples four times in 32 bits: as they come, as an image, transformed, and in blocks. */
-static uint64_t memory(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+static uint64_t memory(const struct tsr_node_work *work, uint64_t stream_bytes, bool writes)
 {
+    const struct tsr_image *const image = work->image;
     (void)writes;
     return 4 * sizeof(int32_t) * samples_of(image) + 3 * stream_bytes + FIXED_MEMORY;
 }
 
 /* OpenJPH has samples once, and few rows of others. That is in a process, which has a raster, too. */
-static uint64_t memory_of_process(const struct tsr_image *image, uint64_t stream_bytes, bool writes)
+static uint64_t memory_of_process(const struct tsr_node_work *work, uint64_t stream_bytes, bool writes)
 {
+    const struct tsr_image *const image = work->image;
     (void)writes;
     return sizeof(int32_t) * samples_of(image) + raster_bytes(image) + 3 * stream_bytes + 2 * FIXED_MEMORY;
 }
@@ -205,8 +209,8 @@ uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht)
     return sizeof(int32_t) * samples_of(image) * (is_ht ? 1 : 4) + room * (is_ht ? 2 : 1) + FIXED_MEMORY;
 }
 
-const struct tsr_stream_kind tsr_stream_jpeg_2000 = {"JPEG 2000", read_jpeg_2000, NULL, memory};
-const struct tsr_stream_kind tsr_stream_htj2k = {"HTJ2K", read_htj2k, NULL, memory_of_process};
+const struct tsr_node tsr_node_jpeg_2000 = {.name = "JPEG 2000", .split = read_jpeg_2000, .memory = memory};
+const struct tsr_node tsr_node_htj2k = {.name = "HTJ2K", .split = read_htj2k, .memory = memory_of_process};
 
 enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                     bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error)

@@ -3,12 +3,12 @@
 #define TSR_IO_FORMATS_DICOM_JPEG_2000_H
 
 #include "dicom_file.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 /* Streams that are read and never made again: they have no write, and no residue. Errors: TSR_ERROR_CORRUPT (also: the
  * stream's transform loses something, or the build has no library), TSR_ERROR_LIMIT. */
-extern const struct tsr_stream_kind tsr_stream_jpeg_2000;
-extern const struct tsr_stream_kind tsr_stream_htj2k;
+extern const struct tsr_node tsr_node_jpeg_2000;
+extern const struct tsr_node tsr_node_htj2k;
 
 /* Bytes of memory that writing such a stream takes: numbers of samples, and what they become. */
 uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht);

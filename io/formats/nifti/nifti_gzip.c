@@ -4,7 +4,7 @@
 
 #include "io/container/section.h"
 #include "io/formats/format.h"
-#include "io/formats/streams/gzip.h"
+#include "io/nodes/gzip/gzip.h"
 #include "nifti_header.h"
 
 /* What a file may unfold to. Deflate's most is 1032 to 1. */
@@ -97,7 +97,7 @@ static enum tsr_status open_plain(struct gzip_source *s, struct tsr_input *input
     if (!plain) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an input");
     tsr_nifti_describe(nifti, header);
     TSR_TRY(tsr_splice_open(plain, true, header, nifti->first, &s->plain_source, error));
-    header->restore = TSR_RESTORE_GZIPPED;
+    header->recipe = TSR_RECIPE_GZIPPED;
     header->parameter_count = tsr_put_varint(header->parameters, s->plain.size);
     memcpy(s->base.blob_size, s->plain_source->blob_size, sizeof s->base.blob_size);
     s->base.blob_size[TSR_BLOB_RESIDUES] = s->residue.size;
@@ -114,7 +114,7 @@ enum tsr_status tsr_nifti_gzip_open(struct tsr_input *input, struct tsr_source *
     TSR_TRY(read_head(input, &nifti, &plain, error));
     if (size > SIZE_MAX / 16 || plain > SIZE_MAX / 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a gzip file of %llu bytes", (unsigned long long)size);
-    struct tsr_header header = {.kind = TSR_KIND_NIFTI, .restore = TSR_RESTORE_GZIPPED, .exact = true};
+    struct tsr_header header = {.kind = TSR_KIND_NIFTI, .recipe = TSR_RECIPE_GZIPPED, .exact = true};
     header.image = nifti.image;
     header.parameter_count = tsr_put_varint(header.parameters, plain);
     const struct tsr_need need = {.opening = size + tsr_gzip_memory(plain, size),

@@ -173,7 +173,7 @@ void tsr_nifti_describe(const struct tsr_nifti *nifti, struct tsr_header *header
 {
     memset(header, 0, sizeof *header);
     header->kind = TSR_KIND_NIFTI;
-    header->restore = TSR_RESTORE_SPLICE;
+    header->recipe = TSR_RECIPE_SPLICE;
     header->exact = true;
     header->image = nifti->image;
 }

@@ -1,7 +1,7 @@
 /* NIfTI in a single file, with or without gzip: slices become frames. */
 #include "io/formats/format.h"
 
-#include "io/formats/streams/gzip.h"
+#include "io/nodes/gzip/gzip.h"
 #include "nifti_header.h"
 
 static bool is_gzip(const uint8_t *bytes)

@@ -3,17 +3,8 @@
 #define TSR_IO_FORMATS_PNG_PNG_FILE_H
 
 #include "io/container/container.h"
-
-/* The numbers of PNG: 32 bits, most significant byte first. */
-static inline uint32_t tsr_png_get_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static inline void tsr_png_put_u32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
+#include "io/nodes/png/png_chunks.h"
+#include "io/nodes/png/png_idat.h"
 
 /* Indices of the parameters of the restore. */
 enum { TSR_PNG_COLOUR_TYPE = 0, TSR_PNG_FORM = 1, TSR_PNG_PARAMETERS = 2 };
@@ -21,13 +12,8 @@ enum { TSR_PNG_COLOUR_TYPE = 0, TSR_PNG_FORM = 1, TSR_PNG_PARAMETERS = 2 };
 /* Bits of the form. The start is the signature and IHDR, which follow from the header; the end is IEND. */
 enum { TSR_PNG_INTERLACED = 1, TSR_PNG_USUAL_START = 2, TSR_PNG_USUAL_END = 4 };
 
-enum { TSR_PNG_START_BYTES = 33, TSR_PNG_END_BYTES = 12 };
-
-/* Writes the start of the PNG that the header describes, or that has these 13 bytes in IHDR. */
-enum { TSR_PNG_IHDR_BYTES = 13 };
+/* Writes the start of the PNG that the header describes. */
 void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_BYTES]);
-void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_PNG_START_BYTES]);
-extern const uint8_t tsr_png_end[TSR_PNG_END_BYTES];
 
 /* Notes what looks damaged in the chunks of a PNG, but for the contents of IDAT chunks: the file ends within one or
  * before IEND, or a CRC is wrong. */
@@ -43,10 +29,11 @@ enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, const struct 
 /* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
 enum tsr_status tsr_png_status(const char *message);
 
-enum { TSR_PNG_PALETTE = 3 }; /* colour type */
-
-/* The channels of a colour type; 0: there is no such type. */
-uint8_t tsr_png_channels(unsigned colour_type);
+/* The rows of the header's PNG. */
+static inline struct tsr_png_rows tsr_png_rows_of(const struct tsr_header *header)
+{
+    return (struct tsr_png_rows){&header->image, (header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED) != 0};
+}
 
 /* Whether the header describes a PNG's image, with its parameters. */
 bool tsr_png_is_valid(const struct tsr_header *header);

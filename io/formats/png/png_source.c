@@ -6,15 +6,12 @@
 
 #include "png_file.h"
 #include "io/formats/packed.h"
-#include "io/formats/streams/gzip.h"
-#include "png_idat.h"
 
 static bool is_png(const uint8_t *head, size_t size)
 {
     return size >= 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-enum { SIGNATURE_BYTES = 8, CHUNK_OVERHEAD = 12, IHDR_BYTES = 13, HEAD_BYTES = SIGNATURE_BYTES + CHUNK_OVERHEAD + 13 };
 #define FILE_LIMIT ((uint64_t)1 << 31)
 
 struct png_source {
@@ -68,34 +65,29 @@ static void close_png(struct tsr_source *source)
 
 static const struct tsr_source_ops png_ops = {read_blob, read_frame, NULL, close_png, rasters_of};
 
-/* The bytes of the chunk at a byte. Errors: TSR_ERROR_CORRUPT (the file ends before the chunk does). */
-static enum tsr_status measure_chunk(const uint8_t *file, size_t size, size_t at, size_t *length,
-                                     struct tsr_error *error)
+/* The next chunk. Errors: TSR_ERROR_CORRUPT (the file ends before the chunk does). */
+static enum tsr_status next_chunk(const uint8_t *file, size_t size, size_t *at, struct tsr_png_chunk *chunk,
+                                  struct tsr_error *error)
 {
-    const size_t left = size - at;
-    if (left == 0)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it ends early, at byte %zu: it has no IEND chunk", at);
-    if (left < CHUNK_OVERHEAD || tsr_png_get_u32(file + at) > left - CHUNK_OVERHEAD)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it ends early: its chunk at byte %zu is cut", at);
-    *length = CHUNK_OVERHEAD + (size_t)tsr_png_get_u32(file + at);
-    return TSR_OK;
+    if (tsr_png_next(file, size, at, chunk)) return TSR_OK;
+    if (*at == size)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, *at, "it ends early, at byte %zu: it has no IEND chunk", *at);
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, *at, "it ends early: its chunk at byte %zu is cut", *at);
 }
 
 void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t size)
 {
+    struct tsr_png_chunk chunk;
     struct tsr_error error;
-    bool ended = size < SIGNATURE_BYTES;
-    for (size_t at = SIGNATURE_BYTES, length = 0; !ended; at += length) {
-        if (measure_chunk(file, size, at, &length, &error) != TSR_OK) {
+    bool ended = size < TSR_PNG_SIGNATURE_BYTES;
+    for (size_t at = TSR_PNG_SIGNATURE_BYTES, before = at; !ended; before = at) {
+        if (next_chunk(file, size, &at, &chunk, &error) != TSR_OK) {
             tsr_input_note_damage(input, "%s", error.text);
             return;
         }
-        const uint8_t *const type = file + at + 4;
-        const size_t content = length - CHUNK_OVERHEAD;
-        const bool is_idat = memcmp(type, "IDAT", 4) == 0; /* whose CRCs are looked at with the pixels */
-        if (!is_idat && tsr_crc32(type, content + 4) != tsr_png_get_u32(type + 4 + content))
-            tsr_input_note_damage(input, "its chunk at byte %zu has a wrong CRC", at);
-        ended = memcmp(type, "IEND", 4) == 0;
+        if (!tsr_png_is(&chunk, "IDAT") && !tsr_png_checks(&chunk)) /* CRCs of IDAT are looked at with the pixels */
+            tsr_input_note_damage(input, "its chunk at byte %zu has a wrong CRC", before);
+        ended = tsr_png_is(&chunk, "IEND");
     }
 }
 
@@ -103,22 +95,20 @@ void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t si
  * IEND. */
 static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr_error *error)
 {
-    size_t at = SIGNATURE_BYTES;
+    struct tsr_png_chunk chunk;
+    size_t at = TSR_PNG_SIGNATURE_BYTES;
     bool ended = false;
-    while (!ended) {
-        size_t length = 0;
-        TSR_TRY(measure_chunk(s->file, size, at, &length, error));
-        const uint8_t *type = s->file + at + 4;
-        if (memcmp(type, "IDAT", 4) == 0) {
+    for (size_t before = at; !ended; before = at) {
+        TSR_TRY(next_chunk(s->file, size, &at, &chunk, error));
+        if (tsr_png_is(&chunk, "IDAT")) {
             if (s->first_idat == 0)
-                s->first_idat = at;
-            else if (at != s->after_idat)
+                s->first_idat = before;
+            else if (before != s->after_idat)
                 return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not stand together");
-            s->after_idat = at + length;
+            s->after_idat = at;
         }
-        if (memcmp(type, "acTL", 4) == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is an animated PNG");
-        ended = memcmp(type, "IEND", 4) == 0;
-        at += length;
+        if (tsr_png_is(&chunk, "acTL")) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is an animated PNG");
+        ended = tsr_png_is(&chunk, "IEND");
     }
     if (s->first_idat == 0) return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no IDAT chunk");
     return TSR_OK;
@@ -139,7 +129,7 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
     image->big_endian = depth == 16;
     image->exact_only = type == TSR_PNG_PALETTE || depth == 1;
     header->kind = TSR_KIND_PNG;
-    header->restore = TSR_RESTORE_PNG;
+    header->recipe = TSR_RECIPE_PNG;
     header->exact = true;
     header->parameters[TSR_PNG_COLOUR_TYPE] = type;
     header->parameters[TSR_PNG_FORM] = ihdr[12];
@@ -156,18 +146,19 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
 static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *header, struct tsr_error *error)
 {
     const uint8_t *head;
-    if (tsr_input_size(input) < HEAD_BYTES)
+    if (tsr_input_size(input) < TSR_PNG_START_BYTES)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, tsr_input_size(input),
                            "it ends early: it has no whole IHDR chunk");
-    TSR_TRY(tsr_input_hold(input, HEAD_BYTES, &head, error));
-    if (tsr_png_get_u32(head + SIGNATURE_BYTES) != IHDR_BYTES || memcmp(head + SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
+    TSR_TRY(tsr_input_hold(input, TSR_PNG_START_BYTES, &head, error));
+    if (tsr_png_get_u32(head + TSR_PNG_SIGNATURE_BYTES) != TSR_PNG_IHDR_BYTES ||
+        memcmp(head + TSR_PNG_SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
-    TSR_TRY(describe(head + SIGNATURE_BYTES + 8, header, error));
+    TSR_TRY(describe(head + TSR_PNG_SIGNATURE_BYTES + 8, header, error));
     const uint64_t size = tsr_input_size(input),
                    raster = raster_bytes(&header->image), /* the file, pixels, a residue */
         held = 2 * size + 2 * (uint64_t)header->image.rows + raster,
-                   reading = size + raster + tsr_png_idat_memory(header, size),
-                   packing = held + tsr_packing_read_png_memory(size, tsr_png_plain_bytes(header));
+                   reading = size + raster + tsr_png_idat_memory(tsr_png_rows_of(header), size),
+                   packing = held + tsr_packing_read_png_memory(size, tsr_png_plain_bytes(tsr_png_rows_of(header)));
     const struct tsr_need need = {
         .opening = reading > packing ? reading : packing, .held = held, .blob = size, .has_rasters = true};
     return tsr_input_claim(input, header, &need, error);
@@ -184,10 +175,10 @@ static enum tsr_status read_pixels(struct png_source *s, const struct tsr_crew *
     s->residue.limit = size + 64 + 2 * (size_t)header->image.rows; /* each row, of each pass, may have its filter */
     s->raster = malloc(raster_bytes(&header->image));
     if (!s->raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", raster_bytes(&header->image));
-    TSR_TRY(tsr_png_read_idat(header, crew, chunks, size, s->raster, &s->residue, error));
+    TSR_TRY(tsr_png_read_idat(tsr_png_rows_of(header), crew, chunks, size, s->raster, &s->residue, error));
     if (may_lose && !header->image.exact_only) return TSR_OK;
     enum tsr_status status =
-        tsr_png_write_idat(header, crew, s->raster, s->residue.bytes, s->residue.size, &again, error);
+        tsr_png_write_idat(tsr_png_rows_of(header), crew, s->raster, s->residue.bytes, s->residue.size, &again, error);
     if (status != TSR_ERROR_LIMIT && (status != TSR_OK || again.size != size || memcmp(again.bytes, chunks, size) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not come back");
     tsr_bytes_free(&again);
@@ -200,8 +191,8 @@ enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, const struct 
 {
     const struct png_source *const s = (const struct png_source *)source;
     if (!s->proven) return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks were read for a lossy copy");
-    return tsr_png_rows_to_chunks(&source->header, crew, s->raster, s->residue.bytes, s->residue.size, plain, residue,
-                                  error);
+    return tsr_png_rows_to_chunks(tsr_png_rows_of(&source->header), crew, s->raster, s->residue.bytes, s->residue.size,
+                                  plain, residue, error);
 }
 
 /* The bytes before and after the chunks, without the usual start and end. */

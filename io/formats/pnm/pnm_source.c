@@ -47,7 +47,7 @@ static enum tsr_status open_pnm(struct tsr_input *input, const struct tsr_source
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no valid PNM header: %u x %u, maximum %u", image->columns,
                         image->rows, top);
     header.kind = TSR_KIND_PNM;
-    header.restore = TSR_RESTORE_SPLICE;
+    header.recipe = TSR_RECIPE_SPLICE;
     header.exact = true;
     image->frames = 1;
     image->components = head[1] == '6' ? 3 : 1;

@@ -54,7 +54,7 @@ static uint64_t packed_size(struct tsr_engine *engine, const uint8_t *file, size
     struct tsr_encoded encoded = {0};
     struct tsr_error error;
     assert_int_equal(tsr_source_open(input, &options, &source, &error), TSR_OK);
-    const bool is_packed = source->header.restore == TSR_RESTORE_PACKED;
+    const bool is_packed = source->header.recipe == TSR_RECIPE_PACKED;
     if (is_packed) assert_int_equal(tsr_encode(engine, source, output, &proof, &encoded, &error), TSR_OK);
     const uint64_t taken = tsr_output_size(output);
     tsr_source_close(source);

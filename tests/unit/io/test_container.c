@@ -2,7 +2,7 @@
  * (io/container/container.h). FORMAT.md section 3. */
 #include "app/library/budget.h"
 #include "in_memory.h"
-#include "io/container/zstd_contexts.h"
+#include "io/bytes/zstd_contexts.h"
 
 /* ---- Engine and a file ------------------------------------------------------------------------------------ */
 
@@ -265,7 +265,7 @@ TEST(frames)
     struct tsr_header header;
     struct tsr_proof proof = {0};
     memset(&header, 0, sizeof header);
-    header.restore = TSR_RESTORE_SPLICE;
+    header.recipe = TSR_RECIPE_SPLICE;
     header.coding.coder = TSR_CODER_HUFFMAN;
     header.image = (struct tsr_image){.columns = 1,
                                       .rows = 1,
@@ -520,7 +520,7 @@ TEST(a_blob_between_frames)
         struct tsr_header header;
         struct tsr_proof proof = {0};
         memset(&header, 0, sizeof header);
-        header.restore = TSR_RESTORE_SPLICE;
+        header.recipe = TSR_RECIPE_SPLICE;
         header.coding.coder = TSR_CODER_HUFFMAN;
         header.image = (struct tsr_image){.columns = 1,
                                           .rows = 1,

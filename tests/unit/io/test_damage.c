@@ -129,7 +129,7 @@ TEST(png)
     struct tsr_source *source;
     struct tsr_input *input = must(tsr_input_from_memory(b.data, b.size, "png"));
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
-    expect(source->header.restore == TSR_RESTORE_PNG, "this test's PNG is none: %s", source->header.reason);
+    expect(source->header.recipe == TSR_RECIPE_PNG, "this test's PNG is none: %s", source->header.reason);
     tsr_source_close(source);
     tsr_input_close(input);
     damage_all("PNG", b);

@@ -703,7 +703,7 @@ static enum tsr_status encode_with_loss(struct tsr_engine *engine, struct bytes 
     struct tsr_proof proof = {0};
     struct tsr_encoded encoded = {0};
     assert_int_equal(tsr_source_open(input, &options, &source, error), TSR_OK);
-    assert_int_equal(source->header.restore, TSR_RESTORE_SPLICE);
+    assert_int_equal(source->header.recipe, TSR_RECIPE_SPLICE);
     const struct tsr_header pristine = source->header;
     tsr_set_coding(source, &pristine, &coding);
     const enum tsr_status status = tsr_encode(engine, source, output, &proof, &encoded, error);

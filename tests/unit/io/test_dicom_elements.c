@@ -705,7 +705,7 @@ TEST(many_elements_come_back)
         assert_int_equal(tsr_container_open(input, &reader, NULL), TSR_OK);
         const struct tsr_header *header = tsr_container_header(reader);
         assert_int_equal(header->kind, TSR_KIND_DICOM);
-        assert_int_equal(header->restore, order == ASCENDING ? TSR_RESTORE_SPLICE : TSR_RESTORE_VERBATIM);
+        assert_int_equal(header->recipe, order == ASCENDING ? TSR_RECIPE_SPLICE : TSR_RECIPE_VERBATIM);
         if (order != ASCENDING) assert_non_null(strstr(header->reason, "disorder"));
         tsr_container_close(reader);
         tsr_input_close(input);

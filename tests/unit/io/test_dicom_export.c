@@ -59,7 +59,7 @@ static struct tsr_exporter *export_frames(const struct frames *frames, int high_
                                           struct tsr_output *output)
 {
     const struct tsr_header header = {.kind = TSR_KIND_DICOM,
-                                      .restore = TSR_RESTORE_SPLICE,
+                                      .recipe = TSR_RECIPE_SPLICE,
                                       .image = {.columns = COLUMNS,
                                                 .rows = ROWS,
                                                 .frames = FRAMES,

@@ -4,7 +4,7 @@
 
 #include "dicom_bytes.h"
 #include "one_engine.h"
-#include "io/formats/elements/elements_mix.h"
+#include "io/nodes/elements/elements_mix.h"
 #include "io/formats/packed.h"
 #include "streams/by_reference.h"
 

@@ -2,7 +2,7 @@
  * so badly; and back (io/formats/restore.c). Frames have 4 x 4 samples of 8 bits. FORMAT.md 4.4, PS3.5 A.4. */
 #include "in_memory.h"
 #include "io/formats/dicom/encapsulated_source.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 enum { SIDE = 4, SAMPLES = SIDE * SIDE, FRAMES = 4, BEFORE = 10 };
 
@@ -34,15 +34,15 @@ static const uint8_t black[] = {0xff, 0xd8, 0xff, 0xf7, 0x00, 0x0b, 0x08, 0x00, 
 
 static struct bytes stream_of(int kind, int frame)
 {
-    if (kind == TSR_STREAM_RLE) return rle_of(10 * frame);
+    if (kind == 0) return rle_of(10 * frame);
     return frame % 2 ? copy_bytes(black, sizeof black) : copy_bytes(example, sizeof example);
 }
 
 static void samples_of(int kind, int frame, uint8_t samples[SAMPLES])
 {
     memset(samples, 0, SAMPLES);
-    for (int i = 0; i < SAMPLES && kind == TSR_STREAM_RLE; i++) samples[i] = (uint8_t)(10 * frame + i);
-    if (kind != TSR_STREAM_RLE && frame % 2 == 0) memcpy(samples, example_samples, SAMPLES);
+    for (int i = 0; i < SAMPLES && kind == 0; i++) samples[i] = (uint8_t)(10 * frame + i);
+    if (kind != 0 && frame % 2 == 0) memcpy(samples, example_samples, SAMPLES);
 }
 
 static struct tsr_image image_of(uint32_t frames)
@@ -117,7 +117,7 @@ static void open_file(struct opened *o, struct bytes file, const struct tsr_imag
     *o = (struct opened){.file = must(malloc(file.size + !file.size)), .size = file.size};
     memcpy(o->file, file.data, file.size);
     o->input = must(tsr_input_from_memory(o->file, o->size, "encapsulated"));
-    o->status = tsr_encapsulated_open(o->input, image, BEFORE, tsr_stream_kinds[kind], &o->source, &o->error);
+    o->status = tsr_encapsulated_open(o->input, image, BEFORE, tsr_raster_node(kind), &o->source, &o->error);
 }
 
 static void close_file(struct opened *o)
@@ -236,8 +236,8 @@ static void check_refused_plan(const char *what, const struct plan *plan, const 
 
 /* ---- Fragments of frames ------------------------------------------------------------------------------------ */
 
-#define RLE TSR_STREAM_RLE
-#define LS TSR_STREAM_JPEG_LS
+#define RLE 0
+#define LS TSR_NODE_JPEG_LS
 enum { RLE_SIZE = 64 + SIDE * (SIDE + 1) };
 
 TEST(a_fragment_each)
@@ -559,14 +559,14 @@ TEST(wrong_headers)
         struct tsr_restorer *restorer;
         struct tsr_output *output = must(tsr_output_to_memory());
         struct tsr_error error = {0};
-        struct tsr_header header = {.restore = TSR_RESTORE_ENCAPSULATED, .image = image_of(1), .parameter_count = 1};
+        struct tsr_header header = {.recipe = TSR_RECIPE_ENCAPSULATED, .image = image_of(1), .parameter_count = 1};
         if (i == 1) header.parameter_count = 0;
         if (i == 2) header.parameter_count = 2;
         if (i == 3) header.image.big_endian = true;
         if (i == 4) header.image.swapped = true;
         if (i == 5) header.image.bits_allocated = header.image.bits_stored = 1;
-        if (i == 5) header.parameters[0] = TSR_STREAM_JPEG_LS;
-        if (i >= 6) header.parameters[0] = (uint8_t)(i == 6 ? tsr_stream_kind_count : 255);
+        if (i == 5) header.parameters[0] = TSR_NODE_JPEG_LS;
+        if (i >= 6) header.parameters[0] = (uint8_t)(i == 6 ? TSR_RASTER_NODES : 255);
         const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, &error);
         const enum tsr_status wanted = i == 0 ? TSR_OK : i < 6 ? TSR_ERROR_CORRUPT : TSR_ERROR_VERSION;
         expect(status == wanted && (i == 0) == (restorer != NULL), "case %d: %s", i, tsr_status_name(status));

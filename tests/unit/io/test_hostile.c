@@ -4,7 +4,7 @@
 
 #include "app/tessera.h"
 #include "io/formats/packed.h"
-#include "io/formats/streams/deflate/deflate_parts.h"
+#include "io/nodes/deflate/deflate_parts.h"
 #include "tests/attack/hostile.h"
 
 enum { BYTES = 400000 };

@@ -4,7 +4,8 @@
 
 #include <zlib.h>
 
-#include "io/formats/streams/gzip.h"
+#include "io/bytes/crc32.h"
+#include "io/nodes/gzip/gzip.h"
 
 enum { LIMIT = 1 << 24 };
 
@@ -84,7 +85,7 @@ static void check_type(const struct sample_type *t, const struct nifti *n, struc
     struct tsr_source *source = open_source(b, &input);
     const struct tsr_header *const h = &source->header;
     const struct tsr_image *const i = &h->image;
-    expect(h->kind == TSR_KIND_NIFTI && h->restore == TSR_RESTORE_SPLICE && h->exact, "type %d, version %d: %s",
+    expect(h->kind == TSR_KIND_NIFTI && h->recipe == TSR_RECIPE_SPLICE && h->exact, "type %d, version %d: %s",
            t->type, n->version, h->reason);
     expect(i->columns == 130 && i->rows == 140 && i->frames == 2 && i->components == t->components &&
                i->bits_allocated == t->bits && i->bits_stored == t->bits && i->high_bit == t->bits - 1 &&
@@ -156,7 +157,7 @@ static void check_refused(struct bytes b, enum tsr_kind kind, const char *why)
     struct tsr_input *input;
     struct tsr_source *source = open_source(b, &input);
     const struct tsr_header *const h = &source->header;
-    expect(h->restore == TSR_RESTORE_VERBATIM && h->kind == kind && strstr(h->reason, why), "%s: %s", why, h->reason);
+    expect(h->recipe == TSR_RECIPE_VERBATIM && h->kind == kind && strstr(h->reason, why), "%s: %s", why, h->reason);
     tsr_source_close(source);
     tsr_input_close(input);
 }
@@ -275,7 +276,7 @@ static void check_gzip(struct bytes b, uint64_t plain, size_t most, const char *
     struct tsr_input *input;
     struct tsr_source *source = open_source(b, &input);
     const struct tsr_header *const h = &source->header;
-    expect(h->kind == TSR_KIND_NIFTI && h->restore == TSR_RESTORE_GZIPPED && h->exact && source->only_lossless,
+    expect(h->kind == TSR_KIND_NIFTI && h->recipe == TSR_RECIPE_GZIPPED && h->exact && source->only_lossless,
            "%s: %s", what, h->reason);
     expect(tsr_gzipped_bytes(h) == plain, "%s: %llu plain bytes", what, (unsigned long long)tsr_gzipped_bytes(h));
     expect(source->blob_size[TSR_BLOB_RESIDUES] <= most, "%s: %llu bytes of residues", what,
@@ -338,7 +339,7 @@ TEST(gzip_claims)
         tsr_input_set_account(input, &account);
         granted = i < 4 ? 4 * LIMIT : 1000;
         assert_int_equal(tsr_source_open(input, &options, &source, NULL), i < 4 ? TSR_OK : TSR_ERROR_LIMIT);
-        expect(i == 4 || (source->header.restore == TSR_RESTORE_GZIPPED) == (i < 3), "case %d: %s", i,
+        expect(i == 4 || (source->header.recipe == TSR_RECIPE_GZIPPED) == (i < 3), "case %d: %s", i,
                source->header.reason);
         expect(claimed >= volume.size && claimed < 11 * ((uint64_t)volume.size + (1 << 20)) + 8 * b.size + (4 << 20),
                "case %d claims %llu bytes", i, (unsigned long long)claimed);
@@ -510,7 +511,7 @@ TEST(damaged_parameters)
         {{0x80, 0x80, 0x80, 0x80, 0x08}, 5, 8, false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct tsr_header header = {.restore = TSR_RESTORE_GZIPPED, .exact = true, .parameter_count = cases[i].count};
+        struct tsr_header header = {.recipe = TSR_RECIPE_GZIPPED, .exact = true, .parameter_count = cases[i].count};
         const uint8_t bits = cases[i].bits;
         header.image = (struct tsr_image){.columns = 10, .rows = 10, .frames = 1, .components = 1};
         header.image.bits_allocated = header.image.bits_stored = bits;

@@ -4,7 +4,7 @@
 
 #include "dicom_bytes.h"
 #include "one_engine.h"
-#include "io/formats/streams/gzip.h"
+#include "io/nodes/gzip/gzip.h"
 
 enum { COLUMNS = 40, ROWS = 30 };
 

@@ -10,7 +10,7 @@
 #include "failing_calls.h"
 #include "io/folder.h"
 #include "io/part.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 
 static struct tsr_engine *engine;
 

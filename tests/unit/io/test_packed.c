@@ -4,11 +4,12 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
+#include "io/bytes/crc32.h"
 #include "io/container/section.h"
 #include "io/formats/packed.h"
 #include "io/formats/restore.h"
-#include "io/formats/streams/gzip.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/gzip/gzip.h"
+#include "io/nodes/node.h"
 
 enum { LIMIT = 1 << 24 };
 
@@ -149,7 +150,7 @@ static struct tsr_bytes pack(struct tsr_bytes file, enum tsr_kind kind, struct t
     struct tsr_bytes blob = {.limit = LIMIT};
     expect(open_packed(file, kind, &input, &source, &error) == TSR_OK, "%s", error.text);
     *header = source->header;
-    assert_true(header->restore == TSR_RESTORE_PACKED && header->exact && header->kind == kind);
+    assert_true(header->recipe == TSR_RECIPE_PACKED && header->exact && header->kind == kind);
     assert_string_equal(header->reason, "because");
     blob.size = (size_t)source->blob_size[TSR_BLOB_PREFIX];
     blob.bytes = must(malloc(blob.size));
@@ -364,7 +365,7 @@ TEST(not_packed)
         const struct tsr_source_options options = {.packs = true};
         struct tsr_source *source;
         assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
-        assert_int_equal(source->header.restore, TSR_RESTORE_VERBATIM);
+        assert_int_equal(source->header.recipe, TSR_RECIPE_VERBATIM);
         expect(!strcmp(source->header.reason, reasons[i]), "%d: %s", i, source->header.reason);
         tsr_source_close(source);
         tsr_input_close(input);
@@ -439,7 +440,7 @@ TEST(sources)
             continue;
         }
         const struct tsr_header *const h = &source->header;
-        expect(h->restore == (i == 0 ? TSR_RESTORE_PACKED : TSR_RESTORE_VERBATIM), "case %d", i);
+        expect(h->recipe == (i == 0 ? TSR_RECIPE_PACKED : TSR_RECIPE_VERBATIM), "case %d", i);
         assert_true(!tsr_has_frames(h) && h->exact && h->image.frames == 0);
         assert_string_equal(h->reason, i == 2 ? "I say so" : "it is no PNG, PNM, DICOM or NIfTI file");
         tsr_source_close(source);
@@ -499,7 +500,7 @@ TEST(hostile_sizes)
         {"\2\0\0", 3},                                                               /* no residue */
         {"\1\1\0", 3},                                                               /* no JPEG */
     };
-    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = 1 << 20};
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = 1 << 20};
     for (size_t i = 0; i < COUNT_OF(blobs); i++)
         for (size_t step = 1; step <= blobs[i].size; step++) {
             const struct tsr_bytes blob = {.bytes = (uint8_t *)(uintptr_t)blobs[i].bytes, .size = blobs[i].size};
@@ -526,7 +527,7 @@ static void run_all(void *pool, void (*work)(void *context, unsigned index), voi
 TEST(a_head_alone)
 {
     const struct tsr_piece_head head = {.kind = TSR_PIECE_DEFLATE, .size = 1 << 29};
-    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = 1 << 30};
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = 1 << 30};
     uint8_t bytes[TSR_PIECE_HEAD_LIMIT + 8] = {0};
     struct tsr_output *output = must(tsr_output_to_memory());
     struct tsr_restorer *restorer;
@@ -545,7 +546,7 @@ TEST(a_head_alone)
 /* A suffix or residues are not a packed file's. */
 TEST(other_blobs)
 {
-    const struct tsr_header header = {.restore = TSR_RESTORE_PACKED, .exact = true, .room = 1 << 20};
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = 1 << 20};
     for (int blob = TSR_BLOB_SUFFIX; blob < TSR_BLOB_COUNT; blob++) {
         struct tsr_output *output = must(tsr_output_to_memory());
         struct tsr_restorer *restorer;

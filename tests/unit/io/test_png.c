@@ -5,7 +5,8 @@
 #include <png.h>
 #include <zlib.h>
 
-#include "io/formats/png/png_idat.h"
+#include "io/formats/png/png_file.h"
+#include "io/nodes/png/png_idat.h"
 
 struct form {
     int type, depth, channels;
@@ -126,7 +127,7 @@ static void check_raster(struct bytes file, const struct form *f, uint32_t colum
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     const struct tsr_header *h = &source->header;
     const struct tsr_image *image = &h->image;
-    expect(h->restore == TSR_RESTORE_PNG && h->kind == TSR_KIND_PNG && h->exact, "type %d, depth %d: %s", f->type,
+    expect(h->recipe == TSR_RECIPE_PNG && h->kind == TSR_KIND_PNG && h->exact, "type %d, depth %d: %s", f->type,
            f->depth, h->reason);
     assert_true(image->columns == columns && image->rows == rows && image->frames == 1 &&
                 image->components == f->channels);
@@ -156,8 +157,8 @@ static bool comes_back(struct bytes file, const char *what, size_t number)
     const struct bytes tsr = compress_bytes(engine, file, &coding);
     struct sections s = split(tsr);
     const uint8_t *header = s.section[0].body.data;
-    const bool coded = header[2] == TSR_RESTORE_PNG;
-    expect(coded ? (header[3] & 3) == 1 : header[2] == TSR_RESTORE_VERBATIM, "%s %zu: restore %u, flags %u", what,
+    const bool coded = header[2] == TSR_RECIPE_PNG;
+    expect(coded ? (header[3] & 3) == 1 : header[2] == TSR_RECIPE_VERBATIM, "%s %zu: restore %u, flags %u", what,
            number, header[2], header[3]);
     free_sections(&s);
     struct bytes restored;
@@ -215,7 +216,7 @@ TEST(with_loss)
     const struct bytes tsr = lossy_bytes(file, &coding);
     struct sections s = split(tsr);
     const uint8_t *header = s.section[0].body.data;
-    expect(header[2] == TSR_RESTORE_PNG && (header[3] & 3) == 2, "restore %u, flags %u", header[2], header[3]);
+    expect(header[2] == TSR_RECIPE_PNG && (header[3] & 3) == 2, "restore %u, flags %u", header[2], header[3]);
     free_sections(&s);
     struct bytes restored;
     bool damaged;
@@ -357,7 +358,8 @@ static bool write_chunks(const struct tsr_header *header, const uint8_t *raster,
     /* A copy of this size shows reads past the end. */
     uint8_t *copy = must(malloc(residue.size + !residue.size));
     if (residue.size > 0) memcpy(copy, residue.data, residue.size);
-    const enum tsr_status status = tsr_png_write_idat(header, NULL, raster, copy, residue.size, &chunks, NULL);
+    const enum tsr_status status =
+        tsr_png_write_idat(tsr_png_rows_of(header), NULL, raster, copy, residue.size, &chunks, NULL);
     free(copy);
     expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", status);
     for (size_t at = 0; status == TSR_OK && at < chunks.size;) {
@@ -384,14 +386,18 @@ static void check_idat(struct bytes file, size_t first, size_t size, const char 
     struct tsr_source *source;
     struct tsr_input *input = must(tsr_input_from_memory(file.data, file.size, "png"));
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
-    expect(source->header.restore == TSR_RESTORE_PNG, "%s %zu: %s", what, number, source->header.reason);
+    expect(source->header.recipe == TSR_RECIPE_PNG, "%s %zu: %s", what, number, source->header.reason);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size}, by_crew = {.limit = size};
-    assert_int_equal(tsr_png_read_idat(&source->header, NULL, file.data + first, size, raster, &residue, NULL), TSR_OK);
-    assert_int_equal(tsr_png_write_idat(&source->header, NULL, raster, residue.bytes, residue.size, &again, NULL),
-                     TSR_OK);
     assert_int_equal(
-        tsr_png_write_idat(&source->header, &backwards, raster, residue.bytes, residue.size, &by_crew, NULL), TSR_OK);
+        tsr_png_read_idat(tsr_png_rows_of(&source->header), NULL, file.data + first, size, raster, &residue, NULL),
+        TSR_OK);
+    assert_int_equal(
+        tsr_png_write_idat(tsr_png_rows_of(&source->header), NULL, raster, residue.bytes, residue.size, &again, NULL),
+        TSR_OK);
+    assert_int_equal(tsr_png_write_idat(tsr_png_rows_of(&source->header), &backwards, raster, residue.bytes,
+                                        residue.size, &by_crew, NULL),
+                     TSR_OK);
     expect(by_crew.size == size && memcmp(by_crew.bytes, file.data + first, size) == 0, "%s %zu: others by a crew",
            what, number);
     tsr_bytes_free(&by_crew);
@@ -597,7 +603,9 @@ TEST(damaged_residues)
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2};
-    assert_int_equal(tsr_png_read_idat(&source->header, NULL, file.data + first, size, raster, &residue, NULL), TSR_OK);
+    assert_int_equal(
+        tsr_png_read_idat(tsr_png_rows_of(&source->header), NULL, file.data + first, size, raster, &residue, NULL),
+        TSR_OK);
     damage_residue(&source->header, raster, (struct bytes){residue.bytes, residue.size}, size);
     /* What is refused: no chunks, an unknown way to list sizes, a tail that is too long, unknown filters, too large a
      * chunk. */

@@ -85,11 +85,11 @@ static void check_header(struct rng *r, const struct header_case *c)
     struct tsr_input *input;
     struct tsr_source *source = open_source(b, &input);
     const struct tsr_header *h = &source->header;
-    const bool coded = h->restore != TSR_RESTORE_VERBATIM;
+    const bool coded = h->recipe != TSR_RECIPE_VERBATIM;
     expect(coded == (c->columns > 0), "'%s': %s", c->head, coded ? "coded" : h->reason);
     if (coded) {
         const struct tsr_image *image = &h->image;
-        expect(h->restore == TSR_RESTORE_SPLICE && h->kind == TSR_KIND_PNM && h->exact, "'%s'", c->head);
+        expect(h->recipe == TSR_RECIPE_SPLICE && h->kind == TSR_KIND_PNM && h->exact, "'%s'", c->head);
         expect(image->columns == c->columns && image->rows == c->rows && image->frames == 1 &&
                    image->components == c->components && image->bits_allocated == c->bits_allocated &&
                    image->bits_stored == c->bits_stored && image->high_bit == c->bits_stored - 1 &&
@@ -120,7 +120,7 @@ TEST(long_comments)
         append(&b, "\n3 2 255\n\1\2\3\4\5\6", 15);
         struct tsr_input *input;
         struct tsr_source *source = open_source(b, &input);
-        expect((source->header.restore == TSR_RESTORE_SPLICE) == (b.size - 6 <= 4096), "a header of %zu bytes",
+        expect((source->header.recipe == TSR_RECIPE_SPLICE) == (b.size - 6 <= 4096), "a header of %zu bytes",
                b.size - 6);
         tsr_source_close(source);
         tsr_input_close(input);

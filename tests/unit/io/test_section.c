@@ -66,16 +66,16 @@ static struct tsr_header any_header(struct rng *r)
     struct tsr_header h;
     memset(&h, 0, sizeof h);
     h.kind = (enum tsr_kind)rng_below(r, TSR_KIND_COUNT);
-    h.restore = rng_below(r, 6)   ? (enum tsr_restore)rng_below(r, 5)
-                : rng_below(r, 2) ? TSR_RESTORE_PACKED
-                                  : TSR_RESTORE_GZIPPED;
+    h.recipe = rng_below(r, 6)   ? (enum tsr_recipe_number)rng_below(r, 5)
+                : rng_below(r, 2) ? TSR_RECIPE_PACKED
+                                  : TSR_RECIPE_GZIPPED;
     h.id = rng_next(r);
     /* Only a spliced file and a PNG may be either. */
-    h.exact = (h.restore != TSR_RESTORE_SPLICE && h.restore != TSR_RESTORE_PNG) || rng_below(r, 2);
+    h.exact = (h.recipe != TSR_RECIPE_SPLICE && h.recipe != TSR_RECIPE_PNG) || rng_below(r, 2);
     if (!tsr_has_frames(&h)) {
         const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
         memset(h.reason, 'a' + (int)rng_below(r, 26), length);
-        if (h.restore == TSR_RESTORE_PACKED) h.room = rng_next(r) >> rng_below(r, 64);
+        if (h.recipe == TSR_RECIPE_PACKED) h.room = rng_next(r) >> rng_below(r, 64);
         return h;
     }
     struct tsr_image *i = &h.image;
@@ -92,7 +92,7 @@ static struct tsr_header any_header(struct rng *r)
     i->big_endian = i->bits_allocated > 8 && rng_below(r, 2);
     i->swapped = i->bits_allocated <= 8 && tsr_frame_bits(i) % 16 == 0 && rng_below(r, 2);
     i->exact_only = rng_below(r, 2);
-    if (i->bits_allocated == 1 && h.restore == TSR_RESTORE_SPLICE) h.exact = true;
+    if (i->bits_allocated == 1 && h.recipe == TSR_RECIPE_SPLICE) h.exact = true;
     h.coding.path = (enum tsr_path)rng_below(r, 2);
     h.coding.coder = (enum tsr_coder)(TSR_CODER_HUFFMAN + rng_below(r, 2));
     h.coding.lossy = i->bits_allocated <= 16 && !h.exact && rng_below(r, 2);
@@ -137,7 +137,7 @@ static bool same_windows(const struct tsr_told_windows *a, const struct tsr_told
 static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
 {
     const struct tsr_image *i = &a->image, *k = &b->image;
-    return a->id == b->id && a->kind == b->kind && a->restore == b->restore && a->exact == b->exact &&
+    return a->id == b->id && a->kind == b->kind && a->recipe == b->recipe && a->exact == b->exact &&
            !strcmp(a->reason, b->reason) && a->room == b->room && i->columns == k->columns && i->rows == k->rows &&
            i->frames == k->frames && i->components == k->components && i->bits_allocated == k->bits_allocated &&
            i->bits_stored == k->bits_stored && i->high_bit == k->high_bit && i->is_signed == k->is_signed &&
@@ -198,7 +198,7 @@ TEST(headers_out_of_range)
     struct tsr_header header, back;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_PNM;
-    header.restore = TSR_RESTORE_SPLICE;
+    header.recipe = TSR_RECIPE_SPLICE;
     header.coding.coder = TSR_CODER_HUFFMAN;
     header.exact = true;
     header.image = (struct tsr_image){
@@ -261,7 +261,7 @@ TEST(items)
         uint8_t body[TSR_HEADER_LIMIT + sizeof cases[0].bytes];
         header.kept.count = 0; /* its item would stand before others */
         header.windows = (struct tsr_told_windows){0};
-        if (round % 10 == 0) header = (struct tsr_header){.restore = TSR_RESTORE_SERIES, .members = 7};
+        if (round % 10 == 0) header = (struct tsr_header){.recipe = TSR_RECIPE_SERIES, .members = 7};
         header.range = header.least_weight = 0; /* items of their own */
         const bool is_coded = tsr_has_frames(&header);
         if (is_coded && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
@@ -295,7 +295,7 @@ TEST(ranges)
         {{6, 1, 0xff}, 3, false},
         {{6, 4, 0xff, 0xff, 0xff, 7}, 6, true},
     };
-    struct tsr_header header = {.restore = TSR_RESTORE_SPLICE, .kind = TSR_KIND_DICOM}, back;
+    struct tsr_header header = {.recipe = TSR_RECIPE_SPLICE, .kind = TSR_KIND_DICOM}, back;
     header.image = (struct tsr_image){
         .columns = 7, .rows = 5, .frames = 3, .components = 1, .bits_allocated = 16, .bits_stored = 12, .high_bit = 11};
     header.coding = (struct tsr_coding){.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .lossy = true};
@@ -330,7 +330,7 @@ TEST(least_weights)
         {{8, 1, 0}, 3, 0},    {{8, 3, 0x80, 0x80, 4}, 5, 0},     {{8, 0}, 2, 0},
         {{8, 2, 1, 1}, 4, 0},
     };
-    struct tsr_header header = {.restore = TSR_RESTORE_SPLICE, .kind = TSR_KIND_DICOM}, back;
+    struct tsr_header header = {.recipe = TSR_RECIPE_SPLICE, .kind = TSR_KIND_DICOM}, back;
     header.image = (struct tsr_image){
         .columns = 7, .rows = 5, .frames = 3, .components = 1, .bits_allocated = 16, .bits_stored = 12, .high_bit = 11};
     header.coding = (struct tsr_coding){.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .lossy = true};
@@ -369,7 +369,7 @@ struct item_case {
 /* A small image, without a coding. */
 static struct tsr_header small_header(void)
 {
-    struct tsr_header header = {.kind = TSR_KIND_PNM, .restore = TSR_RESTORE_SPLICE};
+    struct tsr_header header = {.kind = TSR_KIND_PNM, .recipe = TSR_RECIPE_SPLICE};
     header.image = (struct tsr_image){.columns = 7, .rows = 5, .frames = 1, .components = 1};
     header.image.bits_allocated = header.image.bits_stored = 8;
     header.image.high_bit = 7;
@@ -459,7 +459,7 @@ static void random_proof(struct rng *r, int i, struct tsr_header *header, struct
 {
     memset(header, 0, sizeof *header);
     memset(proof, 0, sizeof *proof);
-    header->restore = i % 3 == 0 ? TSR_RESTORE_VERBATIM : TSR_RESTORE_SPLICE;
+    header->recipe = i % 3 == 0 ? TSR_RECIPE_VERBATIM : TSR_RECIPE_SPLICE;
     header->coding.lossy = i % 3 == 2;
     header->exact = i % 3 == 0 || (i % 3 == 1 && i % 2);
     proof->original_size = rng_next(r) >> rng_below(r, 64);
@@ -627,7 +627,7 @@ TEST(shorter_reasons)
         {"another", ""},
     };
     for (size_t i = 0; i < COUNT_OF(reasons); i++) {
-        struct tsr_header h = {.restore = TSR_RESTORE_VERBATIM, .exact = true}, again;
+        struct tsr_header h = {.recipe = TSR_RECIPE_VERBATIM, .exact = true}, again;
         uint8_t body[TSR_HEADER_LIMIT];
         strcpy(h.reason, reasons[i][0]);
         assert_int_equal(tsr_get_header(body, tsr_put_header(body, &h), &again, NULL), TSR_OK);
@@ -641,19 +641,19 @@ TEST(shorter_reasons)
 TEST(damage)
 {
     static const struct {
-        enum tsr_restore restore;
+        enum tsr_recipe_number recipe;
         const char *reason, *damage, *back;
         size_t bytes; /* of the item */
     } cases[] = {
-        {TSR_RESTORE_SPLICE, "", "", "", 0},
-        {TSR_RESTORE_SPLICE, "", "its pixel data ends early", "its pixel data ends early", 2 + 25},
-        {TSR_RESTORE_VERBATIM, "it ends early", "it ends early", "it ends early", 2},
-        {TSR_RESTORE_VERBATIM, "this, and it ends early", "it ends early", "this, and it ends early", 2},
-        {TSR_RESTORE_VERBATIM, "coded it would be larger", "a wrong CRC", "a wrong CRC", 2 + 11},
-        {TSR_RESTORE_VERBATIM, "", tsr_some_damage, tsr_some_damage, 2},
+        {TSR_RECIPE_SPLICE, "", "", "", 0},
+        {TSR_RECIPE_SPLICE, "", "its pixel data ends early", "its pixel data ends early", 2 + 25},
+        {TSR_RECIPE_VERBATIM, "it ends early", "it ends early", "it ends early", 2},
+        {TSR_RECIPE_VERBATIM, "this, and it ends early", "it ends early", "this, and it ends early", 2},
+        {TSR_RECIPE_VERBATIM, "coded it would be larger", "a wrong CRC", "a wrong CRC", 2 + 11},
+        {TSR_RECIPE_VERBATIM, "", tsr_some_damage, tsr_some_damage, 2},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct tsr_header h = {.restore = cases[i].restore, .exact = true}, back;
+        struct tsr_header h = {.recipe = cases[i].recipe, .exact = true}, back;
         uint8_t body[TSR_HEADER_LIMIT], without[TSR_HEADER_LIMIT];
         h.image = (struct tsr_image){.columns = 3, .rows = 2, .frames = 1, .components = 1};
         h.image.bits_allocated = h.image.bits_stored = 8;

@@ -271,7 +271,7 @@ TEST(models_of_others)
     struct tsr_header header;
     struct tsr_proof proof = {0};
     memset(&header, 0, sizeof header);
-    header.restore = TSR_RESTORE_SPLICE;
+    header.recipe = TSR_RECIPE_SPLICE;
     header.coding.coder = TSR_CODER_HUFFMAN;
     header.image = (struct tsr_image){.columns = 1, .rows = 1, .frames = FRAMES, .components = 1};
     header.image.bits_allocated = header.image.bits_stored = 8;
@@ -354,7 +354,7 @@ TEST(direct_members)
     for (size_t i = 0; i < sizeof content; i++) content[i] = (uint8_t)rng_next(&r);
     memset(&header, 0, sizeof header);
     memset(&verbatim, 0, sizeof verbatim);
-    header.restore = TSR_RESTORE_SERIES;
+    header.recipe = TSR_RECIPE_SERIES;
     header.members = 2;
     verbatim.exact = true;
     assert_int_equal(tsr_container_begin(output, &header, &writer, NULL), TSR_OK);

@@ -215,7 +215,7 @@ static void put_frames(struct tsr_container_writer *writer, const struct shape *
 static struct tsr_container_writer *begin_shape(const struct shape *shape, struct tsr_output *output)
 {
     struct tsr_container_writer *writer;
-    struct tsr_header header = {.restore = TSR_RESTORE_SPLICE, .exact = true};
+    struct tsr_header header = {.recipe = TSR_RECIPE_SPLICE, .exact = true};
     header.coding.coder = TSR_CODER_HUFFMAN;
     header.image = (struct tsr_image){.columns = SIDE, .rows = SIDE, .frames = shape->frames, .components = 1};
     header.image.bits_allocated = header.image.bits_stored = 8;

@@ -5,11 +5,12 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "io/bytes/crc32.h"
 #include "io/formats/packed.h"
 #include "io/formats/png/png_file.h"
-#include "io/formats/png/png_idat.h"
-#include "io/formats/png/png_mix.h"
-#include "io/formats/streams/gzip.h"
+#include "io/nodes/png/png_idat.h"
+#include "io/nodes/small_png/png_mix.h"
+#include "io/nodes/gzip/gzip.h"
 #include "streams/by_reference.h"
 #include "tests/unit/support.h"
 

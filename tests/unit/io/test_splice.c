@@ -2,7 +2,7 @@
  * of one bit matter most here: their frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
 #include "io/container/section.h"
-#include "io/formats/streams/deflate/deflate.h"
+#include "io/nodes/deflate/deflate.h"
 #include "io/formats/values.h"
 
 static int bit_at(const uint8_t *bytes, uint64_t i)
@@ -21,7 +21,7 @@ static void check_splice(struct rng *r, const struct tsr_image *image, size_t pr
     struct tsr_source *source;
     struct tsr_error error = {0};
     memset(&header, 0, sizeof header);
-    header.restore = TSR_RESTORE_SPLICE;
+    header.recipe = TSR_RECIPE_SPLICE;
     header.exact = true;
     header.image = *image;
     struct tsr_input *input = must(tsr_input_from_memory(file, size, "splice"));
@@ -124,7 +124,7 @@ TEST(refusals)
     static const uint8_t bytes[100];
     struct tsr_header header;
     memset(&header, 0, sizeof header);
-    header.restore = TSR_RESTORE_SPLICE;
+    header.recipe = TSR_RECIPE_SPLICE;
     for (int i = 0; i < 8; i++) {
         const bool owns = i % 2;
         struct tsr_source *source;
@@ -147,7 +147,7 @@ TEST(wrong_parameters)
         struct tsr_restorer *restorer;
         struct tsr_output *output = must(tsr_output_to_memory());
         memset(&header, 0, sizeof header);
-        header.restore = i < 2 ? TSR_RESTORE_SPLICE : TSR_RESTORE_DEFLATED;
+        header.recipe = i < 2 ? TSR_RECIPE_SPLICE : TSR_RECIPE_DEFLATED;
         header.image = i == 0 ? image_of(3, 3, 1, 1, 1) : image_of(4, 4, 1, 8, 1);
         header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3; /* of a deflated file, it is a varint */
         const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, NULL);
@@ -166,7 +166,7 @@ static enum tsr_status restore_deflated(uint64_t start, const uint8_t *residues,
     struct tsr_error error = {0};
     struct tsr_output *output = must(tsr_output_to_memory());
     memset(&header, 0, sizeof header);
-    header.restore = TSR_RESTORE_DEFLATED;
+    header.recipe = TSR_RECIPE_DEFLATED;
     header.exact = true;
     header.image = image_of(4, 4, 2, 8, 1);
     header.parameter_count = tsr_put_varint(header.parameters, start);
@@ -233,7 +233,7 @@ static bool has_few(const struct tsr_image *image, const uint16_t *values, size_
     const size_t bytes = image->bits_allocated / 8,
                  samples = (size_t)image->columns * image->rows * image->components * image->frames;
     uint8_t *const file = must(malloc(samples * bytes));
-    struct tsr_header header = {.restore = TSR_RESTORE_SPLICE, .exact = true, .image = *image};
+    struct tsr_header header = {.recipe = TSR_RECIPE_SPLICE, .exact = true, .image = *image};
     struct tsr_source *source;
     struct tsr_error error = {0};
     bool few = false;
@@ -295,8 +295,8 @@ TEST(ranges_of_values)
         image.bits_stored = cases[i].bits_stored;
         image.high_bit = cases[i].high_bit;
         tsr_add_values(&image, bytes, &range);
-        expect(range.low == cases[i].smallest && range.high == cases[i].largest, "case %zu: %d to %d", i,
-               range.low, range.high);
+        expect(range.low == cases[i].smallest && range.high == cases[i].largest, "case %zu: %d to %d", i, range.low,
+               range.high);
     }
 }
 

@@ -3,7 +3,7 @@
 #define TSR_TESTS_BY_REFERENCE_H
 
 #include "io/formats/packed.h"
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 #include "tests/reference/ref.h"
 #include "tests/unit/support.h"
 

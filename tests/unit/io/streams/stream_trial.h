@@ -3,7 +3,7 @@
 #ifndef TSR_TESTS_UNIT_IO_STREAM_TRIAL_H
 #define TSR_TESTS_UNIT_IO_STREAM_TRIAL_H
 
-#include "io/formats/streams/stream.h"
+#include "io/nodes/node.h"
 #include "tests/unit/support.h"
 
 /* Bytes that a test puts together. */
@@ -56,7 +56,7 @@ struct trial {
     struct tsr_error error;
 };
 
-static inline struct trial try_stream(const struct tsr_stream_kind *kind, const struct tsr_image *image,
+static inline struct trial try_stream(const struct tsr_node *kind, const struct tsr_image *image,
                                       const void *stream, size_t size)
 {
     struct trial t = {.residue = {.limit = 1 << 24}};
@@ -64,10 +64,10 @@ static inline struct trial try_stream(const struct tsr_stream_kind *kind, const 
     uint8_t *copy = copy_of(stream, size);
     t.raster = must(malloc(raster_bytes(image)));
     memset(t.raster, 0xa5, raster_bytes(image));
-    t.status = kind->read(image, copy, size, t.raster, &t.residue, &t.error);
+    t.status = tsr_node_split(kind, image, copy, size, t.raster, &t.residue, &t.error);
     if (t.status == TSR_OK) {
         uint8_t *residue = copy_of(t.residue.bytes, t.residue.size);
-        const enum tsr_status status = kind->write(image, t.raster, residue, t.residue.size, &again, &t.error);
+        const enum tsr_status status = tsr_node_join(kind, image, t.raster, residue, t.residue.size, &again, &t.error);
         t.is_exact = status == TSR_OK && again.size == size && memcmp(again.bytes, copy, size) == 0;
         free(residue);
     }
@@ -83,7 +83,7 @@ static inline void end_trial(struct trial *t)
 }
 
 /* A stream that must come back, with these samples. most: bytes of the residue. */
-static inline void expect_exact(const struct tsr_stream_kind *kind, const struct tsr_image *image,
+static inline void expect_exact(const struct tsr_node *kind, const struct tsr_image *image,
                                 const struct text *stream, const void *raster, size_t most, const char *name)
 {
     struct trial t = try_stream(kind, image, stream->bytes, stream->size);
@@ -95,7 +95,7 @@ static inline void expect_exact(const struct tsr_stream_kind *kind, const struct
 }
 
 /* A stream that must be refused, for a reason that has this text. */
-static inline void expect_refused(const struct tsr_stream_kind *kind, const struct tsr_image *image,
+static inline void expect_refused(const struct tsr_node *kind, const struct tsr_image *image,
                                   const struct text *stream, const char *why)
 {
     struct trial t = try_stream(kind, image, stream->bytes, stream->size);
@@ -106,7 +106,7 @@ static inline void expect_refused(const struct tsr_stream_kind *kind, const stru
 
 /* Cuts a stream at each byte and flips bits in it. What is read must come back, or be refused. Returns how many damaged
  * streams were read. */
-static inline int attack_stream(const struct tsr_stream_kind *kind, const struct tsr_image *image,
+static inline int attack_stream(const struct tsr_node *kind, const struct tsr_image *image,
                                 const struct text *stream, bool comes_back, struct rng *r)
 {
     int read = 0;
@@ -131,7 +131,7 @@ static inline int attack_stream(const struct tsr_stream_kind *kind, const struct
 }
 
 /* Cuts the residue of a stream at each byte, flips bits in it and in the raster: write gives bytes or an error. */
-static inline void attack_residue(const struct tsr_stream_kind *kind, const struct tsr_image *image,
+static inline void attack_residue(const struct tsr_node *kind, const struct tsr_image *image,
                                   const struct text *stream, struct rng *r)
 {
     struct trial t = try_stream(kind, image, stream->bytes, stream->size);
@@ -145,7 +145,7 @@ static inline void attack_residue(const struct tsr_stream_kind *kind, const stru
             t.raster[rng_below(r, (uint32_t)raster_bytes(image))] ^= (uint8_t)(1u << rng_below(r, 8));
         struct tsr_bytes again = {.limit = stream->size + rng_below(r, 64)};
         struct tsr_error error;
-        const enum tsr_status status = kind->write(image, t.raster, residue, size, &again, &error);
+        const enum tsr_status status = tsr_node_join(kind, image, t.raster, residue, size, &again, &error);
         expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "residue %zu: status %d", i, status);
         expect(i >= cuts || status != TSR_OK || size == 0 || again.size != stream->size ||
                    memcmp(again.bytes, stream->bytes, stream->size) != 0,

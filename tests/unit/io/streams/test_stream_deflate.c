@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include "by_reference.h"
-#include "io/formats/streams/deflate/deflate_parts.h"
+#include "io/nodes/deflate/deflate_parts.h"
 #include "tests/unit/support.h"
 
 enum { LIMIT = 1 << 22 };

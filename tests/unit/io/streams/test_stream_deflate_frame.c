@@ -57,7 +57,7 @@ TEST(frames_come_back)
         deflate_by_zlib(plain, size, i % 10, i % 5);
         const size_t stream = made.size;
         memcpy(made.bytes + stream, tails[tail].tail, tails[tail].size);
-        struct trial t = try_stream(&tsr_stream_deflate, &image, made.bytes, stream + tails[tail].size);
+        struct trial t = try_stream(&tsr_node_deflate_frame, &image, made.bytes, stream + tails[tail].size);
         expect(t.status == TSR_OK && t.is_exact, "case %d: %s", i, t.error.text);
         expect(memcmp(t.raster, plain, size) == 0, "case %d: other samples", i);
         const bool usual = tails[tail].size == stream % 2 && (tails[tail].size == 0 || tails[tail].tail[0] == 0);
@@ -65,7 +65,7 @@ TEST(frames_come_back)
         end_trial(&t);
         struct tsr_image other = image; /* of another size */
         other.rows++;
-        t = try_stream(&tsr_stream_deflate, &other, made.bytes, stream);
+        t = try_stream(&tsr_node_deflate_frame, &other, made.bytes, stream);
         expect(t.status == TSR_ERROR_CORRUPT || (is_bits && raster_bytes(&other) == size), "case %d: a row more", i);
         end_trial(&t);
     }
@@ -78,7 +78,7 @@ TEST(frames_with_spare_bits_are_refused)
     for (unsigned last = 0; last < 256; last++) {
         const uint8_t bits[2] = {0x5a, (uint8_t)last};
         deflate_by_zlib(bits, 2, 6, 0);
-        struct trial t = try_stream(&tsr_stream_deflate, &image, made.bytes, made.size);
+        struct trial t = try_stream(&tsr_node_deflate_frame, &image, made.bytes, made.size);
         expect((t.status == TSR_OK) == (last < 2), "last byte %u: %s", last, tsr_status_name(t.status));
         end_trial(&t);
     }
@@ -91,19 +91,19 @@ TEST(damaged_residues_of_frames)
     const struct tsr_image image = image_of(40, 20, 1, 8, false);
     fill(plain, 800, 1, &r);
     deflate_by_zlib(plain, 800, 6, 0);
-    struct trial t = try_stream(&tsr_stream_deflate, &image, made.bytes, made.size);
+    struct trial t = try_stream(&tsr_node_deflate_frame, &image, made.bytes, made.size);
     assert_true(t.status == TSR_OK && t.is_exact);
     for (size_t size = 0; size < t.residue.size; size++) {
         struct tsr_bytes again = {.limit = 1 << 16};
         uint8_t *copy = copy_of(t.residue.bytes, size);
-        const enum tsr_status status = tsr_stream_deflate.write(&image, plain, copy, size, &again, NULL);
+        const enum tsr_status status = tsr_node_join(&tsr_node_deflate_frame, &image, plain, copy, size, &again, NULL);
         expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "%zu bytes: %s", size, tsr_status_name(status));
         free(copy);
         tsr_bytes_free(&again);
     }
     const uint8_t beyond[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
     struct tsr_bytes again = {.limit = 1 << 16};
-    assert_int_equal(tsr_stream_deflate.write(&image, plain, beyond, sizeof beyond, &again, NULL), TSR_ERROR_CORRUPT);
+    assert_int_equal(tsr_node_join(&tsr_node_deflate_frame, &image, plain, beyond, sizeof beyond, &again, NULL), TSR_ERROR_CORRUPT);
     tsr_bytes_free(&again);
     end_trial(&t);
 }

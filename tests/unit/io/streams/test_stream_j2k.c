@@ -1,11 +1,11 @@
-/* Streams of JPEG 2000 (io/formats/streams/j2k/) become samples and a residue, and come back. The generator makes
+/* Streams of JPEG 2000 (io/nodes/j2k/) become samples and a residue, and come back. The generator makes
  * headers of all parameters, and residues of them; the writer makes their streams, and so does the reference decoder.
  * That these are JPEG 2000 is shown by a stream of OpenJPEG; tests/bench/streams_j2k.py compares many. FORMAT.md 4.15.
  */
 #include "stream_trial.h"
 
 #include "entropy/varint.h"
-#include "io/formats/streams/j2k/j2k.h"
+#include "io/nodes/j2k/j2k.h"
 #include "tests/reference/streams/ref_streams.h"
 
 enum { STREAM_LIMIT = 1 << 20, STREAMS = 300 };
@@ -211,7 +211,7 @@ static struct made *make(struct rng *r, unsigned flags)
     struct tsr_bytes stream = {.limit = sizeof m->stream.bytes};
     struct tsr_error error = {0};
     const enum tsr_status status =
-        tsr_stream_j2k.write(&m->image, m->raster, m->residue.bytes, m->residue.size, &stream, &error);
+        tsr_node_join(&tsr_node_j2k, &m->image, m->raster, m->residue.bytes, m->residue.size, &stream, &error);
     expect(status == TSR_OK, "%s", error.text);
     put_all(&m->stream, stream.bytes, stream.size);
     tsr_bytes_free(&stream);
@@ -238,7 +238,7 @@ static void expect_from_reference(const struct made *m, int number)
     struct ref_stream s = {.header = &header, .raster = m->raster};
     s.residue = (struct ref_bytes){.data = m->residue.bytes, .size = m->residue.size};
     ref_clear();
-    const bool good = ref_make_stream(&s, TSR_STREAM_J2K);
+    const bool good = ref_make_stream(&s, TSR_NODE_J2K);
     expect(good, "trial %d: the reference decoder: %s", number, ref_sentence());
     expect(s.size == m->stream.size && memcmp(s.data, m->stream.bytes, s.size) == 0,
            "trial %d: the reference decoder makes another stream", number);
@@ -252,7 +252,7 @@ TEST(streams_come_back)
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     for (int i = 0; i < STREAMS; i++) {
         struct made *const m = make(&r, 0);
-        struct trial t = try_stream(&tsr_stream_j2k, &m->image, m->stream.bytes, m->stream.size);
+        struct trial t = try_stream(&tsr_node_j2k, &m->image, m->stream.bytes, m->stream.size);
         expect(t.status == TSR_OK, "trial %d: %s", i, t.error.text);
         expect(t.is_exact, "trial %d: another stream came back: %s", i, t.error.text);
         expect(memcmp(t.raster, m->raster, raster_bytes(&m->image)) == 0, "trial %d: other samples", i);
@@ -271,7 +271,7 @@ TEST(missing_passes_come_back)
     int exact = 0;
     for (int i = 0; i < 60; i++) {
         struct made *const m = make(&r, TSR_J2K_ALL_CUT << TSR_J2K_CUTS_SHIFT);
-        struct trial t = try_stream(&tsr_stream_j2k, &m->image, m->stream.bytes, m->stream.size);
+        struct trial t = try_stream(&tsr_node_j2k, &m->image, m->stream.bytes, m->stream.size);
         expect(t.status != TSR_OK || t.is_exact, "trial %d: another stream came back", i);
         expect(t.status == TSR_OK || strstr(t.error.text, "outside of their range"), "trial %d: %s", i, t.error.text);
         exact += t.status == TSR_OK;
@@ -292,7 +292,7 @@ TEST(deviations_come_back)
         const size_t tail = m->stream.bytes[m->stream.size - 2] == 0xff ? 2 : 3;
         if (m->stream.size > 300 && m->layers == 1) {
             m->stream.bytes[m->stream.size - tail - 1] ^= 1; /* its last bits mean nothing, or little */
-            struct trial t = try_stream(&tsr_stream_j2k, &m->image, m->stream.bytes, m->stream.size);
+            struct trial t = try_stream(&tsr_node_j2k, &m->image, m->stream.bytes, m->stream.size);
             longer += t.status == TSR_OK && t.is_exact;
             end_trial(&t);
         }
@@ -306,7 +306,7 @@ static void expect_refusal(const struct made *m, size_t at, uint8_t byte, const 
     struct text *const stream = must(malloc(sizeof *stream));
     *stream = m->stream;
     stream->bytes[at] = byte;
-    expect_refused(&tsr_stream_j2k, &m->image, stream, why);
+    expect_refused(&tsr_node_j2k, &m->image, stream, why);
     free(stream);
 }
 
@@ -324,7 +324,7 @@ TEST(refusals_say_why)
     expect_refusal(m, cod + 12, 1, "a style that is not supported");
     expect_refusal(m, cod + 10, 9, "too large");
     m->stream.size = m->stream.size / 2;
-    expect_refused(&tsr_stream_j2k, &m->image, &m->stream, "cut");
+    expect_refused(&tsr_node_j2k, &m->image, &m->stream, "cut");
     end(m);
 }
 
@@ -333,7 +333,7 @@ TEST(damaged_streams_do_no_harm)
     struct rng r = {2};
     for (int i = 0; i < 12; i++) {
         struct made *const m = make(&r, 0);
-        if (m->stream.size < 1200) attack_stream(&tsr_stream_j2k, &m->image, &m->stream, false, &r);
+        if (m->stream.size < 1200) attack_stream(&tsr_node_j2k, &m->image, &m->stream, false, &r);
         end(m);
     }
 }
@@ -343,7 +343,7 @@ TEST(damaged_residues_do_no_harm)
     struct rng r = {3};
     for (int i = 0; i < 30; i++) {
         struct made *const m = make(&r, 0);
-        if (m->residue.size < 600) attack_residue(&tsr_stream_j2k, &m->image, &m->stream, &r);
+        if (m->residue.size < 600) attack_residue(&tsr_node_j2k, &m->image, &m->stream, &r);
         end(m);
     }
 }

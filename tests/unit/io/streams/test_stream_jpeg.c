@@ -1,13 +1,13 @@
-/* Lossy JPEG streams, packed and unpacked (io/formats/streams/jpeg.h). FORMAT.md 4.10. The streams are made here from
+/* Lossy JPEG streams, packed and unpacked (io/nodes/jpeg/jpeg.h). FORMAT.md 4.10. The streams are made here from
  * random coefficients; tests/bench/jpeg_streams.py takes libjpeg's. */
 #include "tests/unit/support.h"
 
 #include "by_reference.h"
-#include "io/formats/streams/jpeg/jpeg.h"
-#include "io/formats/streams/jpeg/jpeg_coder.h"
-#include "io/formats/streams/jpeg/jpeg_coefficients.h"
-#include "io/formats/streams/jpeg/jpeg_pack.h"
-#include "io/formats/streams/jpeg/jpeg_scan.h"
+#include "io/nodes/jpeg/jpeg.h"
+#include "io/nodes/jpeg/jpeg_coder.h"
+#include "io/nodes/jpeg/jpeg_coefficients.h"
+#include "io/nodes/jpeg/jpeg_pack.h"
+#include "io/nodes/jpeg/jpeg_scan.h"
 
 enum { LIMIT = 1 << 24 };
 

@@ -2,7 +2,7 @@
  * here is written from T.81, a bit at a time. */
 #include "stream_trial.h"
 
-static const struct tsr_stream_kind *const kind = &tsr_stream_jpeg_lossless;
+static const struct tsr_node *const kind = &tsr_node_jpeg_lossless;
 
 /* What a stream is made with. */
 struct setting {

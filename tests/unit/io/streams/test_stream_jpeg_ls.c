@@ -1,9 +1,9 @@
-/* Streams of JPEG-LS (io/formats/streams/jpeg_ls*.c) become samples and a residue, and come back. The generator makes
+/* Streams of JPEG-LS (io/nodes/jpeg_ls/) become samples and a residue, and come back. The generator makes
  * headers of all parameters, and residues without deviations; the writer makes their streams. That these are JPEG-LS is
  * shown by T.87's example and a stream of CharLS; tests/bench/jpeg_ls_agreement.c compares many. FORMAT.md 4.8. */
 #include "tests/unit/support.h"
 
-#include "io/formats/streams/jpeg_ls.h"
+#include "io/nodes/jpeg_ls/jpeg_ls.h"
 
 enum { STREAM_LIMIT = 1 << 22 };
 
@@ -179,7 +179,7 @@ static void make_trial(struct rng *r, struct trial *t)
     draw(r, t);
     make_residue(r, t, &c);
     const enum tsr_status status =
-        tsr_stream_jpeg_ls.write(&t->image, t->raster, t->residue.bytes, t->residue.size, &t->stream, &error);
+        tsr_node_join(&tsr_node_jpeg_ls, &t->image, t->raster, t->residue.bytes, t->residue.size, &t->stream, &error);
     expect(status == TSR_OK, "%s: %u x %u x %d, %d bits, MAXVAL %u", error.text, t->image.columns, t->image.rows,
            c.components, c.precision, t->maximum);
 }
@@ -197,7 +197,7 @@ static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t 
 {
     uint8_t *copy = must(malloc(size > 0 ? size : 1));
     memcpy(copy, stream, size);
-    const enum tsr_status status = tsr_stream_jpeg_ls.read(image, copy, size, raster, residue, error);
+    const enum tsr_status status = tsr_node_split(&tsr_node_jpeg_ls, image, copy, size, raster, residue, error);
     free(copy);
     return status;
 }
@@ -210,7 +210,7 @@ static bool comes_back(const struct tsr_image *image, const uint8_t *stream, siz
     enum tsr_status status = read_stream(image, stream, size, raster, &residue, &error);
     assert_true(status == TSR_OK || status == TSR_ERROR_CORRUPT);
     if (status == TSR_OK) {
-        status = tsr_stream_jpeg_ls.write(image, raster, residue.bytes, residue.size, &again, &error);
+        status = tsr_node_join(&tsr_node_jpeg_ls, image, raster, residue.bytes, residue.size, &again, &error);
         assert_true(status == TSR_OK || status == TSR_ERROR_CORRUPT);
     }
     const bool same = status == TSR_OK && again.size == size && memcmp(again.bytes, stream, size) == 0;
@@ -381,7 +381,7 @@ TEST(damaged_residues_do_no_harm)
             uint8_t *cut = must(malloc(size > 0 ? size : 1));
             memcpy(cut, t.residue.bytes, size);
             t.stream.size = 0;
-            assert_int_equal(tsr_stream_jpeg_ls.write(&t.image, t.raster, cut, size, &t.stream, &error),
+            assert_int_equal(tsr_node_join(&tsr_node_jpeg_ls, &t.image, t.raster, cut, size, &t.stream, &error),
                              TSR_ERROR_CORRUPT);
             free(cut);
         }
@@ -391,7 +391,7 @@ TEST(damaged_residues_do_no_harm)
             t.residue.bytes[at] ^= flip;
             t.stream.size = 0;
             const enum tsr_status status =
-                tsr_stream_jpeg_ls.write(&t.image, t.raster, t.residue.bytes, t.residue.size, &t.stream, &error);
+                tsr_node_join(&tsr_node_jpeg_ls, &t.image, t.raster, t.residue.bytes, t.residue.size, &t.stream, &error);
             assert_true(status == TSR_OK || status == TSR_ERROR_CORRUPT);
             t.residue.bytes[at] ^= flip;
         }
@@ -408,15 +408,15 @@ TEST(writing_refuses_what_does_not_fit)
     uint8_t raster[32];
     assert_int_equal(read_stream(&image, example, sizeof example, raster, &residue, &error), TSR_OK);
     stream.limit = sizeof example;
-    assert_int_equal(tsr_stream_jpeg_ls.write(&image, raster, residue.bytes, residue.size, &stream, &error), TSR_OK);
+    assert_int_equal(tsr_node_join(&tsr_node_jpeg_ls, &image, raster, residue.bytes, residue.size, &stream, &error), TSR_OK);
     stream.size = 0;
     stream.limit = sizeof example - 1;
-    assert_int_equal(tsr_stream_jpeg_ls.write(&image, raster, residue.bytes, residue.size, &stream, &error),
+    assert_int_equal(tsr_node_join(&tsr_node_jpeg_ls, &image, raster, residue.bytes, residue.size, &stream, &error),
                      TSR_ERROR_CORRUPT);
     stream.size = 0;
     stream.limit = STREAM_LIMIT;
     raster[1] = 1;
-    assert_int_equal(tsr_stream_jpeg_ls.write(&image, raster, residue.bytes, residue.size, &stream, &error),
+    assert_int_equal(tsr_node_join(&tsr_node_jpeg_ls, &image, raster, residue.bytes, residue.size, &stream, &error),
                      TSR_ERROR_CORRUPT);
     tsr_bytes_free(&residue);
     tsr_bytes_free(&stream);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "io/formats/streams/stream_new.h"
+#include "io/nodes/new_streams/stream_new.h"
 
 enum { KINDS = 3 };
 
@@ -38,10 +38,10 @@ static void try_kind(int kind, const struct tsr_image *image, const uint8_t *ras
     uint8_t *const found = calloc(1, size);
     assert_non_null(found);
     assert_int_equal(make_residue(kind, image, raster, bits, &residue), TSR_OK);
-    if (kind == TSR_STREAM_JPEG_LOSSLESS) check_table(&residue, image->components);
-    if (tsr_stream_kinds[kind]->write(image, raster, residue.bytes, residue.size, &stream, &error) != TSR_OK)
+    if (kind == TSR_NODE_JPEG_LOSSLESS) check_table(&residue, image->components);
+    if (tsr_node_join(tsr_raster_node(kind), image, raster, residue.bytes, residue.size, &stream, &error) != TSR_OK)
         fail_msg("%s", error.text);
-    if (tsr_stream_kinds[kind]->read(image, stream.bytes, stream.size, found, &again, &error) != TSR_OK)
+    if (tsr_node_split(tsr_raster_node(kind), image, stream.bytes, stream.size, found, &again, &error) != TSR_OK)
         fail_msg("%s", error.text);
     assert_memory_equal(found, raster, size);
     assert_int_equal(again.size, residue.size);
@@ -127,7 +127,7 @@ static void long_codes(void **state)
         count = next;
     }
     for (; at < COLUMNS; at++) memcpy(raster + 2 * at, raster + 2 * at - 2, 2);
-    try_kind(TSR_STREAM_JPEG_LOSSLESS, &image, raster, 16);
+    try_kind(TSR_NODE_JPEG_LOSSLESS, &image, raster, 16);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
  * here are written from what those do, a byte at a time. */
 #include "stream_trial.h"
 
-static const struct tsr_stream_kind *const kind = &tsr_stream_rle;
+static const struct tsr_node *const kind = &tsr_node_rle;
 
 enum { HEAD = 5 }; /* bytes of the residue before those of segments, which are 2 each if nothing deviates */
 

@@ -1,0 +1,47 @@
+/* Numbers in bytes; see cursor.h. */
+#include "cursor.h"
+
+void tsr_put_u32(uint8_t *out, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(value >> 8 * i);
+}
+
+void tsr_put_u64(uint8_t *out, uint64_t value)
+{
+    for (int i = 0; i < 8; i++) out[i] = (uint8_t)(value >> 8 * i);
+}
+
+const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size)
+{
+    if (cursor->bad || size > cursor->size - cursor->at) {
+        cursor->bad = true;
+        return NULL;
+    }
+    cursor->at += size;
+    return cursor->bytes + cursor->at - size;
+}
+
+uint8_t tsr_get_u8(struct tsr_cursor *cursor)
+{
+    const uint8_t *byte = tsr_get_bytes(cursor, 1);
+    return byte ? *byte : 0;
+}
+
+uint64_t tsr_get_varint(struct tsr_cursor *cursor)
+{
+    uint64_t value;
+    if (!cursor->bad && tsr_read_varint(cursor->bytes, cursor->size, &cursor->at, TSR_VARINT_LIMIT, &value))
+        return value;
+    cursor->bad = true;
+    return 0;
+}
+
+uint32_t tsr_read_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+uint64_t tsr_read_u64(const uint8_t *bytes)
+{
+    return (uint64_t)tsr_read_u32(bytes) | (uint64_t)tsr_read_u32(bytes + 4) << 32;
+}

@@ -1,0 +1,70 @@
+/* Streams of deflate that hold one frame (DICOM's Deflated Image Frame Compression, PS3.5 A.4.14). FORMAT.md 4.14. */
+#include <string.h>
+
+#include "deflate.h"
+#include "io/bytes/cursor.h"
+
+/* Bits of the last byte that belong to no sample. */
+static unsigned spare_bits(const struct tsr_image *image, const uint8_t *raster, size_t size)
+{
+    const unsigned used =
+        (unsigned)((uint64_t)image->columns * image->rows * image->components * image->bits_allocated % 8);
+    return used > 0 ? (unsigned)raster[size - 1] >> used : 0;
+}
+
+static enum tsr_status put_residue(const uint8_t *tail, size_t size, size_t used, const struct tsr_bytes *coded,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const bool is_default = size == used % 2 && (size == 0 || tail[0] == 0);
+    TSR_TRY(tsr_bytes_put_varint(residue, is_default ? 0 : 1 + (uint64_t)size, error));
+    if (!is_default) TSR_TRY(tsr_bytes_put(residue, tail, size, error));
+    return tsr_bytes_put(residue, coded->bytes, coded->size, error);
+}
+
+static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
+                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct tsr_image *const image = node->image;
+    const size_t bytes = tsr_node_raster_bytes(image);
+    struct tsr_bytes inflated = {.limit = bytes}, coded = {.limit = residue->limit};
+    size_t end = 0;
+    enum tsr_status status = tsr_deflate_read(stream, size, &end, &inflated, &coded, error);
+    if (status == TSR_OK && inflated.size != bytes)
+        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", inflated.size, bytes);
+    if (status == TSR_OK && spare_bits(image, inflated.bytes, bytes) != 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "bits after its last sample are not 0");
+    if (status == TSR_OK) status = tsr_bytes_put(plain, inflated.bytes, bytes, error);
+    if (status == TSR_OK) status = put_residue(stream + end, size - end, end, &coded, residue, error);
+    *used = size;
+    tsr_bytes_free(&inflated);
+    tsr_bytes_free(&coded);
+    return status;
+}
+
+static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts, struct tsr_bytes *stream,
+                             struct tsr_error *error)
+{
+    const struct tsr_image *const image = node->image;
+    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
+    const size_t size = parts->residue_size;
+    struct tsr_cursor c = {residue, size, 0, false};
+    const size_t begin = stream->size;
+    const uint64_t code = tsr_get_varint(&c);
+    if (code > size) c.bad = true;
+    const size_t tail_size = c.bad || code == 0 ? 0 : (size_t)code - 1;
+    const uint8_t *const tail = tsr_get_bytes(&c, tail_size);
+    if (c.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is damaged");
+    TSR_TRY(tsr_deflate_write(raster, tsr_node_raster_bytes(image), residue + c.at, size - c.at, stream, error));
+    if (code > 0) return tsr_bytes_put(stream, tail, tail_size, error);
+    return tsr_bytes_put(stream, "", (stream->size - begin) % 2, error);
+}
+
+/* Of reading, plain bytes and a residue. */
+static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
+{
+    const struct tsr_image *const image = node->image;
+    const uint64_t bytes = tsr_node_raster_bytes(image);
+    return (writes ? 0 : bytes + stream_bytes) + tsr_deflate_memory(bytes);
+}
+
+const struct tsr_node tsr_node_deflate_frame = {.name = "deflate", .split = split, .join = join, .memory = memory};

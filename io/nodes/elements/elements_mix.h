@@ -1,0 +1,26 @@
+/* DICOM files without pixels, of which all bytes are coded by mixed predictions. FORMAT.md 4.16. */
+#ifndef TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
+#define TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
+
+#include "io/nodes/node.h"
+
+enum {
+    TSR_ELEMENTS_PLAIN = 1 << 20,  /* plain bytes, at most */
+    TSR_ELEMENTS_CODE = 1 << 21,   /* bytes of a code, at most */
+    TSR_ELEMENTS_ROOM = 1 << 20,   /* that a file tells */
+    TSR_ELEMENTS_MEMORY = 10 << 20 /* that coding takes besides the arguments */
+};
+
+/* Appends the code of bytes, 1 .. TSR_ELEMENTS_PLAIN of them. Errors: TSR_ERROR_CORRUPT (over the limit of the code),
+ * TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_elements_mix(const uint8_t *bytes, size_t size, struct tsr_bytes *code, struct tsr_error *error);
+
+/* Makes the bytes again, plain_size of them, and appends them. Any code is taken: what is not valid is
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_elements_unmix(const uint8_t *code, size_t size, size_t plain_size, struct tsr_bytes *bytes,
+                                   struct tsr_error *error);
+
+/* What the model learns first: lines of elements, each of which ends with a bar. NULL ends them. FORMAT.md 4.16.4. */
+extern const char *const tsr_elements_seen[];
+
+#endif

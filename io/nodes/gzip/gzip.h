@@ -1,0 +1,37 @@
+/* Members of gzip files (RFC 1952) and their check, and whole files that become plain bytes and a residue, and come
+ * back. FORMAT.md 4.12. */
+#ifndef TSR_IO_NODES_GZIP_GZIP_H
+#define TSR_IO_NODES_GZIP_GZIP_H
+
+#include "io/nodes/node.h"
+
+enum { TSR_GZIP_HEAD = 10, TSR_GZIP_TAIL = 8 }; /* least bytes of a member before and after its stream */
+
+/* Plain bytes of each member but the last one: making a stream begins with more work than a few bytes are worth. */
+enum { TSR_GZIP_LEAST = 16384 };
+
+/* Moves *at from the first byte of a member to the first one of its deflate stream. False: no member is there. */
+bool tsr_gzip_stream(const uint8_t *file, size_t size, size_t *at);
+
+/* Inflates the first bytes of a file, of which the bytes may be only the begin. Returns their number: at most room,
+ * less where the file has no more, or is damaged. */
+size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t room);
+
+/* Reads a whole file: its plain bytes, which start empty and get room up to their limit, and a residue. Errors:
+ * TSR_ERROR_CORRUPT (over the limit of plain, or it has a member that cannot be made again; the text says why, as half
+ * a sentence about the file), TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, size_t size, struct tsr_bytes *plain,
+                              struct tsr_bytes *residue, struct tsr_error *error);
+
+/* Makes the file again, and appends it. Any plain bytes and any residue are taken: what is not valid is
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
+                               const uint8_t *residue, size_t size, struct tsr_bytes *file, struct tsr_error *error);
+
+/* The memory that reading a file of this many bytes takes, and then making it again, and comparing: with plain bytes
+ * and residue, without the file that is read. And that making it takes, with the file; plain bytes and residue are
+ * beside that. residue may be NULL. */
+uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file);
+uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, unsigned threads);
+
+#endif

@@ -1,0 +1,80 @@
+/* Nodes: each unwraps bytes of one kind into plain bytes and a residue, which is what the plain bytes do not say of them.
+ * Both give the same bytes again, whatever libraries are installed. FORMAT.md section 4. */
+#ifndef TSR_IO_NODES_NODE_H
+#define TSR_IO_NODES_NODE_H
+
+#include "app/tessera.h"
+#include "io/bytes/grown.h"
+
+struct deflate_coder;
+
+/* What a node has besides the bytes that it works on. */
+struct tsr_node_work {
+    const struct tsr_image *image; /* of a node over a raster: FORMAT.md 3.2; its samples are little endian */
+    bool interlaced;               /* of the rows of a PNG */
+    struct tsr_crew crew;          /* threads that help */
+    struct deflate_coder **kept;   /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
+    size_t whole;                  /* bytes that joining makes, where the node is told; else 0 */
+    uint64_t room;                 /* what the file says that joining takes; else 0 */
+};
+
+/* Plain bytes and a residue. */
+struct tsr_node_parts {
+    const uint8_t *plain, *residue;
+    size_t plain_size, residue_size;
+};
+
+struct tsr_node {
+    const char *name;
+    /* Unwraps bytes: appends plain bytes and residue. *used: bytes that it has taken, all of them for most nodes. Work
+     * and memory are bounded by the bytes and by the limits of plain and residue. A raster has its room beforehand.
+     * Errors: TSR_ERROR_CORRUPT (the bytes are not of this kind, or cannot be made again; the text says why, as half a
+     * sentence; it has an offset if the bytes look damaged there, after TSR_OK, too), TSR_ERROR_LIMIT (memory). */
+    enum tsr_status (*split)(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
+    /* Makes the bytes again, and appends them. Any parts are taken: what is not valid is TSR_ERROR_CORRUPT. NULL: the
+     * bytes are never made again. */
+    enum tsr_status (*join)(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *bytes, struct tsr_error *error);
+    /* Most bytes of memory that joining, or splitting, so many bytes takes, beside the arguments. */
+    uint64_t (*memory)(const struct tsr_node_work *work, uint64_t bytes, bool joins);
+    /* Of a node over bytes: what joining these parts takes as the header of a file tells it. limit: most bytes that are
+     * made. Parts without bytes: only their sizes are known. */
+    uint64_t (*room)(const struct tsr_node_parts *parts, uint64_t limit);
+};
+
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. */
+enum { TSR_NODE_RLE, TSR_NODE_JPEG_LOSSLESS, TSR_NODE_JPEG_LS, TSR_NODE_DEFLATE_FRAME, TSR_NODE_J2K, TSR_RASTER_NODES };
+extern const struct tsr_node tsr_node_rle;           /* DICOM's RLE: FORMAT.md 4.6 */
+extern const struct tsr_node tsr_node_jpeg_lossless; /* T.81 process 14: FORMAT.md 4.7 */
+extern const struct tsr_node tsr_node_jpeg_ls;       /* T.87, lossless: FORMAT.md 4.8 */
+extern const struct tsr_node tsr_node_deflate_frame; /* RFC 1951: FORMAT.md 4.14 */
+extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: FORMAT.md 4.15 */
+extern const struct tsr_node tsr_node_png;           /* IDAT chunks: FORMAT.md 4.3 */
+
+/* Over bytes. */
+extern const struct tsr_node tsr_node_deflate;    /* RFC 1951: FORMAT.md 4.9 */
+extern const struct tsr_node tsr_node_gzip;       /* RFC 1952: FORMAT.md 4.12 */
+extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: FORMAT.md 4.11 */
+extern const struct tsr_node tsr_node_jpeg;       /* lossy JPEG, packed: FORMAT.md 4.10 */
+extern const struct tsr_node tsr_node_small_png;  /* whole PNG files, by mixed predictions: FORMAT.md 4.11.1 */
+extern const struct tsr_node tsr_node_elements;   /* DICOM without pixels, by mixed predictions: FORMAT.md 4.16 */
+
+/* Of a node over rasters: its number in files, -1 if it has none; and the node with a number, NULL if there is none. */
+int tsr_raster_node_number(const struct tsr_node *node);
+const struct tsr_node *tsr_raster_node(int number);
+
+/* Bytes of a frame's raster. */
+static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)
+{
+    const uint64_t bits = (uint64_t)image->columns * image->rows * image->components * image->bits_allocated;
+    return (size_t)(bits / 8 + (bits % 8 != 0));
+}
+
+/* Both directions of a node over a raster, which has its bytes. */
+enum tsr_status tsr_node_split(const struct tsr_node *node, const struct tsr_image *image, const uint8_t *bytes,
+                                 size_t size, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error);
+enum tsr_status tsr_node_join(const struct tsr_node *node, const struct tsr_image *image, const uint8_t *raster,
+                                const uint8_t *residue, size_t size, struct tsr_bytes *bytes, struct tsr_error *error);
+
+#endif

@@ -1,0 +1,59 @@
+/* Chunks of a PNG; see png_chunks.h. */
+#include "png_chunks.h"
+
+#include <string.h>
+
+#include "io/bytes/crc32.h"
+
+enum { TYPE_BYTES = 4 };
+
+uint8_t tsr_png_channels(unsigned colour_type)
+{
+    static const uint8_t channels[7] = {[0] = 1, [2] = 3, [TSR_PNG_PALETTE] = 1, [4] = 2, [6] = 4};
+    return colour_type < sizeof channels ? channels[colour_type] : 0;
+}
+
+void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_PNG_START_BYTES])
+{
+    enum { TYPE = 12, DATA = 16, CHECK = DATA + TSR_PNG_IHDR_BYTES };
+    memcpy(start, "\x89PNG\r\n\x1a\n\0\0\0\15IHDR", DATA);
+    memcpy(start + DATA, ihdr, TSR_PNG_IHDR_BYTES);
+    tsr_png_put_u32(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
+}
+
+const uint8_t tsr_png_end[TSR_PNG_END_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
+
+bool tsr_png_next(const uint8_t *file, size_t size, size_t *at, struct tsr_png_chunk *chunk)
+{
+    const size_t left = *at < size ? size - *at : 0;
+    if (left < TSR_PNG_CHUNK_BYTES || tsr_png_get_u32(file + *at) > left - TSR_PNG_CHUNK_BYTES) return false;
+    chunk->size = tsr_png_get_u32(file + *at);
+    chunk->type = file + *at + 4;
+    chunk->data = chunk->type + TYPE_BYTES;
+    chunk->check = tsr_png_get_u32(chunk->data + chunk->size);
+    *at += TSR_PNG_CHUNK_BYTES + (size_t)chunk->size;
+    return true;
+}
+
+bool tsr_png_is(const struct tsr_png_chunk *chunk, const char type[4])
+{
+    return memcmp(chunk->type, type, TYPE_BYTES) == 0;
+}
+
+bool tsr_png_checks(const struct tsr_png_chunk *chunk)
+{
+    return tsr_crc32(chunk->type, TYPE_BYTES + (size_t)chunk->size) == chunk->check;
+}
+
+bool tsr_png_find_idat(const uint8_t *file, size_t size, size_t *start, size_t *end)
+{
+    struct tsr_png_chunk chunk;
+    *start = *end = 0;
+    for (size_t at = TSR_PNG_SIGNATURE_BYTES, before = at; tsr_png_next(file, size, &at, &chunk); before = at) {
+        if (!tsr_png_is(&chunk, "IDAT")) continue;
+        if (*end > 0 && *end != before) return false;
+        if (*end == 0) *start = before;
+        *end = at;
+    }
+    return *end > 0;
+}

@@ -1,0 +1,52 @@
+/* Chunks of a PNG (PNG specification, section 5). FORMAT.md 4.3. */
+#ifndef TSR_IO_NODES_PNG_PNG_CHUNKS_H
+#define TSR_IO_NODES_PNG_PNG_CHUNKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The numbers of PNG: 32 bits, most significant byte first. */
+static inline uint32_t tsr_png_get_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static inline void tsr_png_put_u32(uint8_t *bytes, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) bytes[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+/* Bytes of the signature; of the usual start, which is the signature and IHDR; of the data of IHDR; of the usual end,
+ * which is IEND; of a chunk besides its data. */
+enum {
+    TSR_PNG_SIGNATURE_BYTES = 8,
+    TSR_PNG_START_BYTES = 33,
+    TSR_PNG_IHDR_BYTES = 13,
+    TSR_PNG_END_BYTES = 12,
+    TSR_PNG_CHUNK_BYTES = 12
+};
+void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_PNG_START_BYTES]);
+extern const uint8_t tsr_png_end[TSR_PNG_END_BYTES];
+
+struct tsr_png_chunk {
+    const uint8_t *type, *data; /* the data follow the four bytes of the type */
+    uint32_t size;              /* of the data */
+    uint32_t check;             /* the CRC that the file has */
+};
+
+/* The chunk at a byte of a file; *at moves after it. False: no whole chunk is there. */
+bool tsr_png_next(const uint8_t *file, size_t size, size_t *at, struct tsr_png_chunk *chunk);
+bool tsr_png_is(const struct tsr_png_chunk *chunk, const char type[4]);
+bool tsr_png_checks(const struct tsr_png_chunk *chunk); /* the CRC is right */
+
+/* Bytes from the first IDAT chunk on, and after the last one. False: there is none, or they do not follow each other.
+ */
+bool tsr_png_find_idat(const uint8_t *file, size_t size, size_t *start, size_t *end);
+
+enum { TSR_PNG_PALETTE = 3 }; /* colour type */
+
+/* The channels of a colour type; 0: there is no such type. */
+uint8_t tsr_png_channels(unsigned colour_type);
+
+#endif

@@ -1,0 +1,554 @@
+/* The IDAT chunks of a PNG as pixels and a residue, and the same chunks again. */
+#include "png_idat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/nodes/deflate/deflate.h"
+#include "io/bytes/crc32.h"
+#include "png_chunks.h"
+#include "png_rows.h"
+
+enum {
+    LENGTH_BYTES = 4,
+    ZLIB_HEAD = 2,
+    ZLIB_CHECK = 4,
+    LISTED = 255,        /* instead of a filter type: each row's type is listed */
+    DEFLATE_RATIO = 1032 /* bytes that one of a deflate stream becomes, at most */
+};
+
+/* ---- Checks ------------------------------------------------------------------------------------------------- */
+
+static uint32_t adler_of(const uint8_t *bytes, size_t size)
+{
+    uint32_t a = 1, b = 0;
+    for (size_t at = 0; at < size;) {
+        const size_t end = size - at < 5552 ? size : at + 5552; /* before b could overflow */
+        for (; at < end; at++) {
+            a += bytes[at];
+            b += a;
+        }
+        a %= 65521;
+        b %= 65521;
+    }
+    return b << 16 | a;
+}
+
+/* ---- Rows --------------------------------------------------------------------------------------------------- */
+
+struct rows {
+    const struct tsr_image *image;
+    struct tsr_png_pass pass[TSR_PNG_PASSES];
+    int passes;
+    size_t pixel_bytes, plain_bytes, all, longest; /* all: rows of all passes */
+};
+
+static struct rows rows_of(struct tsr_png_rows of)
+{
+    struct rows r = {.image = of.image};
+    const size_t bits = (size_t)r.image->components * r.image->bits_stored;
+    r.passes = tsr_png_passes(r.image, of.interlaced, r.pass);
+    r.pixel_bytes = bits < 8 ? 1 : bits / 8;
+    for (int i = 0; i < r.passes; i++) {
+        if (r.pass[i].columns == 0) continue;
+        r.all += r.pass[i].rows;
+        r.plain_bytes += r.pass[i].rows * (r.pass[i].row_bytes + 1);
+        if (r.pass[i].row_bytes > r.longest) r.longest = r.pass[i].row_bytes;
+    }
+    return r;
+}
+
+uint64_t tsr_png_plain_bytes(struct tsr_png_rows of)
+{
+    return rows_of(of).plain_bytes;
+}
+
+/* Undoes the filters, and fills the raster. types: a byte for each row. */
+static enum tsr_status take_plain(const struct rows *r, const uint8_t *plain, uint8_t *types, uint8_t *raster,
+                                  struct tsr_error *error)
+{
+    uint8_t *const rows = calloc(2, r->longest + 1);
+    if (!rows) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for two rows");
+    bool good = true;
+    for (int i = 0; i < r->passes && good; i++) {
+        const struct tsr_png_pass *const pass = &r->pass[i];
+        uint8_t *row = rows, *above = rows + r->longest + 1;
+        memset(above, 0, pass->row_bytes);
+        for (uint32_t y = 0; pass->columns > 0 && y < pass->rows && good; y++) {
+            *types = *plain++;
+            memcpy(row, plain, pass->row_bytes);
+            tsr_png_unfilter(*types, row, above, pass->row_bytes, r->pixel_bytes);
+            good = *types++ < TSR_PNG_FILTERS && tsr_png_put_row(r->image, pass, y, row, raster);
+            plain += pass->row_bytes;
+            uint8_t *const next = above;
+            above = row;
+            row = next;
+        }
+    }
+    free(rows);
+    if (good) return TSR_OK;
+    if (types[-1] < TSR_PNG_FILTERS)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "bits after the last pixel of a row are not 0");
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "it has a row with the unknown filter %d", types[-1]);
+}
+
+/* Bands of rows, which threads filter at once. */
+enum { BANDS = 8, BAND_ROWS = 64 };
+
+struct filtering {
+    const struct rows *rows;
+    const uint8_t *raster, *types; /* types NULL: all rows have type */
+    uint8_t *plain;
+    int type;
+    unsigned bands;
+    enum tsr_status status[BANDS];
+};
+
+static unsigned bands_of(const struct rows *r)
+{
+    const size_t bands = r->passes == 1 ? r->all / BAND_ROWS : 1;
+    return bands < 1 ? 1 : bands < BANDS ? (unsigned)bands : BANDS;
+}
+
+/* Filters some rows of a pass. rows: room for two. */
+static void filter_rows(const struct filtering *f, const struct tsr_png_pass *pass, uint32_t from, uint32_t to,
+                        const uint8_t *types, uint8_t *plain, uint8_t *rows)
+{
+    const struct rows *const r = f->rows;
+    uint8_t *row = rows, *above = rows + r->longest + 1;
+    memset(above, 0, pass->row_bytes);
+    if (from > 0) tsr_png_take_row(r->image, pass, from - 1, f->raster, above);
+    for (uint32_t y = from; y < to; y++) {
+        *plain = types ? *types++ : (uint8_t)f->type;
+        tsr_png_take_row(r->image, pass, y, f->raster, row);
+        tsr_png_filter(*plain, row, above, pass->row_bytes, r->pixel_bytes, plain + 1);
+        plain += 1 + pass->row_bytes;
+        uint8_t *const next = above;
+        above = row;
+        row = next;
+    }
+}
+
+/* A band of the only pass, or all passes. */
+static void filter_band(void *context, unsigned band)
+{
+    struct filtering *const f = context;
+    const struct rows *const r = f->rows;
+    uint8_t *const rows = calloc(2, r->longest + 1), *plain = f->plain;
+    const uint8_t *types = f->types;
+    f->status[band] = rows ? TSR_OK : TSR_ERROR_LIMIT;
+    for (int i = 0; rows && i < r->passes; i++) {
+        const struct tsr_png_pass *const pass = &r->pass[i];
+        if (pass->columns == 0) continue;
+        const uint32_t from = (uint32_t)((uint64_t)pass->rows * band / f->bands),
+                       to = (uint32_t)((uint64_t)pass->rows * (band + 1) / f->bands);
+        filter_rows(f, pass, from, to, types ? types + from : NULL, plain + from * (pass->row_bytes + 1), rows);
+        plain += pass->rows * (pass->row_bytes + 1);
+        if (types) types += pass->rows;
+    }
+    free(rows);
+}
+
+static enum tsr_status make_plain(const struct rows *r, const struct tsr_crew *crew, const uint8_t *raster, int type,
+                                  const uint8_t *types, uint8_t *plain, struct tsr_error *error)
+{
+    const bool helps = crew && crew->run;
+    struct filtering f = {r, raster, types, plain, type, helps ? bands_of(r) : 1, {TSR_OK}};
+    if (helps)
+        crew->run(crew->pool, filter_band, &f, f.bands);
+    else
+        filter_band(&f, 0);
+    for (unsigned i = 0; i < f.bands; i++)
+        if (f.status[i] != TSR_OK) return tsr_fail(error, f.status[i], "no memory for two rows");
+    return TSR_OK;
+}
+
+/* Rows of bands, and plain bytes. */
+static uint64_t rows_memory(const struct rows *r)
+{
+    return r->plain_bytes + 2 * (uint64_t)bands_of(r) * (r->longest + 1);
+}
+
+uint64_t tsr_png_idat_memory(struct tsr_png_rows of, uint64_t size)
+{
+    const struct rows r = rows_of(of);
+    /* Filters; a stream and, twice while pieces are joined, a residue; or the residue and the stream. */
+    return rows_memory(&r) + r.all + 3 * size + tsr_deflate_memory(r.plain_bytes);
+}
+
+uint64_t tsr_png_reading_memory(struct tsr_png_rows of, uint64_t size)
+{
+    enum { ZLIB_TOKENS = 1 << 15 }; /* of a block */
+    const struct rows r = rows_of(of);
+    return rows_memory(&r) + r.all + 2 * size + tsr_deflate_memory(ZLIB_TOKENS);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------------ */
+
+/* Joins the data of chunks, and puts their sizes: their number, the size of the first, whether all but the last have
+ * it, and if not, their sizes but that of the last. */
+static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+                                   struct tsr_bytes *stream, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    uint64_t count = 0;
+    const uint32_t first = tsr_png_get_u32(chunks);
+    bool equal = true;
+    TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
+    struct tsr_png_chunk chunk;
+    for (size_t at = 0; tsr_png_next(chunks, size, &at, &chunk); count++) {
+        TSR_TRY(tsr_bytes_put(stream, chunk.data, chunk.size, error));
+        if (at < size && chunk.size != first) equal = false;
+    }
+    TSR_TRY(tsr_bytes_put_varint(residue, count, error));
+    TSR_TRY(tsr_bytes_put_varint(residue, count > 1 ? first : 0, error));
+    TSR_TRY(tsr_bytes_put_varint(residue, equal ? 0 : 1, error));
+    if (equal) return TSR_OK;
+    for (size_t at = 0; count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
+        TSR_TRY(tsr_bytes_put_varint(residue, chunk.size, error));
+    return TSR_OK;
+}
+
+static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const uint8_t listed = LISTED;
+    bool equal = true;
+    for (size_t i = 1; i < count; i++) equal = equal && types[i] == types[0];
+    if (equal) return tsr_bytes_put(residue, types, 1, error);
+    TSR_TRY(tsr_bytes_put(residue, &listed, 1, error));
+    return tsr_bytes_put(residue, types, count, error);
+}
+
+/* The number of the first chunk with a wrong CRC, from 1; 0: there is none. */
+static size_t find_wrong(const uint8_t *chunks, size_t size)
+{
+    struct tsr_png_chunk chunk;
+    size_t number = 1;
+    for (size_t at = 0; tsr_png_next(chunks, size, &at, &chunk); number++)
+        if (!tsr_png_checks(&chunk)) return number;
+    return 0;
+}
+
+/* What is checked and taken while the plain bytes are coded. */
+struct reading {
+    const uint8_t *chunks;
+    size_t size;
+    bool is_checked;
+    size_t wrong;         /* the number of a chunk */
+    const struct rows *r; /* or NULL */
+    const struct tsr_bytes *plain;
+    uint8_t *types, *raster;
+    uint32_t adler;
+    enum tsr_status status;
+    struct tsr_error error;
+};
+
+static void check_chunks(struct reading *g)
+{
+    if (!g->is_checked) g->wrong = find_wrong(g->chunks, g->size);
+    g->is_checked = true;
+}
+
+static const char pixels_end[] = "its pixels end early";
+
+static void read_plain(void *context)
+{
+    struct reading *const g = context;
+    check_chunks(g);
+    g->adler = adler_of(g->plain->bytes, g->plain->size);
+    if (!g->r) return;
+    g->status = g->plain->size == g->r->plain_bytes ? take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
+                                                    : tsr_fail_at(&g->error, TSR_ERROR_CORRUPT, 0, "%s", pixels_end);
+}
+
+/* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. */
+static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint8_t *chunks, size_t size,
+                                   struct tsr_bytes *stream, struct tsr_bytes *plain, struct tsr_bytes *deflated,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct reading *const g = way->context;
+    TSR_TRY(join_chunks(&way->crew, chunks, size, stream, residue, error));
+    const uint8_t *const z = stream->bytes;
+    size_t used = 0;
+    if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
+    const uint64_t most = DEFLATE_RATIO * (uint64_t)stream->size;
+    const size_t plain_bytes = g->r ? g->r->plain_bytes : 0, room = most < plain_bytes ? (size_t)most : plain_bytes;
+    const bool is_likely = room / 64 <= stream->size; /* that all will be used: a header alone may say anything */
+    TSR_TRY(tsr_bytes_reserve_by(is_likely ? &way->crew : NULL, plain, room, error));
+    TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
+    const size_t check = ZLIB_HEAD + used;
+    if (stream->size - check < ZLIB_CHECK) return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "%s", pixels_end);
+    if (g->adler != tsr_png_get_u32(z + check))
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "its zlib stream has a wrong check (Adler-32)");
+    const size_t tail = stream->size - check - ZLIB_CHECK;
+    TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
+    TSR_TRY(tsr_bytes_put_varint(residue, tail, error));
+    return tsr_bytes_put(residue, z + check + ZLIB_CHECK, tail, error);
+}
+
+/* Reads chunks, and their rows if r is not NULL. */
+static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *crew, const uint8_t *chunks,
+                                   size_t size, struct tsr_bytes *plain, uint8_t *types, uint8_t *raster,
+                                   struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct tsr_bytes stream = {.limit = size}, head = {.limit = residue->limit};
+    struct reading g = {.chunks = chunks, .size = size, .r = r, .plain = plain, .types = types, .raster = raster};
+    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    const size_t limit = residue->limit;
+    way.meanwhile = read_plain;
+    way.context = &g;
+    residue->limit = size + 64;
+    enum tsr_status status = read_stream(&way, chunks, size, &stream, plain, residue, &head, error);
+    residue->limit = limit;
+    tsr_bytes_free(&stream);
+    check_chunks(&g); /* whatever else is wrong */
+    if (g.wrong > 0)
+        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "its IDAT chunk number %zu has a wrong CRC", g.wrong);
+    if (status == TSR_OK && g.status != TSR_OK)
+        status = tsr_fail_at(error, g.status, g.error.offset, "%s", g.error.text);
+    if (status == TSR_OK && r) status = put_types(types, r->all, &head, error);
+    if (status == TSR_OK) status = tsr_bytes_put_before(residue, &head, error);
+    tsr_bytes_free(&head);
+    return status;
+}
+
+enum tsr_status tsr_png_read_idat(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *chunks,
+                                  size_t size, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct rows r = rows_of(of);
+    struct tsr_bytes plain = {.limit = r.plain_bytes};
+    uint8_t *const types = malloc(r.all);
+    const enum tsr_status status = types ? read_chunks(&r, crew, chunks, size, &plain, types, raster, residue, error)
+                                         : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
+    free(types);
+    tsr_bytes_free(&plain);
+    return status;
+}
+
+enum tsr_status tsr_png_read_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    return read_chunks(NULL, crew, chunks, size, plain, NULL, NULL, residue, error);
+}
+
+/* ---- Writing ------------------------------------------------------------------------------------------------ */
+
+/* A residue that was read, but for the sizes of chunks and what deflate needs. */
+struct parts {
+    struct tsr_cursor sizes; /* of all chunks but the last, if they are listed */
+    uint64_t chunks, size;
+    bool listed;
+    const uint8_t *head, *tail, *types; /* types: of all rows, or NULL: each has type */
+    size_t tail_size;
+    int type;
+    size_t rows_at; /* where type and types stand */
+    const uint8_t *deflated;
+    size_t deflated_size;
+};
+
+/* r: NULL if it has no rows. */
+static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, size_t size, struct parts *p,
+                                  struct tsr_error *error)
+{
+    struct tsr_cursor c = {residue, size, 0, false};
+    memset(p, 0, sizeof *p);
+    p->chunks = tsr_get_varint(&c);
+    p->size = tsr_get_varint(&c);
+    const uint64_t listed = tsr_get_varint(&c);
+    p->listed = listed == 1;
+    p->sizes = c;
+    for (uint64_t i = 1; p->listed && i < p->chunks && !c.bad; i++) tsr_get_varint(&c);
+    p->head = tsr_get_bytes(&c, ZLIB_HEAD);
+    const uint64_t tail = tsr_get_varint(&c);
+    if (tail > size) c.bad = true;
+    p->tail_size = c.bad ? 0 : (size_t)tail;
+    p->tail = tsr_get_bytes(&c, p->tail_size);
+    p->rows_at = c.at;
+    if (r) p->type = tsr_get_u8(&c);
+    if (r && p->type == LISTED) p->types = tsr_get_bytes(&c, r->all);
+    if (c.bad || p->chunks == 0 || listed > 1 || (p->type != LISTED && p->type >= TSR_PNG_FILTERS))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a PNG is damaged");
+    for (size_t i = 0; p->types && i < r->all; i++)
+        if (p->types[i] >= TSR_PNG_FILTERS)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a PNG has an unknown filter");
+    p->deflated = residue + c.at;
+    p->deflated_size = size - c.at;
+    return TSR_OK;
+}
+
+/* Chunks that stand with their sizes, types and data, and of which threads make the checks. Each takes those that begin
+ * in its part of their bytes. */
+struct checking {
+    const struct tsr_crew *crew;
+    uint8_t *chunks;
+    size_t size;
+    unsigned parts;
+};
+
+static void check_some(void *context, unsigned part)
+{
+    struct checking *const c = context;
+    const size_t from = (size_t)((uint64_t)c->size * part / c->parts),
+                 to = (size_t)((uint64_t)c->size * (part + 1) / c->parts);
+    for (size_t at = 0; at < to;) {
+        uint8_t *const type = c->chunks + at + LENGTH_BYTES;
+        const size_t size = tsr_png_get_u32(c->chunks + at);
+        if (at >= from) tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
+        at += TSR_PNG_CHUNK_BYTES + size;
+    }
+}
+
+static void put_checks(const struct tsr_crew *crew, uint8_t *chunks, size_t size)
+{
+    enum { PARTS = 8, LEAST = 1 << 18 };
+    struct checking c = {crew, chunks, size, 1};
+    if (crew && crew->run && size / LEAST > 1) c.parts = size / LEAST < PARTS ? (unsigned)(size / LEAST) : PARTS;
+    if (c.parts > 1)
+        crew->run(crew->pool, check_some, &c, c.parts);
+    else
+        check_some(&c, 0);
+}
+
+/* Splits a zlib stream, the last bytes of all from byte start on, into chunks. Their heads and checks have room before
+ * the stream, so that each chunk moves to a lower place. */
+static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, size_t start, struct tsr_bytes *chunks,
+                                  struct tsr_error *error)
+{
+    const size_t heads = (size_t)p->chunks * TSR_PNG_CHUNK_BYTES, size = chunks->size - start - heads;
+    size_t at = 0;
+    for (uint64_t i = 0; i < p->chunks; i++) {
+        const uint64_t left = size - at, wanted = i + 1 == p->chunks ? left
+                                                  : p->listed        ? tsr_get_varint(&p->sizes)
+                                                                     : p->size;
+        if (wanted > left || wanted > INT32_MAX)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
+        uint8_t *const chunk = chunks->bytes + start + at + (size_t)i * TSR_PNG_CHUNK_BYTES;
+        memmove(chunk + LENGTH_BYTES + 4, chunks->bytes + start + heads + at, (size_t)wanted);
+        tsr_png_put_u32(chunk, (uint32_t)wanted);
+        memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
+        at += (size_t)wanted;
+    }
+    put_checks(crew, chunks->bytes + start, chunks->size - start);
+    return TSR_OK;
+}
+
+/* The check of plain bytes, made while they are coded. */
+struct checked {
+    const uint8_t *plain;
+    size_t size;
+    uint32_t adler;
+};
+
+static void check_plain(void *context)
+{
+    struct checked *const c = context;
+    c->adler = adler_of(c->plain, c->size);
+}
+
+static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew, const uint8_t *plain, size_t size,
+                                   struct tsr_bytes *chunks, struct tsr_error *error)
+{
+    const size_t start = chunks->size;
+    struct checked checked = {plain, size, 0};
+    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    way.meanwhile = check_plain;
+    way.context = &checked;
+    uint8_t check[ZLIB_CHECK];
+    if (p->chunks > chunks->limit / TSR_PNG_CHUNK_BYTES)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %zu bytes are to be made", chunks->limit);
+    TSR_TRY(tsr_bytes_reserve(chunks, (size_t)p->chunks * TSR_PNG_CHUNK_BYTES, error));
+    chunks->size += (size_t)p->chunks * TSR_PNG_CHUNK_BYTES;
+    TSR_TRY(tsr_bytes_put(chunks, p->head, ZLIB_HEAD, error));
+    TSR_TRY(tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, chunks, error));
+    tsr_png_put_u32(check, checked.adler);
+    TSR_TRY(tsr_bytes_put(chunks, check, sizeof check, error));
+    TSR_TRY(tsr_bytes_put(chunks, p->tail, p->tail_size, error));
+    return put_chunks(p, crew, start, chunks, error);
+}
+
+uint64_t tsr_png_making_memory(struct tsr_png_rows of, uint64_t size, const struct tsr_bytes *residue, unsigned threads)
+{
+    const struct rows r = rows_of(of);
+    struct parts p;
+    const bool is_known = residue && read_parts(&r, residue->bytes, residue->size, &p, NULL) == TSR_OK;
+    return rows_memory(&r) + size +
+           (is_known ? tsr_deflate_writing_memory(r.plain_bytes, p.deflated, p.deflated_size, threads)
+                     : tsr_deflate_memory(r.plain_bytes));
+}
+
+enum tsr_status tsr_png_write_idat(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *raster,
+                                   const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
+                                   struct tsr_error *error)
+{
+    const struct rows r = rows_of(of);
+    struct parts parts;
+    TSR_TRY(read_parts(&r, residue, size, &parts, error));
+    struct tsr_bytes plain = {.limit = r.plain_bytes};
+    enum tsr_status status = tsr_bytes_reserve_by(crew, &plain, r.plain_bytes, error);
+    if (status == TSR_OK) status = make_plain(&r, crew, raster, parts.type, parts.types, plain.bytes, error);
+    if (status == TSR_OK) status = make_chunks(&parts, crew, plain.bytes, r.plain_bytes, chunks, error);
+    tsr_bytes_free(&plain);
+    return status;
+}
+
+enum tsr_status tsr_png_write_chunks(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
+                                     const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
+                                     struct tsr_error *error)
+{
+    struct parts parts;
+    TSR_TRY(read_parts(NULL, residue, size, &parts, error));
+    return make_chunks(&parts, crew, plain, plain_size, chunks, error);
+}
+
+enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *raster,
+                                       const uint8_t *residue, size_t size, struct tsr_bytes *plain,
+                                       struct tsr_bytes *without_rows, struct tsr_error *error)
+{
+    const struct rows r = rows_of(of);
+    struct parts parts;
+    TSR_TRY(read_parts(&r, residue, size, &parts, error));
+    TSR_TRY(tsr_bytes_reserve(plain, r.plain_bytes, error));
+    TSR_TRY(make_plain(&r, crew, raster, parts.type, parts.types, plain->bytes, error));
+    plain->size = r.plain_bytes;
+    TSR_TRY(tsr_bytes_put(without_rows, residue, parts.rows_at, error));
+    return tsr_bytes_put(without_rows, parts.deflated, parts.deflated_size, error);
+}
+
+/* ---- The nodes ---------------------------------------------------------------------------------------------- */
+
+static enum tsr_status split_raster(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    *used = size;
+    plain->size = plain->capacity;
+    return tsr_png_read_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, bytes, size,
+                             plain->bytes, residue, error);
+}
+
+static enum tsr_status join_raster(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                   struct tsr_bytes *bytes, struct tsr_error *error)
+{
+    return tsr_png_write_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, parts->plain,
+                              parts->residue, parts->residue_size, bytes, error);
+}
+
+static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    *used = size;
+    return tsr_png_read_chunks(&work->crew, bytes, size, plain, residue, error);
+}
+
+static enum tsr_status join_chunks_again(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                         struct tsr_bytes *bytes, struct tsr_error *error)
+{
+    return tsr_png_write_chunks(&work->crew, parts->plain, parts->plain_size, parts->residue, parts->residue_size,
+                                bytes, error);
+}
+
+const struct tsr_node tsr_node_png = {.name = "png", .split = split_raster, .join = join_raster};
+const struct tsr_node tsr_node_png_chunks = {.name = "png-chunks",
+                                             .split = split_chunks,
+                                             .join = join_chunks_again,
+                                             .memory = tsr_deflate_node_memory,
+                                             .room = tsr_deflate_node_room};

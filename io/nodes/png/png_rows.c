@@ -1,0 +1,120 @@
+/* Rows of a PNG: passes, filters and packed samples. */
+#include "png_rows.h"
+
+#include <string.h>
+
+int tsr_png_passes(const struct tsr_image *image, bool interlaced, struct tsr_png_pass passes[TSR_PNG_PASSES])
+{
+    static const uint8_t adam7[TSR_PNG_PASSES][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                                     {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    static const uint8_t whole[4] = {0, 0, 1, 1};
+    const int count = interlaced ? TSR_PNG_PASSES : 1;
+    for (int i = 0; i < count; i++) {
+        const uint8_t *const p = interlaced ? adam7[i] : whole;
+        struct tsr_png_pass pass = {.x0 = p[0], .y0 = p[1], .dx = p[2], .dy = p[3]};
+        if (image->columns > pass.x0 && image->rows > pass.y0) {
+            pass.columns = (image->columns - pass.x0 + pass.dx - 1) / pass.dx;
+            pass.rows = (image->rows - pass.y0 + pass.dy - 1) / pass.dy;
+        }
+        pass.row_bytes = (size_t)(((uint64_t)pass.columns * image->components * image->bits_stored + 7) / 8);
+        passes[i] = pass;
+    }
+    return count;
+}
+
+/* The predictor of Paeth: of left, above and above left the one that is nearest to left + above - above left. */
+static uint8_t paeth(int a, int b, int c)
+{
+    const int pa = b > c ? b - c : c - b, pb = a > c ? a - c : c - a;
+    const int both = a + b - 2 * c, pc = both < 0 ? -both : both;
+    return (uint8_t)(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
+}
+
+void tsr_png_unfilter(int type, uint8_t *row, const uint8_t *above, size_t bytes, size_t pixel_bytes)
+{
+    const size_t first = pixel_bytes < bytes ? pixel_bytes : bytes;
+    if (type == 2)
+        for (size_t i = 0; i < bytes; i++) row[i] = (uint8_t)(row[i] + above[i]);
+    if (type == 3) {
+        for (size_t i = 0; i < first; i++) row[i] = (uint8_t)(row[i] + above[i] / 2);
+        for (size_t i = first; i < bytes; i++) row[i] = (uint8_t)(row[i] + (row[i - pixel_bytes] + above[i]) / 2);
+    }
+    if (type == 1)
+        for (size_t i = first; i < bytes; i++) row[i] = (uint8_t)(row[i] + row[i - pixel_bytes]);
+    if (type == 4) {
+        for (size_t i = 0; i < first; i++) row[i] = (uint8_t)(row[i] + above[i]);
+        for (size_t i = first; i < bytes; i++)
+            row[i] = (uint8_t)(row[i] + paeth(row[i - pixel_bytes], above[i], above[i - pixel_bytes]));
+    }
+}
+
+void tsr_png_filter(int type, const uint8_t *row, const uint8_t *above, size_t bytes, size_t pixel_bytes, uint8_t *out)
+{
+    const size_t first = pixel_bytes < bytes ? pixel_bytes : bytes;
+    if (type == 0) memcpy(out, row, bytes);
+    if (type == 2)
+        for (size_t i = 0; i < bytes; i++) out[i] = (uint8_t)(row[i] - above[i]);
+    if (type == 3) {
+        for (size_t i = 0; i < first; i++) out[i] = (uint8_t)(row[i] - above[i] / 2);
+        for (size_t i = first; i < bytes; i++) out[i] = (uint8_t)(row[i] - (row[i - pixel_bytes] + above[i]) / 2);
+    }
+    if (type == 1) {
+        memcpy(out, row, first);
+        for (size_t i = first; i < bytes; i++) out[i] = (uint8_t)(row[i] - row[i - pixel_bytes]);
+    }
+    if (type == 4) {
+        for (size_t i = 0; i < first; i++) out[i] = (uint8_t)(row[i] - above[i]);
+        for (size_t i = first; i < bytes; i++)
+            out[i] = (uint8_t)(row[i] - paeth(row[i - pixel_bytes], above[i], above[i - pixel_bytes]));
+    }
+}
+
+/* The bytes of a pixel in the raster, and of a row of it. */
+static size_t raster_pixel(const struct tsr_image *image)
+{
+    return (size_t)image->components * (image->bits_allocated / 8u);
+}
+
+static uint8_t *raster_at(const struct tsr_image *image, const struct tsr_png_pass *pass, uint32_t y,
+                          const uint8_t *raster)
+{
+    const size_t row = pass->y0 + (size_t)y * pass->dy;
+    return (uint8_t *)(uintptr_t)raster + (row * image->columns + pass->x0) * raster_pixel(image);
+}
+
+bool tsr_png_put_row(const struct tsr_image *image, const struct tsr_png_pass *pass, uint32_t y, const uint8_t *row,
+                     uint8_t *raster)
+{
+    const size_t pixel = raster_pixel(image), step = pixel * pass->dx;
+    uint8_t *out = raster_at(image, pass, y, raster);
+    if (image->bits_stored >= 8) {
+        if (pass->dx == 1) memcpy(out, row, pass->row_bytes);
+        for (uint32_t x = 0; x < pass->columns && pass->dx > 1; x++) memcpy(out + x * step, row + x * pixel, pixel);
+        return true;
+    }
+    const unsigned depth = image->bits_stored, mask = (1u << depth) - 1; /* one sample a pixel */
+    const unsigned last = (unsigned)((uint64_t)pass->columns * depth % 8);
+    for (uint32_t x = 0; x < pass->columns; x++) {
+        const size_t bit = (size_t)x * depth;
+        out[x * step] = (uint8_t)((unsigned)row[bit / 8] >> (8 - depth - bit % 8) & mask);
+    }
+    return last == 0 || (row[pass->row_bytes - 1] & (0xffu >> last)) == 0;
+}
+
+void tsr_png_take_row(const struct tsr_image *image, const struct tsr_png_pass *pass, uint32_t y, const uint8_t *raster,
+                      uint8_t *row)
+{
+    const size_t pixel = raster_pixel(image), step = pixel * pass->dx;
+    const uint8_t *in = raster_at(image, pass, y, raster);
+    if (image->bits_stored >= 8) {
+        if (pass->dx == 1) memcpy(row, in, pass->row_bytes);
+        for (uint32_t x = 0; x < pass->columns && pass->dx > 1; x++) memcpy(row + x * pixel, in + x * step, pixel);
+        return;
+    }
+    const unsigned depth = image->bits_stored, mask = (1u << depth) - 1;
+    memset(row, 0, pass->row_bytes);
+    for (uint32_t x = 0; x < pass->columns; x++) {
+        const size_t bit = (size_t)x * depth;
+        row[bit / 8] = (uint8_t)(row[bit / 8] | (in[x * step] & mask) << (8 - depth - bit % 8));
+    }
+}

@@ -1,0 +1,32 @@
+/* Small PNG files, of which all bytes are coded by mixed predictions. FORMAT.md 4.11.1. */
+#ifndef TSR_IO_NODES_SMALL_PNG_PNG_MIX_H
+#define TSR_IO_NODES_SMALL_PNG_PNG_MIX_H
+
+#include "io/nodes/node.h"
+
+enum {
+    TSR_PNG_MIX_PLAIN = 1 << 15,    /* plain bytes, at most */
+    TSR_PNG_MIX_SKELETON = 1 << 15, /* bytes of the skeleton, at most */
+    TSR_PNG_MIX_CODE = 1 << 17,     /* bytes of a code, at most */
+    TSR_PNG_MIX_ROOM = 1 << 18,      /* that a file tells */
+    TSR_PNG_MIX_MEMORY = 1 << 22    /* that coding takes besides the arguments and deflate's memory */
+};
+
+/* Appends the code of a PNG whose IDAT chunks follow each other from byte start to byte end, and are these plain bytes
+ * and this residue (tsr_png_read_chunks). Errors: TSR_ERROR_CORRUPT (it has a form that the code does not have),
+ * TSR_ERROR_LIMIT (memory). */
+struct tsr_png_parts {
+    const uint8_t *file;
+    size_t size, start, end;
+    const struct tsr_bytes *plain, *residue;
+};
+enum tsr_status tsr_png_mix(const struct tsr_png_parts *parts, struct tsr_bytes *code, struct tsr_error *error);
+
+/* Makes the PNG again, and appends it. Any code is taken: what is not valid is TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes *file, struct tsr_error *error);
+
+/* What the model learns first: skeletons. */
+enum { TSR_PNG_DICTIONARY_BYTES = 1841 };
+extern const uint8_t tsr_png_dictionary[TSR_PNG_DICTIONARY_BYTES];
+
+#endif
