@@ -1,6 +1,7 @@
 /* Decoding a tile's lanes for AVX2; see decode_lanes.h. A vector has eight lanes; more lanes take up to four vectors.
  * The results of the last ticks are kept as lane_history.h says. Lanes outside their rows, and lanes within a run, take
- * no bits. test_residuals_cpu holds this form equal to the plain one. */
+ * no bits. test_residuals_cpu holds this form equal to the plain one.
+ * Gain: 1.4 to 1.6 times SSE2 (tests/bench/decisions/032). */
 #include "lane_history.h"
 
 #if TSR_HAS_VECTOR_FORMS
