@@ -6,7 +6,7 @@ usage: forms.py FRAMES [--work build-forms] [--only WORD,...] [--groups] [--each
 FRAMES    a folder of PGM and PPM files, as research/raw_frames.py writes them; --each of each modality, PPM: RGB
 --only    forms whose name or coding has one of the words
 --groups  a row for each modality
---check   only whether the sources have the texts that are changed
+--check   only whether the sources have the texts that are changed, and each form that says a gain has a row
 
 For each form the script builds libtessera_bench.so once more, from a copy of the sources in which the form is not chosen. What
 the product then takes in its place is named: on x86-64 SSE2 stands for plain C where a file of it exists. TESSERA_ISA is the
@@ -324,6 +324,10 @@ def main() -> int:
             for path, old, _ in changes:
                 if (ROOT / path).read_text().count(old) != 1:
                     raise SystemExit(f"{name}: {path} has this text not once:\n{old}")
+        listed = " ".join(name for name, *_ in FORMS)
+        for path in sorted((ROOT / "kernels").rglob("*")):
+            if re.search(r"_(sse2|avx2|avx512)\.[ch]$", path.name) and "Gain: " in path.read_text().partition("*/")[0] and path.name not in listed:
+                raise SystemExit(f"{path} says a gain that no row measures")
         print(f"{len(FORMS)} forms are chosen where the list says")
         return 0
     machine, isas = processor()
