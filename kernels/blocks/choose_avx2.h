@@ -1,7 +1,8 @@
 /* The choice of coefficients for AVX2, a row of blocks at a time: eight blocks at once, a lane each, in the order of
- * their highest places. It takes 0.43 of the instructions of choose_block compiled for AVX2. Eight blocks beside each
+ * their highest places. Eight blocks beside each
  * other that have nothing to choose are done together: on medical windows these are seven of ten. tsr_choose_place and
- * the steps around it stand here as vectors; test_lapped_cpu holds both forms equal. Part of lapped_avx2.c. */
+ * the steps around it stand here as vectors; test_lapped_cpu holds both forms equal. Part of lapped_avx2.c.
+ * Gain: 1.6 times all of that file's stage (tests/bench/decisions/032). */
 #ifndef TSR_KERNELS_BLOCKS_CHOOSE_AVX2_H
 #define TSR_KERNELS_BLOCKS_CHOOSE_AVX2_H
 

@@ -1,5 +1,6 @@
 /* Blocks with fraction bits for AVX2: eight blocks beside each other at once, see eight_avx2.h. test_lapped_cpu holds
- * it equal. Part of lapped_form.h. */
+ * it equal. Part of lapped_form.h.
+ * Gain: 1.4 times all of the stage decoding, 1.04 encoding (tests/bench/decisions/032). */
 
 #include "eight_avx2.h"
 

@@ -1,5 +1,5 @@
-/* Coding a tile's lanes with Huffman codes, row by row: what the plain form and the form for AVX-512 share. Private to
- * code_lanes_*.c; the stages are those of residuals_cpu.h. FORMAT.md section 7.7.
+/* Coding a tile's lanes with Huffman codes, row by row: what the plain form and those for AVX2 and AVX-512 share.
+ * Private to code_lanes_*.c; the stages are those of residuals_cpu.h. FORMAT.md section 7.7.
  *
  * A row becomes a list of codes, one a column: a codeword and its raw bits. The codes are then appended to the string
  * of the row's lane, and the ticks are noted in which the decoder takes the words of the string. The code of a run

@@ -1,6 +1,7 @@
 /* Decoding a tile's lanes for AVX2; see decode_lanes.h. A vector has eight lanes; more lanes take up to four vectors.
  * The results of the last ticks are kept as lane_history.h says. Lanes outside their rows, and lanes within a run, take
- * no bits. test_residuals_cpu holds this form equal to the plain one. */
+ * no bits. test_residuals_cpu holds this form equal to the plain one.
+ * Gain: 1.4 to 1.6 times SSE2 (tests/bench/decisions/032). */
 #include "lane_history.h"
 
 #if TSR_HAS_VECTOR_FORMS
@@ -648,7 +649,7 @@ TSR_AVX2_INLINE void place_eight(struct lane_places *p, __m256i column, int firs
     p->wraps |= bits_of(_mm256_cmpeq_epi32(column, all(period - TSR_LANE_STEP))) << first;
 }
 
-/* Decodes all rows of a tile. It is longer than 60 lines, as that of AVX-512 is (CONTRIBUTING.md). */
+/* Decodes all rows of a tile. It is longer than 60 lines (CONTRIBUTING.md). */
 TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups,
                                  const bool rans)
 {

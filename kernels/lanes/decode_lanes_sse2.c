@@ -2,7 +2,7 @@
  * has eight lanes; more lanes take up to four groups. In a tick vectors predict the samples of a group, each lane then
  * looks its symbol up, and vectors make samples of what the lanes found. The results of the last ticks are kept as
  * lane_history.h says. A lane outside its row is within a run: it takes no bits. test_residuals_cpu holds this form
- * equal to the one that decodes lanes one by one. */
+ * equal to the one that decodes lanes one by one. Gain: 1.2 to 1.4 times plain C (tests/bench/decisions/032). */
 #include "lane_history.h"
 
 #if defined(__SSE2__)

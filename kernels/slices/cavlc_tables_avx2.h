@@ -1,5 +1,5 @@
 /* Look-up tables of cavlc_read_avx2.h, worked out from the codewords of H.264 (entropy/cavlc_tables.h). test_blocks_cpu
- * holds every entry equal. */
+ * holds every entry equal. Part of cavlc_read_avx2.h. */
 #ifndef TSR_KERNELS_SLICES_CAVLC_TABLES_AVX2_H
 #define TSR_KERNELS_SLICES_CAVLC_TABLES_AVX2_H
 

@@ -1,4 +1,5 @@
-/* Classes of energy for AVX2, all places of a block at once. */
+/* Classes of energy for AVX2, all places of a block at once. Part of entry_block_avx2.h, choose_avx2.h and the readers.
+ */
 #ifndef TSR_KERNELS_SLICES_ENERGIES_AVX2_H
 #define TSR_KERNELS_SLICES_ENERGIES_AVX2_H
 

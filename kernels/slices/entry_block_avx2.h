@@ -1,4 +1,4 @@
-/* A block that becomes entries, for AVX2: of rans_entries_avx2.h and pair_entries_avx2.h. */
+/* A block that becomes entries, for AVX2. Part of rans_entries_avx2.h and pair_entries_avx2.h. */
 #ifndef TSR_KERNELS_SLICES_ENTRY_BLOCK_AVX2_H
 #define TSR_KERNELS_SLICES_ENTRY_BLOCK_AVX2_H
 

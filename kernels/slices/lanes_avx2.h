@@ -1,4 +1,4 @@
-/* What slices that are decoded by turns have in common, see rans_lanes_avx2.h. Part of coefficients_form.h. */
+/* What slices that are decoded by turns have in common, for AVX2. Part of rans_lanes_avx2.h and pair_read_avx2.h. */
 
 enum { LISTED_ENERGIES = 8192 };
 

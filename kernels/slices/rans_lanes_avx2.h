@@ -1,7 +1,7 @@
-/* Slices by rANS for AVX2: six at once, a symbol of each by turns, in 0.59 of the time on photographs. A symbol waits
- * for the one before it; those of other slices fill the time. Slices at different places of their blocks
- * go on beside each other, and whether a block has ended is known a turn before, so that branches are few and cheap.
- * test_coefficients_cpu holds it equal. Part of coefficients_form.h. */
+/* Slices by rANS for AVX2: six at once, a symbol of each by turns. A symbol waits for the one before it; those of other
+ * slices fill the time. Slices at different places of their blocks go on beside each other, and whether a block has
+ * ended is known a turn before, so that branches are few and cheap. test_coefficients_cpu holds it equal. Part of
+ * coefficients_form.h. Gain: 1.4 times all of the stage (tests/bench/decisions/032). */
 
 #include "lanes_avx2.h"
 

@@ -1,5 +1,5 @@
-/* Linear predictors with SSE2, which every x86-64 has: there it stands for plain C. Of 18 taps, on an AMD EPYC (Zen 4):
- * costs 10 to 12, predictions 7, products 1.5 times as fast. */
+/* Linear predictors with SSE2, which every x86-64 has: there it stands for plain C. Gain: 6.6 times
+ * plain C (tests/bench/decisions/032). */
 #if defined(__SSE2__)
 #define LINEAR_FORM
 #define LINEAR_INLINE static inline __attribute__((always_inline))

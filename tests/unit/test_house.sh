@@ -84,6 +84,38 @@ for page in $(find . -name '*.md' -not -path './build*' -not -path './.*' | LC_A
     done
 done
 
+# A vector form says at its top what it gains, or which form it is part of.
+find kernels -name '*_sse2.[ch]' -o -name '*_avx2.[ch]' -o -name '*_avx512.[ch]' | LC_ALL=C sort | while read -r form; do
+    sed '/\*\//q' "$form" | tr '*\n' '  ' | tr -s ' ' |
+        grep -Eq 'Gain: .*[0-9] times .*\(tests/bench/decisions/[0-9]+\)|Part of [a-z0-9_]+_avx2\.h' ||
+        echo "$form: its first comment does not say its measured gain and the page in tests/bench/decisions" >>"$problems"
+done
+
+# Annex B names every section from 3.1 to 10.7, and files that exist.
+awk '/^## Annex B/ { annex = 1 }
+    !annex && /^### ([3-9]|10)\./ { section[$2] }
+    annex && /^\| [0-9]/ {
+        sub(/^\| /, "")
+        sub(/ \|.*/, "")
+        count = split($0, part, ", ")
+        for (i = 1; i <= count; i++) {
+            last = split(part[i], end, " to ")
+            chapter = end[1]
+            sub(/\.[0-9]*$/, "", chapter)
+            sub(/.*\./, "", end[1])
+            sub(/.*\./, "", end[last])
+            if (last == 1) named[part[i]]
+            for (n = end[1] + 0; last == 2 && n <= end[2] + 0; n++) named[chapter "." n]
+        }
+    }
+    END {
+        for (s in section)
+            if (!(s in named)) print "io/FORMAT.md: Annex B lacks section " s
+    }' io/FORMAT.md >>"$problems"
+for path in $(sed '1,/^## Annex B/d' io/FORMAT.md | grep -o '`[a-z_]*/[a-zA-Z0-9_/.]*`' | tr -d '`'); do
+    [ -e "$path" ] || [ -e "tests/unit/$path" ] || echo "io/FORMAT.md: Annex B names $path, which does not exist" >>"$problems"
+done
+
 if [ -s "$problems" ]; then
     cat "$problems"
     exit 1
