@@ -11,7 +11,7 @@
 #include "io/formats/streams/gzip.h"
 #include "io/formats/streams/deflate/deflate.h"
 #include "io/formats/streams/stream.h"
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 #include "io/formats/dicom/dicom_export.h"
 #endif
 
@@ -384,7 +384,7 @@ static enum tsr_status put_bits(struct tsr_restorer *r, const uint8_t *raster, s
 enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_image *image = &r->header.image;
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
     if (r->exporter) return tsr_exporter_put_frame(r->exporter, raster, error);
 #endif
     if (r->header.restore == TSR_RESTORE_PNG) return put_idat(r, raster, error);
@@ -418,7 +418,7 @@ enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, con
 {
     if (blob != TSR_BLOB_PREFIX && !tsr_has_frames(&r->header))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a file without frames has a suffix or residues");
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
     if (r->exporter) return tsr_exporter_put_blob(r->exporter, blob, bytes, size, error);
 #endif
     if (r->unpacker) return tsr_unpacker_put(r->unpacker, bytes, size, error);
@@ -462,7 +462,7 @@ static enum tsr_status put_deflated(struct tsr_restorer *r, struct tsr_error *er
 
 enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 {
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
     if (r->exporter) return tsr_exporter_end(r->exporter, error);
 #endif
     TSR_TRY(put_waiting(r, error));
