@@ -6,7 +6,7 @@
 #include "files.h"
 #include "io/formats/dicom/dicom_export.h"
 
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 
 /* Decodes to a new exporter. Its samples are what the .tsr promises. */
 static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_container_reader *reader,
@@ -122,7 +122,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
                                 enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
 {
     (void)engine, (void)input, (void)reader, (void)account, (void)sink, (void)to, (void)report;
-    return tsr_fail(error, TSR_ERROR_VERSION, "exporting %s needs DCMTK, which this build does not have", name);
+    return tsr_fail(error, TSR_ERROR_VERSION, "exporting %s needs zlib, which this build does not have", name);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include "call.h"
 #include "reader.h"
 #include "io/recipe/recipe.h"
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 #include "io/formats/dicom/deflate_stream.h"
 #include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_file.h"
@@ -21,7 +21,7 @@ struct header {
     struct tsr_metadata base;
     uint8_t *bytes;
     struct tsr_element *elements;
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
     struct tsr_dicom_scan scan;
 #endif
 };
@@ -105,7 +105,7 @@ static enum tsr_status list_chunks(struct header *header, struct tsr_error *erro
 
 /* ---- DICOM ------------------------------------------------------------------------------------------------ */
 
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 static enum tsr_status keep_elements(const struct tsr_dicom_listing *listing, struct header *header,
                                      struct tsr_error *error)
 {
@@ -284,7 +284,7 @@ static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, s
 {
     (void)r;
     (void)header;
-    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs DCMTK, and this build has none");
+    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs zlib, and this build has none");
 }
 #endif
 
@@ -357,7 +357,7 @@ enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, stru
 
 /* ---- Text ------------------------------------------------------------------------------------------------- */
 
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 /* A line as those of DCMTK of the pixel data, whose value was not read. */
 static enum tsr_status add_pixel_line(const struct tsr_dicom_element *pixels, struct tsr_buffer *text,
                                       struct tsr_error *error)
@@ -399,7 +399,7 @@ static enum tsr_status print_dicom(const struct header *header, enum tsr_listing
                                    struct tsr_error *error)
 {
     (void)header, (void)form, (void)text;
-    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs DCMTK, and this build has none");
+    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs zlib, and this build has none");
 }
 #endif
 

@@ -10,7 +10,7 @@
 #include "io/formats/format.h"
 #include "kernels/pool/thread_pool.h"
 #include "transform/status.h"
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 #include "io/formats/dicom/deflate_stream.h"
 #include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_file.h"
@@ -26,7 +26,7 @@ struct search {
     bool has_no_memory;   /* under the lock, too */
 };
 
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 
 struct instance {
     char uid[TSR_DICOM_UID_BYTES]; /* empty: it is not known */

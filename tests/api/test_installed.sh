@@ -92,13 +92,15 @@ if [ "$dicom" = 1 ]; then
         "./$program" $coded >coded.out 2>&1 || fail "$program: $(cat coded.out)"
     done
     if [ -x "$prefix/bin/tessera" ]; then
-        "$prefix/bin/tessera" compress -q --qp 20 $slice -o lossy.tsr || fail "tessera does not find the module"
+        "$prefix/bin/tessera" info --dicom $slice >header.out || fail "tessera does not find the module"
+        "$prefix/bin/tessera" compress -q --qp 20 $slice -o lossy.tsr || fail "lossy DICOM"
         mv "$module" hidden.so
-        "$prefix/bin/tessera" compress -q --qp 20 $slice -o again.tsr >coded.out 2>&1
-        [ $? -eq 20 ] || fail "compress without the module: $(cat coded.out)"
+        "$prefix/bin/tessera" info --dicom $slice >coded.out 2>&1
+        [ $? -eq 20 ] || fail "info --dicom without the module: $(cat coded.out)"
         [ "$(grep -c "needs Tessera's module for DICOM, which cannot be loaded: " coded.out)" -eq 1 ] &&
             [ "$(wc -l <coded.out)" -eq 1 ] || fail "without the module: $(cat coded.out)"
-        [ ! -e again.tsr ] || fail "an output without the module"
+        "$prefix/bin/tessera" compress -q --qp 20 $slice -o again.tsr && cmp lossy.tsr again.tsr ||
+            fail "lossy DICOM without the module"
         for file in picture.pgm data/png/1x1_grey1.png $slice $coded; do
             "$prefix/bin/tessera" compress -q $file -o "plain_$(basename $file).tsr" &&
                 "$prefix/bin/tessera" test -q "plain_$(basename $file).tsr" || fail "$file without the module"

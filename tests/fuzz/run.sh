@@ -13,7 +13,7 @@ seconds=$2
 shift 2
 bin=$build/bin
 if [ $# -eq 0 ]; then # all targets that are built
-    for target in container memory frame cavlc huffman stream_deflate stream_j2k stream_jpeg_ls stream_lossless pnm nifti png png_idat dicom stream_jpeg packed \
+    for target in container memory frame cavlc huffman stream_deflate stream_j2k stream_jpeg_ls stream_lossless pnm nifti png png_idat dicom elements stream_jpeg packed \
         reference; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done
@@ -248,6 +248,7 @@ fuzz() {
     set -- "$corpus"
     [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
     [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/nifti" "$work/seeds/dicom"
+    [ "$target" = elements ] && set -- "-dict=$here/dicom.dict" "$@" "$work/seeds/dicom"
     [ "$target" = packed ] && set -- "$@" "$work/seeds/reference"
     [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"
     # shellcheck disable=SC2086 # several flags

@@ -39,9 +39,7 @@ enum {
     LOSSY_COMPRESSION = 0x00282110,
     LOSSY_RATIO = 0x00282112,
     LOSSY_METHOD = 0x00282114,
-    PURPOSE_OF_REFERENCE = 0x0040a170,
-    SHARED_GROUPS = 0x52009229,
-    FRAME_GROUPS = 0x52009230
+    PURPOSE_OF_REFERENCE = 0x0040a170
 };
 
 const uint32_t tsr_derived_tags[] = {TSR_TAG_MEDIA_STORAGE_UID,
@@ -248,8 +246,8 @@ static void copy_elements(struct copy *c, struct place place);
 static void copy_items(struct copy *c, const struct tsr_dicom_element *sequence, const struct place *outer)
 {
     static const uint32_t derivation[] = {DERIVATION_IMAGES};
-    const bool is_shared = outer->depth == 0 && sequence->tag == SHARED_GROUPS,
-               is_frame = outer->depth == 0 && sequence->tag == FRAME_GROUPS,
+    const bool is_shared = outer->depth == 0 && sequence->tag == TSR_TAG_SHARED_GROUPS,
+               is_frame = outer->depth == 0 && sequence->tag == TSR_TAG_FRAME_GROUPS,
                is_derived = (is_shared && c->derives_shared) || (is_frame && c->derives_frames);
     struct place place = {.form = tsr_dicom_inner_form(sequence, outer->form), .depth = outer->depth + 2};
     place.in_groups = outer->in_groups || is_shared || is_frame;
@@ -360,9 +358,10 @@ static void choose_groups(struct copy *c)
     for (size_t i = c->next; i < c->count; i++) {
         const struct tsr_dicom_listed *const l = &c->entries[i];
         if (l->depth == 0) top = l->element.tag;
-        has_shared = has_shared || (l->depth == 1 && top == SHARED_GROUPS);
-        has_frames = has_frames || (l->depth == 1 && top == FRAME_GROUPS);
-        frames_have = frames_have || (l->depth == 2 && top == FRAME_GROUPS && l->element.tag == DERIVATION_IMAGES);
+        has_shared = has_shared || (l->depth == 1 && top == TSR_TAG_SHARED_GROUPS);
+        has_frames = has_frames || (l->depth == 1 && top == TSR_TAG_FRAME_GROUPS);
+        frames_have =
+            frames_have || (l->depth == 2 && top == TSR_TAG_FRAME_GROUPS && l->element.tag == DERIVATION_IMAGES);
     }
     c->derives_frames = frames_have || (has_frames && !has_shared);
     c->derives_shared = !frames_have && has_shared;

@@ -122,6 +122,8 @@ static enum tsr_status load(struct tsr_error *error)
 
 static enum tsr_status need_module(const struct tsr_dicom_module **module, struct tsr_error *error)
 {
+    *module = NULL;
+    if (!TSR_WITH_DCMTK) return tsr_fail(error, TSR_ERROR_VERSION, "it needs DCMTK, and this build has none");
     pthread_mutex_lock(&lock);
     const enum tsr_status status = loaded ? TSR_OK : load(error);
     *module = loaded;

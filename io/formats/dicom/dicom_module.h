@@ -1,5 +1,6 @@
 /* The module that holds what is in C++, and is linked with DCMTK, OpenJPEG and OpenJPH: tessera-dicom.so. Loading DCMTK
- * and its dictionary takes 15 ms, which files that do not need it shall not pay. */
+ * and its dictionary takes 15 ms, which only what needs its dictionary shall pay: headers as text, exports of implicit
+ * VR or big endian. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_MODULE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_MODULE_H
 

@@ -23,7 +23,7 @@ static bool is_dicom(const uint8_t *head, size_t size)
     return little || big;
 }
 
-#if TSR_WITH_DCMTK
+#if TSR_WITH_DICOM
 
 /* The bytes that a compressed file may unfold to. Real files unfold to less than 64 times their size, or are small. */
 #define UNFOLD_LIMIT ((uint64_t)1 << 30)
@@ -542,7 +542,7 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     (void)input;
     (void)options;
     *source = NULL;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no DCMTK to read DICOM");
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no zlib to read DICOM");
 }
 
 bool tsr_dicom_tell_series(struct tsr_input *input, struct tsr_dicom_series *series)

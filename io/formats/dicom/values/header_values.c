@@ -18,8 +18,6 @@ enum {
     VOI_LUTS = 0x00283010,
     FRAME_VOI = 0x00289132,
     PIXEL_TRANSFORMATION = 0x00289145,
-    SHARED_GROUPS = 0x52009229,
-    FRAME_GROUPS = 0x52009230,
     DEEPEST = 6 /* LUT Data in VOI LUT Sequence in Frame VOI LUT Sequence in functional groups */
 };
 
@@ -214,8 +212,8 @@ static void begin_groups(struct reading *r, uint32_t limit)
 {
     struct tsr_header_values *const v = r->values;
     r->groups = NULL;
-    if (r->sequence[0] == SHARED_GROUPS) r->groups = &v->shared;
-    if (r->sequence[0] == FRAME_GROUPS && v->frames < limit) r->groups = &v->frame[v->frames++];
+    if (r->sequence[0] == TSR_TAG_SHARED_GROUPS) r->groups = &v->shared;
+    if (r->sequence[0] == TSR_TAG_FRAME_GROUPS && v->frames < limit) r->groups = &v->frame[v->frames++];
     if (r->groups) begin_values(r->groups);
 }
 
