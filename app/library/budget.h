@@ -3,7 +3,7 @@
 #define TSR_APP_LIBRARY_BUDGET_H
 
 #include "flow.h"
-#include "io/formats/restore.h"
+#include "io/recipe/recipe.h"
 #include "io/input.h"
 #include "kernels/pool/thread_pool.h"
 

@@ -2,18 +2,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/restore.h"
 #include "budget.h"
 #include "flow.h"
+#include "io/recipe/recipe.h"
 #include "kernels/kept/kept_frames.h"
+#if TSR_WITH_DCMTK
+#include "io/formats/dicom/dicom_export.h"
+#endif
 
 /* A batch at work. */
 struct decoding {
     struct tsr_engine *engine;
     struct tsr_container_reader *reader;
     const struct tsr_header *header;
-    struct tsr_restorer *restorer;
-    bool exports; /* to a file that is not the restored one */
+    struct tsr_maker *maker;       /* takes the frames; or */
+    struct tsr_exporter *exporter; /* takes all, and makes another file of it; else NULL */
+    uint64_t cursor[TSR_BLOB_COUNT];
     uint32_t batch;
     struct tsr_decode_job *jobs;
     const char *engine_name, *fallback; /* as in struct tsr_decoded */
@@ -39,21 +43,18 @@ struct decoding {
  * parts shows in putting them together twice. */
 static bool puts_together_twice(const struct decoding *d)
 {
-    return d->header->recipe == TSR_RECIPE_SPLICE && !d->header->exact && !d->exports;
+    return d->header->recipe == TSR_RECIPE_SPLICE && !d->header->exact && !d->exporter;
 }
 
-static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
+/* The next bytes of a blob. */
+static enum tsr_status read_blob(void *context, enum tsr_blob blob, const uint8_t **bytes, size_t *size,
+                                 struct tsr_error *error)
 {
-    uint64_t cursor = 0;
-    for (;;) {
-        const uint8_t *bytes;
-        size_t size;
-        TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
-        if (size == 0) return TSR_OK;
-        if (!d->header->exact) tsr_parts_add_blob(&d->parts, blob, bytes, size);
-        if (puts_together_twice(d)) tsr_hasher_add(&d->spliced, bytes, size);
-        TSR_TRY(tsr_restore_blob(d->restorer, blob, bytes, size, error));
-    }
+    struct decoding *const d = context;
+    TSR_TRY(tsr_container_get_blob(d->reader, blob, &d->cursor[blob], bytes, size, error));
+    if (*size > 0 && !d->header->exact) tsr_parts_add_blob(&d->parts, blob, *bytes, *size);
+    if (*size > 0 && puts_together_twice(d)) tsr_hasher_add(&d->spliced, *bytes, *size);
+    return TSR_OK;
 }
 
 /* Grows a buffer whose content is not needed any more. */
@@ -141,7 +142,7 @@ static void take(void *context, const uint8_t *bytes, size_t size)
     tsr_hasher_add(&d->frame, bytes, size);
     if (puts_together_twice(d)) tsr_hasher_add(&d->spliced, bytes, size);
     const double start = tsr_seconds();
-    d->take_status = tsr_restore_piece(d->restorer, bytes, size, d->error);
+    d->take_status = tsr_put_part(d->maker, bytes, size, d->error);
     d->write_s += tsr_seconds() - start;
     d->taken += size;
 }
@@ -151,7 +152,7 @@ static bool takes_pieces(struct decoding *d, uint32_t count, struct tsr_error *e
 {
     enum { LEAST_BYTES = 1 << 20 };
     if (count > 1 || d->engine != d->engine->cpu || tsr_raster_bytes(&d->header->image) < LEAST_BYTES ||
-        !tsr_restores_pieces(d->restorer))
+        d->exporter || !tsr_puts_parts(d->maker))
         return false;
     tsr_hasher_init(&d->frame);
     d->taken = 0;
@@ -215,6 +216,14 @@ static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t 
                : blame(jobs, first + from, count, error);
 }
 
+static enum tsr_status put_frame(struct decoding *d, const uint8_t *raster, struct tsr_error *error)
+{
+#if TSR_WITH_DCMTK
+    if (d->exporter) return tsr_exporter_put_frame(d->exporter, raster, error);
+#endif
+    return tsr_put_frame(d->maker, raster, error);
+}
+
 static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_image *image = &d->header->image;
@@ -232,16 +241,17 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
         tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
         if (puts_together_twice(d)) tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
         const double restoring = tsr_seconds();
-        TSR_TRY(tsr_restore_frame(d->restorer, d->jobs[i].raster, error));
+        TSR_TRY(put_frame(d, d->jobs[i].raster, error));
         d->write_s += tsr_seconds() - restoring;
     }
     return TSR_OK;
 }
 
-static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error)
+static enum tsr_status decode_frames(void *context, struct tsr_maker *maker, struct tsr_error *error)
 {
+    struct decoding *const d = context;
     const struct tsr_image *image = &d->header->image;
-    if (!tsr_has_frames(d->header)) return TSR_OK;
+    d->maker = maker;
     d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
@@ -250,7 +260,7 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
                         tsr_raster_bytes(image));
     for (uint32_t first = 0; first < image->frames; first += d->batch)
         TSR_TRY(decode_batch(d, first, image->frames - first < d->batch ? image->frames - first : d->batch, error));
-    free_frames(d); /* a file that is one stream is made of what the restorer holds */
+    free_frames(d); /* a file that is one stream is made of what the maker holds */
     return TSR_OK;
 }
 
@@ -263,38 +273,55 @@ static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_
                : tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not what was decoded");
 }
 
-/* What the restorer is told before all else. */
-static enum tsr_status prepare_restorer(struct decoding *d, struct tsr_bytes *residues, struct tsr_error *error)
+/* Makes the file. residues: all, or NULL. */
+static enum tsr_status make(struct decoding *d, struct tsr_bytes *residues, struct tsr_output *output,
+                            struct tsr_error *error)
 {
     const struct tsr_blob_sizes blobs = tsr_container_blobs(d->reader);
-    tsr_restorer_set_crew(d->restorer, tsr_crew_of(d->engine));
-    if (d->exports) return TSR_OK;
-    TSR_TRY(tsr_restorer_foresee(d->restorer, tsr_container_input(d->reader),
-                                 blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX], error));
-    return residues ? tsr_restore_residues(d->restorer, residues, error) : TSR_OK;
+    const struct tsr_making making = {.leaves = {read_blob, decode_frames, d},
+                                      .crew = tsr_crew_of(d->engine),
+                                      .input = tsr_container_input(d->reader),
+                                      .blobs = blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX],
+                                      .residues = residues};
+    return tsr_make(d->header, &making, output, error);
 }
+
+#if TSR_WITH_DCMTK
+static enum tsr_status export_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
+{
+    for (;;) {
+        const uint8_t *bytes;
+        size_t size;
+        TSR_TRY(read_blob(d, blob, &bytes, &size, error));
+        if (size == 0) return TSR_OK;
+        TSR_TRY(tsr_exporter_put_blob(d->exporter, blob, bytes, size, error));
+    }
+}
+
+static enum tsr_status export(struct decoding *d, struct tsr_error *error)
+{
+    TSR_TRY(export_blob(d, TSR_BLOB_PREFIX, error));
+    if (tsr_has_frames(d->header)) TSR_TRY(decode_frames(d, NULL, error));
+    TSR_TRY(export_blob(d, TSR_BLOB_SUFFIX, error));
+    return tsr_exporter_end(d->exporter, error);
+}
+#endif
 
 /* output: of the restored file; else exporter is not NULL. */
 static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_reader *reader,
                               struct tsr_bytes *residues, struct tsr_output *output, struct tsr_exporter *exporter,
                               struct tsr_decoded *decoded, struct tsr_error *error)
 {
-    struct decoding d = {0};
-    d.engine = engine;
-    d.exports = exporter != NULL;
-    d.reader = reader;
+    struct decoding d = {.engine = engine, .reader = reader, .exporter = exporter};
     d.header = tsr_container_header(reader);
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);
     tsr_parts_begin(&d.parts);
-    enum tsr_status status = exporter ? tsr_restorer_to_exporter(d.header, exporter, &d.restorer, error)
-                                      : tsr_restorer_create(d.header, output, &d.restorer, error);
-    if (status == TSR_OK) status = prepare_restorer(&d, residues, error);
-    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
-    if (status == TSR_OK && !residues && !exporter) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
-    if (status == TSR_OK) status = decode_frames(&d, error);
-    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
-    if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
+    enum tsr_status status = TSR_ERROR_INTERNAL;
+#if TSR_WITH_DCMTK
+    if (exporter) status = export(&d, error);
+#endif
+    if (!exporter) status = make(&d, residues, output, error);
     if (status == TSR_OK) status = check_spliced(&d, output, error);
     if (status == TSR_OK) status = tsr_container_check_id(reader, error);
     *decoded =
@@ -303,7 +330,6 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     if (!d.header->exact)
         tsr_parts_end(&d.parts, d.header->recipe, &decoded->found.samples, tsr_all_rasters(&d.header->image),
                       &decoded->found);
-    tsr_restorer_free(d.restorer);
     free_frames(&d);
     return status;
 }

@@ -6,10 +6,11 @@
 #include "io/formats/png/png_file.h"
 #include "call.h"
 #include "reader.h"
-#include "io/formats/packed.h"
+#include "io/recipe/recipe.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/deflate_stream.h"
-#include "io/formats/dicom/dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
+#include "io/formats/dicom/dicom_file.h"
 #endif
 
 /* Bytes of a header that are read, at most: as many as the DICOM reader takes. */
@@ -154,33 +155,37 @@ static enum tsr_status take_dicom_file(struct tsr_input *input, struct tsr_dicom
     return tsr_input_read(input, 0, header->bytes, header->base.byte_count, error);
 }
 
-/* The first bytes of a packed file, at least so many or all, without its proof: as many pieces as they take. */
-static enum tsr_status unpack_to(struct tsr_reader *r, size_t wanted, struct tsr_unpacker *unpacker,
-                                 const struct tsr_output *output, struct tsr_error *error)
+/* Where the first bytes of a packed file come from. */
+struct prefix {
+    struct tsr_reader *reader;
+    uint64_t offset;
+    uint8_t chunk[1 << 12];
+};
+
+static enum tsr_status next_of_prefix(void *context, enum tsr_blob blob, const uint8_t **bytes, size_t *size,
+                                   struct tsr_error *error)
 {
-    enum { CHUNK = 1 << 12 };
-    uint8_t chunk[CHUNK];
-    uint64_t offset = 0;
-    for (size_t got = CHUNK; got == CHUNK && tsr_output_size(output) < wanted; offset += got) {
-        TSR_TRY(tsr_reader_blob(r, TSR_BLOB_PREFIX, offset, chunk, CHUNK, &got, error));
-        TSR_TRY(tsr_unpacker_put(unpacker, chunk, got, error));
-    }
+    struct prefix *const p = context;
+    TSR_TRY(tsr_reader_blob(p->reader, blob, p->offset, p->chunk, sizeof p->chunk, size, error));
+    p->offset += *size;
+    *bytes = p->chunk;
     return TSR_OK;
 }
 
-/* The same as the bytes of a header. No piece makes more than the file has. */
+/* The first bytes of a packed file, at least so many or all, become the bytes of a header: as many pieces as they take,
+ * without the file's proof. No piece makes more than the file has. */
 static enum tsr_status unpack_prefix(struct tsr_reader *r, size_t wanted, struct header *header,
                                      struct tsr_error *error)
 {
     struct tsr_proof proof;
+    struct prefix prefix = {.reader = r};
     TSR_TRY(tsr_container_get_proof(r->container, &proof, error));
     struct tsr_output *const output = tsr_output_to_memory();
-    struct tsr_unpacker *const unpacker =
-        output ? tsr_unpacker_create(tsr_container_header(r->container)->room, output) : NULL;
+    const struct tsr_making making = {.leaves = {.read = next_of_prefix, .context = &prefix}, .enough = wanted};
     enum tsr_status status =
-        unpacker ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", wanted);
+        output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", wanted);
     if (output) tsr_output_limit(output, proof.original_size);
-    if (status == TSR_OK) status = unpack_to(r, wanted, unpacker, output, error);
+    if (status == TSR_OK) status = tsr_make(tsr_container_header(r->container), &making, output, error);
     const size_t there = status == TSR_OK ? (size_t)tsr_output_size(output) : 0;
     const size_t size = there < HEADER_LIMIT ? there : HEADER_LIMIT;
     uint8_t *const grown = status == TSR_OK ? realloc(header->bytes, size + 1) : NULL;
@@ -191,7 +196,6 @@ static enum tsr_status unpack_prefix(struct tsr_reader *r, size_t wanted, struct
         header->bytes = grown;
         header->base.byte_count = size;
     }
-    tsr_unpacker_free(unpacker);
     tsr_output_close(output);
     return status;
 }

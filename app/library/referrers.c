@@ -12,7 +12,8 @@
 #include "transform/status.h"
 #if TSR_WITH_DCMTK
 #include "io/formats/dicom/deflate_stream.h"
-#include "io/formats/dicom/dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
+#include "io/formats/dicom/dicom_file.h"
 #endif
 
 struct search {

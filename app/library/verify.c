@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "files.h"
-#include "io/formats/restore.h"
+#include "io/recipe/recipe.h"
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 {

@@ -103,7 +103,7 @@ static enum tsr_status put_bytes(struct packed_source *s, size_t end, struct tsr
 /* The stream from one byte of the file to another becomes a piece, which takes over first and residue, also after an
  * error. */
 static enum tsr_status put_stream(struct packed_source *s, size_t start, size_t end, enum tsr_piece_kind kind,
-                                  uint64_t blocks, struct tsr_bytes *first, struct tsr_bytes *residue,
+                                  struct tsr_bytes *first, struct tsr_bytes *residue,
                                   struct tsr_error *error)
 {
     enum tsr_status status = put_bytes(s, start, error);
@@ -121,7 +121,8 @@ static enum tsr_status put_stream(struct packed_source *s, size_t start, size_t 
                                           .size = first->size,
                                           .residue = residue->size,
                                           .plain = kind == TSR_PIECE_ELEMENTS ? end - start : 0};
-    const uint64_t room = tsr_piece_room(&piece->head, blocks);
+    const struct tsr_node_parts parts = {piece->first.bytes, piece->residue.bytes, piece->first.size, piece->residue.size};
+    const uint64_t room = tsr_piece_node(kind)->room(&parts, end - start);
     if (room > s->room) s->room = room;
     s->done = end;
     finish_piece(s, piece);
@@ -147,8 +148,7 @@ static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ",
                   no_gain[] = "coded it would not be smaller by 64 bytes";
 
 /* Packs a stream, unpacks it, and compares. TSR_ERROR_CORRUPT: it stays bytes. */
-static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_bytes *packed, uint64_t *blocks,
-                                 struct tsr_error *error)
+static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error)
 {
     struct tsr_bytes again = {.limit = size};
     packed->limit = size > LEAST_GAIN ? size - LEAST_GAIN : 0;
@@ -157,7 +157,6 @@ static enum tsr_status pack_jpeg(const uint8_t *stream, size_t size, struct tsr_
     if (status == TSR_OK && (again.size != size || memcmp(again.bytes, stream, size) != 0)) status = TSR_ERROR_CORRUPT;
     if (status == TSR_ERROR_CORRUPT) tsr_fail(error, status, "would not come back as it is");
     tsr_bytes_free(&again);
-    *blocks = tsr_jpeg_blocks(packed->bytes, packed->size, size);
     return status;
 }
 
@@ -165,9 +164,8 @@ static enum tsr_status put_jpeg(struct packed_source *s, size_t start, size_t si
 {
     struct tsr_bytes packed = {0}, none = {0};
     struct tsr_error why;
-    uint64_t blocks = 0;
-    const enum tsr_status status = pack_jpeg(s->file + start, size, &packed, &blocks, &why);
-    if (status == TSR_OK) return put_stream(s, start, start + size, TSR_PIECE_JPEG, blocks, &packed, &none, error);
+    const enum tsr_status status = pack_jpeg(s->file + start, size, &packed, &why);
+    if (status == TSR_OK) return put_stream(s, start, start + size, TSR_PIECE_JPEG, &packed, &none, error);
     tsr_bytes_free(&packed);
     return refuse(status, cannot_jpeg, &why, error);
 }
@@ -356,7 +354,7 @@ static enum tsr_status put_members(struct packed_source *s, const struct tsr_def
         note_check(s, s->file + at + used, &plain);
         if (all == 0 && s->kind == TSR_KIND_NIFTI) tsr_read_nifti(plain.bytes, plain.size, &nifti, NULL);
         all += plain.size;
-        TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, 0, &plain, &residue, error));
+        TSR_TRY(put_stream(s, at, at + used, TSR_PIECE_DEFLATE, &plain, &residue, error));
         end = at += used + TSR_GZIP_TAIL;
     } while (tsr_gzip_stream(s->file, s->size, &at));
     if (s->size - end > 2 && begins_gzip(s->file + end) && s->file[end + 2] == 8)
@@ -458,7 +456,7 @@ static enum tsr_status put_small_png(struct packed_source *s, const struct tsr_p
     if (status == TSR_OK && (again.size != s->size || memcmp(again.bytes, s->file, s->size) != 0))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its rows do not come back");
     tsr_bytes_free(&again);
-    if (status == TSR_OK) return put_stream(s, 0, s->size, TSR_PIECE_SMALL_PNG, 0, &code, &none, error);
+    if (status == TSR_OK) return put_stream(s, 0, s->size, TSR_PIECE_SMALL_PNG, &code, &none, error);
     tsr_bytes_free(&code);
     return status;
 }
@@ -485,7 +483,7 @@ static enum tsr_status put_png(struct packed_source *s, uint64_t limit, struct t
     if (memcmp(s->file, begin, sizeof begin) == 0)
         TSR_TRY(
             put_known(s, TSR_PIECE_PNG_START, PNG_HEAD - TSR_PNG_IHDR_BYTES, TSR_PNG_IHDR_BYTES, sizeof begin, error));
-    TSR_TRY(put_stream(s, start, end, TSR_PIECE_PNG_IDAT, 0, &plain, &residue, error));
+    TSR_TRY(put_stream(s, start, end, TSR_PIECE_PNG_IDAT, &plain, &residue, error));
     const size_t last = s->size - TSR_PNG_END_BYTES;
     if (last < s->done || memcmp(s->file + last, tsr_png_end, TSR_PNG_END_BYTES) != 0) return TSR_OK;
     TSR_TRY(put_bytes(s, last, error));
@@ -788,7 +786,7 @@ static enum tsr_status put_elements(struct packed_source *s, struct tsr_error *e
         return tsr_fail(error, TSR_ERROR_CORRUPT, no_gain);
     code.limit = (size_t)(s->verbatim - s->verbatim / 8);
     const enum tsr_status status = tsr_elements_mix(s->file, s->size, &code, error);
-    if (status == TSR_OK) return put_stream(s, 0, s->size, TSR_PIECE_ELEMENTS, 0, &code, &none, error);
+    if (status == TSR_OK) return put_stream(s, 0, s->size, TSR_PIECE_ELEMENTS, &code, &none, error);
     tsr_bytes_free(&code);
     return status;
 }

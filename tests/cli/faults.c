@@ -36,7 +36,7 @@
 #endif
 #include "app/library/flow.h"
 #include "io/formats/format.h"
-#include "io/formats/restore.h"
+#include "io/recipe/recipe.h"
 #include "kernels/residuals/residuals_cpu.h"
 #include "tests/equality/failing_cuda.h"
 
@@ -115,14 +115,14 @@ size_t __wrap_tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile til
 
 /* ---- Restorer ----------------------------------------------------------------------------------------------- */
 
-enum tsr_status __real_tsr_restore_frame(struct tsr_restorer *restorer, const uint8_t *raster, struct tsr_error *error);
-enum tsr_status __wrap_tsr_restore_frame(struct tsr_restorer *restorer, const uint8_t *raster, struct tsr_error *error);
+enum tsr_status __real_tsr_put_frame(struct tsr_maker *maker, const uint8_t *raster, struct tsr_error *error);
+enum tsr_status __wrap_tsr_put_frame(struct tsr_maker *maker, const uint8_t *raster, struct tsr_error *error);
 
-enum tsr_status __wrap_tsr_restore_frame(struct tsr_restorer *restorer, const uint8_t *raster, struct tsr_error *error)
+enum tsr_status __wrap_tsr_put_frame(struct tsr_maker *maker, const uint8_t *raster, struct tsr_error *error)
 {
     /* The raster belongs to the caller and is writable: it is in the batch's memory. */
     if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
-    return __real_tsr_restore_frame(restorer, raster, error);
+    return __real_tsr_put_frame(maker, raster, error);
 }
 
 /* ---- Disk --------------------------------------------------------------------------------------------------- */

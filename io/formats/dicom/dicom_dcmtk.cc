@@ -1,5 +1,5 @@
-/* DICOM through DCMTK, in a module of its own (dicom_module.h). No exception leaves this file: it is a long one, since all
- * that calls DCMTK has the same guards. */
+/* DICOM through DCMTK, in a module of its own (dicom_module.h). No exception leaves this file: it is a long one, since
+ * all that calls DCMTK has the same guards. */
 #include "dicom_module.h"
 #include "jpeg_2000_codecs.h"
 
@@ -57,62 +57,6 @@ void silence()
         return true;
     }();
     (void)silent;
-}
-
-long number_of(DcmItem &item, const DcmTagKey &tag)
-{
-    Uint16 value;
-    if (item.findAndGetUint16(tag, value).good()) return value;
-    Sint32 wide;
-    if (item.findAndGetSint32(tag, wide).good()) return wide;
-    return -1;
-}
-
-/* A word that has a sign or none, as it stands. */
-long word_of(DcmItem &item, const DcmTagKey &tag)
-{
-    Uint16 value;
-    if (item.findAndGetUint16(tag, value).good()) return value;
-    Sint16 with_sign;
-    if (item.findAndGetSint16(tag, with_sign).good()) return static_cast<Uint16>(with_sign);
-    return -1;
-}
-
-void text_of(DcmItem &item, const DcmTagKey &tag, char *out, size_t size)
-{
-    OFString value;
-    if (item.findAndGetOFString(tag, value).bad()) value.clear();
-    size_t length = value.length() < size - 1 ? value.length() : size - 1;
-    while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\0')) length--;
-    std::memcpy(out, value.c_str(), length);
-    out[length] = '\0';
-}
-
-/* DCMTK may read the elements in another form than the transfer syntax says. */
-tsr_dicom_syntax syntax_of(const char *uid, const DcmXfer &read_as)
-{
-    const tsr_dicom_syntax syntax = tsr_dicom_syntax_of(uid);
-    return syntax == TSR_DICOM_NATIVE && !read_as.isNotEncapsulated() ? TSR_DICOM_OTHER : syntax;
-}
-
-void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
-{
-    const DcmXfer read_as(dataset.getOriginalXfer());
-    dicom->big_endian = read_as.isBigEndian();
-    dicom->explicit_vr = read_as.isExplicitVR();
-    dicom->columns = number_of(dataset, DCM_Columns);
-    dicom->rows = number_of(dataset, DCM_Rows);
-    dicom->frames = number_of(dataset, DCM_NumberOfFrames);
-    dicom->samples = number_of(dataset, DCM_SamplesPerPixel);
-    dicom->planar = number_of(dataset, DCM_PlanarConfiguration);
-    dicom->bits_allocated = number_of(dataset, DCM_BitsAllocated);
-    dicom->bits_stored = number_of(dataset, DCM_BitsStored);
-    dicom->high_bit = number_of(dataset, DCM_HighBit);
-    dicom->representation = number_of(dataset, DCM_PixelRepresentation);
-    dicom->padding = word_of(dataset, DCM_PixelPaddingValue);
-    dicom->padding_limit = word_of(dataset, DCM_PixelPaddingRangeLimit);
-    text_of(dataset, DCM_PhotometricInterpretation, dicom->photometric, sizeof dicom->photometric);
-    text_of(dataset, DCM_Modality, dicom->modality, sizeof dicom->modality);
 }
 
 /* DCMTK reads nested sequences by recursion, with 1.5 KB of stack a layer. A file of 100 KB can nest them so deep that
@@ -234,13 +178,6 @@ tsr_status too_deep(tsr_error *error)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "its sequences are nested too deep");
 }
 
-struct describe_job {
-    const uint8_t *bytes;
-    size_t size;
-    tsr_dicom *dicom;
-    tsr_error *error;
-};
-
 using memory_stream = shallow<DcmInputBufferStream>;
 
 void fill_stream(memory_stream &stream, const uint8_t *bytes, size_t size)
@@ -249,60 +186,13 @@ void fill_stream(memory_stream &stream, const uint8_t *bytes, size_t size)
     stream.setEos();
 }
 
-/* Reads a file, or the beginning of one, up to the value of its pixel data. */
-OFCondition read_header(DcmFileFormat &file, memory_stream &stream, const DcmTagKey &stop = DCM_PixelData)
-{
-    file.transferInit();
-    const OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, stop);
-    file.transferEnd();
-    return result;
-}
-
-OFCondition read_dataset(DcmDataset &dataset, memory_stream &stream, const DcmTagKey &stop = DCM_PixelData)
-{
-    dataset.transferInit();
-    const OFCondition result =
-        dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength, stop);
-    dataset.transferEnd();
-    return result;
-}
-
 tsr_status fail_reading(const memory_stream &stream, const OFCondition &condition, tsr_error *error)
 {
     if (stream.was_deep()) return too_deep(error);
     return fail_condition(condition, "DCMTK", error);
 }
 
-tsr_status describe_dataset(void *context)
-{
-    describe_job &job = *static_cast<describe_job *>(context);
-    memory_stream stream;
-    DcmDataset dataset;
-    fill_stream(stream, job.bytes, job.size);
-    const OFCondition condition = read_dataset(dataset, stream);
-    if (condition.bad() || stream.was_deep()) return fail_reading(stream, condition, job.error);
-    job.dicom->value_offset = static_cast<uint64_t>(stream.tell());
-    describe_item(dataset, job.dicom);
-    return TSR_OK;
-}
-
-tsr_status describe_file(void *context)
-{
-    describe_job &job = *static_cast<describe_job *>(context);
-    memory_stream stream;
-    DcmFileFormat file;
-    fill_stream(stream, job.bytes, job.size);
-    const OFCondition condition = read_header(file, stream);
-    if (condition.bad() || stream.was_deep()) return fail_reading(stream, condition, job.error);
-    text_of(*file.getMetaInfo(), DCM_TransferSyntaxUID, job.dicom->syntax_uid, sizeof job.dicom->syntax_uid);
-    DcmDataset &dataset = *file.getDataset();
-    job.dicom->syntax = syntax_of(job.dicom->syntax_uid, DcmXfer(dataset.getOriginalXfer()));
-    job.dicom->value_offset = static_cast<uint64_t>(stream.tell());
-    describe_item(dataset, job.dicom);
-    return TSR_OK;
-}
-
-/* ---- Lossy copies ---- */
+/* ---- Data sets in explicit VR ---- */
 
 /* Writes an object in a transfer syntax. The stream's buffer is emptied as often as it fills. */
 OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector<uint8_t> &out)
@@ -323,187 +213,6 @@ OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector
     object.transferEnd();
     return result;
 }
-
-struct compare_job {
-    const tsr_dicom_bytes *original, *derived;
-    const uint32_t *tags;
-    int tag_count;
-    tsr_error *error;
-};
-
-/* Reads a whole header: the meta header, if there is one, and the data set up to a tag. */
-tsr_status read_whole(const tsr_dicom_bytes &header, const DcmTagKey &stop, DcmFileFormat &file, tsr_error *error)
-{
-    memory_stream stream;
-    OFCondition condition;
-    if (header.is_inflated) {
-        memory_stream meta;
-        fill_stream(meta, header.bytes, header.dataset_offset);
-        DcmMetaInfo &info = *file.getMetaInfo();
-        info.transferInit();
-        condition = info.read(meta, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
-        info.transferEnd();
-        if (condition.bad()) return fail_reading(meta, condition, error);
-        fill_stream(stream, header.bytes + header.dataset_offset, header.size - header.dataset_offset);
-        condition = read_dataset(*file.getDataset(), stream, stop);
-    } else {
-        fill_stream(stream, header.bytes, header.size);
-        condition = read_header(file, stream, stop);
-    }
-    return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
-}
-
-/* Removes the elements that a lossy copy may change. */
-void drop_derived(const compare_job &job, DcmItem &item)
-{
-    for (int i = 0; i < job.tag_count; i++) {
-        const Uint16 group = static_cast<Uint16>(job.tags[i] >> 16),
-                     element = static_cast<Uint16>(job.tags[i] & 0xffff);
-        delete item.remove(DcmTagKey(group, element));
-        delete item.remove(DcmTagKey(group, 0));
-    }
-}
-
-unsigned long count_items(DcmItem &item, const DcmTagKey &tag)
-{
-    DcmSequenceOfItems *sequence = nullptr;
-    return item.findAndGetSequence(tag, sequence).good() ? sequence->card() : 0;
-}
-
-/* Removes the item that a lossy copy has more in a sequence. */
-void drop_added(DcmItem &original, DcmItem &copy, const DcmTagKey &tag)
-{
-    DcmSequenceOfItems *sequence = nullptr;
-    const unsigned long count = count_items(original, tag);
-    if (count_items(copy, tag) == count + 1 && copy.findAndGetSequence(tag, sequence).good())
-        delete sequence->remove(count);
-    if (count > 0 || count_items(copy, tag) > 0) return;
-    delete original.remove(tag);
-    delete copy.remove(tag);
-}
-
-/* The same in the functional groups of the data set. */
-void drop_added_derivations(DcmItem &original, DcmItem &copy, const DcmTagKey &groups)
-{
-    DcmSequenceOfItems *of_original = nullptr, *of_copy = nullptr;
-    if (original.findAndGetSequence(groups, of_original).bad() || copy.findAndGetSequence(groups, of_copy).bad())
-        return;
-    for (unsigned long i = 0; i < of_original->card() && i < of_copy->card(); i++)
-        drop_added(*of_original->getItem(i), *of_copy->getItem(i), DCM_DerivationImageSequence);
-}
-
-/* The value of an element as a text without its padding. */
-OFString whole_text(DcmElement &element)
-{
-    OFString text;
-    if (element.getOFStringArray(text, OFFalse).bad()) text.clear();
-    while (!text.empty() && (text[text.length() - 1] == ' ' || text[text.length() - 1] == '\0'))
-        text.erase(text.length() - 1);
-    return text;
-}
-
-/* Changes in sequences that a lossy copy makes (FORMAT.md 4.17). UIDs empty: it is the copy, in which only what an
- * original has more is removed. */
-struct changes {
-    OFString original_uid, copy_uid;
-    bool in_groups, is_inner;
-};
-
-void change_text(DcmElement &element, const changes &c)
-{
-    const DcmTagKey tag = element.getTag();
-    const bool refers = tag == DCM_ReferencedSOPInstanceUID || tag == DCM_SOPInstanceUIDOfConcatenationSource ||
-                        (c.is_inner && tag == DCM_SOPInstanceUID);
-    if (c.copy_uid.empty()) return;
-    if (refers && element.ident() == EVR_UI && !c.original_uid.empty() && whole_text(element) == c.original_uid)
-        element.putString(c.copy_uid.c_str());
-    if (!c.in_groups || tag != DCM_FrameType || element.ident() != EVR_CS) return;
-    const OFString text = whole_text(element);
-    const size_t rest = text.find('\\');
-    element.putString((OFString("DERIVED") + (rest == OFString_npos ? OFString() : text.substr(rest))).c_str());
-}
-
-void change_item(DcmItem &item, const changes &outer)
-{
-    enum { FIRST_VALUE = 0x00280106, LAST_VALUE = 0x00280111 };
-    for (unsigned long i = item.card(); i-- > 0;) {
-        DcmElement &element = *item.getElement(i);
-        const DcmTagKey tag = element.getTag();
-        const Uint32 number = static_cast<Uint32>(tag.getGroup()) << 16 | tag.getElement();
-        if (tag.getElement() == 0) {
-            delete item.remove(i); /* the length of a group */
-        } else if (tag.getGroup() % 2 != 0 || tag == DCM_SourceImageSequence) {
-            continue;
-        } else if (element.ident() == EVR_SQ) {
-            DcmSequenceOfItems &sequence = static_cast<DcmSequenceOfItems &>(element);
-            const bool is_groups =
-                tag == DCM_SharedFunctionalGroupsSequence || tag == DCM_PerFrameFunctionalGroupsSequence;
-            const changes inner = {outer.original_uid, outer.copy_uid,
-                                   outer.in_groups || (!outer.is_inner && is_groups), true};
-            for (unsigned long k = 0; k < sequence.card(); k++) change_item(*sequence.getItem(k), inner);
-        } else if (outer.in_groups && number >= FIRST_VALUE && number <= LAST_VALUE) {
-            delete item.remove(i);
-        } else {
-            change_text(element, outer);
-        }
-    }
-}
-
-/* Makes the data sets of an original and of its lossy copy the same where the copy is as it must be. */
-void change_datasets(DcmDataset &original, DcmDataset &copy)
-{
-    DcmElement *old_uid = nullptr, *new_uid = nullptr;
-    changes c = {"", "", false, false};
-    change_item(copy, c);
-    if (original.findAndGetElement(DCM_SOPInstanceUID, old_uid).good()) c.original_uid = whole_text(*old_uid);
-    if (copy.findAndGetElement(DCM_SOPInstanceUID, new_uid).good()) c.copy_uid = whole_text(*new_uid);
-    change_item(original, c);
-    for (const DcmTagKey &tag : {DCM_ReferencedSeriesSequence, DCM_SourceImageSequence, DCM_SourceImageEvidenceSequence,
-                                 DCM_DerivationCodeSequence})
-        drop_added(original, copy, tag);
-    drop_added_derivations(original, copy, DCM_SharedFunctionalGroupsSequence);
-    drop_added_derivations(original, copy, DCM_PerFrameFunctionalGroupsSequence);
-}
-
-/* The bytes of an item without the elements that a lossy copy may change. */
-OFCondition rest_of(const compare_job &job, DcmItem &item, std::vector<uint8_t> &out)
-{
-    drop_derived(job, item);
-    return item.card() == 0 ? EC_Normal : write_object(item, EXS_LittleEndianExplicit, out);
-}
-
-/* Bytes of a header that DCMTK did not keep: DCMTK drops an element if an earlier one has the same tag. Parts that two
- * headers have in common count the same in both. */
-int64_t lost_bytes(const tsr_dicom_bytes &header, DcmFileFormat &file)
-{
-    DcmDataset &dataset = *file.getDataset();
-    const int64_t meta = file.getMetaInfo()->calcElementLength(EXS_LittleEndianExplicit, EET_ExplicitLength),
-                  rest = dataset.calcElementLength(dataset.getOriginalXfer(), EET_ExplicitLength);
-    return static_cast<int64_t>(header.size) - meta - rest;
-}
-
-tsr_status compare_headers(void *context)
-{
-    enum { LEAST_ELEMENT = 8 }; /* a smaller difference is from values of odd length, which DCMTK makes even */
-
-    compare_job &job = *static_cast<compare_job *>(context);
-    DcmFileFormat one, other;
-    std::vector<uint8_t> one_rest, other_rest;
-    tsr_status status = read_whole(*job.original, DCM_PixelData, one, job.error);
-    if (status == TSR_OK) status = read_whole(*job.derived, DCM_PixelData, other, job.error);
-    if (status != TSR_OK) return status;
-    const bool has_doubles = lost_bytes(*job.derived, other) - lost_bytes(*job.original, one) >= LEAST_ELEMENT;
-    change_datasets(*one.getDataset(), *other.getDataset());
-    OFCondition result = rest_of(job, *one.getMetaInfo(), one_rest);
-    if (result.good()) result = rest_of(job, *one.getDataset(), one_rest);
-    if (result.good()) result = rest_of(job, *other.getMetaInfo(), other_rest);
-    if (result.good()) result = rest_of(job, *other.getDataset(), other_rest);
-    if (result.bad()) return fail_condition(result, "DCMTK", job.error);
-    if (one_rest == other_rest && !has_doubles) return TSR_OK;
-    return tsr_fail(job.error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
-}
-
-/* ---- Data sets in explicit VR ---- */
 
 tsr_status hand_over(const void *bytes, size_t size, tsr_dicom_made *made, tsr_error *error)
 {
@@ -543,6 +252,33 @@ tsr_status make_explicit(void *context)
 
 /* ---- Headers as text ---- */
 
+/* Reads a whole header: the meta header, if there is one, and the data set. */
+tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_error *error)
+{
+    memory_stream stream;
+    OFCondition condition;
+    if (header.is_inflated) {
+        memory_stream meta;
+        fill_stream(meta, header.bytes, header.dataset_offset);
+        DcmMetaInfo &info = *file.getMetaInfo();
+        info.transferInit();
+        condition = info.read(meta, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
+        info.transferEnd();
+        if (condition.bad()) return fail_reading(meta, condition, error);
+        fill_stream(stream, header.bytes + header.dataset_offset, header.size - header.dataset_offset);
+        DcmDataset &dataset = *file.getDataset();
+        dataset.transferInit();
+        condition = dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength);
+        dataset.transferEnd();
+    } else {
+        fill_stream(stream, header.bytes, header.size);
+        file.transferInit();
+        condition = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
+        file.transferEnd();
+    }
+    return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
+}
+
 struct print_job {
     const tsr_dicom_bytes *header;
     bool as_json;
@@ -579,7 +315,7 @@ tsr_status print_header(void *context)
     print_job &job = *static_cast<print_job *>(context);
     DcmFileFormat file;
     std::ostringstream out;
-    const tsr_status status = read_whole(*job.header, DCM_UndefinedTagKey, file, job.error);
+    const tsr_status status = read_whole(*job.header, file, job.error);
     if (status != TSR_OK) return status;
     if (job.as_json) {
         const OFCondition result = write_json(file, out);
@@ -597,27 +333,6 @@ tsr_status print_header(void *context)
 void prepare()
 {
     guarded(nullptr, nothing, nullptr);
-}
-
-tsr_status describe(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
-{
-    std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {bytes, size, dicom, error};
-    return guarded(error, describe_file, &job);
-}
-
-tsr_status describe_dataset(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
-{
-    std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {bytes, size, dicom, error};
-    return guarded(error, describe_dataset, &job);
-}
-
-tsr_status compare_headers(const tsr_dicom_bytes *original, const tsr_dicom_bytes *derived, const uint32_t *tags,
-                           int tag_count, tsr_error *error)
-{
-    compare_job job = {original, derived, tags, tag_count, error};
-    return guarded(error, compare_headers, &job);
 }
 
 tsr_status make_explicit(const uint8_t *bytes, size_t size, tsr_dicom_form form, tsr_dicom_made *made, tsr_error *error)
@@ -638,7 +353,6 @@ tsr_status print(const tsr_dicom_bytes *header, bool as_json, tsr_dicom_made *ma
 
 extern "C" {
 __attribute__((visibility("default"))) extern const tsr_dicom_module TSR_DICOM_MODULE;
-const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare,       describe, describe_dataset,
-                                           compare_headers,    make_explicit, print,    encode_jpeg_2000,
-                                           decode_jpeg_2000};
+const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare,         make_explicit, print,
+                                           encode_jpeg_2000,   decode_jpeg_2000};
 }

@@ -2,7 +2,7 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_DERIVE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_DERIVE_H
 
-#include "dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
 #include "dicom_file.h"
 #include "io/formats/values.h"
 
@@ -21,6 +21,18 @@ struct tsr_derivation {
 enum tsr_status tsr_dicom_derive(const uint8_t *bytes, const struct tsr_dicom_scan *scan,
                                  const struct tsr_derivation *derivation, uint8_t **derived, size_t *size,
                                  struct tsr_error *error);
+
+/* The tags that a lossy copy may change, in ascending order: those of the meta header, then those of the data set. The
+ * lengths of their groups change with them. */
+extern const uint32_t tsr_derived_tags[];
+extern const int tsr_derived_tag_count;
+
+/* Compares the header of a lossy copy with the original's, element by element, each up to the value of its pixel data.
+ * Only what a lossy copy may change may differ (FORMAT.md 4.17). The copy's size is that of its header. Memory:
+ * tsr_dicom_compare_memory. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
+                                          struct tsr_error *error);
+uint64_t tsr_dicom_compare_memory(uint64_t elements);
 
 /* Bytes and elements that the header of a lossy copy has more than the scanned one, at most. */
 uint64_t tsr_derived_bytes(const struct tsr_dicom_scan *scan);

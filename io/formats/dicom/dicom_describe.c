@@ -1,82 +1,92 @@
-/* What a plain header says of the samples. PS3.3, C.7.6.3; PS3.5, 6.2. */
+/* What a scanned header says of the samples. PS3.3, C.7.6.3; PS3.5, 6.2. Values of other VRs than the standard's are
+ * read as DCMTK reads them. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
 #include "dicom_file.h"
 
-/* Whether the element may be read as one of this VR. Where the VR is implicit, it is the dictionary's. */
-static bool has_vr(const struct tsr_dicom_element *element, const char *vr)
+static bool is_listed(const char *vrs, const char *vr)
 {
-    return element->vr[0] == '\0' || strcmp(element->vr, vr) == 0;
+    for (; *vrs; vrs += 2)
+        if (memcmp(vrs, vr, 2) == 0) return true;
+    return false;
 }
 
-/* A number of two bytes; -1: absent. Padding may have a sign, and is taken without it. Returns false if the element has
- * another form. */
-static bool take_number(const uint8_t *bytes, const struct tsr_dicom_element *element, bool big_endian, long *number)
+/* A text: the first value of an element, without what pads it. Where spaces before it do not count (PS3.5, 6.2), they
+ * are left out, too. Returns its length. Elements of other VRs have none. */
+static size_t find_text(const uint8_t *bytes, const struct tsr_dicom_element *element, const char **text)
+{
+    const char *const vr = element->vr[0] ? element->vr : "CS";
+    const char *start = (const char *)bytes + element->value, *end = (const char *)bytes + element->end;
+    const bool is_trimmed = is_listed("AECSDSISLOSH", vr), is_whole = is_listed("LTSTURUT", vr);
+    *text = start;
+    if (element->length == TSR_UNDEFINED_LENGTH) return 0;
+    if (!is_trimmed && !is_whole && !is_listed("ASDADTPNTMUCUI", vr)) return 0;
+    const char *const next = is_whole ? NULL : memchr(start, '\\', (size_t)(end - start));
+    if (next) end = next;
+    while (is_trimmed && start < end && *start == ' ') start++;
+    while (end > start && (end[-1] == ' ' || end[-1] == '\0')) end--;
+    *text = start;
+    return (size_t)(end - start);
+}
+
+/* The number that a text begins with. */
+static long read_integer(const char *text, size_t length)
+{
+    enum { DIGITS = 32 }; /* enough for any number of 32 bits and zeros before it */
+    char digits[DIGITS + 1];
+    while (length > 0 && (*text == ' ' || (*text >= '\t' && *text <= '\r'))) text++, length--;
+    if (length > DIGITS) length = DIGITS;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    char *end;
+    const long number = (long)(int32_t)strtoll(digits, &end, 10);
+    return end == digits ? -1 : number;
+}
+
+/* A number; -1: it is absent, or no number. Words of padding may have a sign, and are taken without it. usual: the VR
+ * of an element of this tag. */
+static long read_number(const uint8_t *bytes, const struct tsr_dicom_element *element, bool big_endian,
+                        const char *usual)
 {
     const bool is_padding = element->tag == TSR_TAG_PADDING || element->tag == TSR_TAG_PADDING_LIMIT;
-    *number = -1;
-    if (element->tag == 0) return true;
-    if ((!has_vr(element, "US") && !(is_padding && has_vr(element, "SS"))) || element->length != 2) return false;
+    const char *const vr = element->vr[0] ? element->vr : usual;
     const uint8_t *const value = bytes + element->value;
-    *number = big_endian ? value[0] << 8 | value[1] : value[1] << 8 | value[0];
-    return true;
+    const char *text;
+    if (element->tag == 0 || element->length == TSR_UNDEFINED_LENGTH) return -1;
+    if (strcmp(vr, "US") == 0 || strcmp(vr, "OW") == 0 || (is_padding && strcmp(vr, "SS") == 0))
+        return element->length >= 2 ? (long)tsr_dicom_u16(value, big_endian) : -1;
+    if (is_padding) return -1;
+    if (strcmp(vr, "SL") == 0) return element->length >= 4 ? (long)(int32_t)tsr_dicom_u32(value, big_endian) : -1;
+    if (strcmp(vr, "IS") != 0) return -1;
+    const size_t length = find_text(bytes, element, &text);
+    return read_integer(text, length);
 }
 
-/* Where a text begins and ends between its spaces. */
-static void trim(const uint8_t *bytes, const struct tsr_dicom_element *element, size_t *start, size_t *end)
+static void read_word(const uint8_t *bytes, const struct tsr_dicom_element *element, char word[20])
 {
-    *start = element->value;
-    *end = element->end;
-    while (*start < *end && bytes[*start] == ' ') ++*start;
-    while (*start < *end && bytes[*end - 1] == ' ') --*end;
+    const char *text;
+    size_t length = element->tag ? find_text(bytes, element, &text) : 0;
+    if (length > 19) length = 19;
+    if (length > 0) memcpy(word, text, length);
+    while (length > 0 && word[length - 1] == ' ') length--;
+    word[length] = '\0';
 }
 
-/* A number in decimal digits. */
-static bool take_decimal(const uint8_t *bytes, const struct tsr_dicom_element *element, long *number)
+/* Whether the data set has the form that its transfer syntax demands. Of those that are not coded, any will do. */
+static bool has_form_of(const struct tsr_dicom *dicom)
 {
-    enum { DIGITS = 9 };
-    size_t at, end;
-    *number = -1;
-    if (element->tag == 0) return true;
-    if (!has_vr(element, "IS") || element->length % 2 != 0) return false;
-    trim(bytes, element, &at, &end);
-    if (at == end || end - at > DIGITS) return false;
-    for (*number = 0; at < end; at++) {
-        if (bytes[at] < '0' || bytes[at] > '9') return false;
-        *number = 10 * *number + (bytes[at] - '0');
-    }
-    return true;
+    const bool is_implicit = strcmp(dicom->syntax_uid, "1.2.840.10008.1.2") == 0,
+               is_big = strcmp(dicom->syntax_uid, "1.2.840.10008.1.2.2") == 0;
+    if (dicom->syntax_uid[0] == '\0' || dicom->syntax == TSR_DICOM_OTHER || dicom->syntax == TSR_DICOM_HTJ2K ||
+        dicom->syntax == TSR_DICOM_DEFLATED_FRAMES)
+        return true;
+    return dicom->explicit_vr == !is_implicit && dicom->big_endian == is_big;
 }
 
-/* A word of capitals, digits, spaces and underscores. */
-static bool take_word(const uint8_t *bytes, const struct tsr_dicom_element *element, char word[20])
-{
-    enum { MOST = 16 };
-    size_t start, end;
-    word[0] = '\0';
-    if (element->tag == 0) return true;
-    if (!has_vr(element, "CS") || element->length % 2 != 0) return false;
-    trim(bytes, element, &start, &end);
-    if (end - start > MOST) return false;
-    for (size_t at = start; at < end; at++) {
-        const uint8_t c = bytes[at];
-        if (!(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != ' ' && c != '_') return false;
-    }
-    memcpy(word, bytes + start, end - start);
-    word[end - start] = '\0';
-    return true;
-}
-
-/* Whether the data set has the form that its transfer syntax demands. */
-static bool has_form_of(const char *uid, struct tsr_dicom_form form)
-{
-    const bool is_implicit = strcmp(uid, "1.2.840.10008.1.2") == 0, is_big = strcmp(uid, "1.2.840.10008.1.2.2") == 0;
-    return form.explicit_vr == !is_implicit && form.big_endian == is_big;
-}
-
-bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
-                              struct tsr_dicom *dicom)
+enum tsr_status tsr_dicom_describe(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
+                                   struct tsr_dicom *dicom, struct tsr_error *error)
 {
     const struct tsr_dicom_element *const fact = scan->fact;
     const struct {
@@ -84,6 +94,7 @@ bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan 
         long *number;
     } numbers[] = {{TSR_FACT_SAMPLES, &dicom->samples},
                    {TSR_FACT_PLANAR, &dicom->planar},
+                   {TSR_FACT_FRAMES, &dicom->frames},
                    {TSR_FACT_ROWS, &dicom->rows},
                    {TSR_FACT_COLUMNS, &dicom->columns},
                    {TSR_FACT_BITS_ALLOCATED, &dicom->bits_allocated},
@@ -93,21 +104,20 @@ bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan 
                    {TSR_FACT_PADDING, &dicom->padding},
                    {TSR_FACT_PADDING_LIMIT, &dicom->padding_limit}};
     memset(dicom, 0, sizeof *dicom);
-    if (!scan->is_plain) return false;
     dicom->explicit_vr = scan->form.explicit_vr;
     dicom->big_endian = scan->form.big_endian;
-    dicom->value_offset = scan->pixels.value - (is_dataset ? scan->meta_end : 0);
     if (!is_dataset) {
-        const char *const uid = scan->syntax_uid;
-        if (uid[0] == '\0' || uid[strspn(uid, "0123456789.")] != '\0' || !has_form_of(uid, scan->form)) return false;
         memcpy(dicom->syntax_uid, scan->syntax_uid, sizeof dicom->syntax_uid);
         dicom->syntax = tsr_dicom_syntax_of(scan->syntax_uid);
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (!take_number(bytes, &fact[numbers[i].fact], dicom->big_endian, numbers[i].number)) return false;
-    return take_decimal(bytes, &fact[TSR_FACT_FRAMES], &dicom->frames) &&
-           take_word(bytes, &fact[TSR_FACT_PHOTOMETRIC], dicom->photometric) &&
-           take_word(bytes, &fact[TSR_FACT_MODALITY], dicom->modality);
+        *numbers[i].number = read_number(bytes, &fact[numbers[i].fact], dicom->big_endian,
+                                         numbers[i].fact == TSR_FACT_FRAMES ? "IS" : "US");
+    read_word(bytes, &fact[TSR_FACT_PHOTOMETRIC], dicom->photometric);
+    read_word(bytes, &fact[TSR_FACT_MODALITY], dicom->modality);
+    if (scan->is_two_ways || (!is_dataset && !has_form_of(dicom)))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
+    return TSR_OK;
 }
 
 enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid)

@@ -66,30 +66,6 @@ void tsr_dicom_close_item(struct tsr_dicom_text *t, struct tsr_dicom_opened open
 
 /* ---- Reading the original --------------------------------------------------------------------------------- */
 
-/* The end of a value of undefined length. The bytes were scanned, so they are well formed. */
-static size_t skip_undefined(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form)
-{
-    struct tsr_dicom_element e;
-    while (tsr_dicom_element_at(bytes, at, end, form, &e)) {
-        if (e.tag >> 16 == 0xfffe && e.tag != TSR_TAG_ITEM) return e.value; /* the delimiter that ends the value */
-        if (e.length != TSR_UNDEFINED_LENGTH) {
-            at = e.end;
-            continue;
-        }
-        at = skip_undefined(bytes, e.value, end, tsr_dicom_inner_form(&e, form));
-    }
-    return end;
-}
-
-bool tsr_dicom_next_element(struct tsr_dicom_elements *all, struct tsr_dicom_element *e)
-{
-    if (all->at >= all->end || !tsr_dicom_element_at(all->bytes, all->at, all->end, all->form, e)) return false;
-    if (e->length == TSR_UNDEFINED_LENGTH)
-        e->end = skip_undefined(all->bytes, e->value, all->end, tsr_dicom_inner_form(e, all->form));
-    all->at = e->end;
-    return true;
-}
-
 /* The value of a tag as a string without its padding. *has: whether the element exists. Errors: TSR_ERROR_CORRUPT (the
  * element stands twice, or its value has TSR_DICOM_VALUE_LIMIT bytes or more). */
 enum tsr_status tsr_dicom_find_value(struct tsr_dicom_elements all, uint32_t tag, char value[TSR_DICOM_VALUE_LIMIT],

@@ -2,7 +2,8 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_EDIT_H
 #define TSR_IO_FORMATS_DICOM_DICOM_EDIT_H
 
-#include "dicom_elements.h"
+#include "dicom_file.h"
+#include "io/dicom/dicom_elements.h"
 
 enum { TSR_DICOM_VALUE_LIMIT = 2048 };
 
@@ -14,8 +15,6 @@ struct tsr_dicom_edit {
     size_t length;
     bool done;
 };
-
-#define TSR_TAG_ITEM 0xfffee000u
 
 /* The bytes of the new header. */
 struct tsr_dicom_text {
@@ -41,15 +40,6 @@ struct tsr_dicom_opened {
 };
 struct tsr_dicom_opened tsr_dicom_open_item(struct tsr_dicom_text *text, uint32_t tag, struct tsr_dicom_form form);
 void tsr_dicom_close_item(struct tsr_dicom_text *text, struct tsr_dicom_opened opened, struct tsr_dicom_form form);
-
-/* Elements of a header or a data set, one after the other. A sequence with all its items is one element. The bytes were
- * scanned: they are well formed. */
-struct tsr_dicom_elements {
-    const uint8_t *bytes;
-    size_t at, end;
-    struct tsr_dicom_form form;
-};
-bool tsr_dicom_next_element(struct tsr_dicom_elements *all, struct tsr_dicom_element *element);
 
 /* The value of a tag as a string without its padding. *has: whether the element exists. Errors: TSR_ERROR_CORRUPT (the
  * element stands twice, or its value has TSR_DICOM_VALUE_LIMIT bytes or more). */

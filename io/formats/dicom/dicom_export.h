@@ -3,7 +3,7 @@
 #define TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
 
 #include "io/container/container.h"
-#include "io/formats/restore.h"
+#include "io/recipe/recipe.h"
 
 struct tsr_exporter;
 

@@ -1,10 +1,11 @@
-/* What a DICOM file says of its samples, and everything that DCMTK does here. DCMTK is in a module, which is loaded
- * when a function that needs it is called for the first time (dicom_module.h). If it cannot be loaded, these functions
- * return TSR_ERROR_READ, or TSR_ERROR_LIMIT where memory or descriptors have run out. */
+/* What a DICOM file says of its samples, and what needs DCMTK's dictionary or a library of JPEG 2000. These are in a
+ * module, which is loaded when a function that needs it is called for the first time (dicom_module.h). If it cannot be
+ * loaded, these functions return TSR_ERROR_READ, or TSR_ERROR_LIMIT where memory or descriptors have run out. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 
 #include "app/tessera.h"
+#include "io/dicom/dicom_reader.h"
 #include "io/formats/decimal.h"
 #include "transform/status.h"
 
@@ -13,11 +14,6 @@ extern "C" {
 #endif
 
 enum { TSR_DICOM_UID_BYTES = 65 };
-
-/* How elements are encoded. */
-struct tsr_dicom_form {
-    bool explicit_vr, big_endian;
-};
 
 /* The transfer syntax of a data set. */
 /* JPEG 2000, with loss or without. */
@@ -39,23 +35,21 @@ enum tsr_dicom_syntax {
 /* The one of this UID; empty: there is no meta header. */
 enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid);
 
-/* A DICOM file up to the value of its pixel data. Numbers are as in the file; -1: absent. */
+/* What the header of a DICOM file says. Numbers are as in the file; -1: absent. */
 struct tsr_dicom {
     enum tsr_dicom_syntax syntax;
     char syntax_uid[TSR_DICOM_UID_BYTES]; /* empty: there is no meta header */
     bool big_endian, explicit_vr;
-    uint64_t value_offset; /* after tag, VR and length of the pixel data */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
     long padding, padding_limit; /* words, 0 .. 65535, whatever their sign */
     char photometric[20], modality[20];
 };
 
-/* Describes a scanned file, or a data set (explicit little endian, no meta header before it), without DCMTK. bytes
- * are those that the scan read. Returns false if a rule of DICOM is broken, or if an element has a form that only DCMTK
- * knows; else *dicom is what the functions below would give. */
+/* Describes a scanned file, or a data set (explicit little endian, no meta header before it). bytes are those that the
+ * scan read. Errors: TSR_ERROR_CORRUPT (the header can be read in two ways). */
 struct tsr_dicom_scan;
-bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
-                              struct tsr_dicom *dicom);
+enum tsr_status tsr_dicom_describe(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
+                                   struct tsr_dicom *dicom, struct tsr_error *error);
 
 /* The windows that a scanned file names, for each frame: by Window Center and Width, by VOI LUTs, in the data set or in
  * functional groups; those of its modality where it names none (CT: 40/400 and -600/1500). And what each frame weighs.
@@ -69,36 +63,20 @@ enum tsr_status tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_di
 /* What says that images belong together, from the data set of a file. */
 struct tsr_dicom_series {
     char uid[TSR_DICOM_UID_BYTES]; /* Series Instance UID; empty: it has none */
-    struct tsr_decimal slope;      /* the largest rescale slope of a frame; 1: none is named, or it has a Modality LUT */
+    struct tsr_decimal slope; /* the largest rescale slope of a frame; 1: none is named, or it has a Modality LUT */
 };
 
 /* False: it is of no series that is known. The slope is valid then, too. */
 struct tsr_input;
 bool tsr_dicom_tell_series(struct tsr_input *input, struct tsr_dicom_series *series);
 
-/* DCMTK reads the beginning of a file, meta header included, up to the value of its pixel data; or the same of a data
- * set in explicit little endian without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read
- * as DICOM, TSR_ERROR_LIMIT (memory). */
-enum tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom, struct tsr_error *error);
-enum tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
-                                           struct tsr_error *error);
-
-/* The tags that a lossy copy may change, in ascending order: those of the meta header, then those of the data set. The
- * lengths of their groups change with them. */
-extern const uint32_t tsr_derived_tags[];
-extern const int tsr_derived_tag_count;
-
-/* Compares the header of a lossy copy with the original's, element by element, each up to the value of its pixel data.
- * Only elements that a lossy copy may change (dicom_derive.h) may differ. The original's data set begins at
- * dataset_offset. is_inflated: the data set was inflated, so it is explicit little endian. Errors: TSR_ERROR_CORRUPT,
- * TSR_ERROR_LIMIT. */
+/* The first bytes of a file, up to the value of its pixel data, or more. Its data set begins at dataset_offset.
+ * is_inflated: the data set was inflated, so it is explicit little endian. */
 struct tsr_dicom_bytes {
     const uint8_t *bytes;
     size_t size, dataset_offset;
     bool is_inflated;
 };
-enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
-                                          struct tsr_error *error);
 
 /* Bytes that the module has allocated, to be freed with free(). {NULL, 0} after an error. */
 struct tsr_dicom_made {

@@ -5,13 +5,11 @@
 #include <string.h>
 
 #include "dicom_edit.h"
-#include "dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
 #include "io/formats/source.h"
 #include "transform/planes/samples.h"
 
 enum {
-    ELEMENT_HEAD = 8,
-    LONG_HEAD = 12,
     FRAGMENTS_LIMIT = 1 << 24,
     CLASS_UID = 0x00080016,
     SMALLEST_VALUE = 0x00280106,
@@ -312,21 +310,17 @@ static bool may_follow(uint32_t tag)
 /* Looks for an element that the end of the file cuts, from byte at on. */
 static void note_rest(struct tsr_input *input, const struct tsr_dicom_scan *scan, uint64_t at)
 {
-    const uint64_t size = tsr_input_size(input);
-    uint8_t head[LONG_HEAD];
-    struct tsr_dicom_element element;
-    for (uint32_t last = 0; size - at >= ELEMENT_HEAD; last = element.tag) {
-        const size_t held = size - at < LONG_HEAD ? (size_t)(size - at) : LONG_HEAD;
-        if (tsr_input_read(input, at, head, held, NULL) != TSR_OK) return;
-        if (!tsr_dicom_element_head(head, held, scan->form, &element)) return;
-        if (!may_follow(element.tag) || element.tag <= last || element.length == TSR_UNDEFINED_LENGTH) return;
-        const uint64_t left = size - at - element.value;
-        if (element.length > left)
+    struct tsr_dicom_piece piece;
+    for (uint32_t last = 0; tsr_dicom_read_head(input, at, scan->form, &piece); last = piece.head.tag) {
+        const struct tsr_dicom_element *const e = &piece.head;
+        if (!may_follow(e->tag) || e->tag <= last || e->length == TSR_UNDEFINED_LENGTH) return;
+        if (e->length > piece.left) {
             tsr_input_note_damage(input, "its element (%04x,%04x) at byte %llu has %lu bytes, and %llu are there",
-                                  (unsigned)(element.tag >> 16), (unsigned)(element.tag & 0xffff),
-                                  (unsigned long long)at, (unsigned long)element.length, (unsigned long long)left);
-        if (element.length > left) return;
-        at += element.value + element.length;
+                                  (unsigned)(e->tag >> 16), (unsigned)(e->tag & 0xffff), (unsigned long long)at,
+                                  (unsigned long)e->length, (unsigned long long)piece.left);
+            return;
+        }
+        at = piece.value + e->length;
     }
 }
 
@@ -383,31 +377,26 @@ struct fragments {
 /* Walks to the end of the sequence. False: the damage was noted. */
 static bool walk_fragments(struct tsr_input *input, struct fragments *f)
 {
-    const uint64_t size = tsr_input_size(input);
-    uint8_t head[ELEMENT_HEAD + 2];
-    struct tsr_dicom_element item;
+    struct tsr_dicom_piece item;
     for (uint32_t number = 0; number < FRAGMENTS_LIMIT; number++) { /* number 0 is the offset table */
-        const size_t held = size - f->at < sizeof head ? (size_t)(size - f->at) : sizeof head;
-        if (held < ELEMENT_HEAD) {
+        if (tsr_input_size(input) - f->at < TSR_DICOM_HEAD) {
             tsr_input_note_damage(input, "it ends after fragment %u of its pixel data, whose end is missing",
                                   number > 0 ? number - 1 : 0);
             return false;
         }
-        if (tsr_input_read(input, f->at, head, held, NULL) != TSR_OK) return false;
-        if (!tsr_dicom_element_head(head, held, (struct tsr_dicom_form){false, false}, &item)) return false;
-        if (item.tag == 0xfffee0dd) break;
-        const uint64_t left = size - f->at - ELEMENT_HEAD;
-        if (item.tag != 0xfffee000 || item.length > left) {
-            const bool is_item = item.tag == 0xfffee000;
+        if (!tsr_dicom_read_item(input, f->at, &item)) return false;
+        if (item.head.tag == TSR_TAG_SEQUENCE_END) break;
+        const bool is_item = item.head.tag == TSR_TAG_ITEM;
+        if (!is_item || item.head.length > item.left) {
             tsr_input_note_damage(input,
                                   is_item ? "fragment %u of its pixel data, at byte %llu, is cut"
                                           : "fragment %u of its pixel data, at byte %llu, is no item",
                                   number, (unsigned long long)f->at);
             return false;
         }
-        f->at += ELEMENT_HEAD + item.length;
+        f->at = item.value + item.head.length;
         f->count = number;
-        f->jpegs += number > 0 && item.length >= 2 && head[ELEMENT_HEAD] == 0xff && head[ELEMENT_HEAD + 1] == 0xd8;
+        f->jpegs += number > 0 && item.head.length >= 2 && item.first[0] == 0xff && item.first[1] == 0xd8;
     }
     return true;
 }
@@ -425,5 +414,5 @@ void tsr_dicom_note_fragments(struct tsr_input *input, const struct tsr_dicom_sc
         tsr_input_note_damage(input, "it has %llu frames, and its pixel data the beginning of %u",
                               (unsigned long long)frames, f.jpegs);
     else
-        note_rest(input, scan, f.at + ELEMENT_HEAD);
+        note_rest(input, scan, f.at + TSR_DICOM_HEAD);
 }

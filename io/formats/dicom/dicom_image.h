@@ -2,7 +2,8 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_IMAGE_H
 
-#include "dicom_elements.h"
+#include "dicom_file.h"
+#include "io/dicom/dicom_elements.h"
 #include "transform/planes/kept_ranges.h"
 
 /* The image that a header describes. If bits stored and high bit are nonsense, all allocated bits are samples, which

@@ -13,8 +13,6 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "dicom_derive.h"
-
 #define TEXT_OF_2(name) #name
 #define TEXT_OF(name) TEXT_OF_2(name)
 
@@ -129,29 +127,6 @@ static enum tsr_status need_module(const struct tsr_dicom_module **module, struc
     *module = loaded;
     pthread_mutex_unlock(&lock);
     return status;
-}
-
-enum tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom, struct tsr_error *error)
-{
-    const struct tsr_dicom_module *module;
-    TSR_TRY(need_module(&module, error));
-    return module->describe(bytes, size, dicom, error);
-}
-
-enum tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
-                                           struct tsr_error *error)
-{
-    const struct tsr_dicom_module *module;
-    TSR_TRY(need_module(&module, error));
-    return module->describe_dataset(bytes, size, dicom, error);
-}
-
-enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
-                                          struct tsr_error *error)
-{
-    const struct tsr_dicom_module *module;
-    TSR_TRY(need_module(&module, error));
-    return module->compare_headers(original, derived, tsr_derived_tags, tsr_derived_tag_count, error);
 }
 
 enum tsr_status tsr_dicom_make_explicit(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,

@@ -10,11 +10,6 @@
 struct tsr_dicom_module {
     const char *version;   /* the library's own, or the module is another release's */
     void (*prepare)(void); /* loads DCMTK's dictionary; if that fails, the other functions return a status */
-    enum tsr_status (*describe)(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom, struct tsr_error *error);
-    enum tsr_status (*describe_dataset)(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
-                                        struct tsr_error *error);
-    enum tsr_status (*compare_headers)(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
-                                       const uint32_t *tags, int tag_count, struct tsr_error *error);
     enum tsr_status (*make_explicit)(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
                                      struct tsr_dicom_made *made, struct tsr_error *error);
     enum tsr_status (*print)(const struct tsr_dicom_bytes *header, bool as_json, struct tsr_dicom_made *made,

@@ -56,7 +56,6 @@ struct dicom_source {
 static enum tsr_status check_element(struct tsr_input *input, const struct tsr_dicom_element *pixels,
                                      uint64_t *available, struct tsr_error *error)
 {
-    static const uint8_t little[4] = {0xfe, 0xff, 0x00, 0xe0}, big[4] = {0xff, 0xfe, 0xe0, 0x00};
     const uint64_t left = tsr_input_size(input) - pixels->value;
     const char *const float_vr = pixels->tag == TSR_TAG_FLOAT_PIXELS    ? "OF"
                                  : pixels->tag == TSR_TAG_DOUBLE_PIXELS ? "OD"
@@ -69,38 +68,28 @@ static enum tsr_status check_element(struct tsr_input *input, const struct tsr_d
     if (pixels->length != TSR_UNDEFINED_LENGTH) return TSR_OK;
     *available = left;
     if (left >= sizeof first) TSR_TRY(tsr_input_read(input, pixels->value, first, sizeof first, error));
-    if (memcmp(first, little, sizeof first) == 0 || memcmp(first, big, sizeof first) == 0)
+    if (tsr_dicom_tag(first, false) == TSR_TAG_ITEM || tsr_dicom_tag(first, true) == TSR_TAG_ITEM)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data is in items in a native transfer syntax");
     return TSR_OK;
 }
 
 /* Bytes of memory for a file's header. Up to twice its bytes are held, since the scan doubles what it holds. For a
- * lossy copy, the header is made again, and DCMTK reads both. */
+ * lossy copy, the header is made again, and the elements of both are listed. */
 static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
 {
     const uint64_t bytes = scan->pixels.value, grown = bytes + tsr_derived_bytes(scan),
                    elements = scan->elements + tsr_derived_elements(scan);
-    return 2 * bytes + (may_lose ? 2 * grown + 2 * tsr_dicom_memory(grown, elements) : 0);
+    return 2 * bytes + (may_lose ? 2 * grown + tsr_dicom_compare_memory(elements) : 0);
 }
 
-/* Reads a scanned header. If it is not plain, DCMTK reads it, and the scan and DCMTK must agree. Before a lossy copy
- * DCMTK always reads it, since it compares the copy's header with this one. */
-static enum tsr_status describe_header(const struct tsr_input *input, struct header *header, bool is_dataset,
-                                       bool may_lose, struct tsr_error *error)
+/* Reads a scanned header, and what it says of loss. Floating point numbers are never coded with loss. */
+static enum tsr_status describe_header(struct header *header, bool is_dataset, bool may_lose, struct tsr_error *error)
 {
     const struct tsr_dicom_scan *const scan = &header->scan;
-    struct tsr_dicom *const dicom = &header->dicom;
-    const bool is_float = scan->pixels.tag != TSR_TAG_PIXEL_DATA; /* never coded with loss */
     header->loss = (struct tsr_dicom_loss){0};
-    if ((!may_lose || is_float) && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
-    const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
-    TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
-    TSR_TRY(is_dataset ? tsr_dicom_describe_dataset(header->bytes + start, size, dicom, error)
-                       : tsr_dicom_describe(header->bytes, size, dicom, error));
-    if (dicom->value_offset != size || dicom->explicit_vr != scan->form.explicit_vr ||
-        dicom->big_endian != scan->form.big_endian)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
-    if (may_lose) header->loss = tsr_dicom_loss_of(header->bytes, scan, dicom->modality);
+    TSR_TRY(tsr_dicom_describe(header->bytes, scan, is_dataset, &header->dicom, error));
+    if (may_lose && scan->pixels.tag == TSR_TAG_PIXEL_DATA)
+        header->loss = tsr_dicom_loss_of(header->bytes, scan, header->dicom.modality);
     return TSR_OK;
 }
 
@@ -183,8 +172,24 @@ static void derive_uid(const struct tsr_hash128 *original, const struct tsr_codi
     snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
 }
 
-/* Checks that DCMTK reads the same image from the derived header, and the same elements except those that record the
- * loss. */
+/* Reads the image of a derived header. */
+static enum tsr_status read_derived(const uint8_t *derived, size_t size, struct tsr_image *image,
+                                    struct tsr_error *error)
+{
+    struct tsr_dicom_scan scan;
+    struct tsr_dicom dicom;
+    struct tsr_input *const input = tsr_input_from_memory(derived, size, "it");
+    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
+    enum tsr_status status = tsr_dicom_scan_file(input, &scan, error);
+    tsr_input_close(input);
+    TSR_TRY(status);
+    TSR_TRY(tsr_dicom_describe(derived, &scan, false, &dicom, error));
+    TSR_TRY(tsr_dicom_image(&dicom, image, error));
+    if (dicom.syntax == TSR_DICOM_NATIVE && scan.pixels.value == size) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
+}
+
+/* Checks that the derived header is of the same image, and has the same elements except those that record the loss. */
 static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t *bytes, const uint8_t *derived,
                                      size_t size, struct tsr_error *error)
 {
@@ -192,12 +197,10 @@ static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t
     const struct tsr_dicom_scan *const scan = &s->scan;
     const struct tsr_dicom_bytes original = {bytes, scan->pixels.value, scan->meta_end, scan->is_deflated},
                                  copy = {derived, size, 0, false};
-    struct tsr_dicom dicom;
     struct tsr_image again;
-    TSR_TRY(tsr_dicom_describe(derived, size, &dicom, error));
-    TSR_TRY(tsr_dicom_image(&dicom, &again, error));
+    TSR_TRY(read_derived(derived, size, &again, error));
     again.swapped = image->swapped;
-    if (dicom.syntax != TSR_DICOM_NATIVE || dicom.value_offset != size || memcmp(&again, image, sizeof again) != 0)
+    if (memcmp(&again, image, sizeof again) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
     return tsr_dicom_compare_headers(&original, &copy, error);
 }
@@ -323,7 +326,7 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
     }
     if (status == TSR_OK) status = tsr_dicom_scan_dataset(memory, 0, &found->scan, error);
     found->bytes = first;
-    if (status == TSR_OK) status = describe_header(input, found, true, may_lose, error);
+    if (status == TSR_OK) status = describe_header(found, true, may_lose, error);
     if (status == TSR_OK) {
         const struct tsr_dicom_element *const pixels = &found->scan.pixels;
         const uint64_t left = size->inflated - pixels->value, available = left < pixels->length ? left : pixels->length;
@@ -444,7 +447,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
         found.scan.meta_start = meta->meta_start;
         found.scan.meta_end = meta->meta_end;
         found.scan.is_deflated = true;
-        status = describe_header(input, &found, true, may_lose, error);
+        status = describe_header(&found, true, may_lose, error);
     }
     if (status == TSR_OK) {
         status = open_native(inflated, bytes, &found, &header, may_lose, source, error);
@@ -507,7 +510,7 @@ static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struc
     TSR_TRY(tsr_dicom_scan_file(input, &found->scan, error));
     if (found->scan.is_deflated) return TSR_OK;
     TSR_TRY(tsr_input_hold(input, found->scan.pixels.value, &found->bytes, error));
-    return describe_header(input, found, false, may_lose, error);
+    return describe_header(found, false, may_lose, error);
 }
 
 /* NULL: frames of this syntax are not decoded. */

@@ -14,7 +14,7 @@
 enum { UNFOLD_RATIO = 1024 };
 
 enum {
-    ITEM_HEAD = 8,
+    ITEM_HEAD = TSR_DICOM_HEAD,
     RESIDUE_MORE = 4096, /* bytes that a residue may have more than its stream: a longer one is of no use */
     RECORD_BYTES = 16,   /* of a frame's record, besides its residue and the sizes of fragments */
     USUAL_SHARE = 4,     /* of the streams' bytes, which all residues have at most as a rule */
@@ -51,19 +51,13 @@ struct encapsulated_source {
 
 /* ---- Fragments --------------------------------------------------------------------------------------------- */
 
-static bool is_item(const uint8_t *head)
-{
-    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
-    return memcmp(head, tag, sizeof tag) == 0;
-}
-
-/* Whether a whole item stands at a byte. Items are little endian. */
+/* Whether a whole item stands at a byte. */
 static bool item_at(const uint8_t *file, size_t size, size_t at, struct fragment *fragment)
 {
-    if (at > size || size - at < ITEM_HEAD || !is_item(file + at)) return false;
-    fragment->start = at + ITEM_HEAD;
-    fragment->size = tsr_read_u32(file + at + 4);
-    return fragment->size <= size - fragment->start;
+    struct tsr_dicom_element item;
+    if (!tsr_dicom_item_at(file, at, size, &item)) return false;
+    *fragment = (struct fragment){item.value, item.length};
+    return true;
 }
 
 static enum tsr_status list_fragments(struct encapsulated_source *s, size_t size, size_t at, struct fragment *table,
@@ -271,12 +265,12 @@ static struct items look_at_items(struct tsr_input *input, uint64_t value, uint3
     const uint64_t size = tsr_input_size(input);
     struct items items = {0};
     uint64_t at = value;
-    for (bool is_table = true; items.count < MOST && size - at >= ITEM_HEAD; is_table = false) {
-        uint8_t head[ITEM_HEAD];
-        if (tsr_input_read(input, at, head, sizeof head, NULL) != TSR_OK) break;
-        const uint64_t bytes = tsr_read_u32(head + 4);
-        if (!is_item(head) || bytes > size - at - ITEM_HEAD) break;
-        at += ITEM_HEAD + bytes;
+    for (bool is_table = true; items.count < MOST; is_table = false) {
+        struct tsr_dicom_piece item;
+        if (!tsr_dicom_read_item(input, at, &item) || item.head.tag != TSR_TAG_ITEM || item.head.length > item.left)
+            break;
+        const uint64_t bytes = item.head.length;
+        at = item.value + bytes;
         if (is_table) continue;
         items.count++;
         items.bytes += bytes;

@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "io/bytes/mix.h"
+#include "io/dicom/dicom_reader.h"
 
 #define CHANNELS 0x003a0005u /* of a waveform */
-#define ITEM 0xfffee000u
-#define ITEM_END 0xfffee00du
-#define SEQUENCE_END 0xfffee0ddu
-#define NO_LENGTH UINT32_MAX
 #define VR(a, b) ((uint32_t)(a) << 8 | (uint32_t)(b))
 
 bool tsr_place_is_vr(uint32_t vr, const char *list)
@@ -21,12 +18,12 @@ bool tsr_place_is_vr(uint32_t vr, const char *list)
 
 static bool is_long(uint32_t vr)
 {
-    return tsr_place_is_vr(vr, "OBODOFOLOVOWSQSVUCUNURUTUV");
+    return tsr_dicom_is_long_vr((const uint8_t[]){(uint8_t)(vr >> 8), (uint8_t)vr});
 }
 
 static bool is_vr(uint32_t vr)
 {
-    return is_long(vr) || tsr_place_is_vr(vr, "AEASATCSDADSDTFDFLISLOLTPNSHSLSSSTTMUIULUS");
+    return tsr_dicom_is_vr((const uint8_t[]){(uint8_t)(vr >> 8), (uint8_t)vr});
 }
 
 static uint32_t number(const struct tsr_place *p, uint32_t from, uint32_t bytes)
@@ -40,10 +37,10 @@ static void push(struct tsr_place *p, uint32_t length, bool holds_items_of_bytes
 {
     if (p->depth + 1 == TSR_PLACE_LEVELS) return;
     struct tsr_place_level *const level = &p->level[++p->depth];
-    *level = (struct tsr_place_level){.end = length == NO_LENGTH                            ? TSR_PLACE_OPEN
+    *level = (struct tsr_place_level){.end = length == TSR_UNDEFINED_LENGTH                 ? TSR_PLACE_OPEN
                                              : length < p->size && p->at < p->size - length ? p->at + length
                                                                                             : p->size,
-                                      .tag = p->tag == ITEM ? level[-1].tag : p->tag,
+                                      .tag = p->tag == TSR_TAG_ITEM ? level[-1].tag : p->tag,
                                       .holds_items_of_bytes = holds_items_of_bytes};
 }
 
@@ -89,7 +86,7 @@ static void end_tag(struct tsr_place *p)
     const bool is_known = known->tag == p->tag;
     p->old_length = is_known ? known->length : 0;
     p->vr = is_known ? known->vr : 0;
-    p->head_size = p->tag >= ITEM && p->tag <= SEQUENCE_END ? 8 : TSR_PLACE_HEAD; /* items have no VR */
+    p->head_size = p->tag >= TSR_TAG_ITEM && p->tag <= TSR_TAG_SEQUENCE_END ? 8 : TSR_PLACE_HEAD; /* items have no VR */
     p->length_size = 4;
 }
 
@@ -104,11 +101,12 @@ static void end_head(struct tsr_place *p)
     p->old_value = old->tag == like(p->tag) ? old->value : 0;
     *known = (struct tsr_place_known){p->tag, p->vr, p->length, p->value};
     if (old != known) *old = (struct tsr_place_known){like(p->tag), p->vr, p->length, p->value};
-    if (p->tag == ITEM_END || p->tag == SEQUENCE_END) {
+    if (p->tag == TSR_TAG_ITEM_END || p->tag == TSR_TAG_SEQUENCE_END) {
         if (p->depth > 0) p->depth--;
         begin_head(p);
-    } else if ((p->tag == ITEM && !level->holds_items_of_bytes) || p->vr == VR('S', 'Q') || p->length == NO_LENGTH) {
-        push(p, p->length, p->tag != ITEM && tsr_place_is_vr(p->vr, "OBODOFOLOVOW"));
+    } else if ((p->tag == TSR_TAG_ITEM && !level->holds_items_of_bytes) || p->vr == VR('S', 'Q') ||
+               p->length == TSR_UNDEFINED_LENGTH) {
+        push(p, p->length, p->tag != TSR_TAG_ITEM && tsr_place_is_vr(p->vr, "OBODOFOLOVOW"));
         begin_head(p);
     } else if (p->length == 0) {
         begin_head(p);
@@ -121,8 +119,7 @@ static void end_head(struct tsr_place *p)
 /* A value without VR that begins as an item does is a sequence. */
 static void see_item(struct tsr_place *p, const uint8_t *first)
 {
-    static const uint8_t items[2][4] = {{0xfe, 0xff, 0x00, 0xe0}, {0xff, 0xfe, 0xe0, 0x00}};
-    if (memcmp(first, items[p->is_big], 4) != 0) return;
+    if (tsr_dicom_tag(first, p->is_big) != TSR_TAG_ITEM) return;
     const uint32_t at = p->at;
     p->at -= 4;
     push(p, p->length, false);
@@ -186,9 +183,9 @@ unsigned tsr_place_form(const uint8_t *bytes, uint32_t size)
     unsigned form = is_bare ? TSR_PLACE_BARE : 0;
     uint32_t at = is_bare ? 0 : TSR_PLACE_PREAMBLE;
     /* past the elements of group 2, which have short heads but for one */
-    while (size - at > TSR_PLACE_HEAD && bytes[at] == 2 && bytes[at + 1] == 0) {
-        const bool has_long = is_long(VR(bytes[at + 4], bytes[at + 5]));
-        const uint32_t length = bytes[at + 6] | (uint32_t)bytes[at + 7] << 8;
+    while (size - at > TSR_PLACE_HEAD && tsr_dicom_u16(bytes + at, false) == 2) {
+        const bool has_long = tsr_dicom_is_long_vr(bytes + at + 4);
+        const uint32_t length = tsr_dicom_u16(bytes + at + 6, false);
         const uint32_t whole = has_long ? 12u + bytes[at + 8] : 8 + length;
         if (whole >= size - at) return form;
         at += whole;

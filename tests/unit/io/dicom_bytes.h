@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "in_memory.h"
-#include "io/formats/dicom/dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
 
 static const struct tsr_dicom_form implicit_little = {false, false}, explicit_little = {true, false},
                                    explicit_big = {true, true};

@@ -11,7 +11,7 @@
 #include "tests/unit/support.h"
 #include "app/library/flow.h"
 #include "io/formats/format.h"
-#include "io/formats/restore.h"
+#include "io/recipe/recipe.h"
 #include "io/container/section.h"
 #include "io/container/small.h"
 

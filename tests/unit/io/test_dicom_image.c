@@ -1,7 +1,7 @@
 /* io/formats/dicom/dicom_image.c: which image native pixel data holds, of rare and of broken headers, too, and whether
  * it may be coded with loss. */
 #include "dicom_bytes.h"
-#include "io/formats/dicom/dicom_elements.h"
+#include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_image.h"
 
 /* What a header says, how many bytes are there, and the image that it becomes. Frames of 0: none. */

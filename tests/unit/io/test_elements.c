@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "dicom_bytes.h"
+#include "tests/unit/leaves.h"
 #include "one_engine.h"
 #include "tests/large_files.h"
 #include "io/nodes/elements/elements_mix.h"
@@ -62,7 +63,7 @@ static enum tsr_status by_product(const struct tsr_bytes *code, size_t plain_siz
 
 static bool by_reference(const struct tsr_bytes *code, size_t plain_size, ref_sink *put, void *to)
 {
-    return ref_elements(code->bytes, code->size, plain_size, TSR_SMALL_ELEMENTS_ROOM, put, to);
+    return ref_elements(code->bytes, code->size, plain_size, TSR_ELEMENTS_ROOM, put, to);
 }
 
 static void expect_back(struct bytes file, const char *what)
@@ -238,14 +239,16 @@ TEST(room_for_what_is_learned)
 /* A piece with this head, of which the first bytes of content follow. */
 static enum tsr_status unpack(const struct tsr_piece_head *head, const struct tsr_bytes *content, uint64_t room)
 {
+    struct bytes blob = {NULL, 0};
     uint8_t bytes[TSR_PIECE_HEAD_LIMIT];
     struct tsr_output *output = must(tsr_output_to_memory());
-    struct tsr_unpacker *unpacker = must(tsr_unpacker_create(room, output));
-    enum tsr_status status = tsr_unpacker_put(unpacker, bytes, tsr_put_piece_head(bytes, head), NULL);
-    if (status == TSR_OK) status = tsr_unpacker_put(unpacker, content->bytes, content->size, NULL);
-    if (status == TSR_OK) status = tsr_unpacker_end(unpacker, NULL);
-    tsr_unpacker_free(unpacker);
+    append(&blob, bytes, tsr_put_piece_head(bytes, head));
+    append(&blob, content->bytes, content->size);
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = room};
+    struct test_leaves leaves = {.blob = {{blob.data, blob.size, 0}}, .step = 1000};
+    const enum tsr_status status = make_of(&leaves, &header, output, NULL);
     tsr_output_close(output);
+    free(blob.data);
     return status;
 }
 
@@ -257,7 +260,7 @@ TEST(limits)
     } cases[] = {{0, 0, 0, TSR_OK},
                  {TSR_ELEMENTS_CODE + 1, 0, 0, TSR_ERROR_CORRUPT},
                  {0, TSR_ELEMENTS_PLAIN + 1, 0, TSR_ERROR_CORRUPT},
-                 {0, 0, TSR_SMALL_ELEMENTS_ROOM - 1, TSR_ERROR_CORRUPT},
+                 {0, 0, TSR_ELEMENTS_ROOM - 1, TSR_ERROR_CORRUPT},
                  {1 << 20, 0, 0, TSR_ERROR_CORRUPT}}; /* the content ends early */
     struct rng r = {55};
     const struct bytes file = make_file(0, &r);
@@ -266,11 +269,11 @@ TEST(limits)
         const struct tsr_piece_head head = {.kind = TSR_PIECE_ELEMENTS,
                                             .size = cases[i].size ? cases[i].size : code.size,
                                             .plain = cases[i].plain ? cases[i].plain : file.size};
-        const enum tsr_status status = unpack(&head, &code, cases[i].room ? cases[i].room : TSR_SMALL_ELEMENTS_ROOM);
+        const enum tsr_status status = unpack(&head, &code, cases[i].room ? cases[i].room : TSR_ELEMENTS_ROOM);
         expect(status == cases[i].status, "case %zu: %s", i, tsr_status_name(status));
     }
     const struct tsr_piece_head empty = {.kind = TSR_PIECE_ELEMENTS, .size = code.size, .plain = 0};
-    expect(unpack(&empty, &code, TSR_SMALL_ELEMENTS_ROOM) == TSR_ERROR_CORRUPT, "no plain bytes");
+    expect(unpack(&empty, &code, TSR_ELEMENTS_ROOM) == TSR_ERROR_CORRUPT, "no plain bytes");
     expect(tsr_elements_mix(file.data, 0, &none, NULL) == TSR_ERROR_CORRUPT, "an empty file");
     expect(tsr_elements_mix(file.data, TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT, "too large a file");
     expect(tsr_elements_unmix(code.bytes, code.size, TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT,

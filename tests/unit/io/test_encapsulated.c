@@ -1,6 +1,7 @@
 /* Encapsulated pixel data (io/formats/dicom/encapsulated_source.c): which fragments are a frame's, and files that say
  * so badly; and back (io/formats/restore.c). Frames have 4 x 4 samples of 8 bits. FORMAT.md 4.4, PS3.5 A.4. */
 #include "in_memory.h"
+#include "tests/unit/leaves.h"
 #include "io/formats/dicom/encapsulated_source.h"
 #include "io/nodes/node.h"
 
@@ -156,28 +157,20 @@ static enum tsr_status restore(const struct tsr_header *header, struct bytes pre
                                const uint8_t *rasters, size_t raster_bytes, struct bytes suffix, struct bytes *file)
 {
     struct tsr_output *output = must(tsr_output_to_memory());
-    struct tsr_restorer *restorer;
     struct tsr_error error = {0};
-    uint8_t *const copy = must(malloc(residues.size + !residues.size));
-    memcpy(copy, residues.data, residues.size);
+    struct test_leaves leaves = {
+        .blob = {{prefix.data, prefix.size, 0}, {suffix.data, suffix.size, 0}, {residues.data, residues.size, 0}},
+        .step = 3,
+        .rasters = rasters,
+        .raster_bytes = raster_bytes,
+        .frames = header->image.frames};
     tsr_output_limit(output, 1 << 20);
-    enum tsr_status status = tsr_restorer_create(header, output, &restorer, &error);
-    if (status == TSR_OK) status = tsr_restore_blob(restorer, TSR_BLOB_PREFIX, prefix.data, prefix.size, &error);
-    for (size_t at = 0, size; at < residues.size && status == TSR_OK; at += size) { /* in pieces */
-        size = residues.size - at < 3 ? residues.size - at : 3;
-        status = tsr_restore_blob(restorer, TSR_BLOB_RESIDUES, copy + at, size, &error);
-    }
-    for (uint32_t f = 0; f < header->image.frames && status == TSR_OK; f++)
-        status = tsr_restore_frame(restorer, rasters + f * raster_bytes, &error);
-    if (status == TSR_OK) status = tsr_restore_blob(restorer, TSR_BLOB_SUFFIX, suffix.data, suffix.size, &error);
-    if (status == TSR_OK) status = tsr_restore_end(restorer, &error);
+    const enum tsr_status status = make_of(&leaves, header, output, &error);
     expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%s: %s", tsr_status_name(status),
            error.text);
     snprintf(said, sizeof said, "%s", error.text);
     if (file) *file = bytes_of(output);
-    tsr_restorer_free(restorer);
     tsr_output_close(output);
-    free(copy);
     return status;
 }
 
@@ -556,9 +549,7 @@ TEST(damaged_records_do_no_harm)
 TEST(wrong_headers)
 {
     for (int i = 0; i < 8; i++) {
-        struct tsr_restorer *restorer;
-        struct tsr_output *output = must(tsr_output_to_memory());
-        struct tsr_error error = {0};
+        struct tsr_recipe recipe;
         struct tsr_header header = {.recipe = TSR_RECIPE_ENCAPSULATED, .image = image_of(1), .parameter_count = 1};
         if (i == 1) header.parameter_count = 0;
         if (i == 2) header.parameter_count = 2;
@@ -567,11 +558,9 @@ TEST(wrong_headers)
         if (i == 5) header.image.bits_allocated = header.image.bits_stored = 1;
         if (i == 5) header.parameters[0] = TSR_NODE_JPEG_LS;
         if (i >= 6) header.parameters[0] = (uint8_t)(i == 6 ? TSR_RASTER_NODES : 255);
-        const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, &error);
+        const enum tsr_status status = tsr_recipe_of(&header, 0, NULL, &recipe, NULL);
         const enum tsr_status wanted = i == 0 ? TSR_OK : i < 6 ? TSR_ERROR_CORRUPT : TSR_ERROR_VERSION;
-        expect(status == wanted && (i == 0) == (restorer != NULL), "case %d: %s", i, tsr_status_name(status));
-        tsr_restorer_free(restorer);
-        tsr_output_close(output);
+        expect(status == wanted, "case %d: %s", i, tsr_status_name(status));
     }
 }
 

@@ -1,5 +1,6 @@
 /* NIfTI: headers of both versions and byte orders, and gzip files that come back from their plain bytes and a residue.
  * FORMAT.md 4.1 and 4.12. */
+#include "tests/unit/leaves.h"
 #include "one_engine.h"
 
 #include <zlib.h>
@@ -517,29 +518,33 @@ TEST(damaged_parameters)
         header.image.bits_allocated = header.image.bits_stored = bits;
         header.image.high_bit = bits - 1;
         memcpy(header.parameters, cases[i].parameters, sizeof cases[i].parameters);
-        struct tsr_output *output = must(tsr_output_to_memory());
-        struct tsr_restorer *restorer;
-        const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, NULL);
+        struct tsr_recipe recipe;
+        const enum tsr_status status = tsr_recipe_of(&header, 0, &(struct tsr_bytes){.size = 0}, &recipe, NULL);
         expect(status == (cases[i].is_good ? TSR_OK : TSR_ERROR_CORRUPT), "case %zu: %d", i, (int)status);
-        if (i == 0) {
-            const uint8_t raster[100] = {0};
-            assert_int_equal(tsr_restore_frame(restorer, raster, NULL), TSR_OK);
-            assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_SUFFIX, raster, 1, NULL), TSR_ERROR_CORRUPT);
+        if (i == 0) { /* a frame fills the plain bytes, and one more does not */
+            const uint8_t raster[101] = {0};
+            struct test_leaves leaves = {.blob = {[TSR_BLOB_SUFFIX] = {raster, 1, 0}}, .step = 1, .frames = 1};
+            struct tsr_output *output = must(tsr_output_to_memory());
+            leaves.rasters = raster;
+            leaves.raster_bytes = 100;
+            assert_int_equal(make_of(&leaves, &header, output, NULL), TSR_ERROR_CORRUPT);
+            tsr_output_close(output);
         }
         if (i == 2) { /* three bytes and their residue, not 128 */
             struct bytes b = {NULL, 0};
             struct tsr_bytes plain = {.limit = 3}, residue = {.limit = LIMIT};
+            struct tsr_output *output = must(tsr_output_to_memory());
             put_member(&b, (const uint8_t *)"abc", 3, &(struct deflating){6, 8, 0, 15, 0});
             assert_int_equal(tsr_gzip_read(NULL, b.data, b.size, &plain, &residue, NULL), TSR_OK);
-            assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_PREFIX, "abc", 3, NULL), TSR_OK);
-            assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_RESIDUES, residue.bytes, residue.size, NULL), TSR_OK);
-            assert_int_equal(tsr_restore_end(restorer, NULL), TSR_ERROR_CORRUPT);
+            struct test_leaves leaves = {.blob = {{(const uint8_t *)"abc", 3, 0},
+                                                  [TSR_BLOB_RESIDUES] = {residue.bytes, residue.size, 0}},
+                                         .step = 1000};
+            assert_int_equal(make_of(&leaves, &header, output, NULL), TSR_ERROR_CORRUPT);
             tsr_bytes_free(&plain);
             tsr_bytes_free(&residue);
+            tsr_output_close(output);
             free(b.data);
         }
-        tsr_restorer_free(restorer);
-        tsr_output_close(output);
     }
 }
 

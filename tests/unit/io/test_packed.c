@@ -7,9 +7,9 @@
 #include "io/bytes/crc32.h"
 #include "io/container/section.h"
 #include "io/formats/packed.h"
-#include "io/formats/restore.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/node.h"
+#include "tests/unit/leaves.h"
 
 enum { LIMIT = 1 << 24 };
 
@@ -178,31 +178,21 @@ static struct tsr_bytes pack(struct tsr_bytes file, enum tsr_kind kind, struct t
     return blob;
 }
 
-/* Restores a blob that comes in steps; on TSR_OK it is the file. */
+/* Makes the file of a blob that comes in steps; on TSR_OK it is the file. */
 static enum tsr_status restore(const struct tsr_header *header, struct tsr_bytes blob, size_t step, size_t limit,
                                const struct tsr_bytes *file)
 {
     struct tsr_output *output = must(tsr_output_to_memory());
-    struct tsr_restorer *restorer;
+    struct test_leaves leaves = {.blob = {{blob.bytes, blob.size, 0}}, .step = step};
     struct tsr_error error = {0};
     tsr_output_limit(output, limit);
-    assert_int_equal(tsr_restorer_create(header, output, &restorer, &error), TSR_OK);
-    enum tsr_status status = TSR_OK;
-    for (size_t at = 0; at < blob.size && status == TSR_OK; at += step) {
-        const size_t now = blob.size - at < step ? blob.size - at : step;
-        uint8_t *const part = must(malloc(now)); /* so that reading past it is found */
-        memcpy(part, blob.bytes + at, now);
-        status = tsr_restore_blob(restorer, TSR_BLOB_PREFIX, part, now, &error);
-        free(part);
-    }
-    if (status == TSR_OK) status = tsr_restore_end(restorer, &error);
+    const enum tsr_status status = make_of(&leaves, header, output, &error);
     expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%d: %s", (int)status, error.text);
     assert_true(tsr_output_size(output) <= limit);
     if (status == TSR_OK && file)
         expect(tsr_output_size(output) == file->size &&
                    (file->size == 0 || memcmp(tsr_output_bytes(output), file->bytes, file->size) == 0),
                "it comes back as another file");
-    tsr_restorer_free(restorer);
     tsr_output_close(output);
     return status;
 }
@@ -511,9 +501,10 @@ TEST(hostile_sizes)
     assert_int_equal(tsr_get_piece_head((const uint8_t *)"\3\1\1", 3, &head, &used, NULL), TSR_ERROR_CORRUPT);
     const struct tsr_bytes empty = {0};
     assert_int_equal(restore(&header, empty, 1, 10, &empty), TSR_OK);
-    for (int kind = 0; kind <= TSR_PIECE_KINDS; kind++) {
-        assert_true(tsr_unpacking_memory(UINT64_MAX, 5, (enum tsr_piece_kind)kind) >= UINT64_MAX / 2);
-        assert_true(tsr_unpacking_memory(5, UINT64_MAX, (enum tsr_piece_kind)kind) >= UINT64_MAX / 2);
+    for (int kind = 0; kind < TSR_PIECE_KINDS; kind++) {
+        const struct tsr_node *const node = tsr_piece_node((enum tsr_piece_kind)kind);
+        assert_true(tsr_unpacking_memory(UINT64_MAX, 5, node) >= UINT64_MAX / 2);
+        assert_true(tsr_unpacking_memory(5, UINT64_MAX, node) >= UINT64_MAX / 2);
     }
 }
 
@@ -530,16 +521,15 @@ TEST(a_head_alone)
     const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = 1 << 30};
     uint8_t bytes[TSR_PIECE_HEAD_LIMIT + 8] = {0};
     struct tsr_output *output = must(tsr_output_to_memory());
-    struct tsr_restorer *restorer;
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
-    assert_int_equal(tsr_restorer_create(&header, output, &restorer, NULL), TSR_OK);
-    tsr_restorer_set_crew(restorer, (struct tsr_crew){run_all, NULL});
-    const size_t size = tsr_put_piece_head(bytes, &head) + 8;
-    assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_PREFIX, bytes, size, NULL), TSR_OK);
+    struct test_leaves leaves = {.blob = {{bytes, tsr_put_piece_head(bytes, &head) + 8, 0}}, .step = 1000};
+    const struct tsr_making making = {.leaves = {.read = read_test_leaf, .context = &leaves},
+                                      .crew = {run_all, NULL}};
+    assert_int_equal(tsr_make(&header, &making, output, NULL), TSR_ERROR_CORRUPT);
+    free(leaves.part);
     getrusage(RUSAGE_SELF, &after);
     expect(after.ru_maxrss - before.ru_maxrss < 64 << 10, "%ld KiB", after.ru_maxrss - before.ru_maxrss);
-    tsr_restorer_free(restorer);
     tsr_output_close(output);
 }
 
@@ -549,10 +539,10 @@ TEST(other_blobs)
     const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = 1 << 20};
     for (int blob = TSR_BLOB_SUFFIX; blob < TSR_BLOB_COUNT; blob++) {
         struct tsr_output *output = must(tsr_output_to_memory());
-        struct tsr_restorer *restorer;
-        assert_int_equal(tsr_restorer_create(&header, output, &restorer, NULL), TSR_OK);
-        assert_int_equal(tsr_restore_blob(restorer, (enum tsr_blob)blob, "\0\1a", 3, NULL), TSR_ERROR_CORRUPT);
-        tsr_restorer_free(restorer);
+        struct test_leaves leaves = {.step = 1000};
+        leaves.blob[blob].bytes = (const uint8_t *)"\0\1a";
+        leaves.blob[blob].size = 3;
+        assert_int_equal(make_of(&leaves, &header, output, NULL), TSR_ERROR_CORRUPT);
         tsr_output_close(output);
     }
 }

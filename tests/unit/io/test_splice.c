@@ -1,6 +1,7 @@
 /* Splicing: samples that lie unchanged in a file (io/formats/splice_source.c), and back (io/formats/restore.c). Samples
  * of one bit matter most here: their frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
+#include "tests/unit/leaves.h"
 #include "io/container/section.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/formats/values.h"
@@ -32,11 +33,9 @@ static void check_splice(struct rng *r, const struct tsr_image *image, size_t pr
     assert_int_equal(source->header.parameter_count, bits % 8 ? 1 : 0);
 
     struct tsr_output *output = must(tsr_output_to_memory());
-    struct tsr_restorer *restorer;
-    uint8_t *raster = must(malloc(frame_bytes + 1)), *blob = must(malloc(prefix + suffix + 1));
-    assert_int_equal(tsr_restorer_create(&source->header, output, &restorer, &error), TSR_OK);
+    uint8_t *raster = must(malloc(frame_bytes + 1)), *blob = must(malloc(prefix + suffix + 1)),
+            *rasters = must(malloc(image->frames * frame_bytes + 1));
     assert_int_equal(source->ops->read_blob(source, TSR_BLOB_PREFIX, 0, blob, prefix, &error), TSR_OK);
-    assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_PREFIX, blob, prefix, &error), TSR_OK);
     for (uint32_t f = 0; f < image->frames; f++) {
         raster[frame_bytes] = 0xa5;
         assert_int_equal(source->ops->read_frame(source, f, raster, &error), TSR_OK);
@@ -46,13 +45,15 @@ static void check_splice(struct rng *r, const struct tsr_image *image, size_t pr
                    image->columns, image->rows);
         }
         assert_int_equal(raster[frame_bytes], 0xa5);
-        assert_int_equal(tsr_restore_frame(restorer, raster, &error), TSR_OK);
+        memcpy(rasters + f * frame_bytes, raster, frame_bytes);
     }
-    assert_int_equal(source->ops->read_blob(source, TSR_BLOB_SUFFIX, 0, blob, suffix, &error), TSR_OK);
-    for (size_t at = 0; at < suffix; at += 3) /* in pieces */
-        assert_int_equal(
-            tsr_restore_blob(restorer, TSR_BLOB_SUFFIX, blob + at, suffix - at < 3 ? suffix - at : 3, &error), TSR_OK);
-    assert_int_equal(tsr_restore_end(restorer, &error), TSR_OK);
+    assert_int_equal(source->ops->read_blob(source, TSR_BLOB_SUFFIX, 0, blob + prefix, suffix, &error), TSR_OK);
+    struct test_leaves leaves = {.blob = {{blob, prefix, 0}, {blob + prefix, suffix, 0}},
+                                 .step = 3,
+                                 .rasters = rasters,
+                                 .raster_bytes = frame_bytes,
+                                 .frames = image->frames};
+    assert_int_equal(make_of(&leaves, &source->header, output, &error), TSR_OK);
     expect(tsr_output_size(output) == size && memcmp(tsr_output_bytes(output), file, size) == 0,
            "%u frames of %u x %u, %u bits: not restored", image->frames, image->columns, image->rows,
            image->bits_allocated);
@@ -62,11 +63,11 @@ static void check_splice(struct rng *r, const struct tsr_image *image, size_t pr
     const struct tsr_hash128 wanted = tsr_hash128_of(file, size);
     assert_int_equal(tsr_input_hash(input, &hash, &error), TSR_OK);
     assert_true(tsr_hash128_equal(&hash, &wanted));
-    tsr_restorer_free(restorer);
     tsr_output_close(output);
     tsr_source_close(source);
     tsr_input_close(input);
     free(raster);
+    free(rasters);
     free(blob);
     free(file);
 }
@@ -144,15 +145,14 @@ TEST(wrong_parameters)
 {
     for (int i = 0; i < 4; i++) {
         struct tsr_header header;
-        struct tsr_restorer *restorer;
-        struct tsr_output *output = must(tsr_output_to_memory());
+        struct tsr_recipe recipe;
         memset(&header, 0, sizeof header);
         header.recipe = i < 2 ? TSR_RECIPE_SPLICE : TSR_RECIPE_DEFLATED;
         header.image = i == 0 ? image_of(3, 3, 1, 1, 1) : image_of(4, 4, 1, 8, 1);
         header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3; /* of a deflated file, it is a varint */
-        const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, NULL);
-        expect(status == TSR_ERROR_CORRUPT && !restorer, "case %d: %s", i, tsr_status_name(status));
-        tsr_output_close(output);
+        const enum tsr_status status =
+            tsr_recipe_of(&header, 0, &(struct tsr_bytes){.bytes = (uint8_t *)"", .size = 1}, &recipe, NULL);
+        expect(status == TSR_ERROR_CORRUPT, "case %d: %s", i, tsr_status_name(status));
     }
 }
 
@@ -162,7 +162,6 @@ static enum tsr_status restore_deflated(uint64_t start, const uint8_t *residues,
 {
     enum { PREFIX = 6 };
     struct tsr_header header;
-    struct tsr_restorer *restorer;
     struct tsr_error error = {0};
     struct tsr_output *output = must(tsr_output_to_memory());
     memset(&header, 0, sizeof header);
@@ -171,18 +170,15 @@ static enum tsr_status restore_deflated(uint64_t start, const uint8_t *residues,
     header.image = image_of(4, 4, 2, 8, 1);
     header.parameter_count = tsr_put_varint(header.parameters, start);
     tsr_output_limit(output, 1 << 20);
-    uint8_t *copy = copy_bytes(residues, size).data;
-    enum tsr_status status = tsr_restorer_create(&header, output, &restorer, &error);
-    if (status == TSR_OK) status = tsr_restore_blob(restorer, TSR_BLOB_PREFIX, parts, PREFIX, &error);
-    if (status == TSR_OK) status = tsr_restore_blob(restorer, TSR_BLOB_RESIDUES, copy, size, &error);
-    for (int f = 0; f < 2 && status == TSR_OK; f++)
-        status = tsr_restore_frame(restorer, parts + PREFIX + 16 * f, &error);
-    if (status == TSR_OK) status = tsr_restore_end(restorer, &error);
+    struct test_leaves leaves = {.blob = {{parts, PREFIX, 0}, [TSR_BLOB_RESIDUES] = {residues, size, 0}},
+                                 .step = 1000,
+                                 .rasters = parts + PREFIX,
+                                 .raster_bytes = 16,
+                                 .frames = 2};
+    const enum tsr_status status = make_of(&leaves, &header, output, &error);
     expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%s", tsr_status_name(status));
     *file = bytes_of(output);
-    tsr_restorer_free(restorer);
     tsr_output_close(output);
-    free(copy);
     return status;
 }
 

@@ -3,7 +3,8 @@
 #ifndef TSR_IO_FORMATS_DICOM_VALUES_HEADER_VALUES_H
 #define TSR_IO_FORMATS_DICOM_VALUES_HEADER_VALUES_H
 
-#include "../dicom_elements.h"
+#include "../dicom_file.h"
+#include "io/dicom/dicom_elements.h"
 #include "io/formats/decimal.h"
 
 /* A window of values after the rescale or the Modality LUT. */

@@ -1,5 +1,5 @@
-/* Writing PNG: the IDAT chunks of a file with loss. FORMAT.md 4.3. */
-#include "png_file.h"
+/* Writing PNG by libpng; see png_writer.h. */
+#include "png_writer.h"
 
 #if TSR_WITH_PNG
 #include <png.h>
@@ -130,19 +130,19 @@ static enum tsr_status put_image(const struct tsr_image *image, int colour_type,
     return status;
 }
 
-enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_t *raster, struct tsr_output *output,
-                                   struct tsr_error *error)
+enum tsr_status tsr_png_write_raster(struct tsr_png_rows of, int colour_type, const uint8_t *raster,
+                                     struct tsr_output *output, struct tsr_error *error)
 {
-    return put_image(&header->image, header->parameters[TSR_PNG_COLOUR_TYPE],
-                     header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED, raster, output, error);
+    return put_image(of.image, colour_type, of.interlaced, raster, output, error);
 }
 
 #else
 
-enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_t *raster, struct tsr_output *output,
-                                   struct tsr_error *error)
+enum tsr_status tsr_png_write_raster(struct tsr_png_rows of, int colour_type, const uint8_t *raster,
+                                     struct tsr_output *output, struct tsr_error *error)
 {
-    (void)header;
+    (void)of;
+    (void)colour_type;
     (void)raster;
     (void)output;
     return tsr_fail(error, TSR_ERROR_VERSION, "restoring a PNG with loss needs libpng, which this build does not have");

@@ -1,5 +1,5 @@
-/* The header of a PNG. FORMAT.md 4.3. */
-#include "png_file.h"
+/* The parameters of a PNG; see png_parameters.h. */
+#include "png_parameters.h"
 
 bool tsr_png_is_valid(const struct tsr_header *header)
 {

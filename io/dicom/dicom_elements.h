@@ -1,29 +1,16 @@
-/* The elements of a DICOM file as bytes (PS3.5, 7): where they stand, not what they mean. No dictionary is needed. A
- * form that is not known here is an error. */
-#ifndef TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
-#define TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
+/* What a DICOM file has up to its pixel data: its form, where the elements stand that describe the image, and a list of
+ * all elements where one is wanted. PS3.5, 7; PS3.10, 7.1. */
+#ifndef TSR_IO_DICOM_DICOM_ELEMENTS_H
+#define TSR_IO_DICOM_DICOM_ELEMENTS_H
 
-#include "dicom_file.h"
-#include "io/input.h"
+#include "dicom_walk.h"
 
 enum {
     TSR_TAG_PADDING = 0x00280120,
     TSR_TAG_PADDING_LIMIT = 0x00280121,
-    TSR_TAG_FLOAT_PIXELS = 0x7fe00008,
-    TSR_TAG_DOUBLE_PIXELS = 0x7fe00009,
-    TSR_TAG_PIXEL_DATA = 0x7fe00010,
     TSR_TAG_META_LENGTH = 0x00020000,
     TSR_TAG_MEDIA_STORAGE_UID = 0x00020003,
     TSR_TAG_TRANSFER_SYNTAX = 0x00020010
-};
-
-#define TSR_UNDEFINED_LENGTH UINT32_MAX
-
-struct tsr_dicom_element {
-    uint32_t tag;
-    char vr[3];               /* empty: the VR is implicit */
-    uint32_t length;          /* of the value; TSR_UNDEFINED_LENGTH: a delimiter ends it */
-    size_t start, value, end; /* offsets in the file; end is valid if the length is defined */
 };
 
 /* Elements that describe the samples, and say how they are looked at. */
@@ -39,7 +26,9 @@ enum tsr_dicom_fact {
     TSR_FACT_BITS_STORED,
     TSR_FACT_HIGH_BIT,
     TSR_FACT_REPRESENTATION,
-    TSR_FACT_SERIES,
+    TSR_FACT_PADDING,
+    TSR_FACT_PADDING_LIMIT,
+    TSR_FACT_SERIES, /* of those before it, the first one of a tag counts; of the others the last one */
     TSR_FACT_CENTER,
     TSR_FACT_WIDTH,
     TSR_FACT_INTERCEPT,
@@ -47,8 +36,6 @@ enum tsr_dicom_fact {
     TSR_FACT_VOI_FUNCTION,
     TSR_FACT_VOI_LUTS,
     TSR_FACT_MODALITY_LUTS,
-    TSR_FACT_PADDING,
-    TSR_FACT_PADDING_LIMIT,
     TSR_FACTS
 };
 
@@ -62,15 +49,11 @@ struct tsr_dicom_scan {
     bool has_no_pixels;    /* the scan has failed for this alone: it came to the end of the file */
     uint64_t elements;     /* number of all elements, those in sequences and items included */
     uint64_t frame_groups; /* items of functional groups, shared ones and those of frames (PS3.3, C.7.6.16) */
-    /* Tags ascend in the data set and in each item, the meta header has the length that it states, and the bytes of
-     * each value are what they seemed to be at first. Then every reader finds the same elements. */
-    bool is_plain;
+    /* Readers may find other elements: some of the data set have higher tags than its pixel data, which readers stop
+     * at; or its tags do not ascend, and a value without VR begins as a sequence and goes on as none. */
+    bool is_two_ways;
     struct tsr_dicom_element fact[TSR_FACTS]; /* of the data set itself, not of its items; tag 0: absent */
 };
-
-/* Bytes of memory that DCMTK takes to read this number of bytes in this number of elements. Measured: 210 to 270 bytes
- * an element. */
-uint64_t tsr_dicom_memory(uint64_t bytes, uint64_t elements);
 
 /* Scans an input up to the value of its pixel data, and holds the bytes up to there. Errors: TSR_ERROR_CORRUPT with the
  * reason (no pixel data, an unknown form of DICOM, or a file that was made to take much time; with an offset, an
@@ -99,22 +82,5 @@ enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, st
 
 /* Continues a scan from the pixel data to the end of the input, and adds the elements there to scan->elements. */
 enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
-
-/* The element at byte at of scanned bytes. False: no element stands there before end. */
-bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
-                          struct tsr_dicom_element *element);
-
-/* The same of its head alone, at the first byte. The value may lie after the size bytes. */
-bool tsr_dicom_element_head(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
-                            struct tsr_dicom_element *element);
-
-/* How the items of a sequence are encoded. Items of a sequence of VR UN are implicit little endian (PS3.5, 6.2.2, note
- * 4). */
-static inline struct tsr_dicom_form tsr_dicom_inner_form(const struct tsr_dicom_element *sequence,
-                                                         struct tsr_dicom_form outer)
-{
-    const bool is_unknown = sequence->vr[0] == 'U' && sequence->vr[1] == 'N';
-    return is_unknown ? (struct tsr_dicom_form){false, false} : outer;
-}
 
 #endif

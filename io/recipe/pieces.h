@@ -1,0 +1,43 @@
+/* The pieces of packed files, and their heads. FORMAT.md 4.11. */
+#ifndef TSR_IO_RECIPE_PIECES_H
+#define TSR_IO_RECIPE_PIECES_H
+
+#include "io/nodes/node.h"
+
+enum tsr_piece_kind {
+    TSR_PIECE_BYTES,
+    TSR_PIECE_JPEG,
+    TSR_PIECE_DEFLATE,
+    TSR_PIECE_PNG_START,
+    TSR_PIECE_PNG_IDAT,
+    TSR_PIECE_PNG_END,
+    TSR_PIECE_SMALL_PNG, /* a whole file */
+    TSR_PIECE_ELEMENTS,
+    TSR_PIECE_KINDS
+};
+
+/* A piece's kind and sizes, which stand before its content. */
+enum { TSR_PIECE_HEAD_LIMIT = 1 + 2 * 10 };
+struct tsr_piece_head {
+    enum tsr_piece_kind kind;
+    uint64_t size;    /* of bytes, of a packed JPEG stream, of plain bytes */
+    uint64_t residue; /* of a deflate stream, or of IDAT chunks */
+    uint64_t plain;   /* bytes that a code of elements becomes */
+};
+size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head);
+
+/* The same from the bytes of a blob. *used: bytes of the head. *used 0: more bytes are needed. Errors:
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr_piece_head *head, size_t *used,
+                                   struct tsr_error *error);
+
+/* The node of a kind of pieces; NULL: its bytes are the file's, or all are the same. */
+const struct tsr_node *tsr_piece_node(enum tsr_piece_kind kind);
+
+/* The node of the first stream of a file whose blob begins with these bytes; NULL: they do not tell. */
+const struct tsr_node *tsr_first_node(const uint8_t *bytes, size_t size);
+
+/* All that making a file of this many bytes takes, whose streams are of this node; NULL: of any. */
+uint64_t tsr_unpacking_memory(uint64_t room, uint64_t made, const struct tsr_node *node);
+
+#endif

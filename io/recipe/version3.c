@@ -1,0 +1,239 @@
+/* Version 3 of the format: the steps of a header, and what they take. FORMAT.md 4.1 to 4.4, 4.11, 4.12. */
+#include "recipe.h"
+
+#include <string.h>
+
+#include "io/nodes/deflate/deflate.h"
+#include "io/nodes/gzip/gzip.h"
+#include "io/nodes/png/png_idat.h"
+#include "pieces.h"
+#include "png_parameters.h"
+
+bool tsr_has_residues(const struct tsr_header *header)
+{
+    return header->exact && (header->recipe == TSR_RECIPE_ENCAPSULATED || header->recipe == TSR_RECIPE_PNG ||
+                             header->recipe == TSR_RECIPE_DEFLATED || header->recipe == TSR_RECIPE_GZIPPED);
+}
+
+uint64_t tsr_gzipped_bytes(const struct tsr_header *header)
+{
+    const struct tsr_image *image = &header->image;
+    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
+    const uint64_t bytes = tsr_get_varint(&c);
+    const bool is_valid = !c.bad && c.at == c.size && bytes < (uint64_t)1 << 31 && image->bits_allocated > 1 &&
+                          tsr_frame_bits(image) / 8 * image->frames <= bytes;
+    return is_valid ? bytes : 0;
+}
+
+/* Bytes of all rasters. */
+static uint64_t all_samples(const struct tsr_header *header)
+{
+    return (tsr_frame_bits(&header->image) * header->image.frames + 7) / 8;
+}
+
+/* ---- Steps -------------------------------------------------------------------------------------------------- */
+
+static struct tsr_step *add(struct tsr_recipe *recipe, enum tsr_step_kind kind)
+{
+    struct tsr_step *const step = &recipe->step[recipe->count++];
+    *step = (struct tsr_step){.kind = kind};
+    return step;
+}
+
+static void add_bytes(struct tsr_recipe *recipe, enum tsr_blob from, uint64_t size)
+{
+    struct tsr_step *const step = add(recipe, TSR_STEP_BYTES);
+    step->from = from;
+    step->size = size;
+}
+
+static void add_known(struct tsr_recipe *recipe, const uint8_t *bytes, size_t size)
+{
+    struct tsr_step *const step = add(recipe, TSR_STEP_BYTES);
+    step->bytes = bytes;
+    step->size = size;
+}
+
+/* The bits after the last sample: the last parameter, if samples have one bit. FORMAT.md 4.1. */
+static enum tsr_status get_spare(const struct tsr_header *header, struct tsr_cursor *c, struct tsr_recipe *recipe,
+                                 struct tsr_error *error)
+{
+    const unsigned rest = (unsigned)(tsr_frame_bits(&header->image) * header->image.frames % 8);
+    if (header->image.bits_allocated == 1 && rest != 0) recipe->spare = tsr_get_u8(c);
+    if (recipe->spare >> (8 - rest) || c->bad || c->at != header->parameter_count)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's %zu bytes of restore parameters are not valid",
+                        header->parameter_count);
+    return TSR_OK;
+}
+
+/* Prefix, frames, suffix. */
+static void add_parts(struct tsr_recipe *recipe, const struct tsr_node *node)
+{
+    add_bytes(recipe, TSR_BLOB_PREFIX, TSR_ALL_BYTES);
+    add(recipe, TSR_STEP_FRAMES)->node = node;
+    add_bytes(recipe, TSR_BLOB_SUFFIX, TSR_ALL_BYTES);
+}
+
+static enum tsr_status splice(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
+{
+    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
+    TSR_TRY(get_spare(header, &c, recipe, error));
+    add_parts(recipe, NULL);
+    return TSR_OK;
+}
+
+static enum tsr_status encapsulated(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &header->image;
+    const int kind = header->parameters[0];
+    if (header->parameter_count == 1 && !tsr_raster_node(kind))
+        return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %d, which this version does not know",
+                        kind);
+    const bool may_be_bits = kind == TSR_NODE_RLE || kind == TSR_NODE_DEFLATE_FRAME;
+    if (header->parameter_count != 1 || image->big_endian || image->swapped ||
+        (image->bits_allocated == 1 && !may_be_bits))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
+    add_parts(recipe, tsr_raster_node(kind));
+    return TSR_OK;
+}
+
+static enum tsr_status png(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
+{
+    if (!tsr_png_is_valid(header)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG");
+    const uint8_t form = header->parameters[TSR_PNG_FORM];
+    tsr_png_start(header, recipe->start);
+    if (form & TSR_PNG_USUAL_START) add_known(recipe, recipe->start, TSR_PNG_START_BYTES);
+    add_parts(recipe, &tsr_node_png);
+    if (form & TSR_PNG_USUAL_END) add_known(recipe, tsr_png_end, TSR_PNG_END_BYTES);
+    return TSR_OK;
+}
+
+static enum tsr_status gzipped(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
+{
+    const uint64_t plain = tsr_gzipped_bytes(header);
+    if (plain == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's parameters of gzip are not valid");
+    struct tsr_step *const open = add(recipe, TSR_STEP_OPEN);
+    open->node = &tsr_node_gzip;
+    open->size = open->foreseen = plain;
+    open->is_exact = true;
+    add_parts(recipe, NULL);
+    struct tsr_step *const close = add(recipe, TSR_STEP_CLOSE);
+    close->node = &tsr_node_gzip;
+    close->from = TSR_BLOB_RESIDUES;
+    close->size = TSR_ALL_BYTES;
+    return TSR_OK;
+}
+
+/* The residues of a deflated file begin with the bytes after its stream. */
+static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs, const struct tsr_bytes *residues,
+                                struct tsr_recipe *recipe, struct tsr_error *error)
+{
+    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false},
+                      tail = {residues->bytes, residues->size, 0, false};
+    const uint64_t before = tsr_get_varint(&c), size = tsr_get_varint(&tail), plain = all_samples(header) + blobs;
+    TSR_TRY(get_spare(header, &c, recipe, error));
+    if (size > tail.size) tail.bad = true;
+    const uint8_t *const bytes = tsr_get_bytes(&tail, tail.bad ? 0 : (size_t)size);
+    if (tail.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
+    struct tsr_step *const open = add(recipe, TSR_STEP_OPEN);
+    open->node = &tsr_node_deflate;
+    open->before = before;
+    open->size = SIZE_MAX / 2;
+    open->foreseen = plain > before ? plain - before : 0;
+    add_parts(recipe, NULL);
+    struct tsr_step *const close = add(recipe, TSR_STEP_CLOSE);
+    close->node = &tsr_node_deflate;
+    close->bytes = tail.bytes + tail.at;
+    close->size = tail.size - tail.at;
+    add_known(recipe, bytes, (size_t)size);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, const struct tsr_bytes *residues,
+                              struct tsr_recipe *recipe, struct tsr_error *error)
+{
+    memset(recipe, 0, sizeof *recipe);
+    switch (header->recipe) {
+    case TSR_RECIPE_SPLICE:
+        return splice(header, recipe, error);
+    case TSR_RECIPE_PNG:
+        return png(header, recipe, error);
+    case TSR_RECIPE_DEFLATED:
+        return deflated(header, blobs, residues, recipe, error);
+    case TSR_RECIPE_ENCAPSULATED:
+        return encapsulated(header, recipe, error);
+    case TSR_RECIPE_GZIPPED:
+        return gzipped(header, recipe, error);
+    case TSR_RECIPE_VERBATIM:
+        add_bytes(recipe, TSR_BLOB_PREFIX, TSR_ALL_BYTES);
+        return TSR_OK;
+    default:
+        return TSR_OK;
+    }
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------- */
+
+uint64_t tsr_usual_stream(const struct tsr_image *image, uint64_t residues)
+{
+    enum { CODE_BITS = 16, HEAD = 1 << 16 };
+    const uint64_t codes = CODE_BITS * (uint64_t)image->columns * image->rows * image->components;
+    return (tsr_frame_bits(image) + codes) / 8 + residues + HEAD;
+}
+
+static uint64_t encapsulated_work(const struct tsr_header *header, const struct tsr_foreseen *f, uint64_t residues)
+{
+    const struct tsr_node *const node = tsr_raster_node(header->parameters[0]);
+    const uint64_t bound = tsr_usual_stream(&header->image, residues), stream = bound < f->size ? bound : f->size;
+    return stream + (node ? node->memory(&(struct tsr_node_work){.image = &header->image}, stream, true) : 0);
+}
+
+/* libpng's rows, and zlib. */
+static uint64_t lossy_png_work(const struct tsr_image *image)
+{
+    enum { ROWS = 8, FIXED = 1 << 19 };
+    return FIXED + sizeof(void *) * (uint64_t)image->rows + ROWS * (tsr_frame_bits(image) / 8 / image->rows + 1);
+}
+
+static uint64_t deflated_work(const struct tsr_foreseen *f, uint64_t plain)
+{
+    struct tsr_cursor c = {f->residues ? f->residues->bytes : NULL, f->residues ? f->residues->size : 0, 0, false};
+    const uint64_t tail = tsr_get_varint(&c);
+    if (c.bad || tail > c.size - c.at) return f->size + tsr_deflate_memory(plain);
+    const uint8_t *const coded = c.bytes + c.at + tail;
+    return f->size + tsr_deflate_writing_memory(plain, coded, c.size - c.at - (size_t)tail, f->threads);
+}
+
+struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
+{
+    static const uint64_t most = UINT64_MAX / 64;
+    const uint64_t residues = !tsr_has_residues(header) ? 0 : f->residues ? f->residues->size : f->size;
+    struct tsr_restoring r = {.held = residues};
+    if (f->size > most || f->blobs > most) return (struct tsr_restoring){.held = UINT64_MAX / 4}; /* no memory has it */
+    switch (header->recipe) {
+    case TSR_RECIPE_PACKED:
+        r.held = tsr_unpacking_memory(header->room, f->size,
+                                      f->begin ? tsr_first_node(f->begin->bytes, f->begin->size) : NULL);
+        break;
+    case TSR_RECIPE_ENCAPSULATED:
+        r.work = encapsulated_work(header, f, residues);
+        break;
+    case TSR_RECIPE_PNG:
+        r.work = header->exact ? tsr_png_making_memory(tsr_png_rows_of(header), f->size, f->residues, f->threads)
+                               : lossy_png_work(&header->image);
+        break;
+    case TSR_RECIPE_DEFLATED:
+        r.held += all_samples(header) + f->blobs;
+        r.work = deflated_work(f, all_samples(header) + f->blobs);
+        r.is_at_end = true;
+        break;
+    case TSR_RECIPE_GZIPPED:
+        r.held += tsr_gzipped_bytes(header);
+        r.work = tsr_gzip_making_memory(tsr_gzipped_bytes(header), f->size, f->residues, f->threads);
+        r.is_at_end = true;
+        break;
+    default:
+        break;
+    }
+    return r;
+}
