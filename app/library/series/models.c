@@ -8,9 +8,9 @@
 
 /* Puts the frames of count members with the stack's model. *bytes: what they take so. The members change if that is
  * less than *least, what they take now, unless they are sparse and the coding's effort does not count for such. */
-static enum tsr_status put_stack(struct tsr_making *m, uint32_t first, uint32_t count, const struct tsr_coding *coding,
-                                 const struct tsr_coded_frame *stack, uint64_t *bytes, uint64_t *least,
-                                 struct tsr_error *error)
+static enum tsr_status put_stack(struct tsr_series_making *m, uint32_t first, uint32_t count,
+                                 const struct tsr_coding *coding, const struct tsr_coded_frame *stack, uint64_t *bytes,
+                                 uint64_t *least, struct tsr_error *error)
 {
     const struct tsr_image *const image = &m->members[first].written.header.image;
     struct tsr_series_member again[TSR_SERIES_GROUP_FILES] = {0};
@@ -49,7 +49,7 @@ static enum tsr_status put_stack(struct tsr_making *m, uint32_t first, uint32_t 
 }
 
 /* Codes the rasters of count members as one frame. The arguments that follow are those of put_stack. */
-static enum tsr_status code_rasters(struct tsr_making *m, uint32_t first, uint32_t count, const uint8_t *rasters,
+static enum tsr_status code_rasters(struct tsr_series_making *m, uint32_t first, uint32_t count, const uint8_t *rasters,
                                     const struct tsr_coding *coding, uint64_t *bytes, uint64_t *least,
                                     struct tsr_error *error)
 {
@@ -69,7 +69,7 @@ static enum tsr_status code_rasters(struct tsr_making *m, uint32_t first, uint32
 
 /* Codes the frames of count members, one each, below each other: at their effort and, if that is sparse, at all lower
  * ones. */
-static enum tsr_status code_stack(struct tsr_making *m, uint32_t first, uint32_t count, struct tsr_error *error)
+static enum tsr_status code_stack(struct tsr_series_making *m, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_header *const header = &m->members[first].written.header;
     const struct tsr_image stack = tsr_stack(&header->image, count);
@@ -94,7 +94,8 @@ static enum tsr_status code_stack(struct tsr_making *m, uint32_t first, uint32_t
 }
 
 /* The same with its memory: what the members become is not longer than what they are. */
-static enum tsr_status stack_members(struct tsr_making *m, uint32_t first, uint32_t count, struct tsr_error *error)
+static enum tsr_status stack_members(struct tsr_series_making *m, uint32_t first, uint32_t count,
+                                     struct tsr_error *error)
 {
     static const struct tsr_need nothing = {0};
     struct tsr_header stack = m->members[first].written.header;
@@ -119,7 +120,7 @@ static bool stacks_with(const struct tsr_series_member *first, const struct tsr_
            a->coder == b->coder && a->effort == b->effort && a->lossy == b->lossy;
 }
 
-void tsr_series_share_models(struct tsr_making *m, uint32_t first, uint32_t end)
+void tsr_series_share_models(struct tsr_series_making *m, uint32_t first, uint32_t end)
 {
     for (uint32_t k = first; k < end;) {
         const struct tsr_series_member *member = &m->members[k];

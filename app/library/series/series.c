@@ -19,13 +19,14 @@
 #define SMALL_BYTES ((uint64_t)2 << 20)
 
 /* With the lock: of the groups all of whose files were added, or, at the end, of all. */
-static void give_room(struct tsr_making *m, bool all)
+static void give_room(struct tsr_series_making *m, bool all)
 {
     for (; m->added < m->roomy && (all || m->groups[m->added].end <= m->next); m->added++)
         tsr_pool_release(m->engine->pool, TSR_MEMORY_OF_RESULTS, m->groups[m->added].room);
 }
 
-void tsr_series_note_failure(struct tsr_making *m, uint32_t k, enum tsr_status status, const struct tsr_error *error)
+void tsr_series_note_failure(struct tsr_series_making *m, uint32_t k, enum tsr_status status,
+                             const struct tsr_error *error)
 {
     if (m->status == TSR_OK || k < m->failed) {
         m->failed = k;
@@ -38,12 +39,12 @@ void tsr_series_note_failure(struct tsr_making *m, uint32_t k, enum tsr_status s
 
 static void tell_progress(void *context)
 {
-    const struct tsr_making *const m = context;
+    const struct tsr_series_making *const m = context;
     m->options->progress(m->options->context, m->steps, m->bytes_in, m->bytes_out);
 }
 
 /* With the lock. */
-static void take_step(struct tsr_making *m, uint64_t bytes_in, uint64_t bytes_out)
+static void take_step(struct tsr_series_making *m, uint64_t bytes_in, uint64_t bytes_out)
 {
     m->steps++;
     m->bytes_in += bytes_in;
@@ -51,7 +52,7 @@ static void take_step(struct tsr_making *m, uint64_t bytes_in, uint64_t bytes_ou
     if (m->options->progress) tsr_call_back(tell_progress, m);
 }
 
-static void close_member(struct tsr_making *m, struct tsr_series_member *member)
+static void close_member(struct tsr_series_making *m, struct tsr_series_member *member)
 {
     tsr_container_writer_free(member->written.writer);
     free(member->written.raster);
@@ -60,7 +61,7 @@ static void close_member(struct tsr_making *m, struct tsr_series_member *member)
 }
 
 /* Adds all members whose turn it is, with the lock. */
-static void add_ready(struct tsr_making *m)
+static void add_ready(struct tsr_series_making *m)
 {
     while (m->status == TSR_OK && m->next < m->count && m->members[m->next].ready) {
         const uint32_t k = m->next;
@@ -85,7 +86,7 @@ static void add_ready(struct tsr_making *m)
 }
 
 /* Whether the series still goes on, when it is this file's turn. */
-static bool await_turn(struct tsr_making *m, uint32_t k)
+static bool await_turn(struct tsr_series_making *m, uint32_t k)
 {
     tsr_pool_rest(m->engine->pool, 0); /* files before it may want this thread's place */
     pthread_mutex_lock(&m->lock);
@@ -104,7 +105,8 @@ static size_t room_for(uint64_t size)
 }
 
 /* Codes a file into its member. */
-static enum tsr_status encode_member(struct tsr_making *m, uint32_t k, struct tsr_input *input, struct tsr_error *error)
+static enum tsr_status encode_member(struct tsr_series_making *m, uint32_t k, struct tsr_input *input,
+                                     struct tsr_error *error)
 {
     struct tsr_series_member *member = &m->members[k];
     const double start = tsr_seconds();
@@ -120,13 +122,13 @@ static enum tsr_status encode_member(struct tsr_making *m, uint32_t k, struct ts
     return TSR_OK;
 }
 
-static enum tsr_status check_cancelled(const struct tsr_making *m, struct tsr_error *error)
+static enum tsr_status check_cancelled(const struct tsr_series_making *m, struct tsr_error *error)
 {
     if (!m->options->is_cancelled || !tsr_ask(m->options->is_cancelled, m->options->context)) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CANCELLED, "the series was cancelled");
 }
 
-static void make_member(struct tsr_making *m, uint32_t k)
+static void make_member(struct tsr_series_making *m, uint32_t k)
 {
     struct tsr_series_member *member = &m->members[k];
     struct tsr_input *input = NULL;
@@ -166,7 +168,7 @@ static void make_member(struct tsr_making *m, uint32_t k)
 
 /* The group that is being made, to its pieces. */
 struct pieces {
-    struct tsr_making *making;
+    struct tsr_series_making *making;
     uint32_t first;
 };
 
@@ -178,7 +180,7 @@ static void make_one(void *context, unsigned i)
 
 /* Room for what a group becomes, when all before it have theirs: so these are not waited for in vain. False: the series
  * does not go on. */
-static bool take_room(struct tsr_making *m, uint32_t g)
+static bool take_room(struct tsr_series_making *m, uint32_t g)
 {
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     tsr_pool_rest(m->engine->pool, 0); /* groups before it may want this thread's place */
@@ -205,7 +207,7 @@ static bool take_room(struct tsr_making *m, uint32_t g)
 
 static void make_group(void *context, unsigned g)
 {
-    struct tsr_making *m = context;
+    struct tsr_series_making *m = context;
     const struct tsr_series_group *const group = &m->groups[g];
     struct pieces pieces = {m, group->first};
     if (!take_room(m, g)) return;
@@ -221,7 +223,7 @@ static void make_group(void *context, unsigned g)
 }
 
 /* Files that follow each other and are small: by their sizes alone, so that the groups depend on nothing else. */
-static enum tsr_status form_groups(struct tsr_making *m, struct tsr_error *error)
+static enum tsr_status form_groups(struct tsr_series_making *m, struct tsr_error *error)
 {
     m->groups = malloc(m->count * sizeof *m->groups);
     if (!m->groups) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
@@ -242,7 +244,7 @@ static enum tsr_status form_groups(struct tsr_making *m, struct tsr_error *error
 
 static void prove_member(void *context, unsigned k)
 {
-    struct tsr_making *m = context;
+    struct tsr_series_making *m = context;
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
@@ -271,7 +273,7 @@ static void prove_member(void *context, unsigned k)
 }
 
 /* Reads the finished file back from the disk, and all files in it, against what was read before. */
-static void prove(struct tsr_making *m)
+static void prove(struct tsr_series_making *m)
 {
     struct tsr_input *input = NULL;
     enum tsr_status status = tsr_output_reopen(m->output, &input, &m->error);
@@ -322,7 +324,7 @@ static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t
 }
 
 /* With loss, images of one series count by one range. */
-static enum tsr_status find_ranges(struct tsr_making *m)
+static enum tsr_status find_ranges(struct tsr_series_making *m)
 {
     m->ranges = malloc(m->count * sizeof *m->ranges);
     const struct tsr_data_source **const sources = malloc(m->count * sizeof *sources);
@@ -337,7 +339,7 @@ static enum tsr_status find_ranges(struct tsr_making *m)
     return status;
 }
 
-static enum tsr_status write_series(struct tsr_making *m, const struct tsr_data_sink *sink)
+static enum tsr_status write_series(struct tsr_series_making *m, const struct tsr_data_sink *sink)
 {
     struct tsr_header header;
     memset(&header, 0, sizeof header);
@@ -357,7 +359,7 @@ static enum tsr_status write_series(struct tsr_making *m, const struct tsr_data_
     return m->status;
 }
 
-static void close_making(struct tsr_making *m)
+static void close_making(struct tsr_series_making *m)
 {
     for (uint32_t k = 0; k < m->count; k++) close_member(m, &m->members[k]);
     tsr_container_writer_free(m->writer);
@@ -371,7 +373,7 @@ static void close_making(struct tsr_making *m)
 
 static enum tsr_status compress_series(const struct tsr_call *call)
 {
-    struct tsr_making *const m = call->out;
+    struct tsr_series_making *const m = call->out;
     struct tsr_error *const error = call->error;
     m->error.offset = TSR_NO_OFFSET;
     m->members = calloc(m->count, sizeof *m->members);
@@ -426,7 +428,8 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     TSR_TRY(check_names(files, count, failed, error));
     struct tsr_report *const own = reports ? NULL : malloc(count * sizeof *own);
     if (!reports && !own) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", count);
-    struct tsr_making m = {.engine = engine, .files = files, .count = count, .wanted = &wanted, .options = options};
+    struct tsr_series_making m = {
+        .engine = engine, .files = files, .count = count, .wanted = &wanted, .options = options};
     m.report = reports ? reports : own;
     m.failed = count;
     const struct tsr_call call = {.run = compress_series, .engine = engine, .sink = sink, .out = &m, .error = error};

@@ -22,7 +22,7 @@ struct tsr_series_group {
 };
 
 /* A series that is being written. */
-struct tsr_making {
+struct tsr_series_making {
     struct tsr_engine *engine;
     const struct tsr_series_file *files;
     uint32_t count;
@@ -55,9 +55,10 @@ static inline size_t tsr_series_output_bytes(uint64_t size)
 }
 
 /* With the lock: a file has failed. */
-void tsr_series_note_failure(struct tsr_making *m, uint32_t k, enum tsr_status status, const struct tsr_error *error);
+void tsr_series_note_failure(struct tsr_series_making *m, uint32_t k, enum tsr_status status,
+                             const struct tsr_error *error);
 
 /* models.c: looks for members of a group that follow each other and are alike. */
-void tsr_series_share_models(struct tsr_making *m, uint32_t first, uint32_t end);
+void tsr_series_share_models(struct tsr_series_making *m, uint32_t first, uint32_t end);
 
 #endif
