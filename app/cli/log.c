@@ -21,7 +21,7 @@ struct said {
     int descriptor;
     FILE *plain, *both;
     char *line;
-    size_t used, room;
+    size_t used, capacity;
 };
 
 static struct {
@@ -69,14 +69,14 @@ static void write_line(char *line, size_t length)
 
 #if defined(__GLIBC__)
 /* Room for one more byte of the line. A line that is too long, or for which there is no memory, goes on in another. */
-static void make_room(struct said *said)
+static void grow_line(struct said *said)
 {
-    if (STAMP_ROOM + said->used + 1 < said->room) return;
-    const size_t room = 2 * said->room;
-    char *const grown = room <= LINE_LIMIT ? realloc(said->line, room) : NULL;
+    if (STAMP_ROOM + said->used + 1 < said->capacity) return;
+    const size_t capacity = 2 * said->capacity;
+    char *const grown = capacity <= LINE_LIMIT ? realloc(said->line, capacity) : NULL;
     if (grown) {
         said->line = grown;
-        said->room = room;
+        said->capacity = capacity;
     } else {
         write_line(said->line, said->used);
         said->used = 0;
@@ -94,7 +94,7 @@ static void note(struct said *said, const char *bytes, size_t count)
         } else if (bytes[i] == '\r') {
             said->used = 0;
         } else {
-            make_room(said);
+            grow_line(said);
             said->line[STAMP_ROOM + said->used++] = bytes[i];
             const char *const end = said->line + STAMP_ROOM + said->used;
             if (said->used >= sizeof erase - 1 && memcmp(end - (sizeof erase - 1), erase, sizeof erase - 1) == 0)
@@ -121,10 +121,10 @@ static ssize_t write_both(void *cookie, const char *bytes, size_t count)
 
 static bool divert(struct said *said, int descriptor, FILE **stream, int buffering)
 {
-    said->room = 1024;
+    said->capacity = 1024;
     said->descriptor = descriptor;
     said->plain = *stream;
-    said->line = malloc(said->room);
+    said->line = malloc(said->capacity);
     said->both = said->line ? fopencookie(said, "w", (cookie_io_functions_t){.write = write_both}) : NULL;
     if (!said->both) return false;
     setvbuf(said->both, NULL, buffering, buffering == _IONBF ? 0 : BUFSIZ);
@@ -221,11 +221,11 @@ static enum tsr_status open_log(const char *path)
 }
 
 /* The command line as it was typed, as far as it fits. */
-static void describe_command(const struct options *options, char *text, size_t room)
+static void describe_command(const struct options *options, char *text, size_t size)
 {
-    size_t used = (size_t)snprintf(text, room, "%s", verb_name(options->verb));
-    for (int i = 0; i < options->talk.word_count && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, " %s", shown(options->talk.words[i]));
+    size_t used = (size_t)snprintf(text, size, "%s", verb_name(options->verb));
+    for (int i = 0; i < options->talk.word_count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, " %s", shown(options->talk.words[i]));
 }
 
 enum tsr_status begin_log(const struct options *options)

@@ -11,9 +11,9 @@
 #include "app/report/text/text.h"
 #include "json.h"
 
-enum form { NOTHING, LINE, LINES, JSON };
+enum style { NOTHING, LINE, LINES, JSON };
 
-static enum form form;
+static enum style style;
 static enum verb verb;
 static double start, last;
 static bool is_drawn, was_cleared;
@@ -27,16 +27,16 @@ static bool is_smart_terminal(void)
 void progress_begin(const struct options *options)
 {
     const bool wanted = options->talk.progress != PROGRESS_NONE && options->talk.verbosity >= 0;
-    form = options->talk.progress == PROGRESS_JSON ? JSON : !wanted ? NOTHING : is_smart_terminal() ? LINE : LINES;
+    style = options->talk.progress == PROGRESS_JSON ? JSON : !wanted ? NOTHING : is_smart_terminal() ? LINE : LINES;
     verb = options->verb;
     start = last = wall_seconds();
     is_drawn = false;
-    was_cleared = form == LINE || form == JSON;
+    was_cleared = style == LINE || style == JSON;
 }
 
 bool progress_is_shown(void)
 {
-    return form != NOTHING;
+    return style != NOTHING;
 }
 
 /* Seconds that are left at this rate, by work or bytes where they are known; negative: not known. Work is told in parts
@@ -54,39 +54,40 @@ static double time_left(const struct progress *p, double elapsed)
 /* ---- Lines ------------------------------------------------------------------------------------------------- */
 
 /* What a line may say, in its order, and which of it goes last where there is no room for all. */
-enum part { PART_FILES, PART_BYTES, PART_RATE, PART_RATIO, PART_FAILED, PART_LEFT, PART_FILE, PARTS };
-enum { PART_ROOM = 64, LINE_ROOM = 512 };
-static const enum part by_weight[] = {PART_FILES, PART_LEFT, PART_FAILED, PART_RATE, PART_BYTES, PART_RATIO};
+enum entry { ENTRY_FILES, ENTRY_BYTES, ENTRY_RATE, ENTRY_RATIO, ENTRY_FAILED, ENTRY_LEFT, ENTRY_FILE, ENTRIES };
+enum { ENTRY_ROOM = 64, LINE_ROOM = 512 };
+static const enum entry by_weight[] = {ENTRY_FILES, ENTRY_LEFT, ENTRY_FAILED, ENTRY_RATE, ENTRY_BYTES, ENTRY_RATIO};
 
 /* "0:05", "59:59", "1:00:00" */
-static void write_time(char text[PART_ROOM], double left)
+static void write_time(char text[ENTRY_ROOM], double left)
 {
     const long long seconds = (long long)(left + 0.5), minutes = seconds / 60;
     if (minutes < 60)
-        snprintf(text, PART_ROOM, "%lld:%02lld left", minutes, seconds % 60);
+        snprintf(text, ENTRY_ROOM, "%lld:%02lld left", minutes, seconds % 60);
     else
-        snprintf(text, PART_ROOM, "%lld:%02lld:%02lld left", minutes / 60, minutes % 60, seconds % 60);
+        snprintf(text, ENTRY_ROOM, "%lld:%02lld:%02lld left", minutes / 60, minutes % 60, seconds % 60);
 }
 
-static void write_parts(const struct progress *p, double elapsed, char parts[PARTS][PART_ROOM])
+static void write_entries(const struct progress *p, double elapsed, char entries[ENTRIES][ENTRY_ROOM])
 {
     const double left = time_left(p, elapsed), rate = elapsed > 0 ? (double)p->bytes / 1e6 / elapsed : 0;
-    memset(parts, 0, PARTS * sizeof *parts);
-    snprintf(parts[PART_FILES], PART_ROOM, "%zu/%zu %s", p->files, p->all_files, p->what ? p->what : "files");
+    memset(entries, 0, ENTRIES * sizeof *entries);
+    snprintf(entries[ENTRY_FILES], ENTRY_ROOM, "%zu/%zu %s", p->files, p->all_files, p->what ? p->what : "files");
     if (p->all_work > 0)
-        snprintf(parts[PART_BYTES], PART_ROOM, "%.0f %%", floor(100 * p->work / p->all_work));
+        snprintf(entries[ENTRY_BYTES], ENTRY_ROOM, "%.0f %%", floor(100 * p->work / p->all_work));
     else if (p->all_bytes > 0)
-        snprintf(parts[PART_BYTES], PART_ROOM, "%.1f of %.1f MB", (double)p->bytes / 1e6, (double)p->all_bytes / 1e6);
+        snprintf(entries[ENTRY_BYTES], ENTRY_ROOM, "%.1f of %.1f MB", (double)p->bytes / 1e6,
+                 (double)p->all_bytes / 1e6);
     if (p->bytes > 0 || (p->all_bytes > 0 && p->all_work == 0))
-        snprintf(parts[PART_RATE], PART_ROOM, "%.*f MB/s",
+        snprintf(entries[ENTRY_RATE], ENTRY_ROOM, "%.*f MB/s",
                  rate <= 0 || rate >= 9.95 ? 1
                  : rate >= 0.0995          ? 2
                                            : 4,
                  rate);
     if (verb == VERB_COMPRESS && p->bytes_out > 0)
-        snprintf(parts[PART_RATIO], PART_ROOM, "ratio %.2f", (double)p->bytes_in / (double)p->bytes_out);
-    if (p->failed > 0) snprintf(parts[PART_FAILED], PART_ROOM, "%zu failed", p->failed);
-    if (left >= 0) write_time(parts[PART_LEFT], left);
+        snprintf(entries[ENTRY_RATIO], ENTRY_ROOM, "ratio %.2f", (double)p->bytes_in / (double)p->bytes_out);
+    if (p->failed > 0) snprintf(entries[ENTRY_FAILED], ENTRY_ROOM, "%zu failed", p->failed);
+    if (left >= 0) write_time(entries[ENTRY_LEFT], left);
 }
 
 /* Columns of a terminal that a character takes, at most: Unicode's wide ones (UAX 11) have two. */
@@ -114,25 +115,25 @@ static size_t add_columns(char text[LINE_ROOM], const char *more, size_t columns
     return columns;
 }
 
-/* A line of so many columns at most: whole parts of it, and of the file's name what there is room for. */
+/* A line of so many columns at most: whole entries, and of the file's name what there is room for. */
 static void describe(const struct progress *p, double elapsed, size_t columns, char text[LINE_ROOM])
 {
     enum { LEAST_NAME = 8 };
-    char parts[PARTS][PART_ROOM];
-    bool fits[PARTS] = {false};
+    char entries[ENTRIES][ENTRY_ROOM];
+    bool fits[ENTRIES] = {false};
     size_t left = columns;
-    write_parts(p, elapsed, parts);
+    write_entries(p, elapsed, entries);
     for (size_t i = 0; i < sizeof by_weight / sizeof by_weight[0]; i++) {
-        const size_t length = strlen(parts[by_weight[i]]), needed = length + (i > 0 ? 2 : 0);
+        const size_t length = strlen(entries[by_weight[i]]), needed = length + (i > 0 ? 2 : 0);
         fits[by_weight[i]] = length > 0 && needed <= left;
         if (fits[by_weight[i]]) left -= needed;
     }
     text[0] = '\0';
-    for (enum part i = 0; i < PARTS; i++) {
+    for (enum entry i = 0; i < ENTRIES; i++) {
         if (fits[i] && text[0]) add_columns(text, ", ", 2);
-        if (fits[i]) add_columns(text, parts[i], PART_ROOM);
+        if (fits[i]) add_columns(text, entries[i], ENTRY_ROOM);
     }
-    if (!text[0]) add_columns(text, parts[PART_FILES], columns);
+    if (!text[0]) add_columns(text, entries[ENTRY_FILES], columns);
     if (!p->current || left < 2 + LEAST_NAME) return;
     add_columns(text, ", ", 2);
     add_columns(text, shown(p->current), left - 2);
@@ -178,12 +179,12 @@ void progress_show(const struct progress *p)
 {
     static const double wait_s[] = {[NOTHING] = 0, [LINE] = 0.1, [LINES] = 30, [JSON] = 1};
     const double now = wall_seconds();
-    if (form == NOTHING || (!was_cleared && now - last < wait_s[form])) return;
+    if (style == NOTHING || (!was_cleared && now - last < wait_s[style])) return;
     last = now;
     was_cleared = false;
-    if (form == LINE) {
+    if (style == LINE) {
         draw_line(p, now - start);
-    } else if (form == LINES) {
+    } else if (style == LINES) {
         char text[LINE_ROOM];
         describe(p, now - start, LINE_ROOM, text);
         fprintf(stderr, "tessera: %s\n", text);
@@ -204,6 +205,6 @@ void progress_clear(void)
 void progress_end(const struct progress *at_end)
 {
     progress_clear();
-    if (form == JSON && at_end) print_json(at_end, wall_seconds() - start);
-    form = NOTHING;
+    if (style == JSON && at_end) print_json(at_end, wall_seconds() - start);
+    style = NOTHING;
 }

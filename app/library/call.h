@@ -17,7 +17,7 @@ struct tsr_call {
     const struct tsr_region *region;
     const void *options; /* of the function's kind */
     uint32_t member, frame;
-    int form;        /* a transfer syntax, a listing */
+    int choice;      /* a transfer syntax, a listing, a coder, a yes */
     uint64_t offset; /* bytes count from here */
     const void *in;
     void *out; /* of the function's kind */

@@ -272,7 +272,7 @@ static enum tsr_status try_coding(const struct tsr_call *call, const struct tsr_
     return status;
 }
 
-/* options: the coding, resolved; form: the coder that was asked for; in: the raster; out: the payload. */
+/* options: the coding, resolved; choice: the coder that was asked for; in: the raster; out: the payload. */
 static enum tsr_status encode_frame(const struct tsr_call *call)
 {
     const struct tsr_coding *const coding = call->options;
@@ -282,7 +282,7 @@ static enum tsr_status encode_frame(const struct tsr_call *call)
     if (tries && !tsr_counts_sparse(coding->effort)) *call->got = SIZE_MAX;
     for (int effort = 1; tries && effort < coding->effort && status == TSR_OK; effort++) {
         struct tsr_coding lower;
-        if (tsr_lower_coding(call->image, coding, (enum tsr_coder)call->form, effort, &lower))
+        if (tsr_lower_coding(call->image, coding, (enum tsr_coder)call->choice, effort, &lower))
             status = try_coding(call, &lower);
     }
     if (status != TSR_OK) *call->got = 0;
@@ -309,7 +309,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
                                   .engine = engine,
                                   .image = image,
                                   .options = &resolved,
-                                  .form = (int)coding->coder,
+                                  .choice = (int)coding->coder,
                                   .in = raster,
                                   .out = payload,
                                   .got = size,

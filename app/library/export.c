@@ -141,7 +141,7 @@ static enum tsr_status export_source(const struct tsr_call *call)
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", name, tsr_container_members(reader));
     if (status == TSR_OK)
-        status = tsr_export_file(call->engine, in, reader, &account, name, call->sink, (enum tsr_export)call->form,
+        status = tsr_export_file(call->engine, in, reader, &account, name, call->sink, (enum tsr_export)call->choice,
                                  call->report, error);
     tsr_container_close(reader);
     tsr_input_close(in);
@@ -167,7 +167,7 @@ enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_sour
                                   .engine = engine,
                                   .source = source,
                                   .sink = sink,
-                                  .form = (int)to,
+                                  .choice = (int)to,
                                   .report = report,
                                   .error = error};
     return tsr_run_call(&call);

@@ -381,24 +381,24 @@ static enum tsr_status add_pixel_line(const struct tsr_dicom_element *pixels, st
     return TSR_OK;
 }
 
-static enum tsr_status print_dicom(const struct header *header, enum tsr_listing form, struct tsr_buffer *text,
+static enum tsr_status print_dicom(const struct header *header, enum tsr_listing listing, struct tsr_buffer *text,
                                    struct tsr_error *error)
 {
     const struct tsr_dicom_scan *const scan = &header->scan;
     const struct tsr_dicom_bytes bytes = {header->bytes, scan->pixels.start, scan->meta_end, scan->is_deflated};
     struct tsr_dicom_made made;
-    TSR_TRY(tsr_dicom_print(&bytes, form == TSR_LISTING_JSON, &made, error));
+    TSR_TRY(tsr_dicom_print(&bytes, listing == TSR_LISTING_JSON, &made, error));
     *text = (struct tsr_buffer){made.bytes, made.size};
-    if (form == TSR_LISTING_JSON || scan->pixels.tag == 0) return TSR_OK;
+    if (listing == TSR_LISTING_JSON || scan->pixels.tag == 0) return TSR_OK;
     const enum tsr_status status = add_pixel_line(&scan->pixels, text, error);
     if (status != TSR_OK) tsr_buffer_free(text);
     return status;
 }
 #else
-static enum tsr_status print_dicom(const struct header *header, enum tsr_listing form, struct tsr_buffer *text,
+static enum tsr_status print_dicom(const struct header *header, enum tsr_listing listing, struct tsr_buffer *text,
                                    struct tsr_error *error)
 {
-    (void)header, (void)form, (void)text;
+    (void)header, (void)listing, (void)text;
     return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs zlib, and this build has none");
 }
 #endif
@@ -408,24 +408,24 @@ static enum tsr_status list_header(const struct tsr_call *call)
     struct header *header = NULL;
     TSR_TRY(take_turn(call, &header));
     const enum tsr_status status = header->base.kind == TSR_KIND_DICOM
-                                       ? print_dicom(header, (enum tsr_listing)call->form, call->out, call->error)
+                                       ? print_dicom(header, (enum tsr_listing)call->choice, call->out, call->error)
                                        : tsr_fail(call->error, TSR_ERROR_USAGE, "%s is not DICOM, but %s",
                                                   call->reader->name, tsr_kind_name(header->base.kind));
     tsr_metadata_free(&header->base);
     return status;
 }
 
-enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
+enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing listing,
                                 struct tsr_buffer *text, struct tsr_error *error)
 {
     TSR_TRY(tsr_check_pointer(text, "text", error));
     *text = (struct tsr_buffer){NULL, 0};
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    if ((int)form < TSR_LISTING_TEXT || form > TSR_LISTING_JSON)
-        return tsr_fail(error, TSR_ERROR_USAGE, "listing %d is not known", (int)form);
+    if ((int)listing < TSR_LISTING_TEXT || listing > TSR_LISTING_JSON)
+        return tsr_fail(error, TSR_ERROR_USAGE, "listing %d is not known", (int)listing);
     struct tsr_call call = tsr_call_of_reader(reader, list_header, member, error);
     call.takes_turn = false;
-    call.form = (int)form;
+    call.choice = (int)listing;
     call.out = text;
     return tsr_run_call(&call);
 }

@@ -538,7 +538,7 @@ static enum tsr_status export_member(const struct tsr_call *call)
     tsr_account_open(&account, r->engine, input, NULL);
     if (status == TSR_OK)
         status = tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : r->name, call->sink,
-                                 (enum tsr_export)call->form, call->report, error);
+                                 (enum tsr_export)call->choice, call->report, error);
     tsr_container_close(container);
     tsr_input_close(input);
     tsr_account_close(&account);
@@ -563,7 +563,7 @@ enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, co
     struct tsr_call call = tsr_call_of_reader(reader, export_member, member, error);
     call.takes_turn = false;
     call.sink = sink;
-    call.form = (int)to;
+    call.choice = (int)to;
     call.report = report;
     return tsr_run_call(&call);
 }

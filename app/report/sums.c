@@ -165,16 +165,16 @@ static void key_of(const struct report_image *image, enum sums_key key, char nam
 struct sums_group *sums_groups(const struct report_comparison *c, enum sums_key key, size_t *number, size_t *count)
 {
     struct sums_group *groups = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     *count = 0;
     for (size_t i = 0; i < c->image_count; i++) {
         char name[72];
         size_t g = 0;
         key_of(&c->images[i], key, name);
         while (g < *count && strcmp(groups[g].name, name) != 0) g++;
-        if (g == room) {
-            room = room ? 2 * room : 16;
-            struct sums_group *grown = realloc(groups, room * sizeof *groups);
+        if (g == capacity) {
+            capacity = capacity ? 2 * capacity : 16;
+            struct sums_group *grown = realloc(groups, capacity * sizeof *groups);
             if (!grown) {
                 free(groups);
                 *count = 0;

@@ -68,7 +68,7 @@ struct destination {
 static void use_rest(struct destination *to)
 {
     to->manager.next_output_byte = to->coded->data + to->coded->count;
-    to->manager.free_in_buffer = to->coded->room - to->coded->count;
+    to->manager.free_in_buffer = to->coded->capacity - to->coded->count;
 }
 
 static void begin(j_compress_ptr info)
@@ -79,8 +79,8 @@ static void begin(j_compress_ptr info)
 static boolean grow(j_compress_ptr info)
 {
     struct destination *const to = (struct destination *)info->dest;
-    to->coded->count = to->coded->room; /* libjpeg calls this when all of the room is used */
-    if (!bytes_reserve(to->coded, 2 * to->coded->room)) escape((j_common_ptr)info);
+    to->coded->count = to->coded->capacity; /* libjpeg calls this when all of the room is used */
+    if (!bytes_reserve(to->coded, 2 * to->coded->capacity)) escape((j_common_ptr)info);
     use_rest(to);
     return TRUE;
 }
@@ -88,7 +88,7 @@ static boolean grow(j_compress_ptr info)
 static void end(j_compress_ptr info)
 {
     struct destination *const to = (struct destination *)info->dest;
-    to->coded->count = to->coded->room - to->manager.free_in_buffer;
+    to->coded->count = to->coded->capacity - to->manager.free_in_buffer;
 }
 
 /* ---- Encoding and decoding ----------------------------------------------------------------------------------- */

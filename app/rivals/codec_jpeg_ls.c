@@ -48,7 +48,7 @@ static int encode_mode(const struct picture *p, const struct mode *mode, struct 
     int error = charls_jpegls_encoder_set_frame_info(encoder, &info);
     if (!error) error = charls_jpegls_encoder_set_interleave_mode(encoder, mode->interleave);
     if (!error) error = charls_jpegls_encoder_set_color_transformation(encoder, mode->transform);
-    if (!error) error = charls_jpegls_encoder_set_destination_buffer(encoder, coded->data, coded->room);
+    if (!error) error = charls_jpegls_encoder_set_destination_buffer(encoder, coded->data, coded->capacity);
     if (!error) error = charls_jpegls_encoder_encode_from_buffer(encoder, p->samples, p->bytes, 0);
     if (!error) error = charls_jpegls_encoder_get_bytes_written(encoder, &coded->count);
     charls_jpegls_encoder_destroy(encoder);

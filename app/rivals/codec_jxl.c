@@ -87,7 +87,7 @@ static bool take_output(JxlEncoder *encoder, struct bytes *coded)
     while (status == JXL_ENC_NEED_MORE_OUTPUT) {
         if (!bytes_reserve(coded, coded->count + coded->count / 2 + 65536)) return false;
         uint8_t *next = coded->data + coded->count;
-        size_t left = coded->room - coded->count;
+        size_t left = coded->capacity - coded->count;
         status = JxlEncoderProcessOutput(encoder, &next, &left);
         coded->count = (size_t)(next - coded->data);
     }

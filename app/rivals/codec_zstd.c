@@ -21,7 +21,7 @@ static bool encode(struct job *job)
 {
     const struct picture *const p = job->picture;
     if (!bytes_reserve(&job->coded, ZSTD_compressBound(p->bytes))) return false;
-    const size_t result = ZSTD_compress(job->coded.data, job->coded.room, p->samples, p->bytes, LEVEL);
+    const size_t result = ZSTD_compress(job->coded.data, job->coded.capacity, p->samples, p->bytes, LEVEL);
     job->coded.count = result;
     return is_done(job, result);
 }

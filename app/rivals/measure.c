@@ -19,20 +19,20 @@ struct repeats {
 /* A lossy codec is timed at eight settings of one picture, which vouch for each other. */
 static const struct repeats lossless_repeats = {0.1, MOST_RUNS}, lossy_repeats = {0.03, 3};
 
-bool bytes_reserve(struct bytes *bytes, size_t room)
+bool bytes_reserve(struct bytes *bytes, size_t capacity)
 {
-    if (room <= bytes->room) return true;
-    uint8_t *const data = realloc(bytes->data, room);
+    if (capacity <= bytes->capacity) return true;
+    uint8_t *const data = realloc(bytes->data, capacity);
     if (!data) return false;
     bytes->data = data;
-    bytes->room = room;
+    bytes->capacity = capacity;
     return true;
 }
 
 bool bytes_append(struct bytes *bytes, const void *data, size_t count)
 {
     const size_t wanted = bytes->count + count;
-    if (wanted > bytes->room && !bytes_reserve(bytes, wanted + wanted / 2)) return false;
+    if (wanted > bytes->capacity && !bytes_reserve(bytes, wanted + wanted / 2)) return false;
     if (count) memcpy(bytes->data + bytes->count, data, count);
     bytes->count = wanted;
     return true;

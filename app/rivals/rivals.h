@@ -19,11 +19,11 @@ struct picture {
 /* Bytes that grow. They keep their room from one run to the next, so later runs do not wait for fresh memory. */
 struct bytes {
     uint8_t *data;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* Makes room. False: no memory. */
-bool bytes_reserve(struct bytes *bytes, size_t room);
+bool bytes_reserve(struct bytes *bytes, size_t capacity);
 bool bytes_append(struct bytes *bytes, const void *data, size_t count);
 
 struct codec;

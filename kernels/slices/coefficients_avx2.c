@@ -4,6 +4,6 @@
 
 #if TSR_HAS_VECTOR_FORMS
 #define TSR_FORM tsr_coefficient_form_avx2
-#define TSR_LANES
+#define TSR_SLICES_BY_TURNS
 #include "coefficients_form.h"
 #endif

@@ -35,7 +35,7 @@ static const int32_t *block_at(const int32_t *coefficients, struct tsr_block_gri
     return coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
 }
 
-#if defined(TSR_LANES)
+#if defined(TSR_SLICES_BY_TURNS)
 #include "pair_entries_avx2.h"
 #include "rans_entries_avx2.h"
 
@@ -123,7 +123,7 @@ static void count_slice(const uint32_t *entries, size_t count, bool pairs, union
         }
         return;
     }
-#if defined(TSR_LANES)
+#if defined(TSR_SLICES_BY_TURNS)
     uint32_t *of = &counts->coefficient[0][0];
     for (size_t i = 0; i < count; i++) of[(entries[i] >> 8 & 255u) * TSR_COEFFICIENT_SYMBOLS + (entries[i] & 255u)]++;
 #else
@@ -154,7 +154,7 @@ static void count_entries(const int32_t *coefficients, struct tsr_tile tile, str
         used += 1 + count;
     }
     if (coding.pairs) counts->pair[tsr_pair_cell(TSR_PAIR_RUN, 1)][0] = 0;
-#if defined(TSR_LANES)
+#if defined(TSR_SLICES_BY_TURNS)
     if (!coding.pairs) memset(&counts->coefficient[0][0] + RAW_ROW * TSR_COEFFICIENT_SYMBOLS, 0, 17 * sizeof(uint32_t));
 #endif
 }
@@ -193,10 +193,10 @@ static size_t code_pair_slice(struct slice_coder *coder, const uint32_t *entries
     return size;
 }
 
-#if defined(TSR_LANES)
+#if defined(TSR_SLICES_BY_TURNS)
 #include "rans_put_avx2.h"
 #else
-enum { PUT_LANES = 2 };
+enum { PUT_SLICES = 2 };
 
 static size_t code_rans_slice(struct slice_coder *coder, const uint32_t *entries, size_t count)
 {
@@ -223,7 +223,7 @@ static void code_rans_slices(struct slice_coder *coder, const uint32_t *const *e
 
 static void list_symbols(struct slice_coder *coder, void *scratch)
 {
-#if defined(TSR_LANES)
+#if defined(TSR_SLICES_BY_TURNS)
     coder->put = scratch;
     list_put_symbols(coder->put, coder->tables->coefficient, coder->tables->coefficient_codes);
 #else
@@ -245,14 +245,14 @@ static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile til
     if (!coding.pairs) list_symbols(&coder, scratch);
     const uint32_t *next = kept + 1;
     for (int32_t s = 0; s < slices && !coder.overflow;) {
-        const uint32_t *entries[PUT_LANES];
-        size_t count[PUT_LANES];
+        const uint32_t *entries[PUT_SLICES];
+        size_t count[PUT_SLICES];
         int some = 0;
         if (kept[0] == 0) {
             count[0] = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, own);
             entries[some++] = own;
         }
-        for (; kept[0] != 0 && some < (coding.pairs ? 1 : PUT_LANES) && s + some < slices; some++) {
+        for (; kept[0] != 0 && some < (coding.pairs ? 1 : PUT_SLICES) && s + some < slices; some++) {
             count[some] = next[0];
             entries[some] = next + 1;
             next += 1 + count[some];
@@ -266,8 +266,8 @@ static size_t code_coefficients(const int32_t *coefficients, struct tsr_tile til
     return coder.overflow ? 0 : tsr_put_lengths_in_front(lengths, slices, payload, coder.size, capacity);
 }
 
-#if defined(TSR_LANES)
-#include "rans_lanes_avx2.h"
+#if defined(TSR_SLICES_BY_TURNS)
+#include "rans_read_avx2.h"
 #include "pair_read_avx2.h"
 #else
 static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
@@ -340,7 +340,7 @@ static bool decode_coefficients(const uint8_t *payload, size_t size, struct tsr_
     if (slices > MAX_SLICES) return false;
     size_t at = tsr_get_lengths_in_front(payload, size, lengths, slices);
     if (at == 0) return false;
-#if defined(TSR_LANES)
+#if defined(TSR_SLICES_BY_TURNS)
     if (coding.pairs) return decode_pair_slices(payload + at, size - at, lengths, grid, tables, coefficients);
     return decode_rans_slices(payload + at, size - at, lengths, grid, tables, coefficients);
 #else

@@ -4,7 +4,7 @@
  * Gain: 1.2 times all of the stage (tests/bench/decisions/032). */
 
 enum {
-    PAIR_LANES = 4,
+    PAIR_SLICES = 4,
     PAIR_BITS = 9,        /* codewords of simple pairs have at most so many */
     PAIR_ENERGIES = 128,  /* pairs are simple below this energy */
     PAIR_LONG = 0x4000,   /* in place of a pair that is not simple */
@@ -220,8 +220,8 @@ static inline void store_pairs(__m256i value, int32_t *block, struct tsr_magnitu
 }
 
 /* A slice at work. Those at work are a ring. */
-struct pair_lane {
-    struct pair_lane *following;
+struct pair_work {
+    struct pair_work *following;
     struct tsr_bit_reader reader;
     uint64_t begin_window; /* of the reader where the block begins */
     int begin_bits;
@@ -236,164 +236,165 @@ struct pair_lane {
     struct block_walk walk;
 };
 
-static inline struct pair_block block_of(struct pair_lane *lane)
+static inline struct pair_block block_of(struct pair_work *work)
 {
     struct pair_block b;
-    b.values = lane->value;
-    b.energies = lane->energies + 2;
+    b.values = work->value;
+    b.energies = work->energies + 2;
     b.energy = _mm256_loadu_si256((const __m256i *)b.energies);
-    b.expected = lane->expected;
+    b.expected = work->expected;
     return b;
 }
 
 /* Member by member: what is copied as a whole waits for stores of its members. */
-static inline void keep_reader(struct pair_lane *lane, const struct tsr_bit_reader *reader)
+static inline void keep_reader(struct pair_work *work, const struct tsr_bit_reader *reader)
 {
-    lane->reader.window = reader->window;
-    lane->reader.window_bits = reader->window_bits;
-    lane->reader.next = reader->next;
-    lane->reader.overrun = reader->overrun;
+    work->reader.window = reader->window;
+    work->reader.window_bits = reader->window_bits;
+    work->reader.next = reader->next;
+    work->reader.overrun = reader->overrun;
 }
 
-/* Reads numbers of places up to a block that is not zero, with the lane's reader as it is at work. */
-static inline __attribute__((always_inline)) enum lane_state
-begin_pairs(struct pair_lane *lane, struct tsr_bit_reader own, const struct pair_tables *tables)
+/* Reads numbers of places up to a block that is not zero, with the reader of the slice at work. */
+static inline __attribute__((always_inline)) enum work_state
+begin_pairs(struct pair_work *work, struct tsr_bit_reader own, const struct pair_tables *tables)
 {
     do {
         int energy_class = 0;
-        if (lane->run == 0) {
-            const uint32_t energy = energies_of_walk(&lane->walk, lane->energies + 2);
-            energy_class = lane->in_run ? 0 : tsr_energy_class(energy);
-            if (energy_class == 0 && !lane->in_run) {
-                keep_reader(lane, &own);
-                lane->run = tsr_zero_run_get(&lane->reader, tables->decoder);
-                own = lane->reader;
-                if (lane->run > lane->left) return LANE_BAD;
-                lane->in_run = true;
+        if (work->run == 0) {
+            const uint32_t energy = energies_of_walk(&work->walk, work->energies + 2);
+            energy_class = work->in_run ? 0 : tsr_energy_class(energy);
+            if (energy_class == 0 && !work->in_run) {
+                keep_reader(work, &own);
+                work->run = tsr_zero_run_get(&work->reader, tables->decoder);
+                own = work->reader;
+                if (work->run > work->left) return WORK_BAD;
+                work->in_run = true;
             }
         }
-        lane->left--;
+        work->left--;
         int places = 0;
-        if (lane->run > 0) {
-            lane->run--;
+        if (work->run > 0) {
+            work->run--;
         } else {
-            lane->in_run = false;
-            lane->begin_window = own.window;
-            lane->begin_bits = own.window_bits;
-            lane->begin_next = own.next;
+            work->in_run = false;
+            work->begin_window = own.window;
+            work->begin_bits = own.window_bits;
+            work->begin_next = own.next;
             const struct tsr_huffman_decoder *table =
                 tables->decoder->of_cell[tsr_pair_cell(TSR_PAIR_PLACES, energy_class)];
-            if (!table) return LANE_BAD;
+            if (!table) return WORK_BAD;
             tsr_fill_window(&own);
             places = (int)take_codeword(&own, table);
-            if (own.window_bits < 0) return LANE_BAD;
+            if (own.window_bits < 0) return WORK_BAD;
         }
         if (places == 0) {
-            clear_block(lane->walk.block);
-            _mm256_storeu_si256((__m256i *)lane->walk.here, _mm256_setzero_si256());
+            clear_block(work->walk.block);
+            _mm256_storeu_si256((__m256i *)work->walk.here, _mm256_setzero_si256());
             continue;
         }
-        if (places > TSR_BLOCK_SAMPLES) return LANE_BAD;
-        const uint16_t *energies = lane->energies + 2 + places;
-        lane->expected = ((uint32_t)energies[-1] + energies[-2]) >> 1; /* of one place: any */
-        lane->energy_class = energy_class;
-        lane->places = places;
-        lane->p = places - 1;
-        lane->group = TSR_PAIR_HIGHEST;
-        _mm256_store_si256((__m256i *)lane->value, _mm256_setzero_si256());
-        keep_reader(lane, &own);
-        return LANE_GOES_ON;
-    } while (step_to_next_block(&lane->walk));
-    return tsr_bits_ended(&own) ? LANE_ENDED : LANE_BAD;
+        if (places > TSR_BLOCK_SAMPLES) return WORK_BAD;
+        const uint16_t *energies = work->energies + 2 + places;
+        work->expected = ((uint32_t)energies[-1] + energies[-2]) >> 1; /* of one place: any */
+        work->energy_class = energy_class;
+        work->places = places;
+        work->p = places - 1;
+        work->group = TSR_PAIR_HIGHEST;
+        _mm256_store_si256((__m256i *)work->value, _mm256_setzero_si256());
+        keep_reader(work, &own);
+        return WORK_GOES_ON;
+    } while (step_to_next_block(&work->walk));
+    return tsr_bits_ended(&own) ? WORK_ENDED : WORK_BAD;
 }
 
 /* Reads the block at work once more as tsr_pair_get does: magnitudes are large, or the bits are invalid. */
-static __attribute__((noinline)) enum lane_state read_wide_block(struct pair_lane *lane,
+static __attribute__((noinline)) enum work_state read_wide_block(struct pair_work *work,
                                                                  const struct pair_tables *tables)
 {
-    lane->reader.window = lane->begin_window;
-    lane->reader.window_bits = lane->begin_bits;
-    lane->reader.next = lane->begin_next;
-    lane->reader.overrun = false;
-    (void)energies_of_walk(&lane->walk, lane->energies + 2);
-    if (!tsr_pair_get(&lane->reader, lane->walk.block, lane->energies + 2, lane->energy_class, tables->decoder,
+    work->reader.window = work->begin_window;
+    work->reader.window_bits = work->begin_bits;
+    work->reader.next = work->begin_next;
+    work->reader.overrun = false;
+    (void)energies_of_walk(&work->walk, work->energies + 2);
+    if (!tsr_pair_get(&work->reader, work->walk.block, work->energies + 2, work->energy_class, tables->decoder,
                       tables->model))
-        return LANE_BAD;
-    tsr_see_magnitudes(lane->walk.block, tables->shift, lane->walk.here);
-    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, lane->reader, tables);
-    return tsr_bits_ended(&lane->reader) ? LANE_ENDED : LANE_BAD;
+        return WORK_BAD;
+    tsr_see_magnitudes(work->walk.block, tables->shift, work->walk.here);
+    if (step_to_next_block(&work->walk)) return begin_pairs(work, work->reader, tables);
+    return tsr_bits_ended(&work->reader) ? WORK_ENDED : WORK_BAD;
 }
 
 /* What is left of a block; then the next one. */
-static inline __attribute__((always_inline)) enum lane_state end_pairs(struct pair_lane *lane,
+static inline __attribute__((always_inline)) enum work_state end_pairs(struct pair_work *work,
                                                                        const struct pair_tables *tables, int shift)
 {
-    struct tsr_bit_reader own = lane->reader;
-    struct pair_block b = block_of(lane);
-    __m256i value = _mm256_load_si256((const __m256i *)lane->value);
-    if (!(lane->p == 1 ? get_dc_pair(&own, tables, &b, shift, &value)
-                       : get_lone(&own, tables, &b, lane->places, &value)) ||
+    struct tsr_bit_reader own = work->reader;
+    struct pair_block b = block_of(work);
+    __m256i value = _mm256_load_si256((const __m256i *)work->value);
+    if (!(work->p == 1 ? get_dc_pair(&own, tables, &b, shift, &value)
+                       : get_lone(&own, tables, &b, work->places, &value)) ||
         tsr_dropped_too_much(&own))
-        return read_wide_block(lane, tables);
-    store_pairs(value, lane->walk.block, lane->walk.here, shift);
-    if (step_to_next_block(&lane->walk)) return begin_pairs(lane, own, tables);
-    return tsr_bits_ended(&own) ? LANE_ENDED : LANE_BAD;
+        return read_wide_block(work, tables);
+    store_pairs(value, work->walk.block, work->walk.here, shift);
+    if (step_to_next_block(&work->walk)) return begin_pairs(work, own, tables);
+    return tsr_bits_ended(&own) ? WORK_ENDED : WORK_BAD;
 }
 
-static inline __attribute__((always_inline)) enum lane_state step_pairs(struct pair_lane *lane,
+static inline __attribute__((always_inline)) enum work_state step_pairs(struct pair_work *work,
                                                                         const struct pair_tables *tables, int shift)
 {
-    if (lane->p <= 1) return end_pairs(lane, tables, shift);
-    struct tsr_bit_reader own = lane->reader;
-    struct pair_block b = block_of(lane);
+    if (work->p <= 1) return end_pairs(work, tables, shift);
+    struct tsr_bit_reader own = work->reader;
+    struct pair_block b = block_of(work);
     tsr_fill_window(&own);
-    if (!get_pair(&own, tables, &b, (int)lane->p, lane->group, lane->group == TSR_PAIR_HIGHEST, shift))
-        return read_wide_block(lane, tables);
-    keep_reader(lane, &own);
-    lane->expected = b.expected;
-    lane->group = TSR_PAIR_OTHERS;
-    lane->p -= 2;
-    return LANE_GOES_ON;
+    if (!get_pair(&own, tables, &b, (int)work->p, work->group, work->group == TSR_PAIR_HIGHEST, shift))
+        return read_wide_block(work, tables);
+    keep_reader(work, &own);
+    work->expected = b.expected;
+    work->group = TSR_PAIR_OTHERS;
+    work->p -= 2;
+    return WORK_GOES_ON;
 }
 
-static enum lane_state begin_pair_lane(struct pair_lane *lane, const uint8_t *bytes, size_t size,
+static enum work_state begin_pair_work(struct pair_work *work, const uint8_t *bytes, size_t size,
                                        struct tsr_block_grid grid, struct tsr_slice slice,
                                        const struct pair_tables *tables, int32_t *coefficients)
 {
-    lane->reader = tsr_bit_reader(bytes, size);
-    lane->run = 0;
-    lane->left = (uint32_t)(slice.rows * slice.columns);
-    lane->in_run = false;
-    lane->energies[0] = lane->energies[1] = 0;
-    begin_walk(&lane->walk, grid, slice, coefficients);
-    return begin_pairs(lane, lane->reader, tables);
+    work->reader = tsr_bit_reader(bytes, size);
+    work->run = 0;
+    work->left = (uint32_t)(slice.rows * slice.columns);
+    work->in_run = false;
+    work->energies[0] = work->energies[1] = 0;
+    begin_walk(&work->walk, grid, slice, coefficients);
+    return begin_pairs(work, work->reader, tables);
 }
 
-/* As run_lanes. */
-static inline __attribute__((always_inline)) struct pair_lane *
-run_pair_lanes(struct pair_lane *lane, const struct pair_tables *tables, int shift)
+/* As run_ring. */
+static inline __attribute__((always_inline)) struct pair_work *
+run_pair_ring(struct pair_work *work, const struct pair_tables *tables, int shift)
 {
-    for (;; lane = lane->following) {
-        const enum lane_state state = step_pairs(lane, tables, shift);
-        if (state != LANE_GOES_ON) return state == LANE_ENDED ? lane : NULL;
+    for (;; work = work->following) {
+        const enum work_state state = step_pairs(work, tables, shift);
+        if (state != WORK_GOES_ON) return state == WORK_ENDED ? work : NULL;
     }
 }
 
-static __attribute__((noinline)) struct pair_lane *run_shifted_pair_lanes(struct pair_lane *lane,
-                                                                          const struct pair_tables *tables, int shift)
+static __attribute__((noinline)) struct pair_work *run_shifted_pair_ring(struct pair_work *work,
+                                                                         const struct pair_tables *tables, int shift)
 {
-    return run_pair_lanes(lane, tables, shift);
+    return run_pair_ring(work, tables, shift);
 }
 
 /* As take_slice. */
-static enum lane_state take_pair_slice(struct lane_strings *s, struct pair_lane *lane, const struct pair_tables *tables)
+static enum work_state take_pair_slice(struct slice_strings *s, struct pair_work *work,
+                                       const struct pair_tables *tables)
 {
-    enum lane_state state = LANE_ENDED;
-    while (state == LANE_ENDED && s->slice < s->slices) {
+    enum work_state state = WORK_ENDED;
+    while (state == WORK_ENDED && s->slice < s->slices) {
         const uint32_t length = s->lengths[s->slice];
-        if (length > s->size) return LANE_BAD;
+        if (length > s->size) return WORK_BAD;
         state =
-            begin_pair_lane(lane, s->bytes, length, s->grid, tsr_slice_at(s->grid, s->slice), tables, s->coefficients);
+            begin_pair_work(work, s->bytes, length, s->grid, tsr_slice_at(s->grid, s->slice), tables, s->coefficients);
         s->bytes += length;
         s->size -= length;
         s->slice++;
@@ -407,29 +408,28 @@ static __attribute__((noinline)) bool decode_pair_slices(const uint8_t *bytes, s
                                                          const struct tsr_coefficient_tables *tables,
                                                          int32_t *coefficients)
 {
-    struct lane_strings strings = {bytes, size, lengths, 0, grid.slice_columns * grid.slice_rows, grid, coefficients};
-    struct pair_lane all[PAIR_LANES], *lane = NULL; /* lane: one of the ring */
+    struct slice_strings strings = {bytes, size, lengths, 0, grid.slice_columns * grid.slice_rows, grid, coefficients};
+    struct pair_work all[PAIR_SLICES], *work = NULL; /* work: one of the ring */
     struct pair_tables listed;
     list_pair_tables(&listed, tables->pair_decoder, tables->pair);
-    for (int i = 0; i < PAIR_LANES; i++) {
-        const enum lane_state state = take_pair_slice(&strings, &all[i], &listed);
-        if (state == LANE_BAD) return false;
-        if (state == LANE_ENDED) break;
-        all[i].following = lane ? lane->following : &all[i];
-        if (lane) lane->following = &all[i];
-        lane = &all[i];
+    for (int i = 0; i < PAIR_SLICES; i++) {
+        const enum work_state state = take_pair_slice(&strings, &all[i], &listed);
+        if (state == WORK_BAD) return false;
+        if (state == WORK_ENDED) break;
+        all[i].following = work ? work->following : &all[i];
+        if (work) work->following = &all[i];
+        work = &all[i];
     }
-    while (lane) {
-        lane =
-            listed.shift == 0 ? run_pair_lanes(lane, &listed, 0) : run_shifted_pair_lanes(lane, &listed, listed.shift);
-        if (!lane) return false;
-        const enum lane_state state = take_pair_slice(&strings, lane, &listed);
-        if (state == LANE_BAD) return false;
-        if (state == LANE_GOES_ON) continue;
-        struct pair_lane *before = lane;
-        while (before->following != lane) before = before->following;
-        before->following = lane->following;
-        lane = before != lane ? before : NULL;
+    while (work) {
+        work = listed.shift == 0 ? run_pair_ring(work, &listed, 0) : run_shifted_pair_ring(work, &listed, listed.shift);
+        if (!work) return false;
+        const enum work_state state = take_pair_slice(&strings, work, &listed);
+        if (state == WORK_BAD) return false;
+        if (state == WORK_GOES_ON) continue;
+        struct pair_work *before = work;
+        while (before->following != work) before = before->following;
+        before->following = work->following;
+        work = before != work ? before : NULL;
     }
     return strings.size == 0;
 }

@@ -3,7 +3,7 @@
  * test_coefficients_cpu holds it equal. Part of coefficients_form.h.
  * Gain: with rans_entries_avx2.h 1.55 times all of the stage (tests/bench/decisions/032). */
 
-enum { PUT_LANES = 4, PUT_ROWS = TSR_COEFFICIENT_CELLS + 1 };
+enum { PUT_SLICES = 4, PUT_ROWS = TSR_COEFFICIENT_CELLS + 1 };
 
 /* tsr_rans_put: after a word has left a state above most, it becomes state + bias + others * (state / frequency), the
  * quotient by the high half of a product. Of the frequency 1 the quotient is one too small, and bias has others more.
@@ -53,55 +53,55 @@ static void list_put_symbols(struct put_tables *tables, const struct tsr_coeffic
 }
 
 /* A slice at work. */
-struct put_lane {
+struct put_work {
     const uint32_t *entries;
     size_t count; /* entries that are left */
     uint8_t *to;  /* the word before stands here */
     uint32_t state;
 };
 
-static inline void put_entry(struct put_lane *lane, uint32_t entry, const struct put_tables *tables)
+static inline void put_entry(struct put_work *work, uint32_t entry, const struct put_tables *tables)
 {
     const struct put_symbol *symbol = tables->row[entry >> 8 & 255u] + (entry & 255u);
-    const uint32_t leaves = lane->state > symbol->most;
-    const uint16_t word = (uint16_t)lane->state;
-    memcpy(lane->to - 2, &word, sizeof word); /* a word that stays is written over */
-    lane->to -= 2 * leaves;
-    const uint64_t state = lane->state >> (16 * leaves);
+    const uint32_t leaves = work->state > symbol->most;
+    const uint16_t word = (uint16_t)work->state;
+    memcpy(work->to - 2, &word, sizeof word); /* a word that stays is written over */
+    work->to -= 2 * leaves;
+    const uint64_t state = work->state >> (16 * leaves);
     unsigned long long quotient;
     (void)_mulx_u64(state, symbol->inverse, &quotient);
-    lane->state = (uint32_t)state + (symbol->bias + (entry >> 16)) + (uint32_t)quotient * symbol->others;
+    work->state = (uint32_t)state + (symbol->bias + (entry >> 16)) + (uint32_t)quotient * symbol->others;
 }
 
-static inline void put_turns(struct put_lane *const *active, int lanes, size_t turns, const struct put_tables *tables)
+static inline void put_turns(struct put_work *const *active, int count, size_t turns, const struct put_tables *tables)
 {
-    struct put_lane lane[PUT_LANES];
-    for (int i = 0; i < lanes; i++) lane[i] = *active[i];
+    struct put_work work[PUT_SLICES];
+    for (int i = 0; i < count; i++) work[i] = *active[i];
     for (; turns > 0; turns--)
-        for (int i = 0; i < lanes; i++) put_entry(&lane[i], lane[i].entries[--lane[i].count], tables);
-    for (int i = 0; i < lanes; i++) *active[i] = lane[i];
+        for (int i = 0; i < count; i++) put_entry(&work[i], work[i].entries[--work[i].count], tables);
+    for (int i = 0; i < count; i++) *active[i] = work[i];
 }
 
-/* Puts all entries of these lanes. */
-static void put_lanes(struct put_lane *lane, int lanes, const struct put_tables *tables)
+/* Puts all entries of these slices. */
+static void put_slices(struct put_work *work, int count, const struct put_tables *tables)
 {
-    struct put_lane *active[PUT_LANES];
-    for (int i = 0; i < lanes; i++) active[i] = &lane[i];
-    while (lanes > 0) {
+    struct put_work *active[PUT_SLICES];
+    for (int i = 0; i < count; i++) active[i] = &work[i];
+    while (count > 0) {
         size_t turns = active[0]->count;
-        for (int i = 1; i < lanes; i++) turns = active[i]->count < turns ? active[i]->count : turns;
-        if (lanes == 4)
+        for (int i = 1; i < count; i++) turns = active[i]->count < turns ? active[i]->count : turns;
+        if (count == 4)
             put_turns(active, 4, turns, tables);
-        else if (lanes == 3)
+        else if (count == 3)
             put_turns(active, 3, turns, tables);
-        else if (lanes == 2)
+        else if (count == 2)
             put_turns(active, 2, turns, tables);
         else
             put_turns(active, 1, turns, tables);
         int left = 0;
-        for (int i = 0; i < lanes; i++)
+        for (int i = 0; i < count; i++)
             if (active[i]->count > 0) active[left++] = active[i];
-        lanes = left;
+        count = left;
     }
 }
 
@@ -111,33 +111,33 @@ static void put_checked(struct tsr_rans_writer *writer, const uint32_t *entries,
 {
     for (size_t i = count; i > 0 && !writer->overflow; i--) {
         uint8_t bytes[4];
-        struct put_lane lane = {NULL, 0, bytes + sizeof bytes, writer->state};
-        put_entry(&lane, entries[i - 1], tables);
-        writer->state = lane.state;
-        tsr_rans_write_word(writer, (uint16_t)(bytes[2] | bytes[3] << 8), lane.to != bytes + sizeof bytes);
+        struct put_work work = {NULL, 0, bytes + sizeof bytes, writer->state};
+        put_entry(&work, entries[i - 1], tables);
+        writer->state = work.state;
+        tsr_rans_write_word(writer, (uint16_t)(bytes[2] | bytes[3] << 8), work.to != bytes + sizeof bytes);
     }
 }
 
-/* Up to PUT_LANES slices. */
+/* Up to PUT_SLICES slices. */
 static void code_rans_slices(struct slice_coder *coder, const uint32_t *const *entries, const size_t *count, int slices,
                              uint32_t *lengths)
 {
     const size_t part = (coder->capacity - coder->size) / (size_t)slices & ~(size_t)1;
     uint8_t *const to = coder->payload + coder->size;
-    struct put_lane lane[PUT_LANES];
+    struct put_work work[PUT_SLICES];
     bool fit = true;
     for (int i = 0; i < slices; i++) {
         fit &= part >= 2 * count[i] + 4;
-        lane[i] = (struct put_lane){entries[i], count[i], to + (size_t)(i + 1) * part, 1};
+        work[i] = (struct put_work){entries[i], count[i], to + (size_t)(i + 1) * part, 1};
     }
-    if (fit) put_lanes(lane, slices, coder->put);
+    if (fit) put_slices(work, slices, coder->put);
     for (int i = 0; i < slices; i++) {
         struct tsr_rans_writer writer;
         size_t capacity = part;
         if (fit) {
             writer = tsr_rans_writer(to + (size_t)i * part, part);
-            writer.first = (size_t)(lane[i].to - writer.bytes);
-            writer.state = lane[i].state;
+            writer.first = (size_t)(work[i].to - writer.bytes);
+            writer.state = work[i].state;
         } else {
             capacity = coder->capacity - coder->size;
             writer = tsr_rans_writer(coder->payload + coder->size, capacity);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Functions that a room (a top folder) calls are in the room itself or in a room below it, by the object files.
+# Functions that a top folder calls are in that folder or in one below it, by the object files.
 # The library shares no variable that can be written between its files.
 # Usage: test_links.sh NM LIBRARY ROOT
 set -u
@@ -9,12 +9,12 @@ cd "$3" || exit 2
     "$1" -A "$2" 2>/dev/null
 } | awk '
     BEGIN { rank["transform"] = 0; rank["entropy"] = 1; rank["kernels"] = rank["io"] = 2; rank["app"] = 3 }
-    $1 == "file" { n = split($2, part, "/"); room[part[n]] = part[1]; next }
+    $1 == "file" { n = split($2, part, "/"); top[part[n]] = part[1]; next }
     {
         n = split($1, part, ":"); object = part[n - 1] != "" ? part[n - 1] : part[n - 2]; sub(/\.o$/, "", object)
-        if (!(object in room)) next
-        if ($(NF - 1) ~ /^[TDBRVW]$/) { defined[$NF] = room[object]; known++ }
-        if ($(NF - 1) == "U") wanted[object " " $NF] = room[object]
+        if (!(object in top)) next
+        if ($(NF - 1) ~ /^[TDBRVW]$/) { defined[$NF] = top[object]; known++ }
+        if ($(NF - 1) == "U") wanted[object " " $NF] = top[object]
     }
     END {
         for (key in wanted) {

@@ -81,8 +81,8 @@ enum tsr_status choose_showing(struct tsr_reader *reader, const struct frame *fr
                                struct tsr_error *error);
 void free_showing(struct showing *showing);
 
-/* A part of a frame. */
-struct part {
+/* The middle of a frame, as far as lossy codecs get it. */
+struct middle {
     uint32_t x, y, columns, rows;
     uint16_t *samples; /* interleaved */
     uint8_t *inside;   /* NULL: all count */
@@ -90,12 +90,13 @@ struct part {
 };
 
 /* The middle of a frame, of at most side x side samples. Errors: TSR_ERROR_LIMIT. */
-enum tsr_status take_middle(const struct frame *frame, const struct showing *showing, uint32_t side, struct part *part,
-                            struct tsr_error *error);
-void free_part(struct part *part);
+enum tsr_status take_middle(const struct frame *frame, const struct showing *showing, uint32_t side,
+                            struct middle *middle, struct tsr_error *error);
+void free_middle(struct middle *middle);
 
-/* The part's picture of 8 bits. */
-void show_part(const struct frame *frame, const struct showing *showing, const struct part *part, uint8_t *picture);
+/* Its picture of 8 bits. */
+void show_middle(const struct frame *frame, const struct showing *showing, const struct middle *middle,
+                 uint8_t *picture);
 
 /* The picture of 8 bits that lossy codecs get: of a large image the middle 1024 x 1024. */
 enum tsr_status measure_lossy(const struct options *options, const struct columns *columns, struct rival *rival,

@@ -66,43 +66,45 @@ void free_showing(struct showing *showing)
     free(showing->inside);
 }
 
-enum tsr_status take_middle(const struct frame *frame, const struct showing *showing, uint32_t side, struct part *part,
-                            struct tsr_error *error)
+enum tsr_status take_middle(const struct frame *frame, const struct showing *showing, uint32_t side,
+                            struct middle *middle, struct tsr_error *error)
 {
     const struct tsr_image *const image = &frame->image;
     const size_t step = image->components;
-    *part = (struct part){.columns = image->columns < side ? image->columns : side,
-                          .rows = image->rows < side ? image->rows : side};
-    part->x = (image->columns - part->columns) / 2;
-    part->y = (image->rows - part->rows) / 2;
-    const size_t count = (size_t)part->columns * part->rows;
-    part->samples = malloc(count * step * sizeof *part->samples);
-    part->inside = showing->inside ? malloc(count) : NULL;
-    if (!part->samples || (showing->inside && !part->inside))
+    *middle = (struct middle){.columns = image->columns < side ? image->columns : side,
+                              .rows = image->rows < side ? image->rows : side};
+    middle->x = (image->columns - middle->columns) / 2;
+    middle->y = (image->rows - middle->rows) / 2;
+    const size_t count = (size_t)middle->columns * middle->rows;
+    middle->samples = malloc(count * step * sizeof *middle->samples);
+    middle->inside = showing->inside ? malloc(count) : NULL;
+    if (!middle->samples || (showing->inside && !middle->inside))
         return refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
-    for (size_t y = 0; y < part->rows; y++) {
-        const size_t from = (part->y + y) * image->columns + part->x, to = y * part->columns;
-        memcpy(part->samples + to * step, frame->samples + from * step, part->columns * step * sizeof *part->samples);
-        if (part->inside) memcpy(part->inside + to, showing->inside + from, part->columns);
+    for (size_t y = 0; y < middle->rows; y++) {
+        const size_t from = (middle->y + y) * image->columns + middle->x, to = y * middle->columns;
+        memcpy(middle->samples + to * step, frame->samples + from * step,
+               middle->columns * step * sizeof *middle->samples);
+        if (middle->inside) memcpy(middle->inside + to, showing->inside + from, middle->columns);
     }
-    for (size_t i = 0; i < count; i++) part->counted += part->inside ? part->inside[i] : 1;
+    for (size_t i = 0; i < count; i++) middle->counted += middle->inside ? middle->inside[i] : 1;
     return TSR_OK;
 }
 
-void free_part(struct part *part)
+void free_middle(struct middle *middle)
 {
-    free(part->samples);
-    free(part->inside);
+    free(middle->samples);
+    free(middle->inside);
 }
 
-void show_part(const struct frame *frame, const struct showing *showing, const struct part *part, uint8_t *picture)
+void show_middle(const struct frame *frame, const struct showing *showing, const struct middle *middle,
+                 uint8_t *picture)
 {
     const struct tsr_image *const image = &frame->image;
-    const size_t count = (size_t)part->columns * part->rows * image->components;
+    const size_t count = (size_t)middle->columns * middle->rows * image->components;
     const double bias = image->bits_stored > 8 ? bias_of(image) : 0, low = showing->low,
                  scale = showing->high > low ? 255 / (showing->high - low) : 0;
     for (size_t i = 0; i < count; i++) {
-        const double v = (part->samples[i] - bias - low) * scale;
+        const double v = (middle->samples[i] - bias - low) * scale;
         picture[i] = (uint8_t)(v <= 0 ? 0 : v >= 255 ? 255 : lround(v));
     }
 }
@@ -182,31 +184,31 @@ static enum tsr_status measure_curves(const struct options *options, const struc
 }
 
 /* What the report says of the picture. */
-static void describe_picture(const struct showing *showing, const struct part *part, bool is_judged,
+static void describe_picture(const struct showing *showing, const struct middle *middle, bool is_judged,
                              struct report_image *image)
 {
     memcpy(image->window, showing->text, sizeof image->window);
-    image->lossy_columns = part->columns;
-    image->lossy_rows = part->rows;
-    image->counted = part->counted;
+    image->lossy_columns = middle->columns;
+    image->lossy_rows = middle->rows;
+    image->counted = middle->counted;
     image->is_judged = is_judged;
 }
 
-static enum tsr_status measure_part(const struct options *options, const struct columns *columns, struct rival *rival,
-                                    const struct frame *frame, const struct showing *showing, const struct part *part,
-                                    struct measured *measured, struct tsr_error *error)
+static enum tsr_status measure_middle(const struct options *options, const struct columns *columns, struct rival *rival,
+                                      const struct frame *frame, const struct showing *showing,
+                                      const struct middle *middle, struct measured *measured, struct tsr_error *error)
 {
-    const size_t samples = (size_t)part->columns * part->rows;
+    const size_t samples = (size_t)middle->columns * middle->rows;
     uint8_t *const bytes = malloc(samples * frame->image.components);
     if (!bytes) return refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
     const struct picture picture = {
-        .rival = {part->columns, part->rows, frame->image.components, 8, NULL, bytes},
-        .inside = part->inside,
+        .rival = {middle->columns, middle->rows, frame->image.components, 8, NULL, bytes},
+        .inside = middle->inside,
         .peak = showing->peak,
-        .is_judged = !showing->has_window || tsr_is_judged(part->counted, samples),
+        .is_judged = !showing->has_window || tsr_is_judged(middle->counted, samples),
     };
-    show_part(frame, showing, part, bytes);
-    describe_picture(showing, part, picture.is_judged, &measured->image);
+    show_middle(frame, showing, middle, bytes);
+    describe_picture(showing, middle, picture.is_judged, &measured->image);
     const enum tsr_status status = measure_curves(options, columns, rival, &picture, measured, error);
     free(bytes);
     return status;
@@ -219,13 +221,13 @@ enum tsr_status measure_lossy(const struct options *options, const struct column
     enum { SIDE = 1024 };
     const struct tsr_image *const image = &frame->image;
     struct showing showing;
-    struct part part = {0};
+    struct middle middle = {0};
     if ((image->components != 1 && image->components != 3) || image->exact_only || image->bits_stored < 2)
         return TSR_OK;
     enum tsr_status status = choose_showing(reader, frame, &showing, error);
-    if (status == TSR_OK) status = take_middle(frame, &showing, SIDE, &part, error);
-    if (status == TSR_OK) status = measure_part(options, columns, rival, frame, &showing, &part, measured, error);
-    free_part(&part);
+    if (status == TSR_OK) status = take_middle(frame, &showing, SIDE, &middle, error);
+    if (status == TSR_OK) status = measure_middle(options, columns, rival, frame, &showing, &middle, measured, error);
+    free_middle(&middle);
     free_showing(&showing);
     return status;
 }

@@ -94,7 +94,7 @@ static size_t find_column(const struct columns *columns, const char *key)
 /* The crop as samples, and as a picture of 8 bits. */
 struct crop {
     struct showing showing;
-    struct part part;
+    struct middle middle;
     bool is_judged;
     uint8_t *picture, *decoded;
 };
@@ -104,24 +104,24 @@ static bool take_crop(struct tsr_reader *reader, const struct frame *frame, stru
     const struct tsr_image *const image = &frame->image;
     struct tsr_error ignored;
     if (choose_showing(reader, frame, &crop->showing, &ignored) != TSR_OK ||
-        take_middle(frame, &crop->showing, SIDE, &crop->part, &ignored) != TSR_OK)
+        take_middle(frame, &crop->showing, SIDE, &crop->middle, &ignored) != TSR_OK)
         return false;
-    const struct part *const part = &crop->part;
-    const size_t samples = (size_t)part->columns * part->rows, count = samples * image->components;
+    const struct middle *const middle = &crop->middle;
+    const size_t samples = (size_t)middle->columns * middle->rows, count = samples * image->components;
     crop->picture = malloc(count);
     crop->decoded = malloc(count);
     if (!crop->picture || !crop->decoded) return false;
-    crop->is_judged = !crop->showing.has_window || tsr_is_judged(part->counted, samples);
-    show_part(frame, &crop->showing, part, crop->picture);
+    crop->is_judged = !crop->showing.has_window || tsr_is_judged(middle->counted, samples);
+    show_middle(frame, &crop->showing, middle, crop->picture);
     for (size_t i = 0; image->is_signed && i < count; i++) /* two's complement again */
-        part->samples[i] ^= (uint16_t)(1u << (image->bits_stored - 1));
-    view->x = part->x;
-    view->y = part->y;
-    view->columns = part->columns;
-    view->rows = part->rows;
+        middle->samples[i] ^= (uint16_t)(1u << (image->bits_stored - 1));
+    view->x = middle->x;
+    view->y = middle->y;
+    view->columns = middle->columns;
+    view->rows = middle->rows;
     view->window_low = crop->showing.low;
     view->window_high = crop->showing.high;
-    view->samples = part->samples;
+    view->samples = middle->samples;
     view->components = image->components;
     view->bits = image->bits_stored;
     view->is_signed = image->is_signed;
@@ -131,8 +131,8 @@ static bool take_crop(struct tsr_reader *reader, const struct frame *frame, stru
 /* keeps: the view has the samples. */
 static void free_crop(struct crop *crop, bool keeps)
 {
-    if (keeps) crop->part.samples = NULL;
-    free_part(&crop->part);
+    if (keeps) crop->middle.samples = NULL;
+    free_middle(&crop->middle);
     free_showing(&crop->showing);
     free(crop->picture);
     free(crop->decoded);
@@ -176,8 +176,8 @@ static void keep_decoded(struct report_view *view, const struct crop *crop, cons
 {
     const size_t count = (size_t)view->columns * view->rows * (size_t)view->components;
     struct report_decoded *const to = &view->decoded[view->decoded_count];
-    const struct likeness_of of = {crop->picture,    crop->decoded,     view->columns,     view->rows,
-                                   view->components, crop->part.inside, crop->showing.peak};
+    const struct likeness_of of = {crop->picture,    crop->decoded,       view->columns,     view->rows,
+                                   view->components, crop->middle.inside, crop->showing.peak};
     struct likeness likeness;
     uint8_t *const copy = malloc(count);
     if (!copy || !measure_likeness(&of, &likeness)) {

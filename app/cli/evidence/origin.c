@@ -27,8 +27,8 @@ static char *cpu_field(const char *field)
 {
     FILE *const file = fopen("/proc/cpuinfo", "r");
     char *line = NULL, *value = NULL;
-    size_t room = 0;
-    while (file && !value && getline(&line, &room, file) > 0) {
+    size_t capacity = 0;
+    while (file && !value && getline(&line, &capacity, file) > 0) {
         char *const colon = strchr(line, ':');
         if (strncmp(line, field, strlen(field)) != 0 || !colon) continue;
         colon[strcspn(colon, "\n")] = '\0';

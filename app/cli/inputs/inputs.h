@@ -99,11 +99,11 @@ struct lines {
     FILE *file;
     const char *path; /* as sentences say it */
     char *line;
-    size_t length, room, number; /* number: from 1 */
-    size_t most;                 /* bytes that a line may have */
-    const char *advice;          /* the end of the sentence on one that has more */
-    int end;                     /* the byte that ends lines: a newline, until the caller says another */
-    bool has_end;                /* the last line may have none */
+    size_t length, capacity, number; /* number: from 1 */
+    size_t most;                     /* bytes that a line may have */
+    const char *advice;              /* the end of the sentence on one that has more */
+    int end;                         /* the byte that ends lines: a newline, until the caller says another */
+    bool has_end;                    /* the last line may have none */
 };
 
 /* path: "-" is stdin. Errors: TSR_ERROR_READ. */

@@ -36,7 +36,7 @@ enum tsr_status open_lines(const char *path, size_t most, struct lines *lines, s
 
 static bool put_byte(struct lines *lines, char byte)
 {
-    if (!grow_list(&lines->line, lines->length, &lines->room, 1)) return false;
+    if (!grow_list(&lines->line, lines->length, &lines->capacity, 1)) return false;
     lines->line[lines->length++] = byte;
     return true;
 }

@@ -124,11 +124,11 @@ bool parse_bytes(const char *text, uint64_t *bytes)
 
 enum tsr_status parse_numbers(const char *option, const char *text, double low, double high, struct numbers *numbers)
 {
-    char *copy = strdup(text), *rest = copy, *item;
+    char *copy = strdup(text), *rest = copy, *word;
     bool good = copy != NULL;
     numbers->count = 0;
-    while (good && (item = strsep(&rest, ","))) {
-        good = numbers->count < NUMBERS_LIMIT && parse_number(item, low, high, &numbers->value[numbers->count]);
+    while (good && (word = strsep(&rest, ","))) {
+        good = numbers->count < NUMBERS_LIMIT && parse_number(word, low, high, &numbers->value[numbers->count]);
         numbers->count += good;
     }
     free(copy);
@@ -149,13 +149,13 @@ enum tsr_status parse_threads(const char *text, int *threads)
 
 enum tsr_status parse_qp_list(const char *text, int32_t qp[QP_LIST_LIMIT], int *count)
 {
-    char *copy = strdup(text), *rest = copy, *item;
+    char *copy = strdup(text), *rest = copy, *word;
     enum tsr_status status = copy ? TSR_OK : TSR_ERROR_LIMIT;
     *count = 0;
-    while (status == TSR_OK && (item = strsep(&rest, ","))) {
+    while (status == TSR_OK && (word = strsep(&rest, ","))) {
         double number;
-        if (*count == QP_LIST_LIMIT || !parse_number(item, -48, 51, &number) || fmod(number * TSR_QP_UNIT, 1) != 0)
-            status = usage("--qp wants -48 to 51 in steps of 0.125, not '%s'", item);
+        if (*count == QP_LIST_LIMIT || !parse_number(word, -48, 51, &number) || fmod(number * TSR_QP_UNIT, 1) != 0)
+            status = usage("--qp wants -48 to 51 in steps of 0.125, not '%s'", word);
         else
             qp[(*count)++] = (int32_t)(number * TSR_QP_UNIT);
     }

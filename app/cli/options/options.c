@@ -45,7 +45,7 @@ static enum tsr_status parse_progress(const char *text, struct talk_options *o)
     static const char *const names[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_NONE] = "none", [PROGRESS_JSON] = "json"};
     const int found = find_word(text, names, sizeof names / sizeof names[0]);
     if (found < 0) return usage("--progress wants auto, none or json, not '%s'", text);
-    o->progress = (enum progress_form)found;
+    o->progress = (enum progress_style)found;
     return TSR_OK;
 }
 

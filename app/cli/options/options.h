@@ -23,7 +23,7 @@ enum verb {
 };
 
 enum update { UPDATE_OFF, UPDATE_BY_TIME, UPDATE_BY_HASH };
-enum progress_form { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
+enum progress_style { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
 
 /* --include or --exclude: a glob, as rsync has them. */
 struct filter_rule {
@@ -93,7 +93,7 @@ struct report_options {
 struct talk_options {
     bool json;
     int verbosity; /* -1 quiet, 0, 1 verbose */
-    enum progress_form progress;
+    enum progress_style progress;
     const char *log; /* or NULL */
     char **words;    /* the command line after its verb, as it was typed */
     int word_count;

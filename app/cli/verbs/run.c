@@ -307,26 +307,26 @@ static bool is_cancelled(void *context)
 }
 
 /* What a run of tasks allocates. */
-struct room {
+struct run_calls {
     struct call *calls;
     struct tsr_task *tasks;
 };
 
-static enum tsr_status make_room(struct running *r, struct room *room)
+static enum tsr_status make_calls(struct running *r, struct run_calls *own)
 {
     const size_t count = r->list->count;
     r->outcomes = calloc(count + 1, sizeof *r->outcomes);
     r->done = calloc(count + 1, sizeof *r->done);
-    room->calls = calloc(count + 1, sizeof *room->calls);
-    room->tasks = calloc(count + 1, sizeof *room->tasks);
-    if (!r->outcomes || !r->done || !room->calls || !room->tasks) return TSR_ERROR_LIMIT;
+    own->calls = calloc(count + 1, sizeof *own->calls);
+    own->tasks = calloc(count + 1, sizeof *own->tasks);
+    if (!r->outcomes || !r->done || !own->calls || !own->tasks) return TSR_ERROR_LIMIT;
     for (size_t i = 0; i < count; i++) {
         struct tsr_task made = TSR_TASK;
-        room->calls[i] = (struct call){r, i};
+        own->calls[i] = (struct call){r, i};
         made.kind = TSR_TASK_CALL;
         made.call = run_call;
-        made.context = &room->calls[i];
-        room->tasks[i] = made;
+        made.context = &own->calls[i];
+        own->tasks[i] = made;
     }
     return TSR_OK;
 }
@@ -450,10 +450,10 @@ void end_unbegun(const struct options *options, const struct task_list *list, co
 static int run_list(struct running *r, struct run_times *times)
 {
     struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files", 0};
-    struct room room = {0};
+    struct run_calls own = {0};
     const double start = wall_seconds();
-    enum tsr_status status = make_room(r, &room);
-    if (status == TSR_OK) status = run_set(r, room.tasks, &error);
+    enum tsr_status status = make_calls(r, &own);
+    if (status == TSR_OK) status = run_set(r, own.tasks, &error);
     if (status == TSR_OK || status == TSR_ERROR_PARTIAL || status == TSR_ERROR_CANCELLED) {
         times->wall_s = wall_seconds() - start;
         tsr_engine_tell_times(r->engine, &times->gpu);
@@ -469,8 +469,8 @@ static int run_list(struct running *r, struct run_times *times)
     the_run = NULL;
     free(r->outcomes);
     free(r->done);
-    free(room.calls);
-    free(room.tasks);
+    free(own.calls);
+    free(own.tasks);
     return (int)status;
 }
 

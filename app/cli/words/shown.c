@@ -28,33 +28,33 @@ static size_t escape_of(const char *text, char escape[ESCAPE])
 
 /* What shown has made for a thread. Not a variable of the thread: each thread would begin with all of it cleared. */
 enum { SHOWN = 4, ROOM = 4 * 4096 + ESCAPE };
-struct rooms {
+struct texts {
     unsigned next;
     char text[SHOWN][ROOM];
 };
-static pthread_key_t rooms_key;
+static pthread_key_t texts_key;
 static bool has_key;
 
 static void make_key(void)
 {
-    has_key = pthread_key_create(&rooms_key, free) == 0;
+    has_key = pthread_key_create(&texts_key, free) == 0;
 }
 
 /* NULL: there is no memory. */
-static char *next_room(void)
+static char *next_text(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
     if (!has_key) return NULL;
-    struct rooms *rooms = pthread_getspecific(rooms_key);
-    if (!rooms) {
-        rooms = calloc(1, sizeof *rooms);
-        if (!rooms || pthread_setspecific(rooms_key, rooms) != 0) {
-            free(rooms);
+    struct texts *texts = pthread_getspecific(texts_key);
+    if (!texts) {
+        texts = calloc(1, sizeof *texts);
+        if (!texts || pthread_setspecific(texts_key, texts) != 0) {
+            free(texts);
             return NULL;
         }
     }
-    return rooms->text[rooms->next++ % SHOWN];
+    return texts->text[texts->next++ % SHOWN];
 }
 
 const char *shown(const char *text)
@@ -68,7 +68,7 @@ const char *shown(const char *text)
     }
     if (!*at) return text;
     const int error = errno; /* that a sentence with the name may name, too */
-    char *const out = next_room();
+    char *const out = next_text();
     errno = error;
     if (!out) return "(no memory for a name)";
     size_t used = 0;
@@ -91,7 +91,7 @@ const char *shown_bare(const char *name)
 {
     static const char space[] = "\\x20";
     if (!is_blank(name)) return shown(name);
-    char *const out = next_room();
+    char *const out = next_text();
     if (!out) return "(no memory for a name)";
     size_t used = 0;
     for (; *name && used + sizeof space < ROOM; name++, used += sizeof space - 1)

@@ -25,10 +25,10 @@ struct group {
 struct grouping {
     struct tsr_engine *engine;
     const struct tsr_data_source *const *sources;
-    struct item {
+    struct member {
         struct tsr_dicom_series series;
         uint32_t number;
-    } * items;
+    } * members;
     struct group *groups;
     atomic_bool has_no_memory;
 };
@@ -41,10 +41,10 @@ static void find_series(void *context, unsigned k)
     struct tsr_input *input = NULL;
     struct tsr_account account;
     struct tsr_error ignored;
-    g->items[k] = (struct item){.series = {.slope = {1, 0}}, .number = k};
+    g->members[k] = (struct member){.series = {.slope = {1, 0}}, .number = k};
     if (tsr_open_source(g->sources[k], &input, &ignored) != TSR_OK) return;
     tsr_account_open(&account, g->engine, input, NULL);
-    if (!tsr_dicom_tell_series(input, &g->items[k].series)) g->items[k].series.uid[0] = '\0';
+    if (!tsr_dicom_tell_series(input, &g->members[k].series)) g->members[k].series.uid[0] = '\0';
     tsr_input_set_account(input, NULL);
     tsr_account_close(&account);
     tsr_input_close(input);
@@ -52,7 +52,7 @@ static void find_series(void *context, unsigned k)
 
 static int by_uid(const void *a, const void *b)
 {
-    const struct item *const one = a, *const other = b;
+    const struct member *const one = a, *const other = b;
     const int order = strcmp(one->series.uid, other->series.uid);
     return order ? order : (one->number > other->number) - (one->number < other->number);
 }
@@ -87,9 +87,9 @@ static void count_image(struct tsr_engine *engine, const struct tsr_data_source 
 }
 
 /* The image of a group that is looked at as number i of so many. */
-static const struct item *item_of(const struct grouping *g, const struct group *group, uint32_t i, uint32_t taken)
+static const struct member *member_of(const struct grouping *g, const struct group *group, uint32_t i, uint32_t taken)
 {
-    return &g->items[group->first + (2 * (uint64_t)i + 1) * group->count / (2 * (uint64_t)taken)];
+    return &g->members[group->first + (2 * (uint64_t)i + 1) * group->count / (2 * (uint64_t)taken)];
 }
 
 static void find_range(void *context, unsigned n)
@@ -101,22 +101,22 @@ static void find_range(void *context, unsigned n)
     uint32_t whole = 0;
     if (!counts) atomic_store(&g->has_no_memory, true);
     for (uint32_t i = 0; i < taken; i++) {
-        const struct tsr_decimal slope = item_of(g, group, i, taken)->series.slope;
+        const struct tsr_decimal slope = member_of(g, group, i, taken)->series.slope;
         if (tsr_is_larger(slope, group->slope)) group->slope = slope;
     }
     for (uint32_t i = 0; counts && i < taken; i++) {
-        const struct item *const item = item_of(g, group, i, taken);
-        const uint32_t weight = tsr_share(TSR_WHOLE_WEIGHT, item->series.slope, group->slope);
-        count_image(g->engine, g->sources[item->number], weight, counts + 1, counts, &whole);
+        const struct member *const member = member_of(g, group, i, taken);
+        const uint32_t weight = tsr_share(TSR_WHOLE_WEIGHT, member->series.slope, group->slope);
+        count_image(g->engine, g->sources[member->number], weight, counts + 1, counts, &whole);
     }
     if (counts && counts->samples > 0) group->range = tsr_range_of_counts(counts, whole);
     free(counts);
 }
 
 /* The range of a group in the stored values of one of its images. */
-static uint32_t range_of(const struct group *group, const struct item *item)
+static uint32_t range_of(const struct group *group, const struct member *member)
 {
-    const uint32_t range = tsr_share(group->range, group->slope, item->series.slope);
+    const uint32_t range = tsr_share(group->range, group->slope, member->series.slope);
     return group->range == 0         ? 0
            : range < TSR_LEAST_RANGE ? TSR_LEAST_RANGE
            : range > TSR_MOST_RANGE  ? TSR_MOST_RANGE
@@ -127,10 +127,11 @@ static uint32_t range_of(const struct group *group, const struct item *item)
 static uint32_t form_groups(struct grouping *g, uint32_t count, bool are_one)
 {
     uint32_t groups = 0;
-    qsort(g->items, count, sizeof *g->items, by_uid);
+    qsort(g->members, count, sizeof *g->members, by_uid);
     for (uint32_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && strcmp(g->items[end].series.uid, g->items[first].series.uid) == 0;) end++;
-        if (end - first < 2 || (!g->items[first].series.uid[0] && !are_one)) continue;
+        for (end = first + 1; end < count && strcmp(g->members[end].series.uid, g->members[first].series.uid) == 0;)
+            end++;
+        if (end - first < 2 || (!g->members[first].series.uid[0] && !are_one)) continue;
         g->groups[groups].first = first;
         g->groups[groups++].count = end - first;
     }
@@ -141,28 +142,28 @@ enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data
                                 bool are_one, uint32_t *ranges, struct tsr_error *error)
 {
     struct grouping g = {.engine = engine, .sources = sources};
-    g.items = calloc(count + (size_t)1, sizeof *g.items);
+    g.members = calloc(count + (size_t)1, sizeof *g.members);
     g.groups = calloc(count / 2 + (size_t)1, sizeof *g.groups);
     memset(ranges, 0, count * sizeof *ranges);
-    if (g.items && g.groups) {
+    if (g.members && g.groups) {
         tsr_pool_run_tasks(g.engine->pool, find_series, &g, count);
         const uint32_t groups = form_groups(&g, count, are_one);
         tsr_pool_run_tasks(g.engine->pool, find_range, &g, groups);
         for (uint32_t n = 0; n < groups; n++)
             for (uint32_t i = 0; i < g.groups[n].count; i++) {
-                const struct item *const item = &g.items[g.groups[n].first + i];
-                ranges[item->number] = range_of(&g.groups[n], item);
+                const struct member *const member = &g.members[g.groups[n].first + i];
+                ranges[member->number] = range_of(&g.groups[n], member);
             }
     }
-    const bool fails = !g.items || !g.groups || g.has_no_memory;
-    free(g.items);
+    const bool fails = !g.members || !g.groups || g.has_no_memory;
+    free(g.members);
     free(g.groups);
     return fails ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the ranges of %u images", count) : TSR_OK;
 }
 
 static enum tsr_status find_ranges(const struct tsr_call *call)
 {
-    return tsr_find_ranges(call->engine, call->in, (uint32_t)call->count, call->form, call->out, call->error);
+    return tsr_find_ranges(call->engine, call->in, (uint32_t)call->count, call->choice, call->out, call->error);
 }
 
 enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
@@ -176,7 +177,7 @@ enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_da
     TSR_TRY(tsr_check_pointer(ranges, "ranges", error));
     const struct tsr_call call = {.run = find_ranges,
                                   .engine = engine,
-                                  .form = are_one,
+                                  .choice = are_one,
                                   .in = sources,
                                   .out = ranges,
                                   .count = count,

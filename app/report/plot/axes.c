@@ -112,10 +112,10 @@ int colour_of(const struct plot_series *series)
     return series->look % COLOURS;
 }
 
-/* A marker, closed by put_tip and </path>. Open forms are for series that differ from another in nothing else. */
+/* A marker, closed by put_tip and </path>. Open shapes are for series that differ from another in nothing else. */
 void put_marker(FILE *f, double x, double y, const struct plot_series *series)
 {
-    static const char *const forms[MARKERS] = {
+    static const char *const shapes[MARKERS] = {
         "m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z", /* disc */
         "m-3.2 -3.2h6.4v6.4h-6.4z",                          /* square */
         "m0 -4.4l4.2 7.2h-8.4z",                             /* triangle */
@@ -126,7 +126,7 @@ void put_marker(FILE *f, double x, double y, const struct plot_series *series)
         "m-4.6 -2.4h9.2v4.8h-9.2z", /* bar */
     };
     const int c = colour_of(series);
-    fprintf(f, "<path class=\"mark f%d\" d=\"M%.1f %.1f%s\" fill=\"%s\">", c, x, y, forms[series->look % MARKERS],
+    fprintf(f, "<path class=\"mark f%d\" d=\"M%.1f %.1f%s\" fill=\"%s\">", c, x, y, shapes[series->look % MARKERS],
             colours[c]);
 }
 

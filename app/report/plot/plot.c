@@ -5,16 +5,16 @@
 #include "plot.h"
 
 /* Makes room for one more element in the array that the pointer at list points to; false: no memory. */
-static bool grow(void *list, size_t count, size_t *room, size_t size)
+static bool grow(void *list, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *room) return true;
-    const size_t more = *room ? 2 * *room : 8;
+    if (count < *capacity) return true;
+    const size_t more = *capacity ? 2 * *capacity : 8;
     void *old;
     memcpy(&old, list, sizeof old);
     void *const grown = realloc(old, more * size);
     if (!grown) return false;
     memcpy(list, &grown, sizeof grown);
-    *room = more;
+    *capacity = more;
     return true;
 }
 
@@ -31,7 +31,7 @@ struct plot_panel *plot_panel(struct plot *plot, const char *title, const char *
     for (size_t i = 0; i < plot->panel_count; i++)
         if (!strcmp(plot->panel[i]->title, title)) return plot->panel[i];
     struct plot_panel *const panel = calloc(1, sizeof *panel);
-    if (!panel || !grow(&plot->panel, plot->panel_count, &plot->panel_room, sizeof *plot->panel)) {
+    if (!panel || !grow(&plot->panel, plot->panel_count, &plot->panel_capacity, sizeof *plot->panel)) {
         plot->has_failed = true;
         free(panel);
         return NULL;
@@ -52,12 +52,12 @@ struct plot_panel *plot_panel(struct plot *plot, const char *title, const char *
 }
 
 /* The number of a text in a list, where it is added if it is not there; the list's length: no memory. */
-static size_t number_of(struct plot *plot, char ***list, size_t *count, size_t *room, const char *text)
+static size_t number_of(struct plot *plot, char ***list, size_t *count, size_t *capacity, const char *text)
 {
     for (size_t i = 0; i < *count; i++)
         if (!strcmp((*list)[i], text)) return i;
     char *const copied = copy(plot, text);
-    if (!copied || !grow(list, *count, room, sizeof **list)) {
+    if (!copied || !grow(list, *count, capacity, sizeof **list)) {
         plot->has_failed = true;
         free(copied);
         return *count;
@@ -71,13 +71,13 @@ struct plot_series *plot_series(struct plot_panel *panel, const char *name)
     struct plot *const plot = panel->plot;
     for (size_t i = 0; i < panel->series_count; i++)
         if (!strcmp(panel->series[i].name, name)) return &panel->series[i];
-    if (!grow(&panel->series, panel->series_count, &panel->series_room, sizeof *panel->series)) {
+    if (!grow(&panel->series, panel->series_count, &panel->series_capacity, sizeof *panel->series)) {
         plot->has_failed = true;
         return NULL;
     }
     struct plot_series *const series = &panel->series[panel->series_count];
     memset(series, 0, sizeof *series);
-    series->look = (int)number_of(plot, &plot->name, &plot->name_count, &plot->name_room, name);
+    series->look = (int)number_of(plot, &plot->name, &plot->name_count, &plot->name_capacity, name);
     series->name = copy(plot, name);
     if (!series->name) return NULL;
     panel->series_count++;
@@ -89,7 +89,7 @@ static void add_mark(struct plot_panel *panel, struct plot_series *series, doubl
     struct plot *const plot = panel->plot;
     const bool sorts = panel->kind != PLOT_HISTOGRAM; /* which may have a mark an image */
     char *const copied = tip ? copy(plot, tip) : NULL;
-    if ((tip && !copied) || !grow(&series->mark, series->count, &series->room, sizeof *series->mark)) {
+    if ((tip && !copied) || !grow(&series->mark, series->count, &series->capacity, sizeof *series->mark)) {
         plot->has_failed = true;
         free(copied);
         return;
@@ -115,7 +115,7 @@ void plot_point(struct plot_panel *panel, const char *name, bool is_limit, doubl
 
 double plot_group(struct plot_panel *panel, const char *name)
 {
-    return (double)number_of(panel->plot, &panel->group, &panel->group_count, &panel->group_room, name);
+    return (double)number_of(panel->plot, &panel->group, &panel->group_count, &panel->group_capacity, name);
 }
 
 static void free_panel(struct plot_panel *panel)

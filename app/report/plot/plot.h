@@ -20,7 +20,7 @@ struct plot_series {
     bool is_limit;  /* drawn dashed and grey: a bound that no series can exceed */
     bool is_strong; /* drawn thicker: what the reader looks for */
     int look;       /* its colour, marker and dashes: the same for all series of a name in a plot */
-    size_t count, room;
+    size_t count, capacity;
     struct plot_mark *mark; /* by x */
 };
 
@@ -39,9 +39,9 @@ struct plot_panel {
     enum plot_kind kind;
     bool fits_y;        /* the y axis begins near the lowest mark; else at 0 */
     double x_reference; /* a vertical line that divides better from worse; 0: none */
-    size_t series_count, series_room;
+    size_t series_count, series_capacity;
     struct plot_series *series;
-    size_t group_count, group_room;
+    size_t group_count, group_capacity;
     char **group;
 };
 
@@ -50,9 +50,9 @@ struct plot {
     char title[PLOT_TEXT], subtitle[2 * PLOT_TEXT];
     bool shares_legend; /* in a page: one legend for all panels */
     bool has_failed;    /* memory ended: plot_write refuses */
-    size_t panel_count, panel_room;
+    size_t panel_count, panel_capacity;
     struct plot_panel **panel;
-    size_t name_count, name_room;
+    size_t name_count, name_capacity;
     char **name; /* of series, by look */
 };
 

@@ -1,8 +1,8 @@
-/* What slices that are decoded by turns have in common, for AVX2. Part of rans_lanes_avx2.h and pair_read_avx2.h. */
+/* What slices that are decoded by turns have in common, for AVX2. Part of rans_read_avx2.h and pair_read_avx2.h. */
 
 enum { LISTED_ENERGIES = 8192 };
 
-enum lane_state { LANE_BAD, LANE_ENDED, LANE_GOES_ON };
+enum work_state { WORK_BAD, WORK_ENDED, WORK_GOES_ON };
 
 /* The block at work of a slice. */
 struct block_walk {

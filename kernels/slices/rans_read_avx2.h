@@ -3,13 +3,13 @@
  * ended is known a turn before, so that branches are few and cheap. test_coefficients_cpu holds it equal. Part of
  * coefficients_form.h. Gain: 1.4 times all of the stage (tests/bench/decisions/032). */
 
-#include "lanes_avx2.h"
+#include "slice_work_avx2.h"
 
-enum { RANS_LANES = 6 };
+enum { RANS_SLICES = 6 };
 #define NO_TABLE UINT32_MAX /* the place of a symbol that no table has */
 
 /* Tables by energy, one that tells no symbol for groups without tables. */
-struct lane_tables {
+struct ring_tables {
     const struct tsr_coefficient_decoder *decoder;
     const struct tsr_rans_buckets *other[TSR_ENERGY_CLASSES], *dc[TSR_ENERGY_CLASSES];
     uint8_t class_of[LISTED_ENERGIES];
@@ -18,8 +18,8 @@ struct lane_tables {
 };
 
 /* A slice at work. Those at work are a ring. */
-struct rans_lane {
-    struct rans_lane *following;
+struct rans_work {
+    struct rans_work *following;
     const struct tsr_rans_buckets *table; /* of the next magnitude */
     const uint8_t *next, *end;            /* words */
     intptr_t place;                       /* of the next magnitude, -1: signs, and then the next block */
@@ -28,7 +28,7 @@ struct rans_lane {
     struct block_walk walk;
 };
 
-static void list_tables(struct lane_tables *tables, const struct tsr_coefficient_decoder *decoder)
+static void list_tables(struct ring_tables *tables, const struct tsr_coefficient_decoder *decoder)
 {
     tables->decoder = decoder;
     for (int c = 0; c < TSR_ENERGY_CLASSES; c++) {
@@ -45,26 +45,26 @@ static void list_tables(struct lane_tables *tables, const struct tsr_coefficient
 }
 
 /* tsr_rans_refill by arithmetic: of a condition gcc makes a branch, which cannot be foreseen. */
-static inline void refill_lane(struct rans_lane *lane, uint32_t state)
+static inline void refill_work(struct rans_work *work, uint32_t state)
 {
     uint16_t word;
-    if (lane->next != lane->end) {
-        memcpy(&word, lane->next, sizeof word);
+    if (work->next != work->end) {
+        memcpy(&word, work->next, sizeof word);
         const uint32_t bits = _lzcnt_u32(state | 1) & 16u; /* 16: below TSR_RANS_LOW */
         state = state << bits | _bzhi_u32(word, bits);
-        lane->next += bits >> 3;
+        work->next += bits >> 3;
     }
-    lane->state = state;
+    work->state = state;
 }
 
-static inline uint16_t *energy_of(struct rans_lane *lane)
+static inline uint16_t *energy_of(struct rans_work *work)
 {
-    return lane->energy + TSR_BLOCK_SAMPLES;
+    return work->energy + TSR_BLOCK_SAMPLES;
 }
 
-static inline bool lane_ended(const struct rans_lane *lane)
+static inline bool work_ended(const struct rans_work *work)
 {
-    return lane->next == lane->end && lane->state == 1;
+    return work->next == work->end && work->state == 1;
 }
 
 /* The half of its bucket that the state wants, as tsr_rans_half. */
@@ -78,55 +78,55 @@ static inline uint32_t half_of(const struct tsr_rans_buckets *table, uint32_t sl
 }
 
 /* tsr_rans_after and the word that it may want. */
-static inline void take_half(struct rans_lane *lane, uint32_t state, uint32_t half)
+static inline void take_half(struct rans_work *work, uint32_t state, uint32_t half)
 {
     const uint32_t quotient = state >> TSR_RANS_BITS, slot = state & (TSR_RANS_TOTAL - 1);
-    refill_lane(lane, _bextr_u32(half, 8, 12) * quotient + quotient + slot - (half >> 20));
+    refill_work(work, _bextr_u32(half, 8, 12) * quotient + quotient + slot - (half >> 20));
 }
 
 /* Reads numbers of places up to a block that is not zero. */
-static inline enum lane_state begin_block(struct rans_lane *lane, const struct lane_tables *tables)
+static inline enum work_state begin_block(struct rans_work *work, const struct ring_tables *tables)
 {
     do {
-        const int energy_class = (int)class_of(tables->class_of, energies_of_walk(&lane->walk, energy_of(lane)));
+        const int energy_class = (int)class_of(tables->class_of, energies_of_walk(&work->walk, energy_of(work)));
         const struct tsr_rans_buckets *table =
             tables->decoder->of_cell[tsr_coefficient_cell(TSR_COEFFICIENT_PLACES, energy_class)];
-        clear_block(lane->walk.block);
-        if (!table) return LANE_BAD;
-        const uint32_t slot = lane->state & (TSR_RANS_TOTAL - 1);
+        clear_block(work->walk.block);
+        if (!table) return WORK_BAD;
+        const uint32_t slot = work->state & (TSR_RANS_TOTAL - 1);
         uint32_t half = half_of(table, slot);
         if ((half & TSR_RANS_LOOK) == TSR_RANS_LOOK && half >> 20 != 0) half = tsr_rans_look(table, slot);
-        take_half(lane, lane->state, half);
+        take_half(work, work->state, half);
         const int places = (int)(half & 255u);
         if (places == 0) {
-            _mm256_storeu_si256((__m256i *)lane->walk.here, _mm256_setzero_si256());
+            _mm256_storeu_si256((__m256i *)work->walk.here, _mm256_setzero_si256());
             continue;
         }
-        if (places > TSR_BLOCK_SAMPLES) return LANE_BAD;
+        if (places > TSR_BLOCK_SAMPLES) return WORK_BAD;
         const int group = places == 1 ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_HIGHEST;
-        lane->place = places - 1;
-        lane->table =
+        work->place = places - 1;
+        work->table =
             tables->decoder
-                ->of_cell[tsr_coefficient_cell(group, (int)class_of(tables->class_of, energy_of(lane)[places - 1]))];
-        return lane->table ? LANE_GOES_ON : LANE_BAD;
-    } while (step_to_next_block(&lane->walk));
-    return lane_ended(lane) ? LANE_ENDED : LANE_BAD;
+                ->of_cell[tsr_coefficient_cell(group, (int)class_of(tables->class_of, energy_of(work)[places - 1]))];
+        return work->table ? WORK_GOES_ON : WORK_BAD;
+    } while (step_to_next_block(&work->walk));
+    return work_ended(work) ? WORK_ENDED : WORK_BAD;
 }
 
 /* Gives the block's magnitudes their signs, whose first stands in the highest bit, and keeps magnitudes as the
  * neighbours see them; then the next block. */
-static inline enum lane_state end_block(struct rans_lane *lane, const struct lane_tables *tables, int shift)
+static inline enum work_state end_block(struct rans_work *work, const struct ring_tables *tables, int shift)
 {
-    int32_t *const block = lane->walk.block;
+    int32_t *const block = work->walk.block;
     const __m256i low = _mm256_loadu_si256((const __m256i *)block),
                   high = _mm256_loadu_si256((const __m256i *)(block + 8));
-    see_block(&lane->walk, low, high, shift);
+    see_block(&work->walk, low, high, shift);
     const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
     const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
     __m128i above = _mm_min_epu8(bytes, _mm_set1_epi8(1)); /* those that are not 0 */
     const int bits = __builtin_popcount((uint32_t)_mm_movemask_epi8(_mm_slli_epi16(above, 7)));
-    const uint32_t signs = tsr_rans_get_raw(&lane->state, bits) << (32 - bits);
-    refill_lane(lane, lane->state);
+    const uint32_t signs = tsr_rans_get_raw(&work->state, bits) << (32 - bits);
+    refill_work(work, work->state);
     above = _mm_srli_si128(above, 1); /* how many stand above a place */
     above = _mm_add_epi8(above, _mm_srli_si128(above, 1));
     above = _mm_add_epi8(above, _mm_srli_si128(above, 2));
@@ -138,84 +138,84 @@ static inline enum lane_state end_block(struct rans_lane *lane, const struct lan
         _mm256_srai_epi32(_mm256_sllv_epi32(all, _mm256_cvtepu8_epi32(_mm_srli_si128(above, 8))), 31);
     _mm256_storeu_si256((__m256i *)block, _mm256_sub_epi32(_mm256_xor_si256(low, low_signs), low_signs));
     _mm256_storeu_si256((__m256i *)(block + 8), _mm256_sub_epi32(_mm256_xor_si256(high, high_signs), high_signs));
-    if (step_to_next_block(&lane->walk)) return begin_block(lane, tables);
-    return lane_ended(lane) ? LANE_ENDED : LANE_BAD;
+    if (step_to_next_block(&work->walk)) return begin_block(work, tables);
+    return work_ended(work) ? WORK_ENDED : WORK_BAD;
 }
 
 /* A symbol that has raw bits or that its bucket does not tell, from this half; TSR_COEFFICIENT_LIMIT where the bits are
  * invalid. */
-static __attribute__((noinline)) uint32_t long_magnitude(struct rans_lane *lane, uint32_t half)
+static __attribute__((noinline)) uint32_t long_magnitude(struct rans_work *work, uint32_t half)
 {
-    const struct tsr_rans_buckets *table = lane->table;
-    const uint32_t slot = lane->state & (TSR_RANS_TOTAL - 1);
+    const struct tsr_rans_buckets *table = work->table;
+    const uint32_t slot = work->state & (TSR_RANS_TOTAL - 1);
     if ((half & TSR_RANS_LOOK) == TSR_RANS_LOOK && half >> 20 != 0) {
         if (table->place[0] == NO_TABLE) return TSR_COEFFICIENT_LIMIT;
         half = tsr_rans_look(table, slot);
     }
-    refill_lane(lane, tsr_rans_after(lane->state, half));
+    refill_work(work, tsr_rans_after(work->state, half));
     const int more = (int)table->more, symbol = (int)(half & 255u) - more;
     if (symbol < 16) return (uint32_t)(symbol + more);
     const int raw_bits = tsr_token_raw_bits(symbol);
     uint32_t raw = 0;
     if (raw_bits > 16) {
-        raw = tsr_rans_get_raw(&lane->state, raw_bits - 16) << 16;
-        refill_lane(lane, lane->state);
+        raw = tsr_rans_get_raw(&work->state, raw_bits - 16) << 16;
+        refill_work(work, work->state);
     }
-    raw |= tsr_rans_get_raw(&lane->state, tsr_min(raw_bits, 16));
-    refill_lane(lane, lane->state);
+    raw |= tsr_rans_get_raw(&work->state, tsr_min(raw_bits, 16));
+    refill_work(work, work->state);
     return tsr_token_value(symbol, raw) + (uint32_t)more;
 }
 
-static inline enum lane_state step_lane(struct rans_lane *lane, const struct lane_tables *tables, int shift)
+static inline enum work_state step_work(struct rans_work *work, const struct ring_tables *tables, int shift)
 {
-    const intptr_t p = lane->place;
-    if (p < 0) return end_block(lane, tables, shift);
-    const uint32_t state = lane->state, half = half_of(lane->table, state & (TSR_RANS_TOTAL - 1));
+    const intptr_t p = work->place;
+    if (p < 0) return end_block(work, tables, shift);
+    const uint32_t state = work->state, half = half_of(work->table, state & (TSR_RANS_TOTAL - 1));
     uint32_t magnitude = half & 255u, here = magnitude >> shift;
     if (magnitude < 16) {
-        take_half(lane, state, half);
+        take_half(work, state, half);
     } else {
-        magnitude = long_magnitude(lane, half);
-        if (magnitude >= TSR_COEFFICIENT_LIMIT) return LANE_BAD;
+        magnitude = long_magnitude(work, half);
+        if (magnitude >= TSR_COEFFICIENT_LIMIT) return WORK_BAD;
         here = tsr_seen_magnitude(magnitude, shift);
     }
-    lane->walk.block[p] = (int32_t)magnitude;
-    lane->place = p - 1;
+    work->walk.block[p] = (int32_t)magnitude;
+    work->place = p - 1;
     /* After place 0 likewise, for nothing: a branch costs more. */
-    uint16_t *energy = energy_of(lane);
+    uint16_t *energy = energy_of(work);
     tsr_add_energy(energy, (int)p, here);
-    lane->table = tables->of_next[p][class_of(tables->class_of, energy[p - 1])];
-    return LANE_GOES_ON;
+    work->table = tables->of_next[p][class_of(tables->class_of, energy[p - 1])];
+    return WORK_GOES_ON;
 }
 
-static enum lane_state begin_lane(struct rans_lane *lane, const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
-                                  struct tsr_slice slice, const struct lane_tables *tables, int32_t *coefficients)
+static enum work_state begin_work(struct rans_work *work, const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
+                                  struct tsr_slice slice, const struct ring_tables *tables, int32_t *coefficients)
 {
     const struct tsr_rans_reader reader = tsr_rans_reader(bytes, size);
-    lane->state = reader.state;
-    lane->next = bytes + reader.next;
-    lane->end = bytes + size;
-    begin_walk(&lane->walk, grid, slice, coefficients);
-    return begin_block(lane, tables);
+    work->state = reader.state;
+    work->next = bytes + reader.next;
+    work->end = bytes + size;
+    begin_walk(&work->walk, grid, slice, coefficients);
+    return begin_block(work, tables);
 }
 
-/* Goes on until a lane of the ring ends: that one; NULL: the bits are no slices. */
-static inline struct rans_lane *run_lanes(struct rans_lane *lane, const struct lane_tables *tables, int shift)
+/* Goes on until a slice of the ring ends: that one; NULL: the bits are no slices. */
+static inline struct rans_work *run_ring(struct rans_work *work, const struct ring_tables *tables, int shift)
 {
-    for (;; lane = lane->following) {
-        const enum lane_state state = step_lane(lane, tables, shift);
-        if (state != LANE_GOES_ON) return state == LANE_ENDED ? lane : NULL;
+    for (;; work = work->following) {
+        const enum work_state state = step_work(work, tables, shift);
+        if (state != WORK_GOES_ON) return state == WORK_ENDED ? work : NULL;
     }
 }
 
-static __attribute__((noinline)) struct rans_lane *run_shifted_lanes(struct rans_lane *lane,
-                                                                     const struct lane_tables *tables, int shift)
+static __attribute__((noinline)) struct rans_work *run_shifted_ring(struct rans_work *work,
+                                                                    const struct ring_tables *tables, int shift)
 {
-    return run_lanes(lane, tables, shift);
+    return run_ring(work, tables, shift);
 }
 
 /* Strings of slices that are still to be decoded. */
-struct lane_strings {
+struct slice_strings {
     const uint8_t *bytes;
     size_t size;
     const uint32_t *lengths;
@@ -224,14 +224,14 @@ struct lane_strings {
     int32_t *coefficients;
 };
 
-/* Gives the lane the next slice that is not all zeros; LANE_ENDED: there is none. */
-static enum lane_state take_slice(struct lane_strings *s, struct rans_lane *lane, const struct lane_tables *tables)
+/* The next slice that is not all zeros; WORK_ENDED: there is none. */
+static enum work_state take_slice(struct slice_strings *s, struct rans_work *work, const struct ring_tables *tables)
 {
-    enum lane_state state = LANE_ENDED;
-    while (state == LANE_ENDED && s->slice < s->slices) {
+    enum work_state state = WORK_ENDED;
+    while (state == WORK_ENDED && s->slice < s->slices) {
         const uint32_t length = s->lengths[s->slice];
-        if (length > s->size) return LANE_BAD;
-        state = begin_lane(lane, s->bytes, length, s->grid, tsr_slice_at(s->grid, s->slice), tables, s->coefficients);
+        if (length > s->size) return WORK_BAD;
+        state = begin_work(work, s->bytes, length, s->grid, tsr_slice_at(s->grid, s->slice), tables, s->coefficients);
         s->bytes += length;
         s->size -= length;
         s->slice++;
@@ -243,29 +243,29 @@ static enum lane_state take_slice(struct lane_strings *s, struct rans_lane *lane
 static bool decode_rans_slices(const uint8_t *bytes, size_t size, const uint32_t *lengths, struct tsr_block_grid grid,
                                const struct tsr_coefficient_tables *tables, int32_t *coefficients)
 {
-    struct lane_strings strings = {bytes, size, lengths, 0, grid.slice_columns * grid.slice_rows, grid, coefficients};
-    struct rans_lane all[RANS_LANES], *lane = NULL; /* lane: one of the ring */
-    struct lane_tables listed;
+    struct slice_strings strings = {bytes, size, lengths, 0, grid.slice_columns * grid.slice_rows, grid, coefficients};
+    struct rans_work all[RANS_SLICES], *work = NULL; /* work: one of the ring */
+    struct ring_tables listed;
     const int shift = tables->coefficient->magnitude_shift;
     list_tables(&listed, tables->coefficient_decoder);
-    for (int i = 0; i < RANS_LANES; i++) {
-        const enum lane_state state = take_slice(&strings, &all[i], &listed);
-        if (state == LANE_BAD) return false;
-        if (state == LANE_ENDED) break;
-        all[i].following = lane ? lane->following : &all[i];
-        if (lane) lane->following = &all[i];
-        lane = &all[i];
+    for (int i = 0; i < RANS_SLICES; i++) {
+        const enum work_state state = take_slice(&strings, &all[i], &listed);
+        if (state == WORK_BAD) return false;
+        if (state == WORK_ENDED) break;
+        all[i].following = work ? work->following : &all[i];
+        if (work) work->following = &all[i];
+        work = &all[i];
     }
-    while (lane) {
-        lane = shift == 0 ? run_lanes(lane, &listed, 0) : run_shifted_lanes(lane, &listed, shift);
-        if (!lane) return false;
-        const enum lane_state state = take_slice(&strings, lane, &listed);
-        if (state == LANE_BAD) return false;
-        if (state == LANE_GOES_ON) continue;
-        struct rans_lane *before = lane;
-        while (before->following != lane) before = before->following;
-        before->following = lane->following;
-        lane = before != lane ? before : NULL;
+    while (work) {
+        work = shift == 0 ? run_ring(work, &listed, 0) : run_shifted_ring(work, &listed, shift);
+        if (!work) return false;
+        const enum work_state state = take_slice(&strings, work, &listed);
+        if (state == WORK_BAD) return false;
+        if (state == WORK_GOES_ON) continue;
+        struct rans_work *before = work;
+        while (before->following != work) before = before->following;
+        before->following = work->following;
+        work = before != work ? before : NULL;
     }
     return strings.size == 0;
 }
