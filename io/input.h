@@ -47,9 +47,9 @@ void tsr_input_close(struct tsr_input *input);
 
 /* What a reader takes of memory, in bytes. */
 struct tsr_need {
-    uint64_t opening; /* at most, until the source is open, or measured */
-    uint64_t held;    /* then, while blobs and frames are coded */
-    uint64_t blob;    /* of the longest blob; where there are no frames, 0: it is as long as the input */
+    uint64_t opening;   /* at most, until the source is open, or measured */
+    uint64_t held;      /* then, while blobs and frames are coded */
+    uint64_t blob;      /* of the longest blob; where there are no frames, 0: it is as long as the input */
     bool has_rasters;   /* rasters are among what is held: the encoder needs no room for them */
     bool only_lossless; /* its samples are never coded with loss */
 };

@@ -1,5 +1,5 @@
-/* DICOM through DCMTK, in a module of its own (dicom_module.h). No exception leaves this file: it is a long one, since all
- * that calls DCMTK has the same guards. */
+/* DICOM through DCMTK, in a module of its own (dicom_module.h). No exception leaves this file: it is a long one, since
+ * all that calls DCMTK has the same guards. */
 #include "dicom_module.h"
 #include "jpeg_2000_codecs.h"
 

@@ -69,7 +69,7 @@ enum tsr_status tsr_dicom_tell_windows(const uint8_t *bytes, const struct tsr_di
 /* What says that images belong together, from the data set of a file. */
 struct tsr_dicom_series {
     char uid[TSR_DICOM_UID_BYTES]; /* Series Instance UID; empty: it has none */
-    struct tsr_decimal slope;      /* the largest rescale slope of a frame; 1: none is named, or it has a Modality LUT */
+    struct tsr_decimal slope; /* the largest rescale slope of a frame; 1: none is named, or it has a Modality LUT */
 };
 
 /* False: it is of no series that is known. The slope is valid then, too. */

@@ -42,8 +42,8 @@ struct tsr_stream_kind {
     /* Decodes a stream: writes the whole raster, and appends the residue. All bytes of the stream count, also those
      * after its last marker. Work and memory are bounded by the size of the stream and of the raster. Errors:
      * TSR_ERROR_CORRUPT (it is no such stream of this image, or no stream that can be made again; the text says why, as
-     * half a sentence about "its stream"), TSR_ERROR_LIMIT (memory). The error has an offset if the stream looks damaged
-     * there; after TSR_OK, too. */
+     * half a sentence about "its stream"), TSR_ERROR_LIMIT (memory). The error has an offset if the stream looks
+     * damaged there; after TSR_OK, too. */
     enum tsr_status (*read)(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
                             struct tsr_bytes *residue, struct tsr_error *error);
     /* Makes the stream again, and appends it. Any residue and any raster are taken: what is not valid is

@@ -295,8 +295,8 @@ TEST(ranges_of_values)
         image.bits_stored = cases[i].bits_stored;
         image.high_bit = cases[i].high_bit;
         tsr_add_values(&image, bytes, &range);
-        expect(range.low == cases[i].smallest && range.high == cases[i].largest, "case %zu: %d to %d", i,
-               range.low, range.high);
+        expect(range.low == cases[i].smallest && range.high == cases[i].largest, "case %zu: %d to %d", i, range.low,
+               range.high);
     }
 }
 
