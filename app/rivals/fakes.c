@@ -19,7 +19,9 @@ static bool encode(struct job *job)
     enum { PIECE = 1 << 20 };
     const int what = job->codec->variant;
     if (what == CRASH) raise(SIGSEGV);
-    for (volatile unsigned turns = 0; what == HANG;) turns++;
+    if (what == HANG)
+        for (volatile unsigned turns = 0;; turns++)
+            ;
     if (what == MEMORY) {
         for (uint8_t *piece = malloc(PIECE); piece; piece = malloc(PIECE))
             for (size_t i = 0; i < PIECE; i += 1024) ((volatile uint8_t *)piece)[i] = 1;
