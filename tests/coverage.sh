@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build-coverage}
 # Threads may lose counts of each other, and a line that ran keeps one: exact counts would take 20 times as long.
 flags='-O1 -g1 --coverage'
-cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=Debug -DTSR_CUDA=off -DTSR_BUILD_BENCH=OFF \
+CC=gcc CXX=g++ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DTSR_CUDA=off -DTSR_BUILD_BENCH=OFF \
   -DCMAKE_C_FLAGS_DEBUG="$flags" -DCMAKE_CXX_FLAGS_DEBUG="$flags" >"$build.log" || { cat "$build.log"; exit 1; }
 mv "$build.log" "$build/log"
 ninja -C "$build" >"$build/log" || { tail -n 40 "$build/log"; exit 1; }

@@ -27,12 +27,14 @@ BASELINE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "speed_guard
 TOLD, FAILS = 1.0, 3.0  # percent
 FRAMES = ["dicom/ct/slice_01.dcm", "dicom/mr/brain_01.dcm", "dicom/us/sector_rgb.dcm", "dicom/cr/chest.dcm",
           "pnm/landscape_grey_8bit.pgm", "pnm/landscape_8bit.ppm"]
-LOSSY = ["--qp", "24"]
 # Group: options, files of the synthetic set. The exporter makes more groups, of the first three frames.
 GROUPS = {
     "frames": ([], FRAMES),
-    "frames, path T": (LOSSY, FRAMES),
+    "frames, -1": (["-1"], FRAMES),
+    "frames, -9": (["-9"], FRAMES),
+    "frames, path T": (["--qp", "24"], FRAMES),
     "PNG": ([], ["png/landscape_grey.png", "png/screen_palette.png", "png/ct_grey16.png"]),
+    "small PNG": ([], ["png/formats/grey8.png", "png/formats/palette4.png", "png/formats/rgba8.png"]),
     "JPEG": ([], ["packed/photo.jpg", "dicom/packed/jpeg_lossy.dcm", "made/progressive.jpg"]),
     "deflate": ([], ["packed/digits.gz", "packed/truncated.nii.gz", "nifti/larger.nii.gz"]),
     "elements": ([], ["dicom/odd/no_pixels.dcm", "dicom/odd/no_pixels_behind.dcm", "made/contours.dcm"]),
