@@ -19,11 +19,13 @@ static bool encode(struct job *job)
     enum { PIECE = 1 << 20 };
     const int what = job->codec->variant;
     if (what == CRASH) raise(SIGSEGV);
-    for (volatile unsigned turns = 0; what == HANG;) turns++;
-    while (what == MEMORY) {
-        uint8_t *const piece = malloc(PIECE);
-        if (!piece) return false;
-        for (size_t i = 0; i < PIECE; i += 1024) ((volatile uint8_t *)piece)[i] = 1;
+    if (what == HANG)
+        for (volatile unsigned turns = 0;; turns++)
+            ;
+    if (what == MEMORY) {
+        for (uint8_t *piece = malloc(PIECE); piece; piece = malloc(PIECE))
+            for (size_t i = 0; i < PIECE; i += 1024) ((volatile uint8_t *)piece)[i] = 1;
+        return false;
     }
     /* Not a write to stdout, which is stderr in the helper: the answers' descriptor is the input's, too. */
     if (what == GARBAGE && write(STDIN_FILENO, "done\t-\tgarbage\n", 15) != 15) return false;

@@ -137,7 +137,7 @@ static int answer(char *line)
  * the status says what a signal would not. */
 static void give_up(int signal_number)
 {
-    if (errno == ENOMEM) _exit(TSR_ERROR_LIMIT);
+    if (errno == ENOMEM) _exit(TSR_ERROR_LIMIT); /* NOLINT(bugprone-signal-handler): what malloc() left there */
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
@@ -146,7 +146,8 @@ static void give_up(int signal_number)
  * the answers it would be taken for one, and the client says in its own words what became of a codec. */
 static bool set_up_outputs(void)
 {
-    const int out = dup(STDOUT_FILENO), sentences_to = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY);
+    const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), sentences_to = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     answers = out < 0 ? NULL : fdopen(out, "w");
     sentences = sentences_to < 0 ? NULL : fdopen(sentences_to, "w");
     if (nowhere >= 0 && sentences) dup2(nowhere, STDERR_FILENO);

@@ -32,10 +32,10 @@ enum { SENTENCES = 7 }; /* from here on each says enough alone */
 static size_t put_reason(uint8_t *out, const char *reason)
 {
     size_t used = 1;
-    for (uint8_t i = 1; i < PHRASES; i++) {
+    for (int i = 1; i < PHRASES; i++) {
         const size_t length = strlen(phrases[i]);
         if (strncmp(reason, phrases[i], length) != 0) continue;
-        out[used++] = i;
+        out[used++] = (uint8_t)i;
         reason += length;
         break;
     }

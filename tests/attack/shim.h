@@ -5,15 +5,14 @@
 #include <stdatomic.h>
 
 /* Calls of libc that can fail, or at which something can happen. */
-#define TSR_SHIM_CALLS(X)                                                                                           \
-    X(open)                                                                                                         \
-    X(openat)                                                                                                       \
-    X(fopen)                                                                                                        \
-    X(opendir) X(fdopendir) X(readdir) X(close) X(read) X(pread) X(preadv2) X(fread) X(fgets) X(lseek) X(fstat)     \
-        X(fstatat) X(stat) X(lstat) X(write) X(pwrite) X(writev) X(ftruncate) X(fsync) X(fchmod) X(futimens)        \
-            X(posix_fadvise) X(linkat) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(mkdir) X(mkdirat) \
-                X(flock) X(fcntl) X(realpath) X(access) X(pthread_create) X(malloc) X(calloc) X(realloc)            \
-                    X(aligned_alloc)
+/* clang-format off */
+#define TSR_SHIM_CALLS(X)                                                                                        \
+    X(open) X(openat) X(fopen) X(opendir) X(fdopendir) X(readdir) X(close) X(read) X(pread) X(preadv2) X(fread)  \
+    X(fgets) X(lseek) X(fstat) X(fstatat) X(stat) X(lstat) X(write) X(pwrite) X(writev) X(ftruncate) X(fsync)    \
+    X(fchmod) X(futimens) X(posix_fadvise) X(linkat) X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat)    \
+    X(mkdir) X(mkdirat) X(flock) X(fcntl) X(realpath) X(access) X(pthread_create) X(malloc) X(calloc) X(realloc) \
+    X(aligned_alloc)
+/* clang-format on */
 
 enum shim_call {
 #define TSR_SHIM_NAME(name) SHIM_##name,

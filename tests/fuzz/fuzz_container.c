@@ -52,8 +52,7 @@ static int test_series(const char *input, const char *output, const struct tsr_i
     const enum tsr_status status = open_series(fuzz_engine(1), input, &series, &error);
     check_status(status, &error, "opening a series");
     if (status != TSR_OK) return 0;
-    FUZZ_PROMISE(series && tsr_reader_members(series) <= info->members, "a series of %u files has more",
-                 info->members);
+    FUZZ_PROMISE(series && tsr_reader_members(series) <= info->members, "a series of %u files has more", info->members);
     for (uint32_t k = 0; k < tsr_reader_members(series); k++) {
         const char *name = tsr_reader_name(series, k);
         /* The name must stay below its folder, whatever the file says. */

@@ -159,7 +159,8 @@ static struct tsr_buffer compress(const struct tsr_data_source *source, struct f
     }
     options.samples_only = fuzz_below(random, 2);
     const enum tsr_status status = tsr_compress(fuzz_engine(1), source, &sink, &options, NULL, &error);
-    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_LIMIT, "compress: %s, %s", tsr_status_name(status), error.text);
+    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_LIMIT, "compress: %s, %s", tsr_status_name(status),
+                 error.text);
     return tsr;
 }
 

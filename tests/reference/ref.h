@@ -71,10 +71,10 @@ struct ref_header { /* 3.1 */
     bool is_signed, planar, big_endian, swapped;
     uint8_t parameters[64];
     unsigned parameter_count;
-    uint32_t members;    /* 3.7 */
-    uint64_t room;       /* 4.11 */
+    uint32_t members;      /* 3.7 */
+    uint64_t room;         /* 4.11 */
     uint32_t least_weight; /* 3.9; 0: all frames weigh the same */
-    unsigned kept_count; /* 6.7; 0: there are no kept ranges */
+    unsigned kept_count;   /* 6.7; 0: there are no kept ranges */
     uint32_t kept_low[4], kept_high[4];
     unsigned window_count; /* 3.9, item 9 */
 };

@@ -145,7 +145,8 @@ static bool read_image(struct ref_header *h, struct ref_bytes *b)
 static bool is_origin(struct ref_bytes *value)
 {
     (void)ref_varint(value);
-    return ref_varint(value) < 1000000000 && ref_varint(value) <= 0777 && !value->bad && ref_left(value) == 0;
+    const uint64_t nanoseconds = ref_varint(value), mode = ref_varint(value);
+    return nanoseconds < 1000000000 && mode <= 0777 && !value->bad && ref_left(value) == 0;
 }
 
 /* 3.9: the range. */

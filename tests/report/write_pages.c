@@ -49,16 +49,17 @@ static const struct report_codec codecs[CODECS] = {
     {"JPEG XL lossy", "jxl-lossy", "libjxl-dev", "", "", false, true, true},
 };
 
-static const char *const evil[] = {"plain.dcm",
-                                   "a<b>c.dcm",
-                                   "R&D.dcm",
-                                   "\"quoted\".dcm",
-                                   "it's.dcm",
-                                   "two\nlines.dcm",
-                                   "</script><script>alert(1)</script>.dcm",
-                                   "caf\xc3\xa9 \xff\xfe.dcm",
-                                   "a/very/long/path/that/goes/on/and/on/and/on/until/it/is/much/wider/than/any/column/"
-                                   "IM-0001-0042-with-a-long-name.dcm"};
+static const char *const evil[] = {
+    "plain.dcm",
+    "a<b>c.dcm",
+    "R&D.dcm",
+    "\"quoted\".dcm",
+    "it's.dcm",
+    "two\nlines.dcm",
+    "</script><script>alert(1)</script>.dcm",
+    "caf\xc3\xa9 \xff\xfe.dcm",
+    ("a/very/long/path/that/goes/on/and/on/and/on/until/it/is/much/wider/than/any/column/"
+     "IM-0001-0042-with-a-long-name.dcm")};
 enum { EVIL = sizeof evil / sizeof evil[0] };
 
 static struct report_image images[IMAGES];
@@ -330,7 +331,8 @@ static void fill_files(void)
         if (i % 13 == 6)
             file->proof = PROOF_LOSSY, file->psnr_db = 45.12, file->max_error = 9, file->range = 2100,
             file->reason = "--psnr 45", file->is_poor = true, file->referrers = "2 other files of the set refer to it",
-            file->window_count = 2, file->window[0] = (struct evidence_window){40, 400, 9.1, 32.9, 120000, true, 0.93, 41},
+            file->window_count = 2,
+            file->window[0] = (struct evidence_window){40, 400, 9.1, 32.9, 120000, true, 0.93, 41},
             file->window[1] = (struct evidence_window){-600, 1500, -1, -1, 0, false, -1, -1};
         if (i % 17 == 16) file->is_not_taken = true, file->proof = PROOF_NONE, file->reason = "symbolic link";
     }
@@ -355,7 +357,7 @@ static void take_files(struct report_evidence *e, size_t kept, size_t all)
 
 static void write_evidences(void)
 {
-    static const struct evidence_reason reasons[] = {
+    const struct evidence_reason reasons[] = {
         {"failed", "byte 1234 of <the file> & after differs", 3, {1, 21, 41}, {evil[0], evil[1], evil[2]}},
         {"not taken", "symbolic link", 1234567, {17, 34, 51}, {NULL}},
         {NULL, "the disk is <full>", 0, {0}, {NULL}}};

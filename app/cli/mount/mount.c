@@ -174,7 +174,7 @@ static int mount_in_background(const struct options *options, const char *archiv
 {
     int ends[2], status = 0;
     char byte;
-    const pid_t child = pipe(ends) == 0 ? fork() : -1;
+    const pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
     if (child < 0) {
         fprintf(stderr, "tessera: no process can be started for the mount: %s; -f mounts without one\n",
                 strerror(errno));
@@ -183,7 +183,6 @@ static int mount_in_background(const struct options *options, const char *archiv
     if (child == 0) {
         struct waiting waiting = {ends[1]};
         close(ends[0]);
-        fcntl(ends[1], F_SETFD, FD_CLOEXEC);
         setsid();
         return mount_archive(options, archive, folder, &waiting);
     }

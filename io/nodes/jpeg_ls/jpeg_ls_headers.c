@@ -194,8 +194,10 @@ enum tsr_status tsr_jpeg_ls_read_headers(struct tsr_jpeg_ls_headers *headers, co
                                          const uint8_t *bytes, size_t size, size_t *at, struct tsr_error *error)
 {
     struct tsr_cursor c = {bytes, size, *at, false};
-    if (headers->coded == 0 && (tsr_get_u8(&c) != 0xff || tsr_get_u8(&c) != SOI))
-        return refuse(error, "it does not begin with SOI");
+    if (headers->coded == 0) {
+        const uint8_t first = tsr_get_u8(&c), second = tsr_get_u8(&c);
+        if (first != 0xff || second != SOI) return refuse(error, "it does not begin with SOI");
+    }
     for (;;) {
         const int marker = get_marker(&c);
         if (marker < 0) return refuse(error, "it has bytes where a marker is expected");

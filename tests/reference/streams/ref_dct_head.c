@@ -284,7 +284,7 @@ bool ref_dct_read_head(struct ref_dct *dct, uint64_t stream_size)
     t->dct = dct;
     t->last = &dct->scans;
     struct ref_bytes b = {.data = dct->head, .size = dct->head_size};
-    if (ref_number(&b, 1) != 0xff || ref_number(&b, 1) != SOI) return ref_fail("a JPEG stream does not begin with SOI");
+    if (ref_number(&b, 2) != (SOI << 8 | 0xff)) return ref_fail("a JPEG stream does not begin with SOI");
     while (!b.bad) {
         while (!b.bad && ref_number(&b, 1) != 0xff) continue;
         unsigned marker = 0xff;

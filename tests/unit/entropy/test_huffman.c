@@ -110,7 +110,7 @@ TEST(codewords_and_decoding)
         tsr_huffman_decoder_init(&decoder, lengths, symbols);
         const int used = tsr_huffman_check(lengths, symbols);
         uint32_t code = 0, before = 0, next = 0; /* next: the 12 bits where the codeword's strings begin */
-        for (uint8_t length = 1; length <= TSR_CODE_LIMIT; length++)
+        for (unsigned length = 1; length <= TSR_CODE_LIMIT; length++)
             for (int s = 0; s < symbols; s++) {
                 if (lengths[s] != length) continue;
                 if (used == 1) { /* its codeword is empty */
@@ -125,7 +125,7 @@ TEST(codewords_and_decoding)
                 assert_int_equal(words[s].bits, code);
                 assert_int_equal(next, code << (12 - length));
                 for (; next < (code + 1) << (12 - length); next++)
-                    assert_int_equal(tsr_huffman_decode(&decoder, next), s << 4 | length);
+                    assert_int_equal(tsr_huffman_decode(&decoder, next), s << 4 | (int)length);
             }
         if (used > 1) assert_int_equal(next, 4096);
     }

@@ -130,7 +130,8 @@ TEST(dicom_with_loss)
 /* Frames in memory: to payload and back. */
 TEST(frames_in_memory)
 {
-    /* Without /proc it is not known how much is left of this stack: a thread for the call is tried first, and may be missing. */
+    /* Without /proc it is not known how much is left of this stack: a thread for the call is tried first, and may be
+     * missing. */
     if (!tsr_has_large_stack()) skip();
     static const uint8_t raster[64 * 64];
     struct tsr_image image;
