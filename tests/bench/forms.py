@@ -38,7 +38,7 @@ CODINGS = {"-1": (HUFFMAN, 1, False), "-2": (HUFFMAN, 2, False), "-5": (HUFFMAN,
            "CAVLC -1": (CAVLC, 1, True), "Huffman -1": (HUFFMAN, 1, True), "Huffman -5": (HUFFMAN, 5, True), "rANS -5": (RANS, 5, True)}
 
 AVX2_DISPATCH, AVX512_DISPATCH = "    if (isa >= TSR_ISA_AVX2) return ", "    if (isa >= TSR_ISA_AVX512) return "
-EIGHT, LANES = "#if defined(TSR_EIGHT_BLOCKS)\n", "#if defined(TSR_LANES)\n"
+EIGHT, BY_TURNS = "#if defined(TSR_EIGHT_BLOCKS)\n", "#if defined(TSR_SLICES_BY_TURNS)\n"
 BLOCKS, LAPPED, COEFFICIENTS = "kernels/blocks/blocks_form.h", "kernels/blocks/lapped_form.h", "kernels/slices/coefficients_form.h"
 
 
@@ -59,7 +59,7 @@ def plain_entries(condition):
     return [(COEFFICIENTS, slices + "    return (coding", slices.replace("slice_entries", "vector_entries") + "    return (coding"),
             (COEFFICIENTS, "#else\nstatic struct tsr_magnitudes *seen_at", "#endif\n#if 1\nstatic struct tsr_magnitudes *seen_at"),
             (COEFFICIENTS, slices + "    struct slice_rows rows;",
-             slices + LANES + f"    if ({condition}) return vector_entries(coefficients, grid, slice, coding, out);\n#endif\n    struct slice_rows rows;")]
+             slices + BY_TURNS + f"    if ({condition}) return vector_entries(coefficients, grid, slice, coding, out);\n#endif\n    struct slice_rows rows;")]
 
 
 def plain_slices(pairs):
@@ -70,7 +70,7 @@ def plain_slices(pairs):
     kept = kept.split("\n")[1 if pairs else 0]
     return plain_entries("true") + [
         (COEFFICIENTS, "#else\nstatic bool decode_rans_slice(", "#endif\n#if 1\nstatic bool decode_rans_slice("),
-        (COEFFICIENTS, LANES + calls + "#else\n", LANES + kept + "\n#endif\n#if 1\n")]
+        (COEFFICIENTS, BY_TURNS + calls + "#else\n", BY_TURNS + kept + "\n#endif\n#if 1\n")]
 
 
 # Name, instruction set, what takes its place, object files of the stage, changes of the sources, codings as "side coding".
@@ -117,9 +117,9 @@ FORMS = (
     ("pair_entries_avx2.h", "avx2", "the text for AVX2", "coefficients_(cpu|avx2)", plain_entries("!coding.pairs"), "encode Huffman -5"),
     ("pair_read_avx2.h", "avx2", "the text for AVX2", "coefficients_(cpu|avx2)", plain_slices(True), "decode Huffman -5"),
     ("rans_entries_avx2.h, rans_put_avx2.h", "avx2", "the text for AVX2", "coefficients_(cpu|avx2)",
-     plain_entries("coding.pairs") + plain_if(COEFFICIENTS, LANES, "    uint32_t *of", "    if (!coding.pairs) memset", '#include "rans_put', "    coder->put"),
+     plain_entries("coding.pairs") + plain_if(COEFFICIENTS, BY_TURNS, "    uint32_t *of", "    if (!coding.pairs) memset", '#include "rans_put', "    coder->put"),
      "encode rANS -5"),
-    ("rans_lanes_avx2.h", "avx2", "the text for AVX2", "coefficients_(cpu|avx2)", plain_slices(False), "decode rANS -5"),
+    ("rans_read_avx2.h", "avx2", "the text for AVX2", "coefficients_(cpu|avx2)", plain_slices(False), "decode rANS -5"),
     ("difference_avx2.c", "avx2", "plain C", "difference_",
      [("kernels/measure/difference_cpu.c", "isa >= TSR_ISA_AVX2 ? &tsr_difference_avx2 : NULL", "NULL")], "difference"),
     ("difference_avx512.c", "avx512", "AVX2", "difference_",
