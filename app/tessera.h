@@ -40,7 +40,10 @@
 #define TSR_API
 #endif
 
-/* The version of this header. The build reads it here. */
+/* The version of this header, as semantic versioning counts, for #if and as a word. The build reads it here. */
+#define TSR_VERSION_MAJOR 0
+#define TSR_VERSION_MINOR 1
+#define TSR_VERSION_PATCH 0
 #define TSR_VERSION_STRING "0.1.0"
 
 /* An initialiser of a structure that begins with its size. */
@@ -65,7 +68,7 @@ template <class T> static inline T tsr_sized()
 extern "C" {
 #endif
 
-/* The version of the library that is linked; TSR_VERSION_STRING is the header's. */
+/* The version of the library that is linked, "MAJOR.MINOR.PATCH"; TSR_VERSION_STRING is the header's. */
 TSR_API const char *tsr_version(void);
 
 /* The version of the .tsr files that the library writes. */
@@ -613,7 +616,7 @@ TSR_API enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_dat
                                  struct tsr_report *report, struct tsr_error *error);
 
 /* What tsr_export writes: DICOM's transfer syntaxes 1.2.840.10008.1.2.1, .4.80, .4.70, .5, .4.90 and .4.201. */
-enum tsr_export {
+enum tsr_export_syntax {
     TSR_EXPORT_NATIVE = 0,
     TSR_EXPORT_JPEG_LS = 1,
     TSR_EXPORT_JPEG_LOSSLESS = 2,
@@ -627,8 +630,8 @@ enum tsr_export {
  * Errors: as tsr_restore; TSR_ERROR_USAGE also where there is no image of DICOM, or the transfer syntax cannot have it;
  * TSR_ERROR_VERIFY (what was written does not decode to the samples). */
 TSR_API enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,
-                                   const struct tsr_data_sink *sink, enum tsr_export to, struct tsr_report *report,
-                                   struct tsr_error *error);
+                                   const struct tsr_data_sink *sink, enum tsr_export_syntax to,
+                                   struct tsr_report *report, struct tsr_error *error);
 
 /* ---- Series: several files in one ------------------------------------------------------------------------- */
 
@@ -874,7 +877,8 @@ TSR_API enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t memb
 
 /* As tsr_export, of one member of a .tsr. */
 TSR_API enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
-                                          enum tsr_export to, struct tsr_report *report, struct tsr_error *error);
+                                          enum tsr_export_syntax to, struct tsr_report *report,
+                                          struct tsr_error *error);
 
 /* ---- Sets: many files at once ----------------------------------------------------------------------------- */
 

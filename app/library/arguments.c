@@ -43,7 +43,7 @@ enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *
     return tsr_check_sized(*report, sizeof **report, "report", error);
 }
 
-enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error)
+enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *error)
 {
     if ((int)to >= TSR_EXPORT_NATIVE && to <= TSR_EXPORT_HTJ2K) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_USAGE, "export %d is not known", (int)to);

@@ -47,7 +47,7 @@ enum tsr_status tsr_check_apart(const struct tsr_data_source *source, const stru
 /* A report that the caller may leave out: own, which then stands for it. TSR_ERROR_USAGE if its size is wrong. */
 enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *own, struct tsr_error *error);
 
-enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error);
+enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *error);
 
 /* An input of a source that was checked, and that stays until the input is closed; and an output for a sink, of a path
  * is_private as tsr_output_create has it. */

@@ -10,7 +10,7 @@
 
 /* Decodes to a new exporter. Its samples are what the .tsr promises. */
 static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_container_reader *reader,
-                                  const struct tsr_proof *proof, enum tsr_export to, bool all_bits,
+                                  const struct tsr_proof *proof, enum tsr_export_syntax to, bool all_bits,
                                   struct tsr_output *out, struct tsr_exporter **exporter, struct tsr_decoded *decoded,
                                   struct tsr_error *error)
 {
@@ -25,7 +25,7 @@ static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_containe
 
 /* Again with all bits, where a frame has some outside of its samples: streams of one file have the same precision. */
 static enum tsr_status write_twice(struct tsr_engine *engine, struct tsr_container_reader *reader,
-                                   const struct tsr_proof *proof, enum tsr_export to, struct tsr_output *out,
+                                   const struct tsr_proof *proof, enum tsr_export_syntax to, struct tsr_output *out,
                                    struct tsr_exporter **exporter, struct tsr_decoded *decoded, struct tsr_error *error)
 {
     const enum tsr_status status = write_file(engine, reader, proof, to, false, out, exporter, decoded, error);
@@ -76,7 +76,7 @@ static enum tsr_status learn_samples(struct tsr_engine *engine, struct tsr_conta
 
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
-                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+                                enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
 {
     const struct tsr_header *const header = tsr_container_header(reader);
     struct tsr_output *out = NULL;
@@ -119,7 +119,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
 
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
-                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+                                enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
 {
     (void)engine, (void)input, (void)reader, (void)account, (void)sink, (void)to, (void)report;
     return tsr_fail(error, TSR_ERROR_VERSION, "exporting %s needs zlib, which this build does not have", name);
@@ -141,8 +141,8 @@ static enum tsr_status export_source(const struct tsr_call *call)
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", name, tsr_container_members(reader));
     if (status == TSR_OK)
-        status = tsr_export_file(call->engine, in, reader, &account, name, call->sink, (enum tsr_export)call->choice,
-                                 call->report, error);
+        status = tsr_export_file(call->engine, in, reader, &account, name, call->sink,
+                                 (enum tsr_export_syntax)call->choice, call->report, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     tsr_account_close(&account);
@@ -150,7 +150,7 @@ static enum tsr_status export_source(const struct tsr_call *call)
 }
 
 enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,
-                           const struct tsr_data_sink *sink, enum tsr_export to, struct tsr_report *report,
+                           const struct tsr_data_sink *sink, enum tsr_export_syntax to, struct tsr_report *report,
                            struct tsr_error *error)
 {
     struct tsr_error ignored;

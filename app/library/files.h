@@ -95,7 +95,7 @@ enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data
 /* Exports what a reader of the input has chosen. name: what to call it in sentences. */
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
-                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error);
+                                enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error);
 
 /* What was restored, for its report: all but identical and the output's bytes. */
 void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_proof *proof,

@@ -538,7 +538,7 @@ static enum tsr_status export_member(const struct tsr_call *call)
     tsr_account_open(&account, r->engine, input, NULL);
     if (status == TSR_OK)
         status = tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : r->name, call->sink,
-                                 (enum tsr_export)call->choice, call->report, error);
+                                 (enum tsr_export_syntax)call->choice, call->report, error);
     tsr_container_close(container);
     tsr_input_close(input);
     tsr_account_close(&account);
@@ -546,7 +546,7 @@ static enum tsr_status export_member(const struct tsr_call *call)
 }
 
 enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
-                                  enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+                                  enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_error ignored;
     struct tsr_report own;

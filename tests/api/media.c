@@ -238,7 +238,10 @@ static void rasters(void)
 int main(int argc, char **argv)
 {
     CHECK(argc == 2, "usage: media FOLDER");
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", TSR_VERSION_MAJOR, TSR_VERSION_MINOR, TSR_VERSION_PATCH);
     CHECK(strcmp(tsr_version(), TSR_VERSION_STRING) == 0, "another version is linked: %s", tsr_version());
+    CHECK(strcmp(tsr_version(), version) == 0, "the parts are %s, and %s is linked", version, tsr_version());
     engine = make_engine(2);
     struct bytes original[] = {make_pnm(600, 400, 1, 8, 1), make_pnm(90, 70, 3, 8, 2), make_dicom(64, 48, 3, 3)};
     for (size_t i = 0; i < sizeof original / sizeof original[0]; i++) {

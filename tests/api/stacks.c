@@ -189,7 +189,7 @@ static void read_all(struct tsr_reader *reader, uint32_t member)
     tsr_buffer_free(&out);
     for (int to = TSR_EXPORT_NATIVE; to <= TSR_EXPORT_HTJ2K; to++) {
         step = "export";
-        if (tsr_export_member(reader, member, &sink, (enum tsr_export)to, NULL, &error) == TSR_OK)
+        if (tsr_export_member(reader, member, &sink, (enum tsr_export_syntax)to, NULL, &error) == TSR_OK)
             tsr_buffer_free(&out);
         else
             CHECK(error.status == TSR_ERROR_USAGE || error.status == TSR_ERROR_VERSION ||
