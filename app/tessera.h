@@ -143,6 +143,7 @@ struct tsr_image {
     bool big_endian;        /* of 16 and 32 bits */
     bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
     bool exact_only;        /* palette indices and the like: never coded with loss */
+    uint8_t reserved[15];   /* 0: what is not is TSR_ERROR_USAGE */
     uint32_t
         stacked_rows; /* 0; or the frame is several images of this many rows below each other, cut like one of them */
 };
@@ -150,7 +151,8 @@ struct tsr_image {
 /* Most samples of a frame, all components together: 2^27. Larger images are stored, not coded. */
 #define TSR_FRAME_SAMPLES_LIMIT ((uint64_t)1 << 27)
 
-/* TSR_OK, or TSR_ERROR_LIMIT or TSR_ERROR_USAGE with the field that is out of its range. */
+/* TSR_OK, or TSR_ERROR_LIMIT or TSR_ERROR_USAGE with the field that is out of its range. Two images are the same if all
+ * of their fields are; a structure begins as zeros ({0}). */
 TSR_API enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error);
 
 /* Bits of one frame of the raster. */
@@ -180,9 +182,10 @@ struct tsr_coding {
     enum tsr_path path;
     enum tsr_coder coder;
     bool lossy;
-    int32_t qp_eighths; /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
-    int effort;         /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
-    uint32_t max_error; /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
+    uint8_t reserved[15]; /* 0: what is not is TSR_ERROR_USAGE */
+    int32_t qp_eighths;   /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
+    int effort;           /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
+    uint32_t max_error;   /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
     /* If lossy, transform path, and coarser_by not 0: in frame coarser_frame of a file, all 4x4 blocks from the one on
      * whose first sample is number coarser_from of its component, counted row by row, have a QP higher by coarser_by
      * eighths, and so have all later frames. So a target between two QPs is met. A frame alone has the number 0. */

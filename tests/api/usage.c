@@ -188,11 +188,16 @@ static void payloads(void)
     BAD_IMAGE(bits_allocated, 7);
     BAD_IMAGE(bits_stored, 9);
     BAD_IMAGE(high_bit, 3);
+    BAD_IMAGE(reserved[0], 1);
+    BAD_IMAGE(reserved[14], 1);
     coding.coder = (enum tsr_coder)9;
     FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, raster, payload, &size, &error));
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_check_image(NULL, &error));
+    coding = (struct tsr_coding){.reserved = {[14] = 1}};
+    FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, raster, payload, &size, &error));
     coding = (struct tsr_coding){0};
     FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, NULL, payload, &size, &error));
     FAILS(TSR_ERROR_USAGE, tsr_decode_frame(engine, &good, payload, 1, NULL, &error));

@@ -60,6 +60,7 @@ class tsr_image(Structure):
         ("big_endian", c_bool),
         ("swapped", c_bool),
         ("exact_only", c_bool),
+        ("reserved", c_uint8 * 15),
         ("stacked_rows", c_uint32),
     ]
 
@@ -69,6 +70,7 @@ class tsr_coding(Structure):
         ("path", c_int),
         ("coder", c_int),
         ("lossy", c_bool),
+        ("reserved", c_uint8 * 15),
         ("qp_eighths", c_int32),
         ("effort", c_int),
         ("max_error", c_uint32),
