@@ -206,18 +206,20 @@ TSR_API int32_t tsr_coarsest_qp(int bits_stored);
 
 /* ---- Compress options ------------------------------------------------------------------------------------- */
 
-/* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. But
- * with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1 times the bytes. */
+/* What may be lost, and which field of struct tsr_compress_options says how much. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO
+ * take the transform path. But with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1 times
+ * the bytes. */
 enum tsr_loss {
     TSR_LOSSLESS = 0,
-    TSR_LOSS_QP = 1,        /* QP in eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One
-                               that is finer than 0.63 of a value counts as that */
-    TSR_LOSS_MAX_ERROR = 2, /* no sample differs by more: 1 .. TSR_MAX_ERROR_LIMIT */
-    TSR_LOSS_PSNR = 3,      /* PSNR of the range of the values, in hundredths of a dB: not less, and at most 0.1 dB more
-                               where a coding is so near */
-    TSR_LOSS_BYTES = 4,     /* of the whole .tsr: not more, and at most 1 % less */
-    TSR_LOSS_RATIO = 5,     /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
-    TSR_LOSS_QUALITY = 6    /* an enum tsr_quality: the coarsest QP that is found to keep all of its limits */
+    TSR_LOSS_QP = 1, /* qp_eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One that
+                        is finer than 0.63 of a value counts as that */
+    TSR_LOSS_MAX_ERROR = 2, /* max_error: no sample differs by more */
+    TSR_LOSS_PSNR = 3,      /* psnr_hundredths, of the range of the values: not less, and at most 0.1 dB more where a
+                               coding is so near */
+    TSR_LOSS_BYTES = 4,     /* byte_limit, of the whole .tsr: not more, and at most 1 % less */
+    TSR_LOSS_RATIO =
+        5, /* ratio_thousandths, of the input's bytes to the whole .tsr's: not less, and at most 1 % more */
+    TSR_LOSS_QUALITY = 6 /* quality: the coarsest QP that is found to keep all of its limits */
 };
 
 /* In each judged window (struct tsr_window_loss), and over all samples by the range of the values: a PSNR of at least
@@ -237,7 +239,13 @@ struct tsr_compress_options {
     enum tsr_coder coder; /* by effort */
     enum tsr_path path;   /* without loss; predictive */
     enum tsr_loss loss;
-    int64_t loss_value;
+    /* How much, of the loss that is asked for; the fields of other losses are 0, else the options are invalid. */
+    int32_t qp_eighths;         /* TSR_LOSS_QP: tsr_lowest_qp(16) .. TSR_HIGHEST_QP */
+    uint32_t max_error;         /* TSR_LOSS_MAX_ERROR: 1 .. TSR_MAX_ERROR_LIMIT, in stored values */
+    uint32_t psnr_hundredths;   /* TSR_LOSS_PSNR: 100 .. 20000 hundredths of a dB */
+    enum tsr_quality quality;   /* TSR_LOSS_QUALITY */
+    uint64_t byte_limit;        /* TSR_LOSS_BYTES: at least 1 */
+    uint64_t ratio_thousandths; /* TSR_LOSS_RATIO: at least 1; 10:1 is 10000 */
     enum tsr_verify verify;
     bool allow_lossy;  /* also images that are never coded with loss by accident: mammography and the like */
     bool samples_only; /* encapsulated DICOM whose streams cannot come back byte for byte: its samples, which come back

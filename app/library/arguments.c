@@ -1,8 +1,6 @@
 /* Arguments of the public functions; see the header. */
 #include "arguments.h"
 
-#include "loss/levels.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -51,50 +49,54 @@ enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *er
 
 /* ---- Options of compression ------------------------------------------------------------------------------- */
 
-static enum tsr_status fail_loss(const struct tsr_compress_options *options, const char *what, struct tsr_error *error)
+/* How much may be lost: of each loss its field, as a number, and the least and the most that it may be. */
+struct amount {
+    const char *name;
+    int64_t value, least, most; /* of 64 bits: none is above INT64_MAX */
+};
+
+static enum tsr_status check_amounts(const struct tsr_compress_options *options, struct tsr_error *error)
 {
-    return tsr_fail(error, TSR_ERROR_USAGE, "a loss_value of %lld is not a valid %s", (long long)options->loss_value,
-                    what);
+    const struct amount amounts[] = {
+        [TSR_LOSSLESS] = {"loss", 0, 0, 0},
+        [TSR_LOSS_QP] = {"qp_eighths", options->qp_eighths, tsr_lowest_qp(16), TSR_HIGHEST_QP},
+        [TSR_LOSS_MAX_ERROR] = {"max_error", options->max_error, 1, TSR_MAX_ERROR_LIMIT},
+        [TSR_LOSS_PSNR] = {"psnr_hundredths", options->psnr_hundredths, LEAST_PSNR, MOST_PSNR},
+        [TSR_LOSS_BYTES] = {"byte_limit", (int64_t)options->byte_limit, 1, INT64_MAX},
+        [TSR_LOSS_RATIO] = {"ratio_thousandths", (int64_t)options->ratio_thousandths, 1, INT64_MAX},
+        [TSR_LOSS_QUALITY] = {"quality", (int64_t)options->quality, TSR_QUALITY_DIAGNOSTIC, TSR_QUALITY_WEB},
+    };
+    if ((int)options->loss < TSR_LOSSLESS || options->loss > TSR_LOSS_QUALITY)
+        return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
+    const struct amount *const asked = &amounts[options->loss];
+    if (asked->value < asked->least || asked->value > asked->most)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s %lld is outside %lld to %lld", asked->name, (long long)asked->value,
+                        (long long)asked->least, (long long)asked->most);
+    for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++)
+        if (i != (size_t)options->loss && amounts[i].value != 0)
+            return tsr_fail(error, TSR_ERROR_USAGE, "%s is set, and loss is not the one that it belongs to",
+                            amounts[i].name);
+    return TSR_OK;
 }
 
 static enum tsr_status want_loss(const struct tsr_compress_options *options, struct tsr_wanted *wanted,
                                  struct tsr_error *error)
 {
-    const int64_t value = options->loss_value;
+    TSR_TRY(check_amounts(options, error));
+    if (options->loss == TSR_LOSS_MAX_ERROR && options->path == TSR_PATH_TRANSFORM)
+        return tsr_fail(error, TSR_ERROR_USAGE, "a largest error needs TSR_PATH_PREDICT");
     wanted->coding.lossy = options->loss != TSR_LOSSLESS;
     if (wanted->coding.lossy && options->loss != TSR_LOSS_MAX_ERROR) wanted->coding.path = TSR_PATH_TRANSFORM;
-    wanted->target_value = (uint64_t)value;
-    switch (options->loss) {
-    case TSR_LOSSLESS:
-        wanted->target_value = 0;
-        return TSR_OK;
-    case TSR_LOSS_QP:
-        if (value < tsr_lowest_qp(16) || value > TSR_HIGHEST_QP) return fail_loss(options, "QP in eighths", error);
-        wanted->coding.qp_eighths = (int32_t)value;
-        wanted->target_value = 0;
-        return TSR_OK;
-    case TSR_LOSS_MAX_ERROR:
-        if (value < 1 || value > TSR_MAX_ERROR_LIMIT) return fail_loss(options, "largest error", error);
-        if (options->path == TSR_PATH_TRANSFORM)
-            return tsr_fail(error, TSR_ERROR_USAGE, "a largest error needs TSR_PATH_PREDICT");
-        wanted->coding.max_error = (uint32_t)value;
-        wanted->target_value = 0;
-        return TSR_OK;
-    case TSR_LOSS_PSNR:
-        wanted->target = TSR_TARGET_PSNR;
-        return value < LEAST_PSNR || value > MOST_PSNR ? fail_loss(options, "PSNR in hundredths of a dB", error)
-                                                       : TSR_OK;
-    case TSR_LOSS_BYTES:
-        wanted->target = TSR_TARGET_BYTES;
-        return value < 1 ? fail_loss(options, "number of bytes", error) : TSR_OK;
-    case TSR_LOSS_RATIO:
-        wanted->target = TSR_TARGET_RATIO;
-        return value < 1 ? fail_loss(options, "ratio in thousandths", error) : TSR_OK;
-    case TSR_LOSS_QUALITY:
-        wanted->target = TSR_TARGET_QUALITY;
-        return value < 1 || !tsr_level_of((enum tsr_quality)value) ? fail_loss(options, "quality", error) : TSR_OK;
-    }
-    return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
+    wanted->coding.qp_eighths = options->qp_eighths;
+    wanted->coding.max_error = options->max_error;
+    wanted->target = options->loss == TSR_LOSS_PSNR      ? TSR_TARGET_PSNR
+                     : options->loss == TSR_LOSS_BYTES   ? TSR_TARGET_BYTES
+                     : options->loss == TSR_LOSS_RATIO   ? TSR_TARGET_RATIO
+                     : options->loss == TSR_LOSS_QUALITY ? TSR_TARGET_QUALITY
+                                                         : TSR_TARGET_NONE;
+    wanted->target_value = options->psnr_hundredths + options->byte_limit + options->ratio_thousandths +
+                           (uint64_t)options->quality; /* one of them is not 0, at most */
+    return TSR_OK;
 }
 
 enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted, struct tsr_error *error)

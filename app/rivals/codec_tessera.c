@@ -70,7 +70,7 @@ static bool encode(struct job *job)
     options.coder = (enum tsr_coder)job->codec->variant;
     if (job->codec->is_lossy) {
         options.loss = TSR_LOSS_QP;
-        options.loss_value = llround(job->setting * TSR_QP_UNIT);
+        options.qp_eighths = (int32_t)lround(job->setting * TSR_QP_UNIT);
         options.allow_lossy = true;
     } else {
         options.effort = (int)job->setting;

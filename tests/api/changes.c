@@ -62,7 +62,7 @@ static struct bytes make_file(int kind, uint32_t seed)
                             : kind == PNM   ? make_pnm(400, 300, 1, 12, seed)
                                             : make_dicom(200, 300, 3, seed);
     if (is_original[kind]) return original;
-    if (kind == LOSSY) options.loss = TSR_LOSS_QP, options.loss_value = 4 * TSR_QP_UNIT;
+    if (kind == LOSSY) options.loss = TSR_LOSS_QP, options.qp_eighths = 4 * TSR_QP_UNIT;
     const struct tsr_buffer tsr = compress_bytes(engine, original.data, original.count, &options);
     free(original.data);
     return (struct bytes){tsr.bytes, tsr.count};

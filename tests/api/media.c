@@ -221,12 +221,13 @@ static void rasters(void)
 
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
     options.loss = TSR_LOSS_MAX_ERROR;
-    options.loss_value = 3;
+    options.max_error = 3;
     DO(tsr_compress(engine, &source, &sink, &options, &report, &error));
     CHECK(!report.lossless && report.max_error <= 3 && report.psnr_db > 30, "with loss");
     tsr_buffer_free(&tsr);
     options.loss = TSR_LOSS_BYTES;
-    options.loss_value = 40000;
+    options.max_error = 0;
+    options.byte_limit = 40000;
     DO(tsr_compress(engine, &source, &sink, &options, &report, &error));
     CHECK(tsr.count <= 40000 && tsr.count > 39000, "%zu bytes", tsr.count);
     tsr_buffer_free(&tsr);

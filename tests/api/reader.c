@@ -237,15 +237,17 @@ static void check_layouts(void)
         check_layout(images[i], &options);
         if (images[i].bits_allocated == 1 || images[i].bits_allocated == 32) continue;
         options.loss = TSR_LOSS_QP;
-        options.loss_value = 20 * TSR_QP_UNIT;
+        options.qp_eighths = 20 * TSR_QP_UNIT;
         check_layout(images[i], &options);
         options.loss = TSR_LOSS_PSNR; /* with blocks of two QPs */
-        options.loss_value = 4000;
+        options.qp_eighths = 0;
+        options.psnr_hundredths = 4000;
         options.coder = TSR_CODER_BY_EFFORT;
         check_layout(images[i], &options);
         options.path = TSR_PATH_PREDICT;
         options.loss = TSR_LOSS_MAX_ERROR;
-        options.loss_value = 2;
+        options.psnr_hundredths = 0;
+        options.max_error = 2;
         check_layout(images[i], &options);
     }
 }
@@ -381,7 +383,7 @@ int main(void)
                  dicom = make_dicom(64, 48, 5, 3);
     struct tsr_compress_options lossy = TSR_COMPRESS_OPTIONS;
     lossy.loss = TSR_LOSS_QP;
-    lossy.loss_value = 24 * TSR_QP_UNIT;
+    lossy.qp_eighths = 24 * TSR_QP_UNIT;
     check_file(&pgm, pgm.count - 1300 * 300 * 2, NULL);
     check_file(&pgm, pgm.count - 1300 * 300 * 2, &lossy);
     check_file(&ppm, ppm.count - 500 * 300 * 3, NULL);

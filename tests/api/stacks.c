@@ -291,9 +291,9 @@ static void list_ways(void)
     for (int i = 0; i < WAYS; i++) ways[i] = (struct tsr_compress_options)TSR_COMPRESS_OPTIONS;
     ways[0].effort = 1;
     ways[1].effort = 9;
-    ways[2].loss = TSR_LOSS_QP, ways[2].loss_value = 20 * TSR_QP_UNIT;
-    ways[3].loss = TSR_LOSS_PSNR, ways[3].loss_value = 4000;
-    ways[4].loss = TSR_LOSS_MAX_ERROR, ways[4].loss_value = 2, ways[4].effort = 4;
+    ways[2].loss = TSR_LOSS_QP, ways[2].qp_eighths = 20 * TSR_QP_UNIT;
+    ways[3].loss = TSR_LOSS_PSNR, ways[3].psnr_hundredths = 4000;
+    ways[4].loss = TSR_LOSS_MAX_ERROR, ways[4].max_error = 2, ways[4].effort = 4;
     ways[5].samples_only = true, ways[5].coder = TSR_CODER_CAVLC, ways[5].path = TSR_PATH_TRANSFORM;
     for (int i = 0; i < WAYS; i++) ways[i].allow_lossy = true;
 }

@@ -14,11 +14,11 @@ static struct tsr_buffer buffer;
         FAILS(TSR_ERROR_USAGE, tsr_compress(engine, &source, &sink, &bad, NULL, &error)); \
     } while (0)
 
-#define BAD_LOSS(kind, value)                                    \
+#define BAD_LOSS(kind, field, value)                             \
     do {                                                         \
         struct tsr_compress_options bad = TSR_COMPRESS_OPTIONS;  \
         bad.loss = kind;                                         \
-        bad.loss_value = value;                                  \
+        bad.field = value;                                       \
         FAILS(TSR_ERROR_USAGE, tsr_check_options(&bad, &error)); \
     } while (0)
 
@@ -37,21 +37,27 @@ static void options(const struct tsr_data_source *given)
     BAD_OPTION(coder, (enum tsr_coder) - 1);
     BAD_OPTION(path, (enum tsr_path)2);
     BAD_OPTION(path, (enum tsr_path) - 1);
-    BAD_OPTION(loss, (enum tsr_loss)6);
+    BAD_OPTION(loss, (enum tsr_loss)7);
     BAD_OPTION(loss, (enum tsr_loss) - 1);
     BAD_OPTION(verify, (enum tsr_verify)3);
     BAD_OPTION(verify, (enum tsr_verify) - 1);
-    BAD_LOSS(TSR_LOSS_QP, TSR_HIGHEST_QP + 1);
-    BAD_LOSS(TSR_LOSS_QP, -48 * TSR_QP_UNIT - 1);
-    BAD_LOSS(TSR_LOSS_MAX_ERROR, 0);
-    BAD_LOSS(TSR_LOSS_MAX_ERROR, TSR_MAX_ERROR_LIMIT + 1);
-    BAD_LOSS(TSR_LOSS_PSNR, 0);
-    BAD_LOSS(TSR_LOSS_PSNR, 20001);
-    BAD_LOSS(TSR_LOSS_BYTES, 0);
-    BAD_LOSS(TSR_LOSS_BYTES, -1);
-    BAD_LOSS(TSR_LOSS_RATIO, 0);
+    BAD_LOSS(TSR_LOSS_QP, qp_eighths, TSR_HIGHEST_QP + 1);
+    BAD_LOSS(TSR_LOSS_QP, qp_eighths, -48 * TSR_QP_UNIT - 1);
+    BAD_LOSS(TSR_LOSS_MAX_ERROR, max_error, 0);
+    BAD_LOSS(TSR_LOSS_MAX_ERROR, max_error, TSR_MAX_ERROR_LIMIT + 1);
+    BAD_LOSS(TSR_LOSS_PSNR, psnr_hundredths, 0);
+    BAD_LOSS(TSR_LOSS_PSNR, psnr_hundredths, 20001);
+    BAD_LOSS(TSR_LOSS_BYTES, byte_limit, 0);
+    BAD_LOSS(TSR_LOSS_BYTES, byte_limit, UINT64_MAX);
+    BAD_LOSS(TSR_LOSS_RATIO, ratio_thousandths, 0);
+    BAD_LOSS(TSR_LOSS_QUALITY, quality, (enum tsr_quality)0);
+    BAD_LOSS(TSR_LOSS_QUALITY, quality, (enum tsr_quality)4);
+    BAD_LOSS(TSR_LOSSLESS, max_error, 2); /* a field without its loss */
+    BAD_LOSS(TSR_LOSSLESS, qp_eighths, -8);
+    BAD_LOSS(TSR_LOSS_QP, max_error, 2);
+    BAD_LOSS(TSR_LOSS_QP, byte_limit, 1000);
     good.loss = TSR_LOSS_MAX_ERROR;
-    good.loss_value = 1;
+    good.max_error = 1;
     good.path = TSR_PATH_TRANSFORM;
     FAILS(TSR_ERROR_USAGE, tsr_check_options(&good, &error));
 }
@@ -278,7 +284,7 @@ static void sets(const struct tsr_data_source *source)
     FAILS(TSR_ERROR_USAGE, tsr_compress_series(engine, &file, 1, &sink, NULL, NULL, NULL, NULL, &error));
     struct tsr_compress_options sized = TSR_COMPRESS_OPTIONS;
     sized.loss = TSR_LOSS_BYTES;
-    sized.loss_value = 1000;
+    sized.byte_limit = 1000;
     series.size = sizeof series;
     series.compress = &sized;
     file.name = "a";

@@ -154,7 +154,8 @@ static struct tsr_buffer compress(const struct tsr_data_source *source, struct f
     options.coder = (enum tsr_coder)fuzz_below(random, 4);
     if (fuzz_below(random, 4) == 0) {
         options.loss = options.path ? TSR_LOSS_QP : TSR_LOSS_MAX_ERROR;
-        options.loss_value = options.path ? 20 * TSR_QP_UNIT : 2;
+        options.qp_eighths = options.path ? 20 * TSR_QP_UNIT : 0;
+        options.max_error = options.path ? 0 : 2;
         options.allow_lossy = true;
     }
     options.samples_only = fuzz_below(random, 2);

@@ -14,7 +14,7 @@ static struct tsr_compress_options options_of(uint8_t choice)
     options.coder = choice & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if ((choice & 5) == 5) {
         options.loss = TSR_LOSS_QP;
-        options.loss_value = (choice >> 4) * 24;
+        options.qp_eighths = (choice >> 4) * 24;
     }
     options.allow_lossy = choice & 8;
     options.samples_only = choice & 128;
