@@ -552,18 +552,36 @@ enum { TSR_REPORTED_WINDOWS = 4 };
 /* Whether so many samples inside a window, of so many samples, are enough for it to be judged. */
 TSR_API bool tsr_is_judged(uint64_t inside, uint64_t samples);
 
+/* How a .tsr holds a file. */
+enum tsr_way {
+    TSR_WAY_NONE = 0,  /* the file is in no .tsr */
+    TSR_WAY_CODED = 1, /* its samples are modelled, or its streams (JPEG, deflate), or its elements */
+    TSR_WAY_STORED = 2 /* general compression alone */
+};
+
+/* What comes back of a file, the best first. */
+enum tsr_promise {
+    TSR_PROMISE_NONE = 0,    /* nothing is known */
+    TSR_PROMISE_FILE = 1,    /* the same file, byte for byte */
+    TSR_PROMISE_SAMPLES = 2, /* another file with the same samples */
+    TSR_PROMISE_LOSSY = 3    /* another file, whose samples differ by max_error at most */
+};
+
+/* The way as the word that users read: "coded", "stored"; "" of TSR_WAY_NONE. */
+TSR_API const char *tsr_way_name(enum tsr_way way);
+
 /* What became of a file. Numbers that do not apply are negative. */
 struct tsr_report {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim;    /* without an image: reason says why. Stored by general compression alone, unless packed is set */
+    enum tsr_way way;
+    enum tsr_promise promise;
+    bool has_image;   /* its samples are coded: frames can be read; else reason says why not */
     char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
     uint64_t bytes_in, bytes_out;
-    uint64_t pixel_bytes;   /* samples as stored in the original; 0 if verbatim */
+    uint64_t pixel_bytes;   /* samples as stored in the original; 0 without an image */
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */
     uint64_t samples;
-    bool lossless;
-    bool identical;            /* the restored file is the original byte for byte */
     uint8_t original_hash[16]; /* XXH3-128 of the original, canonical; of a source with a raster, of its bytes */
     struct tsr_image image;
     struct tsr_coding coding;
@@ -578,7 +596,6 @@ struct tsr_report {
     int64_t max_error;
     int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
-    bool packed; /* verbatim is set, and the file is coded all the same: its JPEG or deflate streams, or its elements */
     char damage[160]; /* what looks damaged in the original, as a sentence in which "it" is the file; empty: nothing was
                          noticed. The original comes back as it is */
     struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
@@ -739,17 +756,34 @@ TSR_API enum tsr_content tsr_reader_content(const struct tsr_reader *reader);
 TSR_API uint32_t tsr_reader_members(const struct tsr_reader *reader);
 TSR_API const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t member);
 
+/* How an original comes back from a .tsr. The numbers are not those of the format. */
+enum tsr_returns {
+    TSR_RETURNS_NONE = 0,         /* it is an original */
+    TSR_RETURNS_STORED = 1,       /* general compression is undone */
+    TSR_RETURNS_SPLICED = 2,      /* its samples are put between its other bytes */
+    TSR_RETURNS_PNG = 3,          /* its samples are filtered and deflated, between its other chunks */
+    TSR_RETURNS_DEFLATED = 4,     /* as TSR_RETURNS_SPLICED; DICOM's data set is then deflated */
+    TSR_RETURNS_ENCAPSULATED = 5, /* its samples become DICOM's compressed frames again */
+    TSR_RETURNS_SERIES = 6,       /* several files, each in its own way */
+    TSR_RETURNS_STREAMS = 7,      /* its JPEG or deflate streams, or its elements, are made again */
+    TSR_RETURNS_GZIPPED = 8       /* as TSR_RETURNS_SPLICED; the whole is then put in gzip */
+};
+
+/* It as a word: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams", "gzipped"; "" of
+ * TSR_RETURNS_NONE. */
+TSR_API const char *tsr_returns_name(enum tsr_returns returns);
+
 /* What a member is, from headers and index: no payload is read. */
 struct tsr_info {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim; /* no image: reason says why. Stored by general compression alone, unless restore is "streams" */
+    enum tsr_way way;         /* of a series TSR_WAY_CODED: each of its files has its own */
+    enum tsr_promise promise; /* of a series the worst of its files'; of an original what a lossless coding of its
+                                 samples would promise */
+    enum tsr_returns returns;
+    bool has_image; /* frames can be read; else reason says why not */
     char reason[256];
-    /* how the original comes back: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams",
-     * "gzipped"; "" of an original */
-    const char *restore;
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
-    bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
     struct tsr_coding coding;
     uint64_t file_bytes, original_bytes, payload_bytes, sections;
@@ -837,8 +871,9 @@ struct tsr_region {
 };
 
 /* Measures how the samples of a .tsr's member differ from those of an original, as tsr_compress measures a loss: sets
- * lossless, max_error, range, psnr_db, psnr_stored_db and the windows of the report, which are those that the original
- * names. Errors: TSR_ERROR_VERIFY (other dimensions, depths or layouts; no samples), those of tsr_read_frame. */
+ * promise (TSR_PROMISE_SAMPLES or TSR_PROMISE_LOSSY), max_error, range, psnr_db, psnr_stored_db and the windows of the
+ * report, which are those that the original names. Errors: TSR_ERROR_VERIFY (other dimensions, depths or layouts; no
+ * samples), those of tsr_read_frame. */
 TSR_API enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t member,
                                             const struct tsr_data_source *original, struct tsr_report *report,
                                             struct tsr_error *error);

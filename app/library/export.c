@@ -106,7 +106,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
                        held + tsr_container_memory(reader) + 2 * tsr_raster_bytes(&header->image), out, report, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
-        report->identical = false;
+        if (report->promise == TSR_PROMISE_FILE) report->promise = TSR_PROMISE_SAMPLES;
         report->bytes_out = tsr_output_size(out);
         status = tsr_deliver_file(sink, out, report, error);
     }

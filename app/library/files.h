@@ -97,7 +97,11 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
                                 enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error);
 
-/* What was restored, for its report: all but identical and the output's bytes. */
+/* describe.c: how a file with this header is held, and what it promises. */
+enum tsr_way tsr_way_of(const struct tsr_header *header);
+enum tsr_promise tsr_promise_of(const struct tsr_header *header);
+
+/* What was restored, for its report: all but what came back and the output's bytes. */
 void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_proof *proof,
                          const struct tsr_decoded *decoded, struct tsr_report *report);
 

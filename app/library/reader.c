@@ -252,10 +252,9 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
     info->kind = header->kind;
-    info->verbatim = !tsr_has_frames(header);
+    info->promise = tsr_promise_of(header);
+    info->has_image = tsr_has_frames(header);
     memcpy(info->reason, header->reason, sizeof info->reason);
-    info->restore = "";
-    info->identical = header->exact;
     info->image = header->image;
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;

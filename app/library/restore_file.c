@@ -30,7 +30,7 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
-        report->identical = identical;
+        if (report->promise != TSR_PROMISE_LOSSY) report->promise = identical ? TSR_PROMISE_FILE : TSR_PROMISE_SAMPLES;
         report->bytes_out = tsr_output_size(out);
         if (sink) status = tsr_deliver_file(sink, out, report, error);
         report->verify_s = tsr_seconds() - start;

@@ -154,7 +154,7 @@ static void check_file(const struct bytes *original, size_t header, const struct
         struct tsr_reader *reader = coded ? open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR)
                                           : open_bytes(original->data, original->count, TSR_CONTENT_ORIGINAL);
         DO(tsr_read_info(reader, 0, &info, &error));
-        CHECK(!info.verbatim && info.original_bytes == original->count && tsr_reader_members(reader) == 1, "info");
+        CHECK(info.has_image && info.original_bytes == original->count && tsr_reader_members(reader) == 1, "info");
         const bool is_exact = !coded || !options || options->loss == TSR_LOSSLESS;
         check_frames(reader, 0, is_exact ? original->data + header : NULL);
         if (is_exact) check_original(reader, 0, original);

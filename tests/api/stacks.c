@@ -146,7 +146,8 @@ static struct bytes there_and_back(const struct bytes *original, const struct ts
     DO(tsr_test(engine, &source, &report, &error));
     step = "restore";
     DO(tsr_restore(engine, &source, &sink, &report, &error));
-    CHECK(!report.identical || (back.count == original->count && !memcmp(back.data, original->data, back.count)),
+    CHECK(report.promise != TSR_PROMISE_FILE ||
+              (back.count == original->count && !memcmp(back.data, original->data, back.count)),
           "%s: restored otherwise", file);
     free(back.data);
     return tsr;

@@ -238,8 +238,8 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     for (int i = 0; i < count; i++) unlink(input[i]);
     unlink(coded);
     unlink(restored);
-    if (kind->form != SERIES && report[0].verbatim != is_verbatim(kind)) fprintf(stderr, "%s\n", report[0].reason);
-    return kind->form == SERIES || report[0].verbatim == is_verbatim(kind);
+    if (kind->form != SERIES && report[0].has_image == is_verbatim(kind)) fprintf(stderr, "%s\n", report[0].reason);
+    return kind->form == SERIES || report[0].has_image != is_verbatim(kind);
 }
 
 static void free_seed(struct seed *seed)

@@ -34,6 +34,7 @@ CODERS = ("by-effort", "huffman", "cavlc", "rans")
 ENGINES = ("auto", "cpu", "cuda")
 VERIFY = ("cpu", "none", "engine")
 QUALITIES = ("diagnostic", "visually-lossless", "web")
+PROMISE_NONE, PROMISE_FILE, PROMISE_SAMPLES, PROMISE_LOSSY = range(4)
 LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO, LOSS_QUALITY = range(7)
 
 ReadCall = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
@@ -188,15 +189,15 @@ class tsr_report(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("kind", c_int),
-        ("verbatim", c_bool),
+        ("way", c_int),
+        ("promise", c_int),
+        ("has_image", c_bool),
         ("reason", c_char * 256),
         ("bytes_in", c_uint64),
         ("bytes_out", c_uint64),
         ("pixel_bytes", c_uint64),
         ("payload_bytes", c_uint64),
         ("samples", c_uint64),
-        ("lossless", c_bool),
-        ("identical", c_bool),
         ("original_hash", c_uint8 * 16),
         ("image", tsr_image),
         ("coding", tsr_coding),
@@ -213,7 +214,6 @@ class tsr_report(Structure):
         ("max_error", c_int64),
         ("tries", c_int),
         ("verified", c_bool),
-        ("packed", c_bool),
         ("damage", c_char * 160),
         ("output", tsr_file_state),
         ("range", c_uint32),
@@ -235,11 +235,12 @@ class tsr_info(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("kind", c_int),
-        ("verbatim", c_bool),
+        ("way", c_int),
+        ("promise", c_int),
+        ("returns", c_int),
+        ("has_image", c_bool),
         ("reason", c_char * 256),
-        ("restore", c_char_p),
         ("members", c_uint32),
-        ("identical", c_bool),
         ("image", tsr_image),
         ("coding", tsr_coding),
         ("file_bytes", c_uint64),
@@ -364,6 +365,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_build_features": (c_char_p, []),
     "tsr_status_name": (c_char_p, [c_int]),
     "tsr_kind_name": (c_char_p, [c_int]),
+    "tsr_way_name": (c_char_p, [c_int]),
+    "tsr_returns_name": (c_char_p, [c_int]),
     "tsr_path_name": (c_char_p, [c_int]),
     "tsr_coder_name": (c_char_p, [c_int]),
     "tsr_check_image": (c_int, [_image, _error]),
