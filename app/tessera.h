@@ -723,9 +723,10 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 /* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. All that a reader tells is of the
  * file that it has opened, also when its name leads to another one by now. A file that is changed itself is
  * TSR_ERROR_READ: a .tsr where a changed part is read, an original at the next call, as its size and times tell.
- * Several threads may use a reader at once: tsr_restore_member, tsr_test_member and tsr_export_member run at once, all
- * other calls take turns. A reader keeps buffers for the frame and the member that were read last. What it takes is not
- * counted as the engine's memory, but what could never fit there is TSR_ERROR_LIMIT. */
+ * Several threads may use a reader at once: tsr_restore_member, tsr_test_member, tsr_export_member and, of a .tsr,
+ * tsr_read_frame and tsr_read_region run at once; all other calls take turns. A reader keeps buffers for the frame and
+ * the member that were read last, and for each call that ran at once what finds the frames in the file. What it takes
+ * is not counted as the engine's memory, but what could never fit there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
 /* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
@@ -858,12 +859,16 @@ enum tsr_listing { TSR_LISTING_TEXT = 0, TSR_LISTING_JSON = 1 };
 TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
                                         struct tsr_buffer *text, struct tsr_error *error);
 
-/* Reads frame number frame, from 0, to the first ceil(tsr_frame_bits(image) / 8) bytes of buffer, which has room for
- * byte_count. Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors: TSR_ERROR_USAGE
- * (no such member or frame, no image, too little room), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
- * TSR_ERROR_LIMIT. */
+/* Reads frame number frame, from 0, to a buffer with room for byte_count bytes.
+ *   row_bytes 0: to its first ceil(tsr_frame_bits(image) / 8) bytes, without gaps.
+ *   Else it is the distance in bytes from a row's first byte to the next row's, at least that of the row's samples; a
+ *   planar image has the rows of its components one after the other. Bytes between rows stay as they are, and
+ * byte_count counts up to the end of the last row. The frame is held in memory once more. TSR_ERROR_USAGE: rows of 1
+ * bit, or of a swapped image, do not begin at bytes. Cost: the tiles of the frame, and the model of the frame that it
+ * shares one with. Errors: TSR_ERROR_USAGE (no such member or frame, no image, too little room), TSR_ERROR_READ,
+ * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT. */
 TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
-                                       size_t byte_count, struct tsr_error *error);
+                                       size_t byte_count, size_t row_bytes, struct tsr_error *error);
 
 /* A rectangle of a frame, in samples; columns and rows are at least 1. */
 struct tsr_region {
@@ -879,14 +884,15 @@ TSR_API enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t 
                                             struct tsr_error *error);
 
 /* Reads a rectangle of a frame as the raster of an image of region->columns x region->rows samples that is otherwise as
- * tsr_reader_image says, but never swapped: ceil(columns * rows * components * bits_allocated / 8) bytes.
+ * tsr_reader_image says, but never swapped: ceil(columns * rows * components * bits_allocated / 8) bytes, or
+ * with row_bytes as in tsr_read_frame.
  * Cost, of a .tsr: only the model and the tiles that the region touches are read and decoded, by the CPU engine. Tiles
  * have 65536 samples by default, whole rows in images of up to 1024 columns. Memory is about that of the touched tiles'
  * samples, twice. Of an original: the whole frame is read. Errors: as tsr_read_frame; TSR_ERROR_USAGE also for a region
  * that reaches out of the frame. */
 TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint32_t frame,
                                         const struct tsr_region *region, void *buffer, size_t byte_count,
-                                        struct tsr_error *error);
+                                        size_t row_bytes, struct tsr_error *error);
 
 /* A window by which the loss of an image is measured: struct tsr_window_loss. */
 struct tsr_image_window {

@@ -88,7 +88,7 @@ static bool decode(struct job *job)
     struct tsr_reader *reader;
     struct tsr_error error;
     if (tsr_open(engine, &source, &reader, &error) != TSR_OK) return fail(job, &error);
-    const enum tsr_status status = tsr_read_frame(reader, 0, 0, job->samples, job->picture->bytes, &error);
+    const enum tsr_status status = tsr_read_frame(reader, 0, 0, job->samples, job->picture->bytes, 0, &error);
     tsr_close(reader);
     return status == TSR_OK || fail(job, &error);
 }

@@ -92,9 +92,10 @@ static struct told ask_image(struct tsr_reader *reader, int call)
     if (told.status != TSR_OK) return told;
     told.bytes.count = call == FRAME ? (size_t)((tsr_frame_bits(&image) + 7) / 8) : 100 * 30 * 2;
     told.bytes.data = must(malloc(told.bytes.count));
-    told.status = call == FRAME ? tsr_read_frame(reader, 0, image.frames - 1, told.bytes.data, told.bytes.count, &error)
-                                : tsr_read_region(reader, 0, image.frames - 1, &region, told.bytes.data,
-                                                  told.bytes.count, &error);
+    told.status =
+        call == FRAME
+            ? tsr_read_frame(reader, 0, image.frames - 1, told.bytes.data, told.bytes.count, 0, &error)
+            : tsr_read_region(reader, 0, image.frames - 1, &region, told.bytes.data, told.bytes.count, 0, &error);
     return told;
 }
 

@@ -170,8 +170,8 @@ static void read_all(struct tsr_reader *reader, uint32_t member)
     DO(tsr_read_info(reader, member, &info, &error));
     const bool has_image = tsr_reader_image(reader, member, &image, &error) == TSR_OK;
     if (has_image && tsr_frame_bits(&image) <= 8 * (uint64_t)ROOM) {
-        DO(tsr_read_region(reader, member, 0, &corner, room, ROOM, &error));
-        DO(tsr_read_frame(reader, member, image.frames - 1, room, ROOM, &error));
+        DO(tsr_read_region(reader, member, 0, &corner, room, ROOM, 0, &error));
+        DO(tsr_read_frame(reader, member, image.frames - 1, room, ROOM, 0, &error));
     }
     step = "window";
     const bool is_original = tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL;

@@ -237,9 +237,9 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 0, TSR_LISTING_TEXT, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_list_header(NULL, 0, TSR_LISTING_TEXT, &listed, &error));
     FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 0, (enum tsr_listing)2, &listed, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, 0, 0, NULL, 1, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, NULL, bytes, 8, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, &region, NULL, 8, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, 0, 0, NULL, 1, 0, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, NULL, bytes, 8, 0, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, &region, NULL, 8, 0, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compare_samples(NULL, 0, tsr, &report, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compare_samples(reader, 0, NULL, &report, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compare_samples(reader, 0, tsr, NULL, &error));
@@ -252,7 +252,7 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_test_member(reader, 1, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_export_member(reader, 0, NULL, TSR_EXPORT_RLE, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_export_member(NULL, 0, NULL, TSR_EXPORT_RLE, NULL, &error));
-    CHECK(tsr_read_frame(reader, 0, 9, bytes, 8, NULL) == TSR_ERROR_USAGE, "without an error");
+    CHECK(tsr_read_frame(reader, 0, 9, bytes, 8, 0, NULL) == TSR_ERROR_USAGE, "without an error");
     tsr_close(reader);
     tsr_metadata_free(NULL);
 }

@@ -242,8 +242,8 @@ static struct told ask_part(struct tsr_reader *reader, uint32_t member, int call
     const struct tsr_region region = {0, (uint32_t)(random % image.rows), image.columns, 1};
     got = (size_t)((tsr_frame_bits(&image) + 7) / 8);
     if (call == REGION) got /= image.rows;
-    status = call == FRAME ? tsr_read_frame(reader, member, 0, bytes, sizeof bytes, NULL)
-                           : tsr_read_region(reader, member, 0, &region, bytes, sizeof bytes, NULL);
+    status = call == FRAME ? tsr_read_frame(reader, member, 0, bytes, sizeof bytes, 0, NULL)
+                           : tsr_read_region(reader, member, 0, &region, bytes, sizeof bytes, 0, NULL);
     return take(status, bytes, got);
 }
 

@@ -25,7 +25,7 @@ enum tsr_status read_middle_frame(struct tsr_reader *reader, const struct tsr_im
     enum tsr_status status = TSR_OK;
     if (!frame->raster || (image->bits_allocated < 32 && !frame->samples))
         status = refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
-    if (status == TSR_OK) status = tsr_read_frame(reader, 0, frame->number, frame->raster, bytes, error);
+    if (status == TSR_OK) status = tsr_read_frame(reader, 0, frame->number, frame->raster, bytes, 0, error);
     if (status == TSR_OK && frame->samples)
         status = tsr_unpack_samples(&frame->image, frame->raster, frame->samples, error);
     return status;

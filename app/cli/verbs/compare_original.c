@@ -164,7 +164,7 @@ static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, str
     if (!raster || !frames || XXH3_128bits_reset(frames) != XXH_OK)
         status = refuse(error, TSR_ERROR_LIMIT, "no memory for a frame");
     for (uint32_t k = 0; k < info.image.frames && status == TSR_OK; k++) {
-        status = tsr_read_frame(tsr, member, k, raster, bytes, error);
+        status = tsr_read_frame(tsr, member, k, raster, bytes, 0, error);
         if (status != TSR_OK) break;
         sha256_add(&sha, raster, bytes);
         XXH128_canonicalFromHash(&canonical, XXH3_128bits(raster, bytes));

@@ -399,10 +399,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_list_header": (c_int, [c_void_p, c_uint32, c_int, POINTER(tsr_buffer), _error]),
     "tsr_read_header": (c_int, [c_void_p, c_uint32, POINTER(POINTER(tsr_metadata)), _error]),
     "tsr_metadata_free": (None, [POINTER(tsr_metadata)]),
-    "tsr_read_frame": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p, c_size_t, _error]),
+    "tsr_read_frame": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p, c_size_t, c_size_t, _error]),
     "tsr_read_region": (
         c_int,
-        [c_void_p, c_uint32, c_uint32, POINTER(tsr_region), c_void_p, c_size_t, _error],
+        [c_void_p, c_uint32, c_uint32, POINTER(tsr_region), c_void_p, c_size_t, c_size_t, _error],
     ),
     "tsr_read_original": (
         c_int,
