@@ -394,9 +394,6 @@ struct tsr_data_source {
     int64_t (*read)(void *context, uint64_t offset, void *bytes, size_t count);
     void *context;
     const char *name; /* for sentences of errors, or NULL */
-    /* NULL: the bytes are a file of any kind. Else, to compress: they are a raster of this image, of exactly
-     * ceil(tsr_frame_bits(raster) * frames / 8) bytes, which has no file around it. */
-    const struct tsr_image *raster;
     /* To compress with loss: values of an image of one component that loss does not change, and that no other sample
      * gets, beside those that its file names. Values that it cannot have are ignored. TSR_ERROR_USAGE: they are more
      * than four ranges with those of the file, or leave fewer than two values; or the image has more components. */
@@ -582,7 +579,7 @@ struct tsr_report {
     uint64_t pixel_bytes;   /* samples as stored in the original; 0 without an image */
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */
     uint64_t samples;
-    uint8_t original_hash[16]; /* XXH3-128 of the original, canonical; of a source with a raster, of its bytes */
+    uint8_t original_hash[16]; /* XXH3-128 of the original, or of a raster, canonical */
     struct tsr_image image;
     struct tsr_coding coding;
     const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
@@ -629,6 +626,14 @@ struct tsr_report {
 TSR_API enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
                                      const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
                                      struct tsr_report *report, struct tsr_error *error);
+
+/* The same of a raster, which has no file around it: the source has exactly ceil(tsr_frame_bits(image) * frames / 8)
+ * bytes, and tsr_restore gives these back. It is coded even where storing it would take less. Errors: as tsr_compress;
+ * TSR_ERROR_USAGE and TSR_ERROR_LIMIT also for an image that is not valid, or another number of bytes. */
+TSR_API enum tsr_status tsr_compress_raster(struct tsr_engine *engine, const struct tsr_image *image,
+                                            const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                            const struct tsr_compress_options *options, struct tsr_report *report,
+                                            struct tsr_error *error);
 
 /* Restores the original of a .tsr, or its lossy counterpart. The result is checked against the hashes in the file
  * before the sink gets it. Damage to parts that the file holds twice is repaired. report may be NULL. Errors:
@@ -712,7 +717,7 @@ struct tsr_series_options {
  *   *bytes   the output's (bytes may be NULL)
  *   *failed  the number of the file that the error is about; count: of none in particular (failed may be NULL)
  * Errors: as tsr_compress; TSR_ERROR_EXISTS also for a name that stands twice; TSR_ERROR_USAGE also for a name that is
- * not valid, for a size as target, and for a source with a raster. */
+ * not valid, and for a size as target. */
 TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files,
                                             uint32_t count, const struct tsr_data_sink *sink,
                                             const struct tsr_series_options *options, struct tsr_report *reports,
@@ -733,7 +738,7 @@ struct tsr_reader;
  * its strings need not. Of a .tsr the header, the index and the proof are read. What is not a .tsr counts as an
  * original, which is read when it is first asked for: its header, and of a PNG and of encapsulated or deflated DICOM
  * all. A damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
- * TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a source with a raster). *reader is NULL after an error. */
+ * TSR_ERROR_LIMIT, TSR_ERROR_USAGE. *reader is NULL after an error. */
 TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source,
                                  struct tsr_reader **reader, struct tsr_error *error);
 TSR_API void tsr_close(struct tsr_reader *reader);

@@ -135,15 +135,6 @@ enum tsr_status tsr_check_options(const struct tsr_compress_options *options, st
 
 /* ---- Sources ---------------------------------------------------------------------------------------------- */
 
-/* A raster holds exactly what its image says. */
-static enum tsr_status check_raster(const struct tsr_data_source *source, struct tsr_error *error)
-{
-    const struct tsr_image *const image = source->raster;
-    TSR_TRY(tsr_check_image(image, error));
-    if (image->stacked_rows) return tsr_fail(error, TSR_ERROR_USAGE, "stacked_rows of a raster is not 0");
-    return TSR_OK;
-}
-
 static enum tsr_status check_kept(const struct tsr_data_source *source, struct tsr_error *error)
 {
     if (source->kept_count > TSR_KEPT_VALUES_LIMIT)
@@ -159,7 +150,6 @@ static enum tsr_status check_kept(const struct tsr_data_source *source, struct t
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error)
 {
     TSR_TRY(tsr_check_sized(source, sizeof *source, "source", error));
-    if (source->raster) TSR_TRY(check_raster(source, error));
     TSR_TRY(check_kept(source, error));
     switch (source->medium) {
     case TSR_MEDIUM_PATH:
@@ -186,12 +176,6 @@ enum tsr_status tsr_check_sources(const struct tsr_data_source *const *sources, 
     TSR_TRY(tsr_check_pointer(sources, "sources", error));
     for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_source(sources[k], error));
     return TSR_OK;
-}
-
-enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error)
-{
-    TSR_TRY(tsr_check_source(source, error));
-    return source->raster ? tsr_fail(error, TSR_ERROR_USAGE, "source->raster is only for compressing") : TSR_OK;
 }
 
 const char *tsr_source_name(const struct tsr_data_source *source)
@@ -251,7 +235,7 @@ enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16],
 {
     struct tsr_input *input = NULL;
     struct tsr_hash128 found;
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(hash, "hash", error));
     TSR_TRY(tsr_open_source(source, &input, error));
     const enum tsr_status status = tsr_input_hash(input, &found, error);

@@ -20,7 +20,7 @@ struct tsr_wanted {
     bool within_ratio;                /* a lossy file may not exceed the published ratio of its modality */
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
-    const struct tsr_image *raster;   /* as of struct tsr_data_source */
+    const struct tsr_image *raster;   /* the image of a raster; NULL: the source is a file */
     uint32_t kept_count;              /* as there */
     const struct tsr_stored_values *kept;
 };
@@ -37,7 +37,6 @@ enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct 
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error);
 enum tsr_status tsr_check_sources(const struct tsr_data_source *const *sources, uint32_t count,
                                   struct tsr_error *error);
-enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error); /* without a raster */
 enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_error *error);
 
 /* TSR_ERROR_SAME_FILE if the sink's path leads to the regular file that the source reads. Both were checked. */

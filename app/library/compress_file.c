@@ -174,11 +174,8 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
                                         struct form *form, struct tsr_error *error)
 {
     const bool is_png = coded->header.recipe == TSR_RECIPE_PNG && coded->header.exact;
-    struct tsr_source_options options = {.verbatim = true,
-                                         .reason = tsr_smaller_stored,
-                                         .packs = true,
-                                         .opened = is_png ? coded : NULL,
-                                         .coded = size};
+    struct tsr_source_options options = {
+        .verbatim = true, .reason = tsr_smaller_stored, .packs = true, .opened = is_png ? coded : NULL, .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
     if (status == TSR_DECLINED && is_kept(form)) {
         free_form(form);
@@ -403,9 +400,11 @@ static enum tsr_status run_compress(const struct tsr_call *call)
     return compress_file(call->engine, call->source, call->sink, call->options, call->report, call->error);
 }
 
-enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
-                             const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
-                             struct tsr_report *report, struct tsr_error *error)
+/* raster: the image that the source is a raster of; NULL: it is a file. */
+static enum tsr_status compress(struct tsr_engine *engine, const struct tsr_image *raster,
+                                const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                const struct tsr_compress_options *options, struct tsr_report *report,
+                                struct tsr_error *error)
 {
     struct tsr_wanted wanted;
     struct tsr_error ignored;
@@ -417,7 +416,7 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
     TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_want(options, &wanted, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
-    wanted.raster = source->raster;
+    wanted.raster = raster;
     wanted.kept_count = source->kept_count;
     wanted.kept = source->kept;
     tsr_clear_report(report);
@@ -429,4 +428,21 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
                                   .report = report,
                                   .error = error};
     return tsr_run_call(&call);
+}
+
+enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
+                             const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
+                             struct tsr_report *report, struct tsr_error *error)
+{
+    return compress(engine, NULL, source, sink, options, report, error);
+}
+
+enum tsr_status tsr_compress_raster(struct tsr_engine *engine, const struct tsr_image *image,
+                                    const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                    const struct tsr_compress_options *options, struct tsr_report *report,
+                                    struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_image(image, error));
+    if (image->stacked_rows) return tsr_fail(error, TSR_ERROR_USAGE, "stacked_rows of a raster is not 0");
+    return compress(engine, image, source, sink, options, report, error);
 }

@@ -157,7 +157,7 @@ enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_sour
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_sink(sink, error));
     TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_check_export(to, error));

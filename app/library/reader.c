@@ -159,7 +159,7 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     *reader = NULL;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     struct tsr_reader *const r = calloc(1, sizeof *r);
     if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a reader");
     r->engine = engine;
@@ -188,7 +188,7 @@ enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, 
     struct tsr_input *input = NULL;
     struct tsr_error ignored;
     if (!error) error = &ignored;
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(id, "id", error));
     TSR_TRY(tsr_open_source(source, &input, error));
     const enum tsr_status status = tsr_container_read_id(input, id, error);

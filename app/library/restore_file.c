@@ -68,7 +68,7 @@ enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_data_sou
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_sink(sink, error));
     TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
@@ -85,7 +85,7 @@ enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_data_source
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     tsr_clear_report(report);
     const struct tsr_call call = {.run = restore, .engine = engine, .source = source, .report = report, .error = error};

@@ -104,9 +104,9 @@ static enum tsr_status check_task(const struct tsr_task *task, struct tsr_error 
         return tsr_want(task->compress, &wanted, error);
     case TSR_TASK_RESTORE:
         TSR_TRY(tsr_check_sink(&task->sink, error));
-        return task->reader ? TSR_OK : tsr_check_tsr(&task->source, error);
+        return task->reader ? TSR_OK : tsr_check_source(&task->source, error);
     case TSR_TASK_TEST:
-        return task->reader ? TSR_OK : tsr_check_tsr(&task->source, error);
+        return task->reader ? TSR_OK : tsr_check_source(&task->source, error);
     case TSR_TASK_CALL:
         return task->call ? TSR_OK : tsr_fail(error, TSR_ERROR_USAGE, "task->call is NULL");
     }

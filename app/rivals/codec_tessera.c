@@ -60,12 +60,11 @@ static bool encode(struct job *job)
 {
     const struct tsr_image image = describe(job->picture);
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
-    struct tsr_data_source source = tsr_from_memory(job->picture->samples, job->picture->bytes);
+    const struct tsr_data_source source = tsr_from_memory(job->picture->samples, job->picture->bytes);
     struct tsr_buffer buffer = {NULL, 0};
     const struct tsr_data_sink sink = tsr_to_memory(&buffer);
     struct tsr_error error;
     if (!create_engine(job)) return false;
-    source.raster = &image;
     options.verify = TSR_VERIFY_NONE;
     options.coder = (enum tsr_coder)job->codec->variant;
     if (job->codec->is_lossy) {
@@ -75,7 +74,7 @@ static bool encode(struct job *job)
     } else {
         options.effort = (int)job->setting;
     }
-    if (tsr_compress(engine, &source, &sink, &options, NULL, &error) != TSR_OK) return fail(job, &error);
+    if (tsr_compress_raster(engine, &image, &source, &sink, &options, NULL, &error) != TSR_OK) return fail(job, &error);
     job->coded.count = 0;
     const bool is_kept = bytes_append(&job->coded, buffer.bytes, buffer.count);
     tsr_buffer_free(&buffer);

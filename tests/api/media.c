@@ -208,8 +208,7 @@ static void rasters(void)
     struct tsr_buffer tsr;
     const struct tsr_data_sink sink = tsr_to_memory(&tsr);
     struct tsr_report report = TSR_REPORT;
-    source.raster = &image;
-    DO(tsr_compress(engine, &source, &sink, NULL, &report, &error));
+    DO(tsr_compress_raster(engine, &image, &source, &sink, NULL, &report, &error));
     CHECK(report.promise == TSR_PROMISE_FILE && report.way == TSR_WAY_CODED && report.has_image &&
               report.image.frames == 3,
           "a raster is coded");
@@ -224,17 +223,17 @@ static void rasters(void)
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
     options.loss = TSR_LOSS_MAX_ERROR;
     options.max_error = 3;
-    DO(tsr_compress(engine, &source, &sink, &options, &report, &error));
+    DO(tsr_compress_raster(engine, &image, &source, &sink, &options, &report, &error));
     CHECK(report.promise == TSR_PROMISE_LOSSY && report.max_error <= 3 && report.psnr_db > 30, "with loss");
     tsr_buffer_free(&tsr);
     options.loss = TSR_LOSS_BYTES;
     options.max_error = 0;
     options.byte_limit = 40000;
-    DO(tsr_compress(engine, &source, &sink, &options, &report, &error));
+    DO(tsr_compress_raster(engine, &image, &source, &sink, &options, &report, &error));
     CHECK(tsr.count <= 40000 && tsr.count > 39000, "%zu bytes", tsr.count);
     tsr_buffer_free(&tsr);
     source.byte_count--;
-    FAILS(TSR_ERROR_USAGE, tsr_compress(engine, &source, &sink, NULL, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, &image, &source, &sink, NULL, NULL, &error));
     free(raster.data);
 }
 

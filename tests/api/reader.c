@@ -215,11 +215,10 @@ static void check_layout(struct tsr_image image, const struct tsr_compress_optio
     const size_t count = (size_t)((tsr_frame_bits(&image) * image.frames + 7) / 8);
     struct bytes raster = {must(malloc(count)), count};
     draw(raster.data, count, image.columns);
-    struct tsr_data_source source = tsr_from_memory(raster.data, count);
+    const struct tsr_data_source source = tsr_from_memory(raster.data, count);
     struct tsr_buffer tsr;
     const struct tsr_data_sink sink = tsr_to_memory(&tsr);
-    source.raster = &image;
-    DO(tsr_compress(engine, &source, &sink, options, NULL, &error));
+    DO(tsr_compress_raster(engine, &image, &source, &sink, options, NULL, &error));
     struct tsr_reader *reader = open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR);
     const bool is_exact = !options || options->loss == TSR_LOSSLESS;
     check_frames(reader, 0, is_exact && tsr_frame_bits(&image) % 8 == 0 ? raster.data : NULL);

@@ -103,7 +103,6 @@ static void sources(const struct tsr_data_source *good)
 static void sinks_and_rasters(const struct tsr_data_source *good)
 {
     const struct tsr_data_sink sink = tsr_to_memory(&buffer);
-    struct tsr_reader *reader;
     struct tsr_data_sink wrong = sink;
 #define BAD_SINK() FAILS(TSR_ERROR_USAGE, tsr_compress(engine, good, &wrong, NULL, NULL, &error))
     wrong.size = 0;
@@ -124,11 +123,18 @@ static void sinks_and_rasters(const struct tsr_data_source *good)
     struct tsr_image image = {
         .columns = 2, .rows = 2, .frames = 1, .components = 1, .bits_allocated = 8, .bits_stored = 8, .high_bit = 7};
     struct tsr_data_source raster = tsr_from_memory("abcd", 4);
-    raster.raster = &image;
-    FAILS(TSR_ERROR_USAGE, tsr_open(engine, &raster, &reader, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_restore(engine, &raster, &sink, NULL, &error));
+#define BAD_RASTER() FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, &image, &raster, &sink, NULL, NULL, &error))
+    FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, NULL, &raster, &sink, NULL, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, &image, NULL, &sink, NULL, NULL, &error));
     image.bits_stored = 9;
-    FAILS(TSR_ERROR_USAGE, tsr_compress(engine, &raster, &sink, NULL, NULL, &error));
+    BAD_RASTER();
+    image.bits_stored = 8, image.stacked_rows = 1;
+    BAD_RASTER();
+    image.stacked_rows = 0, raster.byte_count = 3;
+    BAD_RASTER();
+    raster.byte_count = 4;
+    DO(tsr_compress_raster(engine, &image, &raster, &sink, NULL, NULL, &error));
+    tsr_buffer_free(&buffer);
 }
 
 static void engines(void)

@@ -132,7 +132,6 @@ class tsr_data_source(Structure):
         ("read", ReadCall),
         ("context", c_void_p),
         ("name", c_char_p),
-        ("raster", POINTER(tsr_image)),
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
     ]
@@ -385,6 +384,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_decode_frame": (c_int, [c_void_p, _image, c_void_p, c_size_t, c_void_p, _error]),
     "tsr_buffer_free": (None, [POINTER(tsr_buffer)]),
     "tsr_compress": (c_int, [c_void_p, _source, _sink, _options, _report, _error]),
+    "tsr_compress_raster": (c_int, [c_void_p, _image, _source, _sink, _options, _report, _error]),
     "tsr_restore": (c_int, [c_void_p, _source, _sink, _report, _error]),
     "tsr_test": (c_int, [c_void_p, _source, _report, _error]),
     "tsr_open": (c_int, [c_void_p, _source, POINTER(c_void_p), _error]),
