@@ -377,6 +377,22 @@ struct tsr_stored_values {
 };
 enum { TSR_KEPT_VALUES_LIMIT = 4 };
 
+/* What a call that has a source reads: the source; then, to prove it, what came of the source. */
+enum tsr_pass { TSR_PASS_READ = 0, TSR_PASS_PROVE = 1 };
+
+/* Who is asked and told while a call works, before each read of at most a batch of frames: by the calling thread or by
+ * threads of the engine, several at once. Between two reads a batch of frames is coded, or a PNG as a whole. */
+struct tsr_watch {
+    size_t size;
+    /* NULL, or: true ends the call, TSR_ERROR_CANCELLED. There is no output then. */
+    bool (*is_cancelled)(void *context);
+    /* NULL, or told that done of total bytes were read at this pass. done never falls, but that of two calls at once
+     * may be told in the other order. A source that is read twice tells it once. */
+    void (*progress)(void *context, enum tsr_pass pass, uint64_t done, uint64_t total);
+    void *context;
+};
+#define TSR_WATCH TSR_SIZED(struct tsr_watch)
+
 /* Where bytes come from. They must stay the same while a call or a reader uses them: a file that changes meanwhile is
  * TSR_ERROR_READ. Make one with the functions below, then set further fields. */
 struct tsr_data_source {
@@ -399,6 +415,9 @@ struct tsr_data_source {
      * than four ranges with those of the file, or leave fewer than two values; or the image has more components. */
     uint32_t kept_count; /* 0 .. TSR_KEPT_VALUES_LIMIT */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
+    /* NULL, or asked and told by each call that reads this source, those of a reader included. Of a reader it must stay
+     * until that is closed. Of the files of a series, the pass TSR_PASS_READ alone. */
+    const struct tsr_watch *watch;
 };
 
 /* Bytes that the library has allocated: free them with tsr_buffer_free. */
@@ -734,11 +753,11 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
  * is not counted as the engine's memory, but what could never fit there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
-/* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
- * its strings need not. Of a .tsr the header, the index and the proof are read. What is not a .tsr counts as an
- * original, which is read when it is first asked for: its header, and of a PNG and of encapsulated or deflated DICOM
- * all. A damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
- * TSR_ERROR_LIMIT, TSR_ERROR_USAGE. *reader is NULL after an error. */
+/* Opens a source. Its bytes, its descriptor, its context and its watch must stay until the reader is closed, as
+ * must the engine; its strings need not. Of a .tsr the header, the index and the proof are read. What is not a .tsr
+ * counts as an original, which is read when it is first asked for: its header, and of a PNG and of encapsulated or
+ * deflated DICOM all. A damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT,
+ * TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_USAGE. *reader is NULL after an error. */
 TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source,
                                  struct tsr_reader **reader, struct tsr_error *error);
 TSR_API void tsr_close(struct tsr_reader *reader);

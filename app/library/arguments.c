@@ -150,6 +150,7 @@ static enum tsr_status check_kept(const struct tsr_data_source *source, struct t
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error)
 {
     TSR_TRY(tsr_check_sized(source, sizeof *source, "source", error));
+    if (source->watch) TSR_TRY(tsr_check_sized(source->watch, sizeof *source->watch, "source->watch", error));
     TSR_TRY(check_kept(source, error));
     switch (source->medium) {
     case TSR_MEDIUM_PATH:
@@ -208,7 +209,8 @@ static int64_t read_calls(void *source, uint64_t offset, void *bytes, size_t cou
     return r.got;
 }
 
-enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
+static enum tsr_status open_medium(const struct tsr_data_source *source, struct tsr_input **input,
+                                   struct tsr_error *error)
 {
     const char *const name = tsr_source_name(source);
     const struct tsr_input_calls calls = {read_calls, (void *)(uintptr_t)source, source->byte_count};
@@ -231,6 +233,35 @@ enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr
     return *input ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", name);
 }
 
+/* A question or a report, on the thread that has called the library where that is known. */
+struct asking {
+    const struct tsr_watch *watch;
+    enum tsr_pass pass;
+    uint64_t done, total;
+    bool goes_on;
+};
+
+static void ask_watch(void *context)
+{
+    struct asking *const a = context;
+    if (a->watch->progress) a->watch->progress(a->watch->context, a->pass, a->done, a->total);
+    a->goes_on = !a->watch->is_cancelled || !a->watch->is_cancelled(a->watch->context);
+}
+
+static bool asks(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)
+{
+    struct asking a = {watch, pass, done, total, false};
+    tsr_call_back(ask_watch, &a);
+    return a.goes_on;
+}
+
+enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
+{
+    TSR_TRY(open_medium(source, input, error));
+    tsr_input_set_watch(*input, source->watch, TSR_PASS_READ, asks);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16], struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
@@ -238,7 +269,7 @@ enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16],
     TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(hash, "hash", error));
     TSR_TRY(tsr_open_source(source, &input, error));
-    const enum tsr_status status = tsr_input_hash(input, &found, error);
+    const enum tsr_status status = tsr_input_end(input, tsr_input_hash(input, &found, error), error);
     tsr_input_close(input);
     if (status == TSR_OK) memcpy(hash, found.bytes, sizeof found.bytes);
     return status;

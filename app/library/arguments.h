@@ -50,6 +50,7 @@ enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *er
 
 /* An input of a source that was checked, and that stays until the input is closed; and an output for a sink, of a path
  * is_private as tsr_output_create has it. */
+/* With its watch. */
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,
                                 struct tsr_error *error);
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,

@@ -37,21 +37,23 @@ static enum tsr_status write_twice(struct tsr_engine *engine, struct tsr_contain
 }
 
 /* Reads the file again. held: bytes that are in memory besides the source. */
-static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporter *exporter,
-                             const struct tsr_hash128 *samples, uint64_t held, struct tsr_output *out,
-                             struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_input *source,
+                             const struct tsr_exporter *exporter, const struct tsr_hash128 *samples, uint64_t held,
+                             struct tsr_output *out, struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_account account;
     report->read_from_disk = tsr_output_drop_cache(out);
     enum tsr_status status = tsr_output_reopen(out, &input, error);
+    if (status == TSR_OK) tsr_input_follow(input, source);
     tsr_account_open(&account, engine, input, NULL);
     account.output_bytes = held;
     if (status == TSR_OK) status = tsr_exporter_check(exporter, input, samples, error);
     if (input) tsr_input_set_account(input, NULL);
+    status = tsr_input_end(input, status, error);
     tsr_input_close(input);
     tsr_account_close(&account);
-    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
+    if (status == TSR_OK || status == TSR_ERROR_LIMIT || status == TSR_ERROR_CANCELLED) return status;
     char why[400];
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
     return tsr_fail(error, TSR_ERROR_VERIFY, "the exported file does not decode to the samples: %s", why);
@@ -102,8 +104,9 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     tsr_account_close(account); /* reading the file again claims anew */
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
     if (status == TSR_OK)
-        status = prove(engine, exporter, &proof.samples,
+        status = prove(engine, input, exporter, &proof.samples,
                        held + tsr_container_memory(reader) + 2 * tsr_raster_bytes(&header->image), out, report, error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
         if (report->promise == TSR_PROMISE_FILE) report->promise = TSR_PROMISE_SAMPLES;
@@ -143,6 +146,7 @@ static enum tsr_status export_source(const struct tsr_call *call)
     if (status == TSR_OK)
         status = tsr_export_file(call->engine, in, reader, &account, name, call->sink,
                                  (enum tsr_export_syntax)call->choice, call->report, error);
+    status = tsr_input_end(in, status, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     tsr_account_close(&account);

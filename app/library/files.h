@@ -64,12 +64,13 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify ve
                                    const struct tsr_proof *expected, struct tsr_report *report,
                                    struct tsr_error *error);
 
-/* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT stays. */
+/* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT and TSR_ERROR_CANCELLED stay. */
 enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error);
 
-/* The same of an output that is finished, which is read back. */
+/* The same of an output that is finished, which is read back. source: whose watch is asked. */
 enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify verify, struct tsr_output *written,
-                                  const struct tsr_proof *expected, struct tsr_report *report, struct tsr_error *error);
+                                  const struct tsr_input *source, const struct tsr_proof *expected,
+                                  struct tsr_report *report, struct tsr_error *error);
 
 /* Restores what a reader has chosen, and compares it with a proof: also with what was read, not only with what the file
  * says of itself. account: the reader's input's; NULL: nothing is claimed. */

@@ -164,11 +164,13 @@ static enum tsr_status read_by_view(const struct tsr_call *call)
     struct tsr_view *view;
     enum tsr_status status = take_view(r, &view, call->error);
     if (status == TSR_OK) {
+        tsr_input_begin(view->input);
         status = choose(r, view, call->member, call->error);
         if (status == TSR_OK) status = read_rows(call, view->container);
+        status = tsr_input_end(view->input, tsr_reader_check(r, status, call->error), call->error);
         give_view(r, view);
     }
-    return tsr_reader_check(r, status, call->error);
+    return status;
 }
 
 static enum tsr_status read_at_once(const struct tsr_call *call)
@@ -179,6 +181,7 @@ static enum tsr_status read_at_once(const struct tsr_call *call)
         tsr_reader_begin(r);
     else if (pthread_mutex_trylock(&r->lock) != 0)
         return read_by_view(call);
+    tsr_input_begin(r->input);
     enum tsr_status status = tsr_reader_choose(r, call->member, call->error);
     if (status == TSR_OK) status = read_rows(call, r->container);
     return tsr_reader_end(r, status, call->error);

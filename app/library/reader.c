@@ -48,14 +48,22 @@ static bool depends_on_change(const struct tsr_reader *r, enum tsr_status status
            (status == TSR_OK && r->content == TSR_CONTENT_ORIGINAL);
 }
 
+/* Whoever watches the reader is not asked. */
+static bool read_own_id(struct tsr_input *input, uint64_t *id)
+{
+    struct tsr_error ignored;
+    tsr_input_set_watch(input, NULL, TSR_PASS_READ, NULL);
+    return tsr_container_read_id(input, id, &ignored) == TSR_OK;
+}
+
 /* Whether what is open still is the .tsr that it was, though it may have another name or none. */
 static bool has_same_id(const struct tsr_reader *r)
 {
     struct tsr_input *input = NULL;
     struct tsr_error ignored;
     uint64_t id = 0;
-    const bool is_read = r->container && tsr_input_share(r->input, &input, &ignored) == TSR_OK &&
-                         tsr_container_read_id(input, &id, &ignored) == TSR_OK;
+    const bool is_read =
+        r->container && tsr_input_share(r->input, &input, &ignored) == TSR_OK && read_own_id(input, &id);
     tsr_input_close(input);
     return is_read && id == tsr_container_id(r->container);
 }
@@ -72,11 +80,12 @@ enum tsr_status tsr_reader_check(const struct tsr_reader *r, enum tsr_status sta
 void tsr_reader_begin(struct tsr_reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
+    tsr_input_begin(reader->input);
 }
 
 enum tsr_status tsr_reader_end(struct tsr_reader *reader, enum tsr_status status, struct tsr_error *error)
 {
-    const enum tsr_status checked = tsr_reader_check(reader, status, error);
+    const enum tsr_status checked = tsr_input_end(reader->input, tsr_reader_check(reader, status, error), error);
     pthread_mutex_unlock(&reader->lock);
     return checked;
 }
@@ -170,7 +179,7 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     pthread_mutex_init(&r->views_lock, NULL);
     const struct tsr_call call = {
         .run = open_reader, .engine = engine, .reader = r, .source = &r->source, .error = error};
-    const enum tsr_status status = tsr_reader_check(r, tsr_run_call(&call), error);
+    const enum tsr_status status = tsr_input_end(r->input, tsr_reader_check(r, tsr_run_call(&call), error), error);
     if (status != TSR_OK)
         free_reader(r);
     else
@@ -191,7 +200,7 @@ enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, 
     TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(id, "id", error));
     TSR_TRY(tsr_open_source(source, &input, error));
-    const enum tsr_status status = tsr_container_read_id(input, id, error);
+    const enum tsr_status status = tsr_input_end(input, tsr_container_read_id(input, id, error), error);
     tsr_input_close(input);
     return status;
 }
@@ -400,9 +409,10 @@ static enum tsr_status restore_member(const struct tsr_call *call)
     if (status == TSR_OK)
         status = tsr_restore_file(r->engine, input, container, &account, call->sink, member == 0, call->report, error);
     tsr_container_close(container);
+    status = tsr_input_end(input, tsr_reader_check(r, status, error), error);
     tsr_input_close(input);
     tsr_account_close(&account);
-    return tsr_reader_check(r, status, error);
+    return status;
 }
 
 static enum tsr_status check_and_restore(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
@@ -463,9 +473,10 @@ static enum tsr_status export_member(const struct tsr_call *call)
         status = tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : r->name, call->sink,
                                  (enum tsr_export_syntax)call->choice, call->report, error);
     tsr_container_close(container);
+    status = tsr_input_end(input, tsr_reader_check(r, status, error), error);
     tsr_input_close(input);
     tsr_account_close(&account);
-    return tsr_reader_check(r, status, error);
+    return status;
 }
 
 enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,

@@ -28,6 +28,7 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
             error, TSR_ERROR_CORRUPT,
             "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file", damage);
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
         if (report->promise != TSR_PROMISE_LOSSY) report->promise = identical ? TSR_PROMISE_FILE : TSR_PROMISE_SAMPLES;
@@ -55,6 +56,7 @@ static enum tsr_status restore(const struct tsr_call *call)
                           tsr_container_members(reader));
     if (status == TSR_OK)
         status = tsr_restore_file(call->engine, in, reader, &account, call->sink, true, call->report, error);
+    status = tsr_input_end(in, status, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     tsr_account_close(&account);

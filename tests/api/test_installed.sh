@@ -6,7 +6,7 @@ set -u
 build=$1 work=$2 cc=$3 flags=$4 cxx=$5 readme=$6 dicom=$7
 here=$(cd "$(dirname "$0")" && pwd)
 programs="example media sets stacks usage"
-[ "$dicom" = 1 ] && programs="$programs reader changes" # frames of DICOM files
+[ "$dicom" = 1 ] && programs="$programs reader changes watches" # frames of DICOM files
 command -v pkg-config >/dev/null && command -v cmake >/dev/null || {
     echo "pkg-config or cmake is missing"
     exit 77
@@ -43,7 +43,7 @@ run() {
     name=$(basename "$1")
     case $name in
     example) argument=picture.pgm ;;
-    media | changes) argument=$work/folder ;;
+    media | changes | watches) argument=$work/folder ;;
     stacks) argument=$files ;;
     *) argument= ;;
     esac

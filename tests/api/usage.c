@@ -67,6 +67,7 @@ static void sources(const struct tsr_data_source *good)
     const struct tsr_data_sink sink = tsr_to_memory(&buffer);
     struct tsr_report report = TSR_REPORT;
     struct tsr_data_source bad = *good;
+    const struct tsr_watch unsized = {0};
     struct tsr_reader *reader;
 #define BAD_SOURCE()                                                                   \
     do {                                                                               \
@@ -90,6 +91,8 @@ static void sources(const struct tsr_data_source *good)
     bad = tsr_from_descriptor(-1);
     BAD_SOURCE();
     bad = tsr_from_calls(NULL, NULL, 1);
+    BAD_SOURCE();
+    bad.watch = &unsized;
     BAD_SOURCE();
     FAILS(TSR_ERROR_USAGE, tsr_compress(engine, NULL, &sink, NULL, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compress(NULL, good, &sink, NULL, NULL, &error));

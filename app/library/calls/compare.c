@@ -95,6 +95,7 @@ static enum tsr_status compare_samples(const struct tsr_call *call)
     tsr_source_close(source);
     tsr_input_set_account(input, NULL);
     tsr_account_close(&account);
+    status = tsr_input_end(input, status, call->error);
     tsr_input_close(input);
     return status;
 }

@@ -40,6 +40,7 @@ LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO, LOSS_QUALI
 ReadCall = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 WriteCall = CFUNCTYPE(c_int64, c_void_p, c_void_p, c_size_t)
 CancelledCall = CFUNCTYPE(c_bool, c_void_p)
+ProgressCall = CFUNCTYPE(None, c_void_p, c_int, c_uint64, c_uint64)
 BeginCall = CFUNCTYPE(None, c_void_p, c_size_t)
 
 
@@ -121,6 +122,15 @@ class tsr_stored_values(Structure):
     _fields_ = [("lowest", c_int32), ("highest", c_int32)]
 
 
+class tsr_watch(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("is_cancelled", CancelledCall),
+        ("progress", ProgressCall),
+        ("context", c_void_p),
+    ]
+
+
 class tsr_data_source(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -134,6 +144,7 @@ class tsr_data_source(Structure):
         ("name", c_char_p),
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
+        ("watch", POINTER(tsr_watch)),
     ]
 
 
@@ -336,6 +347,7 @@ STRUCTURES: tuple[type[Structure], ...] = (
     tsr_coding,
     tsr_compress_options,
     tsr_engine_options,
+    tsr_watch,
     tsr_data_source,
     tsr_buffer,
     tsr_file_state,
