@@ -269,7 +269,8 @@ enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16],
     TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(hash, "hash", error));
     TSR_TRY(tsr_open_source(source, &input, error));
-    const enum tsr_status status = tsr_input_end(input, tsr_input_hash(input, &found, error), error);
+    enum tsr_status status = tsr_input_end(input, tsr_input_hash(input, &found, error), error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
     tsr_input_close(input);
     if (status == TSR_OK) memcpy(hash, found.bytes, sizeof found.bytes);
     return status;

@@ -218,6 +218,7 @@ enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by,
         status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));
     status = status == TSR_OK ? tsr_verify_written(engine, by, reader, &account, expected, report, error)
                               : tsr_fail_verify(status, error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
     status = tsr_input_end(input, status, error);
     tsr_container_close(reader);
     tsr_input_close(input);
