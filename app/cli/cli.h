@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "app/tessera.h"
+#include "app/tessera_cli.h"
 #include "options/options.h"
 #include "verdict.h"
 #include "words/shown.h"

@@ -15,6 +15,7 @@
 #include "io/part.h"
 #include "kernels/pool/large_stack.h"
 #include "transform/status.h"
+#include "app/tessera_cli.h"
 
 /* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
 enum { LEAST_PSNR = 100, MOST_PSNR = 20000 };

@@ -9,6 +9,7 @@
 #include "files.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
+#include "app/tessera_cli.h"
 
 struct set {
     struct tsr_engine *engine;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../app/tessera_cli.h"
 #include "check.h"
 
 static struct tsr_engine *engine;

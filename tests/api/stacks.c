@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "../../app/tessera_cli.h"
 #include "check.h"
 
 /* The stack of the thread, and what a call may take of it. Sanitizers make frames several times as large. */

@@ -1,4 +1,5 @@
 /* Invalid calls: every enum, size and pointer that a call checks. */
+#include "../../app/tessera_cli.h"
 #include "check.h"
 
 static struct tsr_engine *engine;

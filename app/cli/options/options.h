@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "app/tessera.h"
+#include "app/tessera_cli.h"
 #include "option_table.h"
 
 enum verb {
