@@ -210,6 +210,78 @@ static void open_and_read(struct bytes *bytes)
     tsr_close(reader);
 }
 
+/* ---- Calls that fail ---- */
+
+static bool is_cancelled(void *context)
+{
+    check_thread();
+    return --*(int *)context < 0;
+}
+
+/* All calls that read this .tsr, or find that it is damaged or no .tsr. */
+static void try_all(const struct tsr_data_source *source, const struct tsr_data_source *original)
+{
+    struct tsr_buffer buffer;
+    const struct tsr_data_sink sink = tsr_to_memory(&buffer);
+    struct tsr_report report = TSR_REPORT;
+    struct tsr_info info = TSR_INFO;
+    struct tsr_reader *reader;
+    uint64_t id;
+    tsr_read_id(source, &id, &error);
+    tsr_test(engine, source, NULL, &error);
+    if (tsr_restore(engine, source, &sink, NULL, &error) == TSR_OK) tsr_buffer_free(&buffer);
+    for (int to = TSR_EXPORT_NATIVE; to <= TSR_EXPORT_HTJ2K; to++)
+        if (tsr_export(engine, source, &sink, (enum tsr_export_syntax)to, NULL, &error) == TSR_OK)
+            tsr_buffer_free(&buffer);
+    if (tsr_open(engine, source, &reader, &error) != TSR_OK) return;
+    tsr_read_info(reader, 0, &info, &error);
+    tsr_compare_samples(reader, 0, original, &report, &error);
+    tsr_test_member(reader, 0, NULL, &error);
+    tsr_close(reader);
+}
+
+/* A .tsr that is whole, cut, changed, cancelled, and what is none; limits and options that are invalid. */
+static void fail_all(const struct bytes *original, const struct tsr_buffer *tsr)
+{
+    struct bytes bad = {must(malloc(tsr->count)), tsr->count};
+    const struct tsr_data_source as_file = tsr_from_memory(original->data, original->count);
+    struct tsr_data_source source = tsr_from_calls(read_some, &bad, bad.count);
+    struct tsr_compress_options wrong = TSR_COMPRESS_OPTIONS;
+    struct tsr_engine_options tiny = TSR_ENGINE_OPTIONS;
+    struct tsr_watch watch = TSR_WATCH;
+    struct tsr_engine *none;
+    struct tsr_buffer buffer;
+    const struct tsr_data_sink sink = tsr_to_memory(&buffer);
+    memcpy(bad.data, tsr->bytes, tsr->count);
+    step = "no error";
+    try_all(&source, &as_file);
+    for (size_t i = 1; i <= 8; i++) {
+        step = "a damaged file";
+        bad.data[tsr->count * i / 9] ^= 1;
+        try_all(&source, &as_file);
+        bad.data[tsr->count * i / 9] ^= 1;
+        step = "a cut file";
+        source.byte_count = tsr->count * i / 9;
+        try_all(&source, &as_file);
+        source.byte_count = tsr->count;
+        step = "a cancelled call";
+        int questions = (int)i * 2;
+        watch.is_cancelled = is_cancelled;
+        watch.context = &questions;
+        source.watch = &watch;
+        if (tsr_engine_threads(engine) == 1) try_all(&source, &as_file);
+        source.watch = NULL;
+    }
+    step = "no .tsr";
+    try_all(&as_file, &source);
+    step = "wrong options";
+    wrong.effort = 10;
+    tiny.memory_bytes = 1;
+    FAILS(TSR_ERROR_USAGE, tsr_compress(engine, &as_file, &sink, &wrong, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_engine_create(&tiny, &none, &error));
+    free(bad.data);
+}
+
 static void make_series(const char *path)
 {
     enum { FILES = 3 };
@@ -318,6 +390,7 @@ static void *all_calls(void *context)
         if (!applies[i]) continue;
         struct bytes tsr = there_and_back(&original, &ways[i], &expected[i]);
         if (i == 1 || i == 2) open_and_read(&tsr);
+        if (i == 0 || i == 3) fail_all(&original, &expected[i]);
         free(tsr.data);
     }
     open_and_read(&original);
