@@ -1,7 +1,8 @@
 /* Tessera: lossless and lossy compression of images, medical ones above all. The one installed header; C11 and C++17.
  *
  *   engines    what computes, and the threads and the memory that it may take: tsr_engine_create;
- *   files      tsr_compress, tsr_restore, tsr_test: from a source (path, memory, descriptor, calls) to a sink;
+ *   files      tsr_compress, tsr_compress_raster, tsr_restore, tsr_test, tsr_export: from a source (path, memory,
+ *              descriptor, calls) to a sink;
  *   sets       tsr_run_set: many files at once; tsr_compress_series: many files to one;
  *   readers    tsr_open: frames, regions, headers and bytes of the original, without restoring the whole;
  *   payloads   tsr_encode_frame, tsr_decode_frame: one frame to bytes without a header, a checksum or a proof.
@@ -19,6 +20,8 @@
  *   Stack      A call takes at most 48 KiB of the calling thread's stack. If less than 768 KiB are left there, a thread
  *              of the engine does the work, which has a stack of 1 MiB, and the calling thread waits for it and calls
  *              the functions that the caller has given.
+ *   Cancelling struct tsr_watch, which a source names: whether a call goes on, and how far it is. A set and a series ask
+ *              before each of their files, too.
  *   Ownership  Every *_destroy, *_close and *_free takes NULL. Strings and structures that a call is given may go away
  *              when it returns, unless its comment says more.
  *   The library neither prints nor ends the process (but for tsr_end_process). It handles no signals. */
