@@ -1,4 +1,4 @@
-/* NIfTI in gzip (.nii.gz): the plain bytes are spliced, and a residue makes the gzip file again. FORMAT.md 4.12. */
+/* NIfTI in gzip (.nii.gz): the plain bytes are spliced, and a residue makes the gzip file again. GZIP.md. */
 #include "io/formats/format.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/recipe/prove.h"
