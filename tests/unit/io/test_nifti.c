@@ -1,5 +1,5 @@
 /* NIfTI: headers of both versions and byte orders, and gzip files that come back from their plain bytes and a residue.
- * FORMAT.md 4.1 and 4.12. */
+ * FORMAT.md 4.1 and GZIP.md. */
 #include "tests/unit/leaves.h"
 #include "one_engine.h"
 
