@@ -55,7 +55,7 @@ static enum tsr_status read_prefix(struct tsr_reader *r, uint8_t *bytes, size_t 
     uint8_t start[TSR_PNG_START_BYTES];
     size_t begun = 0;
     if (header->recipe == TSR_RECIPE_PNG && header->parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_START) {
-        tsr_png_start(header, start); /* the prefix begins after it: FORMAT.md 4.3 */
+        tsr_png_start(header, start); /* the prefix begins after it: PNG.md */
         begun = count < sizeof start ? count : sizeof start;
         memcpy(bytes, start, begun);
     }
