@@ -1,5 +1,5 @@
-/* What the command line needs of the library besides tessera.h. It is not installed, and may change with each version:
- * the shared library exports it for programs of the same version alone. */
+/* What the command line needs of the library besides tessera.h. It is not installed. The shared library exports its
+ * functions for the packaged program. */
 #ifndef TESSERA_CLI_H
 #define TESSERA_CLI_H
 
