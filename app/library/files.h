@@ -64,7 +64,7 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify ve
                                    const struct tsr_proof *expected, struct tsr_report *report,
                                    struct tsr_error *error);
 
-/* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT and TSR_ERROR_CANCELLED stay. */
+/* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT stays. */
 enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error);
 
 /* The same of an output that is finished, which is read back. source: whose watch is asked. */

@@ -198,7 +198,7 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify ve
 enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error)
 {
     char reason[400];
-    if (status == TSR_OK || status == TSR_ERROR_LIMIT || status == TSR_ERROR_CANCELLED) return status;
+    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
     snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
     return tsr_fail(error, TSR_ERROR_VERIFY, "what was written does not decode to what was read: %s", reason);
 }

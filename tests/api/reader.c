@@ -192,6 +192,10 @@ static void check_file(const struct bytes *original, size_t header, const struct
         DO(tsr_read_info(reader, 0, &info, &error));
         CHECK(info.has_image && info.original_bytes == original->count && tsr_reader_members(reader) == 1, "info");
         const bool is_exact = !coded || !options || options->loss == TSR_LOSSLESS;
+        CHECK(info.way == (coded ? TSR_WAY_CODED : TSR_WAY_NONE) &&
+                  info.returns == (coded ? TSR_RETURNS_SPLICED : TSR_RETURNS_NONE) &&
+                  info.promise == (is_exact ? TSR_PROMISE_FILE : TSR_PROMISE_LOSSY),
+              "way %d, returns %d, promise %d", (int)info.way, (int)info.returns, (int)info.promise);
         check_frames(reader, 0, is_exact ? original->data + header : NULL);
         if (is_exact) check_original(reader, 0, original);
         if (is_exact && is_dicom) check_dicom_header(reader, 0, original);
@@ -304,7 +308,13 @@ static void check_series(void)
     struct tsr_image image;
     CHECK(tsr_reader_members(reader) == 4, "members");
     DO(tsr_read_info(reader, TSR_ALL_MEMBERS, &info, &error));
-    CHECK(info.members == 4, "info of all");
+    CHECK(info.members == 4 && info.promise == TSR_PROMISE_FILE && !info.has_image, "info of all");
+    CHECK(info.returns == TSR_RETURNS_SERIES && strcmp(tsr_returns_name(info.returns), "series") == 0, "a series");
+    DO(tsr_read_info(reader, 3, &info, &error));
+    CHECK(info.way == TSR_WAY_STORED && info.returns == TSR_RETURNS_STORED && !info.has_image && info.reason[0],
+          "info of what is stored");
+    CHECK(strcmp(tsr_way_name(info.way), "stored") == 0 && strcmp(tsr_returns_name(info.returns), "stored") == 0,
+          "the words of what is stored");
     for (uint32_t k = 0; k < 3; k++) {
         CHECK(strcmp(tsr_reader_name(reader, k), names[k]) == 0, "names");
         check_frames(reader, k, NULL);

@@ -59,7 +59,8 @@ class ReaderTest(Case):
                 image = reader.image
                 if image.bits_allocated == 32:
                     continue
-                native = _native.tsr_image(*(getattr(image, field[0]) for field in _native.tsr_image._fields_))
+                names = [field[0] for field in _native.tsr_image._fields_ if field[0] != "reserved"]
+                native = _native.tsr_image(**{name: getattr(image, name) for name in names})
                 raster = np.empty(_native.library.tsr_frame_bits(ctypes.byref(native)) // 8 + 1, np.uint8)
                 reader._call(_native.library.tsr_read_frame, 0, raster.ctypes.data, raster.size, 0)
                 samples = np.empty(reader[0].shape, np.uint16)
