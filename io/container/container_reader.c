@@ -150,7 +150,7 @@ static enum tsr_status find_contents(struct tsr_container_reader *r, struct tsr_
 {
     r->file_id = r->chosen.header.id;
     r->chosen.header_hash = r->sections.header_hash;
-    if (r->chosen.header.recipe == TSR_RECIPE_SERIES) return find_members(r, error);
+    if (tsr_is_series(&r->chosen.header)) return find_members(r, error);
     r->members = 1;
     r->end = r->sections.count;
     return find_frames(r, error);

@@ -121,7 +121,7 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
     TSR_TRY(new_writer(output, header, writer, error));
     struct tsr_container_writer *const w = *writer;
     w->begin = tsr_output_mark(output);
-    if (header->recipe != TSR_RECIPE_SERIES) TSR_TRY(may_be_small(w, error));
+    if (!tsr_is_series(header)) TSR_TRY(may_be_small(w, error));
     const struct tsr_piece piece = {body, tsr_put_header(body, &w->header)};
     TSR_TRY(tsr_output_write(output, TSR_SIGNATURE, TSR_SIGNATURE_BYTES, error));
     return write_section(w, TSR_SECTION_HEADER, &piece, 1, 0, &unlisted, error);
@@ -278,7 +278,7 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
         TSR_TRY(tsr_output_return(w->output, &w->begin, error));
         return tsr_small_write(w->small, &w->header, proof, w->output, error);
     }
-    if (w->header.recipe != TSR_RECIPE_SERIES) {
+    if (!tsr_is_series(&w->header)) {
         const struct tsr_piece proof_piece = {body, tsr_put_proof(body, proof, &w->header)};
         TSR_TRY(tsr_put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
     } else if (w->members != w->header.members) {

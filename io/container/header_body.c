@@ -97,7 +97,7 @@ static size_t put_image(uint8_t *out, const struct tsr_header *header)
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 {
     const bool lossy = tsr_has_frames(header) && header->coding.lossy;
-    const bool series = header->recipe == TSR_RECIPE_SERIES;
+    const bool series = tsr_is_series(header);
     const int flags = series ? 0 : (header->exact ? EXACT : 0) | (lossy ? LOSSY : 0);
     size_t used = 0;
     out[used++] = TSR_FORMAT_VERSION;
@@ -110,7 +110,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
         used += tsr_put_varint(out + used, header->members);
     } else if (!tsr_has_frames(header)) {
         used += put_reason(out + used, header->reason);
-        if (header->recipe == TSR_RECIPE_PACKED) used += tsr_put_varint(out + used, header->room);
+        if (tsr_has_pieces(header)) used += tsr_put_varint(out + used, header->room);
     } else {
         used += put_image(out + used, header);
     }
@@ -179,32 +179,13 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
     if (!parameters) c->bad = true;
     if (!c->bad) memcpy(header->parameters, parameters, header->parameter_count);
     TSR_TRY(end_header(c, has_items, header, error));
-    if (header->recipe == TSR_RECIPE_SPLICE && !header->exact && header->image.bits_allocated == 1)
+    if (tsr_is_spliced(header) && !header->exact && header->image.bits_allocated == 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "samples of one bit must restore to the original, which the header denies");
     const enum tsr_status status = tsr_check_image(&header->image, error);
     if (status != TSR_ERROR_USAGE) return status;
     if (error) error->status = TSR_ERROR_CORRUPT; /* the error is the file's, not the caller's */
     return TSR_ERROR_CORRUPT;
-}
-
-/* Whether this way of restoring can have these flags of loss and exactness. */
-static bool has_its_flags(enum tsr_recipe_number restore, unsigned flags)
-{
-    switch (restore) {
-    case TSR_RECIPE_VERBATIM:
-    case TSR_RECIPE_PACKED:
-    case TSR_RECIPE_DEFLATED:
-    case TSR_RECIPE_ENCAPSULATED:
-    case TSR_RECIPE_GZIPPED:
-        return (flags & (EXACT | LOSSY)) == EXACT;
-    case TSR_RECIPE_SERIES:
-        return (flags & (EXACT | LOSSY)) == 0;
-    case TSR_RECIPE_PNG:
-    case TSR_RECIPE_SPLICE:
-        break;
-    }
-    return (flags & (EXACT | LOSSY)) != (EXACT | LOSSY);
 }
 
 enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_header *header, struct tsr_error *error)
@@ -219,16 +200,16 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     const uint8_t *id = tsr_get_bytes(&c, TSR_ID_BYTES);
     if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", size);
     header->id = tsr_read_u64(id);
-    if (kind >= TSR_KIND_COUNT || restore > TSR_RECIPE_GZIPPED || flags > (EXACT | LOSSY | ITEMS) ||
-        !has_its_flags((enum tsr_recipe_number)restore, flags) ||
-        (restore == TSR_RECIPE_SERIES && kind != TSR_KIND_OTHER))
+    header->recipe = (enum tsr_recipe_number)restore;
+    if (kind >= TSR_KIND_COUNT || flags > (EXACT | LOSSY | ITEMS) ||
+        !tsr_recipe_may_be(header->recipe, flags & EXACT, flags & LOSSY) ||
+        (tsr_is_series(header) && kind != TSR_KIND_OTHER))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u or flags %u are unknown to this program", kind,
                         restore, flags);
     header->kind = (enum tsr_kind)kind;
-    header->recipe = (enum tsr_recipe_number)restore;
     header->exact = flags & EXACT;
     header->coding.lossy = flags & LOSSY;
-    if (header->recipe == TSR_RECIPE_SERIES) {
+    if (tsr_is_series(header)) {
         const uint64_t members = tsr_get_varint(&c);
         TSR_TRY(end_header(&c, flags & ITEMS, header, error));
         if (members < 1 || members > INT32_MAX)
@@ -238,6 +219,6 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     }
     if (tsr_has_frames(header)) return get_coded_header(&c, header, flags & ITEMS, error);
     get_reason(&c, header->reason);
-    if (header->recipe == TSR_RECIPE_PACKED) header->room = tsr_get_varint(&c);
+    if (tsr_has_pieces(header)) header->room = tsr_get_varint(&c);
     return end_header(&c, flags & ITEMS, header, error);
 }

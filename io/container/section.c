@@ -192,7 +192,7 @@ enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_memb
     const uint8_t *header = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
     if (!header) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header is too long");
     TSR_TRY(tsr_get_header(header, (size_t)header_size, &member->header, error));
-    if (member->header.recipe == TSR_RECIPE_SERIES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
+    if (tsr_is_series(&member->header)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
     if (!tsr_get_proof(body + c.at, size - c.at, &member->header, &member->proof))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof of %zu bytes is not valid", size - c.at);
     member->header_hash = tsr_header_hash(header, (size_t)header_size);
