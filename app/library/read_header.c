@@ -266,7 +266,7 @@ static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, s
 {
     struct tsr_dicom_listing listing = {0};
     struct tsr_dicom_scan found = {0};
-    const bool is_plain = !r->container && !tsr_has_deflated_prefix(&r->original->header);
+    const bool is_plain = !r->container && !tsr_is_wrapped(tsr_reader_header(r));
     enum tsr_status status = is_plain ? take_dicom_file(r->input, &listing, &found, header, error)
                                       : take_dicom_prefix(r, &listing, &found, header, error);
     header->base.big_endian = status == TSR_OK && found.form.big_endian;

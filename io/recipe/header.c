@@ -57,6 +57,11 @@ bool tsr_has_deflated_prefix(const struct tsr_header *header)
     return header->recipe == TSR_RECIPE_DEFLATED;
 }
 
+bool tsr_is_wrapped(const struct tsr_header *header)
+{
+    return tsr_has_deflated_prefix(header) || header->recipe == TSR_RECIPE_GZIPPED;
+}
+
 bool tsr_makes_png(const struct tsr_header *header)
 {
     return header->recipe == TSR_RECIPE_PNG;

@@ -87,6 +87,9 @@ bool tsr_has_plain_parts(const struct tsr_header *header);
 /* Whether the prefix stands deflated in the file, from a certain byte on. */
 bool tsr_has_deflated_prefix(const struct tsr_header *header);
 
+/* Whether the file, or what follows a certain byte of it, is plain bytes that are wrapped in deflate or gzip. */
+bool tsr_is_wrapped(const struct tsr_header *header);
+
 /* Whether the frame becomes the IDAT chunks of a PNG; and whether without a residue, by a writer of ours: the file is
  * not the original then. */
 bool tsr_makes_png(const struct tsr_header *header);
