@@ -75,6 +75,7 @@ static enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_e
 {
     enum { LITTLE = 32 }; /* one byte of as many */
     struct tsr_bytes code = {0}, none = {0};
+    size_t used;
     if (p->size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_DECLINED, "it has too many bytes");
     TSR_TRY(tsr_pack_claim(p, 0, 4 * (uint64_t)p->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)p->size, error));
     const struct tsr_priced file = tsr_priced_file(p);
@@ -83,7 +84,8 @@ static enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_e
     if (p->verbatim < p->size / LITTLE || p->verbatim > p->size - p->size / LITTLE)
         return tsr_fail(error, TSR_DECLINED, tsr_no_gain);
     code.limit = (size_t)(p->verbatim - p->verbatim / 8);
-    const enum tsr_status status = tsr_elements_mix(p->file, p->size, &code, error);
+    const enum tsr_status status =
+        tsr_node_elements.split(&(struct tsr_node_work){.room = 0}, p->file, p->size, &used, &code, &none, error);
     if (status == TSR_ERROR_CORRUPT) return tsr_decline(error);
     if (status == TSR_OK) return tsr_pack_stream(p, 0, p->size, TSR_PIECE_ELEMENTS, &code, &none, error);
     tsr_bytes_free(&code);
