@@ -153,8 +153,7 @@ static enum tsr_status put_record(struct encapsulated_source *s, uint32_t frame,
     if (s->takes_more) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams cannot be made again from few bytes");
     TSR_TRY(tsr_bytes_put_varint(&s->residues, count, error));
     for (uint32_t i = 0; i + 1 < count; i++) TSR_TRY(tsr_bytes_put_varint(&s->residues, fragment[i].size, error));
-    TSR_TRY(tsr_bytes_put_varint(&s->residues, residue->size, error));
-    return tsr_bytes_put(&s->residues, residue->bytes, residue->size, error);
+    return tsr_bytes_put_list(&s->residues, residue->bytes, residue->size, 0, error);
 }
 
 /* Decodes a frame, makes its stream again, and compares. */
