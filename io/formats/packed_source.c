@@ -168,11 +168,7 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
         note_damage(input, status, error);
         status = tsr_fail(error, TSR_DECLINED, "it is not coded: it has only %llu bytes", (unsigned long long)size);
     }
-    if (status == TSR_OK)
-        *source = p.source;
-    else
-        tsr_source_close(p.source);
-    return status;
+    return tsr_source_finish(p.source, status, source);
 }
 
 enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,

@@ -357,11 +357,7 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
     if (status == TSR_OK)
         status =
             tsr_source_put(&s->base, TSR_BLOB_SUFFIX, s->file + s->suffix_start, size - s->suffix_start, false, error);
-    if (status == TSR_OK)
-        *source = &s->base;
-    else
-        tsr_source_close(&s->base);
-    return status;
+    return tsr_source_finish(s, status, source);
 }
 
 /* The native file around the samples. */
@@ -398,9 +394,5 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
         status = open_streams(s, (size_t)size, header, error);
     }
     if (status == TSR_OK) status = make_native(s, samples, (size_t)size, error);
-    if (status == TSR_OK)
-        *source = &s->base;
-    else if (s)
-        tsr_source_close(&s->base);
-    return status;
+    return tsr_source_finish(s, status, source);
 }

@@ -9,7 +9,7 @@ enum { SOC = 0x4f, SIZ = 0x51, COD = 0x52, COC = 0x53, SOT = 0x90, SOD = 0x93, E
 
 /* What the headers of a stream say. */
 struct headers {
-    bool has_coding, mixes, loses;
+    bool has_coding, loses;
 };
 
 /* Reads marker segments from *at up to the marker that ends a header, SOT or SOD. False: they are damaged. */
@@ -21,7 +21,6 @@ static bool read_segments(const uint8_t *stream, size_t size, size_t *at, int la
         if (length < 2 || length > size - *at - 2) return false;
         if (stream[*at + 1] == COD && length >= 12) {
             headers->has_coding = true;
-            headers->mixes |= segment[6] != 0;
             headers->loses |= segment[11] != REVERSIBLE;
         }
         if (stream[*at + 1] == COC && length >= 9) headers->loses |= segment[8] != REVERSIBLE;
@@ -34,7 +33,7 @@ static bool read_segments(const uint8_t *stream, size_t size, size_t *at, int la
 static bool read_headers(const uint8_t *stream, size_t size, struct headers *headers)
 {
     size_t at = 2;
-    *headers = (struct headers){false, false, false};
+    *headers = (struct headers){false, false};
     if (size < 4 || stream[0] != 0xff || stream[1] != SOC || !read_segments(stream, size, &at, SOT, headers))
         return false;
     while (size - at >= 12 && stream[at] == 0xff && stream[at + 1] == SOT) {
@@ -47,12 +46,6 @@ static bool read_headers(const uint8_t *stream, size_t size, struct headers *hea
         at = start + part;
     }
     return headers->has_coding;
-}
-
-bool tsr_jpeg_2000_mixes(const uint8_t *stream, size_t size)
-{
-    struct headers headers;
-    return read_headers(stream, size, &headers) && headers.mixes;
 }
 
 const char *tsr_jpeg_2000_lacks(bool is_ht)

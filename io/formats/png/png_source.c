@@ -196,11 +196,7 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     if (status == TSR_OK) status = find_chunks(&png, error);
     if (status == TSR_OK) status = read_pixels(s, &png, options->may_lose, error);
     if (status == TSR_OK) status = put_blobs(s, &png, error);
-    if (status == TSR_OK)
-        *source = s;
-    else
-        tsr_source_close(s);
-    return status;
+    return tsr_source_finish(s, status, source);
 }
 
 const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png, NULL};
