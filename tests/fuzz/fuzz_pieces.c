@@ -11,7 +11,7 @@
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/jpeg/jpeg.h"
-#include "tests/unit/io/by_node.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 

@@ -11,7 +11,7 @@
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/gzip/gzip.h"
-#include "by_node.h"
+#include "streams/by_node.h"
 #include "streams/by_reference.h"
 #include "tests/unit/support.h"
 
