@@ -1,5 +1,5 @@
 /* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
- * FORMAT.md 4.11. */
+ * FORMAT.md 4.6. */
 #include <stdio.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const
  * it stays so, and parts of it can be read without the others: streams of pixels, mostly. The code takes a thousand
  * times longer than zstd. It is not tried on what zstd does not shorten, nor where all that it could save is nearly
  * nothing. */
-static enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error)
+static enum tsr_status put_elements(struct tsr_packed_file *p, struct tsr_error *error)
 {
     enum { LITTLE = 32 }; /* one byte of as many */
     struct tsr_bytes code = {0}, none = {0};
@@ -86,10 +86,9 @@ static enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_e
     code.limit = (size_t)(p->verbatim - p->verbatim / 8);
     const enum tsr_status status =
         tsr_node_elements.split(&(struct tsr_node_work){.room = 0}, p->file, p->size, &used, &code, &none, error);
-    if (status == TSR_ERROR_CORRUPT) return tsr_decline(error);
     if (status == TSR_OK) return tsr_pack_stream(p, 0, p->size, TSR_PIECE_ELEMENTS, &code, &none, error);
     tsr_bytes_free(&code);
-    return status;
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status;
 }
 
 /* Packs the streams of a DICOM file; if none can be, its elements. The error is about the streams. */
@@ -98,7 +97,7 @@ static enum tsr_status put_dicom(struct tsr_packed_file *p, struct tsr_error *er
     struct tsr_error why;
     enum tsr_status status = tsr_pack_jpegs(p, error);
     if (status != TSR_DECLINED) return status;
-    status = tsr_pack_elements(p, &why);
+    status = put_elements(p, &why);
     if (status != TSR_OK && status != TSR_DECLINED) *error = why;
     return status;
 }

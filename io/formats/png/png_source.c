@@ -1,4 +1,4 @@
-/* Reading PNG: IDAT chunks become pixels and a residue; all other chunks are kept as they are. FORMAT.md 4.3. */
+/* Reading PNG: IDAT chunks become pixels and a residue; all other chunks are kept as they are. PNG.md. */
 #include "io/formats/format.h"
 
 #include <stdlib.h>
