@@ -11,6 +11,7 @@
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/jpeg/jpeg.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 
@@ -38,7 +39,7 @@ static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
     struct tsr_bytes plain = {.limit = FUZZ_PIECES_LIMIT}, residue = {.limit = FUZZ_PIECES_LIMIT};
     struct tsr_png_parts parts = {file, size, 0, 0, &plain, &residue};
     for (size_t at = 8; at < size && size - at >= 12;) {
-        const uint32_t length = tsr_png_get_u32(file + at);
+        const uint32_t length = tsr_read_u32_be(file + at);
         if (length > size - at - 12) break;
         const bool is_idat = memcmp(file + at + 4, "IDAT", 4) == 0;
         if (!is_idat && parts.end > 0) break;
@@ -48,7 +49,7 @@ static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
     }
     const bool good =
         parts.end > 0 &&
-        tsr_png_read_chunks(NULL, file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
+        split_by(&tsr_node_png_chunks, file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
         tsr_png_mix(&parts, code, NULL) == TSR_OK;
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
@@ -66,7 +67,7 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     bool good = true;
     switch ((data[0] & 127) % WAYS) {
     case JPEG:
-        good = tsr_jpeg_pack(rest, left, &content, NULL) == TSR_OK;
+        good = split_by(&tsr_node_jpeg, rest, left, &content, NULL, NULL) == TSR_OK;
         if (good)
             put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_JPEG, .size = content.size}, &content,
                       &residue);
@@ -86,7 +87,8 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
                       &residue);
         break;
     case ELEMENTS:
-        good = left > 0 && left <= FUZZ_PIECES_LIMIT && tsr_elements_mix(rest, left, &content, NULL) == TSR_OK;
+        good = left > 0 && left <= FUZZ_PIECES_LIMIT &&
+               split_by(&tsr_node_elements, rest, left, &content, NULL, NULL) == TSR_OK;
         if (good)
             put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_ELEMENTS, .size = content.size, .plain = left},
                       &content, &residue);
