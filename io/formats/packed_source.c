@@ -81,10 +81,8 @@ static enum tsr_status put_stream(struct packing *p, size_t start, size_t end, e
     tsr_bytes_fit(plain);
     tsr_bytes_fit(residue);
     const struct tsr_node_parts parts = {plain->bytes, residue->bytes, plain->size, residue->size};
-    const struct tsr_piece_head head = {.kind = kind,
-                                        .size = plain->size,
-                                        .residue = residue->size,
-                                        .plain = kind == TSR_PIECE_ELEMENTS ? end - start : 0};
+    const struct tsr_piece_head head = {
+        .kind = kind, .size = plain->size, .residue = residue->size, .whole = end - start};
     const uint64_t room = tsr_piece_node(kind)->room(&parts, end - start);
     if (room > p->source->header.room) p->source->header.room = room;
     enum tsr_status status = put_bytes(p, start, error);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests a format of 8-bit grey images: "TOY1", columns and rows in two bytes each, the samples. usage: toy_format.sh BIN WORK
-# files: at most 6
+# recipe: A format to read from
 set -eu
 bin=$1
 cd "$2"
