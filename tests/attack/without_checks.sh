@@ -58,6 +58,6 @@ without id_of_a_series io/container/container_reader.c 's/if (damaged > 0 || r->
 without original app/library/decode.c 's/if (header->exact \&\& !\*identical)/if (false)/' 100 kind='dicom predict rans' mode=named
 without original_of_a_text app/library/decode.c 's/if (header->exact \&\& !\*identical)/if (false)/' 100 kind='verbatim' mode=named
 without restored app/library/decode.c 's/if (!header->exact \&\&/if (false \&\&/' 100 kind='dicom_lossy predict rans' mode=named
-without png app/library/verify.c 's/if (source->header.restore != TSR_RESTORE_PNG || .*/if (false \&\& (false ||/; s/header->parameters, source->header.parameters, header->parameter_count) != 0)$/& )/' 400 kind='palette' mutation=header mode=named
+without png app/library/verify.c 's/if (source->header.recipe != TSR_RECIPE_PNG || .*/if (false \&\& (false ||/; s/header->parameters, source->header.parameters, header->parameter_count) != 0)$/& )/' 400 kind='palette' mutation=header mode=named
 without names io/container/section.c 's/if (byte < 32 || byte == 127) return false;/(void)byte;/' 1000 kind='series predict rans' mutation=set mode=named
 [ "$failures" -eq 0 ] || exit 1

@@ -3,7 +3,7 @@
 #ifndef TSR_IO_FORMATS_NIFTI_HEADER_H
 #define TSR_IO_FORMATS_NIFTI_HEADER_H
 
-#include "io/container/container.h"
+#include "io/recipe/header.h"
 
 enum { TSR_NIFTI1_BYTES = 348, TSR_NIFTI2_BYTES = 540 };
 
