@@ -270,7 +270,8 @@ static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, s
 {
     struct tsr_dicom_listing listing = {0};
     struct tsr_dicom_scan found = {0};
-    const bool is_plain = !r->container && r->original->header.recipe != TSR_RECIPE_DEFLATED;
+    const enum tsr_recipe_number recipe = tsr_reader_header(r)->recipe;
+    const bool is_plain = !r->container && recipe != TSR_RECIPE_DEFLATED && recipe != TSR_RECIPE_GZIPPED;
     enum tsr_status status = is_plain ? take_dicom_file(r->input, &listing, &found, header, error)
                                       : take_dicom_prefix(r, &listing, &found, header, error);
     header->base.big_endian = status == TSR_OK && found.form.big_endian;

@@ -521,7 +521,7 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
     if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read what was written");
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
-        status = source->ops->read_frame(source, f, raster, error);
+        status = tsr_source_read_frame(source, f, raster, error);
         add_frame(e, raster, raster + size, size, &frames);
     }
     free(raster);

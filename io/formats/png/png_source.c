@@ -204,4 +204,4 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     return status;
 }
 
-const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png};
+const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png, NULL};
