@@ -11,6 +11,8 @@
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/jpeg/jpeg.h"
+#include "io/recipe/pieces.h"
+#include "io/recipe/recipe.h"
 #include "tests/unit/io/streams/by_node.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
@@ -102,24 +104,37 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     return good;
 }
 
+/* The pieces, so many bytes at a time. Memory of its own shows reads beyond its end. */
+struct leaf {
+    const struct tsr_bytes *pieces;
+    size_t by, at;
+    uint8_t *part;
+};
+
+static enum tsr_status read_leaf(void *context, enum tsr_blob blob, const uint8_t **bytes, size_t *size,
+                                 struct tsr_error *error)
+{
+    struct leaf *const l = context;
+    const size_t left = blob == TSR_BLOB_PREFIX ? l->pieces->size - l->at : 0;
+    (void)error;
+    *size = left < l->by ? left : l->by;
+    free(l->part);
+    *bytes = l->part = fuzz_alloc(*size);
+    if (*size > 0) memcpy(l->part, l->pieces->bytes + l->at, *size);
+    l->at += *size;
+    return TSR_OK;
+}
+
 struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, enum tsr_status *status)
 {
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = room};
+    struct leaf leaf = {.pieces = pieces, .by = by};
+    const struct tsr_making making = {.leaves = {.read = read_leaf, .context = &leaf}};
     struct tsr_output *output = tsr_output_to_memory();
     FUZZ_PROMISE(output, "no output");
     tsr_output_limit(output, FUZZ_PIECES_LIMIT);
-    struct tsr_unpacker *unpacker = tsr_unpacker_create(room, output);
-    FUZZ_PROMISE(unpacker, "no unpacker");
-    *status = TSR_OK;
-    for (size_t at = 0; *status == TSR_OK && at < pieces->size; at += by) {
-        /* Memory of its own shows reads beyond its end. */
-        const size_t now = pieces->size - at < by ? pieces->size - at : by;
-        uint8_t *part = fuzz_alloc(now);
-        memcpy(part, pieces->bytes + at, now);
-        *status = tsr_unpacker_put(unpacker, part, now, NULL);
-        free(part);
-    }
-    if (*status == TSR_OK) *status = tsr_unpacker_end(unpacker, NULL);
-    tsr_unpacker_free(unpacker);
+    *status = tsr_make(&header, &making, output, NULL);
+    free(leaf.part);
     FUZZ_PROMISE(*status == TSR_OK || *status == TSR_ERROR_CORRUPT, "status %d", (int)*status);
     FUZZ_PROMISE(tsr_output_size(output) <= FUZZ_PIECES_LIMIT, "too many bytes");
     return output;
