@@ -43,10 +43,8 @@ enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t 
     tsr_bytes_fit(plain);
     tsr_bytes_fit(residue);
     const struct tsr_node_parts parts = {plain->bytes, residue->bytes, plain->size, residue->size};
-    const struct tsr_piece_head head = {.kind = kind,
-                                        .size = plain->size,
-                                        .residue = residue->size,
-                                        .plain = kind == TSR_PIECE_ELEMENTS ? end - start : 0};
+    const struct tsr_piece_head head = {
+        .kind = kind, .size = plain->size, .residue = residue->size, .whole = end - start};
     const uint64_t room = tsr_piece_node(kind)->room(&parts, end - start);
     if (room > p->source->header.room) p->source->header.room = room;
     enum tsr_status status = tsr_pack_bytes(p, start, error);

@@ -1,5 +1,6 @@
-/* Sources: what the reader of a format makes of an input. A source has blobs of bytes, which are kept as they are, and
- * frames of samples, which are coded. restore.h makes a file of them again. FORMAT.md section 4. */
+/* Sources: what a finder (format.h) makes of an input. A source has a header, which names the recipe; blobs of bytes,
+ * which general compression shortens; and frames of samples, which are coded. tsr_make (io/recipe/recipe.h) makes the
+ * file of header, blobs and frames again. FORMAT.md section 4. */
 #ifndef TSR_IO_FORMATS_SOURCE_H
 #define TSR_IO_FORMATS_SOURCE_H
 

@@ -92,7 +92,7 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
         good = left > 0 && left <= FUZZ_PIECES_LIMIT &&
                split_by(&tsr_node_elements, rest, left, &content, NULL, NULL) == TSR_OK;
         if (good)
-            put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_ELEMENTS, .size = content.size, .plain = left},
+            put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_ELEMENTS, .size = content.size, .whole = left},
                       &content, &residue);
         break;
     default:
@@ -104,11 +104,10 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     return good;
 }
 
-/* The pieces, so many bytes at a time. Memory of its own shows reads beyond its end. */
 struct leaf {
     const struct tsr_bytes *pieces;
-    size_t by, at;
-    uint8_t *part;
+    size_t at, by;
+    uint8_t *part; /* memory of its own shows reads beyond its end */
 };
 
 static enum tsr_status read_leaf(void *context, enum tsr_blob blob, const uint8_t **bytes, size_t *size,
@@ -119,9 +118,10 @@ static enum tsr_status read_leaf(void *context, enum tsr_blob blob, const uint8_
     (void)error;
     *size = left < l->by ? left : l->by;
     free(l->part);
-    *bytes = l->part = fuzz_alloc(*size);
+    l->part = fuzz_alloc(*size);
     if (*size > 0) memcpy(l->part, l->pieces->bytes + l->at, *size);
     l->at += *size;
+    *bytes = l->part;
     return TSR_OK;
 }
 

@@ -1,4 +1,5 @@
-/* Reading PNG: IDAT chunks become pixels and a residue; all other chunks are kept as they are. PNG.md. */
+/* Finds the image of a PNG: IDAT chunks become a raster and a residue, and all other chunks bytes of prefix and suffix.
+ * PNG.md. */
 #include "io/formats/format.h"
 
 #include <stdlib.h>

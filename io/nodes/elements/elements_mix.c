@@ -360,5 +360,10 @@ static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
     return TSR_ELEMENTS_ROOM;
 }
 
-const struct tsr_node tsr_node_elements = {
-    .name = "elements", .split = split, .join = join, .memory = memory, .room = room};
+const struct tsr_node tsr_node_elements = {.name = "elements",
+                                           .split = split,
+                                           .join = join,
+                                           .memory = memory,
+                                           .room = room,
+                                           .most_plain = TSR_ELEMENTS_CODE,
+                                           .most_whole = TSR_ELEMENTS_PLAIN};

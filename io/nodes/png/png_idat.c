@@ -516,4 +516,5 @@ const struct tsr_node tsr_node_png_chunks = {.name = "png-chunks",
                                              .split = split_chunks,
                                              .join = make_all_chunks,
                                              .memory = tsr_deflate_node_memory,
-                                             .room = tsr_deflate_node_room};
+                                             .room = tsr_deflate_node_room,
+                                             .has_residue = true};

@@ -450,4 +450,4 @@ static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
 }
 
 const struct tsr_node tsr_node_small_png = {
-    .name = "small-png", .split = split, .join = join, .memory = memory, .room = room};
+    .name = "small-png", .split = split, .join = join, .memory = memory, .room = room, .most_plain = TSR_PNG_MIX_CODE};

@@ -270,11 +270,11 @@ TEST(limits)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct tsr_piece_head head = {.kind = TSR_PIECE_ELEMENTS,
                                             .size = cases[i].size ? cases[i].size : code.size,
-                                            .plain = cases[i].plain ? cases[i].plain : file.size};
+                                            .whole = cases[i].plain ? cases[i].plain : file.size};
         const enum tsr_status status = unpack(&head, &code, cases[i].room ? cases[i].room : TSR_ELEMENTS_ROOM);
         expect(status == cases[i].status, "case %zu: %s", i, tsr_status_name(status));
     }
-    const struct tsr_piece_head empty = {.kind = TSR_PIECE_ELEMENTS, .size = code.size, .plain = 0};
+    const struct tsr_piece_head empty = {.kind = TSR_PIECE_ELEMENTS, .size = code.size, .whole = 0};
     expect(unpack(&empty, &code, TSR_ELEMENTS_ROOM) == TSR_ERROR_CORRUPT, "no plain bytes");
     expect(split_by(&tsr_node_elements, file.data, 0, &none, NULL, NULL) == TSR_ERROR_CORRUPT, "an empty file");
     expect(split_by(&tsr_node_elements, file.data, TSR_ELEMENTS_PLAIN + 1, &none, NULL, NULL) == TSR_ERROR_CORRUPT,
