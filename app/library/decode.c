@@ -43,7 +43,7 @@ struct decoding {
  * parts shows in putting them together twice. */
 static bool puts_together_twice(const struct decoding *d)
 {
-    return d->header->recipe == TSR_RECIPE_SPLICE && !d->header->exact && !d->exporter;
+    return tsr_is_spliced(d->header) && !d->header->exact && !d->exporter;
 }
 
 /* The next bytes of a blob. */

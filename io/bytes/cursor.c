@@ -11,6 +11,11 @@ void tsr_put_u64(uint8_t *out, uint64_t value)
     for (int i = 0; i < 8; i++) out[i] = (uint8_t)(value >> 8 * i);
 }
 
+size_t tsr_put_signed(uint8_t *out, int64_t value)
+{
+    return tsr_put_varint(out, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
+}
+
 const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size)
 {
     if (cursor->bad || size > cursor->size - cursor->at) {
@@ -34,6 +39,12 @@ uint64_t tsr_get_varint(struct tsr_cursor *cursor)
         return value;
     cursor->bad = true;
     return 0;
+}
+
+int64_t tsr_get_signed(struct tsr_cursor *cursor)
+{
+    const uint64_t value = tsr_get_varint(cursor);
+    return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
 }
 
 uint32_t tsr_read_u32(const uint8_t *bytes)

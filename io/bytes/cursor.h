@@ -12,6 +12,9 @@
 void tsr_put_u32(uint8_t *out, uint32_t value);
 void tsr_put_u64(uint8_t *out, uint64_t value);
 
+/* Writes a number that may be negative as a varint: its sign is the lowest bit. Returns its bytes. */
+size_t tsr_put_signed(uint8_t *out, int64_t value);
+
 /* Reading: a cursor that turns bad instead of passing its end. A bad cursor gives 0 and NULL. */
 struct tsr_cursor {
     const uint8_t *bytes;
@@ -21,6 +24,7 @@ struct tsr_cursor {
 
 uint8_t tsr_get_u8(struct tsr_cursor *cursor);
 uint64_t tsr_get_varint(struct tsr_cursor *cursor);
+int64_t tsr_get_signed(struct tsr_cursor *cursor);
 const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size); /* NULL: fewer bytes are left */
 uint32_t tsr_read_u32(const uint8_t *bytes);
 uint64_t tsr_read_u64(const uint8_t *bytes);

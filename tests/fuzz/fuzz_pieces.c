@@ -13,6 +13,7 @@
 #include "io/nodes/jpeg/jpeg.h"
 #include "io/recipe/pieces.h"
 #include "io/recipe/recipe.h"
+#include "tests/unit/io/by_node.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 
@@ -50,7 +51,7 @@ static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
     }
     const bool good =
         parts.end > 0 &&
-        tsr_png_read_chunks(NULL, file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
+        split_by(&tsr_node_png_chunks, file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
         tsr_png_mix(&parts, code, NULL) == TSR_OK;
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
@@ -68,7 +69,7 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     bool good = true;
     switch ((data[0] & 127) % WAYS) {
     case JPEG:
-        good = tsr_jpeg_pack(rest, left, &content, NULL) == TSR_OK;
+        good = split_by(&tsr_node_jpeg, rest, left, &content, NULL, NULL) == TSR_OK;
         if (good)
             put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_JPEG, .size = content.size}, &content,
                       &residue);
@@ -88,7 +89,8 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
                       &residue);
         break;
     case ELEMENTS:
-        good = left > 0 && left <= FUZZ_PIECES_LIMIT && tsr_elements_mix(rest, left, &content, NULL) == TSR_OK;
+        good = left > 0 && left <= FUZZ_PIECES_LIMIT &&
+               split_by(&tsr_node_elements, rest, left, &content, NULL, NULL) == TSR_OK;
         if (good)
             put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_ELEMENTS, .size = content.size, .whole = left},
                       &content, &residue);

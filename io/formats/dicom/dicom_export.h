@@ -2,7 +2,7 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
 #define TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
 
-#include "io/container/container.h"
+#include "io/recipe/recipe.h"
 #include "io/recipe/recipe.h"
 
 struct tsr_exporter;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/container/section.h"
+#include "io/bytes/cursor.h"
 #include "io/recipe/prove.h"
 
 /* Rasters of at most this size are kept from the check of the streams until they are coded. */

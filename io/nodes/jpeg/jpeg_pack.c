@@ -135,16 +135,20 @@ static enum tsr_status pack(struct tsr_jpeg *jpeg, struct parts *parts, struct t
     return status == TSR_ERROR_CORRUPT ? tsr_fail(error, status, "would become no smaller") : status;
 }
 
-enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
+    (void)work;
+    (void)residue;
+    *used = size;
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
-    struct parts parts = {.oddities = {.padding = {.limit = SIZE_MAX / 4}, .runs = {.bytes = {.limit = SIZE_MAX / 4}}}};
-    jpeg->bytes = stream;
+    struct parts held = {.oddities = {.padding = {.limit = SIZE_MAX / 4}, .runs = {.bytes = {.limit = SIZE_MAX / 4}}}};
+    jpeg->bytes = bytes;
     jpeg->size = size;
     jpeg->stream_size = size;
-    const enum tsr_status status = pack(jpeg, &parts, packed, error);
-    free_parts(&parts);
+    const enum tsr_status status = pack(jpeg, &held, plain, error);
+    free_parts(&held);
     free(jpeg);
     return status;
 }
@@ -234,15 +238,17 @@ static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct
     return stream->size - before == jpeg->stream_size ? TSR_OK : damaged(error);
 }
 
-enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *bytes, struct tsr_error *error)
 {
+    (void)work;
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
-    struct parts parts = {.head = NULL};
-    struct tsr_cursor cursor = {packed, size, 0, false};
-    const enum tsr_status status = unpack(jpeg, &parts, &cursor, stream, error);
-    parts.oddities.padding.bytes = NULL; /* of the packed bytes */
-    free_parts(&parts);
+    struct parts held = {.head = NULL};
+    struct tsr_cursor cursor = {parts->plain, parts->plain_size, 0, false};
+    const enum tsr_status status = unpack(jpeg, &held, &cursor, bytes, error);
+    held.oddities.padding.bytes = NULL; /* of the packed bytes */
+    free_parts(&held);
     free(jpeg);
     return status;
 }
@@ -279,22 +285,6 @@ enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *me
 }
 
 /* ---- The node ----------------------------------------------------------------------------------------------- */
-
-static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    (void)work;
-    (void)residue;
-    *used = size;
-    return tsr_jpeg_pack(bytes, size, plain, error);
-}
-
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                            struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    (void)work;
-    return tsr_jpeg_unpack(parts->plain, parts->plain_size, bytes, error);
-}
 
 static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
 {

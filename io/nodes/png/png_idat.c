@@ -312,23 +312,27 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
     return status;
 }
 
-enum tsr_status tsr_png_read_idat(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *chunks,
-                                  size_t size, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split_raster(const struct tsr_node_work *work, const uint8_t *chunks, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct rows r = rows_of(of);
-    struct tsr_bytes plain = {.limit = r.plain_bytes};
+    const struct rows r = rows_of((struct tsr_png_rows){work->image, work->interlaced});
+    struct tsr_bytes rows = {.limit = r.plain_bytes};
     uint8_t *const types = malloc(r.all);
-    const enum tsr_status status = types ? read_chunks(&r, crew, chunks, size, &plain, types, raster, residue, error)
-                                         : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
+    *used = size;
+    plain->size = plain->capacity;
+    const enum tsr_status status =
+        types ? read_chunks(&r, &work->crew, chunks, size, &rows, types, plain->bytes, residue, error)
+              : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
     free(types);
-    tsr_bytes_free(&plain);
+    tsr_bytes_free(&rows);
     return status;
 }
 
-enum tsr_status tsr_png_read_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint8_t *chunks, size_t size, size_t *used,
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    return read_chunks(NULL, crew, chunks, size, plain, NULL, NULL, residue, error);
+    *used = size;
+    return read_chunks(NULL, &work->crew, chunks, size, plain, NULL, NULL, residue, error);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------ */
@@ -476,28 +480,26 @@ uint64_t tsr_png_making_memory(struct tsr_png_rows of, uint64_t size, const stru
                      : tsr_deflate_memory(r.plain_bytes));
 }
 
-enum tsr_status tsr_png_write_idat(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *raster,
-                                   const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
-                                   struct tsr_error *error)
+static enum tsr_status join_raster(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                   struct tsr_bytes *chunks, struct tsr_error *error)
 {
-    const struct rows r = rows_of(of);
-    struct parts parts;
-    TSR_TRY(read_parts(&r, residue, size, &parts, error));
+    const struct rows r = rows_of((struct tsr_png_rows){work->image, work->interlaced});
+    struct parts p;
+    TSR_TRY(read_parts(&r, parts->residue, parts->residue_size, &p, error));
     struct tsr_bytes plain = {.limit = r.plain_bytes};
-    enum tsr_status status = tsr_bytes_reserve_by(crew, &plain, r.plain_bytes, error);
-    if (status == TSR_OK) status = make_plain(&r, crew, raster, parts.type, parts.types, plain.bytes, error);
-    if (status == TSR_OK) status = make_chunks(&parts, crew, plain.bytes, r.plain_bytes, chunks, error);
+    enum tsr_status status = tsr_bytes_reserve_by(&work->crew, &plain, r.plain_bytes, error);
+    if (status == TSR_OK) status = make_plain(&r, &work->crew, parts->plain, p.type, p.types, plain.bytes, error);
+    if (status == TSR_OK) status = make_chunks(&p, &work->crew, plain.bytes, r.plain_bytes, chunks, error);
     tsr_bytes_free(&plain);
     return status;
 }
 
-enum tsr_status tsr_png_write_chunks(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
-                                     const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
-                                     struct tsr_error *error)
+static enum tsr_status make_all_chunks(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                       struct tsr_bytes *chunks, struct tsr_error *error)
 {
-    struct parts parts;
-    TSR_TRY(read_parts(NULL, residue, size, &parts, error));
-    return make_chunks(&parts, crew, plain, plain_size, chunks, error);
+    struct parts p;
+    TSR_TRY(read_parts(NULL, parts->residue, parts->residue_size, &p, error));
+    return make_chunks(&p, &work->crew, parts->plain, parts->plain_size, chunks, error);
 }
 
 enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *raster,
@@ -514,42 +516,10 @@ enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_
     return tsr_bytes_put(without_rows, parts.deflated, parts.deflated_size, error);
 }
 
-/* ---- The nodes ---------------------------------------------------------------------------------------------- */
-
-static enum tsr_status split_raster(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    *used = size;
-    plain->size = plain->capacity;
-    return tsr_png_read_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, bytes, size,
-                             plain->bytes, residue, error);
-}
-
-static enum tsr_status join_raster(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                                   struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    return tsr_png_write_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, parts->plain,
-                              parts->residue, parts->residue_size, bytes, error);
-}
-
-static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    *used = size;
-    return tsr_png_read_chunks(&work->crew, bytes, size, plain, residue, error);
-}
-
-static enum tsr_status join_chunks_again(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                                         struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    return tsr_png_write_chunks(&work->crew, parts->plain, parts->plain_size, parts->residue, parts->residue_size,
-                                bytes, error);
-}
-
 const struct tsr_node tsr_node_png = {.name = "png", .split = split_raster, .join = join_raster};
 const struct tsr_node tsr_node_png_chunks = {.name = "png-chunks",
                                              .split = split_chunks,
-                                             .join = join_chunks_again,
+                                             .join = make_all_chunks,
                                              .memory = tsr_deflate_node_memory,
                                              .room = tsr_deflate_node_room,
                                              .has_residue = true};
