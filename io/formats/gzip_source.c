@@ -1,5 +1,5 @@
 /* Files in gzip whose plain bytes are a file of a format, and whose samples lie in that as they are: the plain bytes
- * are spliced, and a residue makes the gzip file again. FORMAT.md 4.12. */
+ * are spliced, and a residue makes the gzip file again. GZIP.md. */
 #include "gzip_source.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Files of a format in gzip (.nii.gz, .dcm.gz, .pnm.gz). FORMAT.md 4.12. */
+/* Files of a format in gzip (.nii.gz, .dcm.gz, .pnm.gz). GZIP.md. */
 #ifndef TSR_IO_FORMATS_GZIP_SOURCE_H
 #define TSR_IO_FORMATS_GZIP_SOURCE_H
 

@@ -1,4 +1,4 @@
-/* Packs gzip: each member's deflate stream. FORMAT.md 4.11. */
+/* Packs gzip: each member's deflate stream. FORMAT.md 4.6. */
 #include "packed_file.h"
 #include "io/bytes/crc32.h"
 #include "io/formats/nifti/nifti_header.h"

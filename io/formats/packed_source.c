@@ -1,5 +1,5 @@
 /* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
- * FORMAT.md 4.11. */
+ * FORMAT.md 4.6. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-# Files inside gzip: what is wrapped costs what it costs unwrapped, and a few bytes; all of it comes back. FORMAT.md 4.12.
+# Files inside gzip: what is wrapped costs what it costs unwrapped, and a few bytes; all of it comes back. GZIP.md.
 . "${0%/*}/steps.sh"
 
 bytes()

@@ -13,7 +13,7 @@
 #include "io/nodes/jpeg/jpeg.h"
 #include "io/recipe/pieces.h"
 #include "io/recipe/recipe.h"
-#include "tests/unit/io/by_node.h"
+#include "tests/unit/by_node.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 

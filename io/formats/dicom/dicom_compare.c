@@ -1,5 +1,5 @@
 /* Compares the header of a lossy copy with the original's; see dicom_derive.h. It lists the elements of both and knows
- * what may differ from FORMAT.md 4.17 alone: nothing of what derived the copy. */
+ * what may differ from DERIVED.md alone: nothing of what derived the copy. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Finds the image of a PNG: IDAT chunks become a raster and a residue, and all other chunks bytes of prefix and suffix.
- * FORMAT.md 4.3. */
+ * PNG.md. */
 #include "io/formats/format.h"
 
 #include <stdlib.h>

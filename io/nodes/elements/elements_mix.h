@@ -1,4 +1,4 @@
-/* DICOM files without pixels, of which all bytes are coded by mixed predictions. FORMAT.md 4.16. */
+/* DICOM files without pixels, of which all bytes are coded by mixed predictions. ELEMENTS.md. */
 #ifndef TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
 #define TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
 
@@ -11,7 +11,7 @@ enum {
     TSR_ELEMENTS_MEMORY = 10 << 20 /* that coding takes besides the arguments */
 };
 
-/* What the model learns first: lines of elements, each of which ends with a bar. NULL ends them. FORMAT.md 4.16.4. */
+/* What the model learns first: lines of elements, each of which ends with a bar. NULL ends them. ELEMENTS.md 4. */
 extern const char *const tsr_elements_seen[];
 
 #endif

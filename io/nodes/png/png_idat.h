@@ -1,4 +1,4 @@
-/* The IDAT chunks of a PNG as pixels and a residue, and the same chunks again. FORMAT.md 4.3. */
+/* The IDAT chunks of a PNG as pixels and a residue, and the same chunks again. PNG.md. */
 #ifndef TSR_IO_NODES_PNG_PNG_IDAT_H
 #define TSR_IO_NODES_PNG_PNG_IDAT_H
 

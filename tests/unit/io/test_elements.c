@@ -1,5 +1,5 @@
 /* DICOM files without pixels as one piece: they come back, the reference decoder makes the same of them, and damage is
- * bounded. FORMAT.md 4.16. */
+ * bounded. ELEMENTS.md. */
 #include <pthread.h>
 
 #include "dicom_bytes.h"
@@ -8,7 +8,7 @@
 #include "tests/large_files.h"
 #include "io/nodes/elements/elements_mix.h"
 #include "io/formats/packed.h"
-#include "by_node.h"
+#include "tests/unit/by_node.h"
 #include "streams/by_reference.h"
 
 enum { LIMIT = 1 << 22, FILES = 24, THREADS = 4, FILES_AT_ONCE = 12 };

@@ -1,5 +1,5 @@
 /* NIfTI: headers of both versions and byte orders, and gzip files that come back from their plain bytes and a residue.
- * FORMAT.md 4.1 and 4.12. */
+ * FORMAT.md 4.1 and GZIP.md. */
 #include "tests/unit/leaves.h"
 #include "one_engine.h"
 
@@ -7,7 +7,7 @@
 
 #include "io/bytes/crc32.h"
 #include "io/nodes/gzip/gzip.h"
-#include "by_node.h"
+#include "tests/unit/by_node.h"
 
 enum { LIMIT = 1 << 24 };
 

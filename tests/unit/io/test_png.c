@@ -1,5 +1,5 @@
 /* PNG: every colour type and depth, plain and interlaced, against libpng's own writing and reading; IDAT chunks of
- * every shape (io/formats/png/). FORMAT.md 4.3. */
+ * every shape (io/formats/png/). PNG.md. */
 #include "one_engine.h"
 
 #include <png.h>
@@ -7,7 +7,7 @@
 
 #include "io/formats/png/png_file.h"
 #include "io/nodes/png/png_idat.h"
-#include "by_node.h"
+#include "tests/unit/by_node.h"
 
 struct form {
     int type, depth, channels;

@@ -1,5 +1,5 @@
 /* Small PNG files as one piece: they come back, the reference decoder makes the same of them, and damage is bounded.
- * FORMAT.md 4.11.1 to 4.11.4. */
+ * SMALL_PNG.md. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/gzip/gzip.h"
-#include "by_node.h"
+#include "tests/unit/by_node.h"
 #include "streams/by_reference.h"
 #include "tests/unit/support.h"
 
