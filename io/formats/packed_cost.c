@@ -94,5 +94,6 @@ enum tsr_status tsr_pack_claim(struct tsr_packed_file *p, uint64_t cost, uint64_
 {
     const struct tsr_need need = {.opening = bytes, .held = held, .blob = held};
     if (cost > TSR_PACKED_MEMORY) return tsr_pack_fail_memory(error);
-    return tsr_input_claim(p->source->input, NULL, &need, error);
+    const enum tsr_status status = tsr_input_claim(p->source->input, NULL, &need, error);
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status; /* more than was claimed before */
 }

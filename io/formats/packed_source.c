@@ -84,10 +84,9 @@ static enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_e
     code.limit = (size_t)(p->verbatim - p->verbatim / 8);
     const enum tsr_status status =
         tsr_node_elements.split(&(struct tsr_node_work){.room = 0}, p->file, p->size, &used, &code, &none, error);
-    if (status == TSR_ERROR_CORRUPT) return tsr_decline(error);
     if (status == TSR_OK) return tsr_pack_stream(p, 0, p->size, TSR_PIECE_ELEMENTS, &code, &none, error);
     tsr_bytes_free(&code);
-    return status;
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status;
 }
 
 /* Packs the streams of a DICOM file; if none can be, its elements. The error is about the streams. */

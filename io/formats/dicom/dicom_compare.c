@@ -52,8 +52,8 @@ uint64_t tsr_dicom_compare_memory(uint64_t elements)
 /* The entry that comes next, if it is of this depth. NULL: the data set or the item ends. */
 static const struct tsr_dicom_listed *peek(const struct side *s, uint32_t depth)
 {
-    const struct tsr_dicom_listed *const entry = s->listing.entries + s->at;
-    return s->at < s->listing.count && entry->depth == depth ? entry : NULL;
+    if (s->at == s->listing.count || s->listing.entries[s->at].depth != depth) return NULL;
+    return &s->listing.entries[s->at];
 }
 
 /* Skips the entry that comes next with all that it contains. */

@@ -385,8 +385,8 @@ TEST(gzip_refused)
                                           "ends too early",
                                           "last sample",
                                           "floating-point",
-                                          "it is a NIfTI file that ends before its last sample",
-                                          "it is a NIfTI file that ends before its last sample"};
+                                          "it ends before its last sample",
+                                          "it ends before its last sample"};
         struct bytes volume = i == 4   ? head_of(&floats)
                               : i == 5 ? head_of(&far)
                               : i == 6 ? head_of(&huge)
