@@ -111,7 +111,6 @@ enum tsr_status __wrap_tsr_put_frame(struct tsr_maker *maker, const uint8_t *ras
     return __real_tsr_put_frame(maker, raster, error);
 }
 
-#if TSR_WITH_DICOM
 enum tsr_status __real_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
                                               struct tsr_error *error);
 enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
@@ -123,7 +122,6 @@ enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, con
     if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
     return __real_tsr_exporter_put_frame(exporter, raster, error);
 }
-#endif
 
 /* ---- Disk --------------------------------------------------------------------------------------------------- */
 
