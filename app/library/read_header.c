@@ -87,11 +87,11 @@ static enum tsr_status list_chunks(struct header *header, struct tsr_error *erro
     header->elements = calloc(size / OVERHEAD + 1, sizeof *header->elements);
     if (!header->elements) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of chunks");
     for (size_t at = SIGNATURE; at + OVERHEAD <= size;) {
-        const uint32_t length = tsr_png_get_u32(header->bytes + at);
+        const uint32_t length = tsr_read_u32_be(header->bytes + at);
         if (length > size - at - OVERHEAD)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's chunk at byte %zu is longer than the header", at);
         struct tsr_element *const element = &header->elements[header->base.element_count++];
-        element->tag = tsr_png_get_u32(header->bytes + at + 4);
+        element->tag = tsr_read_u32_be(header->bytes + at + 4);
         element->value = header->bytes + at + 8;
         element->count = length;
         at += OVERHEAD + length;

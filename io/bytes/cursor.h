@@ -25,8 +25,20 @@ struct tsr_cursor {
 uint8_t tsr_get_u8(struct tsr_cursor *cursor);
 uint64_t tsr_get_varint(struct tsr_cursor *cursor);
 int64_t tsr_get_signed(struct tsr_cursor *cursor);
-const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size); /* NULL: fewer bytes are left */
+const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, uint64_t size); /* NULL: fewer bytes are left */
+/* As many bytes as the number before them says. *size 0 if the cursor turns bad. */
+const uint8_t *tsr_get_list(struct tsr_cursor *cursor, size_t *size);
 uint32_t tsr_read_u32(const uint8_t *bytes);
 uint64_t tsr_read_u64(const uint8_t *bytes);
+
+/* Numbers of other formats, most significant byte first. */
+static inline unsigned tsr_read_u16_be(const uint8_t *bytes)
+{
+    return (unsigned)bytes[0] << 8 | bytes[1];
+}
+static inline uint32_t tsr_read_u32_be(const uint8_t *bytes)
+{
+    return (uint32_t)tsr_read_u16_be(bytes) << 16 | tsr_read_u16_be(bytes + 2);
+}
 
 #endif

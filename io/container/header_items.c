@@ -230,9 +230,8 @@ enum tsr_status tsr_get_items(struct tsr_cursor *c, struct tsr_header *header, s
     if (c->at == c->size) c->bad = true; /* the header says that there is at least one item */
     while (!c->bad && c->at < c->size) {
         const uint8_t tag = tsr_get_u8(c);
-        const uint64_t length = tsr_get_varint(c);
-        struct tsr_cursor value = {NULL, (size_t)length, 0, false};
-        value.bytes = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(c, (size_t)length) : NULL;
+        struct tsr_cursor value = {.at = 0};
+        value.bytes = tsr_get_list(c, &value.size);
         int i = 0;
         while (i < ITEMS && items[i].tag != tag) i++;
         c->bad |= !value.bytes || tag <= last;

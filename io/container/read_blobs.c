@@ -1,4 +1,4 @@
-/* Reading blobs, which may be compressed with those of other members. FORMAT.md 3.2 and 3.7. */
+/* Reading blobs, which may be compressed with those of other members. FORMAT.md 3.3 and 3.7. */
 #include <string.h>
 
 #include "container_reader.h"

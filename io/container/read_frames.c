@@ -1,4 +1,4 @@
-/* Reading frames: their models, which may be those of other frames, and their tiles. FORMAT.md 3.3. */
+/* Reading frames: their models, which may be those of other frames, and their tiles. FORMAT.md 5. */
 #include "container_reader.h"
 
 /* Number of a frame's sections: its own, and one for each tile. */

@@ -182,20 +182,19 @@ size_t tsr_put_member(uint8_t *out, const char *name, const struct tsr_header *h
 enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_member *member, struct tsr_error *error)
 {
     struct tsr_cursor c = {body, size, 0, false};
-    const uint64_t length = tsr_get_varint(&c);
-    const uint8_t *bytes = length <= TSR_NAME_LIMIT ? tsr_get_bytes(&c, (size_t)length) : NULL;
-    if (!bytes || !tsr_is_member_name((const char *)bytes, (size_t)length))
+    size_t length, header_size;
+    const uint8_t *bytes = tsr_get_list(&c, &length);
+    if (!bytes || !tsr_is_member_name((const char *)bytes, length))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its name is not valid in a series");
-    memcpy(member->name, bytes, (size_t)length);
+    memcpy(member->name, bytes, length);
     member->name[length] = '\0';
-    const uint64_t header_size = tsr_get_varint(&c);
-    const uint8_t *header = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
-    if (!header) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header is too long");
-    TSR_TRY(tsr_get_header(header, (size_t)header_size, &member->header, error));
+    const uint8_t *header = tsr_get_list(&c, &header_size);
+    if (!header || header_size > TSR_HEADER_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header is too long");
+    TSR_TRY(tsr_get_header(header, header_size, &member->header, error));
     if (tsr_is_series(&member->header)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
     if (!tsr_get_proof(body + c.at, size - c.at, &member->header, &member->proof))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof of %zu bytes is not valid", size - c.at);
-    member->header_hash = tsr_header_hash(header, (size_t)header_size);
+    member->header_hash = tsr_header_hash(header, header_size);
     member->proof_hash = tsr_hash64_of(body + c.at, size - c.at);
     return TSR_OK;
 }

@@ -1,4 +1,4 @@
-/* Writing blobs: a chunk is compressed where that makes it smaller. FORMAT.md 3.2. */
+/* Writing blobs: a chunk is compressed where that makes it smaller. FORMAT.md 3.3. */
 #include <stdlib.h>
 #include <string.h>
 

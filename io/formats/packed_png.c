@@ -21,7 +21,7 @@ static uint64_t png_plain_limit(const struct tsr_packed_file *p)
 {
     static const uint8_t channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
     if (p->size < PNG_HEAD) return 0;
-    const uint64_t columns = tsr_png_get_u32(p->file + 16), rows = tsr_png_get_u32(p->file + 20),
+    const uint64_t columns = tsr_read_u32_be(p->file + 16), rows = tsr_read_u32_be(p->file + 20),
                    bits = (uint64_t)p->file[24] * channels[p->file[25] & 7];
     const uint64_t row = columns * bits / 8 + 2;
     return row > TSR_PACKED_PLAIN || rows > TSR_PACKED_PLAIN / 2 / row ? 0 : 2 * row * rows + 64;
@@ -32,7 +32,7 @@ static uint64_t png_plain_bytes(const struct tsr_packed_file *p)
 {
     enum { PASS_ROWS = 2, FEW = 16 }; /* rows of all passes are less than twice those of the image, and some */
     if (p->packing->opened) return tsr_png_plain_bytes(tsr_png_rows_of(&p->packing->opened->header));
-    const uint64_t limit = png_plain_limit(p), rows = limit > 0 ? tsr_png_get_u32(p->file + 20) : 0,
+    const uint64_t limit = png_plain_limit(p), rows = limit > 0 ? tsr_read_u32_be(p->file + 20) : 0,
                    row = rows > 0 ? (limit - 64) / 2 / rows : 0, /* with its filter, and perhaps a byte more */
         more = p->size > PNG_HEAD && p->file[PNG_HEAD - 1] > 0 ? PASS_ROWS * rows + FEW : 0;
     return rows * row + more;

@@ -69,7 +69,7 @@ enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const
  * it stays so, and parts of it can be read without the others: streams of pixels, mostly. The code takes a thousand
  * times longer than zstd. It is not tried on what zstd does not shorten, nor where all that it could save is nearly
  * nothing. */
-static enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error)
+static enum tsr_status put_elements(struct tsr_packed_file *p, struct tsr_error *error)
 {
     enum { LITTLE = 32 }; /* one byte of as many */
     struct tsr_bytes code = {0}, none = {0};
@@ -95,7 +95,7 @@ static enum tsr_status put_dicom(struct tsr_packed_file *p, struct tsr_error *er
     struct tsr_error why;
     enum tsr_status status = tsr_pack_jpegs(p, error);
     if (status != TSR_DECLINED) return status;
-    status = tsr_pack_elements(p, &why);
+    status = put_elements(p, &why);
     if (status != TSR_OK && status != TSR_DECLINED) *error = why;
     return status;
 }
@@ -165,11 +165,7 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
         note_damage(input, status, error);
         status = tsr_fail(error, TSR_DECLINED, "it is not coded: it has only %llu bytes", (unsigned long long)size);
     }
-    if (status == TSR_OK)
-        *source = p.source;
-    else
-        tsr_source_close(p.source);
-    return status;
+    return tsr_source_finish(p.source, status, source);
 }
 
 enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_source **source,

@@ -116,6 +116,9 @@ void tsr_source_close(struct tsr_source *source);
 void *tsr_source_create(size_t bytes, struct tsr_input *input, const struct tsr_header *header,
                         const struct tsr_source_ops *ops, struct tsr_error *error);
 
+/* Gives the source to the caller, or closes it (which may be NULL) after an error. Returns status. */
+enum tsr_status tsr_source_finish(void *made, enum tsr_status status, struct tsr_source **source);
+
 /* Appends bytes to a blob. is_owned: they are freed with the source, also after an error. Errors: TSR_ERROR_LIMIT. */
 enum tsr_status tsr_source_put(struct tsr_source *source, enum tsr_blob blob, const uint8_t *bytes, uint64_t size,
                                bool is_owned, struct tsr_error *error);

@@ -138,8 +138,7 @@ static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs,
                       tail = {residues->bytes, residues->size, 0, false};
     const uint64_t before = tsr_get_varint(&c), size = tsr_get_varint(&tail), plain = all_samples(header) + blobs;
     TSR_TRY(get_spare(header, &c, recipe, error));
-    if (size > tail.size) tail.bad = true;
-    const uint8_t *const bytes = tsr_get_bytes(&tail, tail.bad ? 0 : (size_t)size);
+    const uint8_t *const bytes = tsr_get_bytes(&tail, size);
     if (tail.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
     struct tsr_step *const open = add(recipe, TSR_STEP_OPEN);
     open->node = &tsr_node_deflate;

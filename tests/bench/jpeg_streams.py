@@ -22,7 +22,7 @@ PROGRAM = r"""
 #include <string.h>
 #include <time.h>
 #include "io/nodes/jpeg/jpeg.h"
-#include "tests/unit/by_node.h"
+#include "tests/unit/io/streams/by_node.h"
 static double now(void) { return (double)clock() / CLOCKS_PER_SEC; }
 int main(int count, char **name)
 {

@@ -13,7 +13,7 @@
 #include "io/nodes/jpeg/jpeg.h"
 #include "io/recipe/pieces.h"
 #include "io/recipe/recipe.h"
-#include "tests/unit/by_node.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 
@@ -41,7 +41,7 @@ static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
     struct tsr_bytes plain = {.limit = FUZZ_PIECES_LIMIT}, residue = {.limit = FUZZ_PIECES_LIMIT};
     struct tsr_png_parts parts = {file, size, 0, 0, &plain, &residue};
     for (size_t at = 8; at < size && size - at >= 12;) {
-        const uint32_t length = tsr_png_get_u32(file + at);
+        const uint32_t length = tsr_read_u32_be(file + at);
         if (length > size - at - 12) break;
         const bool is_idat = memcmp(file + at + 4, "IDAT", 4) == 0;
         if (!is_idat && parts.end > 0) break;

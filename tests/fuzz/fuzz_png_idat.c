@@ -10,7 +10,7 @@
 #include "io/formats/png/png_file.h"
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/png/png_rows.h"
-#include "tests/unit/by_node.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { LIMIT = 1 << 20, HEAD = 8 };
 

@@ -6,7 +6,7 @@
 
 #include "fuzz_support.h"
 #include "io/nodes/jpeg/jpeg.h"
-#include "tests/unit/by_node.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { LIMIT = 1 << 20, HEAD = 5 };
 enum way { PACKED, STREAM, DAMAGED, WAYS };

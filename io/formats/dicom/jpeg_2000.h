@@ -13,9 +13,6 @@ extern const struct tsr_node tsr_node_htj2k;
 /* Bytes of memory that writing such a stream takes: numbers of samples, and what they become. */
 uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht);
 
-/* Whether a stream's first header says that three components were made one colour transform (RCT). */
-bool tsr_jpeg_2000_mixes(const uint8_t *stream, size_t size);
-
 /* Why this build cannot code such streams, as half a sentence; NULL: it can. */
 const char *tsr_jpeg_2000_lacks(bool is_ht);
 

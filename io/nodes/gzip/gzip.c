@@ -78,12 +78,9 @@ static enum tsr_status read_member(const struct tsr_deflate_way *way, const uint
 static enum tsr_status put_member(const uint8_t *file, const struct member *m, bool is_last, struct tsr_bytes *residue,
                                   struct tsr_error *error)
 {
-    const size_t head = m->stream - m->start;
     TSR_TRY(tsr_bytes_put_varint(residue, is_last ? 0 : m->plain.size, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, head, error));
-    TSR_TRY(tsr_bytes_put(residue, file + m->start, head, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, m->residue.size, error));
-    return tsr_bytes_put(residue, m->residue.bytes, m->residue.size, error);
+    TSR_TRY(tsr_bytes_put_list(residue, file + m->start, m->stream - m->start, 0, error));
+    return tsr_bytes_put_list(residue, m->residue.bytes, m->residue.size, 0, error);
 }
 
 /* Appends a member and those that follow it. *m is the last one that was read. */
@@ -129,15 +126,6 @@ static enum tsr_status fail_residue(struct tsr_error *error)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a gzip file is damaged");
 }
 
-/* The next bytes of a residue, as many as the number before them says. */
-static const uint8_t *get_list(struct tsr_cursor *c, size_t *size)
-{
-    const uint64_t count = tsr_get_varint(c);
-    if (c->bad || count > c->size - c->at) c->bad = true;
-    *size = c->bad ? 0 : (size_t)count;
-    return tsr_get_bytes(c, *size);
-}
-
 /* Appends the next member. *at: of its plain bytes, and of those of the next one. */
 static enum tsr_status write_member(const struct tsr_deflate_way *way, struct tsr_cursor *c,
                                     const struct tsr_node_parts *parts, size_t *at, bool *is_last,
@@ -146,7 +134,7 @@ static enum tsr_status write_member(const struct tsr_deflate_way *way, struct ts
     size_t head_size = 0, residue_size = 0;
     uint8_t tail[TSR_GZIP_TAIL];
     const uint64_t wanted = tsr_get_varint(c);
-    const uint8_t *const head = get_list(c, &head_size), *const residue = get_list(c, &residue_size);
+    const uint8_t *const head = tsr_get_list(c, &head_size), *const residue = tsr_get_list(c, &residue_size);
     *is_last = wanted == 0;
     if (c->bad || (!*is_last && (wanted < TSR_GZIP_LEAST || wanted > parts->plain_size - *at)))
         return fail_residue(error);
@@ -190,8 +178,8 @@ uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_
     for (bool is_last = !residue; !is_last;) {
         size_t head = 0, size = 0;
         is_last = tsr_get_varint(&c) == 0;
-        get_list(&c, &head);
-        const uint8_t *const coded = get_list(&c, &size);
+        tsr_get_list(&c, &head);
+        const uint8_t *const coded = tsr_get_list(&c, &size);
         if (c.bad) break;
         const uint64_t bytes = tsr_deflate_writing_memory(plain, coded, size, threads);
         if (bytes > most) most = bytes;

@@ -81,15 +81,10 @@ static enum tsr_status put_oddities(const struct tsr_jpeg_oddities *o, struct ts
                                     struct tsr_error *error)
 {
     const unsigned kind = o->padding_ones == o->padding_bits ? 1 : o->padding_ones == 0 ? 0 : 2;
-    const uint8_t flags = (uint8_t)(kind | (o->runs.bytes.size ? HAS_RUNS : 0));
-    TSR_TRY(tsr_bytes_put(packed, &flags, 1, error));
-    if (kind == 2) {
-        TSR_TRY(tsr_bytes_put_varint(packed, o->padding.size, error));
-        TSR_TRY(tsr_bytes_put(packed, o->padding.bytes, o->padding.size, error));
-    }
-    if (o->runs.bytes.size == 0) return TSR_OK;
-    TSR_TRY(tsr_bytes_put_varint(packed, o->runs.bytes.size, error));
-    return tsr_bytes_put(packed, o->runs.bytes.bytes, o->runs.bytes.size, error);
+    const struct tsr_bytes *const runs = &o->runs.bytes;
+    TSR_TRY(tsr_bytes_put_u8(packed, (uint8_t)(kind | (runs->size ? HAS_RUNS : 0)), error));
+    if (kind == 2) TSR_TRY(tsr_bytes_put_list(packed, o->padding.bytes, o->padding.size, 0, error));
+    return runs->size == 0 ? TSR_OK : tsr_bytes_put_list(packed, runs->bytes, runs->size, 0, error);
 }
 
 static enum tsr_status put_slices(const struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_bytes *slices,
@@ -165,13 +160,11 @@ static bool get_oddities(struct tsr_cursor *packed, struct tsr_jpeg_oddities *o)
     const uint8_t flags = tsr_get_u8(packed);
     o->padding_kind = flags & 3;
     if (packed->bad || flags > 7 || o->padding_kind > 2) return false;
-    if (o->padding_kind == 2) {
-        o->padding.size = (size_t)tsr_get_varint(packed);
-        o->padding.bytes = (uint8_t *)tsr_get_bytes(packed, o->padding.size); /* read, not freed */
-    }
+    if (o->padding_kind == 2)
+        o->padding.bytes = (uint8_t *)tsr_get_list(packed, &o->padding.size); /* read, not freed */
     if (flags & HAS_RUNS) {
-        const size_t size = (size_t)tsr_get_varint(packed);
-        o->runs.at = tsr_get_bytes(packed, size);
+        size_t size;
+        o->runs.at = tsr_get_list(packed, &size);
         o->runs.end = o->runs.at ? o->runs.at + size : NULL;
     }
     return !packed->bad;

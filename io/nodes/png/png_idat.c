@@ -191,7 +191,7 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
                                    struct tsr_bytes *stream, struct tsr_bytes *residue, struct tsr_error *error)
 {
     uint64_t count = 0;
-    const uint32_t first = tsr_png_get_u32(chunks);
+    const uint32_t first = tsr_read_u32_be(chunks);
     bool equal = true;
     TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     struct tsr_png_chunk chunk;
@@ -210,11 +210,10 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
 
 static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const uint8_t listed = LISTED;
     bool equal = true;
     for (size_t i = 1; i < count; i++) equal = equal && types[i] == types[0];
-    if (equal) return tsr_bytes_put(residue, types, 1, error);
-    TSR_TRY(tsr_bytes_put(residue, &listed, 1, error));
+    if (equal) return tsr_bytes_put_u8(residue, types[0], error);
+    TSR_TRY(tsr_bytes_put_u8(residue, LISTED, error));
     return tsr_bytes_put(residue, types, count, error);
 }
 
@@ -278,12 +277,11 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
     if (stream->size - check < ZLIB_CHECK) return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "%s", pixels_end);
-    if (g->adler != tsr_png_get_u32(z + check))
+    if (g->adler != tsr_read_u32_be(z + check))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "its zlib stream has a wrong check (Adler-32)");
     const size_t tail = stream->size - check - ZLIB_CHECK;
     TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, tail, error));
-    return tsr_bytes_put(residue, z + check + ZLIB_CHECK, tail, error);
+    return tsr_bytes_put_list(residue, z + check + ZLIB_CHECK, tail, 0, error);
 }
 
 /* Reads chunks, and their rows if r is not NULL. */
@@ -363,10 +361,7 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     p->sizes = c;
     for (uint64_t i = 1; p->listed && i < p->chunks && !c.bad; i++) tsr_get_varint(&c);
     p->head = tsr_get_bytes(&c, ZLIB_HEAD);
-    const uint64_t tail = tsr_get_varint(&c);
-    if (tail > size) c.bad = true;
-    p->tail_size = c.bad ? 0 : (size_t)tail;
-    p->tail = tsr_get_bytes(&c, p->tail_size);
+    p->tail = tsr_get_list(&c, &p->tail_size);
     p->rows_at = c.at;
     if (r) p->type = tsr_get_u8(&c);
     if (r && p->type == LISTED) p->types = tsr_get_bytes(&c, r->all);
@@ -396,7 +391,7 @@ static void check_some(void *context, unsigned part)
                  to = (size_t)((uint64_t)c->size * (part + 1) / c->parts);
     for (size_t at = 0; at < to;) {
         uint8_t *const type = c->chunks + at + LENGTH_BYTES;
-        const size_t size = tsr_png_get_u32(c->chunks + at);
+        const size_t size = tsr_read_u32_be(c->chunks + at);
         if (at >= from) tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
         at += TSR_PNG_CHUNK_BYTES + size;
     }

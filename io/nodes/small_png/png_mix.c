@@ -143,7 +143,7 @@ struct geometry {
 
 static bool get_geometry(const uint8_t *ihdr, struct geometry *g)
 {
-    const uint32_t columns = tsr_png_get_u32(ihdr), rows = tsr_png_get_u32(ihdr + 4);
+    const uint32_t columns = tsr_read_u32_be(ihdr), rows = tsr_read_u32_be(ihdr + 4);
     const unsigned depth = ihdr[8], channels = tsr_png_channels(ihdr[9]);
     memset(g, 0, sizeof *g);
     if (columns == 0 || rows == 0 || columns > TSR_PNG_MIX_PLAIN * 8 || rows > TSR_PNG_MIX_PLAIN || channels == 0 ||
@@ -281,8 +281,7 @@ static enum tsr_status make_skeleton(const struct tsr_png_parts *p, struct tsr_b
     while (at < p->size && !is_end) {
         if (at == p->start) {
             TSR_TRY(tsr_bytes_put_varint(skeleton, 0, error));
-            TSR_TRY(tsr_bytes_put_varint(skeleton, p->residue->size, error));
-            TSR_TRY(tsr_bytes_put(skeleton, p->residue->bytes, p->residue->size, error));
+            TSR_TRY(tsr_bytes_put_list(skeleton, p->residue->bytes, p->residue->size, 0, error));
             at = p->end;
             continue;
         }

@@ -8,7 +8,7 @@
 #include "tests/large_files.h"
 #include "io/nodes/elements/elements_mix.h"
 #include "io/formats/packed.h"
-#include "tests/unit/by_node.h"
+#include "streams/by_node.h"
 #include "streams/by_reference.h"
 
 enum { LIMIT = 1 << 22, FILES = 24, THREADS = 4, FILES_AT_ONCE = 12 };

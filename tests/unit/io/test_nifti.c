@@ -7,7 +7,7 @@
 
 #include "io/bytes/crc32.h"
 #include "io/nodes/gzip/gzip.h"
-#include "tests/unit/by_node.h"
+#include "streams/by_node.h"
 
 enum { LIMIT = 1 << 24 };
 

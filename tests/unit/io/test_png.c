@@ -7,7 +7,7 @@
 
 #include "io/formats/png/png_file.h"
 #include "io/nodes/png/png_idat.h"
-#include "tests/unit/by_node.h"
+#include "streams/by_node.h"
 
 struct form {
     int type, depth, channels;

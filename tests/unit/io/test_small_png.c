@@ -11,7 +11,7 @@
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/gzip/gzip.h"
-#include "tests/unit/by_node.h"
+#include "streams/by_node.h"
 #include "streams/by_reference.h"
 #include "tests/unit/support.h"
 
@@ -111,10 +111,10 @@ static enum tsr_status mix(const struct tsr_bytes *file, struct tsr_bytes *code)
     struct tsr_bytes plain = {.limit = LIMIT}, residue = {.limit = LIMIT};
     struct tsr_png_parts parts = {file->bytes, file->size, 0, 0, &plain, &residue};
     *code = (struct tsr_bytes){.limit = LIMIT};
-    for (size_t at = 8; at + 12 <= file->size; at += 12 + (size_t)tsr_png_get_u32(file->bytes + at)) {
+    for (size_t at = 8; at + 12 <= file->size; at += 12 + (size_t)tsr_read_u32_be(file->bytes + at)) {
         if (memcmp(file->bytes + at + 4, "IDAT", 4) != 0) continue;
         if (parts.start == 0) parts.start = at;
-        parts.end = at + 12 + (size_t)tsr_png_get_u32(file->bytes + at);
+        parts.end = at + 12 + (size_t)tsr_read_u32_be(file->bytes + at);
     }
     assert_int_equal(
         split_by(&tsr_node_png_chunks, file->bytes + parts.start, parts.end - parts.start, &plain, &residue, NULL),

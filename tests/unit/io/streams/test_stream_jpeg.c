@@ -8,7 +8,7 @@
 #include "io/nodes/jpeg/jpeg_coefficients.h"
 #include "io/nodes/jpeg/jpeg_pack.h"
 #include "io/nodes/jpeg/jpeg_scan.h"
-#include "tests/unit/by_node.h"
+#include "by_node.h"
 
 enum { LIMIT = 1 << 24 };
 

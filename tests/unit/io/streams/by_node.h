@@ -1,6 +1,6 @@
 /* Calls of nodes in tests: bytes as plain bytes and a residue, and again. */
-#ifndef TSR_TESTS_UNIT_BY_NODE_H
-#define TSR_TESTS_UNIT_BY_NODE_H
+#ifndef TSR_TESTS_UNIT_IO_STREAMS_BY_NODE_H
+#define TSR_TESTS_UNIT_IO_STREAMS_BY_NODE_H
 
 #include "io/nodes/node.h"
 #include "io/nodes/png/png_idat.h"
