@@ -84,7 +84,7 @@ enum tsr_piece_kind {
 };
 extern const struct tsr_node tsr_node_deflate;    /* RFC 1951: DEFLATE.md */
 extern const struct tsr_node tsr_node_gzip;       /* RFC 1952: GZIP.md */
-extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: FORMAT.md 4.6 */
+extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: PNG.md */
 extern const struct tsr_node tsr_node_jpeg;       /* lossy JPEG, packed: JPEG.md */
 extern const struct tsr_node tsr_node_small_png;  /* whole PNG files, by mixed predictions: SMALL_PNG.md */
 extern const struct tsr_node tsr_node_elements;   /* DICOM without pixels, by mixed predictions: ELEMENTS.md */
