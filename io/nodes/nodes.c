@@ -1,22 +1,11 @@
-/* The table of nodes over rasters; see node.h. */
+/* Calls of nodes over rasters; see node.h. */
 #include "node.h"
-
-static const struct tsr_node *const nodes[TSR_RASTER_NODES] = {
-    [TSR_NODE_RLE] = &tsr_node_rle,         [TSR_NODE_JPEG_LOSSLESS] = &tsr_node_jpeg_lossless,
-    [TSR_NODE_JPEG_LS] = &tsr_node_jpeg_ls, [TSR_NODE_DEFLATE_FRAME] = &tsr_node_deflate_frame,
-    [TSR_NODE_J2K] = &tsr_node_j2k,
-};
 
 int tsr_raster_node_number(const struct tsr_node *node)
 {
     for (int i = 0; i < TSR_RASTER_NODES; i++)
-        if (nodes[i] == node) return i;
+        if (tsr_raster_node(i) == node) return i;
     return -1;
-}
-
-const struct tsr_node *tsr_raster_node(int number)
-{
-    return number >= 0 && number < TSR_RASTER_NODES ? nodes[number] : NULL;
 }
 
 enum tsr_status tsr_node_split(const struct tsr_node *node, const struct tsr_image *image, const uint8_t *bytes,

@@ -220,7 +220,7 @@ static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_hea
     }
     const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size, .residue_size = (size_t)head->residue};
     if (node->room(&sizes, 0) > m->header->room || head->size + head->residue > SIZE_MAX / 4) return fail_room(error);
-    open_node(m, &(struct tsr_step){.kind = TSR_STEP_OPEN, .node = node, .size = head->size, .whole = head->plain});
+    open_node(m, &(struct tsr_step){.kind = TSR_STEP_OPEN, .node = node, .size = head->size, .whole = head->whole});
     TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->size, &m->plain, error));
     TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->residue, &m->residue, error));
     return close_node(m, m->residue.bytes, m->residue.size, error);
