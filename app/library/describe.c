@@ -32,7 +32,7 @@ static enum tsr_returns returns_of(enum tsr_recipe_number recipe)
 
 enum tsr_way tsr_way_of(const struct tsr_header *header)
 {
-    return header->recipe == TSR_RECIPE_VERBATIM ? TSR_WAY_STORED : TSR_WAY_CODED;
+    return returns_of(header->recipe) == TSR_RETURNS_STORED ? TSR_WAY_STORED : TSR_WAY_CODED;
 }
 
 enum tsr_promise tsr_promise_of(const struct tsr_header *header)
