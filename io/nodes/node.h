@@ -38,18 +38,28 @@ struct tsr_node {
                             struct tsr_bytes *bytes, struct tsr_error *error);
     /* Most bytes of memory that joining, or splitting, so many bytes takes, beside the arguments. */
     uint64_t (*memory)(const struct tsr_node_work *work, uint64_t bytes, bool joins);
+    bool takes_bits; /* a node over rasters: they may have samples of one bit */
     /* Of a node over bytes: what joining these parts takes as the header of a file tells it. limit: most bytes that are
      * made. Parts without bytes: only their sizes are known. */
     uint64_t (*room)(const struct tsr_node_parts *parts, uint64_t limit);
 };
 
 /* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. */
-enum { TSR_NODE_RLE, TSR_NODE_JPEG_LOSSLESS, TSR_NODE_JPEG_LS, TSR_NODE_DEFLATE_FRAME, TSR_NODE_J2K, TSR_RASTER_NODES };
+enum {
+    TSR_NODE_RLE,
+    TSR_NODE_JPEG_LOSSLESS,
+    TSR_NODE_JPEG_LS,
+    TSR_NODE_DEFLATE_FRAME,
+    TSR_NODE_J2K,
+    TSR_NODE_UNCOMPRESSED,
+    TSR_RASTER_NODES
+};
 extern const struct tsr_node tsr_node_rle;           /* DICOM's RLE: FORMAT.md 4.6 */
 extern const struct tsr_node tsr_node_jpeg_lossless; /* T.81 process 14: FORMAT.md 4.7 */
 extern const struct tsr_node tsr_node_jpeg_ls;       /* T.87, lossless: FORMAT.md 4.8 */
 extern const struct tsr_node tsr_node_deflate_frame; /* RFC 1951: FORMAT.md 4.14 */
 extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: FORMAT.md 4.15 */
+extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: FORMAT.md 4.5.1 */
 extern const struct tsr_node tsr_node_png;           /* IDAT chunks: FORMAT.md 4.3 */
 
 /* Over bytes. */

@@ -4,7 +4,7 @@
 static const struct tsr_node *const nodes[TSR_RASTER_NODES] = {
     [TSR_NODE_RLE] = &tsr_node_rle,         [TSR_NODE_JPEG_LOSSLESS] = &tsr_node_jpeg_lossless,
     [TSR_NODE_JPEG_LS] = &tsr_node_jpeg_ls, [TSR_NODE_DEFLATE_FRAME] = &tsr_node_deflate_frame,
-    [TSR_NODE_J2K] = &tsr_node_j2k,
+    [TSR_NODE_J2K] = &tsr_node_j2k,         [TSR_NODE_UNCOMPRESSED] = &tsr_node_uncompressed,
 };
 
 int tsr_raster_node_number(const struct tsr_node *node)

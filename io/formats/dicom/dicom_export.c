@@ -365,8 +365,12 @@ static enum tsr_status begin(struct tsr_exporter *e, struct tsr_error *error)
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "it cannot be exported: its pixel data is not the image that its header describes; "
                         "tessera decompress restores it");
+    if (e->scan.form.big_endian && !e->scan.form.explicit_vr)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "it cannot be exported: its elements are big endian and have no VR, which DICOM's transfer "
+                        "syntaxes do not have; tessera decompress restores it");
     if (e->scan.form.big_endian && e->from.bits_allocated <= 8 && !e->from.swapped &&
-        strcmp(e->scan.pixels.vr, "OB") != 0)
+        strcmp(e->scan.pixels.vr, "OB") != 0 && strcmp(e->scan.pixels.vr, "UN") != 0)
         return tsr_fail(
             error, TSR_ERROR_USAGE,
             "it cannot be exported: its samples of %d bits are in big-endian words, which its frames do not "
@@ -521,7 +525,7 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
     if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read what was written");
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
-        status = source->ops->read_frame(source, f, raster, error);
+        status = tsr_source_read_frame(source, f, raster, error);
         add_frame(e, raster, raster + size, size, &frames);
     }
     free(raster);

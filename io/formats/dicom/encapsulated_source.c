@@ -107,6 +107,24 @@ static bool follow_markers(struct encapsulated_source *s, uint32_t count)
     return frame == frames && s->first[0] == 0;
 }
 
+/* Whether the frames of samples end where fragments do. */
+static bool follow_sizes(struct encapsulated_source *s, uint32_t count)
+{
+    const uint32_t frames = s->base.header.image.frames;
+    const uint64_t raster = raster_bytes_of(&s->base.header.image);
+    uint64_t has = raster;
+    uint32_t frame = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (has >= raster) {
+            if (frame < frames) s->first[frame] = i;
+            frame++;
+            has = 0;
+        }
+        has += s->fragment[i].size;
+    }
+    return frame == frames && has >= raster;
+}
+
 /* Says which fragments are a frame's. */
 static enum tsr_status assign_fragments(struct encapsulated_source *s, const struct fragment *table, uint32_t count,
                                         struct tsr_error *error)
@@ -115,7 +133,9 @@ static enum tsr_status assign_fragments(struct encapsulated_source *s, const str
     if (count < frames) return tsr_fail(error, TSR_ERROR_CORRUPT, "its %u frames are in %u fragments", frames, count);
     s->first = calloc((size_t)frames + 1, sizeof *s->first);
     if (!s->first) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", frames);
-    const bool is_told = count != frames && (follow_table(s, table, count) || follow_markers(s, count));
+    const bool has_markers = s->kind != &tsr_node_uncompressed,
+               is_told = count != frames && (follow_table(s, table, count) ||
+                                             (has_markers ? follow_markers(s, count) : follow_sizes(s, count)));
     if (!is_told && count % frames != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "nothing says which of its %u fragments are a frame's", count);
     for (uint32_t f = 0; f < frames && !is_told; f++) s->first[f] = f * (count / frames); /* each has as many */
