@@ -543,7 +543,7 @@ struct tsr_report {
     size_t size;
     enum tsr_kind kind;
     bool verbatim;    /* without an image: reason says why. Stored by general compression alone, unless packed is set */
-    char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
+    char reason[256]; /* also why a lossy coding was not lossy, what an export lacks; empty: nothing */
     uint64_t bytes_in, bytes_out;
     uint64_t pixel_bytes;   /* samples as stored in the original; 0 if verbatim */
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */

@@ -34,6 +34,11 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     if (source->header.recipe == TSR_RECIPE_SPLICE && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
+    if (source->left_out)
+        snprintf(
+            report->reason, sizeof report->reason,
+            "samples alone: they come back in a native file without the coded pixel data in its element (%04x,%04x)",
+            (unsigned)(source->left_out >> 16), (unsigned)(source->left_out & 0xffff));
     if (!coding->lossy) return TSR_OK;
     const char *exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
     bool few = false;
@@ -174,11 +179,8 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
                                         struct form *form, struct tsr_error *error)
 {
     const bool is_png = coded->header.recipe == TSR_RECIPE_PNG && coded->header.exact;
-    struct tsr_source_options options = {.verbatim = true,
-                                         .reason = tsr_smaller_stored,
-                                         .packs = true,
-                                         .opened = is_png ? coded : NULL,
-                                         .coded = size};
+    struct tsr_source_options options = {
+        .verbatim = true, .reason = tsr_smaller_stored, .packs = true, .opened = is_png ? coded : NULL, .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
     if (status == TSR_DECLINED && is_kept(form)) {
         free_form(form);

@@ -397,6 +397,7 @@ static enum tsr_status make_native(struct encapsulated_source *s, const struct t
     tsr_dicom_put(&after, "", samples->target.native_bytes % 2);
     if (status == TSR_OK)
         status = tsr_dicom_rewrite_rest(suffix + skipped, size - s->suffix_start - skipped, scan->form, &after, error);
+    s->base.left_out = before.left_out ? before.left_out : after.left_out;
     const enum tsr_status first = tsr_source_put(&s->base, TSR_BLOB_PREFIX, before.bytes, before.size, true, error),
                           last = tsr_source_put(&s->base, TSR_BLOB_SUFFIX, after.bytes, after.size, true, error);
     return status != TSR_OK ? status : first != TSR_OK ? first : last;
