@@ -165,9 +165,8 @@ static void print_list(const struct options *options, size_t first, size_t end)
     gathered.is_short = true;
 }
 
-/* How files were coded is said by the verb that does it. What looks damaged is said by all, and what an
- * export lacks. What the engine that was
- * asked for left to the CPU engine is said where that engine was demanded, or with -v. */
+/* How files were coded is said by the verb that does it. What looks damaged and what an export lacks is always said.
+ * What the engine that was asked for left to the CPU engine is said where that engine was demanded, or with -v. */
 static bool is_said(const struct options *options, enum note_kind kind)
 {
     if (kind == NOTE_FALLBACK) return options->machine.engine == TSR_ENGINE_CUDA || options->talk.verbosity > 0;

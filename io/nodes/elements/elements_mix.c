@@ -313,13 +313,19 @@ static struct tsr_mix_coders coders = {.size = sizeof(struct coder),
 
 enum tsr_status tsr_elements_mix(const uint8_t *bytes, size_t size, struct tsr_bytes *code, struct tsr_error *error)
 {
+    return tsr_elements_mix_block(bytes, size, tsr_place_form(bytes, (uint32_t)size), code, error);
+}
+
+enum tsr_status tsr_elements_mix_block(const uint8_t *bytes, size_t size, unsigned form, struct tsr_bytes *code,
+                                       struct tsr_error *error)
+{
     if (size == 0 || size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %zu bytes", size);
     TSR_TRY(tsr_bytes_reserve(code, code->limit - code->size, error)); /* later, no memory is not a code too long */
     struct coder *const c = tsr_mix_coder_take(&coders);
     if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
     struct tsr_range_coder *const range = &c->base.mix->range;
     tsr_range_begin_writing(range, code);
-    begin(c, (uint32_t)size, tsr_range_even(range, tsr_place_form(bytes, (uint32_t)size), FORM_BITS));
+    begin(c, (uint32_t)size, tsr_range_even(range, form, FORM_BITS));
     for (size_t i = 0; i < size && !range->failed; i++) (void)code_byte(c, bytes[i]);
     tsr_range_finish(range);
     const bool failed = range->failed;

@@ -15,6 +15,10 @@ enum {
  * TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_elements_mix(const uint8_t *bytes, size_t size, struct tsr_bytes *code, struct tsr_error *error);
 
+/* The same of a block of a longer string, with the form that its elements have. */
+enum tsr_status tsr_elements_mix_block(const uint8_t *bytes, size_t size, unsigned form, struct tsr_bytes *code,
+                                       struct tsr_error *error);
+
 /* Makes the bytes again, plain_size of them, and appends them. Any code is taken: what is not valid is
  * TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_elements_unmix(const uint8_t *code, size_t size, size_t plain_size, struct tsr_bytes *bytes,
