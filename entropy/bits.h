@@ -1,4 +1,4 @@
-/* Bit strings, most significant bit first: the writer and the checked reader. FORMAT.md section 2.3. */
+/* Bit strings, most significant bit first: the writer and the checked reader. GROUND.md 3. */
 #ifndef TSR_ENTROPY_BITS_H
 #define TSR_ENTROPY_BITS_H
 

@@ -1,4 +1,4 @@
-/* CAVLC: context-adaptive variable length coding of 4x4 blocks (ITU-T H.264, 9.2). FORMAT.md section 9.
+/* CAVLC: context-adaptive variable length coding of 4x4 blocks (ITU-T H.264, 9.2). CAVLC.md 1.
  *
  * A block of 15 or 16 coefficients in zigzag order becomes, one after the other: coeff_token (how many coefficients are
  * not zero, and how many trailing ones of magnitude 1 stand at their end; the code depends on nC, the counts in the

@@ -1,4 +1,4 @@
-/* A binary range coder whose chances adapt to the bits that they code. FORMAT.md section 4.9.2.
+/* A binary range coder whose chances adapt to the bits that they code. GROUND.md 5.
  *
  * io/bytes/range_bytes.h has a coder with the same chances and the same end, which grows its bytes; this one has a
  * fixed room. */

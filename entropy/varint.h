@@ -1,5 +1,5 @@
 /* Numbers in whole bytes: 7 bits a byte, the lowest first; the highest bit of a byte tells that another one follows.
- * FORMAT.md section 2.2. */
+ * GROUND.md 2. */
 #ifndef TSR_ENTROPY_VARINT_H
 #define TSR_ENTROPY_VARINT_H
 

@@ -55,7 +55,7 @@ static enum tsr_status read_prefix(struct tsr_reader *r, uint8_t *bytes, size_t 
     uint8_t start[TSR_PNG_START_BYTES];
     size_t begun = 0;
     if (header->recipe == TSR_RECIPE_PNG && header->parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_START) {
-        tsr_png_start(header, start); /* the prefix begins after it: FORMAT.md 4.3 */
+        tsr_png_start(header, start); /* the prefix begins after it: PNG.md */
         begun = count < sizeof start ? count : sizeof start;
         memcpy(bytes, start, begun);
     }
@@ -270,7 +270,8 @@ static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, s
 {
     struct tsr_dicom_listing listing = {0};
     struct tsr_dicom_scan found = {0};
-    const bool is_plain = !r->container && r->original->header.recipe != TSR_RECIPE_DEFLATED;
+    const enum tsr_recipe_number recipe = tsr_reader_header(r)->recipe;
+    const bool is_plain = !r->container && recipe != TSR_RECIPE_DEFLATED && recipe != TSR_RECIPE_GZIPPED;
     enum tsr_status status = is_plain ? take_dicom_file(r->input, &listing, &found, header, error)
                                       : take_dicom_prefix(r, &listing, &found, header, error);
     header->base.big_endian = status == TSR_OK && found.form.big_endian;

@@ -1,4 +1,4 @@
-/* Checksums and hashes of the container: XXH3-64 of sections, XXH3-128 of files and samples. FORMAT.md section 2.4. */
+/* Checksums and hashes of the container: XXH3-64 of sections, XXH3-128 of files and samples. GROUND.md 4. */
 #ifndef TSR_IO_BYTES_CHECKSUM_H
 #define TSR_IO_BYTES_CHECKSUM_H
 

@@ -1,4 +1,4 @@
-/* Numbers in bytes, and a cursor that reads them. FORMAT.md section 2. */
+/* Numbers in bytes, and a cursor that reads them. GROUND.md. */
 #ifndef TSR_IO_BYTES_CURSOR_H
 #define TSR_IO_BYTES_CURSOR_H
 

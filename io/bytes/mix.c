@@ -1,4 +1,4 @@
-/* Mixed predictions of bits. FORMAT.md 4.11.2, 4.11.3. */
+/* Mixed predictions of bits. GROUND.md 6 and 7. */
 #include "mix.h"
 
 #include <stddef.h>

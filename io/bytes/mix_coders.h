@@ -1,5 +1,5 @@
 /* Coders by mixed predictions. All of a kind begin as the one that has learned, and are kept for the next use.
- * FORMAT.md 4.11.4, 4.16.4. */
+ * SMALL_PNG.md 3, ELEMENTS.md 4. */
 #ifndef TSR_IO_BYTES_MIX_CODERS_H
 #define TSR_IO_BYTES_MIX_CODERS_H
 

@@ -1,4 +1,4 @@
-/* A range coder whose bytes grow: one coder for both directions. FORMAT.md 4.9.2. */
+/* A range coder whose bytes grow: one coder for both directions. GROUND.md 5. */
 #ifndef TSR_IO_BYTES_RANGE_BYTES_H
 #define TSR_IO_BYTES_RANGE_BYTES_H
 

@@ -1,4 +1,4 @@
-/* Sections and the numbers in them: what writer and reader share. FORMAT.md sections 2 and 3. */
+/* Sections and the numbers in them: what writer and reader share. GROUND.md and FORMAT.md 3. */
 #ifndef TSR_IO_CONTAINER_SECTION_H
 #define TSR_IO_CONTAINER_SECTION_H
 

@@ -82,8 +82,8 @@ static size_t put_head(const struct tsr_small *small, const struct tsr_header *h
     return used;
 }
 
-/* The standard recipe that says all of a file of so many bytes, -1: none does. *head: bytes of its piece's head, which a
- * brief file leaves out. The length of its header, which it does not have either, is the number of the recipe. */
+/* The standard recipe that says all of a file of so many bytes, -1: none does. *head: bytes of its piece's head, which
+ * a brief file leaves out. The length of its header, which it does not have either, is the number of the recipe. */
 static int standard_of(const struct tsr_small *small, const struct tsr_header *header, uint64_t original, size_t *head)
 {
     uint8_t wanted[TSR_HEADER_LIMIT], body[TSR_HEADER_LIMIT];

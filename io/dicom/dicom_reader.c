@@ -71,17 +71,19 @@ struct tsr_dicom_form tsr_dicom_inner_form(const struct tsr_dicom_element *seque
     return is_unknown ? (struct tsr_dicom_form){false, false} : outer;
 }
 
-/* The end of a value of undefined length. The recursion is as deep as the walk allowed. */
+/* The end of a value of undefined length. A delimiter has no value, whatever its length says. The recursion is as deep
+ * as the walk allowed. */
 static size_t skip_undefined(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form)
 {
     struct tsr_dicom_element e;
-    while (tsr_dicom_element_at(bytes, at, end, form, &e)) {
-        if (e.tag >> 16 == TSR_TAG_ITEM >> 16 && e.tag != TSR_TAG_ITEM) return e.value; /* the delimiter at its end */
-        if (e.length != TSR_UNDEFINED_LENGTH) {
-            at = e.end;
-            continue;
-        }
-        at = skip_undefined(bytes, e.value, end, tsr_dicom_inner_form(&e, form));
+    while (tsr_dicom_head_at(bytes, at, end, form, &e)) {
+        if (e.tag >> 16 == TSR_TAG_ITEM >> 16 && e.tag != TSR_TAG_ITEM) return e.value;
+        if (e.length == TSR_UNDEFINED_LENGTH)
+            at = skip_undefined(bytes, e.value, end, tsr_dicom_inner_form(&e, form));
+        else if (e.length <= end - e.value)
+            at = e.value + e.length;
+        else
+            return end;
     }
     return end;
 }

@@ -43,7 +43,7 @@ void tsr_source_close(struct tsr_source *source)
 /* ---- Spans -------------------------------------------------------------------------------------------------- */
 
 static enum tsr_status put_extent(struct tsr_source *source, enum tsr_blob blob, struct tsr_extent extent,
-                                struct tsr_error *error)
+                                  struct tsr_error *error)
 {
     struct tsr_extents *const extents = &source->blob[blob];
     if (extents->count == extents->capacity) {
@@ -62,7 +62,8 @@ static enum tsr_status put_extent(struct tsr_source *source, enum tsr_blob blob,
 enum tsr_status tsr_source_put(struct tsr_source *source, enum tsr_blob blob, const uint8_t *bytes, uint64_t size,
                                bool is_owned, struct tsr_error *error)
 {
-    const struct tsr_extent extent = {.size = size, .bytes = bytes ? bytes : (const uint8_t *)"", .is_owned = is_owned && bytes};
+    const struct tsr_extent extent = {
+        .size = size, .bytes = bytes ? bytes : (const uint8_t *)"", .is_owned = is_owned && bytes};
     const enum tsr_status status = put_extent(source, blob, extent, error);
     if (status != TSR_OK && is_owned) free((uint8_t *)(uintptr_t)bytes);
     return status;

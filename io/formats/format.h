@@ -18,6 +18,10 @@ struct tsr_format {
      * a file that is taken all the same is noted at the input. All other errors end the work on this file. */
     enum tsr_status (*open)(struct tsr_input *input, const struct tsr_source_options *options,
                             struct tsr_source **source, struct tsr_error *error);
+    /* The header, and the end of the samples, as the first bytes of a file tell them. NULL: they do not. Errors:
+     * TSR_ERROR_CORRUPT, as those of open. */
+    enum tsr_status (*measure)(const uint8_t *head, size_t size, struct tsr_header *header, uint64_t *end,
+                               struct tsr_error *error);
 };
 
 /* The table. A file is compared with the formats in this order. */

@@ -1,5 +1,5 @@
 /* Packed files: files that are not coded as samples, but whose JPEG and deflate streams are made smaller and come back
- * as they were. FORMAT.md 4.11. */
+ * as they were. FORMAT.md 4.6. */
 #ifndef TSR_IO_FORMATS_PACKED_H
 #define TSR_IO_FORMATS_PACKED_H
 

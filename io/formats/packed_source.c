@@ -1,5 +1,5 @@
 /* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
- * FORMAT.md 4.11. */
+ * FORMAT.md 4.6. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -520,7 +520,8 @@ static enum tsr_status claim(struct packing *p, uint64_t cost, uint64_t bytes, u
 {
     const struct tsr_need need = {.opening = bytes, .held = held, .blob = held};
     if (cost > MEMORY_LIMIT) return fail_memory(error);
-    return tsr_input_claim(p->source->input, NULL, &need, error);
+    const enum tsr_status status = tsr_input_claim(p->source->input, NULL, &need, error);
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status; /* more than was claimed before */
 }
 
 /* Claims what a gzip file takes, and packs its members. */
@@ -623,10 +624,9 @@ static enum tsr_status put_elements(struct packing *p, struct tsr_error *error)
     if (p->size > TSR_ELEMENTS_PLAIN) return put_blocks(p, error);
     code.limit = (size_t)(p->verbatim - p->verbatim / 8);
     const enum tsr_status status = tsr_elements_mix(p->file, p->size, &code, error);
-    if (status == TSR_ERROR_CORRUPT) return tsr_decline(error);
     if (status == TSR_OK) return put_stream(p, 0, p->size, TSR_PIECE_ELEMENTS, &code, &none, error);
     tsr_bytes_free(&code);
-    return status;
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status;
 }
 
 /* Packs a JPEG file, or the streams of a DICOM file. TSR_DECLINED: none can be packed. */

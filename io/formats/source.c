@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format.h"
+#include "gzip_source.h"
 #include "packed.h"
 #include "io/nodes/deflate/deflate.h"
 
@@ -71,13 +71,19 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     *source = NULL;
     if (options->raster) return open_raster(input, options->raster, source, error);
     TSR_TRY(tsr_input_hold(input, size, &head, error));
-    const struct tsr_format *format = tsr_format_of(head, size);
-    const enum tsr_kind kind = format ? format->kind : TSR_KIND_OTHER;
+    const struct tsr_format *const format = tsr_format_of(head, size), *const inner =
+                                                                           format ? NULL
+                                                                                  : tsr_format_in_gzip(head, size);
+    const enum tsr_kind kind = format                    ? format->kind
+                               : inner && inner->measure ? inner->kind
+                                                         : TSR_KIND_OTHER; /* of what is packed or stored */
     snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM, DICOM or NIfTI file");
     if (options->verbatim)
         snprintf(why.text, sizeof why.text, "%s", options->reason);
     else if (format)
         status = format->open(input, options, source, &why);
+    else if (inner)
+        status = tsr_gzip_open(input, inner, options, source, &why);
     if (status == TSR_ERROR_CORRUPT) status = tsr_decline(&why); /* it is not what its format needs: stored otherwise */
     note_damage(input, status, &why);
     if (status == TSR_DECLINED && options->packs && (!options->verbatim || kind == TSR_KIND_PNG))

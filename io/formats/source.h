@@ -95,7 +95,7 @@ struct tsr_source {
 struct tsr_source_options {
     bool verbatim; /* the content is not coded as samples: reason says why. Of PNG, it may still be packed */
     const char *reason;
-    bool packs;                      /* what must be stored as it is may be packed: FORMAT.md 4.11 */
+    bool packs;                      /* what must be stored as it is may be packed: FORMAT.md 4.6 */
     const struct tsr_source *opened; /* if verbatim: the input's source as a PNG, which was read already; or NULL */
     uint64_t coded;                  /* if verbatim: bytes that it takes coded as samples; 0: not known */
     bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */

@@ -54,21 +54,21 @@ enum {
     TSR_NODE_UNCOMPRESSED,
     TSR_RASTER_NODES
 };
-extern const struct tsr_node tsr_node_rle;           /* DICOM's RLE: FORMAT.md 4.6 */
-extern const struct tsr_node tsr_node_jpeg_lossless; /* T.81 process 14: FORMAT.md 4.7 */
-extern const struct tsr_node tsr_node_jpeg_ls;       /* T.87, lossless: FORMAT.md 4.8 */
-extern const struct tsr_node tsr_node_deflate_frame; /* RFC 1951: FORMAT.md 4.14 */
-extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: FORMAT.md 4.15 */
-extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: FORMAT.md 4.5.1 */
-extern const struct tsr_node tsr_node_png;           /* IDAT chunks: FORMAT.md 4.3 */
+extern const struct tsr_node tsr_node_rle;           /* DICOM's RLE: RLE.md */
+extern const struct tsr_node tsr_node_jpeg_lossless; /* T.81 process 14: JPEG_LOSSLESS.md */
+extern const struct tsr_node tsr_node_jpeg_ls;       /* T.87, lossless: JPEG_LS.md */
+extern const struct tsr_node tsr_node_deflate_frame; /* RFC 1951: DEFLATE.md 6 */
+extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: J2K.md */
+extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: UNCOMPRESSED.md */
+extern const struct tsr_node tsr_node_png;           /* IDAT chunks: PNG.md */
 
 /* Over bytes. */
-extern const struct tsr_node tsr_node_deflate;    /* RFC 1951: FORMAT.md 4.9 */
-extern const struct tsr_node tsr_node_gzip;       /* RFC 1952: FORMAT.md 4.12 */
-extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: FORMAT.md 4.11 */
-extern const struct tsr_node tsr_node_jpeg;       /* lossy JPEG, packed: FORMAT.md 4.10 */
-extern const struct tsr_node tsr_node_small_png;  /* whole PNG files, by mixed predictions: FORMAT.md 4.11.1 */
-extern const struct tsr_node tsr_node_elements;   /* DICOM without pixels, by mixed predictions: FORMAT.md 4.16 */
+extern const struct tsr_node tsr_node_deflate;    /* RFC 1951: DEFLATE.md */
+extern const struct tsr_node tsr_node_gzip;       /* RFC 1952: GZIP.md */
+extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: FORMAT.md 4.6 */
+extern const struct tsr_node tsr_node_jpeg;       /* lossy JPEG, packed: JPEG.md */
+extern const struct tsr_node tsr_node_small_png;  /* whole PNG files, by mixed predictions: SMALL_PNG.md */
+extern const struct tsr_node tsr_node_elements;   /* DICOM without pixels, by mixed predictions: ELEMENTS.md */
 
 /* Of a node over rasters: its number in files, -1 if it has none; and the node with a number, NULL if there is none. */
 int tsr_raster_node_number(const struct tsr_node *node);

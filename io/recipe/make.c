@@ -189,7 +189,7 @@ static enum tsr_status close_step(struct tsr_maker *m, const struct tsr_step *st
                        : close_node(m, m->residues.bytes, m->residues.size, error);
 }
 
-/* ---- Pieces: FORMAT.md 4.11 --------------------------------------------------------------------------------- */
+/* ---- Pieces: FORMAT.md 4.6 --------------------------------------------------------------------------------- */
 
 /* *is_last: there are no more pieces. */
 static enum tsr_status take_head(struct tsr_maker *m, struct tsr_piece_head *head, bool *is_last,
@@ -387,7 +387,7 @@ static enum tsr_status put_encapsulated(struct tsr_maker *m, const uint8_t *rast
     return put_item(m, m->made.bytes + at, m->made.size - at, error);
 }
 
-/* Writes the IDAT chunks of a PNG: the same as in the original, or libpng's if samples were lost. FORMAT.md 4.3. */
+/* Writes the IDAT chunks of a PNG: the same as in the original, or libpng's if samples were lost. PNG.md. */
 static enum tsr_status put_idat(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_node_parts parts = {raster, m->residues.bytes, tsr_node_raster_bytes(&m->header->image),

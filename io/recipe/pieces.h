@@ -1,4 +1,4 @@
-/* The pieces of packed files, and their heads. FORMAT.md 4.11. */
+/* The pieces of packed files, and their heads. FORMAT.md 4.6. */
 #ifndef TSR_IO_RECIPE_PIECES_H
 #define TSR_IO_RECIPE_PIECES_H
 

@@ -1,4 +1,4 @@
-/* The parameters of a PNG in its header. FORMAT.md 4.3. */
+/* The parameters of a PNG in its header. PNG.md. */
 #ifndef TSR_IO_RECIPE_PNG_PARAMETERS_H
 #define TSR_IO_RECIPE_PNG_PARAMETERS_H
 

@@ -8,8 +8,9 @@
  * bytes. *used: the bytes that the node has taken. Errors: TSR_DECLINED (the bytes are not of this kind, or do not come
  * back; the text says why, as half a sentence; with an offset if they look damaged there, after TSR_OK, too),
  * TSR_ERROR_LIMIT (memory). After an error, the caller still frees plain bytes and residue. */
-enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_work *work, const uint8_t *bytes, size_t size,
-                          size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
+enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_work *work, const uint8_t *bytes,
+                          size_t size, size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                          struct tsr_error *error);
 
 /* The same of bytes that are split already. again: room that is used again, or NULL. */
 enum tsr_status tsr_prove_parts(const struct tsr_node *node, const struct tsr_node_work *work,

@@ -65,7 +65,7 @@ enum tsr_status tsr_put_part(struct tsr_maker *maker, const uint8_t *bytes, size
 /* Whether files of this header have residues. */
 bool tsr_has_residues(const struct tsr_header *header);
 
-/* Of a gzipped file, the plain bytes that its header promises; 0: its parameters are not valid. FORMAT.md 4.12. */
+/* Of a gzipped file, the plain bytes that its header promises; 0: its parameters are not valid. GZIP.md. */
 uint64_t tsr_gzipped_bytes(const struct tsr_header *header);
 
 /* What is known of a file before it is made. */

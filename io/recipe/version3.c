@@ -1,4 +1,4 @@
-/* Version 3 of the format: the steps of a header, and what they take. FORMAT.md 4.1 to 4.4, 4.11, 4.12. */
+/* Version 3 of the format: the steps of a header, and what they take. FORMAT.md 4.1 to 4.4, 4.6, GZIP.md. */
 #include "recipe.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Pieces of blocks in slices to coefficients, and on to samples: the behaviour of tsr_decode_slices and
- * tsr_decode_coefficients. FORMAT.md sections 8.5, 8.6, 9 and 10.
+ * tsr_decode_coefficients. FORMAT.md 8.5, 8.6 and 10, CAVLC.md.
  *
  * The lengths in front of a piece say where each slice begins; from there on slices are free of each other, and a
  * thread decodes one. What is coded how stands in the models on the device alone, so all slices of a kind are numbered

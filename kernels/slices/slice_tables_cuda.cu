@@ -1,4 +1,4 @@
-/* Pieces of blocks to slices, and models to decoding tables. FORMAT.md sections 8.5, 8.6, 9 and 10. */
+/* Pieces of blocks to slices, and models to decoding tables. FORMAT.md 8.5, 8.6 and 10, CAVLC.md. */
 #include "slice_tables.cuh"
 
 namespace

@@ -1,4 +1,4 @@
-/* Coefficients to slices' bit strings, and these to the tiles' payloads: FORMAT.md sections 8.5, 9 and 10; the
+/* Coefficients to slices' bit strings, and these to the tiles' payloads: FORMAT.md 8.5 and 10, CAVLC.md; the
  * behaviour of tsr_code_slices and put_raw_tile.
  *
  * The strings of all slices of a batch come out of one launch, one after the other (block_coder.cuh). How long each is

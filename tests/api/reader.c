@@ -291,7 +291,8 @@ static void check_series(void)
     tsr_close(NULL);
 }
 
-/* The first section of this type from offset on (io/FORMAT.md 2 and 3: type, length, body, 8 bytes); and where it ends.
+/* The first section of this type from offset on (GROUND.md and io/FORMAT.md 3: type, length, body, 8 bytes); and where
+ * it ends.
  */
 static size_t find_section(const struct tsr_buffer *tsr, size_t offset, char type, size_t *end)
 {

@@ -92,10 +92,10 @@ if [ "$dicom" = 1 ]; then
         "./$program" $coded >coded.out 2>&1 || fail "$program: $(cat coded.out)"
     done
     if [ -x "$prefix/bin/tessera" ]; then
-        "$prefix/bin/tessera" info --dicom $slice >header.out || fail "tessera does not find the module"
         "$prefix/bin/tessera" compress -q --qp 20 $slice -o lossy.tsr || fail "lossy DICOM"
+        "$prefix/bin/tessera" info --dicom lossy.tsr >header.out || fail "tessera does not find the module"
         mv "$module" hidden.so
-        "$prefix/bin/tessera" info --dicom $slice >coded.out 2>&1
+        "$prefix/bin/tessera" info --dicom lossy.tsr >coded.out 2>&1
         [ $? -eq 20 ] || fail "info --dicom without the module: $(cat coded.out)"
         [ "$(grep -c "needs Tessera's module for DICOM, which cannot be loaded: " coded.out)" -eq 1 ] &&
             [ "$(wc -l <coded.out)" -eq 1 ] || fail "without the module: $(cat coded.out)"

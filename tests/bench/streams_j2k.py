@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Streams of JPEG 2000 (io/FORMAT.md 4.15) against OpenJPEG, in both directions:
+"""Streams of JPEG 2000 (io/J2K.md) against OpenJPEG, in both directions:
 
     python3 tests/bench/streams_j2k.py BUILD FOLDER [--count 6]
 

@@ -36,6 +36,7 @@
 #endif
 #include "app/library/flow.h"
 #include "io/formats/format.h"
+#include "io/formats/dicom/dicom_export.h"
 #include "io/recipe/recipe.h"
 #include "kernels/residuals/residuals_cpu.h"
 #include "tests/equality/failing_cuda.h"
@@ -109,6 +110,20 @@ enum tsr_status __wrap_tsr_put_frame(struct tsr_maker *maker, const uint8_t *ras
     if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
     return __real_tsr_put_frame(maker, raster, error);
 }
+
+#if TSR_WITH_DICOM
+enum tsr_status __real_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
+                                              struct tsr_error *error);
+enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
+                                              struct tsr_error *error);
+
+enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
+                                              struct tsr_error *error)
+{
+    if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
+    return __real_tsr_exporter_put_frame(exporter, raster, error);
+}
+#endif
 
 /* ---- Disk --------------------------------------------------------------------------------------------------- */
 

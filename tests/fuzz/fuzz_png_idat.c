@@ -1,4 +1,4 @@
-/* IDAT chunks and residues (FORMAT.md 4.3). The first byte chooses: plain bytes that zlib compresses, in calls with
+/* IDAT chunks and residues (PNG.md). The first byte chooses: plain bytes that zlib compresses, in calls with
  * random parameters, are read and come back, and their damaged residue does no harm; or any raster and any residue are
  * written and do no harm. */
 #include "fuzz_support.h"

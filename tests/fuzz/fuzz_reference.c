@@ -1,4 +1,5 @@
-/* What the product unpacks of any pieces (FORMAT.md 4.9 to 4.11), the reference decoder unpacks to the same bytes. */
+/* What the product unpacks of any pieces (DEFLATE.md, JPEG.md, FORMAT.md 4.6), the reference decoder unpacks to the
+ * same bytes. */
 #include "fuzz_pieces.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Deflate streams: what is read comes back; any residue does no harm. FORMAT.md 4.9. */
+/* Deflate streams: what is read comes back; any residue does no harm. DEFLATE.md. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>

@@ -105,7 +105,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of FORMAT.md 2.2, and where it ends."""
+    """A number of GROUND.md 2, and where it ends."""
     value = shift = 0
     while True:
         value |= (data[at] & 127) << shift

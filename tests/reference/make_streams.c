@@ -1,7 +1,8 @@
 /* tsr_streams FOLDER COUNT SEED: writes COUNT encapsulated DICOM files, FOLDER/N.KIND.dcm. KIND is rle, jpeg or
- * jpeg_ls. The streams are what the reference decoder makes of random samples and random residues (FORMAT.md 4.4
- * to 4.8), so they are of all rules and parameters that the page has, and of deviations. The samples are N.KIND.raw:
- * another reader must find the same. N.KIND.records is what blob 2 may be: another writer must make the same streams.
+ * jpeg_ls. The streams are what the reference decoder makes of random samples and random residues (RLE.md,
+ * JPEG_LOSSLESS.md, JPEG_LS.md), so they are of all rules and parameters that the page has, and of deviations. The
+ * samples are N.KIND.raw: another reader must find the same. N.KIND.records is what blob 2 may be: another writer must
+ * make the same streams.
  */
 #include "ref_streams.h"
 

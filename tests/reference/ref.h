@@ -30,8 +30,8 @@ struct ref_bytes {
     size_t size, at;
     bool bad; /* stays set after a read past the end */
 };
-uint64_t ref_number(struct ref_bytes *b, unsigned bytes); /* 2.1 */
-uint64_t ref_varint(struct ref_bytes *b);                 /* 2.2 */
+uint64_t ref_number(struct ref_bytes *b, unsigned bytes); /* GROUND.md 1 */
+uint64_t ref_varint(struct ref_bytes *b);                 /* GROUND.md 2 */
 const uint8_t *ref_take(struct ref_bytes *b, uint64_t size);
 static inline size_t ref_left(const struct ref_bytes *b)
 {
@@ -44,13 +44,13 @@ struct ref_bits {
     bool bad;
 };
 struct ref_bits ref_string(const uint8_t *data, size_t bytes);
-uint32_t ref_u(struct ref_bits *b, unsigned n); /* 2.3, n up to 32 */
+uint32_t ref_u(struct ref_bits *b, unsigned n); /* GROUND.md 3, n up to 32 */
 uint32_t ref_ue(struct ref_bits *b);
 bool ref_ended(const struct ref_bits *b); /* no read was past the end; fewer than 8 bits are left, all 0 */
 
-unsigned ref_bit_count(uint64_t v); /* bits(v) of 2.1 */
+unsigned ref_bit_count(uint64_t v); /* bits(v) of GROUND.md 1 */
 unsigned ref_log2(uint64_t v);
-uint64_t ref_hash64(const void *data, size_t size); /* 2.4 */
+uint64_t ref_hash64(const void *data, size_t size); /* GROUND.md 4 */
 struct ref_hash;
 struct ref_hash *ref_hash_begin(void);
 void ref_hash_add(struct ref_hash *state, const void *data, size_t size);
@@ -72,7 +72,7 @@ struct ref_header { /* 3.1 */
     uint8_t parameters[64];
     unsigned parameter_count;
     uint32_t members;      /* 3.7 */
-    uint64_t room;         /* 4.11 */
+    uint64_t room;         /* 4.6 */
     uint32_t least_weight; /* 3.9; 0: all frames weigh the same */
     unsigned kept_count;   /* 6.7; 0: there are no kept ranges */
     uint32_t kept_low[4], kept_high[4];
@@ -162,9 +162,9 @@ struct ref_output;
 /* If path is null, nothing is written, but size and hash are made. */
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only);
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
-/* 4.11: the prefix of a packed file. */
+/* 4.6: the prefix of a packed file. */
 bool ref_output_pieces(struct ref_output *out, const uint8_t *pieces, size_t size);
-/* 4.3, 4.4: blob 2, before the first frame. The bytes must stay. */
+/* PNG.md, 4.4: blob 2, before the first frame. The bytes must stay. */
 void ref_output_records(struct ref_output *out, const uint8_t *records, size_t size);
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
 bool ref_output_samples_end(struct ref_output *out); /* after the last frame */
@@ -180,31 +180,31 @@ bool ref_check_encapsulated(const struct ref_header *header);
 bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, struct ref_bytes *records, ref_sink *put,
                      void *to);
 
-/* ---- 4.11 Packed (ref_packed.c) ---- */
+/* ---- 4.6 Packed (ref_packed.c) ---- */
 
 /* Makes what the pieces become. room: what one of them may take. */
 bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, ref_sink *put, void *to);
 
-/* ---- 4.3 PNG and pieces of PNG (ref_png.c) ---- */
+/* ---- PNG.md, and pieces of PNG (ref_png.c) ---- */
 
 bool ref_check_png(const struct ref_header *header);
 /* The IDAT chunks, in memory of ref_alloc(). */
-/* 4.11: the chunks of plain bytes, and the first bytes of a file with these 13 bytes in IHDR. */
+/* 4.6: the chunks of plain bytes, and the first bytes of a file with these 13 bytes in IHDR. */
 bool ref_plain_chunks(const uint8_t *plain, size_t plain_size, const uint8_t *residue, size_t residue_size,
                       uint8_t **bytes, size_t *size);
 void ref_png_start(const uint8_t *ihdr, uint8_t start[33]);
 /* Filters a row. All three begin with the filter type. above is null for the first row of a pass. */
 void ref_filter_row(unsigned type, const uint8_t *row, const uint8_t *above, size_t size, size_t step, uint8_t *to);
-/* 4.11.1 (ref_small_png.c) */
+/* SMALL_PNG.md (ref_small_png.c) */
 bool ref_small_png(const uint8_t *code, size_t size, ref_sink *put, void *to);
-/* 4.16 (ref_elements.c). room: of the header. */
+/* ELEMENTS.md (ref_elements.c). room: of the header. */
 bool ref_elements(const uint8_t *code, uint64_t size, uint64_t plain_size, uint64_t room, ref_sink *put, void *to);
 bool ref_png_chunks(const struct ref_header *header, const uint8_t *raster, const uint8_t *residue, size_t residue_size,
                     uint8_t **chunks, size_t *size);
 
 uint32_t ref_crc32(const uint8_t *data, size_t size); /* PNG specification, annex D */
 
-/* ---- 4.12 Gzipped (ref_gzip.c) ---- */
+/* ---- GZIP.md (ref_gzip.c) ---- */
 
 /* The plain size of the parameters. */
 bool ref_gzip_size(const struct ref_header *header, size_t *size);

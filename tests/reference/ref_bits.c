@@ -1,4 +1,4 @@
-/* FORMAT.md 2: numbers, strings of bits, checksums. Also errors and memory. */
+/* GROUND.md: numbers, strings of bits, checksums. Also errors and memory. */
 #include "ref.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* FORMAT.md 9 and annex A: CAVLC as in ITU-T H.264, 9.2. */
+/* CAVLC.md: CAVLC as in ITU-T H.264, 9.2. */
 #include "ref.h"
 
 /* The codewords as annex A writes them. */

@@ -76,7 +76,7 @@ static bool gather(const struct ref_part *part, unsigned wanted, const uint8_t *
     return true;
 }
 
-/* 3.3, 4.11: the blobs before the rasters. */
+/* 3.3, 4.6: the blobs before the rasters. */
 static bool output_prefix(const struct ref_part *part, struct ref_output *out, struct ref_piece *prefix)
 {
     const uint8_t *bytes;

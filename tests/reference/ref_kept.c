@@ -90,7 +90,7 @@ static void read_group(struct mask *k, uint32_t r, uint32_t c0)
     }
 }
 
-/* number() of 4.9.2. */
+/* number() of GROUND.md 5. */
 static int64_t read_size(struct ref_coder *c, struct ref_chance *t)
 {
     unsigned n = 0, f;

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.9.2: the range coder. */
+/* GROUND.md 5: the range coder. */
 #ifndef REF_RANGE_H
 #define REF_RANGE_H
 

@@ -17,8 +17,8 @@ struct ref_output {
     /* Deflated, 4.2. */
     uint64_t plain_left;
     uint8_t *plain;                             /* memory of ref_alloc() would end with its frame */
-    size_t plain_size, plain_room, plain_limit; /* limit: of a gzip file, 4.12 */
-    struct ref_bytes records;                   /* 4.2, 4.3, 4.4, 4.12 */
+    size_t plain_size, plain_room, plain_limit; /* limit: of a gzip file, GZIP.md */
+    struct ref_bytes records;                   /* 4.2, PNG.md, 4.4, GZIP.md */
 };
 
 /* ---- Bytes of the restored file ---- */
@@ -32,7 +32,8 @@ static bool put(struct ref_output *out, const void *data, size_t size)
     return true;
 }
 
-/* Writes bytes. 4.12: those of a gzip file are kept. 4.2: so are those of a deflate stream, but not those before it. */
+/* Writes bytes. GZIP.md: those of a gzip file are kept. 4.2: so are those of a deflate stream, but not those before it.
+ */
 static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
 {
     bool is_gzip = out->header->restore == REF_GZIPPED;
@@ -85,7 +86,7 @@ static bool begin(struct ref_output *out)
     return (!b.bad && ref_left(&b) == 0 && out->last_bits >> (8 - used) == 0) || ref_fail("the parameters are corrupt");
 }
 
-/* 4.3: the signature and IHDR, if the prefix lacks them. */
+/* PNG.md: the signature and IHDR, if the prefix lacks them. */
 static bool put_png_start(struct ref_output *out)
 {
     const struct ref_header *h = out->header;
@@ -182,7 +183,7 @@ bool ref_output_samples_end(struct ref_output *out)
     return put_inner(out, &out->bit_byte, 1);
 }
 
-/* 4.12 */
+/* GZIP.md */
 static bool put_gzip(struct ref_output *out)
 {
     uint8_t *bytes;

@@ -74,8 +74,9 @@ while read -r excused; do
     echo "CONTRIBUTING.md: no file of $excused is long, and it is listed" >>"$problems"
 done <"$problems.excused"
 
-# Pages: at most 110 columns except in tables, README at most 200 lines, and links lead to existing files.
+# Pages: at most 110 columns except in tables, README (200) and FORMAT.md (1700) not longer, and links lead to existing files.
 [ "$(wc -l <README.md)" -le 200 ] || echo "README.md has more than 200 lines" >>"$problems"
+[ "$(wc -l <io/FORMAT.md)" -le 1700 ] || echo "io/FORMAT.md has more than 1700 lines" >>"$problems"
 for page in $(find . -name '*.md' -not -path './build*' -not -path './.*' | LC_ALL=C sort); do
     awk -v page="$page" '/^```/ { code = !code }
         !/^\|/ && !code && length($0) > 110 { print page ":" FNR ": a line of " length($0) " columns; at most 110" }' "$page" >>"$problems"
@@ -91,30 +92,67 @@ find kernels -name '*_sse2.[ch]' -o -name '*_avx2.[ch]' -o -name '*_avx512.[ch]'
         echo "$form: its first comment does not say its measured gain and the page in tests/bench/decisions" >>"$problems"
 done
 
-# Annex B names every section from 3.1 to 10.7, and files that exist.
-awk '/^## Annex B/ { annex = 1 }
-    !annex && /^### ([3-9]|10)\./ { section[$2] }
-    annex && /^\| [0-9]/ {
-        sub(/^\| /, "")
-        sub(/ \|.*/, "")
-        count = split($0, part, ", ")
-        for (i = 1; i <= count; i++) {
-            last = split(part[i], end, " to ")
-            chapter = end[1]
-            sub(/\.[0-9]*$/, "", chapter)
-            sub(/.*\./, "", end[1])
-            sub(/.*\./, "", end[last])
-            if (last == 1) named[part[i]]
-            for (n = end[1] + 0; last == 2 && n <= end[2] + 0; n++) named[chapter "." n]
-        }
-    }
-    END {
-        for (s in section)
-            if (!(s in named)) print "io/FORMAT.md: Annex B lacks section " s
-    }' io/FORMAT.md >>"$problems"
-for path in $(sed '1,/^## Annex B/d' io/FORMAT.md | grep -o '`[a-z_]*/[a-zA-Z0-9_/.]*`' | tr -d '`'); do
-    [ -e "$path" ] || [ -e "tests/unit/$path" ] || echo "io/FORMAT.md: Annex B names $path, which does not exist" >>"$problems"
+# The pages of the format end with a table "Where the code is". It names every section of the page (of FORMAT.md: from 3.1
+# on) that is not informative, and files that exist. A node's folder has a page.
+format=$(grep -l '^## Where the code is' -r io entropy --include='*.md' | LC_ALL=C sort)
+# shellcheck disable=SC2086 # names of pages
+for folder in io/nodes/*/; do
+    case $folder in io/nodes/new_streams/) continue ;; esac # writes what the pages of three nodes define
+    ls "$folder"*.md >/dev/null 2>&1 || echo "$folder: a page with the node's part of the format is missing" >>"$problems"
 done
+for page in $format; do
+    awk -v page="$page" '
+        function name(list, count, part, i, end, last, n, chapter) {
+            count = split(list, part, ", ")
+            for (i = 1; i <= count; i++) {
+                last = split(part[i], end, " to ")
+                named[part[i]]
+                chapter = end[1]
+                if (!sub(/\.[0-9]*$/, ".", chapter)) chapter = ""
+                sub(/.*\./, "", end[1])
+                sub(/.*\./, "", end[last])
+                for (n = end[1] + 0; last == 2 && n <= end[2] + 0; n++) named[chapter n]
+            }
+        }
+        /^## Where the code is/ { table = 1 }
+        !table && page ~ /FORMAT\.md$/ && /^### ([3-9]|10)\./ { section[$2] }
+        !table && page !~ /FORMAT\.md$/ && /^## [0-9]+\. / && !/informative/ { sub(/\./, "", $2); section[$2] }
+        table && /^\| [0-9]/ { sub(/^\| /, ""); sub(/ \|.*/, ""); name($0) }
+        END { for (s in section) if (!(s in named)) print page ": its table of code lacks section " s }' "$page" >>"$problems"
+    for path in $(sed '1,/^## Where the code is/d' "$page" | grep -o '`[a-z_]*/[a-zA-Z0-9_/.]*`' | tr -d '`'); do
+        [ -e "$path" ] || [ -e "tests/unit/$path" ] || echo "$page: its table of code names $path, which does not exist" >>"$problems"
+    done
+done
+
+# "PAGE.md 2 and 4.1" cites sections of a page of the format; "section 2" on such a page, but FORMAT.md, and "(4.1)" on
+# FORMAT.md, its own. All exist.
+# shellcheck disable=SC2086 # names of pages
+awk '{ page = FILENAME; sub(/.*\//, "", page) }
+    FNR == 1 { print page }
+    /^###? [0-9]/ { sub(/\.$/, "", $2); print page, $2 }' $format >"$problems.long"
+{
+    grep -rnoE '[A-Z0-9_]+\.md`? (sections? )?[0-9]+(\.[0-9]+)*((,| and| to|, and) [0-9]+(\.[0-9]+)*)*' --include='*.c' --include='*.h' \
+        --include='*.cc' --include='*.cu' --include='*.cuh' --include='*.py' --include='*.sh' --include='*.md' \
+        app entropy io kernels testdata tests transform ./*.md | sed -e '/^.\/CHANGELOG/d' -e 's/`//' -e 's/sections\{0,1\} //'
+    for page in $format; do
+        case $page in
+        io/FORMAT.md) grep -noE '\([0-9]+\.[0-9]+(, [0-9]+\.[0-9]+)*\)' "$page" | tr -d '()' | sed "s|^\([0-9]*:\)|$page:\1FORMAT.md |" ;;
+        *) grep -noE '(^|[ (])sections? [0-9]+((,| and| to) [0-9]+)*' "$page" | sed "s|^\([0-9]*:\).*sections\{0,1\} |$page:\1${page##*/} |" ;;
+        esac
+    done
+} | awk 'NR == FNR { if (NF == 2) section[$1, $2]; else known[$1]; next }
+    {
+        place = $0
+        sub(/:[^:]*$/, "", place)
+        page = $1
+        sub(/.*:/, "", page)
+        if (!(page in known)) next
+        for (i = 2; i <= NF; i++) {
+            number = $i
+            sub(/,$/, "", number)
+            if (number ~ /^[0-9]/ && !((page, number) in section)) print place ": cites " page " " number ", which does not exist"
+        }
+    }' "$problems.long" - >>"$problems"
 
 if [ -s "$problems" ]; then
     cat "$problems"

@@ -9,6 +9,8 @@ trap 'rm -rf "$work"' EXIT
 "$build/bin/tessera_testdata" "$work/set" >/dev/null
 mkdir "$work/set/streams"
 "$build/bin/tsr_streams" "$work/set/streams" 240 1 # encapsulated DICOM files
+"$build/bin/tessera" compress -q -o "$work/mr_small.tsr" "$work/set/dicom/mr/small_05.dcm" # and one of JPEG 2000
+"$build/bin/tessera" export -q --to j2k -o "$work/set/streams/mr_small.j2k.dcm" "$work/mr_small.tsr"
 while IFS='|' read -r name source options _; do
   # shellcheck disable=SC2086 # options are words
   "$build/bin/tessera" compress -q -f $options -o "$name.tsr" "$work/set/$source"

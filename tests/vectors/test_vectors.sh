@@ -45,21 +45,30 @@ while read -r sum file; do
   "$reference" --member "${file#./}" series.tsr "$work/restored" || fail "the reference decoder fails on $file"
   [ "$(hash_of "$work/restored")" = "$sum" ] || fail "the reference decoder gives another $file"
 done <series.sums
-# The files that FORMAT.md shows byte by byte. An encoder that codes even such small images would make them.
+# The files that EXAMPLE.md shows byte by byte. An encoder that codes even such small images would make them.
 name=example
 printf 'P5\n6 4\n255\n\012\012\012\012\014\015\012\012\012\012\014\014\012\012\012\011\014\016\012\012\012\012\014\014' >"$work/example"
 shown() # PATTERN: the bytes of the listing that begins with it
 {
-  sed -n '/^## 12/,$p' ../../io/FORMAT.md | sed -n "/^$1 /,/^\`\`\`/p" | sed -n 's/^[0-9a-f]\{2,3\} *\(\([0-9a-f][0-9a-f] \{0,1\}\)*\).*/\1/p' | tr -d ' \n'
+  sed -n "/^$1 /,/^\`\`\`/p" ../../io/EXAMPLE.md | sed -n 's/^[0-9a-f]\{2,3\} *\(\([0-9a-f][0-9a-f] \{0,1\}\)*\).*/\1/p' | tr -d ' \n'
 }
 shown 000 >"$work/example.hex"
 shown 00 >"$work/small.hex"
 for name in example small; do
-  od -An -v -tx1 $name.tsr | tr -d ' \n' | cmp - "$work/$name.hex" || fail "FORMAT.md shows another file"
+  od -An -v -tx1 $name.tsr | tr -d ' \n' | cmp - "$work/$name.hex" || fail "EXAMPLE.md shows another file"
   "$reference" --check $name.tsr >/dev/null || fail "the reference decoder finds it bad"
   "$reference" $name.tsr "$work/restored" && cmp "$work/example" "$work/restored" || fail "the reference decoder gives another file"
   "$tessera" test -q $name.tsr && "$tessera" decompress -q -f -o "$work/restored" $name.tsr || fail "decompress fails"
   cmp "$work/example" "$work/restored" || fail "another file comes back"
 done
+# FORMAT.md 1.4 lists every golden file once: those whose samples are restored, and the others.
+name=FORMAT.md
+sed -n '/^### 1\.4/,/^## /p' ../../io/FORMAT.md | awk -F' *[|] *' '$2 ~ /^restores|^writes/ { class = $2 }
+  class ~ /^restores/ && NF > 4 { count = split($4, vector, " "); for (i = 1; i <= count; i++) print vector[i] "|" class }' |
+  LC_ALL=C sort >"$work/listed"
+{
+  awk -F'|' '{ print $1 "|" ($4 == "-" ? "restores files" : "restores samples") }' vectors.txt
+  printf '%s|restores samples\n' example small series
+} | LC_ALL=C sort | diff - "$work/listed" || fail "1.4 lists other vectors"
 [ "$count" -gt 15 ] || { echo "only $count vectors"; failed=1; }
 exit $failed

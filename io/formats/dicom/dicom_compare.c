@@ -1,5 +1,5 @@
 /* Compares the header of a lossy copy with the original's; see dicom_derive.h. It lists the elements of both and knows
- * what may differ from FORMAT.md 4.17 alone: nothing of what derived the copy. */
+ * what may differ from DERIVED.md alone: nothing of what derived the copy. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +52,8 @@ uint64_t tsr_dicom_compare_memory(uint64_t elements)
 /* The entry that comes next, if it is of this depth. NULL: the data set or the item ends. */
 static const struct tsr_dicom_listed *peek(const struct side *s, uint32_t depth)
 {
-    const struct tsr_dicom_listed *const entry = s->listing.entries + s->at;
-    return s->at < s->listing.count && entry->depth == depth ? entry : NULL;
+    if (s->at == s->listing.count || s->listing.entries[s->at].depth != depth) return NULL;
+    return &s->listing.entries[s->at];
 }
 
 /* Skips the entry that comes next with all that it contains. */

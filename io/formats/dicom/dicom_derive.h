@@ -14,7 +14,7 @@ struct tsr_derivation {
     bool is_signed;                /* the samples */
 };
 
-/* Rewrites the bytes of a scanned file up to the value of its pixel data for a lossy copy, as FORMAT.md 4.17 says. Of a
+/* Rewrites the bytes of a scanned file up to the value of its pixel data for a lossy copy, as DERIVED.md says. Of a
  * deflated file, bytes has the inflated data set, and the transfer syntax becomes explicit little endian. All other
  * elements stay as they are, byte for byte. *derived is allocated. Errors: TSR_ERROR_CORRUPT (an element to be changed
  * stands twice, or has an impossible form), TSR_ERROR_LIMIT. */
@@ -28,7 +28,7 @@ extern const uint32_t tsr_derived_tags[];
 extern const int tsr_derived_tag_count;
 
 /* Compares the header of a lossy copy with the original's, element by element, each up to the value of its pixel data.
- * Only what a lossy copy may change may differ (FORMAT.md 4.17). The copy's size is that of its header. Memory:
+ * Only what a lossy copy may change may differ (DERIVED.md). The copy's size is that of its header. Memory:
  * tsr_dicom_compare_memory. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
                                           struct tsr_error *error);

@@ -596,4 +596,4 @@ bool tsr_dicom_tell_series(struct tsr_input *input, struct tsr_dicom_series *ser
 
 #endif
 
-const struct tsr_format tsr_dicom_format = {TSR_KIND_DICOM, "dicom", is_dicom, open_dicom};
+const struct tsr_format tsr_dicom_format = {TSR_KIND_DICOM, "dicom", is_dicom, open_dicom, NULL};

@@ -3,7 +3,7 @@
 #ifndef TSR_IO_FORMATS_NIFTI_HEADER_H
 #define TSR_IO_FORMATS_NIFTI_HEADER_H
 
-#include "io/container/container.h"
+#include "io/recipe/header.h"
 
 enum { TSR_NIFTI1_BYTES = 348, TSR_NIFTI2_BYTES = 540 };
 
@@ -20,11 +20,6 @@ bool tsr_is_nifti(const uint8_t *head, size_t size);
 /* Reads a header, of which tsr_is_nifti holds. Errors: TSR_ERROR_CORRUPT (its samples cannot be coded, or it is not
  * valid; the text says why, as half a sentence about the file), after which nifti->end is valid, too. */
 enum tsr_status tsr_read_nifti(const uint8_t *head, size_t size, struct tsr_nifti *nifti, struct tsr_error *error);
-
-/* Opens a .nii.gz, which begins with such a header. Errors: TSR_ERROR_CORRUPT (it must be packed or stored verbatim),
- * TSR_ERROR_LIMIT, TSR_ERROR_READ. */
-struct tsr_source;
-enum tsr_status tsr_nifti_gzip_open(struct tsr_input *input, struct tsr_source **source, struct tsr_error *error);
 
 /* The header of a .tsr file. */
 void tsr_nifti_describe(const struct tsr_nifti *nifti, struct tsr_header *header);

@@ -1,21 +1,7 @@
-/* NIfTI in a single file, with or without gzip: slices become frames. */
+/* NIfTI in a single file: slices become frames. */
 #include "io/formats/format.h"
 
-#include "io/nodes/gzip/gzip.h"
 #include "nifti_header.h"
-
-static bool is_gzip(const uint8_t *bytes)
-{
-    return bytes[0] == 0x1f && bytes[1] == 0x8b;
-}
-
-static bool is_nifti(const uint8_t *bytes, size_t size)
-{
-    uint8_t head[TSR_NIFTI2_BYTES];
-    if (size < 2 || !is_gzip(bytes)) return tsr_is_nifti(bytes, size);
-    const size_t made = tsr_gzip_first(bytes, size, head, sizeof head);
-    return tsr_is_nifti(head, made);
-}
 
 static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_source_options *options,
                                   struct tsr_source **source, struct tsr_error *error)
@@ -27,7 +13,6 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
     struct tsr_header header;
     (void)options;
     TSR_TRY(tsr_input_hold(input, size, &head, error));
-    if (is_gzip(head)) return tsr_nifti_gzip_open(input, source, error);
     const enum tsr_status status = tsr_read_nifti(head, size, &nifti, error);
     if (nifti.end > file_size)
         tsr_input_note_damage(input, "it ends before its last sample: its header tells of %llu bytes, and it has %llu",
@@ -42,4 +27,14 @@ static enum tsr_status open_nifti(struct tsr_input *input, const struct tsr_sour
     return TSR_OK;
 }
 
-const struct tsr_format tsr_nifti_format = {TSR_KIND_NIFTI, "nifti", is_nifti, open_nifti};
+static enum tsr_status measure_nifti(const uint8_t *head, size_t size, struct tsr_header *header, uint64_t *end,
+                                     struct tsr_error *error)
+{
+    struct tsr_nifti nifti;
+    TSR_TRY(tsr_read_nifti(head, size, &nifti, error));
+    tsr_nifti_describe(&nifti, header);
+    *end = nifti.first + tsr_frame_bits(&nifti.image) / 8 * nifti.image.frames;
+    return TSR_OK;
+}
+
+const struct tsr_format tsr_nifti_format = {TSR_KIND_NIFTI, "nifti", tsr_is_nifti, open_nifti, measure_nifti};

@@ -1,4 +1,4 @@
-/* Files of PNG: what their finder and that of packed files share. FORMAT.md 4.3. */
+/* Files of PNG: what their finder and that of packed files share. PNG.md. */
 #ifndef TSR_IO_FORMATS_PNG_PNG_FILE_H
 #define TSR_IO_FORMATS_PNG_PNG_FILE_H
 

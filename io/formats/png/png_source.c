@@ -1,4 +1,4 @@
-/* Reading PNG: IDAT chunks become pixels and a residue; all other chunks are kept as they are. FORMAT.md 4.3. */
+/* Reading PNG: IDAT chunks become pixels and a residue; all other chunks are kept as they are. PNG.md. */
 #include "io/formats/format.h"
 
 #include <stdlib.h>
@@ -203,4 +203,4 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     return status;
 }
 
-const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png};
+const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png, NULL};

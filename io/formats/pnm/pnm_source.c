@@ -61,4 +61,4 @@ static enum tsr_status open_pnm(struct tsr_input *input, const struct tsr_source
     return tsr_splice_open(input, &header, at + 1, source, error);
 }
 
-const struct tsr_format tsr_pnm_format = {TSR_KIND_PNM, "pnm", is_pnm, open_pnm};
+const struct tsr_format tsr_pnm_format = {TSR_KIND_PNM, "pnm", is_pnm, open_pnm, NULL};

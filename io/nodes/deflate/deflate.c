@@ -1,4 +1,4 @@
-/* A deflate stream becomes plain bytes and a residue, and back. FORMAT.md 4.9. */
+/* A deflate stream becomes plain bytes and a residue, and back. DEFLATE.md. */
 #include "deflate_parts.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Deflate streams (RFC 1951, raw) and how their bytes are made again. A stream becomes its plain bytes and a residue:
- * parameters of a model of zlib's encoder, and where the stream deviates from what the model does. FORMAT.md 4.9. */
+ * parameters of a model of zlib's encoder, and where the stream deviates from what the model does. DEFLATE.md. */
 #ifndef TSR_IO_NODES_DEFLATE_DEFLATE_H
 #define TSR_IO_NODES_DEFLATE_DEFLATE_H
 

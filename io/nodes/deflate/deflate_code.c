@@ -1,4 +1,4 @@
-/* Codes blocks as deviations from the model, in both directions. FORMAT.md 4.9.5. */
+/* Codes blocks as deviations from the model, in both directions. DEFLATE.md 4. */
 #include "deflate_parts.h"
 
 #include <string.h>

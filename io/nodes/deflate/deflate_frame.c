@@ -1,4 +1,4 @@
-/* Streams of deflate that hold one frame (DICOM's Deflated Image Frame Compression, PS3.5 A.4.14). FORMAT.md 4.14. */
+/* Streams of deflate that hold one frame (DICOM's Deflated Image Frame Compression, PS3.5 A.4.14). DEFLATE.md 6. */
 #include <string.h>
 
 #include "deflate.h"

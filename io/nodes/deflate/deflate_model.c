@@ -1,4 +1,4 @@
-/* The model of zlib's match finder. FORMAT.md 4.9.3. */
+/* The model of zlib's match finder. DEFLATE.md 2. */
 #include "deflate_parts.h"
 
 #include <string.h>

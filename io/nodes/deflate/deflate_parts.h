@@ -1,4 +1,4 @@
-/* What the files of the deflate coder share. FORMAT.md 4.9. */
+/* What the files of the deflate coder share. DEFLATE.md. */
 #ifndef TSR_IO_NODES_DEFLATE_DEFLATE_PARTS_H
 #define TSR_IO_NODES_DEFLATE_DEFLATE_PARTS_H
 

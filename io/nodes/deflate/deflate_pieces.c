@@ -1,4 +1,4 @@
-/* Long streams in pieces, which several threads code at once. FORMAT.md 4.9.6. */
+/* Long streams in pieces, which several threads code at once. DEFLATE.md 5. */
 #include <pthread.h>
 #include <stdlib.h>
 

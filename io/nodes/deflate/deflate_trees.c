@@ -1,4 +1,4 @@
-/* Code tables as zlib makes them, and blocks as bits. FORMAT.md 4.9.4. RFC 1951. */
+/* Code tables as zlib makes them, and blocks as bits. DEFLATE.md 3. RFC 1951. */
 #include "deflate_parts.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Long strings of elements in blocks, each of which is a code of its own: several threads code them. FORMAT.md 4.16. */
+/* Long strings of elements in blocks, each of which is a code of its own: several threads code them. ELEMENTS.md 5. */
 #ifndef TSR_IO_NODES_ELEMENTS_ELEMENTS_BLOCKS_H
 #define TSR_IO_NODES_ELEMENTS_ELEMENTS_BLOCKS_H
 

@@ -1,4 +1,4 @@
-/* DICOM files without pixels, of which all bytes are coded by mixed predictions. FORMAT.md 4.16. */
+/* DICOM files without pixels, of which all bytes are coded by mixed predictions. ELEMENTS.md. */
 #include "elements_mix.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* DICOM files without pixels, of which all bytes are coded by mixed predictions. FORMAT.md 4.16. */
+/* DICOM files without pixels, of which all bytes are coded by mixed predictions. ELEMENTS.md. */
 #ifndef TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
 #define TSR_IO_NODES_ELEMENTS_ELEMENTS_MIX_H
 
@@ -24,7 +24,7 @@ enum tsr_status tsr_elements_mix_block(const uint8_t *bytes, size_t size, unsign
 enum tsr_status tsr_elements_unmix(const uint8_t *code, size_t size, size_t plain_size, struct tsr_bytes *bytes,
                                    struct tsr_error *error);
 
-/* What the model learns first: lines of elements, each of which ends with a bar. NULL ends them. FORMAT.md 4.16.4. */
+/* What the model learns first: lines of elements, each of which ends with a bar. NULL ends them. ELEMENTS.md 4. */
 extern const char *const tsr_elements_seen[];
 
 #endif

@@ -1,4 +1,4 @@
-/* Where a byte stands among the elements of DICOM. FORMAT.md 4.16.2. */
+/* Where a byte stands among the elements of DICOM. ELEMENTS.md 1. */
 #include "elements_place.h"
 
 #include <string.h>

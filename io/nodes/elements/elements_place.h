@@ -1,5 +1,5 @@
 /* Where a byte stands among the elements of DICOM: what the coder of elements knows of it before it comes. Any string
- * of bytes has such places. FORMAT.md 4.16.2. */
+ * of bytes has such places. ELEMENTS.md 1. */
 #ifndef TSR_IO_NODES_ELEMENTS_ELEMENTS_PLACE_H
 #define TSR_IO_NODES_ELEMENTS_ELEMENTS_PLACE_H
 

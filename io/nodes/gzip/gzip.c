@@ -1,4 +1,4 @@
-/* Gzip files as plain bytes and a residue, and back. FORMAT.md 4.12. */
+/* Gzip files as plain bytes and a residue, and back. GZIP.md. */
 #include "gzip.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Members of gzip files (RFC 1952) and their check, and whole files that become plain bytes and a residue, and come
- * back. FORMAT.md 4.12. */
+ * back. GZIP.md. */
 #ifndef TSR_IO_NODES_GZIP_GZIP_H
 #define TSR_IO_NODES_GZIP_GZIP_H
 

@@ -1,4 +1,4 @@
-/* Codestreams of JPEG 2000 part 1 without loss: what the files of this folder share. T.800, FORMAT.md 4.15. */
+/* Codestreams of JPEG 2000 part 1 without loss: what the files of this folder share. T.800, J2K.md. */
 #ifndef TSR_IO_NODES_J2K_J2K_H
 #define TSR_IO_NODES_J2K_J2K_H
 
@@ -20,7 +20,7 @@ enum {
     TSR_J2K_SOT_BYTES = 12
 };
 
-/* ---- Headers: FORMAT.md 4.15.2 --------------------------------------------------------------------------------- */
+/* ---- Headers: J2K.md 2 --------------------------------------------------------------------------------- */
 
 /* The coding of a component of a tile: COD or COC, QCD or QCC. */
 struct tsr_j2k_coding {
@@ -61,7 +61,7 @@ enum tsr_status tsr_j2k_read_part(struct tsr_j2k_tile_head *tile, int components
 /* What SOT says. False: there is none. */
 bool tsr_j2k_read_sot(const uint8_t *bytes, size_t size, struct tsr_j2k_part *part);
 
-/* ---- The plan of a tile: FORMAT.md 4.15.3 ---------------------------------------------------------------------- */
+/* ---- The plan of a tile: J2K.md 3 ---------------------------------------------------------------------- */
 
 struct tsr_j2k_rectangle {
     uint32_t x0, y0, x1, y1;
@@ -142,7 +142,7 @@ struct tsr_j2k_precinct *tsr_j2k_next_packet(struct tsr_j2k_tile *tile, uint32_t
 /* Of a tile-component: its area, and that of a resolution. */
 struct tsr_j2k_rectangle tsr_j2k_resolution(const struct tsr_j2k_rectangle *area, unsigned reduce);
 
-/* ---- Packets: FORMAT.md 4.15.4 --------------------------------------------------------------------------------- */
+/* ---- Packets: J2K.md 4 --------------------------------------------------------------------------------- */
 
 /* What a packet has of a block. */
 struct tsr_j2k_event {
@@ -160,7 +160,7 @@ enum tsr_status tsr_j2k_write_packet(struct tsr_j2k_tile *tile, const struct tsr
 
 uint32_t tsr_j2k_precinct_blocks(const struct tsr_j2k_precinct *precinct);
 
-/* ---- Coefficients: FORMAT.md 4.15.5 ---------------------------------------------------------------------------- */
+/* ---- Coefficients: J2K.md 5 ---------------------------------------------------------------------------- */
 
 /* The reversible 5/3 transform of a tile's component in its plane, a row of which has stride samples. column has
  * room for TSR_J2K_LANES x max(width, height) samples. */

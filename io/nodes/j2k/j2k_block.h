@@ -1,4 +1,4 @@
-/* Code blocks: the three passes over each bit plane. T.800 annex D, FORMAT.md 4.15.6. */
+/* Code blocks: the three passes over each bit plane. T.800 annex D, J2K.md 6. */
 #ifndef TSR_IO_NODES_J2K_J2K_BLOCK_H
 #define TSR_IO_NODES_J2K_J2K_BLOCK_H
 

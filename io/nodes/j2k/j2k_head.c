@@ -1,4 +1,4 @@
-/* Main headers and headers of tile-parts. T.800 annex A, FORMAT.md 4.15.2. */
+/* Main headers and headers of tile-parts. T.800 annex A, J2K.md 2. */
 #include "j2k.h"
 
 #include <string.h>

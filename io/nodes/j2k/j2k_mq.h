@@ -1,4 +1,4 @@
-/* The arithmetic coder of JPEG 2000: T.800 annex C. FORMAT.md 4.15.6. */
+/* The arithmetic coder of JPEG 2000: T.800 annex C. J2K.md 6. */
 #ifndef TSR_IO_NODES_J2K_J2K_MQ_H
 #define TSR_IO_NODES_J2K_J2K_MQ_H
 

@@ -1,4 +1,4 @@
-/* Headers of packets, in both directions by the same walk. T.800 B.10, FORMAT.md 4.15.4. */
+/* Headers of packets, in both directions by the same walk. T.800 B.10, J2K.md 4. */
 #include "j2k.h"
 
 /* Bits with a 0 after each byte FF. Reading and writing. */

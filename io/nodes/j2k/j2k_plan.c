@@ -1,4 +1,4 @@
-/* Tiles, resolutions, bands, precincts, code blocks, and the order of packets. T.800 annex B, FORMAT.md 4.15.3. */
+/* Tiles, resolutions, bands, precincts, code blocks, and the order of packets. T.800 annex B, J2K.md 3. */
 #include "j2k.h"
 
 #include <stdlib.h>

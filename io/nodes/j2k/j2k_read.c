@@ -1,4 +1,4 @@
-/* A codestream of JPEG 2000 becomes samples and residue. FORMAT.md 4.15. */
+/* A codestream of JPEG 2000 becomes samples and residue. J2K.md. */
 #include "j2k.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The reversible 5/3 transform. T.800 annex F, FORMAT.md 4.15.5. */
+/* The reversible 5/3 transform. T.800 annex F, J2K.md 5. */
 #include "j2k.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Samples and residue become a codestream of JPEG 2000. FORMAT.md 4.15. */
+/* Samples and residue become a codestream of JPEG 2000. J2K.md. */
 #include "j2k.h"
 
 #include <stdlib.h>

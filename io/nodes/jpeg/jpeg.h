@@ -1,5 +1,5 @@
 /* Lossy JPEG streams (T.81: baseline, extended and progressive DCT, Huffman codes), made smaller and made again.
- * FORMAT.md 4.10. */
+ * JPEG.md. */
 #ifndef TSR_IO_NODES_JPEG_JPEG_H
 #define TSR_IO_NODES_JPEG_JPEG_H
 

@@ -1,4 +1,4 @@
-/* The range coder's ends. FORMAT.md 4.10.4. */
+/* The range coder's ends. JPEG.md 4. */
 #include "jpeg_coder.h"
 
 void tsr_jpeg_make_rates(struct tsr_jpeg_rates *rates)

@@ -1,6 +1,6 @@
 /* An adaptive range coder of symbols 0 .. 7, whose chances are the mean of those in four contexts;
  * and bits with a chance of their own.
- * FORMAT.md 4.10.4. */
+ * JPEG.md 4. */
 #ifndef TSR_IO_NODES_JPEG_JPEG_CODER_H
 #define TSR_IO_NODES_JPEG_JPEG_CODER_H
 

@@ -1,4 +1,4 @@
-/* Codes quantised coefficients, block by block. FORMAT.md 4.10.3. One body codes and decodes. */
+/* Codes quantised coefficients, block by block. JPEG.md 3. One body codes and decodes. */
 #include "jpeg_coefficients.h"
 
 #include <stddef.h>

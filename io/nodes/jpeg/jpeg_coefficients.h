@@ -1,4 +1,4 @@
-/* The quantised coefficients of a stream, coded in slices of rows of MCUs. FORMAT.md 4.10.3. */
+/* The quantised coefficients of a stream, coded in slices of rows of MCUs. JPEG.md 3. */
 #ifndef TSR_IO_NODES_JPEG_JPEG_COEFFICIENTS_H
 #define TSR_IO_NODES_JPEG_JPEG_COEFFICIENTS_H
 

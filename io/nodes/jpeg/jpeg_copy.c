@@ -1,4 +1,4 @@
-/* Packs the head of a JPEG stream: literal bytes, and copies of bytes before. FORMAT.md 4.10.5. */
+/* Packs the head of a JPEG stream: literal bytes, and copies of bytes before. JPEG.md 5. */
 #include "jpeg_pack.h"
 
 #include <stdlib.h>

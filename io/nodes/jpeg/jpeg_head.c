@@ -1,4 +1,4 @@
-/* Reads the markers of a JPEG stream. T.81 annex B; what is refused: FORMAT.md 4.10.1. */
+/* Reads the markers of a JPEG stream. T.81 annex B; what is refused: JPEG.md 1. */
 #include "jpeg_head.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Bytes that heads of JPEG streams often have. FORMAT.md 4.10.5. */
+/* Bytes that heads of JPEG streams often have. JPEG.md 5. */
 #include "jpeg_pack.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Packs and unpacks lossy JPEG streams. FORMAT.md 4.10. */
+/* Packs and unpacks lossy JPEG streams. JPEG.md. */
 #include "jpeg.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The head of a JPEG stream in packed bytes. FORMAT.md 4.10.5. */
+/* The head of a JPEG stream in packed bytes. JPEG.md 5. */
 #ifndef TSR_IO_NODES_JPEG_JPEG_PACK_H
 #define TSR_IO_NODES_JPEG_JPEG_PACK_H
 

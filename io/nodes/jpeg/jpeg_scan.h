@@ -1,4 +1,4 @@
-/* The entropy-coded bytes of a scan (T.81 annexes F and G): into coefficients, and from them again. FORMAT.md 4.10.2.
+/* The entropy-coded bytes of a scan (T.81 annexes F and G): into coefficients, and from them again. JPEG.md 2.
  */
 #ifndef TSR_IO_NODES_JPEG_JPEG_SCAN_H
 #define TSR_IO_NODES_JPEG_JPEG_SCAN_H

@@ -1,4 +1,4 @@
-/* Writes the entropy-coded bytes of a scan. T.81 annexes F and G; FORMAT.md 4.10.2. */
+/* Writes the entropy-coded bytes of a scan. T.81 annexes F and G; JPEG.md 2. */
 #include "jpeg_scan.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Lossless JPEG streams as samples and residue: T.81 process 14, SOF3. FORMAT.md 4.7. */
+/* Lossless JPEG streams as samples and residue: T.81 process 14, SOF3. JPEG_LOSSLESS.md. */
 #include "jpeg_lossless.h"
 
 #include <stdlib.h>

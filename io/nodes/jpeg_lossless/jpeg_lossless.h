@@ -1,4 +1,4 @@
-/* What the parts of the kind "jpeg-lossless" share: T.81 process 14. FORMAT.md 4.7. */
+/* What the parts of the kind "jpeg-lossless" share: T.81 process 14. JPEG_LOSSLESS.md. */
 #ifndef TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 #define TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 
@@ -75,7 +75,7 @@ struct tsr_jpeg_code {
     uint8_t bits[33], extra[33];
 };
 
-/* What the differences of a scan are. FORMAT.md 4.7.3. */
+/* What the differences of a scan are. JPEG_LOSSLESS.md 3. */
 enum tsr_jpeg_differences {
     TSR_JPEG_MODULO, /* modulo 2^16, category 16 without extra bits: T.81 H.1.2.2 */
     TSR_JPEG_WHOLE   /* as they are, category 16 with 16 extra bits */
@@ -111,7 +111,7 @@ bool tsr_jpeg_write_differences(struct tsr_jpeg_bit_writer *writer, const struct
                                 int components, const int32_t *differences, uint32_t count);
 
 /* Samples of a row and of the row above it, components in turn. above is NULL in the first row and after a restart.
- * FORMAT.md 4.7.2. */
+ * JPEG_LOSSLESS.md 2. */
 struct tsr_jpeg_row {
     int selection, components;
     int32_t first;  /* prediction where there is nothing to predict from */

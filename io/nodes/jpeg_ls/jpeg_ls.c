@@ -1,4 +1,4 @@
-/* Streams of JPEG-LS without loss as samples and residue, and back. FORMAT.md 4.8. */
+/* Streams of JPEG-LS without loss as samples and residue, and back. JPEG_LS.md. */
 #include "jpeg_ls.h"
 
 #include <stdlib.h>

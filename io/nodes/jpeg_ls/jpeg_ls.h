@@ -1,4 +1,4 @@
-/* JPEG-LS without loss (T.87, NEAR = 0): what reading and writing of its streams share. FORMAT.md 4.8. */
+/* JPEG-LS without loss (T.87, NEAR = 0): what reading and writing of its streams share. JPEG_LS.md. */
 #ifndef TSR_IO_NODES_JPEG_LS_JPEG_LS_H
 #define TSR_IO_NODES_JPEG_LS_JPEG_LS_H
 

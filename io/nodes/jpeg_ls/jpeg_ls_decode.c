@@ -1,4 +1,4 @@
-/* Decodes a JPEG-LS scan: T.87 annexes A and B. FORMAT.md 4.8.4 to 4.8.6.
+/* Decodes a JPEG-LS scan: T.87 annexes A and B. JPEG_LS.md 4 to 6.
  *
  * The bits have no stuffing, so a place in them is one number, and 57 bits from any place on are one load. A code is at
  * most 64 bits long; a code of zeros alone is not valid. Zeros after the string therefore end all damage: nothing is

@@ -1,4 +1,4 @@
-/* Encodes a JPEG-LS scan: T.87 annexes A and B. FORMAT.md 4.8.4 to 4.8.6.
+/* Encodes a JPEG-LS scan: T.87 annexes A and B. JPEG_LS.md 4 to 6.
  *
  * Codes are first put together without stuffing: a code is one store, whatever its length. Blocks of these bits then
  * become the bytes of the stream, with a 0 bit after each FF. */

@@ -1,4 +1,4 @@
-/* The markers of JPEG-LS: T.87 annex C. FORMAT.md 4.8.2. */
+/* The markers of JPEG-LS: T.87 annex C. JPEG_LS.md 2. */
 #include "jpeg_ls.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Rows of a raster as numbers, and HP's colour transforms. FORMAT.md 4.8.3. */
+/* Rows of a raster as numbers, and HP's colour transforms. JPEG_LS.md 3. */
 #include "jpeg_ls.h"
 
 static size_t find_row(const struct tsr_image *image, int component, uint32_t y, size_t *step)

@@ -1,4 +1,4 @@
-/* The model of a JPEG-LS scan: contexts, and how samples change them. T.87 annex A. FORMAT.md 4.8.4. */
+/* The model of a JPEG-LS scan: contexts, and how samples change them. T.87 annex A. JPEG_LS.md 4. */
 #ifndef TSR_IO_NODES_JPEG_LS_JPEG_LS_SCAN_H
 #define TSR_IO_NODES_JPEG_LS_JPEG_LS_SCAN_H
 

@@ -11,7 +11,7 @@ enum { SOF55 = 0xf7, SAMPLES_IN_TURN = 2, CODE_BITS = 16 };
 
 enum tsr_status tsr_new_rle(const struct tsr_image *image, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    static const uint8_t rule[] = {1, 3 | 3 << 4, 1, 128, 128}; /* 4.6.2: last pairs count, runs of 3 bytes */
+    static const uint8_t rule[] = {1, 3 | 3 << 4, 1, 128, 128}; /* RLE.md 2: last pairs count, runs of 3 bytes */
     static const uint8_t segment[] = {0, 0};                    /* no flags, no deviations */
     TSR_TRY(tsr_bytes_put(residue, rule, sizeof rule, error));
     for (int s = 0; s < image->components * image->bits_allocated / 8; s++)

@@ -1,4 +1,4 @@
-/* New streams: a stream that was never there is made from a residue, too. FORMAT.md 4.6 to 4.8. */
+/* New streams: a stream that was never there is made from a residue, too. RLE.md, JPEG_LOSSLESS.md, JPEG_LS.md. */
 #ifndef TSR_IO_NODES_NEW_STREAMS_STREAM_NEW_H
 #define TSR_IO_NODES_NEW_STREAMS_STREAM_NEW_H
 

@@ -1,4 +1,4 @@
-/* Chunks of a PNG (PNG specification, section 5). FORMAT.md 4.3. */
+/* Chunks of a PNG (PNG specification, section 5). PNG.md. */
 #ifndef TSR_IO_NODES_PNG_PNG_CHUNKS_H
 #define TSR_IO_NODES_PNG_PNG_CHUNKS_H
 

@@ -1,4 +1,4 @@
-/* The IDAT chunks of a PNG as pixels and a residue, and the same chunks again. FORMAT.md 4.3. */
+/* The IDAT chunks of a PNG as pixels and a residue, and the same chunks again. PNG.md. */
 #ifndef TSR_IO_NODES_PNG_PNG_IDAT_H
 #define TSR_IO_NODES_PNG_PNG_IDAT_H
 
@@ -36,7 +36,7 @@ enum tsr_status tsr_png_write_idat(struct tsr_png_rows of, const struct tsr_crew
                                    const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
                                    struct tsr_error *error);
 
-/* The same without rows: chunks as the plain bytes of their stream and a residue (FORMAT.md 4.11), and back. The plain
+/* The same without rows: chunks as the plain bytes of their stream and a residue (FORMAT.md 4.6), and back. The plain
  * bytes start empty. */
 enum tsr_status tsr_png_read_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);

@@ -1,4 +1,4 @@
-/* New IDAT chunks of a raster, by libpng: those of a PNG with loss. FORMAT.md 4.3. */
+/* New IDAT chunks of a raster, by libpng: those of a PNG with loss. PNG.md. */
 #ifndef TSR_IO_NODES_PNG_PNG_WRITER_H
 #define TSR_IO_NODES_PNG_PNG_WRITER_H
 

@@ -1,4 +1,4 @@
-/* DICOM's RLE streams as samples and residue: PS3.5 annex G. FORMAT.md 4.6. */
+/* DICOM's RLE streams as samples and residue: PS3.5 annex G. RLE.md. */
 #include <stdlib.h>
 #include <string.h>
 

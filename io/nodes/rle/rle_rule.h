@@ -1,4 +1,4 @@
-/* Which packet an encoder of RLE would write: rules that encoders follow. FORMAT.md 4.6.2. */
+/* Which packet an encoder of RLE would write: rules that encoders follow. RLE.md 3. */
 #ifndef TSR_IO_NODES_RLE_RLE_RULE_H
 #define TSR_IO_NODES_RLE_RLE_RULE_H
 

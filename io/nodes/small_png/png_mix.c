@@ -1,4 +1,4 @@
-/* Small PNG files, of which all bytes are coded by mixed predictions. FORMAT.md 4.11.1. */
+/* Small PNG files, of which all bytes are coded by mixed predictions. SMALL_PNG.md. */
 #include "png_mix.h"
 
 #include <stddef.h>
@@ -251,8 +251,8 @@ static void learn(void *coder)
 {
     struct coder *const c = coder;
     c->writes = true;
-    c->size = TSR_PNG_DICTIONARY_BYTES;
-    memcpy(c->skeleton, tsr_png_dictionary, c->size);
+    c->size = TSR_SMALL_PNG_SEEN;
+    tsr_small_png_seen(c->skeleton);
     while (c->at < c->size) (void)code_skeleton(c);
     c->writes = false;
     c->size = c->at = 0;

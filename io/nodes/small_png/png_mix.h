@@ -1,4 +1,4 @@
-/* Small PNG files, of which all bytes are coded by mixed predictions. FORMAT.md 4.11.1. */
+/* Small PNG files, of which all bytes are coded by mixed predictions. SMALL_PNG.md. */
 #ifndef TSR_IO_NODES_SMALL_PNG_PNG_MIX_H
 #define TSR_IO_NODES_SMALL_PNG_PNG_MIX_H
 
@@ -25,8 +25,8 @@ enum tsr_status tsr_png_mix(const struct tsr_png_parts *parts, struct tsr_bytes 
 /* Makes the PNG again, and appends it. Any code is taken: what is not valid is TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes *file, struct tsr_error *error);
 
-/* What the model learns first: skeletons. */
-enum { TSR_PNG_DICTIONARY_BYTES = 1841 };
-extern const uint8_t tsr_png_dictionary[TSR_PNG_DICTIONARY_BYTES];
+/* Writes what the model learns first: skeletons. SMALL_PNG.md 3. */
+enum { TSR_SMALL_PNG_SEEN = 1841 };
+void tsr_small_png_seen(uint8_t bytes[TSR_SMALL_PNG_SEEN]);
 
 #endif

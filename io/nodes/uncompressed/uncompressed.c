@@ -1,5 +1,5 @@
-/* Streams that are the samples of one frame (PS3.5, A.4: Encapsulated Uncompressed Explicit VR Little
- * Endian). FORMAT.md 4.5.1. */
+/* Streams that are the samples of one frame (PS3.5, A.4: Encapsulated Uncompressed Explicit VR Little Endian).
+ * UNCOMPRESSED.md. */
 #include "io/nodes/node.h"
 
 /* Bits of the last byte that belong to samples; 0: all. */

@@ -1,5 +1,5 @@
 /* Variable-length coding of bytes with a given code, as all VLE kernels do it. The string is contiguous, most
- * significant bit first (FORMAT.md 2.3). Zeros fill its last byte. */
+ * significant bit first (GROUND.md 3). Zeros fill its last byte. */
 #ifndef TSR_KERNELS_PAPERS_VLE_BYTE_CODE_H
 #define TSR_KERNELS_PAPERS_VLE_BYTE_CODE_H
 

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.10: what the files of JPEG streams share. */
+/* JPEG.md: what the files of JPEG streams share. */
 #ifndef REF_DCT_H
 #define REF_DCT_H
 
@@ -18,7 +18,7 @@ struct ref_dct_component {
     uint32_t columns, rows;         /* of the array */
     uint32_t own_columns, own_rows; /* of the blocks in a scan of this component alone */
     struct ref_dct_block *blocks;
-    int low[64]; /* 4.10.1: Al of the last scan of each coefficient; -1: it has no scan */
+    int low[64]; /* JPEG.md 1: Al of the last scan of each coefficient; -1: it has no scan */
 };
 
 struct ref_dct_code {
@@ -47,14 +47,14 @@ struct ref_dct {
     struct ref_dct_scan *scans;
 };
 
-/* 4.10.5: makes size bytes of the head from tokens, in memory of ref_alloc(). */
+/* JPEG.md 5: makes size bytes of the head from tokens, in memory of ref_alloc(). */
 bool ref_dct_make_head(struct ref_bytes *tokens, size_t size, const uint8_t **head);
-/* 4.10.1: reads head and head_size. stream_size: the bytes of the stream. */
+/* JPEG.md 1: reads head and head_size. stream_size: the bytes of the stream. */
 bool ref_dct_read_head(struct ref_dct *dct, uint64_t stream_size);
-/* 4.10.3: decodes the slice that has these rows of MCUs. */
+/* JPEG.md 3: decodes the slice that has these rows of MCUs. */
 bool ref_dct_slice(struct ref_dct *dct, const uint8_t *slice, size_t size, uint32_t first, uint32_t end);
 
-struct ref_dct_choices { /* 4.10.2 */
+struct ref_dct_choices { /* JPEG.md 2 */
     unsigned padding;    /* 0 zeros, 1 ones, 2 listed */
     struct ref_bits padding_bits;
     struct ref_bytes breaks;

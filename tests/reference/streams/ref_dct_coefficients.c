@@ -1,9 +1,9 @@
-/* FORMAT.md 4.10.3 and 4.10.4: the coefficients of a slice of a JPEG stream. */
+/* JPEG.md 3 and 4: the coefficients of a slice of a JPEG stream. */
 #include "ref_dct.h"
 
 #include <stdlib.h>
 
-/* ---- 4.10.4 The coder ---- */
+/* ---- JPEG.md 4 The coder ---- */
 
 struct context {
     uint16_t over[7];
@@ -88,7 +88,7 @@ static unsigned one_bit(struct coder *c, struct chance *chance)
     return bit;
 }
 
-/* ---- 4.10.3: contexts ---- */
+/* ---- JPEG.md 3: contexts ---- */
 
 /* The chances of a kind of numbers at a place. */
 struct lows {
@@ -174,7 +174,7 @@ static uint32_t number(struct coder *c, struct context *const in[4], struct chan
     return value;
 }
 
-/* ---- 4.10.3: a block ---- */
+/* ---- JPEG.md 3: a block ---- */
 
 /* zigzag[v][u] is the place of a coefficient. */
 static unsigned zigzag[8][8], column[64], row[64];
@@ -371,7 +371,7 @@ static void read_block(struct place *p)
     read_dc(p);
 }
 
-/* ---- 4.10.3: a slice ---- */
+/* ---- JPEG.md 3: a slice ---- */
 
 /* Finds the neighbours of a block. Rows before first are not of this slice. */
 static void find_neighbours(struct place *p, const struct ref_dct *dct, unsigned c, uint32_t first, uint32_t x,

@@ -1,9 +1,9 @@
-/* FORMAT.md 4.10.1 and 4.10.5: the head of a JPEG stream. */
+/* JPEG.md 1 and 5: the head of a JPEG stream. */
 #include "ref_dct.h"
 
 #include <string.h>
 
-/* ---- 4.10.5: known bytes ---- */
+/* ---- JPEG.md 5: known bytes ---- */
 
 static const uint8_t quantisers[2][64] = {/* K.1, K.2 in zigzag order */
                                           {16, 11, 12,  14,  12,  10, 16, 14,  13,  14,  18,  17,  16, 19,  24,  40,
@@ -85,7 +85,7 @@ bool ref_dct_make_head(struct ref_bytes *tokens, size_t size, const uint8_t **he
     return true;
 }
 
-/* ---- 4.10.1: segments ---- */
+/* ---- JPEG.md 1: segments ---- */
 
 enum { SOF0 = 0xc0, SOF1, SOF2, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOF15 = 0xcf, SOI = 0xd8, EOI, SOS, DQT, DNL, DRI };
 
@@ -195,7 +195,7 @@ static bool read_frame(struct tables *t, unsigned marker, struct ref_bytes *b, u
     return dct->blocks <= 1u << 22 && dct->blocks <= 16 * stream_size + 4096;
 }
 
-/* ---- 4.10.1: scans ---- */
+/* ---- JPEG.md 1: scans ---- */
 
 /* Notes which bits of the coefficients the scan has. */
 static bool check_bits(const struct ref_dct *dct, const struct ref_dct_scan *scan, struct ref_dct_component *component)

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.10.2: writes a JPEG stream from its head and its coefficients. */
+/* JPEG.md 2: writes a JPEG stream from its head and its coefficients. */
 #include "ref_dct.h"
 
 #include <stdlib.h>

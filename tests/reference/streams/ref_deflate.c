@@ -1,10 +1,10 @@
-/* FORMAT.md 4.9: makes a deflate stream from its plain bytes and its residue. */
+/* DEFLATE.md: makes a deflate stream from its plain bytes and its residue. */
 #include "ref_deflate.h"
 #include "ref_range.h"
 
 #include <string.h>
 
-/* ---- 4.9.2 Range coder: numbers ---- */
+/* ---- GROUND.md 5 Range coder: numbers ---- */
 
 static uint64_t number(struct ref_coder *c, struct ref_chance *t)
 {
@@ -15,7 +15,7 @@ static uint64_t number(struct ref_coder *c, struct ref_chance *t)
     return ((((uint64_t)1 << f) + top) << (n - f)) + low - 1;
 }
 
-/* ---- 4.9.5: chances and variables ---- */
+/* ---- DEFLATE.md 4: chances and variables ---- */
 
 struct chances {
     struct ref_chance marker[2], rest, segment_same, segment[160], end, stored, stored_same, count[160], piece, type[3],
@@ -309,7 +309,7 @@ static bool pad(struct ref_deflate_out *out, unsigned padding)
     return true;
 }
 
-/* ---- 4.9.6 Pieces ---- */
+/* ---- DEFLATE.md 5 Pieces ---- */
 
 struct piece {
     uint64_t bits, bytes, size;

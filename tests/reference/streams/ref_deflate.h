@@ -1,10 +1,10 @@
-/* FORMAT.md 4.9: what the files of deflate streams share. */
+/* DEFLATE.md: what the files of deflate streams share. */
 #ifndef REF_DEFLATE_H
 #define REF_DEFLATE_H
 
 #include "ref.h"
 
-/* ---- 4.9.1, 4.9.3: parameters and model (ref_deflate_model.c) ---- */
+/* ---- DEFLATE.md 1, DEFLATE.md 2: parameters and model (ref_deflate_model.c) ---- */
 
 enum { REF_LITERALS, REF_GREEDY, REF_LAZY, REF_RUNS, REF_STORED }; /* finders */
 
@@ -34,10 +34,11 @@ void ref_begin_segment(struct ref_deflate_model *m, uint64_t end);
 struct ref_match ref_predict(struct ref_deflate_model *m);
 void ref_advance(struct ref_deflate_model *m, struct ref_match token);
 void ref_jump(struct ref_deflate_model *m, uint64_t at);
-void ref_begin_piece(struct ref_deflate_model *m, uint64_t b, uint64_t bytes); /* 4.9.6; the model has been started */
-uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length);    /* a distance; 0: there is none */
+void ref_begin_piece(struct ref_deflate_model *m, uint64_t b,
+                     uint64_t bytes); /* DEFLATE.md 5; the model has been started */
+uint32_t ref_hop(struct ref_deflate_model *m, uint64_t k, uint32_t length); /* a distance; 0: there is none */
 
-/* ---- 4.9.4: heads and the bits of blocks (ref_deflate_heads.c) ---- */
+/* ---- DEFLATE.md 3: heads and the bits of blocks (ref_deflate_heads.c) ---- */
 
 struct ref_deflate_out { /* the stream */
     uint8_t *bytes;

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.9.4: heads as zlib makes them; the bits of blocks (RFC 1951). */
+/* DEFLATE.md 3: heads as zlib makes them; the bits of blocks (RFC 1951). */
 #include "ref_deflate.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static struct part distance_part(uint32_t distance)
     }
 }
 
-/* ---- Lengths (4.9.4) ---- */
+/* ---- Lengths (DEFLATE.md 3) ---- */
 
 #define MOST_NODES (2 * 288)
 struct tree {
@@ -281,7 +281,7 @@ static void put_head(struct ref_deflate_out *out, const struct ref_deflate_head 
     for (unsigned i = 0; i < head->op_count; i++) {
         struct ref_op op = head->ops[i];
         struct part part = {op.symbol, op.symbol < 16 ? 0 : op.symbol == 16 ? 2 : op.symbol == 17 ? 3 : 7, op.extra};
-        (void)put_part(out, &code, part, bits); /* 4.9.5: an op that has no code has only its extra bits */
+        (void)put_part(out, &code, part, bits); /* DEFLATE.md 4: an op that has no code has only its extra bits */
     }
 }
 

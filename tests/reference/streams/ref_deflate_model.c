@@ -1,9 +1,9 @@
-/* FORMAT.md 4.9.1 and 4.9.3: the model of zlib's encoder. */
+/* DEFLATE.md 1 and 2: the model of zlib's encoder. */
 #include "ref_deflate.h"
 
 #include <string.h>
 
-/* ---- 4.9.1 ---- */
+/* ---- DEFLATE.md 1 ---- */
 
 static const uint16_t by_level[10][5] = {
     {4, 0, 0, 0, 0},    {1, 4, 4, 8, 4},      {1, 4, 5, 16, 8},     {1, 4, 6, 32, 32},       {2, 4, 4, 16, 16},
@@ -57,7 +57,7 @@ bool ref_read_deflate_fields(struct ref_bytes *b, struct ref_deflate_fields *f)
     return !b->bad || ref_fail("the parameters of a deflate stream are corrupt");
 }
 
-/* ---- 4.9.3 ---- */
+/* ---- DEFLATE.md 2 ---- */
 
 static void forget(struct ref_deflate_model *m)
 {

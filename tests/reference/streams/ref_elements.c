@@ -1,11 +1,11 @@
-/* FORMAT.md 4.16: elements. */
+/* ELEMENTS.md: elements. */
 #include "ref_mix.h"
 
 #include <string.h>
 
 enum { LEAST_ROOM = 1 << 20, PLAIN = 1 << 20, CODE = 1 << 21, SEEN = 1 << 14 };
 
-/* 4.16.4, taken from the page itself when this is built. */
+/* ELEMENTS.md 4, taken from the page itself when this is built. */
 static const char *const seen_before[] = {
 #include "elements_seen.inc"
 };
@@ -26,14 +26,14 @@ struct known {
 
 struct state {
     struct ref_mix m;
-    /* 4.16.1 */
+    /* ELEMENTS.md 1 */
     uint32_t Z, at, o, channels, head_size, length_size, tag, vr, length, old_length, old_value;
     unsigned form, D, E, B;
     enum part part;
     uint8_t head[12];
     struct level level[16];
     struct known known[1 << 10];
-    uint32_t word, last, shape; /* 4.16.2 */
+    uint32_t word, last, shape; /* ELEMENTS.md 2 */
 };
 
 /* hash(h, v[0], v[1], ...) */
@@ -63,7 +63,7 @@ static bool is_short(uint32_t vr)
     return has("AE AS AT CS DA DS DT FD FL IS LO LT PN SH SL SS ST TM UI UL US", vr);
 }
 
-/* ---- 4.16.1 ---- */
+/* ---- ELEMENTS.md 1 ---- */
 
 static uint32_t make_number(const struct state *z, const uint8_t *bytes, uint32_t count)
 {
@@ -167,7 +167,7 @@ static void take_in_value(struct state *z, uint8_t byte)
     }
 }
 
-/* ---- 4.16.2 ---- */
+/* ---- ELEMENTS.md 2 ---- */
 
 static void follow(struct state *z, uint8_t byte)
 {
@@ -192,7 +192,7 @@ static void follow(struct state *z, uint8_t byte)
     if (second->exists) second->e = z->m.history[z->old_value + z->o];
 }
 
-/* ---- 4.16.3 ---- */
+/* ---- ELEMENTS.md 3 ---- */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -288,7 +288,7 @@ static void wave_contexts(struct state *z)
     h[11] = HASH(50, y, n[0], n[1]);
 }
 
-/* ---- 4.16 ---- */
+/* ---- ELEMENTS.md ---- */
 
 static void begin_string(struct state *z, uint32_t size, unsigned form)
 {
@@ -322,7 +322,7 @@ static uint8_t next_byte(struct state *z, uint8_t known)
     return byte;
 }
 
-/* ---- 4.16.4 ---- */
+/* ---- ELEMENTS.md 4 ---- */
 
 static void know(struct state *z, const void *bytes, size_t count)
 {

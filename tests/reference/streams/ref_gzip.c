@@ -1,4 +1,4 @@
-/* FORMAT.md 4.12: gzip files. */
+/* GZIP.md: gzip files. */
 #include "ref_deflate.h"
 
 bool ref_gzip_size(const struct ref_header *h, size_t *size)

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.15: streams of JPEG 2000. Headers, coefficients, the plan of a tile, packets. */
+/* J2K.md: streams of JPEG 2000. Headers, coefficients, the plan of a tile, packets. */
 #include "ref_j2k.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static uint64_t up(uint64_t v, unsigned shift)
     return (v + ((uint64_t)1 << shift) - 1) >> shift;
 }
 
-/* ---- 4.15.2: headers ---- */
+/* ---- J2K.md 2: headers ---- */
 
 static bool read_size(struct j2k *j, const uint8_t *b, size_t size)
 {
@@ -209,7 +209,7 @@ static bool read_main(struct j2k *j, const uint8_t *b, size_t size)
     return true;
 }
 
-/* ---- 4.15.3: the plan of a tile ---- */
+/* ---- J2K.md 3: the plan of a tile ---- */
 
 static void plant(struct tile *t, uint64_t across, uint64_t down)
 {
@@ -385,7 +385,7 @@ static bool plan_tile(struct j2k *j, size_t number)
     return true;
 }
 
-/* ---- 4.15.5: coefficients ---- */
+/* ---- J2K.md 5: coefficients ---- */
 
 static size_t mirror(int64_t i, size_t n)
 {
@@ -455,7 +455,7 @@ static void make_coefficients(struct j2k *j)
     for (size_t i = 0; i < j->tiles; i++) transform_tile(j, &j->tile[i], line);
 }
 
-/* ---- 4.15.6: blocks ---- */
+/* ---- J2K.md 6: blocks ---- */
 
 static bool code_block(struct j2k *j, struct ref_j2k_block *b, unsigned missing)
 {
@@ -511,7 +511,7 @@ static bool code_blocks(struct j2k *j)
     return d.left == 0 || ref_fail("a deviation has no block");
 }
 
-/* ---- 4.15.7: layers ---- */
+/* ---- J2K.md 7: layers ---- */
 
 struct event {
     unsigned passes;
@@ -591,7 +591,7 @@ static bool plan_events(struct j2k *j, struct event **events)
     return true;
 }
 
-/* ---- 4.15.4: packets ---- */
+/* ---- J2K.md 4: packets ---- */
 
 struct bits {
     struct ref_stream *s;
@@ -707,7 +707,7 @@ static void put_packet(struct j2k *j, struct tile *t, const struct event **event
     t->sent++;
 }
 
-/* ---- 4.15.1: the residue ---- */
+/* ---- J2K.md 1: the residue ---- */
 
 static bool read_part(struct j2k *j, uint64_t size, struct part *part)
 {

@@ -1,10 +1,10 @@
-/* FORMAT.md 4.15: streams of JPEG 2000. */
+/* J2K.md: streams of JPEG 2000. */
 #ifndef REF_J2K_H
 #define REF_J2K_H
 
 #include "ref_streams.h"
 
-/* 4.15.6: a code block. */
+/* J2K.md 6: a code block. */
 struct ref_j2k_block {
     unsigned component, band, band_planes; /* band: 0 LL, 1 HL, 2 LH, 3 HH */
     uint32_t x, y, width, height;          /* of its coefficients in the component's array */

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.15.6: the passes of a block, T.800 annexes C and D. */
+/* J2K.md 6: the passes of a block, T.800 annexes C and D. */
 #include "ref_j2k.h"
 
 #include <string.h>

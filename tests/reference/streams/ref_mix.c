@@ -1,7 +1,7 @@
-/* FORMAT.md 4.9.2, 4.11.2, 4.11.3: bytes of mixed bits. */
+/* GROUND.md 5 to 7: bytes of mixed bits. */
 #include "ref_mix.h"
 
-/* ---- 4.9.2 ---- */
+/* ---- GROUND.md 5 ---- */
 
 static void next_byte(struct ref_mix *z)
 {
@@ -44,9 +44,9 @@ void ref_mix_read(struct ref_mix *z, const uint8_t *code, size_t size)
     for (int i = 0; i < 4; i++) next_byte(z);
 }
 
-/* ---- 4.11.2 ---- */
+/* ---- GROUND.md 6 ---- */
 
-static int64_t down(int64_t a, unsigned n) /* a >> n of 2.1 */
+static int64_t down(int64_t a, unsigned n) /* a >> n of GROUND.md 1 */
 {
     int64_t unit = (int64_t)1 << n;
     return a >= 0 ? a / unit : -((-a + unit - 1) / unit);
@@ -126,7 +126,7 @@ static unsigned mixed_bit(struct ref_mix *z, uint32_t node, unsigned known)
     return bit;
 }
 
-/* ---- 4.11.3 ---- */
+/* ---- GROUND.md 7 ---- */
 
 uint32_t ref_mix_hash(uint32_t h, uint32_t v)
 {

@@ -1,8 +1,8 @@
-/* FORMAT.md 4.10 and 4.11: packed files, and packed bytes of JPEG streams. */
+/* JPEG.md and FORMAT.md 4.6: packed files, and packed bytes of JPEG streams. */
 #include "ref_dct.h"
 #include "ref_deflate.h"
 
-/* ---- 4.10 ---- */
+/* ---- JPEG.md ---- */
 
 static bool read_slices(struct ref_dct *dct, struct ref_bytes *b)
 {
@@ -54,7 +54,7 @@ static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *take
     return out->size == size || ref_fail("a JPEG stream has another size");
 }
 
-/* ---- 4.11 ---- */
+/* ---- 4.6 ---- */
 
 enum { BYTES, JPEG, DEFLATE, PNG_START, PNG_CHUNKS, PNG_END, SMALL_PNG, ELEMENTS };
 

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.3: IDAT chunks. */
+/* PNG.md: IDAT chunks. */
 #include "ref_deflate.h"
 
 #include <stdlib.h>
@@ -103,7 +103,7 @@ void ref_filter_row(unsigned type, const uint8_t *row, const uint8_t *above, siz
     }
 }
 
-/* Step 1 of 4.3: the plain bytes, in memory of ref_alloc(). types: each row's, or only one. */
+/* Step 1 of PNG.md: the plain bytes, in memory of ref_alloc(). types: each row's, or only one. */
 static uint8_t *plain_bytes(const struct ref_header *h, const uint8_t *rows, size_t size, const uint8_t *types,
                             bool each)
 {
@@ -266,7 +266,7 @@ static size_t unfilter_rows(const struct ref_header *h, const uint8_t *rows, uin
     return at;
 }
 
-/* 4.3: IDAT chunks that were made are read again. */
+/* PNG.md: IDAT chunks that were made are read again. */
 static bool check_idat(const struct ref_header *h, const uint8_t *packed, size_t packed_size, size_t size,
                        const uint8_t *raster)
 {

@@ -1,19 +1,21 @@
-/* FORMAT.md 4.11.1 to 4.11.4: small PNG files. */
+/* SMALL_PNG.md: small PNG files. */
 #include "ref_mix.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SKELETON = 1 << 15, PLAIN = 1 << 15 };
 
-/* 4.11.4, taken from the page itself when this is built. A byte 0 follows. */
-static const uint8_t seen_before[1841 + 1] = {
+/* SMALL_PNG.md 3: the lines of its annex. */
+enum { SEEN = 1841 };
+static const char *const seen_before[] = {
 #include "small_png_seen.inc"
 };
 
 struct state {
     struct ref_mix m;
     unsigned smooth;
-    uint8_t *skeleton; /* 4.11.1 */
+    uint8_t *skeleton; /* SMALL_PNG.md 1 */
     size_t skeleton_size;
     const uint8_t *known_bytes;
 };
@@ -38,7 +40,7 @@ static uint8_t skeleton_byte(struct state *z, uint32_t t, uint32_t o, uint32_t u
     return byte;
 }
 
-/* ---- 4.11.1 ---- */
+/* ---- SMALL_PNG.md 1 ---- */
 
 static uint32_t varint(struct state *z, uint32_t t, uint32_t *o, uint32_t u)
 {
@@ -191,14 +193,30 @@ static bool put_file(const struct state *z, const uint8_t *plain, size_t plain_s
     return true;
 }
 
+/* The bytes of the annex. */
+static uint8_t *seen_bytes(void)
+{
+    uint8_t *bytes = ref_alloc(SEEN, 1);
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof seen_before / sizeof *seen_before; i++)
+        for (const char *c = seen_before[i]; *c && n < SEEN; c++) {
+            const bool is_hex = *c == '\\';
+            const char digits[3] = {is_hex ? c[1] : 0, is_hex ? c[2] : 0, 0};
+            bytes[n++] = (uint8_t)(is_hex ? strtoul(digits, NULL, 16) : (unsigned char)*c);
+            if (is_hex) c += 2;
+        }
+    return bytes;
+}
+
 static void begin(struct state *z)
 {
     static const int32_t weights[2] = {12000, 18000};
     ref_mix_begin(&z->m, 8, 2, weights, 1 << 17);
     z->skeleton = ref_alloc(SKELETON, 1);
     z->m.known = true;
-    z->known_bytes = seen_before;
-    while (z->known_bytes < seen_before + sizeof seen_before - 1) (void)read_skeleton(z);
+    const uint8_t *const seen = seen_bytes();
+    z->known_bytes = seen;
+    while (z->known_bytes < seen + SEEN) (void)read_skeleton(z);
     z->m.known = false;
 }
 

@@ -142,7 +142,7 @@ static bool read_record(struct ref_bytes *b, uint64_t *fragments, uint64_t **siz
     return !b->bad || ref_fail("the record of a frame is too short");
 }
 
-/* 4.14 */
+/* DEFLATE.md 6 */
 static bool deflated_frame(struct ref_stream *s)
 {
     struct ref_bytes *b = &s->residue;
@@ -160,7 +160,7 @@ static bool deflated_frame(struct ref_stream *s)
     return true;
 }
 
-/* 4.5.1 */
+/* UNCOMPRESSED.md */
 static bool samples(struct ref_stream *s)
 {
     const struct ref_header *h = s->header;

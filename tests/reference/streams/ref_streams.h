@@ -1,4 +1,5 @@
-/* FORMAT.md 4.4 to 4.8: streams that are made again from samples and residues. What the kinds share. */
+/* FORMAT.md 4.4, RLE.md, JPEG_LOSSLESS.md, JPEG_LS.md: streams that are made again from samples and residues. What the
+ * kinds share. */
 #ifndef REF_STREAMS_H
 #define REF_STREAMS_H
 
@@ -19,7 +20,7 @@ bool ref_put_residue(struct ref_stream *s, uint64_t size);
 /* A sample of the raster as an unsigned number, without extending a sign. */
 uint32_t ref_sample(const struct ref_stream *s, unsigned component, uint32_t x, uint32_t y);
 
-/* Deviations (4.6.2, 4.7.4): a list of distances. */
+/* Deviations (RLE.md 2, JPEG_LOSSLESS.md 4): a list of distances. */
 struct ref_deviations {
     uint64_t left; /* things up to the next one, itself included; 0: the list has ended */
 };
@@ -30,10 +31,10 @@ bool ref_deviates(struct ref_deviations *d);
 
 /* 4.5: makes the stream of a kind, and of all of its residue. */
 bool ref_make_stream(struct ref_stream *s, unsigned kind);
-bool ref_rle(struct ref_stream *s);     /* 4.6 */
-bool ref_jpeg(struct ref_stream *s);    /* 4.7 */
-bool ref_jpeg_ls(struct ref_stream *s); /* 4.8 */
-bool ref_j2k(struct ref_stream *s);     /* 4.15 */
+bool ref_rle(struct ref_stream *s);     /* RLE.md */
+bool ref_jpeg(struct ref_stream *s);    /* JPEG_LOSSLESS.md */
+bool ref_jpeg_ls(struct ref_stream *s); /* JPEG_LS.md */
+bool ref_j2k(struct ref_stream *s);     /* J2K.md */
 
 /* Headers of JPEG and JPEG-LS: the marker segment that begins at byte *at. *at becomes the byte after it. SOI has no
  * fill bytes. */

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.7: streams of lossless JPEG. */
+/* JPEG_LOSSLESS.md: streams of lossless JPEG. */
 #include "ref_streams.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ struct jpeg {
     unsigned bits, bit_count;
 };
 
-/* ---- 4.7.1 Headers ---- */
+/* ---- JPEG_LOSSLESS.md 1 Headers ---- */
 
 static void read_codes(struct table *table, const uint8_t *counts, const uint8_t *symbols)
 {
@@ -116,7 +116,7 @@ static bool put_headers(struct ref_stream *s, struct jpeg *j)
     return ref_put_residue(s, at);
 }
 
-/* ---- 4.7.2, 4.7.3 Samples and their bytes ---- */
+/* ---- JPEG_LOSSLESS.md 2, JPEG_LOSSLESS.md 3 Samples and their bytes ---- */
 
 static void put_coded_byte(struct ref_stream *s, unsigned byte)
 {
@@ -188,7 +188,7 @@ static bool put_sample(struct ref_stream *s, struct jpeg *j, unsigned i, uint32_
     return put_difference(s, j, j->used[i], (int64_t)(sample >> j->shift) - prediction);
 }
 
-/* 4.7.3, 4.7.4: the end of an interval. */
+/* JPEG_LOSSLESS.md 3, JPEG_LOSSLESS.md 4: the end of an interval. */
 static bool end_interval(struct ref_stream *s, struct jpeg *j, struct ref_deviations *deviations)
 {
     unsigned padding = j->zeros ? 0 : 0xff;

@@ -1,4 +1,4 @@
-/* FORMAT.md 4.8: streams of JPEG-LS. */
+/* JPEG_LS.md: streams of JPEG-LS. */
 #include "ref_streams.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ struct jpeg_ls {
     bool after_ff;
 };
 
-/* ---- 4.8.2 Headers ---- */
+/* ---- JPEG_LS.md 2 Headers ---- */
 
 static uint32_t number(const uint8_t *data, size_t size)
 {
@@ -144,7 +144,7 @@ static bool put_headers(struct ref_stream *s, struct jpeg_ls *j)
     return at == size || ref_fail("a stream's headers do not end with SOS");
 }
 
-/* ---- 4.8.3 Samples ---- */
+/* ---- JPEG_LS.md 3 Samples ---- */
 
 /* What is coded for component c of R, G and B. */
 static int32_t transformed(const struct jpeg_ls *j, int32_t r, int32_t g, int32_t b, unsigned c)
@@ -179,7 +179,7 @@ static bool set_values(const struct ref_stream *s, struct jpeg_ls *j)
     return true;
 }
 
-/* ---- 4.8.5, 4.8.6 Codes and their bytes ---- */
+/* ---- JPEG_LS.md 5, JPEG_LS.md 6 Codes and their bytes ---- */
 
 static void put_bit(struct ref_stream *s, struct jpeg_ls *j, unsigned bit)
 {
@@ -216,7 +216,7 @@ static void put_usual_end(struct ref_stream *s, struct jpeg_ls *j)
         ref_put_byte(s, 0);
 }
 
-/* ---- 4.8.4 The model ---- */
+/* ---- JPEG_LS.md 4 The model ---- */
 
 struct around { /* a sample, its neighbours, and its context's number */
     int32_t x, a, b, c, d, number;
@@ -383,7 +383,7 @@ static void put_row(struct ref_stream *s, struct jpeg_ls *j, unsigned from, unsi
     }
 }
 
-/* ---- 4.8.1 The stream ---- */
+/* ---- JPEG_LS.md 1 The stream ---- */
 
 static bool put_end(struct ref_stream *s, struct jpeg_ls *j, uint32_t interval, bool is_last)
 {

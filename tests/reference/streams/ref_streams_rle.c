@@ -1,4 +1,4 @@
-/* FORMAT.md 4.6: streams of RLE. */
+/* RLE.md: streams of RLE. */
 #include "ref_streams.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static bool read_rule(struct ref_bytes *b, struct rule *r)
     return good || ref_fail("a rule of RLE is corrupt");
 }
 
-/* ---- 4.6.3 The rule ---- */
+/* ---- RLE.md 3 The rule ---- */
 
 static size_t least(size_t a, size_t b)
 {
@@ -92,7 +92,7 @@ static unsigned plan(const struct rule *r, const struct plane *p, size_t at)
     return (unsigned)(plan_literal(r, p, at, run, end) - 1);
 }
 
-/* ---- 4.6.1 Planes and segments ---- */
+/* ---- RLE.md 1 Planes and segments ---- */
 
 static bool put_packet(struct ref_stream *s, const struct plane *p, size_t at, size_t covered, unsigned first,
                        size_t *length)

@@ -1,4 +1,4 @@
-/* entropy/bits.h: strings of bits, Exp-Golomb codes, ends and overruns. FORMAT.md 2.3. */
+/* entropy/bits.h: strings of bits, Exp-Golomb codes, ends and overruns. GROUND.md 3. */
 #include "tests/unit/support.h"
 
 #include "entropy/bits.h"

@@ -1,4 +1,4 @@
-/* entropy/cavlc.h against a decoder that follows H.264 9.2 literally, with the codewords of FORMAT.md's annex A. */
+/* entropy/cavlc.h against a decoder that follows H.264 9.2 literally, with the codewords of CAVLC.md 2. */
 #include "tests/unit/support.h"
 
 #include "entropy/cavlc.h"

@@ -250,6 +250,27 @@ TEST(uids)
     }
 }
 
+/* A delimiter has no value, whatever its length says: elements of one level are those of the walk. */
+TEST(delimiters_with_lengths)
+{
+    struct dicom_bytes d = {.form = explicit_little};
+    struct tsr_dicom_element e;
+    put_head(&d, 0x00081140, "SQ", TSR_UNDEFINED_LENGTH);
+    put_head(&d, TAG_ITEM, "", TSR_UNDEFINED_LENGTH);
+    put_text(&d, 0x00081150, "UI", "1.2.3.4");
+    put_head(&d, TAG_ITEM_END, "", 1000);
+    put_head(&d, TAG_SEQUENCE_END, "", 1000);
+    const size_t end = d.all.size;
+    put_us(&d, 0x00280010, 7);
+    struct tsr_dicom_elements all = {d.all.data, 0, d.all.size, explicit_little};
+    assert_true(tsr_dicom_next_element(&all, &e));
+    assert_int_equal(e.end, end);
+    assert_true(tsr_dicom_next_element(&all, &e));
+    assert_int_equal(e.tag, 0x00280010);
+    assert_false(tsr_dicom_next_element(&all, &e));
+    free_dicom(&d);
+}
+
 /* Fragments are skipped and counted. */
 TEST(fragments)
 {
@@ -821,6 +842,7 @@ int main(void)
                                        cmocka_unit_test(files),
                                        cmocka_unit_test(forms_that_are_not_as_said),
                                        cmocka_unit_test(uids),
+                                       cmocka_unit_test(delimiters_with_lengths),
                                        cmocka_unit_test(fragments),
                                        cmocka_unit_test(icons),
                                        cmocka_unit_test(deflated),

@@ -1,5 +1,5 @@
 /* DICOM files without pixels as one piece: they come back, the reference decoder makes the same of them, and damage is
- * bounded. FORMAT.md 4.16. */
+ * bounded. ELEMENTS.md. */
 #include <pthread.h>
 
 #include "dicom_bytes.h"

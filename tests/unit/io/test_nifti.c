@@ -1,5 +1,5 @@
 /* NIfTI: headers of both versions and byte orders, and gzip files that come back from their plain bytes and a residue.
- * FORMAT.md 4.1 and 4.12. */
+ * FORMAT.md 4.1 and GZIP.md. */
 #include "tests/unit/leaves.h"
 #include "one_engine.h"
 
@@ -384,8 +384,8 @@ TEST(gzip_refused)
                                           "ends too early",
                                           "last sample",
                                           "floating-point",
-                                          "it is a NIfTI file that ends before its last sample",
-                                          "it is a NIfTI file that ends before its last sample"};
+                                          "it ends before its last sample",
+                                          "it ends before its last sample"};
         struct bytes volume = i == 4   ? head_of(&floats)
                               : i == 5 ? head_of(&far)
                               : i == 6 ? head_of(&huge)

@@ -1,5 +1,5 @@
 /* PNG: every colour type and depth, plain and interlaced, against libpng's own writing and reading; IDAT chunks of
- * every shape (io/formats/png/). FORMAT.md 4.3. */
+ * every shape (io/formats/png/). PNG.md. */
 #include "one_engine.h"
 
 #include <png.h>

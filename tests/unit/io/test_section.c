@@ -1,4 +1,4 @@
-/* Numbers, headers and proofs of the container (io/container/section.h). FORMAT.md 2.2, 3.1, 3.4. */
+/* Numbers, headers and proofs of the container (io/container/section.h). GROUND.md 2, FORMAT.md 3.1, 3.4. */
 #include "in_memory.h"
 #include "transform/planes/difference.h"
 

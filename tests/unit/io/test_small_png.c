@@ -1,5 +1,5 @@
 /* Small PNG files as one piece: they come back, the reference decoder makes the same of them, and damage is bounded.
- * FORMAT.md 4.11.1 to 4.11.4. */
+ * SMALL_PNG.md. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

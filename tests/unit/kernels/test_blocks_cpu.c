@@ -330,7 +330,7 @@ TEST(coefficients_beyond_the_limit)
     }
 }
 
-/* FORMAT.md 2.3: a string ends in zeros up to a whole byte. Readers check that for the string of slice lengths and for
+/* GROUND.md 3: a string ends in zeros up to a whole byte. Readers check that for the string of slice lengths and for
  * each slice's. */
 TEST(padding_is_checked)
 {

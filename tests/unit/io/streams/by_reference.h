@@ -1,4 +1,4 @@
-/* What the reference decoder makes of a piece of a packed file, or of the code of one: FORMAT.md 4.11. */
+/* What the reference decoder makes of a piece of a packed file, or of the code of one: FORMAT.md 4.6. */
 #ifndef TSR_TESTS_BY_REFERENCE_H
 #define TSR_TESTS_BY_REFERENCE_H
 

@@ -1,4 +1,4 @@
-/* Deflate streams come back exactly, and zlib's cost nearly nothing. FORMAT.md 4.9. */
+/* Deflate streams come back exactly, and zlib's cost nearly nothing. DEFLATE.md. */
 #include <pthread.h>
 #include <zlib.h>
 
@@ -173,7 +173,7 @@ TEST(padding_and_empty_blocks)
     comes_back((const uint8_t *)"AABA", 4, &made, "padding");
 }
 
-/* FORMAT.md 4.9.1: padding of more than 7 bits is refused, and what does not fit. */
+/* DEFLATE.md 1: padding of more than 7 bits is refused, and what does not fit. */
 TEST(padding_of_residues)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Streams of deflate that hold a frame: deflate_frame.c. FORMAT.md 4.14. */
+/* Streams of deflate that hold a frame: deflate_frame.c. DEFLATE.md 6. */
 #include <zlib.h>
 
 #include "stream_trial.h"
@@ -34,7 +34,7 @@ static void deflate_by_zlib(const uint8_t *bytes, size_t size, int level, int st
     deflateEnd(&z);
 }
 
-/* Streams that hold a frame, of bits and of bytes, and what follows them. FORMAT.md 4.14. */
+/* Streams that hold a frame, of bits and of bytes, and what follows them. DEFLATE.md 6. */
 TEST(frames_come_back)
 {
     static const struct {

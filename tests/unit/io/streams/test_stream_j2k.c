@@ -1,6 +1,6 @@
 /* Streams of JPEG 2000 (io/nodes/j2k/) become samples and a residue, and come back. The generator makes
  * headers of all parameters, and residues of them; the writer makes their streams, and so does the reference decoder.
- * That these are JPEG 2000 is shown by a stream of OpenJPEG; tests/bench/streams_j2k.py compares many. FORMAT.md 4.15.
+ * That these are JPEG 2000 is shown by a stream of OpenJPEG; tests/bench/streams_j2k.py compares many. J2K.md.
  */
 #include "stream_trial.h"
 

@@ -1,4 +1,4 @@
-/* Lossy JPEG streams, packed and unpacked (io/nodes/jpeg/jpeg.h). FORMAT.md 4.10. The streams are made here from
+/* Lossy JPEG streams, packed and unpacked (io/nodes/jpeg/jpeg.h). JPEG.md. The streams are made here from
  * random coefficients; tests/bench/jpeg_streams.py takes libjpeg's. */
 #include "tests/unit/support.h"
 
@@ -304,7 +304,7 @@ TEST(damaged_packed_bytes)
     }
 }
 
-/* FORMAT.md 4.10: the stream has the size that is said. */
+/* JPEG.md: the stream has the size that is said. */
 TEST(other_sizes)
 {
     struct rng r = {9};

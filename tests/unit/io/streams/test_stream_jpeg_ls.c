@@ -1,6 +1,6 @@
 /* Streams of JPEG-LS (io/nodes/jpeg_ls/) become samples and a residue, and come back. The generator makes
  * headers of all parameters, and residues without deviations; the writer makes their streams. That these are JPEG-LS is
- * shown by T.87's example and a stream of CharLS; tests/bench/jpeg_ls_agreement.c compares many. FORMAT.md 4.8. */
+ * shown by T.87's example and a stream of CharLS; tests/bench/jpeg_ls_agreement.c compares many. JPEG_LS.md. */
 #include "tests/unit/support.h"
 
 #include "io/nodes/jpeg_ls/jpeg_ls.h"

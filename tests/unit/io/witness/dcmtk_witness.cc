@@ -317,7 +317,7 @@ OFString whole_text(DcmElement &element)
     return text;
 }
 
-/* Changes in sequences that a lossy copy makes (FORMAT.md 4.17). UIDs empty: it is the copy, in which only what an
+/* Changes in sequences that a lossy copy makes (DERIVED.md). UIDs empty: it is the copy, in which only what an
  * original has more is removed. */
 struct changes {
     OFString original_uid, copy_uid;
