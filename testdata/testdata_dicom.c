@@ -511,7 +511,8 @@ static void put_pixels(struct writer *w, const struct dicom *dicom, const struct
     if (odd & ODD_SURPLUS) bytes_fill(&value, 0xa5, 22);
     if (odd & ODD_SHORT) value.size -= 2;
     const bool is_words = !(odd & ODD_BYTES);
-    if (w->big_endian && is_words && dicom->kind->bits_allocated <= 8) swap_pairs(&value);
+    const bool is_big = w->big_endian || dicom->syntax == DICOM_GE;
+    if (is_big && is_words && !(odd & ODD_UNKNOWN_VR) && dicom->kind->bits_allocated <= 8) swap_pairs(&value);
     put_head(w,
              is_double  ? 0x7fe00009
              : is_float ? 0x7fe00008

@@ -251,7 +251,7 @@ static enum tsr_status describe_native(struct tsr_input *samples, bool is_inflat
     /* OW is swapped as words, whatever the samples are (PS3.5, 8.1.2 and A.3). A word of frames of an odd number of
      * bytes has samples of two frames, or the last one and a pad: no frame is then a range of the file. */
     const bool is_bytes = strcmp(pixels->vr, "OB") == 0 || strcmp(pixels->vr, "UN") == 0;
-    image->swapped = dicom->big_endian && !is_bytes && image->bits_allocated <= 8;
+    image->swapped = dicom->has_big_pixels && !is_bytes && image->bits_allocated <= 8;
     if (image->swapped && tsr_frame_bits(image) % 16 != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "its samples of %d bits are in big-endian words, which its frames do not fill",
