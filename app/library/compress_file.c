@@ -32,7 +32,7 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (wanted->settled) return TSR_OK;
     TSR_TRY(tsr_resolve_coding(coding, error));
     if (!tsr_has_frames(&source->header)) return TSR_OK;
-    if (source->header.recipe == TSR_RECIPE_SPLICE && !source->header.exact)
+    if (tsr_is_spliced(&source->header) && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
     if (source->left_out)
         snprintf(
@@ -48,7 +48,7 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
         return drop_loss(wanted, coding, error);
     }
-    if (source->header.recipe == TSR_RECIPE_PNG && !TSR_WITH_PNG)
+    if (tsr_makes_png(&source->header) && !TSR_WITH_PNG)
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "%s is not coded with loss: restoring it would need libpng, which this build does not have",
                         tsr_input_name(source->input));
@@ -92,7 +92,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     struct tsr_coding coding;
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
-    if ((*source)->header.recipe == TSR_RECIPE_PACKED) return TSR_OK; /* it has claimed */
+    if (tsr_has_pieces(&(*source)->header)) return TSR_OK; /* it has claimed */
     if (!tsr_has_frames(&(*source)->header)) return tsr_input_claim(input, NULL, &(struct tsr_need){0}, error);
     if (coding.lossy) TSR_TRY(settle_values(*source, wanted, &coding, report, error));
     const uint32_t range = (*source)->header.range;
@@ -160,7 +160,7 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
 {
     const uint64_t most = tsr_input_size(input);
     TSR_TRY(tsr_source_open(input, options, &form->source, error));
-    const bool keeps = form->source->header.recipe == TSR_RECIPE_PACKED;
+    const bool keeps = tsr_has_pieces(&form->source->header);
     form->output = keeps ? tsr_output_to_memory() : tsr_output_to_null();
     if (!form->output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
     tsr_output_forgo_hash(form->output);
@@ -178,7 +178,7 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
 static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
                                         struct form *form, struct tsr_error *error)
 {
-    const bool is_png = coded->header.recipe == TSR_RECIPE_PNG && coded->header.exact;
+    const bool is_png = tsr_makes_png(&coded->header) && coded->header.exact;
     struct tsr_source_options options = {
         .verbatim = true, .reason = tsr_smaller_stored, .packs = true, .opened = is_png ? coded : NULL, .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
@@ -193,15 +193,15 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 /* TSR_DECLINED, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
  * or, on what is compressed already, to find something to do. A file with residues that are longer than the input is
- * never kept: a restorer refuses them. most: bytes at the worst of the efforts that were tried, so that a higher effort
+ * never kept: the evaluator refuses them. most: bytes at the worst of the efforts that were tried, so that a higher effort
  * looks wherever a lower one does. */
 static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
                                   uint64_t most, struct form *instead, struct tsr_error *error)
 {
     const struct tsr_header *const header = &source->header;
     const uint64_t whole = tsr_input_size(source->input);
-    const bool was_native = header->recipe == TSR_RECIPE_SPLICE && header->image.bits_allocated > 1;
-    const uint64_t little = header->recipe == TSR_RECIPE_PNG ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
+    const bool was_native = tsr_is_spliced(header) && header->image.bits_allocated > 1;
+    const uint64_t little = tsr_makes_png(header) ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
     if (!tsr_has_frames(header) || (most <= little && !is_refused)) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);

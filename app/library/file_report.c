@@ -32,7 +32,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     const bool verbatim = !tsr_has_frames(header);
     report->kind = header->kind;
     report->verbatim = verbatim;
-    report->packed = header->recipe == TSR_RECIPE_PACKED;
+    report->packed = tsr_has_pieces(header);
     report->lossless = verbatim || !header->coding.lossy;
     report->identical = header->exact;
     memcpy(report->damage, header->damage, sizeof report->damage);

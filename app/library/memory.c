@@ -223,7 +223,7 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
     const struct batch_memory frames = batch_memory(engine, image, kept, tiles, batch, sections);
     const uint64_t bytes = own + both(image, &frames, &restoring);
-    if (made.exact || made.recipe != TSR_RECIPE_PNG) return bytes;
+    if (!tsr_has_own_writer(&made)) return bytes;
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
     return more_of(bytes + limit, tsr_png_again_memory(&made, limit));
 }

@@ -107,13 +107,10 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
     source->header = *pristine;
     source->header.coding = *coding;
     tsr_set_windows(&source->header, &source->windows);
-    if (!coding->lossy) source->header.range = source->header.least_weight = 0;
-    if (!coding->lossy) return;
-    source->header.exact = false;
-    if (source->header.recipe == TSR_RECIPE_DEFLATED) { /* a lossy copy is not deflated */
-        source->header.recipe = TSR_RECIPE_SPLICE;
-        source->header.parameter_count = 0;
-    }
+    if (coding->lossy)
+        tsr_take_loss(&source->header);
+    else
+        source->header.range = source->header.least_weight = 0;
 }
 
 /* By how much the limit may be missed: 1 %, or 0.1 dB, which are 1/43.9 of the squared error. */

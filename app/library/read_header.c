@@ -52,13 +52,9 @@ static enum tsr_status read_prefix(struct tsr_reader *r, uint8_t *bytes, size_t 
                                    struct tsr_error *error)
 {
     const struct tsr_header *const header = r->container ? tsr_container_header(r->container) : &r->original->header;
-    uint8_t start[TSR_PNG_START_BYTES];
-    size_t begun = 0;
-    if (header->recipe == TSR_RECIPE_PNG && header->parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_START) {
-        tsr_png_start(header, start); /* the prefix begins after it: PNG.md */
-        begun = count < sizeof start ? count : sizeof start;
-        memcpy(bytes, start, begun);
-    }
+    uint8_t start[TSR_START_LIMIT];
+    const size_t known = tsr_known_start(header, start), begun = count < known ? count : known;
+    memcpy(bytes, start, begun);
     TSR_TRY(read_blob_of(r, bytes + begun, count - begun, got, error));
     *got += begun;
     return TSR_OK;
@@ -91,11 +87,11 @@ static enum tsr_status list_chunks(struct header *header, struct tsr_error *erro
     header->elements = calloc(size / OVERHEAD + 1, sizeof *header->elements);
     if (!header->elements) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of chunks");
     for (size_t at = SIGNATURE; at + OVERHEAD <= size;) {
-        const uint32_t length = tsr_png_get_u32(header->bytes + at);
+        const uint32_t length = tsr_read_u32_be(header->bytes + at);
         if (length > size - at - OVERHEAD)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's chunk at byte %zu is longer than the header", at);
         struct tsr_element *const element = &header->elements[header->base.element_count++];
-        element->tag = tsr_png_get_u32(header->bytes + at + 4);
+        element->tag = tsr_read_u32_be(header->bytes + at + 4);
         element->value = header->bytes + at + 8;
         element->count = length;
         at += OVERHEAD + length;
@@ -257,8 +253,8 @@ static enum tsr_status take_packed(struct tsr_reader *r, struct tsr_dicom_listin
 static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_listing *listing,
                                          struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
 {
-    const bool is_inflated = tsr_reader_header(r)->recipe == TSR_RECIPE_DEFLATED;
-    if (tsr_reader_header(r)->recipe == TSR_RECIPE_PACKED) return take_packed(r, listing, found, header, error);
+    const bool is_inflated = tsr_has_deflated_prefix(tsr_reader_header(r));
+    if (tsr_has_pieces(tsr_reader_header(r))) return take_packed(r, listing, found, header, error);
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     const enum tsr_status status = scan_bytes(r, listing, found, is_inflated, header, error);
     if (status == TSR_OK && found->pixels.value < header->base.byte_count)
@@ -270,8 +266,7 @@ static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, s
 {
     struct tsr_dicom_listing listing = {0};
     struct tsr_dicom_scan found = {0};
-    const enum tsr_recipe_number recipe = tsr_reader_header(r)->recipe;
-    const bool is_plain = !r->container && recipe != TSR_RECIPE_DEFLATED && recipe != TSR_RECIPE_GZIPPED;
+    const bool is_plain = !r->container && !tsr_is_wrapped(tsr_reader_header(r));
     enum tsr_status status = is_plain ? take_dicom_file(r->input, &listing, &found, header, error)
                                       : take_dicom_prefix(r, &listing, &found, header, error);
     header->base.big_endian = status == TSR_OK && found.form.big_endian;

@@ -148,13 +148,6 @@ static enum tsr_status restore_whole(struct tsr_reader *r, struct tsr_error *err
     return status;
 }
 
-/* Whether prefix, frames and suffix are bytes of the original as they are. */
-static bool has_parts(const struct tsr_header *header)
-{
-    return header->recipe == TSR_RECIPE_VERBATIM ||
-           (header->recipe == TSR_RECIPE_SPLICE && tsr_frame_bits(&header->image) % 8 == 0);
-}
-
 /* Of size bytes that can be read; the count of those from offset on, at most count. */
 static size_t clip(uint64_t size, uint64_t offset, size_t count)
 {
@@ -177,7 +170,7 @@ static enum tsr_status read_original(const struct tsr_call *call)
         return *got > 0 ? tsr_input_read(r->input, offset, bytes, *got, error) : TSR_OK;
     }
     TSR_TRY(tsr_reader_choose(r, member, error));
-    if (has_parts(tsr_reader_header(r))) return read_parts(r, offset, bytes, count, got, error);
+    if (tsr_has_plain_parts(tsr_reader_header(r))) return read_parts(r, offset, bytes, count, got, error);
     if (!r->restored) TSR_TRY(restore_whole(r, error));
     *got = clip(tsr_output_size(r->restored), offset, count);
     if (*got > 0) memcpy(bytes, tsr_output_bytes(r->restored) + offset, *got);

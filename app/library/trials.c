@@ -304,29 +304,23 @@ enum tsr_status tsr_estimate_around(struct tsr_source *source, const struct tsr_
     return status;
 }
 
-/* Whether a file comes back from its samples and blobs alone, with loss and without. All others may take more or less
- * without loss than their frames tell: for residues, or because they are stored. */
-static bool is_plain(const struct tsr_source *source)
-{
-    return source->header.recipe == TSR_RECIPE_SPLICE;
-}
-
 /* Where the file with loss is longer than that, it is looked at whether the file is smaller stored: compress_file.c. */
 static bool may_give_way(const struct tsr_source *source, const struct tsr_estimate *frames)
 {
     return frames->around + frames->lossy <= tsr_input_size(source->input) / 8 * 5;
 }
 
-/* The estimate is too high by 6 % in the mean. Of images of few samples it says less. */
+/* The estimate is too high by 6 % in the mean. Of images of few samples it says less. Files that are not spliced may take
+ * more or less without loss than their frames tell: for residues, or because they are stored. */
 bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate *frames)
 {
     enum { MANY_SAMPLES = 1 << 17 };
     const struct tsr_image *const image = &source->header.image;
     const uint64_t lossy = frames->around + frames->lossy, lossless = frames->around + frames->lossless,
                    samples = tsr_all_samples(image),
-                   percent = !is_plain(source)        ? 80
-                             : samples < MANY_SAMPLES ? 103
-                                                      : 116;
+                   percent = !tsr_is_spliced(&source->header) ? 80
+                             : samples < MANY_SAMPLES         ? 103
+                                                              : 116;
     return may_give_way(source, frames) && lossless * 100 <= lossy * percent;
 }
 
@@ -344,7 +338,7 @@ enum tsr_status tsr_measure_saving(struct tsr_engine *engine, struct tsr_source 
     struct tsr_coding coding = lossless;
     uint64_t bytes = 0;
     *saves_little = false;
-    if (!is_plain(source) || !may_give_way(source, frames) || !may_save_little(frames)) return TSR_OK;
+    if (!tsr_is_spliced(&source->header) || !may_give_way(source, frames) || !may_save_little(frames)) return TSR_OK;
     coding.coder = asked;
     TSR_TRY(tsr_resolve_coding(&coding, error));
     TSR_TRY(try_coding(engine, source, &coding, writer, &bytes, error));
@@ -368,7 +362,7 @@ static uint64_t least_with_loss(const struct tsr_estimate *frames, const struct 
 {
     const uint64_t payload = lossless->payload_bytes,
                    own = frames->is_exact && frames->lossless < payload ? frames->lossless : payload;
-    return lossless->header.recipe == TSR_RECIPE_SPLICE ? lossless->bytes - own + frames->lossy : frames->lossy;
+    return tsr_is_spliced(&lossless->header) ? lossless->bytes - own + frames->lossy : frames->lossy;
 }
 
 static const char not_smaller[] = "coded without loss: that takes at most 1.1 times the bytes";

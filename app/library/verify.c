@@ -37,8 +37,8 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     struct tsr_hasher frames;
     struct tsr_proof found;
     const struct tsr_image *const again = &source->header.image;
-    if (source->header.recipe != TSR_RECIPE_PNG || !tsr_same_image(image, again) ||
-        image->exact_only != again->exact_only || header->parameter_count != source->header.parameter_count ||
+    if (!tsr_makes_png(&source->header) || !tsr_same_image(image, again) || image->exact_only != again->exact_only ||
+        header->parameter_count != source->header.parameter_count ||
         memcmp(header->parameters, source->header.parameters, header->parameter_count) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the PNG that the .tsr describes");
     tsr_parts_begin(&parts);
@@ -67,23 +67,18 @@ static enum tsr_status check_png(struct tsr_output *restored, const struct tsr_h
     return status;
 }
 
-static bool is_lossy_png(const struct tsr_header *header)
-{
-    return header->recipe == TSR_RECIPE_PNG && !header->exact;
-}
-
 /* Most bytes of the restored file. A PNG's IDAT has a byte for each row, of each of its passes, and is not much longer
  * than what it compresses. */
 static uint64_t restored_limit(const struct tsr_header *header, const struct tsr_proof *proof)
 {
     if (header->exact) return proof->original_size;
-    if (!is_lossy_png(header)) return proof->restored_size;
+    if (!tsr_has_own_writer(header)) return proof->restored_size;
     return proof->restored_size + proof->restored_size / 64 + 4 * (uint64_t)header->image.rows + (1 << 16);
 }
 
 struct tsr_output *tsr_output_to_test(const struct tsr_header *header)
 {
-    return is_lossy_png(header) ? tsr_output_to_memory() : tsr_output_to_null();
+    return tsr_has_own_writer(header) ? tsr_output_to_memory() : tsr_output_to_null();
 }
 
 /* The residues of what a reader has chosen, under the claim of a header: they tell what restoring takes. */
@@ -131,13 +126,13 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
     if (tsr_has_residues(header)) {
         TSR_TRY(read_residues(reader, residues, error));
         foreseen.residues = residues;
-    } else if (header->recipe == TSR_RECIPE_PACKED) {
+    } else if (tsr_has_pieces(header)) {
         TSR_TRY(peek_begin(reader, &begin, error));
         foreseen.begin = &begin;
     }
     const struct tsr_restoring restoring = tsr_restoring_memory(header, &foreseen);
     const uint64_t size = limit < UINT64_MAX / 16 ? limit : UINT64_MAX / 16,
-                   again = to_memory && is_lossy_png(header) ? tsr_png_again_memory(header, size) : 0;
+                   again = to_memory && tsr_has_own_writer(header) ? tsr_png_again_memory(header, size) : 0;
     uint64_t bytes = tsr_decode_memory(engine, reader, &restoring) + (to_memory ? size : 0);
     if (bytes < again) bytes = again;
     if (account) return tsr_account_claim(account, bytes, error);
@@ -161,7 +156,7 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
         status = tsr_decode(engine, reader, tsr_has_residues(header) ? &residues : NULL, restored, decoded, error);
     tsr_bytes_free(&residues);
     if (status == TSR_OK) status = tsr_check_proof(header, proof, restored, decoded, identical, error);
-    if (status != TSR_OK || !is_lossy_png(header)) return status;
+    if (status != TSR_OK || !tsr_has_own_writer(header)) return status;
     if (account && !to_memory) { /* the file is on the disk, and nothing of it is held */
         account->base.give_back(&account->base);
         TSR_TRY(tsr_account_claim(

@@ -11,14 +11,27 @@ void tsr_put_u64(uint8_t *out, uint64_t value)
     for (int i = 0; i < 8; i++) out[i] = (uint8_t)(value >> 8 * i);
 }
 
-const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size)
+size_t tsr_put_signed(uint8_t *out, int64_t value)
+{
+    return tsr_put_varint(out, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
+}
+
+const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, uint64_t size)
 {
     if (cursor->bad || size > cursor->size - cursor->at) {
         cursor->bad = true;
         return NULL;
     }
-    cursor->at += size;
-    return cursor->bytes + cursor->at - size;
+    cursor->at += (size_t)size;
+    return cursor->bytes + cursor->at - (size_t)size;
+}
+
+const uint8_t *tsr_get_list(struct tsr_cursor *cursor, size_t *size)
+{
+    const uint64_t count = tsr_get_varint(cursor);
+    const uint8_t *const bytes = tsr_get_bytes(cursor, count);
+    *size = bytes ? (size_t)count : 0;
+    return bytes;
 }
 
 uint8_t tsr_get_u8(struct tsr_cursor *cursor)
@@ -34,6 +47,12 @@ uint64_t tsr_get_varint(struct tsr_cursor *cursor)
         return value;
     cursor->bad = true;
     return 0;
+}
+
+int64_t tsr_get_signed(struct tsr_cursor *cursor)
+{
+    const uint64_t value = tsr_get_varint(cursor);
+    return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
 }
 
 uint32_t tsr_read_u32(const uint8_t *bytes)

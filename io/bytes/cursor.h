@@ -12,6 +12,9 @@
 void tsr_put_u32(uint8_t *out, uint32_t value);
 void tsr_put_u64(uint8_t *out, uint64_t value);
 
+/* Writes a number that may be negative as a varint: its sign is the lowest bit. Returns its bytes. */
+size_t tsr_put_signed(uint8_t *out, int64_t value);
+
 /* Reading: a cursor that turns bad instead of passing its end. A bad cursor gives 0 and NULL. */
 struct tsr_cursor {
     const uint8_t *bytes;
@@ -21,8 +24,21 @@ struct tsr_cursor {
 
 uint8_t tsr_get_u8(struct tsr_cursor *cursor);
 uint64_t tsr_get_varint(struct tsr_cursor *cursor);
-const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size); /* NULL: fewer bytes are left */
+int64_t tsr_get_signed(struct tsr_cursor *cursor);
+const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, uint64_t size); /* NULL: fewer bytes are left */
+/* As many bytes as the number before them says. *size 0 if the cursor turns bad. */
+const uint8_t *tsr_get_list(struct tsr_cursor *cursor, size_t *size);
 uint32_t tsr_read_u32(const uint8_t *bytes);
 uint64_t tsr_read_u64(const uint8_t *bytes);
+
+/* Numbers of other formats, most significant byte first. */
+static inline unsigned tsr_read_u16_be(const uint8_t *bytes)
+{
+    return (unsigned)bytes[0] << 8 | bytes[1];
+}
+static inline uint32_t tsr_read_u32_be(const uint8_t *bytes)
+{
+    return (uint32_t)tsr_read_u16_be(bytes) << 16 | tsr_read_u16_be(bytes + 2);
+}
 
 #endif

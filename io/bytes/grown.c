@@ -64,6 +64,18 @@ enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, st
     return tsr_bytes_put(bytes, varint, tsr_put_varint(varint, value), error);
 }
 
+enum tsr_status tsr_bytes_put_u8(struct tsr_bytes *bytes, uint8_t value, struct tsr_error *error)
+{
+    return tsr_bytes_put(bytes, &value, 1, error);
+}
+
+enum tsr_status tsr_bytes_put_list(struct tsr_bytes *bytes, const uint8_t *more, size_t size, unsigned offset,
+                                   struct tsr_error *error)
+{
+    TSR_TRY(tsr_bytes_put_varint(bytes, (uint64_t)size + offset, error));
+    return tsr_bytes_put(bytes, more, size, error);
+}
+
 enum tsr_status tsr_bytes_put_before(struct tsr_bytes *bytes, const struct tsr_bytes *first, struct tsr_error *error)
 {
     TSR_TRY(tsr_bytes_reserve(bytes, first->size, error));

@@ -23,7 +23,11 @@ enum tsr_status tsr_bytes_reserve(struct tsr_bytes *bytes, size_t size, struct t
 enum tsr_status tsr_bytes_reserve_by(const struct tsr_crew *crew, struct tsr_bytes *bytes, size_t size,
                                      struct tsr_error *error);
 enum tsr_status tsr_bytes_put(struct tsr_bytes *bytes, const void *more, size_t size, struct tsr_error *error);
+enum tsr_status tsr_bytes_put_u8(struct tsr_bytes *bytes, uint8_t value, struct tsr_error *error);
 enum tsr_status tsr_bytes_put_varint(struct tsr_bytes *bytes, uint64_t value, struct tsr_error *error);
+/* Puts bytes after their number, to which offset is added. */
+enum tsr_status tsr_bytes_put_list(struct tsr_bytes *bytes, const uint8_t *more, size_t size, unsigned offset,
+                                   struct tsr_error *error);
 /* Puts other bytes before all that are there. */
 enum tsr_status tsr_bytes_put_before(struct tsr_bytes *bytes, const struct tsr_bytes *first, struct tsr_error *error);
 /* Gives back room that is not used. */

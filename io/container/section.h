@@ -68,6 +68,13 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
  * it; and takes the sentence out of its damage. False: there was nothing to cut. */
 bool tsr_shorten_header(struct tsr_header *header);
 
+/* The items at the end of a header: FORMAT.md 3.9. put returns their bytes. get reads them up to the cursor's end; the
+ * cursor turns bad where they are not valid. Errors: TSR_ERROR_VERSION (an item that must be known is unknown). */
+bool tsr_has_items(const struct tsr_header *header);
+bool tsr_has_kept(const struct tsr_header *header); /* ranges of values that loss does not change */
+size_t tsr_put_items(uint8_t *out, const struct tsr_header *header);
+enum tsr_status tsr_get_items(struct tsr_cursor *cursor, struct tsr_header *header, struct tsr_error *error);
+
 /* The damage of a header that does not say what is damaged. */
 extern const char tsr_some_damage[];
 

@@ -212,7 +212,7 @@ static enum tsr_status read_index_section(struct tsr_sections *s, uint64_t offse
                                           const uint8_t **index, size_t *size, size_t *length, struct tsr_error *error)
 {
     TSR_TRY(read_unchecked(s, offset, TSR_SECTION_INDEX, index, size, length, error));
-    const uint64_t own = count_own(*index, *size, header->recipe == TSR_RECIPE_SERIES);
+    const uint64_t own = count_own(*index, *size, tsr_is_series(header));
     return check_section(s, offset, TSR_SECTION_INDEX, *length, tsr_seal(header->id, own + 1), error);
 }
 
@@ -241,7 +241,8 @@ static enum tsr_status read_copy(struct tsr_sections *s, uint64_t offset, struct
     if (header_size < TSR_ID_OFFSET + TSR_ID_BYTES)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the copy of the header cannot have %zu bytes",
                            copy->body_size);
-    const uint64_t own = count_own(copy->index, copy->index_size, copy->body[TSR_RECIPE_OFFSET] == TSR_RECIPE_SERIES);
+    const struct tsr_header said = {.recipe = (enum tsr_recipe_number)copy->body[TSR_RECIPE_OFFSET]};
+    const uint64_t own = count_own(copy->index, copy->index_size, tsr_is_series(&said));
     const uint64_t seal = tsr_seal(tsr_read_u64(copy->body + TSR_ID_OFFSET), own + 2);
     TSR_TRY(check_section(s, offset, TSR_SECTION_COPY, copy->length, seal, error));
     return tsr_get_header(copy->body, copy->body_size, &copy->header, error);

@@ -1,5 +1,5 @@
 /* Finds the sections of a .tsr file and reads them one at a time. Sections are found through the index, through its
- * copy, or in a damaged file by walking from one to the next. GROUND.md and FORMAT.md 3 and 5. container_reader.c knows
+ * copy, or in a damaged file by walking from one to the next. GROUND.md and FORMAT.md 3 and 5. container_reader.h knows
  * what the sections mean to each other. */
 #ifndef TSR_IO_CONTAINER_SECTION_READER_H
 #define TSR_IO_CONTAINER_SECTION_READER_H

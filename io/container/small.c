@@ -87,7 +87,7 @@ static size_t put_head(const struct tsr_small *small, const struct tsr_header *h
 static int standard_of(const struct tsr_small *small, const struct tsr_header *header, uint64_t original, size_t *head)
 {
     uint8_t wanted[TSR_HEADER_LIMIT], body[TSR_HEADER_LIMIT];
-    if (header->recipe != TSR_RECIPE_PACKED || small->count != 1 || small->type[0] != 0 || small->size == 0) return -1;
+    if (small->count != 1 || small->type[0] != 0 || small->size == 0) return -1;
     const int number = tsr_standard_recipe(small->bytes, small->size, original, head);
     if (number < 0) return -1;
     struct tsr_header usual = tsr_standard_header(number);
@@ -156,7 +156,7 @@ static enum tsr_status get_header(struct tsr_cursor *c, struct tsr_header *heade
     memcpy(body, bytes, TSR_ID_OFFSET);
     memcpy(body + TSR_ID_OFFSET + TSR_ID_BYTES, bytes + TSR_ID_OFFSET, (size_t)size - TSR_ID_OFFSET);
     TSR_TRY(tsr_get_header(body, (size_t)size + TSR_ID_BYTES, header, error));
-    return header->recipe == TSR_RECIPE_SERIES ? fail(error) : TSR_OK;
+    return tsr_is_series(header) ? fail(error) : TSR_OK;
 }
 
 /* Lists the parts, whose contents stay where they are: those of the last part end where the check begins. */

@@ -40,7 +40,14 @@ void tsr_source_close(struct tsr_source *source)
     free(source);
 }
 
-/* ---- Spans -------------------------------------------------------------------------------------------------- */
+enum tsr_status tsr_source_finish(void *made, enum tsr_status status, struct tsr_source **source)
+{
+    *source = status == TSR_OK ? made : NULL;
+    if (status != TSR_OK) tsr_source_close(made);
+    return status;
+}
+
+/* ---- Extents ------------------------------------------------------------------------------------------------ */
 
 static enum tsr_status put_extent(struct tsr_source *source, enum tsr_blob blob, struct tsr_extent extent,
                                   struct tsr_error *error)
@@ -195,7 +202,5 @@ enum tsr_status tsr_splice_open(struct tsr_input *input, const struct tsr_header
 {
     struct tsr_source *const s = tsr_source_create(sizeof *s, input, header, NULL, error);
     const enum tsr_status status = s ? tsr_source_splice(s, first, error) : TSR_ERROR_LIMIT;
-    *source = status == TSR_OK ? s : NULL;
-    if (status != TSR_OK) tsr_source_close(s);
-    return status;
+    return tsr_source_finish(s, status, source);
 }

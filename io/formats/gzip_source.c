@@ -149,9 +149,5 @@ enum tsr_status tsr_gzip_open(struct tsr_input *input, const struct tsr_format *
     if (!s) return TSR_ERROR_LIMIT;
     enum tsr_status status = unfold(s, file, (size_t)size, (size_t)plain, error);
     if (status == TSR_OK) status = set_plain(s, format, options, error);
-    if (status == TSR_OK)
-        *source = s;
-    else
-        tsr_source_close(s);
-    return status;
+    return tsr_source_finish(s, status, source);
 }

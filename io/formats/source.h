@@ -1,5 +1,6 @@
-/* Sources: what the reader of a format makes of an input. A source has blobs of bytes, which are kept as they are, and
- * frames of samples, which are coded. restore.h makes a file of them again. FORMAT.md section 4. */
+/* Sources: what a finder (format.h) makes of an input. A source has a header, which names the recipe; blobs of bytes,
+ * which general compression shortens; and frames of samples, which are coded. tsr_make (io/recipe/recipe.h) makes the
+ * file of header, blobs and frames again. FORMAT.md section 4. */
 #ifndef TSR_IO_FORMATS_SOURCE_H
 #define TSR_IO_FORMATS_SOURCE_H
 
@@ -115,6 +116,9 @@ void tsr_source_close(struct tsr_source *source);
 /* A source of so many bytes, which begin with a struct tsr_source. NULL: no memory. */
 void *tsr_source_create(size_t bytes, struct tsr_input *input, const struct tsr_header *header,
                         const struct tsr_source_ops *ops, struct tsr_error *error);
+
+/* Gives the source to the caller, or closes it (which may be NULL) after an error. Returns status. */
+enum tsr_status tsr_source_finish(void *made, enum tsr_status status, struct tsr_source **source);
 
 /* Appends bytes to a blob. is_owned: they are freed with the source, also after an error. Errors: TSR_ERROR_LIMIT. */
 enum tsr_status tsr_source_put(struct tsr_source *source, enum tsr_blob blob, const uint8_t *bytes, uint64_t size,

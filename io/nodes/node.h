@@ -42,7 +42,13 @@ struct tsr_node {
     /* Of a node over bytes: what joining these parts takes as the header of a file tells it. limit: most bytes that are
      * made. Parts without bytes: only their sizes are known. */
     uint64_t (*room)(const struct tsr_node_parts *parts, uint64_t limit);
+    /* What the head of a piece says besides the size of the plain bytes: FORMAT.md 4.6. */
+    bool has_residue;    /* the residue's size; else there is no residue */
+    uint64_t most_plain; /* most plain bytes of a piece, and at least 1; 0: any number */
+    uint64_t most_whole; /* the head says how many bytes joining makes: at most so many, at least 1; 0: it does not */
 };
+
+/* ---- The table: nodes.c has a row of each ------------------------------------------------------------------- */
 
 /* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. */
 enum {
@@ -62,17 +68,30 @@ extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: J2K.md 
 extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: UNCOMPRESSED.md */
 extern const struct tsr_node tsr_node_png;           /* IDAT chunks: PNG.md */
 
-/* Over bytes. */
+/* Over bytes. Their numbers in files are kinds of pieces, FORMAT.md 4.6; that of gzip has none. Pieces of three kinds
+ * are made by no node: bytes of the file, and the usual start and end of a PNG. */
+enum tsr_piece_kind {
+    TSR_PIECE_BYTES,
+    TSR_PIECE_JPEG,
+    TSR_PIECE_DEFLATE,
+    TSR_PIECE_PNG_START,
+    TSR_PIECE_PNG_IDAT,
+    TSR_PIECE_PNG_END,
+    TSR_PIECE_SMALL_PNG, /* a whole file */
+    TSR_PIECE_ELEMENTS,
+    TSR_PIECE_KINDS
+};
 extern const struct tsr_node tsr_node_deflate;    /* RFC 1951: DEFLATE.md */
 extern const struct tsr_node tsr_node_gzip;       /* RFC 1952: GZIP.md */
-extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: FORMAT.md 4.6 */
+extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: PNG.md */
 extern const struct tsr_node tsr_node_jpeg;       /* lossy JPEG, packed: JPEG.md */
 extern const struct tsr_node tsr_node_small_png;  /* whole PNG files, by mixed predictions: SMALL_PNG.md */
 extern const struct tsr_node tsr_node_elements;   /* DICOM without pixels, by mixed predictions: ELEMENTS.md */
 
-/* Of a node over rasters: its number in files, -1 if it has none; and the node with a number, NULL if there is none. */
-int tsr_raster_node_number(const struct tsr_node *node);
+/* The node with a number, NULL if there is none; and the number of a node over rasters, -1 if it has none. */
 const struct tsr_node *tsr_raster_node(int number);
+const struct tsr_node *tsr_piece_node(enum tsr_piece_kind number);
+int tsr_raster_node_number(const struct tsr_node *node);
 
 /* Bytes of a frame's raster. */
 static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)

@@ -9,7 +9,73 @@ bool tsr_has_frames(const struct tsr_header *header)
            header->recipe != TSR_RECIPE_SERIES;
 }
 
+bool tsr_recipe_may_be(enum tsr_recipe_number recipe, bool exact, bool lossy)
+{
+    switch (recipe) {
+    case TSR_RECIPE_VERBATIM:
+    case TSR_RECIPE_PACKED:
+    case TSR_RECIPE_DEFLATED:
+    case TSR_RECIPE_ENCAPSULATED:
+    case TSR_RECIPE_GZIPPED:
+        return exact && !lossy;
+    case TSR_RECIPE_SERIES:
+        return !exact && !lossy;
+    case TSR_RECIPE_PNG:
+    case TSR_RECIPE_SPLICE:
+        return !exact || !lossy;
+    }
+    return false;
+}
+
+bool tsr_is_series(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_SERIES;
+}
+
+bool tsr_has_pieces(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_PACKED;
+}
+
 bool tsr_has_rows(const struct tsr_header *header)
 {
-    return header->kind == TSR_KIND_PNG && header->recipe == TSR_RECIPE_PACKED;
+    return header->kind == TSR_KIND_PNG && tsr_has_pieces(header);
+}
+
+bool tsr_is_spliced(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_SPLICE;
+}
+
+bool tsr_has_plain_parts(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_VERBATIM || (tsr_is_spliced(header) && tsr_frame_bits(&header->image) % 8 == 0);
+}
+
+bool tsr_has_deflated_prefix(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_DEFLATED;
+}
+
+bool tsr_is_wrapped(const struct tsr_header *header)
+{
+    return tsr_has_deflated_prefix(header) || header->recipe == TSR_RECIPE_GZIPPED;
+}
+
+bool tsr_makes_png(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_PNG;
+}
+
+bool tsr_has_own_writer(const struct tsr_header *header)
+{
+    return tsr_makes_png(header) && !header->exact;
+}
+
+void tsr_take_loss(struct tsr_header *header)
+{
+    header->exact = false;
+    if (!tsr_has_deflated_prefix(header)) return;
+    header->recipe = TSR_RECIPE_SPLICE; /* the copy is not deflated */
+    header->parameter_count = 0;
 }

@@ -62,11 +62,41 @@ struct tsr_header {
     uint32_t members;                  /* files in a series, whose header has only this, id and restore */
 };
 
-/* Whether the blob of a file without frames is made of rows of a PNG, mostly. */
-bool tsr_has_rows(const struct tsr_header *header);
+/* ---- Questions about a recipe: outside of io/recipe and io/formats nothing compares its number --------------- */
+
+/* Whether a file of this number, which may be none, can be exact, or coded with loss, or neither. */
+bool tsr_recipe_may_be(enum tsr_recipe_number recipe, bool exact, bool lossy);
+
+bool tsr_is_series(const struct tsr_header *header);
 
 /* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
 bool tsr_has_frames(const struct tsr_header *header);
+
+/* Whether the blob has pieces of the file, streams of which are unpacked. */
+bool tsr_has_pieces(const struct tsr_header *header);
+
+/* Whether these pieces are rows of a PNG, mostly. */
+bool tsr_has_rows(const struct tsr_header *header);
+
+/* Whether prefix, rasters and suffix, one after the other, are the file, with loss and without. */
+bool tsr_is_spliced(const struct tsr_header *header);
+
+/* Whether prefix, frames and suffix, or the blob, are bytes of the original as they are. */
+bool tsr_has_plain_parts(const struct tsr_header *header);
+
+/* Whether the prefix stands deflated in the file, from a certain byte on. */
+bool tsr_has_deflated_prefix(const struct tsr_header *header);
+
+/* Whether the file, or what follows a certain byte of it, is plain bytes that are wrapped in deflate or gzip. */
+bool tsr_is_wrapped(const struct tsr_header *header);
+
+/* Whether the frame becomes the IDAT chunks of a PNG; and whether without a residue, by a writer of ours: the file is
+ * not the original then. */
+bool tsr_makes_png(const struct tsr_header *header);
+bool tsr_has_own_writer(const struct tsr_header *header);
+
+/* Makes it the header of a copy with loss: what the samples do not say of the original's streams is not kept. */
+void tsr_take_loss(struct tsr_header *header);
 
 /* The reason of a file without frames, in words: also where a small file has no room for it. */
 const char *tsr_reason_of(const struct tsr_header *header);

@@ -225,7 +225,7 @@ static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_hea
     }
     const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size, .residue_size = (size_t)head->residue};
     if (node->room(&sizes, 0) > m->header->room || head->size + head->residue > SIZE_MAX / 4) return fail_room(error);
-    open_node(m, &(struct tsr_step){.kind = TSR_STEP_OPEN, .node = node, .size = head->size, .whole = head->plain});
+    open_node(m, &(struct tsr_step){.kind = TSR_STEP_OPEN, .node = node, .size = head->size, .whole = head->whole});
     TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->size, &m->plain, error));
     TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->residue, &m->residue, error));
     return close_node(m, m->residue.bytes, m->residue.size, error);
@@ -245,7 +245,7 @@ struct joining {
 static void join_lane(void *context, unsigned i)
 {
     struct lane *const lane = (struct lane *)context + i;
-    const struct tsr_node_work work = {.whole = (size_t)lane->head.plain};
+    const struct tsr_node_work work = {.whole = (size_t)lane->head.whole};
     const struct tsr_node_parts parts = {lane->code.bytes, (const uint8_t *)"", lane->code.size, 0};
     lane->made.size = 0;
     lane->status = tsr_piece_node(lane->head.kind)->join(&work, &parts, &lane->made, &lane->error);
@@ -260,7 +260,7 @@ static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct 
     for (unsigned i = 0; i < count; i++) {
         const uint64_t left = bytes_left(m);
         j->lane[i].made.limit = (size_t)(left > sum ? left - sum : 0);
-        sum += j->lane[i].head.plain;
+        sum += j->lane[i].head.whole;
     }
     if (count > 1)
         m->work.crew.run(m->work.crew.pool, join_lane, j->lane, count);

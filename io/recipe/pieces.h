@@ -4,25 +4,13 @@
 
 #include "io/nodes/node.h"
 
-enum tsr_piece_kind {
-    TSR_PIECE_BYTES,
-    TSR_PIECE_JPEG,
-    TSR_PIECE_DEFLATE,
-    TSR_PIECE_PNG_START,
-    TSR_PIECE_PNG_IDAT,
-    TSR_PIECE_PNG_END,
-    TSR_PIECE_SMALL_PNG, /* a whole file */
-    TSR_PIECE_ELEMENTS,
-    TSR_PIECE_KINDS
-};
-
 /* A piece's kind and sizes, which stand before its content. */
 enum { TSR_PIECE_HEAD_LIMIT = 1 + 2 * 10 };
 struct tsr_piece_head {
     enum tsr_piece_kind kind;
-    uint64_t size;    /* of bytes, of a packed JPEG stream, of plain bytes */
-    uint64_t residue; /* of a deflate stream, or of IDAT chunks */
-    uint64_t plain;   /* bytes that a code of elements becomes */
+    uint64_t size;    /* of bytes, or of a node's plain bytes */
+    uint64_t residue; /* its size, of a node that has one */
+    uint64_t whole;   /* bytes that the node makes of them, where it is told */
 };
 size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head);
 
@@ -30,9 +18,6 @@ size_t tsr_put_piece_head(uint8_t *out, const struct tsr_piece_head *head);
  * TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_get_piece_head(const uint8_t *bytes, size_t size, struct tsr_piece_head *head, size_t *used,
                                    struct tsr_error *error);
-
-/* The node of a kind of pieces; NULL: its bytes are the file's, or all are the same. */
-const struct tsr_node *tsr_piece_node(enum tsr_piece_kind kind);
 
 /* The node of the first stream of a file whose blob begins with these bytes; NULL: they do not tell. */
 const struct tsr_node *tsr_first_node(const uint8_t *bytes, size_t size);

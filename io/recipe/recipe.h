@@ -91,13 +91,16 @@ uint64_t tsr_usual_stream(const struct tsr_image *image, uint64_t residues);
 
 /* ---- Version 3 of the format: headers and their steps ------------------------------------------------------- */
 
-enum { TSR_STEPS_LIMIT = 8 };
+enum { TSR_STEPS_LIMIT = 8, TSR_START_LIMIT = 64 };
 struct tsr_recipe {
     int count; /* 0: the steps are pieces of the prefix (pieces.h) */
     struct tsr_step step[TSR_STEPS_LIMIT];
-    uint8_t start[64]; /* bytes that a step has */
-    uint8_t spare;     /* bits after the last sample of rasters of single bits */
+    uint8_t start[TSR_START_LIMIT]; /* bytes that a step has */
+    uint8_t spare;                  /* bits after the last sample of rasters of single bits */
 };
+
+/* Bytes of the file that stand before its prefix and follow from the header, of a PNG. Returns their number. */
+size_t tsr_known_start(const struct tsr_header *header, uint8_t start[TSR_START_LIMIT]);
 
 /* The steps of a header. blobs: as above. residues: all of them. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_VERSION. */
 enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, const struct tsr_bytes *residues,

@@ -29,7 +29,7 @@ struct tsr_header tsr_standard_header(int number)
 size_t tsr_put_standard_head(int number, uint64_t content, uint64_t original, uint8_t head[TSR_PIECE_HEAD_LIMIT])
 {
     const enum tsr_piece_kind kind = recipes[number].piece;
-    return tsr_put_piece_head(head, &(struct tsr_piece_head){.kind = kind, .size = content, .plain = original});
+    return tsr_put_piece_head(head, &(struct tsr_piece_head){.kind = kind, .size = content, .whole = original});
 }
 
 int tsr_standard_recipe(const uint8_t *blob, size_t size, uint64_t original, size_t *head)

@@ -96,14 +96,20 @@ static enum tsr_status encapsulated(const struct tsr_header *header, struct tsr_
     return TSR_OK;
 }
 
+size_t tsr_known_start(const struct tsr_header *header, uint8_t start[TSR_START_LIMIT])
+{
+    if (!tsr_makes_png(header) || !(header->parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_START)) return 0;
+    tsr_png_start(header, start);
+    return TSR_PNG_START_BYTES;
+}
+
 static enum tsr_status png(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
 {
     if (!tsr_png_is_valid(header)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG");
-    const uint8_t form = header->parameters[TSR_PNG_FORM];
-    tsr_png_start(header, recipe->start);
-    if (form & TSR_PNG_USUAL_START) add_known(recipe, recipe->start, TSR_PNG_START_BYTES);
+    const size_t start = tsr_known_start(header, recipe->start);
+    if (start > 0) add_known(recipe, recipe->start, start);
     add_parts(recipe, &tsr_node_png);
-    if (form & TSR_PNG_USUAL_END) add_known(recipe, tsr_png_end, TSR_PNG_END_BYTES);
+    if (header->parameters[TSR_PNG_FORM] & TSR_PNG_USUAL_END) add_known(recipe, tsr_png_end, TSR_PNG_END_BYTES);
     return TSR_OK;
 }
 
@@ -131,8 +137,7 @@ static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs,
                       tail = {residues->bytes, residues->size, 0, false};
     const uint64_t before = tsr_get_varint(&c), size = tsr_get_varint(&tail), plain = all_samples(header) + blobs;
     TSR_TRY(get_spare(header, &c, recipe, error));
-    if (size > tail.size) tail.bad = true;
-    const uint8_t *const bytes = tsr_get_bytes(&tail, tail.bad ? 0 : (size_t)size);
+    const uint8_t *const bytes = tsr_get_bytes(&tail, size);
     if (tail.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
     struct tsr_step *const open = add(recipe, TSR_STEP_OPEN);
     open->node = &tsr_node_deflate;

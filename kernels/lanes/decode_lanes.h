@@ -1,4 +1,4 @@
-/* Decoding a tile's lanes: what the plain form and the forms for SSE2 and AVX2 share. Private to
+/* Decoding a tile's lanes: what the plain form and the forms for SSE2, AVX2 and AVX-512 share. Private to
  * decode_lanes_*.c; the stage is tsr_decode_tile of residuals_cpu.h. FORMAT.md sections 7.1 to 7.7.
  *
  * In a step each lane goes four columns further. The step first sums up what the rows above add to its four predictions
@@ -223,5 +223,6 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
  * lanes' strings, or their states. */
 bool tsr_decode_rows_sse2(struct decoding *t, struct decoding_lane *lane, int lanes);
 bool tsr_decode_rows_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
+bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);
 
 #endif

@@ -649,7 +649,7 @@ TSR_AVX2_INLINE void place_eight(struct lane_places *p, __m256i column, int firs
     p->wraps |= bits_of(_mm256_cmpeq_epi32(column, all(period - TSR_LANE_STEP))) << first;
 }
 
-/* Decodes all rows of a tile. It is longer than 60 lines (CONTRIBUTING.md). */
+/* Decodes all rows of a tile. It is longer than 60 lines, as that of AVX-512 is (CONTRIBUTING.md). */
 TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups,
                                  const bool rans)
 {

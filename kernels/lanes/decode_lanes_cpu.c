@@ -70,12 +70,9 @@ static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint3
     return next;
 }
 
-/* Fills in the tables of cells, and the cells by activity: those of the first intensity group. */
+/* Fills in the cells by activity, for AVX2: those of the first intensity group. */
 static void spread_cells(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
 {
-    memset(decoder->of_cell, 0, sizeof decoder->of_cell);
-    for (int cell = 0; cell < TSR_CELL_LIMIT; cell++)
-        decoder->of_cell[cell] = (uint8_t)tsr_table_of_context(decoder->model, TSR_FIRST_CELL_CONTEXT + cell);
     for (int place = 1; place < TSR_ACTIVITY_PLACES; place++) {
         const int activity = place < 512 ? place : (place - TSR_ACTIVITY_PLACES_FROM) << 6;
         const int bin = tsr_min(tsr_activity_bin(activity), TSR_ACTIVITY_BINS - 1);
@@ -85,6 +82,36 @@ static void spread_cells(struct tsr_plane_decoder *decoder, const struct tsr_con
     decoder->cell_of_place[TSR_ACTIVITY_PLACES + 1] = TSR_QUIET_CELL + 1;
     decoder->of_cell[TSR_QUIET_CELL] = (uint8_t)tsr_quiet_table(false);
     decoder->of_cell[TSR_QUIET_CELL + 1] = (uint8_t)tsr_quiet_table(true);
+}
+
+/* Fills in the tables that the AVX-512 form looks up in registers. */
+static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
+{
+    const struct tsr_residual_model *model = decoder->model;
+    struct tsr_intensity_steps *steps = &decoder->intensity_steps;
+    for (int i = 0; i < TSR_INTENSITY_GROUPS - 1; i++) {
+        const int below = i < model->intensity_cuts ? model->intensity_cut[i] - 1 : TSR_INTENSITY_BINS;
+        for (int k = 0; k < 16 && i % 6 == 5 && i < 18; k++) steps->coarse[i / 6][k] = (int16_t)below;
+        steps->fine[i % 6][i / 6] = steps->fine[i % 6][8 + i / 6] = (int16_t)below;
+    }
+    memset(decoder->raw_bits, 0, sizeof decoder->raw_bits);
+    memset(decoder->mantissa, 0, sizeof decoder->mantissa);
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        const uint32_t entry = decoder->of_symbol[symbol];
+        decoder->raw_bits[symbol] = (uint8_t)(entry & ENTRY_BITS);
+        decoder->mantissa[symbol] = (uint8_t)(entry >> ENTRY_VALUE >> (entry & ENTRY_BITS));
+    }
+    memset(decoder->of_cell, 0, sizeof decoder->of_cell);
+    for (int cell = 0; cell < TSR_CELL_LIMIT; cell++)
+        decoder->of_cell[cell] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + cell);
+    for (int exponent = 0; exponent < 16; exponent++)
+        for (int m = 0; m < 8; m++) {
+            const int activity = exponent < 3 ? (8 + m) >> (3 - exponent) : (8 + m) << (exponent - 3);
+            const int bin = tsr_min(tsr_activity_bin(activity), TSR_ACTIVITY_BINS - 1);
+            const int cell = map->context[bin][0] - TSR_FIRST_CELL_CONTEXT;
+            decoder->of_activity[((31 - exponent) * 8 + m) % 128] =
+                model->intensity_cuts ? (uint8_t)cell : decoder->table_of_bin[bin];
+        }
 }
 
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
@@ -107,6 +134,7 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     for (int bin = 0; bin < TSR_ACTIVITY_BINS; bin++) identity[bin] = (uint8_t)bin;
     tsr_spread_bins(&decoder->bins, identity);
     for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) decoder->of_symbol[symbol] = entry_of(symbol);
+    spread_look_ups(decoder, &map);
     spread_cells(decoder, &map);
     /* Without residual tables, table TSR_FIRST_RESIDUAL_TABLE is there but unused. */
     uint32_t next = TSR_DIRECT_ENTRIES;
@@ -461,10 +489,12 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
     return true;
 }
 
-/* What decodes the rows of a tile that has enough lanes. On x86-64 that of TSR_ISA_PLAIN is SSE2's. A form for AVX-512
- * was deleted: it won with 16 lanes and lost with 8 (tests/bench/decisions/032). */
-static bool (*rows_decoder(enum tsr_isa isa))(struct decoding *t, struct decoding_lane *lane, int lanes)
+/* What decodes the rows of a tile that has enough lanes. On x86-64 that of TSR_ISA_PLAIN is SSE2's. AVX-512 wins with
+ * 16 lanes of Huffman codes alone. */
+static bool (*rows_decoder(enum tsr_isa isa, bool suits_avx512))(struct decoding *t, struct decoding_lane *lane,
+                                                                 int lanes)
 {
+    if (isa == TSR_ISA_AVX512 && suits_avx512) return tsr_decode_rows_avx512;
     if (isa >= TSR_ISA_AVX2) return tsr_decode_rows_avx2;
 #if defined(__SSE2__)
     return tsr_decode_rows_sse2;
@@ -517,7 +547,9 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
-    if (!(lanes < decoder->vector_lanes ? decode_rows : rows_decoder(decoder->isa))(t, lane, lanes)) return false;
+    if (!(lanes < decoder->vector_lanes ? decode_rows
+                                        : rows_decoder(decoder->isa, lanes >= 16 && !decoder->rans))(t, lane, lanes))
+        return false;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)
         if (decoder->rans ? lane[l].state != TSR_RANS_LOW : lane[l].reader.bits != 0 || lane[l].reader.count > 47)

@@ -1,5 +1,5 @@
 /* What the vector forms of decoding share: the results of the last ticks, by tick and lane, as the taps of the next
- * ones. Private to decode_lanes_sse2.c and decode_lanes_avx2.c.
+ * ones. Private to decode_lanes_sse2.c and decode_lanes_avx*.c.
  *
  * Each row runs eight columns behind the row above it. So the neighbour u rows up and r columns to the right of lane
  * l's sample in tick t is the sample of lane l - u in tick t - 8u + r. The results of the last ticks are kept tick by

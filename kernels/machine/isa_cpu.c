@@ -29,7 +29,7 @@ enum tsr_isa tsr_best_isa(void)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi") &&
-                   __builtin_cpu_supports("avx512vnni")
+                   __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni")
                ? TSR_ISA_AVX512
                : TSR_ISA_AVX2;
 #else

@@ -9,8 +9,8 @@ enum tsr_isa { TSR_ISA_PLAIN, TSR_ISA_AVX2, TSR_ISA_AVX512 };
 #if defined(__x86_64__) && (defined(__clang__) || __GNUC__ >= 9)
 #define TSR_HAS_VECTOR_FORMS 1
 #define TSR_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
-#define TSR_AVX512                                                                             \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512vbmi,avx512vnni," \
+#define TSR_AVX512                                                                                         \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512vbmi,avx512vbmi2,avx512vnni," \
                           "avx2,bmi,bmi2,popcnt")))
 /* For functions that become part of their callers. */
 #define TSR_AVX2_INLINE static inline __attribute__((always_inline)) TSR_AVX2

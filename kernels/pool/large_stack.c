@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What a call of the library takes is at most two thirds of this (tests/api/test_small_stacks.c). */
+/* What a call of the library takes is at most two thirds of this (tests/api/stacks.c). */
 static const size_t enough = TSR_STACK_BYTES / 4 * 3;
 
 int tsr_start_thread(pthread_t *thread, void *(*work)(void *context), void *context)

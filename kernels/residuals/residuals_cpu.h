@@ -145,6 +145,13 @@ enum {
     TSR_DECODER_ENTRIES = TSR_DIRECT_ENTRIES + TSR_MODEL_TABLES * (TSR_RUN_ALPHABET / 2) * TSR_REST_ENTRIES
 };
 
+/* The bins before the intensity cuts, so that a bin's group is found by two looks: numbers 5, 11 and 17, each 16
+ * times; and numbers i, i + 6, i + 12, i + 18 for i = 0..5, each four twice and then four unused words. */
+struct tsr_intensity_steps {
+    int16_t coarse[3][16], fine[6][16];
+};
+static_assert(TSR_INTENSITY_GROUPS == 25, "24 cuts in four parts of six");
+
 /* The place of an activity in a table: those from TSR_ACTIVITY_PLACES_FROM on by multiples of 64. */
 enum { TSR_ACTIVITY_PLACES_FROM = 504, TSR_ACTIVITY_PLACES = 1016 };
 static_assert(TSR_ACTIVITY_PLACES == TSR_ACTIVITY_PLACES_FROM + (8 * TSR_MAGNITUDE_LIMIT >> 6) + 1, "every activity");
@@ -174,10 +181,15 @@ struct tsr_plane_decoder {
     uint8_t table[TSR_ACTIVITY_BINS][TSR_TABLE_PITCH]; /* of bins above 0, by intensity group */
     uint8_t table_of_bin[64];                          /* of the first intensity group */
     struct tsr_activity_bins bins;
-    /* For SSE2 and AVX2: tables of cells, and of TSR_QUIET_CELL and the one after it; cells of activities, then those
-     * of quiet samples: run, after a run. */
+    /* For AVX-512: of activities above 0, by leading zeros and three more bits, the table if there are no intensity
+     * cuts, else the first cell; and for rANS raw bits and what stands before them, by symbol. For both vector forms:
+     * tables of cells, and of TSR_QUIET_CELL and the one after it. */
+    uint8_t of_activity[128];
     uint8_t of_cell[256];
-    uint8_t cell_of_place[TSR_ACTIVITY_PLACES + 2];
+    uint8_t raw_bits[128], mantissa[128];
+    struct tsr_intensity_steps intensity_steps;
+    uint8_t
+        cell_of_place[TSR_ACTIVITY_PLACES + 2]; /* for AVX2: of activities, then of quiet samples: run, after a run */
     struct tsr_rans_entry rans_entry[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* the same */
     uint32_t entry[TSR_DECODER_ENTRIES];                                  /* Huffman */
     struct tsr_rans_decoder rans_codes[TSR_MODEL_TABLES];

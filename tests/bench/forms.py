@@ -97,7 +97,10 @@ FORMS = (
     ("decode_lanes_sse2.c", "plain", "plain C", "decode_lanes_",
      plain_if("kernels/lanes/decode_lanes_cpu.c", "#if defined(__SSE2__)\n", "    return tsr_decode_rows"), "decode -1,decode -5,decode -9"),
     ("decode_lanes_avx2.c", "avx2", "SSE2", "decode_lanes_",
-     without("kernels/lanes/decode_lanes_cpu.c", "    if (isa >= TSR_ISA_AVX2) return tsr_decode_rows_avx2;"), "decode -1,decode -5,decode -9"),
+     without("kernels/lanes/decode_lanes_cpu.c", "    if (isa == TSR_ISA_AVX2) return tsr_decode_rows_avx2;"), "decode -1,decode -5,decode -9"),
+    ("decode_lanes_avx512.c", "avx512", "AVX2", "decode_lanes_",
+     [("kernels/lanes/decode_lanes_cpu.c", "return tsr_decode_rows_avx512", "return tsr_decode_rows_avx2")],
+     "decode -1,decode -5,decode -9"),
     ("blocks_avx2.c", "avx2", "plain C", "blocks_(cpu|avx2)", without("kernels/blocks/blocks_cpu.c", AVX2_DISPATCH + "&tsr_block_form_avx2;"),
      "encode CAVLC -1,decode CAVLC -1,encode Huffman -1,decode Huffman -1"),
     ("eight_avx2.h", "avx2", "the text for AVX2", "blocks_(cpu|avx2)", plain_if(BLOCKS, EIGHT, "    size_t done"), "decode CAVLC -1"),
@@ -304,7 +307,7 @@ def processor():
                       for line in file.read().split("\n\n")[0].splitlines())
     fields = {key.strip(): value for key, value in fields.items()}
     flags = fields["flags"].split()
-    isas = ["plain"] + ["avx2"] * ("avx2" in flags) + ["avx512"] * ("avx512vbmi" in flags)
+    isas = ["plain"] + ["avx2"] * ("avx2" in flags) + ["avx512"] * ("avx512_vbmi2" in flags)
     return f"{fields['model name']}, family {fields['cpu family']}, model {fields['model']}", isas
 
 

@@ -22,6 +22,7 @@ PROGRAM = r"""
 #include <string.h>
 #include <time.h>
 #include "io/nodes/jpeg/jpeg.h"
+#include "tests/unit/io/streams/by_node.h"
 static double now(void) { return (double)clock() / CLOCKS_PER_SEC; }
 int main(int count, char **name)
 {
@@ -36,9 +37,10 @@ int main(int count, char **name)
         struct tsr_error error = {.status = TSR_OK};
         struct tsr_bytes packed = {.limit = (size_t)1 << 30}, again = {.limit = size};
         const double start = now();
-        const int refused = tsr_jpeg_pack(bytes, size, &packed, &error) != TSR_OK;
+        const int refused = split_by(&tsr_node_jpeg, bytes, size, &packed, NULL, &error) != TSR_OK;
         const double middle = now();
-        const int bad = refused || tsr_jpeg_unpack(packed.bytes, packed.size, &again, &error) != TSR_OK;
+        const struct tsr_node_parts parts = {.plain = packed.bytes, .plain_size = packed.size};
+        const int bad = refused || join_by(&tsr_node_jpeg, parts, 0, &again, &error) != TSR_OK;
         const double end = now();
         const int exact = !bad && again.size == size && memcmp(again.bytes, bytes, size) == 0;
         printf("%zu %zu %d %d %.6f %.6f\t%s\n", size, packed.size, refused, exact, middle - start, end - middle,

@@ -3,7 +3,7 @@
  *
  *   reader          a sample of the input is read wrong
  *   coder           a symbol is coded wrong
- *   restorer        a byte of the restored file is wrong
+ *   evaluator       a byte of the restored file is wrong
  *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
  *   estimate_high   frames would take much more without loss: it is never tried
  *   estimate_low    frames would take nothing without loss: it is always written, and its size decides
@@ -99,7 +99,7 @@ size_t __wrap_tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile til
     return __real_tsr_code_tile(planes, tile, model, codes, of_symbol, payload, capacity, scratch);
 }
 
-/* ---- Restorer ----------------------------------------------------------------------------------------------- */
+/* ---- Evaluator ---------------------------------------------------------------------------------------------- */
 
 enum tsr_status __real_tsr_put_frame(struct tsr_maker *maker, const uint8_t *raster, struct tsr_error *error);
 enum tsr_status __wrap_tsr_put_frame(struct tsr_maker *maker, const uint8_t *raster, struct tsr_error *error);
@@ -107,11 +107,10 @@ enum tsr_status __wrap_tsr_put_frame(struct tsr_maker *maker, const uint8_t *ras
 enum tsr_status __wrap_tsr_put_frame(struct tsr_maker *maker, const uint8_t *raster, struct tsr_error *error)
 {
     /* The raster belongs to the caller and is writable: it is in the batch's memory. */
-    if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
+    if (planted("evaluator")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
     return __real_tsr_put_frame(maker, raster, error);
 }
 
-#if TSR_WITH_DICOM
 enum tsr_status __real_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
                                               struct tsr_error *error);
 enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
@@ -123,7 +122,6 @@ enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, con
     if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
     return __real_tsr_exporter_put_frame(exporter, raster, error);
 }
-#endif
 
 /* ---- Disk --------------------------------------------------------------------------------------------------- */
 

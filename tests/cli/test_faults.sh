@@ -50,10 +50,10 @@ for file in a.pgm b.ppm c.png $dicom; do
     run 61 "$TESSERA" test wrong.tsr
     says 'does not decode\|the decoded samples are not those'
     rm wrong.tsr
-    # The restorer's fault is not in the .tsr file: that is good, but the faulty program restores it wrong.
-    caught restorer $file
+    # The evaluator's fault is not in the .tsr file: that is good, but the faulty program restores it wrong.
+    caught evaluator $file
     run 0 "$TESSERA" test -q wrong.tsr
-    export TESSERA_FAULT=restorer
+    export TESSERA_FAULT=evaluator
     run 61 "$FAULTY" decompress wrong.tsr -o back
     says 'the restored file is not the original\|the residue of a deflate stream is damaged'
     [ -f back ] && bad "a wrong file was restored"
@@ -62,14 +62,14 @@ for file in a.pgm b.ppm c.png $dicom; do
 done
 # A PNG with loss is read again when it is restored.
 run 0 "$TESSERA" compress -q --qp 20 c.png -o wrong.tsr
-export TESSERA_FAULT=restorer
+export TESSERA_FAULT=evaluator
 run 61 "$FAULTY" decompress wrong.tsr -o back
 says 'the restored PNG has other pixels'
 [ -f back ] && bad "a wrong file was restored"
 unset TESSERA_FAULT
 rm -f back wrong.tsr
 # Restored files that are not the original, lossy ones or of samples alone, are made twice to verify them.
-export TESSERA_FAULT=restorer
+export TESSERA_FAULT=evaluator
 for file in a.pgm b.ppm c.png $dicom; do
     refuses 60 'does not decode' "$FAULTY" compress --qp 20 $file -o out.tsr
 done
@@ -81,7 +81,7 @@ if [ -n "$dicom" ]; then
     for to in native jpeg-ls jpeg-lossless rle j2k htj2k; do
         "$TESSERA" export -q right.tsr --to $to -o right.dcm 2>"$err" || { grep -q 'this build has no' "$err" && continue; }
         rm -f right.dcm
-        export TESSERA_FAULT=restorer
+        export TESSERA_FAULT=evaluator
         refuses 60 'the exported file does not decode to the samples: ' "$FAULTY" export right.tsr --to $to -o out.dcm
         export TESSERA_FAULT=disk TESSERA_FAULT_AT=-5000
         refuses 60 'the exported file does not decode to the samples: ' "$FAULTY" export right.tsr --to $to -o out.dcm

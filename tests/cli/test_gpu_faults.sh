@@ -20,7 +20,7 @@ run 0 "$TESSERA" compress -1 --engine cpu a.pgm b.dcm -o good.cpu
 diff -r good good.cpu || bad "other bytes"
 rm -r good.cpu
 
-for fault in reader restorer disk gpu_encoder gpu_decoder; do
+for fault in reader evaluator disk gpu_encoder gpu_decoder; do
     for file in a.pgm b.dcm; do
         export TESSERA_FAULT=$fault
         # shellcheck disable=SC2086

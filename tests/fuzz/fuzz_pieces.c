@@ -11,6 +11,9 @@
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/jpeg/jpeg.h"
+#include "io/recipe/pieces.h"
+#include "io/recipe/recipe.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { PIECES, JPEG, DEFLATE, SMALL_PNG, ELEMENTS, WAYS };
 
@@ -38,7 +41,7 @@ static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
     struct tsr_bytes plain = {.limit = FUZZ_PIECES_LIMIT}, residue = {.limit = FUZZ_PIECES_LIMIT};
     struct tsr_png_parts parts = {file, size, 0, 0, &plain, &residue};
     for (size_t at = 8; at < size && size - at >= 12;) {
-        const uint32_t length = tsr_png_get_u32(file + at);
+        const uint32_t length = tsr_read_u32_be(file + at);
         if (length > size - at - 12) break;
         const bool is_idat = memcmp(file + at + 4, "IDAT", 4) == 0;
         if (!is_idat && parts.end > 0) break;
@@ -48,7 +51,7 @@ static bool mix(const uint8_t *file, size_t size, struct tsr_bytes *code)
     }
     const bool good =
         parts.end > 0 &&
-        tsr_png_read_chunks(NULL, file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
+        split_by(&tsr_node_png_chunks, file + parts.start, parts.end - parts.start, &plain, &residue, NULL) == TSR_OK &&
         tsr_png_mix(&parts, code, NULL) == TSR_OK;
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
@@ -66,7 +69,7 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     bool good = true;
     switch ((data[0] & 127) % WAYS) {
     case JPEG:
-        good = tsr_jpeg_pack(rest, left, &content, NULL) == TSR_OK;
+        good = split_by(&tsr_node_jpeg, rest, left, &content, NULL, NULL) == TSR_OK;
         if (good)
             put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_JPEG, .size = content.size}, &content,
                       &residue);
@@ -86,9 +89,10 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
                       &residue);
         break;
     case ELEMENTS:
-        good = left > 0 && left <= FUZZ_PIECES_LIMIT && tsr_elements_mix(rest, left, &content, NULL) == TSR_OK;
+        good = left > 0 && left <= FUZZ_PIECES_LIMIT &&
+               split_by(&tsr_node_elements, rest, left, &content, NULL, NULL) == TSR_OK;
         if (good)
-            put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_ELEMENTS, .size = content.size, .plain = left},
+            put_piece(pieces, &(struct tsr_piece_head){.kind = TSR_PIECE_ELEMENTS, .size = content.size, .whole = left},
                       &content, &residue);
         break;
     default:
@@ -100,24 +104,37 @@ bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, s
     return good;
 }
 
+struct leaf {
+    const struct tsr_bytes *pieces;
+    size_t at, by;
+    uint8_t *part; /* memory of its own shows reads beyond its end */
+};
+
+static enum tsr_status read_leaf(void *context, enum tsr_blob blob, const uint8_t **bytes, size_t *size,
+                                 struct tsr_error *error)
+{
+    struct leaf *const l = context;
+    const size_t left = blob == TSR_BLOB_PREFIX ? l->pieces->size - l->at : 0;
+    (void)error;
+    *size = left < l->by ? left : l->by;
+    free(l->part);
+    l->part = fuzz_alloc(*size);
+    if (*size > 0) memcpy(l->part, l->pieces->bytes + l->at, *size);
+    l->at += *size;
+    *bytes = l->part;
+    return TSR_OK;
+}
+
 struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, enum tsr_status *status)
 {
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = room};
+    struct leaf leaf = {.pieces = pieces, .by = by};
+    const struct tsr_making making = {.leaves = {.read = read_leaf, .context = &leaf}};
     struct tsr_output *output = tsr_output_to_memory();
     FUZZ_PROMISE(output, "no output");
     tsr_output_limit(output, FUZZ_PIECES_LIMIT);
-    struct tsr_unpacker *unpacker = tsr_unpacker_create(room, output);
-    FUZZ_PROMISE(unpacker, "no unpacker");
-    *status = TSR_OK;
-    for (size_t at = 0; *status == TSR_OK && at < pieces->size; at += by) {
-        /* Memory of its own shows reads beyond its end. */
-        const size_t now = pieces->size - at < by ? pieces->size - at : by;
-        uint8_t *part = fuzz_alloc(now);
-        memcpy(part, pieces->bytes + at, now);
-        *status = tsr_unpacker_put(unpacker, part, now, NULL);
-        free(part);
-    }
-    if (*status == TSR_OK) *status = tsr_unpacker_end(unpacker, NULL);
-    tsr_unpacker_free(unpacker);
+    *status = tsr_make(&header, &making, output, NULL);
+    free(leaf.part);
     FUZZ_PROMISE(*status == TSR_OK || *status == TSR_ERROR_CORRUPT, "status %d", (int)*status);
     FUZZ_PROMISE(tsr_output_size(output) <= FUZZ_PIECES_LIMIT, "too many bytes");
     return output;

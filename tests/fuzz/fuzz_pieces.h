@@ -3,7 +3,8 @@
 #define TSR_FUZZ_PIECES_H
 
 #include "fuzz_support.h"
-#include "io/nodes/node.h"
+#include "io/bytes/grown.h"
+#include "io/output.h"
 
 enum { FUZZ_PIECES_HEAD = 5, FUZZ_PIECES_LIMIT = 1 << 20 };
 
@@ -11,7 +12,8 @@ enum { FUZZ_PIECES_HEAD = 5, FUZZ_PIECES_LIMIT = 1 << 20 };
  * deflate stream, which is packed, and then damaged by chance. False: it cannot be packed. The caller frees. */
 bool fuzz_pieces(const uint8_t *data, size_t size, struct fuzz_random *random, struct tsr_bytes *pieces);
 
-/* Unpacks in writes of by bytes. *status is that of the unpacker, and the file is returned, which the caller closes. */
+/* Makes the file of pieces, which come in parts of by bytes. *status is that of tsr_make. The caller closes the output.
+ */
 struct tsr_output *fuzz_unpack(const struct tsr_bytes *pieces, uint64_t room, size_t by, enum tsr_status *status);
 
 #endif

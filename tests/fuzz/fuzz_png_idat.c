@@ -10,6 +10,7 @@
 #include "io/formats/png/png_file.h"
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/png/png_rows.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { LIMIT = 1 << 20, HEAD = 8 };
 
@@ -41,8 +42,7 @@ static struct tsr_header header_of(const uint8_t *bytes)
 static void write_chunks(const struct tsr_header *header, const uint8_t *raster, const uint8_t *residue, size_t size,
                          struct tsr_bytes *chunks)
 {
-    const enum tsr_status status =
-        tsr_png_write_idat(tsr_png_rows_of(header), NULL, raster, residue, size, chunks, NULL);
+    const enum tsr_status status = join_png(tsr_png_rows_of(header), NULL, raster, residue, size, chunks);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", (int)status);
     FUZZ_PROMISE(chunks->size <= chunks->limit, "%zu bytes of chunks", chunks->size);
     if (status != TSR_OK) chunks->size = 0;
@@ -54,12 +54,10 @@ static bool read_chunks(const struct tsr_header *header, const uint8_t *chunks, 
 {
     struct tsr_bytes residue = {.limit = LIMIT}, again = {.limit = size}, other = {.limit = LIMIT};
     uint8_t *raster = fuzz_alloc((size_t)(tsr_frame_bits(&header->image) / 8));
-    const enum tsr_status status =
-        tsr_png_read_idat(tsr_png_rows_of(header), NULL, chunks, size, raster, &residue, NULL);
+    const enum tsr_status status = split_png(tsr_png_rows_of(header), chunks, size, raster, &residue);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", (int)status);
     if (status == TSR_OK) {
-        FUZZ_PROMISE(tsr_png_write_idat(tsr_png_rows_of(header), NULL, raster, residue.bytes, residue.size, &again,
-                                        NULL) == TSR_OK,
+        FUZZ_PROMISE(join_png(tsr_png_rows_of(header), NULL, raster, residue.bytes, residue.size, &again) == TSR_OK,
                      "%zu bytes of chunks do not come back", size);
         FUZZ_PROMISE(again.size == size && memcmp(again.bytes, chunks, size) == 0, "other chunks come back");
         for (uint32_t n = random ? 1 + fuzz_below(random, 3) : 0; n > 0; n--)

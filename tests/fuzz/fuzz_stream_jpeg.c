@@ -6,6 +6,7 @@
 
 #include "fuzz_support.h"
 #include "io/nodes/jpeg/jpeg.h"
+#include "tests/unit/io/streams/by_node.h"
 
 enum { LIMIT = 1 << 20, HEAD = 5 };
 enum way { PACKED, STREAM, DAMAGED, WAYS };
@@ -14,7 +15,8 @@ static void unpack(const uint8_t *packed, size_t size, size_t limit)
 {
     struct tsr_bytes stream = {.limit = limit};
     struct tsr_error error;
-    const enum tsr_status status = tsr_jpeg_unpack(packed, size, &stream, &error);
+    const enum tsr_status status =
+        join_by(&tsr_node_jpeg, (struct tsr_node_parts){.plain = packed, .plain_size = size}, 0, &stream, &error);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d: %s", (int)status, error.text);
     FUZZ_PROMISE(stream.size <= limit, "%zu bytes", stream.size);
     tsr_bytes_free(&stream);
@@ -28,7 +30,7 @@ static void pack(const uint8_t *stream, size_t size, struct fuzz_random *damage)
     struct tsr_error error;
     uint64_t memory;
     const bool has_scan = tsr_jpeg_memory(stream, size, &memory, &error) == TSR_OK;
-    const enum tsr_status status = tsr_jpeg_pack(stream, size, &packed, &error);
+    const enum tsr_status status = split_by(&tsr_node_jpeg, stream, size, &packed, NULL, &error);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d: %s", (int)status, error.text);
     FUZZ_PROMISE(status != TSR_OK || has_scan, "packed without a scan");
     for (uint32_t n = damage ? 1 + fuzz_below(damage, 4) : 0; status == TSR_OK && n > 0; n--) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A 31st neighbour, four rows up and two columns to the left, of efforts 8 and 9. usage: toy_feature.sh BIN WORK
-# files: at most 7
+# recipe: A predictor's tap
 # targets: test_predictor test_residuals_cpu
 set -eu
 bin=$1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests a format of 8-bit grey images: "TOY1", columns and rows in two bytes each, the samples. usage: toy_format.sh BIN WORK
-# files: at most 6
+# recipe: A format to read from
 set -eu
 bin=$1
 cd "$2"
@@ -12,6 +12,11 @@ cd "$2"
 cmp a.toy back.toy
 "$bin/tsr_reference" a.tsr reference.toy
 cmp a.toy reference.toy
+gzip -9 -n -c a.toy >a.toy.gz # what is in gzip is found as well
+"$bin/tessera" compress -q -f a.toy.gz -o gz.tsr
+"$bin/tessera" info gz.tsr | grep -q 'from  *toy'
+"$bin/tessera" decompress -q -f gz.tsr -o back.toy.gz
+cmp a.toy.gz back.toy.gz
 head -c 2000 a.toy >cut.toy # the input ends before its last sample
 "$bin/tessera" compress -q -f cut.toy -o cut.tsr
 "$bin/tessera" info cut.tsr | grep -q 'stored  .*: it ends before its last sample'

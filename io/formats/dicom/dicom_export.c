@@ -7,7 +7,7 @@
 #include "dicom_rewrite.h"
 #include "dicom_file.h"
 #include "io/bytes/checksum.h"
-#include "io/container/section.h"
+#include "io/bytes/cursor.h"
 #include "io/formats/source.h"
 #include "io/nodes/new_streams/stream_new.h"
 #include "jpeg_2000.h"

@@ -2,7 +2,7 @@
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
 #define TSR_IO_FORMATS_DICOM_DICOM_EXPORT_H
 
-#include "io/container/container.h"
+#include "io/recipe/recipe.h"
 #include "io/recipe/recipe.h"
 
 struct tsr_exporter;
@@ -20,8 +20,8 @@ void tsr_exporter_free(struct tsr_exporter *exporter);
 enum tsr_status tsr_exporter_foresee(struct tsr_exporter *exporter, uint64_t prefix, uint64_t suffix,
                                      struct tsr_error *error);
 
-/* Called as those of restore.h, but no residues come. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those of the output.
- */
+/* The next bytes of the prefix; then each frame, in order; then the next bytes of the suffix. Errors:
+ * TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, those of the output. */
 enum tsr_status tsr_exporter_put_blob(struct tsr_exporter *exporter, enum tsr_blob blob, const void *bytes, size_t size,
                                       struct tsr_error *error);
 enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster, struct tsr_error *error);

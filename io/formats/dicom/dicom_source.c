@@ -289,11 +289,7 @@ static enum tsr_status open_native(struct tsr_input *input, const struct header 
     const struct tsr_header header = {.kind = TSR_KIND_DICOM, .recipe = TSR_RECIPE_SPLICE, .exact = true};
     struct dicom_source *const s = tsr_source_create(sizeof *s, input, &header, &dicom_ops, error);
     const enum tsr_status status = s ? set_native(s, found, may_lose, error) : TSR_ERROR_LIMIT;
-    if (status == TSR_OK)
-        *source = &s->base;
-    else if (s)
-        tsr_source_close(&s->base);
-    return status;
+    return tsr_source_finish(s, status, source);
 }
 
 /* ---- Deflated --------------------------------------------------------------------------------------------- */
@@ -427,11 +423,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
     header.parameter_count = tsr_put_varint(header.parameters, meta->meta_end);
     struct dicom_source *const s = tsr_source_create(sizeof *s, input, &header, &dicom_ops, error);
     const enum tsr_status status = s ? set_deflated(s, meta, &size, may_lose, tells_windows, error) : TSR_ERROR_LIMIT;
-    if (status == TSR_OK)
-        *source = &s->base;
-    else if (s)
-        tsr_source_close(&s->base);
-    return status;
+    return tsr_source_finish(s, status, source);
 }
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/container/section.h"
+#include "io/bytes/cursor.h"
 #include "io/recipe/prove.h"
 
 /* Rasters of at most this size are kept from the check of the streams until they are coded. */
@@ -173,8 +173,7 @@ static enum tsr_status put_record(struct encapsulated_source *s, uint32_t frame,
     if (s->takes_more) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams cannot be made again from few bytes");
     TSR_TRY(tsr_bytes_put_varint(&s->residues, count, error));
     for (uint32_t i = 0; i + 1 < count; i++) TSR_TRY(tsr_bytes_put_varint(&s->residues, fragment[i].size, error));
-    TSR_TRY(tsr_bytes_put_varint(&s->residues, residue->size, error));
-    return tsr_bytes_put(&s->residues, residue->bytes, residue->size, error);
+    return tsr_bytes_put_list(&s->residues, residue->bytes, residue->size, 0, error);
 }
 
 /* Decodes a frame, makes its stream again, and compares. */
@@ -378,11 +377,7 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
     if (status == TSR_OK)
         status =
             tsr_source_put(&s->base, TSR_BLOB_SUFFIX, s->file + s->suffix_start, size - s->suffix_start, false, error);
-    if (status == TSR_OK)
-        *source = &s->base;
-    else
-        tsr_source_close(&s->base);
-    return status;
+    return tsr_source_finish(s, status, source);
 }
 
 /* The native file around the samples. */
@@ -420,9 +415,5 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
         status = open_streams(s, (size_t)size, header, error);
     }
     if (status == TSR_OK) status = make_native(s, samples, (size_t)size, error);
-    if (status == TSR_OK)
-        *source = &s->base;
-    else if (s)
-        tsr_source_close(&s->base);
-    return status;
+    return tsr_source_finish(s, status, source);
 }

@@ -7,14 +7,9 @@
 
 enum { SOC = 0x4f, SIZ = 0x51, COD = 0x52, COC = 0x53, SOT = 0x90, SOD = 0x93, EOC = 0xd9, REVERSIBLE = 1 };
 
-static unsigned two(const uint8_t *bytes)
-{
-    return (unsigned)bytes[0] << 8 | bytes[1];
-}
-
 /* What the headers of a stream say. */
 struct headers {
-    bool has_coding, mixes, loses;
+    bool has_coding, loses;
 };
 
 /* Reads marker segments from *at up to the marker that ends a header, SOT or SOD. False: they are damaged. */
@@ -22,11 +17,10 @@ static bool read_segments(const uint8_t *stream, size_t size, size_t *at, int la
 {
     while (size - *at >= 4 && stream[*at] == 0xff && stream[*at + 1] != last) {
         const uint8_t *const segment = stream + *at + 2;
-        const size_t length = two(segment);
+        const size_t length = tsr_read_u16_be(segment);
         if (length < 2 || length > size - *at - 2) return false;
         if (stream[*at + 1] == COD && length >= 12) {
             headers->has_coding = true;
-            headers->mixes |= segment[6] != 0;
             headers->loses |= segment[11] != REVERSIBLE;
         }
         if (stream[*at + 1] == COC && length >= 9) headers->loses |= segment[8] != REVERSIBLE;
@@ -39,11 +33,12 @@ static bool read_segments(const uint8_t *stream, size_t size, size_t *at, int la
 static bool read_headers(const uint8_t *stream, size_t size, struct headers *headers)
 {
     size_t at = 2;
-    *headers = (struct headers){false, false, false};
+    *headers = (struct headers){false, false};
     if (size < 4 || stream[0] != 0xff || stream[1] != SOC || !read_segments(stream, size, &at, SOT, headers))
         return false;
     while (size - at >= 12 && stream[at] == 0xff && stream[at + 1] == SOT) {
-        const size_t start = at, part = (size_t)two(stream + at + 6) << 16 | two(stream + at + 8);
+        const size_t start = at,
+                     part = (size_t)tsr_read_u16_be(stream + at + 6) << 16 | tsr_read_u16_be(stream + at + 8);
         at += 12;
         if (!read_segments(stream, size, &at, SOD, headers)) return false;
         if (part == 0 || part > size - start) break; /* the last one, or one that is cut */
@@ -51,12 +46,6 @@ static bool read_headers(const uint8_t *stream, size_t size, struct headers *hea
         at = start + part;
     }
     return headers->has_coding;
-}
-
-bool tsr_jpeg_2000_mixes(const uint8_t *stream, size_t size)
-{
-    struct headers headers;
-    return read_headers(stream, size, &headers) && headers.mixes;
 }
 
 const char *tsr_jpeg_2000_lacks(bool is_ht)
@@ -72,19 +61,15 @@ const char *tsr_jpeg_2000_lacks(bool is_ht)
  * overlooks ends a process that only decodes (htj2k_process.c). */
 enum { QCD = 0x5c, QCC = 0x5d, PLT = 0x58, TLM = 0x55, CAP = 0x50, PRF = 0x56, COM = 0x64, LEVELS_LIMIT = 32 };
 
-static uint32_t four(const uint8_t *bytes)
-{
-    return (uint32_t)two(bytes) << 16 | two(bytes + 2);
-}
-
 /* SIZ of the image: no offsets that leave a tile empty, samples that are not subsampled. */
 static bool sizes_are_sound(const struct tsr_image *image, const uint8_t *segment, size_t length)
 {
-    if (length < 38 || two(segment + 36) != image->components) return false;
+    if (length < 38 || tsr_read_u16_be(segment + 36) != image->components) return false;
     if (length != 38 + 3 * (size_t)image->components) return false;
     for (unsigned axis = 0; axis < 2; axis++) {
         const uint8_t *const at = segment + 4 + 4 * axis;
-        const uint32_t end = four(at), begin = four(at + 8), tile = four(at + 16), first = four(at + 24);
+        const uint32_t end = tsr_read_u32_be(at), begin = tsr_read_u32_be(at + 8), tile = tsr_read_u32_be(at + 16),
+                       first = tsr_read_u32_be(at + 24);
         if (begin >= end || end - begin != (axis == 0 ? image->columns : image->rows)) return false;
         if (tile == 0 || first > begin || tile <= begin - first) return false;
     }
@@ -96,7 +81,7 @@ static bool sizes_are_sound(const struct tsr_image *image, const uint8_t *segmen
 /* COD: its levels, or -1. */
 static int sound_levels(const uint8_t *segment, size_t length)
 {
-    if (length < 12 || segment[7] > LEVELS_LIMIT || segment[3] > 4 || two(segment + 4) == 0) return -1;
+    if (length < 12 || segment[7] > LEVELS_LIMIT || segment[3] > 4 || tsr_read_u16_be(segment + 4) == 0) return -1;
     if (segment[8] > 8 || segment[9] > 8 || segment[8] + segment[9] > 8) return -1;
     if ((segment[10] & ~8) != 0x40) return -1; /* each block is of HT */
     return length == 12u + (segment[2] & 1 ? segment[7] + 1u : 0) ? segment[7] : -1;
@@ -108,7 +93,7 @@ static bool main_header_is_sound(const struct tsr_image *image, const uint8_t *s
     for (*at = 2; size - *at >= 4 && stream[*at] == 0xff && stream[*at + 1] != SOT;) {
         const uint8_t *const segment = stream + *at + 2;
         const int marker = stream[*at + 1];
-        const size_t length = two(segment);
+        const size_t length = tsr_read_u16_be(segment);
         if (length < 4 || length > size - *at - 2 || (marker == SIZ) != (*at == 2)) return false;
         if (marker == SIZ && !sizes_are_sound(image, segment, length)) return false;
         if (marker == COD && (levels >= 0 || (levels = sound_levels(segment, length)) < 0)) return false;
@@ -126,10 +111,10 @@ static bool main_header_is_sound(const struct tsr_image *image, const uint8_t *s
 static bool tiles_are_sound(const uint8_t *stream, size_t size, size_t at)
 {
     while (size - at >= 14 && stream[at] == 0xff && stream[at + 1] == SOT) {
-        const size_t part = four(stream + at + 6), end = part == 0 ? size : at + part;
-        if (two(stream + at + 2) != 10 || (part > 0 && part < 14) || part > size - at) return false;
+        const size_t part = tsr_read_u32_be(stream + at + 6), end = part == 0 ? size : at + part;
+        if (tsr_read_u16_be(stream + at + 2) != 10 || (part > 0 && part < 14) || part > size - at) return false;
         for (at += 12; size - at >= 4 && stream[at] == 0xff && (stream[at + 1] == PLT || stream[at + 1] == COM);)
-            at += 2 + two(stream + at + 2) < size - at ? 2 + two(stream + at + 2) : size - at;
+            at += 2 + tsr_read_u16_be(stream + at + 2) < size - at ? 2 + tsr_read_u16_be(stream + at + 2) : size - at;
         if (at + 2 > end || stream[at] != 0xff || stream[at + 1] != SOD) return false;
         for (at += 2; at + 1 < end; at++)
             if (stream[at] == 0xff && stream[at + 1] > 0x8f && !(part == 0 && stream[at + 1] == EOC)) return false;

@@ -13,13 +13,10 @@ extern const struct tsr_node tsr_node_htj2k;
 /* Bytes of memory that writing such a stream takes: numbers of samples, and what they become. */
 uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht);
 
-/* Whether a stream's first header says that three components were made one colour transform (RCT). */
-bool tsr_jpeg_2000_mixes(const uint8_t *stream, size_t size);
-
 /* Why this build cannot code such streams, as half a sentence; NULL: it can. */
 const char *tsr_jpeg_2000_lacks(bool is_ht);
 
-/* Makes a stream of a raster as stream.h has it, of samples of so many bits. Colours are mixed if is_rgb. */
+/* Makes a stream of a raster (FORMAT.md 3.2, samples little endian), of samples of so many bits. Colours are mixed if is_rgb. */
 enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                     bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error);
 

@@ -9,7 +9,7 @@
 struct tsr_input;
 void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t size);
 
-/* What a source of a PNG, which was read without loss, knows of its chunks, as tsr_png_read_chunks gives it. */
+/* What a source of a PNG, which was read without loss, knows of its chunks, as tsr_node_png_chunks gives it. */
 struct tsr_source;
 struct tsr_bytes;
 enum tsr_status tsr_png_chunks_of(const struct tsr_source *source, const struct tsr_crew *crew, struct tsr_bytes *plain,

@@ -1,4 +1,5 @@
-/* Reading PNG: IDAT chunks become pixels and a residue; all other chunks are kept as they are. PNG.md. */
+/* Finds the image of a PNG: IDAT chunks become a raster and a residue, and all other chunks bytes of prefix and suffix.
+ * PNG.md. */
 #include "io/formats/format.h"
 
 #include <stdlib.h>
@@ -80,8 +81,8 @@ static enum tsr_status describe(const uint8_t *ihdr, struct tsr_header *header, 
 {
     const uint8_t depth = ihdr[8], type = ihdr[9];
     struct tsr_image *image = &header->image;
-    image->columns = tsr_png_get_u32(ihdr);
-    image->rows = tsr_png_get_u32(ihdr + 4);
+    image->columns = tsr_read_u32_be(ihdr);
+    image->rows = tsr_read_u32_be(ihdr + 4);
     image->frames = 1;
     image->components = tsr_png_channels(type);
     image->bits_allocated = depth == 16 ? 16 : 8;
@@ -111,7 +112,7 @@ static enum tsr_status read_header(struct tsr_input *input, struct tsr_header *h
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, tsr_input_size(input),
                            "it ends early: it has no whole IHDR chunk");
     TSR_TRY(tsr_input_hold(input, TSR_PNG_START_BYTES, &head, error));
-    if (tsr_png_get_u32(head + TSR_PNG_SIGNATURE_BYTES) != TSR_PNG_IHDR_BYTES ||
+    if (tsr_read_u32_be(head + TSR_PNG_SIGNATURE_BYTES) != TSR_PNG_IHDR_BYTES ||
         memcmp(head + TSR_PNG_SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
     TSR_TRY(describe(head + TSR_PNG_SIGNATURE_BYTES + 8, header, error));
@@ -196,11 +197,7 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     if (status == TSR_OK) status = find_chunks(&png, error);
     if (status == TSR_OK) status = read_pixels(s, &png, options->may_lose, error);
     if (status == TSR_OK) status = put_blobs(s, &png, error);
-    if (status == TSR_OK)
-        *source = s;
-    else
-        tsr_source_close(s);
-    return status;
+    return tsr_source_finish(s, status, source);
 }
 
 const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png, NULL};

@@ -468,5 +468,9 @@ uint64_t tsr_deflate_node_room(const struct tsr_node_parts *parts, uint64_t limi
     return 2 * (uint64_t)parts->plain_size + 2 * (uint64_t)parts->residue_size;
 }
 
-const struct tsr_node tsr_node_deflate = {
-    .name = "deflate", .split = split, .join = join, .memory = tsr_deflate_node_memory, .room = tsr_deflate_node_room};
+const struct tsr_node tsr_node_deflate = {.name = "deflate",
+                                          .split = split,
+                                          .join = join,
+                                          .memory = tsr_deflate_node_memory,
+                                          .room = tsr_deflate_node_room,
+                                          .has_residue = true};

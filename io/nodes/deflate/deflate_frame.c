@@ -16,8 +16,7 @@ static enum tsr_status put_residue(const uint8_t *tail, size_t size, size_t used
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
     const bool is_default = size == used % 2 && (size == 0 || tail[0] == 0);
-    TSR_TRY(tsr_bytes_put_varint(residue, is_default ? 0 : 1 + (uint64_t)size, error));
-    if (!is_default) TSR_TRY(tsr_bytes_put(residue, tail, size, error));
+    TSR_TRY(is_default ? tsr_bytes_put_u8(residue, 0, error) : tsr_bytes_put_list(residue, tail, size, 1, error));
     return tsr_bytes_put(residue, coded->bytes, coded->size, error);
 }
 
@@ -45,26 +44,20 @@ static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *st
 static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
                             struct tsr_bytes *stream, struct tsr_error *error)
 {
-    const struct tsr_image *const image = node->image;
-    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
-    const size_t size = parts->residue_size;
-    struct tsr_cursor c = {residue, size, 0, false};
-    const size_t begin = stream->size;
+    struct tsr_cursor c = {parts->residue, parts->residue_size, 0, false};
+    const size_t begin = stream->size, bytes = tsr_node_raster_bytes(node->image);
     const uint64_t code = tsr_get_varint(&c);
-    if (code > size) c.bad = true;
-    const size_t tail_size = c.bad || code == 0 ? 0 : (size_t)code - 1;
-    const uint8_t *const tail = tsr_get_bytes(&c, tail_size);
+    const uint8_t *const tail = tsr_get_bytes(&c, code > 0 ? code - 1 : 0);
     if (c.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is damaged");
-    TSR_TRY(tsr_deflate_write(raster, tsr_node_raster_bytes(image), residue + c.at, size - c.at, stream, error));
-    if (code > 0) return tsr_bytes_put(stream, tail, tail_size, error);
+    TSR_TRY(tsr_deflate_write(parts->plain, bytes, c.bytes + c.at, c.size - c.at, stream, error));
+    if (code > 0) return tsr_bytes_put(stream, tail, (size_t)code - 1, error);
     return tsr_bytes_put(stream, "", (stream->size - begin) % 2, error);
 }
 
 /* Of reading, plain bytes and a residue. */
 static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
-    const struct tsr_image *const image = node->image;
-    const uint64_t bytes = tsr_node_raster_bytes(image);
+    const uint64_t bytes = tsr_node_raster_bytes(node->image);
     return (writes ? 0 : bytes + stream_bytes) + tsr_deflate_memory(bytes);
 }
 

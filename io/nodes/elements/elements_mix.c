@@ -311,11 +311,6 @@ static struct tsr_mix_coders coders = {.size = sizeof(struct coder),
                                        .lock = PTHREAD_MUTEX_INITIALIZER,
                                        .kept = TSR_KEPT_NONE};
 
-enum tsr_status tsr_elements_mix(const uint8_t *bytes, size_t size, struct tsr_bytes *code, struct tsr_error *error)
-{
-    return tsr_elements_mix_block(bytes, size, tsr_place_form(bytes, (uint32_t)size), code, error);
-}
-
 enum tsr_status tsr_elements_mix_block(const uint8_t *bytes, size_t size, unsigned form, struct tsr_bytes *code,
                                        struct tsr_error *error)
 {
@@ -333,37 +328,29 @@ enum tsr_status tsr_elements_mix_block(const uint8_t *bytes, size_t size, unsign
     return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of its elements is no smaller") : TSR_OK;
 }
 
-enum tsr_status tsr_elements_unmix(const uint8_t *code, size_t size, size_t plain_size, struct tsr_bytes *bytes,
-                                   struct tsr_error *error)
-{
-    if (plain_size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "too many bytes of elements");
-    TSR_TRY(tsr_bytes_reserve(bytes, plain_size, error));
-    struct coder *const c = tsr_mix_coder_take(&coders);
-    if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make elements");
-    struct tsr_range_coder *const range = &c->base.mix->range;
-    tsr_range_begin_reading(range, code, size);
-    begin(c, (uint32_t)plain_size, tsr_range_even(range, 0, FORM_BITS));
-    for (size_t i = 0; i < plain_size && !range->failed; i++) bytes->bytes[bytes->size++] = (uint8_t)code_byte(c, 0);
-    const bool failed = range->failed;
-    tsr_mix_coder_give(&coders, c);
-    return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of elements is not valid") : TSR_OK;
-}
-
-/* ---- The node ----------------------------------------------------------------------------------------------- */
-
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     (void)work;
     (void)residue;
     *used = size;
-    return tsr_elements_mix(bytes, size, plain, error);
+    return tsr_elements_mix_block(bytes, size, tsr_place_form(bytes, (uint32_t)size), plain, error);
 }
 
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                             struct tsr_bytes *bytes, struct tsr_error *error)
 {
-    return tsr_elements_unmix(parts->plain, parts->plain_size, work->whole, bytes, error);
+    if (work->whole > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "too many bytes of elements");
+    TSR_TRY(tsr_bytes_reserve(bytes, work->whole, error));
+    struct coder *const c = tsr_mix_coder_take(&coders);
+    if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make elements");
+    struct tsr_range_coder *const range = &c->base.mix->range;
+    tsr_range_begin_reading(range, parts->plain, parts->plain_size);
+    begin(c, (uint32_t)work->whole, tsr_range_even(range, 0, FORM_BITS));
+    for (size_t i = 0; i < work->whole && !range->failed; i++) bytes->bytes[bytes->size++] = (uint8_t)code_byte(c, 0);
+    const bool failed = range->failed;
+    tsr_mix_coder_give(&coders, c);
+    return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of elements is not valid") : TSR_OK;
 }
 
 static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
@@ -379,5 +366,10 @@ static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
     return TSR_ELEMENTS_ROOM;
 }
 
-const struct tsr_node tsr_node_elements = {
-    .name = "elements", .split = split, .join = join, .memory = memory, .room = room};
+const struct tsr_node tsr_node_elements = {.name = "elements",
+                                           .split = split,
+                                           .join = join,
+                                           .memory = memory,
+                                           .room = room,
+                                           .most_plain = TSR_ELEMENTS_CODE,
+                                           .most_whole = TSR_ELEMENTS_PLAIN};

@@ -11,18 +11,10 @@ enum {
     TSR_ELEMENTS_MEMORY = 10 << 20 /* that coding takes besides the arguments */
 };
 
-/* Appends the code of bytes, 1 .. TSR_ELEMENTS_PLAIN of them. Errors: TSR_ERROR_CORRUPT (over the limit of the code),
- * TSR_ERROR_LIMIT (memory). */
-enum tsr_status tsr_elements_mix(const uint8_t *bytes, size_t size, struct tsr_bytes *code, struct tsr_error *error);
-
-/* The same of a block of a longer string, with the form that its elements have. */
+/* Appends the code of a block of 1 .. TSR_ELEMENTS_PLAIN bytes of a longer string, with the form of its elements.
+ * Errors: TSR_ERROR_CORRUPT (over the limit of the code), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_elements_mix_block(const uint8_t *bytes, size_t size, unsigned form, struct tsr_bytes *code,
                                        struct tsr_error *error);
-
-/* Makes the bytes again, plain_size of them, and appends them. Any code is taken: what is not valid is
- * TSR_ERROR_CORRUPT. */
-enum tsr_status tsr_elements_unmix(const uint8_t *code, size_t size, size_t plain_size, struct tsr_bytes *bytes,
-                                   struct tsr_error *error);
 
 /* What the model learns first: lines of elements, each of which ends with a bar. NULL ends them. ELEMENTS.md 4. */
 extern const char *const tsr_elements_seen[];

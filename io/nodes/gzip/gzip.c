@@ -78,12 +78,9 @@ static enum tsr_status read_member(const struct tsr_deflate_way *way, const uint
 static enum tsr_status put_member(const uint8_t *file, const struct member *m, bool is_last, struct tsr_bytes *residue,
                                   struct tsr_error *error)
 {
-    const size_t head = m->stream - m->start;
     TSR_TRY(tsr_bytes_put_varint(residue, is_last ? 0 : m->plain.size, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, head, error));
-    TSR_TRY(tsr_bytes_put(residue, file + m->start, head, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, m->residue.size, error));
-    return tsr_bytes_put(residue, m->residue.bytes, m->residue.size, error);
+    TSR_TRY(tsr_bytes_put_list(residue, file + m->start, m->stream - m->start, 0, error));
+    return tsr_bytes_put_list(residue, m->residue.bytes, m->residue.size, 0, error);
 }
 
 /* Appends a member and those that follow it. *m is the last one that was read. */
@@ -105,13 +102,14 @@ static enum tsr_status put_members(const struct tsr_deflate_way *way, const uint
     }
 }
 
-enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, size_t size, struct tsr_bytes *plain,
-                              struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *file, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct member m;
     struct deflate_coder *coder = NULL;
-    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
     way.kept = &coder;
+    *used = size;
     enum tsr_status status = tsr_bytes_reserve(plain, plain->limit, error);
     if (status != TSR_OK) return status;
     status = read_member(&way, file, size, 0, plain, &m, error);
@@ -128,48 +126,40 @@ static enum tsr_status fail_residue(struct tsr_error *error)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a gzip file is damaged");
 }
 
-/* The next bytes of a residue, as many as the number before them says. */
-static const uint8_t *get_list(struct tsr_cursor *c, size_t *size)
-{
-    const uint64_t count = tsr_get_varint(c);
-    if (c->bad || count > c->size - c->at) c->bad = true;
-    *size = c->bad ? 0 : (size_t)count;
-    return tsr_get_bytes(c, *size);
-}
-
 /* Appends the next member. *at: of its plain bytes, and of those of the next one. */
-static enum tsr_status write_member(const struct tsr_deflate_way *way, struct tsr_cursor *c, const uint8_t *plain,
-                                    size_t plain_size, size_t *at, bool *is_last, struct tsr_bytes *file,
-                                    struct tsr_error *error)
+static enum tsr_status write_member(const struct tsr_deflate_way *way, struct tsr_cursor *c,
+                                    const struct tsr_node_parts *parts, size_t *at, bool *is_last,
+                                    struct tsr_bytes *file, struct tsr_error *error)
 {
     size_t head_size = 0, residue_size = 0;
     uint8_t tail[TSR_GZIP_TAIL];
     const uint64_t wanted = tsr_get_varint(c);
-    const uint8_t *const head = get_list(c, &head_size), *const residue = get_list(c, &residue_size);
+    const uint8_t *const head = tsr_get_list(c, &head_size), *const residue = tsr_get_list(c, &residue_size);
     *is_last = wanted == 0;
-    if (c->bad || (!*is_last && (wanted < TSR_GZIP_LEAST || wanted > plain_size - *at))) return fail_residue(error);
-    const size_t size = *is_last ? plain_size - *at : (size_t)wanted;
+    if (c->bad || (!*is_last && (wanted < TSR_GZIP_LEAST || wanted > parts->plain_size - *at)))
+        return fail_residue(error);
+    const size_t size = *is_last ? parts->plain_size - *at : (size_t)wanted;
     TSR_TRY(tsr_bytes_put(file, head, head_size, error));
-    TSR_TRY(tsr_deflate_write_by(way, plain + *at, size, residue, residue_size, file, error));
-    tsr_put_u32(tail, tsr_crc32_by(&way->crew, plain + *at, size));
+    TSR_TRY(tsr_deflate_write_by(way, parts->plain + *at, size, residue, residue_size, file, error));
+    tsr_put_u32(tail, tsr_crc32_by(&way->crew, parts->plain + *at, size));
     tsr_put_u32(tail + 4, (uint32_t)size);
     *at += size;
     return tsr_bytes_put(file, tail, sizeof tail, error);
 }
 
-enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
-                               const uint8_t *residue, size_t size, struct tsr_bytes *file, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *file, struct tsr_error *error)
 {
-    struct tsr_cursor c = {residue, size, 0, false};
+    struct tsr_cursor c = {parts->residue, parts->residue_size, 0, false};
     struct deflate_coder *coder = NULL;
-    struct tsr_deflate_way way = tsr_deflate_with(crew);
+    struct tsr_deflate_way way = tsr_deflate_with(&work->crew);
     size_t at = 0;
     bool is_last = false;
     enum tsr_status status = TSR_OK;
     way.kept = &coder;
-    while (!is_last && status == TSR_OK) status = write_member(&way, &c, plain, plain_size, &at, &is_last, file, error);
+    while (!is_last && status == TSR_OK) status = write_member(&way, &c, parts, &at, &is_last, file, error);
     tsr_deflate_forget(coder);
-    return status == TSR_OK ? tsr_bytes_put(file, residue + c.at, size - c.at, error) : status;
+    return status == TSR_OK ? tsr_bytes_put(file, c.bytes + c.at, c.size - c.at, error) : status;
 }
 
 uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file)
@@ -188,30 +178,14 @@ uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_
     for (bool is_last = !residue; !is_last;) {
         size_t head = 0, size = 0;
         is_last = tsr_get_varint(&c) == 0;
-        get_list(&c, &head);
-        const uint8_t *const coded = get_list(&c, &size);
+        tsr_get_list(&c, &head);
+        const uint8_t *const coded = tsr_get_list(&c, &size);
         if (c.bad) break;
         const uint64_t bytes = tsr_deflate_writing_memory(plain, coded, size, threads);
         if (bytes > most) most = bytes;
     }
     if (!residue || c.bad) most = tsr_deflate_memory(plain);
     return file + most;
-}
-
-/* ---- The node ----------------------------------------------------------------------------------------------- */
-
-static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    *used = size;
-    return tsr_gzip_read(&work->crew, bytes, size, plain, residue, error);
-}
-
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                            struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    return tsr_gzip_write(&work->crew, parts->plain, parts->plain_size, parts->residue, parts->residue_size, bytes,
-                          error);
 }
 
 const struct tsr_node tsr_node_gzip = {.name = "gzip", .split = split, .join = join};

@@ -17,17 +17,6 @@ bool tsr_gzip_stream(const uint8_t *file, size_t size, size_t *at);
  * less where the file has no more, or is damaged. */
 size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t room);
 
-/* Reads a whole file: its plain bytes, which start empty and get room up to their limit, and a residue. Errors:
- * TSR_ERROR_CORRUPT (over the limit of plain, or it has a member that cannot be made again; the text says why, as half
- * a sentence about the file), TSR_ERROR_LIMIT (memory). */
-enum tsr_status tsr_gzip_read(const struct tsr_crew *crew, const uint8_t *file, size_t size, struct tsr_bytes *plain,
-                              struct tsr_bytes *residue, struct tsr_error *error);
-
-/* Makes the file again, and appends it. Any plain bytes and any residue are taken: what is not valid is
- * TSR_ERROR_CORRUPT. */
-enum tsr_status tsr_gzip_write(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
-                               const uint8_t *residue, size_t size, struct tsr_bytes *file, struct tsr_error *error);
-
 /* The memory that reading a file of this many bytes takes, and then making it again, and comparing: with plain bytes
  * and residue, without the file that is read. And that making it takes, with the file; plain bytes and residue are
  * beside that. residue may be NULL. */

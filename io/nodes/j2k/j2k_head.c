@@ -25,16 +25,6 @@ enum {
     WHOLE = 15 + 16 * 15 /* a precinct without a size */
 };
 
-static unsigned two(const uint8_t *bytes)
-{
-    return (unsigned)bytes[0] << 8 | bytes[1];
-}
-
-static uint32_t four(const uint8_t *bytes)
-{
-    return (uint32_t)two(bytes) << 16 | two(bytes + 2);
-}
-
 /* A marker segment: marker, and what follows its length. */
 struct segment {
     unsigned marker;
@@ -45,8 +35,8 @@ struct segment {
 static bool get_segment(const uint8_t *bytes, size_t size, size_t *at, struct segment *segment)
 {
     if (size < *at || size - *at < 4) return false;
-    const size_t length = two(bytes + *at + 2);
-    segment->marker = two(bytes + *at);
+    const size_t length = tsr_read_u16_be(bytes + *at + 2);
+    segment->marker = tsr_read_u16_be(bytes + *at);
     segment->bytes = bytes + *at + 4;
     if (segment->marker < 0xff00 || length < 2 || length > size - *at - 2) return false;
     segment->size = length - 2;
@@ -65,18 +55,18 @@ static bool read_size(struct tsr_j2k_head *head, const struct tsr_image *image, 
 {
     if (s->size < 36) return false;
     const uint8_t *const b = s->bytes;
-    const unsigned components = two(b + 34);
+    const unsigned components = tsr_read_u16_be(b + 34);
     if (components < 1 || components > TSR_J2K_COMPONENTS || components != image->components ||
         s->size != 36 + 3 * components)
         return false;
-    head->x1 = four(b + 2);
-    head->y1 = four(b + 6);
-    head->x0 = four(b + 10);
-    head->y0 = four(b + 14);
-    head->tile_width = four(b + 18);
-    head->tile_height = four(b + 22);
-    head->tile_x0 = four(b + 26);
-    head->tile_y0 = four(b + 30);
+    head->x1 = tsr_read_u32_be(b + 2);
+    head->y1 = tsr_read_u32_be(b + 6);
+    head->x0 = tsr_read_u32_be(b + 10);
+    head->y0 = tsr_read_u32_be(b + 14);
+    head->tile_width = tsr_read_u32_be(b + 18);
+    head->tile_height = tsr_read_u32_be(b + 22);
+    head->tile_x0 = tsr_read_u32_be(b + 26);
+    head->tile_y0 = tsr_read_u32_be(b + 30);
     head->components = (uint8_t)components;
     for (unsigned i = 0; i < components; i++) {
         const uint8_t *const c = b + 36 + 3 * i;
@@ -128,11 +118,12 @@ static enum tsr_status read_cod(struct tsr_j2k_tile_head *tile, int components, 
                                 struct tsr_error *error)
 {
     const uint8_t *const b = s->bytes;
-    if (s->size < 10 || b[1] > 4 || two(b + 2) == 0 || b[4] > 1) return refuse(error, "its coding style is damaged");
+    if (s->size < 10 || b[1] > 4 || tsr_read_u16_be(b + 2) == 0 || b[4] > 1)
+        return refuse(error, "its coding style is damaged");
     tile->may_have_sop = b[0] & HAS_SOP;
     tile->has_eph = b[0] & HAS_EPH;
     tile->order = b[1];
-    tile->layers = (uint16_t)two(b + 2);
+    tile->layers = (uint16_t)tsr_read_u16_be(b + 2);
     tile->mixes = b[4];
     if (tile->mixes && components < 3) return refuse(error, "it mixes fewer than three components");
     TSR_TRY(read_coding(&tile->coding[0], b + 5, s->size - 5, b[0] & HAS_PRECINCTS, error));
@@ -185,7 +176,7 @@ static enum tsr_status read_segments(struct tsr_j2k_tile_head *tile, int compone
     struct segment s;
     for (int round = 0; round < 2; round++) {
         *at = start;
-        while (size - *at >= 2 && two(bytes + *at) != last) {
+        while (size - *at >= 2 && tsr_read_u16_be(bytes + *at) != last) {
             if (!get_segment(bytes, size, at, &s)) return refuse(error, "its headers are damaged");
             const bool is_coding = s.marker == COD || s.marker == COC || s.marker == QCD || s.marker == QCC;
             if (is_coding && !is_first) return refuse(error, "a later tile-part has a coding style");
@@ -208,7 +199,7 @@ static size_t find_codestream(const uint8_t *bytes, size_t size)
     static const uint8_t signature[8] = {0, 0, 0, 12, 'j', 'P', ' ', ' '};
     if (size < sizeof signature || memcmp(bytes, signature, sizeof signature) != 0) return 0;
     for (size_t at = 0; size - at >= 8;) {
-        const uint32_t length = four(bytes + at);
+        const uint32_t length = tsr_read_u32_be(bytes + at);
         if (memcmp(bytes + at + 4, "jp2c", 4) == 0) return at + (length == 1 && size - at >= 16 ? 16 : 8);
         if (length < 8 || length > size - at) break;
         at += length;
@@ -222,7 +213,8 @@ enum tsr_status tsr_j2k_read_head(struct tsr_j2k_head *head, const struct tsr_im
     struct segment siz;
     memset(head, 0, sizeof *head);
     *at = find_codestream(bytes, size);
-    if (size - *at < 4 || two(bytes + *at) != TSR_J2K_SOC) return refuse(error, "it is no JPEG 2000 stream");
+    if (size - *at < 4 || tsr_read_u16_be(bytes + *at) != TSR_J2K_SOC)
+        return refuse(error, "it is no JPEG 2000 stream");
     *at += 2;
     if (!get_segment(bytes, size, at, &siz) || siz.marker != SIZ) return refuse(error, "it has no size");
     if (!read_size(head, image, &siz)) return refuse(error, "its size or its components are not those of the image");
@@ -235,9 +227,10 @@ enum tsr_status tsr_j2k_read_head(struct tsr_j2k_head *head, const struct tsr_im
 
 bool tsr_j2k_read_sot(const uint8_t *bytes, size_t size, struct tsr_j2k_part *part)
 {
-    if (size < TSR_J2K_SOT_BYTES || two(bytes) != TSR_J2K_SOT || two(bytes + 2) != 10) return false;
-    part->tile = two(bytes + 4);
-    part->size = four(bytes + 6);
+    if (size < TSR_J2K_SOT_BYTES || tsr_read_u16_be(bytes) != TSR_J2K_SOT || tsr_read_u16_be(bytes + 2) != 10)
+        return false;
+    part->tile = tsr_read_u16_be(bytes + 4);
+    part->size = tsr_read_u32_be(bytes + 6);
     return true;
 }
 

@@ -34,13 +34,6 @@ static enum tsr_status refuse_cut(const struct reader *r, struct tsr_error *erro
     return tsr_fail_at(error, TSR_ERROR_CORRUPT, r->at, "%s", what);
 }
 
-static enum tsr_status keep(struct tsr_bytes *residue, const uint8_t *bytes, size_t size, unsigned offset,
-                            struct tsr_error *error)
-{
-    TSR_TRY(tsr_bytes_put_varint(residue, (uint64_t)size + offset, error));
-    return tsr_bytes_put(residue, bytes, size, error);
-}
-
 /* ---- Packets ----------------------------------------------------------------------------------------------- */
 
 static enum tsr_status take_chunk(struct reader *r, struct tsr_j2k_block *block, const struct tsr_j2k_event *event,
@@ -146,7 +139,7 @@ static enum tsr_status read_parts(struct reader *r, struct tsr_error *error)
     struct tsr_j2k_part part;
     uint32_t layer;
     TSR_TRY(tsr_j2k_read_head(&r->codec.head, r->codec.image, r->stream, r->size, &r->at, error));
-    TSR_TRY(keep(&r->heads, r->stream, r->at, 0, error));
+    TSR_TRY(tsr_bytes_put_list(&r->heads, r->stream, r->at, 0, error));
     TSR_TRY(tsr_j2k_create(&r->codec, r->size, error));
     r->packet_number = calloc(r->codec.head.tiles, sizeof *r->packet_number);
     if (!r->packet_number) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for tiles");
@@ -165,7 +158,7 @@ static enum tsr_status read_parts(struct reader *r, struct tsr_error *error)
     for (unsigned i = 0; i < TSR_J2K_TAILS; i++)
         if (size == tsr_j2k_tail_size(i) && memcmp(tail, tsr_j2k_tails[i], size) == 0)
             return tsr_bytes_put_varint(&r->heads, i, error);
-    return keep(&r->heads, tail, size, TSR_J2K_TAILS, error);
+    return tsr_bytes_put_list(&r->heads, tail, size, TSR_J2K_TAILS, error);
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------ */
@@ -196,7 +189,7 @@ static enum tsr_status put_deviation(struct reader *r, struct tsr_j2k_block *blo
     if (same == size && cut == 0) return TSR_OK;
     TSR_TRY(tsr_bytes_put_varint(&r->rest, *distance, error));
     TSR_TRY(tsr_bytes_put_varint(&r->rest, cut, error));
-    TSR_TRY(keep(&r->rest, theirs + same, size - same, 0, error));
+    TSR_TRY(tsr_bytes_put_list(&r->rest, theirs + same, size - same, 0, error));
     *distance = 0;
     return TSR_OK;
 }
@@ -281,7 +274,7 @@ static enum tsr_status put_cuts(struct reader *r, struct tsr_error *error)
 {
     for (uint32_t t = 0; t < r->codec.head.tiles; t++)
         for (uint32_t i = 0; i < r->codec.tile[t].blocks; i++)
-            TSR_TRY(tsr_bytes_put(r->residue, &r->codec.tile[t].block[i].cut, 1, error));
+            TSR_TRY(tsr_bytes_put_u8(r->residue, r->codec.tile[t].block[i].cut, error));
     return TSR_OK;
 }
 
@@ -294,7 +287,7 @@ static enum tsr_status read_all(struct reader *r, uint8_t *raster, struct tsr_er
     const unsigned cuts = !r->has_cuts ? TSR_J2K_NO_CUTS : r->has_other_cuts ? TSR_J2K_LISTED_CUTS : TSR_J2K_ALL_CUT;
     const uint8_t flags = (uint8_t)(1u * r->codec.long_empties[0] | 2u * r->codec.long_empties[1] |
                                     4u * r->codec.has_sop | cuts << TSR_J2K_CUTS_SHIFT);
-    TSR_TRY(tsr_bytes_put(r->residue, &flags, 1, error));
+    TSR_TRY(tsr_bytes_put_u8(r->residue, flags, error));
     TSR_TRY(tsr_bytes_put(r->residue, r->heads.bytes, r->heads.size, error));
     if (cuts == TSR_J2K_LISTED_CUTS) TSR_TRY(put_cuts(r, error));
     return tsr_bytes_put(r->residue, r->rest.bytes, r->rest.size, error);
@@ -304,14 +297,13 @@ static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *st
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
-    uint8_t *const raster = plain->bytes;
     *used = size;
     plain->size = plain->capacity;
     if (image->bits_allocated != 8 && image->bits_allocated != 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%d bits are allocated", image->bits_allocated);
     struct reader r = {.codec.image = image, .stream = stream, .size = size, .residue = residue};
     r.heads.limit = r.rest.limit = r.chunks.limit = r.block.limit = SIZE_MAX / 4;
-    const enum tsr_status status = read_all(&r, raster, error);
+    const enum tsr_status status = read_all(&r, plain->bytes, error);
     tsr_j2k_free(&r.codec);
     tsr_bytes_free(&r.heads);
     tsr_bytes_free(&r.rest);

@@ -30,18 +30,12 @@ static enum tsr_status refuse(struct tsr_error *error)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "a residue of JPEG 2000 is not valid");
 }
 
-static const uint8_t *get_bytes(struct writer *w, uint64_t size)
-{
-    if (w->residue.bad || size > w->residue.size - w->residue.at) return NULL;
-    return tsr_get_bytes(&w->residue, (size_t)size);
-}
-
 /* ---- What the residue says --------------------------------------------------------------------------------- */
 
 static enum tsr_status get_part(struct writer *w, uint64_t size, struct tsr_error *error)
 {
     struct tsr_j2k_part sot;
-    struct part part = {.head = get_bytes(w, size), .size = (size_t)size};
+    struct part part = {.head = tsr_get_bytes(&w->residue, size), .size = (size_t)size};
     size_t at = 0;
     if (!part.head || !tsr_j2k_read_sot(part.head, part.size, &sot) || sot.tile >= w->codec.head.tiles)
         return refuse(error);
@@ -61,7 +55,7 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
     w->codec.long_empties[1] = flags & TSR_J2K_LONG_WITHOUT_BLOCKS;
     w->codec.has_sop = flags & TSR_J2K_HAS_SOP;
     w->cuts = flags >> TSR_J2K_CUTS_SHIFT;
-    w->head = get_bytes(w, size);
+    w->head = tsr_get_bytes(&w->residue, size);
     if (!w->head || w->cuts > TSR_J2K_LISTED_CUTS) return refuse(error);
     w->head_size = (size_t)size;
     /* the header ends with the residue's part, a SOT is not in it */
@@ -84,7 +78,7 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
     if (w->residue.bad) return refuse(error);
     const bool is_usual = code < TSR_J2K_TAILS;
     w->tail_size = is_usual ? tsr_j2k_tail_size((unsigned)code) : (size_t)(code - TSR_J2K_TAILS);
-    w->tail = is_usual ? tsr_j2k_tails[code] : get_bytes(w, code - TSR_J2K_TAILS);
+    w->tail = is_usual ? tsr_j2k_tails[code] : tsr_get_bytes(&w->residue, code - TSR_J2K_TAILS);
     return w->tail ? TSR_OK : refuse(error);
 }
 
@@ -94,7 +88,7 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
 static enum tsr_status deviate(struct writer *w, struct tsr_j2k_block *block, struct tsr_error *error)
 {
     const uint64_t cut = tsr_get_varint(&w->residue), more = tsr_get_varint(&w->residue);
-    const uint8_t *const bytes = get_bytes(w, more);
+    const uint8_t *const bytes = tsr_get_bytes(&w->residue, more);
     if (!bytes || cut > block->bytes || more > UINT32_MAX / 2) return refuse(error);
     w->codec.coded.size -= (size_t)cut;
     block->bytes = block->bytes - (uint32_t)cut + (uint32_t)more;

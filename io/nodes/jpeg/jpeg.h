@@ -5,24 +5,16 @@
 
 #include "io/nodes/node.h"
 
-/* Packs a stream: appends the packed bytes, which are smaller if the stream is a usual one. Nothing is checked
- * afterwards: the caller unpacks, and compares. Errors: TSR_ERROR_CORRUPT (it cannot be packed; the text says why, as
- * half a sentence about the stream; with an offset: it is damaged there), TSR_ERROR_LIMIT (memory). */
-enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error);
-
 /* Whether the marker EOI ends a stream: of any process of JPEG or JPEG-LS. If it does, and another stream follows
  * directly, whether that has its end. */
 bool tsr_jpeg_has_end(const uint8_t *stream, size_t size);
-
-/* Makes the stream again, and appends it. Any bytes are taken: what is not valid is TSR_ERROR_CORRUPT. */
-enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_bytes *stream, struct tsr_error *error);
 
 /* The blocks of coefficients that unpacking takes. limit: most bytes of the stream. 0: the packed bytes are damaged. */
 uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit);
 
 /* The memory that coefficients and their coder take, to pack a stream, and to unpack what it becomes. Besides that
  * there are the stream, what it becomes, and in between no more bytes than four times the stream's. Looks at the
- * stream's markers alone. Errors: those of tsr_jpeg_pack, which refuses such a stream, too. */
+ * stream's markers alone. Errors: those of the node, which refuses such a stream, too. */
 enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *memory, struct tsr_error *error);
 
 #endif

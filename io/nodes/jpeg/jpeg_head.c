@@ -6,11 +6,6 @@
 #include "jpeg.h"
 #include "transform/status.h"
 
-static unsigned read_u16(const uint8_t *bytes)
-{
-    return (unsigned)bytes[0] << 8 | bytes[1];
-}
-
 static enum tsr_status get_quantisers(struct tsr_jpeg *jpeg, const uint8_t *at, size_t size, struct tsr_error *error)
 {
     while (size > 0) {
@@ -19,7 +14,7 @@ static enum tsr_status get_quantisers(struct tsr_jpeg *jpeg, const uint8_t *at, 
         if (wide > 1 || number > 3 || size < 1 + TSR_JPEG_BLOCK * (1 + wide))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "has a quantisation table that is not valid");
         for (size_t k = 0; k < TSR_JPEG_BLOCK; k++) {
-            const unsigned q = wide ? read_u16(at + 1 + 2 * k) : at[1 + k];
+            const unsigned q = wide ? tsr_read_u16_be(at + 1 + 2 * k) : at[1 + k];
             jpeg->quant[number][k] = (uint16_t)(q ? q : 1);
         }
         jpeg->has_quant[number] = true;
@@ -79,7 +74,7 @@ static enum tsr_status get_frame(struct tsr_jpeg *jpeg, int marker, const uint8_
                         : marker < 0xc8 ? "is hierarchical JPEG"
                                         : "uses arithmetic coding");
     if (size < 6 || size != 6 + 3u * at[5]) return tsr_fail(error, TSR_ERROR_CORRUPT, "has no valid frame header");
-    const size_t height = read_u16(at + 1), width = read_u16(at + 3);
+    const size_t height = tsr_read_u16_be(at + 1), width = tsr_read_u16_be(at + 3);
     if ((at[0] != 8 && at[0] != 12) || height == 0 || width == 0 || at[5] < 1 || at[5] > TSR_JPEG_COMPONENTS)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "has %zu x %zu pixels of %d components and %d bits", width, height,
                         at[5], at[0]);
@@ -181,7 +176,7 @@ static enum tsr_status get_segment(struct tsr_jpeg *jpeg, int marker, const uint
     if (marker == 0xdc) return tsr_fail(error, TSR_ERROR_CORRUPT, "has its height after the first scan");
     if (marker == 0xdd) {
         if (size != 2) return tsr_fail(error, TSR_ERROR_CORRUPT, "has a restart interval that is not valid");
-        jpeg->interval = read_u16(at);
+        jpeg->interval = tsr_read_u16_be(at);
     }
     if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc8 && marker != 0xcc)
         return get_frame(jpeg, marker, at, size, error);
@@ -204,7 +199,7 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
         if (marker == 0xd9) return TSR_OK;
         if (marker < 2 || (marker >= 0xd0 && marker <= 0xd8)) continue;
         if (jpeg->size - jpeg->at < 2) return TSR_OK;
-        const size_t size = read_u16(jpeg->bytes + jpeg->at);
+        const size_t size = tsr_read_u16_be(jpeg->bytes + jpeg->at);
         if (size < 2 || jpeg->size - jpeg->at < size) return TSR_OK;
         const uint8_t *at = jpeg->bytes + jpeg->at + 2;
         jpeg->at += size;
@@ -232,8 +227,8 @@ bool tsr_jpeg_has_end(const uint8_t *stream, size_t size)
         const bool is_followed = size - at > 2 && stream[at] == 0xff && stream[at + 1] == SOI && stream[at + 2] == 0xff;
         if (marker == EOI && !is_followed) return true;
         if (marker < LEAST || (marker >= RST0 && marker <= EOI)) continue; /* coded bytes, or without a segment */
-        if (size - at < 2 || read_u16(stream + at) > size - at) return false;
-        at += read_u16(stream + at);
+        if (size - at < 2 || tsr_read_u16_be(stream + at) > size - at) return false;
+        at += tsr_read_u16_be(stream + at);
     }
     return false;
 }

@@ -81,15 +81,10 @@ static enum tsr_status put_oddities(const struct tsr_jpeg_oddities *o, struct ts
                                     struct tsr_error *error)
 {
     const unsigned kind = o->padding_ones == o->padding_bits ? 1 : o->padding_ones == 0 ? 0 : 2;
-    const uint8_t flags = (uint8_t)(kind | (o->runs.bytes.size ? HAS_RUNS : 0));
-    TSR_TRY(tsr_bytes_put(packed, &flags, 1, error));
-    if (kind == 2) {
-        TSR_TRY(tsr_bytes_put_varint(packed, o->padding.size, error));
-        TSR_TRY(tsr_bytes_put(packed, o->padding.bytes, o->padding.size, error));
-    }
-    if (o->runs.bytes.size == 0) return TSR_OK;
-    TSR_TRY(tsr_bytes_put_varint(packed, o->runs.bytes.size, error));
-    return tsr_bytes_put(packed, o->runs.bytes.bytes, o->runs.bytes.size, error);
+    const struct tsr_bytes *const runs = &o->runs.bytes;
+    TSR_TRY(tsr_bytes_put_u8(packed, (uint8_t)(kind | (runs->size ? HAS_RUNS : 0)), error));
+    if (kind == 2) TSR_TRY(tsr_bytes_put_list(packed, o->padding.bytes, o->padding.size, 0, error));
+    return runs->size == 0 ? TSR_OK : tsr_bytes_put_list(packed, runs->bytes, runs->size, 0, error);
 }
 
 static enum tsr_status put_slices(const struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_bytes *slices,
@@ -135,16 +130,20 @@ static enum tsr_status pack(struct tsr_jpeg *jpeg, struct parts *parts, struct t
     return status == TSR_ERROR_CORRUPT ? tsr_fail(error, status, "would become no smaller") : status;
 }
 
-enum tsr_status tsr_jpeg_pack(const uint8_t *stream, size_t size, struct tsr_bytes *packed, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
+    (void)work;
+    (void)residue;
+    *used = size;
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
-    struct parts parts = {.oddities = {.padding = {.limit = SIZE_MAX / 4}, .runs = {.bytes = {.limit = SIZE_MAX / 4}}}};
-    jpeg->bytes = stream;
+    struct parts held = {.oddities = {.padding = {.limit = SIZE_MAX / 4}, .runs = {.bytes = {.limit = SIZE_MAX / 4}}}};
+    jpeg->bytes = bytes;
     jpeg->size = size;
     jpeg->stream_size = size;
-    const enum tsr_status status = pack(jpeg, &parts, packed, error);
-    free_parts(&parts);
+    const enum tsr_status status = pack(jpeg, &held, plain, error);
+    free_parts(&held);
     free(jpeg);
     return status;
 }
@@ -161,13 +160,11 @@ static bool get_oddities(struct tsr_cursor *packed, struct tsr_jpeg_oddities *o)
     const uint8_t flags = tsr_get_u8(packed);
     o->padding_kind = flags & 3;
     if (packed->bad || flags > 7 || o->padding_kind > 2) return false;
-    if (o->padding_kind == 2) {
-        o->padding.size = (size_t)tsr_get_varint(packed);
-        o->padding.bytes = (uint8_t *)tsr_get_bytes(packed, o->padding.size); /* read, not freed */
-    }
+    if (o->padding_kind == 2)
+        o->padding.bytes = (uint8_t *)tsr_get_list(packed, &o->padding.size); /* read, not freed */
     if (flags & HAS_RUNS) {
-        const size_t size = (size_t)tsr_get_varint(packed);
-        o->runs.at = tsr_get_bytes(packed, size);
+        size_t size;
+        o->runs.at = tsr_get_list(packed, &size);
         o->runs.end = o->runs.at ? o->runs.at + size : NULL;
     }
     return !packed->bad;
@@ -234,15 +231,17 @@ static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct
     return stream->size - before == jpeg->stream_size ? TSR_OK : damaged(error);
 }
 
-enum tsr_status tsr_jpeg_unpack(const uint8_t *packed, size_t size, struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *bytes, struct tsr_error *error)
 {
+    (void)work;
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
-    struct parts parts = {.head = NULL};
-    struct tsr_cursor cursor = {packed, size, 0, false};
-    const enum tsr_status status = unpack(jpeg, &parts, &cursor, stream, error);
-    parts.oddities.padding.bytes = NULL; /* of the packed bytes */
-    free_parts(&parts);
+    struct parts held = {.head = NULL};
+    struct tsr_cursor cursor = {parts->plain, parts->plain_size, 0, false};
+    const enum tsr_status status = unpack(jpeg, &held, &cursor, bytes, error);
+    held.oddities.padding.bytes = NULL; /* of the packed bytes */
+    free_parts(&held);
     free(jpeg);
     return status;
 }
@@ -279,22 +278,6 @@ enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *me
 }
 
 /* ---- The node ----------------------------------------------------------------------------------------------- */
-
-static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    (void)work;
-    (void)residue;
-    *used = size;
-    return tsr_jpeg_pack(bytes, size, plain, error);
-}
-
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                            struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    (void)work;
-    return tsr_jpeg_unpack(parts->plain, parts->plain_size, bytes, error);
-}
 
 static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
 {

@@ -212,11 +212,9 @@ static enum tsr_status end_interval(struct input *input, const struct tsr_jpeg_b
     if (whole < bits->size) end = place_after(input, whole);
     const size_t marker = find_marker(input, end);
     if (padding != (d->padding & mask) || marker > end) {
-        const uint8_t byte = (uint8_t)padding;
         TSR_TRY(tsr_bytes_put_varint(input->residue, d->interval - d->last, error));
-        TSR_TRY(tsr_bytes_put(input->residue, &byte, 1, error));
-        TSR_TRY(tsr_bytes_put_varint(input->residue, marker - end, error));
-        TSR_TRY(tsr_bytes_put(input->residue, input->stream + end, marker - end, error));
+        TSR_TRY(tsr_bytes_put_u8(input->residue, (uint8_t)padding, error));
+        TSR_TRY(tsr_bytes_put_list(input->residue, input->stream + end, marker - end, 0, error));
         for (size_t i = end; i < marker; i++) input->has_rest = input->has_rest || input->stream[i] != 0xff;
         d->last = d->interval;
     }
@@ -255,10 +253,9 @@ static enum tsr_status read_scan_as(struct work *w, enum tsr_jpeg_differences ki
                                     uint8_t *raster, struct tsr_error *error)
 {
     const uint32_t rows = w->header.rows, step = rows_of_interval(&w->header);
-    const uint8_t flags = kind == TSR_JPEG_WHOLE ? WHOLE_FLAG : 0, end_of_list = 0;
     struct deviations d = {.flags = input->residue->size, .padding = 127};
     TSR_TRY(begin_scan(w, kind, error));
-    TSR_TRY(tsr_bytes_put(input->residue, &flags, 1, error));
+    TSR_TRY(tsr_bytes_put_u8(input->residue, kind == TSR_JPEG_WHOLE ? WHOLE_FLAG : 0, error));
     for (uint32_t row = 0; row < rows;) {
         const uint32_t next = rows - row > step ? row + step : rows;
         size_t end;
@@ -269,7 +266,7 @@ static enum tsr_status read_scan_as(struct work *w, enum tsr_jpeg_differences ki
         if (next < rows) TSR_TRY(read_restart(input, d.interval, error));
         row = next;
     }
-    return tsr_bytes_put(input->residue, &end_of_list, 1, error);
+    return tsr_bytes_put_u8(input->residue, 0, error); /* the end of the list */
 }
 
 /* Whether a scan's tables have a code for category 16, which some encoders use in another way. */
@@ -306,8 +303,7 @@ static enum tsr_status read_tail(const struct input *input, struct tsr_error *er
     const size_t size = input->size - input->at;
     const bool is_default = (size == 2 || (size == 3 && tail[2] == 0)) && input->size % 2 == 0 && tail[0] == 0xff &&
                             tail[1] == TSR_JPEG_EOI;
-    const uint8_t code = is_default ? TAIL_DEFAULT : TAIL_BYTES;
-    TSR_TRY(tsr_bytes_put(input->residue, &code, 1, error));
+    TSR_TRY(tsr_bytes_put_u8(input->residue, is_default ? TAIL_DEFAULT : TAIL_BYTES, error));
     return is_default ? TSR_OK : tsr_bytes_put(input->residue, tail, size, error);
 }
 
@@ -326,14 +322,12 @@ static enum tsr_status read_all(struct work *w, struct input *input, uint8_t *ra
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct tsr_image *const image = node->image;
-    uint8_t *const raster = plain->bytes;
-    *used = size;
-    plain->size = plain->capacity;
     struct work w;
     struct input input = {stream, size, 0, residue, false};
-    TSR_TRY(make_work(&w, image, size, error));
-    const enum tsr_status status = read_all(&w, &input, raster, error);
+    *used = size;
+    plain->size = plain->capacity;
+    TSR_TRY(make_work(&w, node->image, size, error));
+    const enum tsr_status status = read_all(&w, &input, plain->bytes, error);
     free_work(&w);
     return status;
 }
@@ -394,13 +388,11 @@ static enum tsr_status write_rows(const struct work *w, struct tsr_jpeg_bit_writ
 static enum tsr_status write_interval_end(struct output *o, struct tsr_jpeg_bit_writer *bits, struct tsr_error *error)
 {
     unsigned padding = o->padding;
-    uint64_t size = 0;
+    size_t size = 0;
     const uint8_t *more = NULL;
     if (o->next_deviation > 0 && --o->next_deviation == 0) {
         padding = tsr_get_u8(&o->residue);
-        size = tsr_get_varint(&o->residue);
-        if (size > o->residue.size) return is_damaged(error);
-        more = tsr_get_bytes(&o->residue, (size_t)size);
+        more = tsr_get_list(&o->residue, &size);
         o->next_deviation = tsr_get_varint(&o->residue);
         if (o->residue.bad) return is_damaged(error);
     }
@@ -411,7 +403,7 @@ static enum tsr_status write_interval_end(struct output *o, struct tsr_jpeg_bit_
     const int bytes = bits->held / 8;
     for (int i = 0; i < bytes; i++) last[i] = (uint8_t)(bits->window >> (bits->held - 8 - 8 * i));
     TSR_TRY(stuff(o->stream, last, (size_t)bytes, error));
-    return tsr_bytes_put(o->stream, more, (size_t)size, error);
+    return tsr_bytes_put(o->stream, more, size, error);
 }
 
 static enum tsr_status write_scan(struct work *w, struct output *o, const uint8_t *raster, struct tsr_error *error)
@@ -465,13 +457,11 @@ static enum tsr_status write_all(struct work *w, struct output *o, const uint8_t
 static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
                             struct tsr_bytes *stream, struct tsr_error *error)
 {
-    const struct tsr_image *const image = node->image;
-    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
-    const size_t size = parts->residue_size;
     struct work w;
-    struct output o = {.residue = {residue, size, 0, false}, .stream = stream, .begin = stream->size};
-    TSR_TRY(make_work(&w, image, (size_t)image->columns * TSR_JPEG_COMPONENTS * 4, error));
-    const enum tsr_status status = write_all(&w, &o, raster, error);
+    struct output o = {
+        .residue = {parts->residue, parts->residue_size, 0, false}, .stream = stream, .begin = stream->size};
+    TSR_TRY(make_work(&w, node->image, (size_t)node->image->columns * TSR_JPEG_COMPONENTS * 4, error));
+    const enum tsr_status status = write_all(&w, &o, parts->plain, error);
     free_work(&w);
     return status;
 }
@@ -479,8 +469,7 @@ static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_n
 /* As make_work has it. */
 static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
-    const struct tsr_image *const image = node->image;
-    const uint64_t row = (uint64_t)image->columns * TSR_JPEG_COMPONENTS;
+    const uint64_t row = (uint64_t)node->image->columns * TSR_JPEG_COMPONENTS;
     return TSR_JPEG_TABLES * sizeof(struct tsr_jpeg_code) + row * (sizeof(int32_t) + 2 * sizeof(uint16_t)) +
            TSR_JPEG_SLACK + (writes ? 4 * row : stream_bytes);
 }

@@ -9,11 +9,6 @@ struct segment {
     size_t size;
 };
 
-static uint32_t get_u16(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 8 | bytes[1];
-}
-
 static enum tsr_status refuse(struct tsr_error *error, const char *why)
 {
     return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", why);
@@ -54,8 +49,8 @@ static enum tsr_status read_frame(struct tsr_jpeg_header *header, struct segment
     if (s.size < 6 || s.size != 6 + 3 * (size_t)s.bytes[5]) return refuse(error, "its frame header is cut short");
     header->has_frame = true;
     header->precision = s.bytes[0];
-    header->rows = get_u16(s.bytes + 1);
-    header->columns = get_u16(s.bytes + 3);
+    header->rows = tsr_read_u16_be(s.bytes + 1);
+    header->columns = tsr_read_u16_be(s.bytes + 3);
     header->components = s.bytes[5];
     if (header->precision < 2 || header->precision > 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its samples have %d bits", header->precision);
@@ -129,7 +124,7 @@ static enum tsr_status read_segment(struct tsr_jpeg_header *header, int marker, 
         return read_scan(header, s, error);
     case TSR_JPEG_DRI:
         if (s.size != 2) return refuse(error, "its restart interval has no valid size");
-        header->restart_interval = get_u16(s.bytes);
+        header->restart_interval = tsr_read_u16_be(s.bytes);
         return TSR_OK;
     default: /* application data, comments, tables that this process does not need */
         return TSR_OK;
@@ -166,7 +161,7 @@ enum tsr_status tsr_jpeg_read_header(struct tsr_jpeg_header *header, const uint8
         const bool is_wrong = marker <= TSR_JPEG_SOF0 || (marker >= TSR_JPEG_RST0 && marker <= TSR_JPEG_SOI) ||
                               marker == TSR_JPEG_DNL || marker == TSR_JPEG_DHP || marker == TSR_JPEG_EXP;
         if (is_wrong) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has a marker FF%02X", (unsigned)marker);
-        const size_t length = size - *at >= 2 ? get_u16(bytes + *at) : 0;
+        const size_t length = size - *at >= 2 ? tsr_read_u16_be(bytes + *at) : 0;
         if (length < 2 || length > size - *at) return refuse_at(error, *at, "a marker segment is cut short");
         TSR_TRY(read_segment(header, marker, (struct segment){bytes + *at + 2, length - 2}, error));
         *at += length;

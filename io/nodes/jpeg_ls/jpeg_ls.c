@@ -125,14 +125,6 @@ static enum tsr_status pass_restart(struct reader *r, struct tsr_error *error)
     return TSR_OK;
 }
 
-/* Appends bytes with their number plus offset. */
-static enum tsr_status keep(struct tsr_bytes *residue, const uint8_t *bytes, size_t size, unsigned offset,
-                            struct tsr_error *error)
-{
-    TSR_TRY(tsr_bytes_put_varint(residue, (uint64_t)size + offset, error));
-    return tsr_bytes_put(residue, bytes, size, error);
-}
-
 /* Reads interval number of a scan, from row first on, and the restart marker after it. */
 static enum tsr_status read_interval(struct reader *r, uint32_t number, uint32_t first, uint32_t rows,
                                      struct tsr_error *error)
@@ -154,14 +146,14 @@ static enum tsr_status read_interval(struct reader *r, uint32_t number, uint32_t
         is_usual = is_usual && r->at - marker == 2 && r->stream[r->at - 1] == RST0 + number % 8;
     }
     if (is_usual) return tsr_bytes_put_varint(r->residue, 0, error);
-    return keep(r->residue, rest, (size_t)(r->stream + r->at - rest), 1, error);
+    return tsr_bytes_put_list(r->residue, rest, (size_t)(r->stream + r->at - rest), 1, error);
 }
 
 static enum tsr_status read_scan(struct reader *r, struct tsr_error *error)
 {
     const size_t start = r->at;
     TSR_TRY(tsr_jpeg_ls_read_headers(&r->headers, r->image, r->stream, r->size, &r->at, error));
-    TSR_TRY(keep(r->residue, r->stream + start, r->at - start, 0, error));
+    TSR_TRY(tsr_bytes_put_list(r->residue, r->stream + start, r->at - start, 0, error));
     tsr_jpeg_ls_set_scan(r->coder, &r->headers);
     uint32_t number = 0;
     for (uint32_t y = 0; y < r->image->rows; number++) {
@@ -180,21 +172,20 @@ static enum tsr_status read_all(struct reader *r, struct tsr_error *error)
     const size_t size = r->size - r->at;
     for (unsigned i = 0; i < USUAL_TAILS; i++)
         if (size == 2 + i && memcmp(tail, usual_tails[i], size) == 0) return tsr_bytes_put_varint(r->residue, i, error);
-    return keep(r->residue, tail, size, USUAL_TAILS, error);
+    return tsr_bytes_put_list(r->residue, tail, size, USUAL_TAILS, error);
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct tsr_image *const image = node->image;
-    uint8_t *const raster = plain->bytes;
+    struct reader r = {
+        .image = node->image, .stream = stream, .size = size, .raster = plain->bytes, .residue = residue};
     *used = size;
     plain->size = plain->capacity;
-    struct reader r = {.image = image, .stream = stream, .size = size, .raster = raster, .residue = residue};
-    enum tsr_status status = tsr_jpeg_ls_create(image, &r.coder, error);
-    if (status != TSR_OK) return status;
+    TSR_TRY(tsr_jpeg_ls_create(node->image, &r.coder, error));
     r.bits = malloc(size + SLACK);
-    status = r.bits ? read_all(&r, error) : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", size);
+    const enum tsr_status status =
+        r.bits ? read_all(&r, error) : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", size);
     free(r.bits);
     tsr_jpeg_ls_free(r.coder);
     return status;
@@ -216,13 +207,6 @@ static enum tsr_status refuse(struct tsr_error *error)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "a residue of JPEG-LS is not valid");
 }
 
-/* Gets size bytes of the residue. NULL: it has fewer. */
-static const uint8_t *get_bytes(struct writer *w, uint64_t size)
-{
-    if (w->residue.bad || size > w->residue.size - w->residue.at) return NULL;
-    return tsr_get_bytes(&w->residue, (size_t)size);
-}
-
 static enum tsr_status write_interval(struct writer *w, uint32_t number, uint32_t first, uint32_t rows,
                                       struct tsr_error *error)
 {
@@ -232,7 +216,7 @@ static enum tsr_status write_interval(struct writer *w, uint32_t number, uint32_
     if (w->residue.bad) return refuse(error);
     TSR_TRY(tsr_jpeg_ls_encode(w->coder, w->raster, first, rows, w->stream, &whole, error));
     if (code > 0) {
-        const uint8_t *rest = get_bytes(w, code - 1);
+        const uint8_t *rest = tsr_get_bytes(&w->residue, code - 1);
         if (!rest) return refuse(error);
         w->stream->size = start + whole;
         return tsr_bytes_put(w->stream, rest, (size_t)(code - 1), error);
@@ -243,13 +227,12 @@ static enum tsr_status write_interval(struct writer *w, uint32_t number, uint32_
 
 static enum tsr_status write_scan(struct writer *w, struct tsr_error *error)
 {
-    const uint64_t size = tsr_get_varint(&w->residue);
-    const uint8_t *bytes = get_bytes(w, size);
-    size_t at = 0;
+    size_t at = 0, size;
+    const uint8_t *bytes = tsr_get_list(&w->residue, &size);
     if (!bytes) return refuse(error);
-    TSR_TRY(tsr_jpeg_ls_read_headers(&w->headers, w->image, bytes, (size_t)size, &at, error));
+    TSR_TRY(tsr_jpeg_ls_read_headers(&w->headers, w->image, bytes, size, &at, error));
     if (at != size) return refuse(error);
-    TSR_TRY(tsr_bytes_put(w->stream, bytes, (size_t)size, error));
+    TSR_TRY(tsr_bytes_put(w->stream, bytes, size, error));
     tsr_jpeg_ls_set_scan(w->coder, &w->headers);
     uint32_t number = 0;
     for (uint32_t y = 0; y < w->image->rows; number++) {
@@ -265,7 +248,7 @@ static enum tsr_status write_all(struct writer *w, struct tsr_error *error)
     while (!tsr_jpeg_ls_is_complete(&w->headers)) TSR_TRY(write_scan(w, error));
     const uint64_t code = tsr_get_varint(&w->residue);
     if (w->residue.bad) return refuse(error);
-    const uint8_t *tail = code < USUAL_TAILS ? usual_tails[code] : get_bytes(w, code - USUAL_TAILS);
+    const uint8_t *tail = code < USUAL_TAILS ? usual_tails[code] : tsr_get_bytes(&w->residue, code - USUAL_TAILS);
     if (!tail || w->residue.at != w->residue.size) return refuse(error);
     return tsr_bytes_put(w->stream, tail, (size_t)(code < USUAL_TAILS ? 2 + code : code - USUAL_TAILS), error);
 }
@@ -273,11 +256,11 @@ static enum tsr_status write_all(struct writer *w, struct tsr_error *error)
 static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
                             struct tsr_bytes *stream, struct tsr_error *error)
 {
-    const struct tsr_image *const image = node->image;
-    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
-    const size_t size = parts->residue_size;
-    struct writer w = {.image = image, .raster = raster, .residue = {residue, size, 0, false}, .stream = stream};
-    TSR_TRY(tsr_jpeg_ls_create(image, &w.coder, error));
+    struct writer w = {.image = node->image,
+                       .raster = parts->plain,
+                       .residue = {parts->residue, parts->residue_size, 0, false},
+                       .stream = stream};
+    TSR_TRY(tsr_jpeg_ls_create(node->image, &w.coder, error));
     const enum tsr_status status = write_all(&w, error);
     tsr_jpeg_ls_free(w.coder);
     return status;
@@ -286,8 +269,7 @@ static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_n
 /* Of reading, the stream without stuffed bits. */
 static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
-    const struct tsr_image *const image = node->image;
-    return tsr_jpeg_ls_memory(image) + (writes ? 0 : stream_bytes + SLACK);
+    return tsr_jpeg_ls_memory(node->image) + (writes ? 0 : stream_bytes + SLACK);
 }
 
 const struct tsr_node tsr_node_jpeg_ls = {.name = "jpeg-ls", .split = split, .join = join, .memory = memory};

@@ -21,23 +21,17 @@ enum tsr_status tsr_new_rle(const struct tsr_image *image, struct tsr_bytes *res
 
 /* ---- Marker segments of both JPEGs ----------------------------------------------------------------------- */
 
-static enum tsr_status put_byte(struct tsr_bytes *to, int value, struct tsr_error *error)
-{
-    const uint8_t byte = (uint8_t)value;
-    return tsr_bytes_put(to, &byte, 1, error);
-}
-
 static enum tsr_status put_two(struct tsr_bytes *to, uint32_t value, struct tsr_error *error)
 {
-    TSR_TRY(put_byte(to, (int)(value >> 8 & 255), error));
-    return put_byte(to, (int)(value & 255), error);
+    TSR_TRY(tsr_bytes_put_u8(to, (uint8_t)(value >> 8), error));
+    return tsr_bytes_put_u8(to, (uint8_t)value, error);
 }
 
 /* A marker, and the length of its segment, which counts itself. */
 static enum tsr_status put_segment(struct tsr_bytes *to, int marker, uint32_t length, struct tsr_error *error)
 {
-    TSR_TRY(put_byte(to, 0xff, error));
-    TSR_TRY(put_byte(to, marker, error));
+    TSR_TRY(tsr_bytes_put_u8(to, 0xff, error));
+    TSR_TRY(tsr_bytes_put_u8(to, (uint8_t)marker, error));
     return length > 0 ? put_two(to, length, error) : TSR_OK;
 }
 
@@ -45,10 +39,10 @@ static enum tsr_status put_frame(struct tsr_bytes *to, int marker, const struct 
                                  struct tsr_error *error)
 {
     TSR_TRY(put_segment(to, marker, 8 + 3u * image->components, error));
-    TSR_TRY(put_byte(to, bits, error));
+    TSR_TRY(tsr_bytes_put_u8(to, (uint8_t)bits, error));
     TSR_TRY(put_two(to, image->rows, error));
     TSR_TRY(put_two(to, image->columns, error));
-    TSR_TRY(put_byte(to, image->components, error));
+    TSR_TRY(tsr_bytes_put_u8(to, image->components, error));
     for (int c = 0; c < image->components; c++) {
         const uint8_t component[] = {(uint8_t)(c + 1), 0x11, 0};
         TSR_TRY(tsr_bytes_put(to, component, sizeof component, error));
@@ -61,10 +55,10 @@ static enum tsr_status put_scan(struct tsr_bytes *to, const struct tsr_image *im
                                 struct tsr_error *error)
 {
     TSR_TRY(put_segment(to, TSR_JPEG_SOS, 6 + 2u * image->components, error));
-    TSR_TRY(put_byte(to, image->components, error));
+    TSR_TRY(tsr_bytes_put_u8(to, image->components, error));
     for (int c = 0; c < image->components; c++) {
-        TSR_TRY(put_byte(to, c + 1, error));
-        TSR_TRY(put_byte(to, tables ? c << 4 : 0, error));
+        TSR_TRY(tsr_bytes_put_u8(to, (uint8_t)(c + 1), error));
+        TSR_TRY(tsr_bytes_put_u8(to, (uint8_t)(tables ? c << 4 : 0), error));
     }
     return tsr_bytes_put(to, last, 3, error);
 }
@@ -202,7 +196,7 @@ static enum tsr_status put_table(struct tsr_bytes *to, int number, const struct 
     uint32_t symbols = 0;
     for (int n = 0; n < CODE_BITS; n++) symbols += table->counts[n];
     TSR_TRY(put_segment(to, TSR_JPEG_DHT, 3 + CODE_BITS + symbols, error));
-    TSR_TRY(put_byte(to, number, error));
+    TSR_TRY(tsr_bytes_put_u8(to, (uint8_t)number, error));
     TSR_TRY(tsr_bytes_put(to, table->counts, CODE_BITS, error));
     return tsr_bytes_put(to, table->symbols, symbols, error);
 }

@@ -26,11 +26,11 @@ const uint8_t tsr_png_end[TSR_PNG_END_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 
 bool tsr_png_next(const uint8_t *file, size_t size, size_t *at, struct tsr_png_chunk *chunk)
 {
     const size_t left = *at < size ? size - *at : 0;
-    if (left < TSR_PNG_CHUNK_BYTES || tsr_png_get_u32(file + *at) > left - TSR_PNG_CHUNK_BYTES) return false;
-    chunk->size = tsr_png_get_u32(file + *at);
+    if (left < TSR_PNG_CHUNK_BYTES || tsr_read_u32_be(file + *at) > left - TSR_PNG_CHUNK_BYTES) return false;
+    chunk->size = tsr_read_u32_be(file + *at);
     chunk->type = file + *at + 4;
     chunk->data = chunk->type + TYPE_BYTES;
-    chunk->check = tsr_png_get_u32(chunk->data + chunk->size);
+    chunk->check = tsr_read_u32_be(chunk->data + chunk->size);
     *at += TSR_PNG_CHUNK_BYTES + (size_t)chunk->size;
     return true;
 }

@@ -6,11 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers of PNG: 32 bits, most significant byte first. */
-static inline uint32_t tsr_png_get_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
+#include "io/bytes/cursor.h"
 
 static inline void tsr_png_put_u32(uint8_t *bytes, uint32_t value)
 {

@@ -191,7 +191,7 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
                                    struct tsr_bytes *stream, struct tsr_bytes *residue, struct tsr_error *error)
 {
     uint64_t count = 0;
-    const uint32_t first = tsr_png_get_u32(chunks);
+    const uint32_t first = tsr_read_u32_be(chunks);
     bool equal = true;
     TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     struct tsr_png_chunk chunk;
@@ -210,11 +210,10 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
 
 static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const uint8_t listed = LISTED;
     bool equal = true;
     for (size_t i = 1; i < count; i++) equal = equal && types[i] == types[0];
-    if (equal) return tsr_bytes_put(residue, types, 1, error);
-    TSR_TRY(tsr_bytes_put(residue, &listed, 1, error));
+    if (equal) return tsr_bytes_put_u8(residue, types[0], error);
+    TSR_TRY(tsr_bytes_put_u8(residue, LISTED, error));
     return tsr_bytes_put(residue, types, count, error);
 }
 
@@ -278,12 +277,11 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
     const size_t check = ZLIB_HEAD + used;
     if (stream->size - check < ZLIB_CHECK) return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "%s", pixels_end);
-    if (g->adler != tsr_png_get_u32(z + check))
+    if (g->adler != tsr_read_u32_be(z + check))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "its zlib stream has a wrong check (Adler-32)");
     const size_t tail = stream->size - check - ZLIB_CHECK;
     TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, tail, error));
-    return tsr_bytes_put(residue, z + check + ZLIB_CHECK, tail, error);
+    return tsr_bytes_put_list(residue, z + check + ZLIB_CHECK, tail, 0, error);
 }
 
 /* Reads chunks, and their rows if r is not NULL. */
@@ -312,23 +310,27 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
     return status;
 }
 
-enum tsr_status tsr_png_read_idat(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *chunks,
-                                  size_t size, uint8_t *raster, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split_raster(const struct tsr_node_work *work, const uint8_t *chunks, size_t size, size_t *used,
+                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct rows r = rows_of(of);
-    struct tsr_bytes plain = {.limit = r.plain_bytes};
+    const struct rows r = rows_of((struct tsr_png_rows){work->image, work->interlaced});
+    struct tsr_bytes rows = {.limit = r.plain_bytes};
     uint8_t *const types = malloc(r.all);
-    const enum tsr_status status = types ? read_chunks(&r, crew, chunks, size, &plain, types, raster, residue, error)
-                                         : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
+    *used = size;
+    plain->size = plain->capacity;
+    const enum tsr_status status =
+        types ? read_chunks(&r, &work->crew, chunks, size, &rows, types, plain->bytes, residue, error)
+              : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu filters", r.all);
     free(types);
-    tsr_bytes_free(&plain);
+    tsr_bytes_free(&rows);
     return status;
 }
 
-enum tsr_status tsr_png_read_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
+static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint8_t *chunks, size_t size, size_t *used,
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    return read_chunks(NULL, crew, chunks, size, plain, NULL, NULL, residue, error);
+    *used = size;
+    return read_chunks(NULL, &work->crew, chunks, size, plain, NULL, NULL, residue, error);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------ */
@@ -359,10 +361,7 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     p->sizes = c;
     for (uint64_t i = 1; p->listed && i < p->chunks && !c.bad; i++) tsr_get_varint(&c);
     p->head = tsr_get_bytes(&c, ZLIB_HEAD);
-    const uint64_t tail = tsr_get_varint(&c);
-    if (tail > size) c.bad = true;
-    p->tail_size = c.bad ? 0 : (size_t)tail;
-    p->tail = tsr_get_bytes(&c, p->tail_size);
+    p->tail = tsr_get_list(&c, &p->tail_size);
     p->rows_at = c.at;
     if (r) p->type = tsr_get_u8(&c);
     if (r && p->type == LISTED) p->types = tsr_get_bytes(&c, r->all);
@@ -392,7 +391,7 @@ static void check_some(void *context, unsigned part)
                  to = (size_t)((uint64_t)c->size * (part + 1) / c->parts);
     for (size_t at = 0; at < to;) {
         uint8_t *const type = c->chunks + at + LENGTH_BYTES;
-        const size_t size = tsr_png_get_u32(c->chunks + at);
+        const size_t size = tsr_read_u32_be(c->chunks + at);
         if (at >= from) tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
         at += TSR_PNG_CHUNK_BYTES + size;
     }
@@ -476,28 +475,26 @@ uint64_t tsr_png_making_memory(struct tsr_png_rows of, uint64_t size, const stru
                      : tsr_deflate_memory(r.plain_bytes));
 }
 
-enum tsr_status tsr_png_write_idat(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *raster,
-                                   const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
-                                   struct tsr_error *error)
+static enum tsr_status join_raster(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                   struct tsr_bytes *chunks, struct tsr_error *error)
 {
-    const struct rows r = rows_of(of);
-    struct parts parts;
-    TSR_TRY(read_parts(&r, residue, size, &parts, error));
+    const struct rows r = rows_of((struct tsr_png_rows){work->image, work->interlaced});
+    struct parts p;
+    TSR_TRY(read_parts(&r, parts->residue, parts->residue_size, &p, error));
     struct tsr_bytes plain = {.limit = r.plain_bytes};
-    enum tsr_status status = tsr_bytes_reserve_by(crew, &plain, r.plain_bytes, error);
-    if (status == TSR_OK) status = make_plain(&r, crew, raster, parts.type, parts.types, plain.bytes, error);
-    if (status == TSR_OK) status = make_chunks(&parts, crew, plain.bytes, r.plain_bytes, chunks, error);
+    enum tsr_status status = tsr_bytes_reserve_by(&work->crew, &plain, r.plain_bytes, error);
+    if (status == TSR_OK) status = make_plain(&r, &work->crew, parts->plain, p.type, p.types, plain.bytes, error);
+    if (status == TSR_OK) status = make_chunks(&p, &work->crew, plain.bytes, r.plain_bytes, chunks, error);
     tsr_bytes_free(&plain);
     return status;
 }
 
-enum tsr_status tsr_png_write_chunks(const struct tsr_crew *crew, const uint8_t *plain, size_t plain_size,
-                                     const uint8_t *residue, size_t size, struct tsr_bytes *chunks,
-                                     struct tsr_error *error)
+static enum tsr_status make_all_chunks(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                                       struct tsr_bytes *chunks, struct tsr_error *error)
 {
-    struct parts parts;
-    TSR_TRY(read_parts(NULL, residue, size, &parts, error));
-    return make_chunks(&parts, crew, plain, plain_size, chunks, error);
+    struct parts p;
+    TSR_TRY(read_parts(NULL, parts->residue, parts->residue_size, &p, error));
+    return make_chunks(&p, &work->crew, parts->plain, parts->plain_size, chunks, error);
 }
 
 enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_crew *crew, const uint8_t *raster,
@@ -514,41 +511,10 @@ enum tsr_status tsr_png_rows_to_chunks(struct tsr_png_rows of, const struct tsr_
     return tsr_bytes_put(without_rows, parts.deflated, parts.deflated_size, error);
 }
 
-/* ---- The nodes ---------------------------------------------------------------------------------------------- */
-
-static enum tsr_status split_raster(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    *used = size;
-    plain->size = plain->capacity;
-    return tsr_png_read_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, bytes, size,
-                             plain->bytes, residue, error);
-}
-
-static enum tsr_status join_raster(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                                   struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    return tsr_png_write_idat((struct tsr_png_rows){work->image, work->interlaced}, &work->crew, parts->plain,
-                              parts->residue, parts->residue_size, bytes, error);
-}
-
-static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                                    struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    *used = size;
-    return tsr_png_read_chunks(&work->crew, bytes, size, plain, residue, error);
-}
-
-static enum tsr_status join_chunks_again(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                                         struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    return tsr_png_write_chunks(&work->crew, parts->plain, parts->plain_size, parts->residue, parts->residue_size,
-                                bytes, error);
-}
-
 const struct tsr_node tsr_node_png = {.name = "png", .split = split_raster, .join = join_raster};
 const struct tsr_node tsr_node_png_chunks = {.name = "png-chunks",
                                              .split = split_chunks,
-                                             .join = join_chunks_again,
+                                             .join = make_all_chunks,
                                              .memory = tsr_deflate_node_memory,
-                                             .room = tsr_deflate_node_room};
+                                             .room = tsr_deflate_node_room,
+                                             .has_residue = true};

@@ -215,7 +215,7 @@ static enum tsr_status walk(const struct input *in, unsigned number, const struc
             if (++*count > most) return TSR_OK;
             if (residue) {
                 TSR_TRY(tsr_bytes_put_varint(residue, distance, error));
-                TSR_TRY(tsr_bytes_put(residue, &first, 1, error));
+                TSR_TRY(tsr_bytes_put_u8(residue, first, error));
             }
             distance = 0;
         }
@@ -223,7 +223,7 @@ static enum tsr_status walk(const struct input *in, unsigned number, const struc
         made += length;
         last = first;
     }
-    return residue ? tsr_bytes_put(residue, &(uint8_t){0}, 1, error) : TSR_OK;
+    return residue ? tsr_bytes_put_u8(residue, 0, error) : TSR_OK;
 }
 
 /* How many packets the rule does not plan; above most it is not exact. */
@@ -280,8 +280,7 @@ static enum tsr_status put_header(const struct input *in, const uint8_t *stream,
 {
     const size_t gap = (size_t)(in->segments[0].bytes - stream) - HEADER_BYTES, offsets = 4 + 4 * in->planes.count;
     TSR_TRY(tsr_bytes_put(residue, stream + offsets, HEADER_BYTES - offsets, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, gap, error));
-    return tsr_bytes_put(residue, stream + HEADER_BYTES, gap, error);
+    return tsr_bytes_put_list(residue, stream + HEADER_BYTES, gap, 0, error);
 }
 
 static bool has_special_header(const struct input *in, const uint8_t *stream)
@@ -301,13 +300,10 @@ static enum tsr_status put_segment(const struct input *in, unsigned number, cons
     if (pads) expected = number + 1 == in->planes.count ? (stream_size - tail_size) % 2 : 0;
     const bool has_tail = tail_size != expected || (expected == 1 && *tail != 0);
     const bool is_short = s->covered != in->planes.size;
-    const uint8_t flags = (uint8_t)((has_tail ? TAIL_FLAG : 0) | (is_short ? SHORT_FLAG : 0));
-    TSR_TRY(tsr_bytes_put(residue, &flags, 1, error));
+    TSR_TRY(tsr_bytes_put_u8(residue, (has_tail ? TAIL_FLAG : 0) | (is_short ? SHORT_FLAG : 0), error));
     if (is_short) TSR_TRY(tsr_bytes_put_varint(residue, s->covered, error));
     TSR_TRY(walk(in, number, rule, residue, SIZE_MAX, &count, error));
-    if (!has_tail) return TSR_OK;
-    TSR_TRY(tsr_bytes_put_varint(residue, tail_size, error));
-    return tsr_bytes_put(residue, tail, tail_size, error);
+    return has_tail ? tsr_bytes_put_list(residue, tail, tail_size, 0, error) : TSR_OK;
 }
 
 static enum tsr_status put_residue(const struct input *in, const uint8_t *stream, size_t size,
@@ -380,19 +376,18 @@ static enum tsr_status is_damaged(struct tsr_error *error)
 static enum tsr_status write_header(struct output *o, bool is_special, struct tsr_error *error)
 {
     uint8_t header[HEADER_BYTES] = {0};
-    uint64_t gap = 0;
+    size_t gap = 0;
     const uint8_t *more = NULL;
     tsr_put_u32(header, o->planes.count);
     if (is_special) {
         const size_t offsets = 4 + 4 * (size_t)o->planes.count;
         const uint8_t *unused = tsr_get_bytes(&o->residue, HEADER_BYTES - offsets);
-        gap = tsr_get_varint(&o->residue);
-        more = gap <= o->residue.size ? tsr_get_bytes(&o->residue, (size_t)gap) : NULL;
+        more = tsr_get_list(&o->residue, &gap);
         if (!unused || !more) return is_damaged(error);
         memcpy(header + offsets, unused, HEADER_BYTES - offsets);
     }
     TSR_TRY(tsr_bytes_put(o->stream, header, sizeof header, error));
-    return tsr_bytes_put(o->stream, more, (size_t)gap, error);
+    return tsr_bytes_put(o->stream, more, gap, error);
 }
 
 static enum tsr_status write_packets(struct output *o, const uint8_t *plane, size_t covered, struct tsr_error *error)
@@ -431,9 +426,9 @@ static enum tsr_status write_segment(struct output *o, unsigned number, const ui
     tsr_put_u32(o->stream->bytes + o->begin + 4 + 4 * (size_t)number, (uint32_t)offset);
     TSR_TRY(write_packets(o, plane, (size_t)covered, error));
     if (flags & TAIL_FLAG) {
-        const uint64_t size = tsr_get_varint(&o->residue);
-        const uint8_t *tail = size <= o->residue.size ? tsr_get_bytes(&o->residue, (size_t)size) : NULL;
-        return tail ? tsr_bytes_put(o->stream, tail, (size_t)size, error) : is_damaged(error);
+        size_t size;
+        const uint8_t *tail = tsr_get_list(&o->residue, &size);
+        return tail ? tsr_bytes_put(o->stream, tail, size, error) : is_damaged(error);
     }
     size_t padding = (o->stream->size - begin) % 2;
     if (o->pads) padding = number + 1 == o->planes.count ? (o->stream->size - o->begin) % 2 : 0;
@@ -456,17 +451,15 @@ static enum tsr_status write_segments(struct output *o, const uint8_t *raster, s
 static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_node_parts *parts,
                             struct tsr_bytes *stream, struct tsr_error *error)
 {
-    const struct tsr_image *const image = node->image;
-    const uint8_t *const raster = parts->plain, *const residue = parts->residue;
-    const size_t size = parts->residue_size;
-    struct output o = {.residue = {residue, size, 0, false}, .stream = stream, .begin = stream->size};
+    struct output o = {
+        .residue = {parts->residue, parts->residue_size, 0, false}, .stream = stream, .begin = stream->size};
     unsigned flags;
-    TSR_TRY(find_planes(&o.planes, image, error));
+    TSR_TRY(find_planes(&o.planes, node->image, error));
     if (!get_rule(&o.residue, &o.rule, &flags) || o.planes.count > SEGMENTS_LIMIT) return is_damaged(error);
     o.pads = flags & PADS_STREAM_FLAG;
     TSR_TRY(write_header(&o, flags & HEADER_FLAG, error));
-    TSR_TRY(write_segments(&o, raster, error));
-    return o.residue.at == size ? TSR_OK : is_damaged(error);
+    TSR_TRY(write_segments(&o, parts->plain, error));
+    return o.residue.at == o.residue.size ? TSR_OK : is_damaged(error);
 }
 
 /* The planes of bytes. */

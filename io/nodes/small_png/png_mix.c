@@ -143,7 +143,7 @@ struct geometry {
 
 static bool get_geometry(const uint8_t *ihdr, struct geometry *g)
 {
-    const uint32_t columns = tsr_png_get_u32(ihdr), rows = tsr_png_get_u32(ihdr + 4);
+    const uint32_t columns = tsr_read_u32_be(ihdr), rows = tsr_read_u32_be(ihdr + 4);
     const unsigned depth = ihdr[8], channels = tsr_png_channels(ihdr[9]);
     memset(g, 0, sizeof *g);
     if (columns == 0 || rows == 0 || columns > TSR_PNG_MIX_PLAIN * 8 || rows > TSR_PNG_MIX_PLAIN || channels == 0 ||
@@ -281,8 +281,7 @@ static enum tsr_status make_skeleton(const struct tsr_png_parts *p, struct tsr_b
     while (at < p->size && !is_end) {
         if (at == p->start) {
             TSR_TRY(tsr_bytes_put_varint(skeleton, 0, error));
-            TSR_TRY(tsr_bytes_put_varint(skeleton, p->residue->size, error));
-            TSR_TRY(tsr_bytes_put(skeleton, p->residue->bytes, p->residue->size, error));
+            TSR_TRY(tsr_bytes_put_list(skeleton, p->residue->bytes, p->residue->size, 0, error));
             at = p->end;
             continue;
         }
@@ -372,8 +371,8 @@ static uint32_t take_number(const uint8_t **at)
 }
 
 /* Makes the file of a skeleton, which was seen to be valid, and plain bytes. */
-static enum tsr_status put_file(const struct coder *c, const uint8_t *plain, size_t size, struct tsr_bytes *file,
-                                struct tsr_error *error)
+static enum tsr_status put_file(const struct coder *c, const struct tsr_node_work *work, const uint8_t *plain,
+                                size_t size, struct tsr_bytes *file, struct tsr_error *error)
 {
     uint8_t start[TSR_PNG_START_BYTES];
     tsr_png_start_of(c->skeleton, start);
@@ -385,21 +384,23 @@ static enum tsr_status put_file(const struct coder *c, const uint8_t *plain, siz
             at += 4 + length - 1;
         } else {
             const uint32_t residue = take_number(&at);
-            TSR_TRY(tsr_png_write_chunks(NULL, plain, size, at, residue, file, error));
+            const struct tsr_node_parts parts = {plain, at, size, residue};
+            TSR_TRY(tsr_node_png_chunks.join(work, &parts, file, error));
             at += residue;
         }
     }
     return TSR_OK;
 }
 
-enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes *file, struct tsr_error *error)
+static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
+                            struct tsr_bytes *file, struct tsr_error *error)
 {
     struct geometry g;
     struct coder *const c = tsr_mix_coder_take(&coders);
     uint8_t *plain = NULL;
     enum tsr_status status = c ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make a small PNG");
     if (status == TSR_OK) {
-        tsr_range_begin_reading(&c->base.mix->range, code, size);
+        tsr_range_begin_reading(&c->base.mix->range, parts->plain, parts->plain_size);
         status = code_skeleton(c) && get_geometry(c->skeleton, &g)
                      ? TSR_OK
                      : tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a small PNG are not valid");
@@ -410,7 +411,7 @@ enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes
     }
     if (status == TSR_OK && !code_rows(c, &g, plain))
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "the rows of a small PNG are not valid");
-    if (status == TSR_OK) status = put_file(c, plain, g.plain, file, error);
+    if (status == TSR_OK) status = put_file(c, work, plain, g.plain, file, error);
     free(plain);
     tsr_mix_coder_give(&coders, c);
     return status;
@@ -425,21 +426,14 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     struct tsr_bytes rows = {.limit = TSR_PNG_MIX_PLAIN}, rest = {.limit = size + 64};
     size_t start = 0, end = 0;
     (void)residue;
-    *used = size;
     if (!tsr_png_find_idat(bytes, size, &start, &end)) return refuse(error);
-    enum tsr_status status = tsr_png_read_chunks(&work->crew, bytes + start, end - start, &rows, &rest, error);
+    enum tsr_status status = tsr_node_png_chunks.split(work, bytes + start, end - start, used, &rows, &rest, error);
     const struct tsr_png_parts parts = {bytes, size, start, end, &rows, &rest};
     if (status == TSR_OK) status = tsr_png_mix(&parts, plain, error);
     tsr_bytes_free(&rows);
     tsr_bytes_free(&rest);
+    *used = size;
     return status;
-}
-
-static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
-                            struct tsr_bytes *bytes, struct tsr_error *error)
-{
-    (void)work;
-    return tsr_png_unmix(parts->plain, parts->plain_size, bytes, error);
 }
 
 static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
@@ -456,4 +450,4 @@ static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
 }
 
 const struct tsr_node tsr_node_small_png = {
-    .name = "small-png", .split = split, .join = join, .memory = memory, .room = room};
+    .name = "small-png", .split = split, .join = join, .memory = memory, .room = room, .most_plain = TSR_PNG_MIX_CODE};

@@ -13,7 +13,7 @@ enum {
 };
 
 /* Appends the code of a PNG whose IDAT chunks follow each other from byte start to byte end, and are these plain bytes
- * and this residue (tsr_png_read_chunks). Errors: TSR_ERROR_CORRUPT (it has a form that the code does not have),
+ * and this residue (tsr_node_png_chunks). Errors: TSR_ERROR_CORRUPT (it has a form that the code does not have),
  * TSR_ERROR_LIMIT (memory). */
 struct tsr_png_parts {
     const uint8_t *file;
@@ -21,9 +21,6 @@ struct tsr_png_parts {
     const struct tsr_bytes *plain, *residue;
 };
 enum tsr_status tsr_png_mix(const struct tsr_png_parts *parts, struct tsr_bytes *code, struct tsr_error *error);
-
-/* Makes the PNG again, and appends it. Any code is taken: what is not valid is TSR_ERROR_CORRUPT. */
-enum tsr_status tsr_png_unmix(const uint8_t *code, size_t size, struct tsr_bytes *file, struct tsr_error *error);
 
 /* Writes what the model learns first: skeletons. SMALL_PNG.md 3. */
 enum { TSR_SMALL_PNG_SEEN = 1841 };

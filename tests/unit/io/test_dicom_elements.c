@@ -1,4 +1,4 @@
-/* io/formats/dicom/dicom_elements.h: where the elements of a DICOM file stand, in all forms of DICOM. Files that are
+/* io/dicom/dicom_elements.h: where the elements of a DICOM file stand, in all forms of DICOM. Files that are
  * cut, damaged or made to cost time are refused. */
 #include "dicom_bytes.h"
 #include "one_engine.h"

@@ -8,6 +8,7 @@
 #include "tests/large_files.h"
 #include "io/nodes/elements/elements_blocks.h"
 #include "io/formats/packed.h"
+#include "streams/by_node.h"
 #include "streams/by_reference.h"
 
 enum { LIMIT = 1 << 22, FILES = 24, THREADS = 4, FILES_AT_ONCE = 12 };
@@ -51,14 +52,15 @@ static struct bytes make_file(unsigned i, struct rng *r)
 static struct tsr_bytes mix(struct bytes file)
 {
     struct tsr_bytes code = {.limit = LIMIT};
-    assert_int_equal(tsr_elements_mix(file.data, file.size, &code, NULL), TSR_OK);
+    assert_int_equal(split_by(&tsr_node_elements, file.data, file.size, &code, NULL, NULL), TSR_OK);
     return code;
 }
 
 static enum tsr_status by_product(const struct tsr_bytes *code, size_t plain_size, struct tsr_bytes *file,
                                   struct tsr_error *error)
 {
-    return tsr_elements_unmix(code->bytes, code->size, plain_size, file, error);
+    return join_by(&tsr_node_elements, (struct tsr_node_parts){.plain = code->bytes, .plain_size = code->size},
+                   plain_size, file, error);
 }
 
 static bool by_reference(const struct tsr_bytes *code, size_t plain_size, ref_sink *put, void *to)
@@ -133,7 +135,7 @@ static void *mix_all(void *context)
     struct work *const w = context;
     for (unsigned i = 0; i < FILES_AT_ONCE; i++) {
         w->code[i].limit = w->again[i].limit = LIMIT;
-        (void)tsr_elements_mix(w->file[i].data, w->file[i].size, &w->code[i], NULL);
+        (void)split_by(&tsr_node_elements, w->file[i].data, w->file[i].size, &w->code[i], NULL, NULL);
         (void)by_product(&w->code[i], w->file[i].size, &w->again[i], NULL);
     }
     return NULL;
@@ -268,18 +270,21 @@ TEST(limits)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const struct tsr_piece_head head = {.kind = TSR_PIECE_ELEMENTS,
                                             .size = cases[i].size ? cases[i].size : code.size,
-                                            .plain = cases[i].plain ? cases[i].plain : file.size};
+                                            .whole = cases[i].plain ? cases[i].plain : file.size};
         const enum tsr_status status = unpack(&head, &code, cases[i].room ? cases[i].room : TSR_ELEMENTS_ROOM);
         expect(status == cases[i].status, "case %zu: %s", i, tsr_status_name(status));
     }
-    const struct tsr_piece_head empty = {.kind = TSR_PIECE_ELEMENTS, .size = code.size, .plain = 0};
+    const struct tsr_piece_head empty = {.kind = TSR_PIECE_ELEMENTS, .size = code.size, .whole = 0};
     expect(unpack(&empty, &code, TSR_ELEMENTS_ROOM) == TSR_ERROR_CORRUPT, "no plain bytes");
-    expect(tsr_elements_mix(file.data, 0, &none, NULL) == TSR_ERROR_CORRUPT, "an empty file");
-    expect(tsr_elements_mix(file.data, TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT, "too large a file");
-    expect(tsr_elements_unmix(code.bytes, code.size, TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT,
+    expect(split_by(&tsr_node_elements, file.data, 0, &none, NULL, NULL) == TSR_ERROR_CORRUPT, "an empty file");
+    expect(split_by(&tsr_node_elements, file.data, TSR_ELEMENTS_PLAIN + 1, &none, NULL, NULL) == TSR_ERROR_CORRUPT,
+           "too large a file");
+    expect(join_by(&tsr_node_elements, (struct tsr_node_parts){.plain = code.bytes, .plain_size = code.size},
+                   TSR_ELEMENTS_PLAIN + 1, &none, NULL) == TSR_ERROR_CORRUPT,
            "too many bytes");
     none.limit = code.size / 2;
-    expect(tsr_elements_mix(file.data, file.size, &none, NULL) == TSR_ERROR_CORRUPT, "a code over its limit");
+    expect(split_by(&tsr_node_elements, file.data, file.size, &none, NULL, NULL) == TSR_ERROR_CORRUPT,
+           "a code over its limit");
     tsr_bytes_free(&code);
     tsr_bytes_free(&none);
     free(file.data);
@@ -292,7 +297,9 @@ TEST(largest)
     struct tsr_bytes again = {.limit = LIMIT};
     memcpy((uint8_t *)must(file.data) + 300000, "a text", 6);
     struct tsr_bytes code = mix(file);
-    assert_int_equal(tsr_elements_unmix(code.bytes, code.size, file.size, &again, NULL), TSR_OK);
+    assert_int_equal(join_by(&tsr_node_elements, (struct tsr_node_parts){.plain = code.bytes, .plain_size = code.size},
+                             file.size, &again, NULL),
+                     TSR_OK);
     expect(again.size == file.size && memcmp(again.bytes, file.data, file.size) == 0, "other bytes");
     expect(code.size < 4000, "%zu bytes", code.size);
     tsr_bytes_free(&code);

@@ -1,5 +1,5 @@
 /* Encapsulated pixel data (io/formats/dicom/encapsulated_source.c): which fragments are a frame's, and files that say
- * so badly; and back (io/formats/restore.c). Frames have 4 x 4 samples of 8 bits. FORMAT.md 4.4, PS3.5 A.4. */
+ * so badly; and back (io/recipe/make.c). Frames have 4 x 4 samples of 8 bits. FORMAT.md 4.4, PS3.5 A.4. */
 #include "in_memory.h"
 #include "tests/unit/leaves.h"
 #include "io/formats/dicom/encapsulated_source.h"

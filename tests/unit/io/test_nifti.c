@@ -7,6 +7,7 @@
 
 #include "io/bytes/crc32.h"
 #include "io/nodes/gzip/gzip.h"
+#include "streams/by_node.h"
 
 enum { LIMIT = 1 << 24 };
 
@@ -415,9 +416,11 @@ TEST(damaged_gzip)
         for (int k = 0; k < i % 4; k++) b.data[rng_below(&r, (uint32_t)b.size)] ^= (uint8_t)(1u << rng_below(&r, 8));
         if (i % 3 == 0) b.size = rng_below(&r, (uint32_t)b.size);
         struct tsr_bytes plain = {.limit = 2 * volume.size}, residue = {.limit = LIMIT}, again = {.limit = b.size};
-        if (tsr_gzip_read(NULL, b.data, b.size, &plain, &residue, NULL) == TSR_OK) {
+        if (split_by(&tsr_node_gzip, b.data, b.size, &plain, &residue, NULL) == TSR_OK) {
             read++;
-            assert_int_equal(tsr_gzip_write(NULL, plain.bytes, plain.size, residue.bytes, residue.size, &again, NULL),
+            assert_int_equal(join_by(&tsr_node_gzip,
+                                     (struct tsr_node_parts){plain.bytes, residue.bytes, plain.size, residue.size}, 0,
+                                     &again, NULL),
                              TSR_OK);
             expect(again.size == b.size && memcmp(again.bytes, b.data, b.size) == 0, "file %d comes back as another",
                    i);
@@ -441,7 +444,7 @@ TEST(damaged_residues)
     put_member(&b, volume.data + 20000, volume.size - 20000, &how);
     append(&b, "tail", 4);
     struct tsr_bytes plain = {.limit = LIMIT}, residue = {.limit = LIMIT};
-    assert_int_equal(tsr_gzip_read(NULL, b.data, b.size, &plain, &residue, NULL), TSR_OK);
+    assert_int_equal(split_by(&tsr_node_gzip, b.data, b.size, &plain, &residue, NULL), TSR_OK);
     assert_int_equal(plain.size, volume.size);
     int refused = 0;
     for (int i = 0; i < 1000; i++) {
@@ -453,7 +456,8 @@ TEST(damaged_residues)
         for (int k = 0; k < i % 4 && size > 0; k++)
             bad[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
         const size_t plain_size = i % 5 == 0 ? rng_below(&r, (uint32_t)plain.size) : plain.size;
-        const enum tsr_status status = tsr_gzip_write(NULL, plain.bytes, plain_size, bad, size, &again, &error);
+        const enum tsr_status status =
+            join_by(&tsr_node_gzip, (struct tsr_node_parts){plain.bytes, bad, plain_size, size}, 0, &again, &error);
         expect(status == TSR_OK || (status == TSR_ERROR_CORRUPT && error.text[0]), "%d: %s", (int)status, error.text);
         assert_true(again.size <= b.size + 100);
         refused += status != TSR_OK;
@@ -476,13 +480,18 @@ TEST(residue_of_small_members)
     put_member(&b, volume.data, TSR_GZIP_LEAST, &how);
     put_member(&b, volume.data + TSR_GZIP_LEAST, volume.size - TSR_GZIP_LEAST, &how);
     struct tsr_bytes plain = {.limit = LIMIT}, residue = {.limit = LIMIT}, again = {.limit = b.size};
-    assert_int_equal(tsr_gzip_read(NULL, b.data, b.size, &plain, &residue, NULL), TSR_OK);
-    assert_int_equal(tsr_gzip_write(NULL, plain.bytes, plain.size, residue.bytes, residue.size, &again, NULL), TSR_OK);
+    assert_int_equal(split_by(&tsr_node_gzip, b.data, b.size, &plain, &residue, NULL), TSR_OK);
+    assert_int_equal(join_by(&tsr_node_gzip,
+                             (struct tsr_node_parts){plain.bytes, residue.bytes, plain.size, residue.size}, 0, &again,
+                             NULL),
+                     TSR_OK);
     assert_true(residue.bytes[0] == 0x80 && residue.bytes[1] == 0x80 && residue.bytes[2] == 1); /* 16384 */
     residue.bytes[1] = 0xff;
     residue.bytes[2] = 0; /* 16256 */
     again.size = 0;
-    assert_int_equal(tsr_gzip_write(NULL, plain.bytes, plain.size, residue.bytes, residue.size, &again, NULL),
+    assert_int_equal(join_by(&tsr_node_gzip,
+                             (struct tsr_node_parts){plain.bytes, residue.bytes, plain.size, residue.size}, 0, &again,
+                             NULL),
                      TSR_ERROR_CORRUPT);
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
@@ -535,7 +544,7 @@ TEST(damaged_parameters)
             struct tsr_bytes plain = {.limit = 3}, residue = {.limit = LIMIT};
             struct tsr_output *output = must(tsr_output_to_memory());
             put_member(&b, (const uint8_t *)"abc", 3, &(struct deflating){6, 8, 0, 15, 0});
-            assert_int_equal(tsr_gzip_read(NULL, b.data, b.size, &plain, &residue, NULL), TSR_OK);
+            assert_int_equal(split_by(&tsr_node_gzip, b.data, b.size, &plain, &residue, NULL), TSR_OK);
             struct test_leaves leaves = {
                 .blob = {{(const uint8_t *)"abc", 3, 0}, [TSR_BLOB_RESIDUES] = {residue.bytes, residue.size, 0}},
                 .step = 1000};

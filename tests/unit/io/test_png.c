@@ -7,6 +7,7 @@
 
 #include "io/formats/png/png_file.h"
 #include "io/nodes/png/png_idat.h"
+#include "streams/by_node.h"
 
 struct form {
     int type, depth, channels;
@@ -358,8 +359,7 @@ static bool write_chunks(const struct tsr_header *header, const uint8_t *raster,
     /* A copy of this size shows reads past the end. */
     uint8_t *copy = must(malloc(residue.size + !residue.size));
     if (residue.size > 0) memcpy(copy, residue.data, residue.size);
-    const enum tsr_status status =
-        tsr_png_write_idat(tsr_png_rows_of(header), NULL, raster, copy, residue.size, &chunks, NULL);
+    const enum tsr_status status = join_png(tsr_png_rows_of(header), NULL, raster, copy, residue.size, &chunks);
     free(copy);
     expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", status);
     for (size_t at = 0; status == TSR_OK && at < chunks.size;) {
@@ -389,15 +389,11 @@ static void check_idat(struct bytes file, size_t first, size_t size, const char 
     expect(source->header.recipe == TSR_RECIPE_PNG, "%s %zu: %s", what, number, source->header.reason);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2}, again = {.limit = size}, by_crew = {.limit = size};
-    assert_int_equal(
-        tsr_png_read_idat(tsr_png_rows_of(&source->header), NULL, file.data + first, size, raster, &residue, NULL),
-        TSR_OK);
-    assert_int_equal(
-        tsr_png_write_idat(tsr_png_rows_of(&source->header), NULL, raster, residue.bytes, residue.size, &again, NULL),
-        TSR_OK);
-    assert_int_equal(tsr_png_write_idat(tsr_png_rows_of(&source->header), &backwards, raster, residue.bytes,
-                                        residue.size, &by_crew, NULL),
+    assert_int_equal(split_png(tsr_png_rows_of(&source->header), file.data + first, size, raster, &residue), TSR_OK);
+    assert_int_equal(join_png(tsr_png_rows_of(&source->header), NULL, raster, residue.bytes, residue.size, &again),
                      TSR_OK);
+    assert_int_equal(
+        join_png(tsr_png_rows_of(&source->header), &backwards, raster, residue.bytes, residue.size, &by_crew), TSR_OK);
     expect(by_crew.size == size && memcmp(by_crew.bytes, file.data + first, size) == 0, "%s %zu: others by a crew",
            what, number);
     tsr_bytes_free(&by_crew);
@@ -462,9 +458,10 @@ TEST(wrong_checks_of_large_chunks)
         struct tsr_error error;
         if (i >= COUNT_OF(crc)) file.data[first + 8] = 0x79; /* no zlib stream */
         file.data[crc[i % COUNT_OF(crc)]] ^= 128;
-        assert_int_equal(
-            tsr_png_read_chunks(i % 2 ? &backwards : NULL, file.data + first, size, &got, &residue, &error),
-            TSR_ERROR_CORRUPT);
+        const struct tsr_node_work work = {.crew = i % 2 ? backwards : (struct tsr_crew){NULL, NULL}};
+        size_t used;
+        assert_int_equal(tsr_node_png_chunks.split(&work, file.data + first, size, &used, &got, &residue, &error),
+                         TSR_ERROR_CORRUPT);
         assert_non_null(strstr(error.text, "wrong CRC"));
         file.data[crc[i % COUNT_OF(crc)]] ^= 128;
         tsr_bytes_free(&got);
@@ -603,9 +600,7 @@ TEST(damaged_residues)
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
     uint8_t *raster = must(malloc(tsr_raster_bytes(&source->header.image)));
     struct tsr_bytes residue = {.limit = SIZE_MAX / 2};
-    assert_int_equal(
-        tsr_png_read_idat(tsr_png_rows_of(&source->header), NULL, file.data + first, size, raster, &residue, NULL),
-        TSR_OK);
+    assert_int_equal(split_png(tsr_png_rows_of(&source->header), file.data + first, size, raster, &residue), TSR_OK);
     damage_residue(&source->header, raster, (struct bytes){residue.bytes, residue.size}, size);
     /* What is refused: no chunks, an unknown way to list sizes, a tail that is too long, unknown filters, too large a
      * chunk. */

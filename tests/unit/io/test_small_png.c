@@ -11,6 +11,7 @@
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/small_png/png_mix.h"
 #include "io/nodes/gzip/gzip.h"
+#include "streams/by_node.h"
 #include "streams/by_reference.h"
 #include "tests/unit/support.h"
 
@@ -110,13 +111,14 @@ static enum tsr_status mix(const struct tsr_bytes *file, struct tsr_bytes *code)
     struct tsr_bytes plain = {.limit = LIMIT}, residue = {.limit = LIMIT};
     struct tsr_png_parts parts = {file->bytes, file->size, 0, 0, &plain, &residue};
     *code = (struct tsr_bytes){.limit = LIMIT};
-    for (size_t at = 8; at + 12 <= file->size; at += 12 + (size_t)tsr_png_get_u32(file->bytes + at)) {
+    for (size_t at = 8; at + 12 <= file->size; at += 12 + (size_t)tsr_read_u32_be(file->bytes + at)) {
         if (memcmp(file->bytes + at + 4, "IDAT", 4) != 0) continue;
         if (parts.start == 0) parts.start = at;
-        parts.end = at + 12 + (size_t)tsr_png_get_u32(file->bytes + at);
+        parts.end = at + 12 + (size_t)tsr_read_u32_be(file->bytes + at);
     }
     assert_int_equal(
-        tsr_png_read_chunks(NULL, file->bytes + parts.start, parts.end - parts.start, &plain, &residue, NULL), TSR_OK);
+        split_by(&tsr_node_png_chunks, file->bytes + parts.start, parts.end - parts.start, &plain, &residue, NULL),
+        TSR_OK);
     const enum tsr_status status = tsr_png_mix(&parts, code, NULL);
     tsr_bytes_free(&plain);
     tsr_bytes_free(&residue);
@@ -127,7 +129,8 @@ static enum tsr_status by_product(const struct tsr_bytes *code, size_t plain_siz
                                   struct tsr_error *error)
 {
     (void)plain_size;
-    return tsr_png_unmix(code->bytes, code->size, file, error);
+    return join_by(&tsr_node_small_png, (struct tsr_node_parts){.plain = code->bytes, .plain_size = code->size}, 0,
+                   file, error);
 }
 
 static bool by_reference(const struct tsr_bytes *code, size_t plain_size, ref_sink *put_bytes, void *to)

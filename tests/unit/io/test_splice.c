@@ -1,4 +1,4 @@
-/* Splicing: samples that lie unchanged in a file (io/formats/splice_source.c), and back (io/formats/restore.c). Samples
+/* Splicing: samples that lie unchanged in a file (io/formats/extents.c), and back (io/recipe/make.c). Samples
  * of one bit matter most here: their frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
 #include "tests/unit/leaves.h"
@@ -96,7 +96,7 @@ TEST(single_bits)
             }
 }
 
-/* More than fits the restorer's buffer of 16 KiB. */
+/* More than fits the evaluator's buffer of 16 KiB. */
 TEST(large_frames_of_single_bits)
 {
     struct rng r = {42};

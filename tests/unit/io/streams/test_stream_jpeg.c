@@ -8,6 +8,7 @@
 #include "io/nodes/jpeg/jpeg_coefficients.h"
 #include "io/nodes/jpeg/jpeg_pack.h"
 #include "io/nodes/jpeg/jpeg_scan.h"
+#include "by_node.h"
 
 enum { LIMIT = 1 << 24 };
 
@@ -175,10 +176,13 @@ static void check_there_and_back(struct tsr_bytes stream, const char *what, int 
 {
     struct tsr_bytes packed = {.limit = LIMIT}, again = {.limit = stream.size};
     struct tsr_error error = {.status = TSR_OK};
-    expect(tsr_jpeg_pack(stream.bytes, stream.size, &packed, &error) == TSR_OK, "%s %d: %s", what, number, error.text);
+    expect(split_by(&tsr_node_jpeg, stream.bytes, stream.size, &packed, NULL, &error) == TSR_OK, "%s %d: %s", what,
+           number, error.text);
     uint64_t memory = 0;
     expect(tsr_jpeg_memory(stream.bytes, stream.size, &memory, &error) == TSR_OK && memory > 0, "%s %d", what, number);
-    expect(tsr_jpeg_unpack(packed.bytes, packed.size, &again, &error) == TSR_OK, "%s %d: %s", what, number, error.text);
+    expect(join_by(&tsr_node_jpeg, (struct tsr_node_parts){.plain = packed.bytes, .plain_size = packed.size}, 0, &again,
+                   &error) == TSR_OK,
+           "%s %d: %s", what, number, error.text);
     expect(again.size == stream.size && memcmp(again.bytes, stream.bytes, stream.size) == 0, "%s %d", what, number);
     expect_from_reference(&packed, NULL, &stream, what);
     tsr_bytes_free(&packed);
@@ -254,7 +258,7 @@ TEST(runs_by_the_rule)
     }
 }
 
-/* What tsr_jpeg_pack takes comes back, whatever was done to the stream; and nothing else happens. */
+/* What the node takes comes back, whatever was done to the stream; and nothing else happens. */
 TEST(damaged_streams)
 {
     struct rng r = {3};
@@ -267,9 +271,11 @@ TEST(damaged_streams)
             put(&bad, stream.bytes, k < 30 ? rng_below(&r, (uint32_t)stream.size) : stream.size);
             for (int f = 0; f < 1 + k % 3 && k >= 30; f++)
                 bad.bytes[rng_below(&r, (uint32_t)bad.size)] ^= (uint8_t)(1u << rng_below(&r, 8));
-            if (tsr_jpeg_pack(bad.bytes, bad.size, &packed, NULL) == TSR_OK) {
-                taken += tsr_jpeg_unpack(packed.bytes, packed.size, &again, NULL) == TSR_OK && again.size == bad.size &&
-                         memcmp(again.bytes, bad.bytes, bad.size) == 0;
+            if (split_by(&tsr_node_jpeg, bad.bytes, bad.size, &packed, NULL, NULL) == TSR_OK) {
+                taken +=
+                    join_by(&tsr_node_jpeg, (struct tsr_node_parts){.plain = packed.bytes, .plain_size = packed.size},
+                            0, &again, NULL) == TSR_OK &&
+                    again.size == bad.size && memcmp(again.bytes, bad.bytes, bad.size) == 0;
             }
             tsr_bytes_free(&bad);
             tsr_bytes_free(&packed);
@@ -286,14 +292,17 @@ TEST(damaged_packed_bytes)
     for (int i = 0; i < 40; i++) {
         const struct shape s = any_shape(&r);
         struct tsr_bytes stream = make_stream(&s, 1, &r), packed = {.limit = LIMIT};
-        assert_int_equal(tsr_jpeg_pack(stream.bytes, stream.size, &packed, NULL), TSR_OK);
+        assert_int_equal(split_by(&tsr_node_jpeg, stream.bytes, stream.size, &packed, NULL, NULL), TSR_OK);
         for (size_t k = 0; k < 100; k++) {
             struct tsr_bytes again = {.limit = stream.size + 1000};
             const size_t at = k < 50 ? k : rng_below(&r, (uint32_t)packed.size);
             const uint8_t kept = packed.bytes[at];
             packed.bytes[at] ^= (uint8_t)(1u << rng_below(&r, 8));
-            const enum tsr_status status =
-                tsr_jpeg_unpack(packed.bytes, k % 2 ? packed.size : rng_below(&r, (uint32_t)packed.size), &again, NULL);
+            const enum tsr_status status = join_by(
+                &tsr_node_jpeg,
+                (struct tsr_node_parts){.plain = packed.bytes,
+                                        .plain_size = k % 2 ? packed.size : rng_below(&r, (uint32_t)packed.size)},
+                0, &again, NULL);
             expect(status == TSR_OK || status == TSR_ERROR_CORRUPT, "status %d", (int)status);
             assert_true(again.size <= again.limit);
             packed.bytes[at] = kept;
@@ -312,12 +321,15 @@ TEST(other_sizes)
         const struct shape s = any_shape(&r);
         struct tsr_bytes stream = make_stream(&s, 1, &r), packed = {.limit = LIMIT};
         struct tsr_bytes other = {.limit = LIMIT}, again = {.limit = LIMIT};
-        assert_int_equal(tsr_jpeg_pack(stream.bytes, stream.size, &packed, NULL), TSR_OK);
+        assert_int_equal(split_by(&tsr_node_jpeg, stream.bytes, stream.size, &packed, NULL, NULL), TSR_OK);
         size_t head = 1;
         while (packed.bytes[head - 1] & 128) head++;
         tsr_bytes_put_varint(&other, stream.size + 1, NULL);
         tsr_bytes_put(&other, packed.bytes + head, packed.size - head, NULL);
-        assert_int_equal(tsr_jpeg_unpack(other.bytes, other.size, &again, NULL), TSR_ERROR_CORRUPT);
+        assert_int_equal(join_by(&tsr_node_jpeg,
+                                 (struct tsr_node_parts){.plain = other.bytes, .plain_size = other.size}, 0, &again,
+                                 NULL),
+                         TSR_ERROR_CORRUPT);
         tsr_bytes_free(&stream);
         tsr_bytes_free(&packed);
         tsr_bytes_free(&other);
@@ -329,7 +341,7 @@ static void expect_refused(struct tsr_bytes stream, const char *why)
 {
     struct tsr_bytes packed = {.limit = LIMIT};
     struct tsr_error error = {.status = TSR_OK};
-    expect(tsr_jpeg_pack(stream.bytes, stream.size, &packed, &error) == TSR_ERROR_CORRUPT, "%s", why);
+    expect(split_by(&tsr_node_jpeg, stream.bytes, stream.size, &packed, NULL, &error) == TSR_ERROR_CORRUPT, "%s", why);
     expect(strstr(error.text, why) != NULL, "%s: %s", why, error.text);
     tsr_bytes_free(&packed);
 }

@@ -1,0 +1,244 @@
+/* Items of a header: time of modification and permissions of the original; what looks damaged in it; the range of its
+ * values; kept ranges; the least weight of a frame's errors; windows. FORMAT.md 3.9. */
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "section.h"
+
+const char tsr_some_damage[] = "it looked damaged when it was compressed";
+
+/* ---- Origin ------------------------------------------------------------------------------------------------- */
+
+static bool has_origin(const struct tsr_header *header)
+{
+    return header->origin.has_time && header->origin.has_permissions;
+}
+
+static size_t put_origin(uint8_t *out, const struct tsr_header *header)
+{
+    size_t used = tsr_put_signed(out, header->origin.seconds);
+    used += tsr_put_varint(out + used, header->origin.nanoseconds);
+    return used + tsr_put_varint(out + used, header->origin.permissions);
+}
+
+static bool get_origin(struct tsr_cursor *c, struct tsr_header *header)
+{
+    enum { NANOSECONDS = 1000000000, ALL_PERMISSIONS = 0777 };
+    const int64_t seconds = tsr_get_signed(c);
+    const uint64_t nanoseconds = tsr_get_varint(c), permissions = tsr_get_varint(c);
+    header->origin = (struct tsr_origin){.has_time = true,
+                                         .has_permissions = true,
+                                         .seconds = seconds,
+                                         .nanoseconds = (uint32_t)nanoseconds,
+                                         .permissions = (uint32_t)permissions};
+    return nanoseconds < NANOSECONDS && permissions <= ALL_PERMISSIONS;
+}
+
+/* ---- Damage ------------------------------------------------------------------------------------------------- */
+
+static bool has_damage(const struct tsr_header *header)
+{
+    return header->damage[0];
+}
+
+/* The sentence is left out where the reason says it. */
+static size_t put_damage(uint8_t *out, const struct tsr_header *header)
+{
+    const bool is_said = strcmp(header->damage, tsr_some_damage) == 0 ||
+                         (!tsr_has_frames(header) && strstr(header->reason, header->damage));
+    const size_t length = is_said ? 0 : strlen(header->damage);
+    memcpy(out, header->damage, length);
+    return length;
+}
+
+/* Without a sentence of its own, the reason says what is damaged, or nothing does. */
+static bool get_damage(struct tsr_cursor *c, struct tsr_header *header)
+{
+    const char *const other = header->reason[0] ? header->reason : tsr_some_damage;
+    const size_t length = c->size;
+    const uint8_t *const text = tsr_get_bytes(c, length);
+    if (length > TSR_DAMAGE_LIMIT) return false;
+    snprintf(header->damage, sizeof header->damage, "%.*s", length > 0 ? (int)length : TSR_DAMAGE_LIMIT,
+             length > 0 ? (const char *)text : other);
+    return true;
+}
+
+/* ---- Loss --------------------------------------------------------------------------------------------------- */
+
+static bool has_loss(const struct tsr_header *header)
+{
+    return tsr_has_frames(header) && header->coding.lossy;
+}
+
+static bool has_range(const struct tsr_header *header)
+{
+    return header->range > 0;
+}
+
+static size_t put_range(uint8_t *out, const struct tsr_header *header)
+{
+    return tsr_put_varint(out, header->range);
+}
+
+/* Only a file with loss whose samples have more than 8 bits in one component has a range, and not the whole one. */
+static bool get_range(struct tsr_cursor *c, struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    const uint64_t range = tsr_get_varint(c);
+    header->range = (uint32_t)range;
+    return header->coding.lossy && image->components == 1 && image->bits_allocated == 16 && image->bits_stored <= 16 &&
+           range >= TSR_LEAST_RANGE && range <= TSR_MOST_RANGE && range != ((uint32_t)1 << image->bits_stored) - 1;
+}
+
+bool tsr_has_kept(const struct tsr_header *header)
+{
+    return has_loss(header) && header->kept.count > 0;
+}
+
+static size_t put_kept(uint8_t *out, const struct tsr_header *header)
+{
+    const struct tsr_kept_ranges *const kept = &header->kept;
+    size_t used = 0;
+    uint32_t least = 0;
+    for (int i = 0; i < kept->count; i++) {
+        used += tsr_put_varint(out + used, kept->range[i].lowest - least);
+        used += tsr_put_varint(out + used, kept->range[i].highest - kept->range[i].lowest);
+        least = kept->range[i].highest + 2;
+    }
+    return used;
+}
+
+/* Ranges that no image or no coding can have are not valid. */
+static bool get_kept(struct tsr_cursor *c, struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    struct tsr_kept_ranges *const kept = &header->kept;
+    uint64_t least = 0;
+    if (!has_loss(header) || c->size == 0) return false;
+    if ((image->bits_allocated != 8 && image->bits_allocated != 16) || image->bits_stored < 1 ||
+        image->bits_stored > image->bits_allocated)
+        return false;
+    for (kept->count = 0; c->at < c->size && kept->count < TSR_KEPT_RANGES_LIMIT; kept->count++) {
+        const uint64_t lowest = tsr_get_varint(c), more = tsr_get_varint(c);
+        if (c->bad || lowest > UINT16_MAX || more > UINT16_MAX) return false;
+        kept->range[kept->count] =
+            (struct tsr_kept_values){(uint32_t)(least + lowest), (uint32_t)(least + lowest + more)};
+        least += lowest + more + 2;
+    }
+    return tsr_check_kept(kept, image->bits_stored);
+}
+
+static bool has_weight(const struct tsr_header *header)
+{
+    return has_loss(header) && header->least_weight > 0;
+}
+
+static size_t put_weight(uint8_t *out, const struct tsr_header *header)
+{
+    return tsr_put_varint(out, header->least_weight);
+}
+
+/* Only frames of one component with loss have slopes that differ. */
+static bool get_weight(struct tsr_cursor *c, struct tsr_header *header)
+{
+    const struct tsr_image *const image = &header->image;
+    const uint64_t weight = tsr_get_varint(c);
+    header->least_weight = (uint32_t)weight;
+    return header->coding.lossy && image->components == 1 &&
+           (image->bits_allocated == 8 || image->bits_allocated == 16) && weight >= 1 && weight < TSR_WHOLE_WEIGHT;
+}
+
+static bool has_windows(const struct tsr_header *header)
+{
+    return has_loss(header) && header->windows.count > 0;
+}
+
+static size_t put_windows(uint8_t *out, const struct tsr_header *header)
+{
+    size_t used = 0;
+    for (uint32_t w = 0; w < header->windows.count; w++) {
+        uint32_t slope;
+        memcpy(&slope, &header->windows.window[w].slope, sizeof slope);
+        tsr_put_u32(out + used, slope);
+        used += sizeof slope;
+        used += tsr_put_signed(out + used, header->windows.window[w].center);
+        used += tsr_put_varint(out + used, (uint64_t)header->windows.window[w].width);
+    }
+    return used;
+}
+
+static bool get_windows(struct tsr_cursor *c, struct tsr_header *header)
+{
+    struct tsr_told_windows *const windows = &header->windows;
+    if (!has_loss(header) || c->size == 0) return false;
+    for (windows->count = 0; c->at < c->size && windows->count < TSR_MEASURED_WINDOWS; windows->count++) {
+        float *const slope = &windows->window[windows->count].slope;
+        const uint8_t *const bytes = tsr_get_bytes(c, sizeof *slope);
+        const uint32_t bits = bytes ? tsr_read_u32(bytes) : 0;
+        const int64_t center = tsr_get_signed(c);
+        const uint64_t width = tsr_get_varint(c);
+        memcpy(slope, &bits, sizeof bits);
+        if (c->bad || !(*slope > 0) || *slope > FLT_MAX || width < 1 || width > TSR_WINDOW_LIMIT ||
+            center > TSR_WINDOW_LIMIT || center < -TSR_WINDOW_LIMIT)
+            return false;
+        windows->window[windows->count].center = center;
+        windows->window[windows->count].width = (int64_t)width;
+    }
+    return true;
+}
+
+/* ---- All of them -------------------------------------------------------------------------------------------- */
+
+/* In ascending order of their tags. An item with an odd tag must be known to a reader. put writes the value, and
+ * returns its bytes. get reads all of a value. False: it is not valid. */
+static const struct item {
+    uint8_t tag;
+    bool (*has)(const struct tsr_header *header);
+    size_t (*put)(uint8_t *out, const struct tsr_header *header);
+    bool (*get)(struct tsr_cursor *value, struct tsr_header *header);
+} items[] = {{2, has_origin, put_origin, get_origin}, {4, has_damage, put_damage, get_damage},
+             {6, has_range, put_range, get_range},    {7, tsr_has_kept, put_kept, get_kept},
+             {8, has_weight, put_weight, get_weight}, {9, has_windows, put_windows, get_windows}};
+enum { ITEMS = sizeof items / sizeof items[0] };
+
+bool tsr_has_items(const struct tsr_header *header)
+{
+    for (int i = 0; i < ITEMS; i++)
+        if (items[i].has(header)) return true;
+    return false;
+}
+
+size_t tsr_put_items(uint8_t *out, const struct tsr_header *header)
+{
+    uint8_t value[TSR_HEADER_LIMIT];
+    size_t used = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        if (!items[i].has(header)) continue;
+        const size_t length = items[i].put(value, header);
+        out[used++] = items[i].tag;
+        used += tsr_put_varint(out + used, length);
+        memcpy(out + used, value, length);
+        used += length;
+    }
+    return used;
+}
+
+enum tsr_status tsr_get_items(struct tsr_cursor *c, struct tsr_header *header, struct tsr_error *error)
+{
+    int last = -1;
+    if (c->at == c->size) c->bad = true; /* the header says that there is at least one item */
+    while (!c->bad && c->at < c->size) {
+        const uint8_t tag = tsr_get_u8(c);
+        struct tsr_cursor value = {.at = 0};
+        value.bytes = tsr_get_list(c, &value.size);
+        int i = 0;
+        while (i < ITEMS && items[i].tag != tag) i++;
+        c->bad |= !value.bytes || tag <= last;
+        if (!c->bad && i < ITEMS) c->bad = !items[i].get(&value, header) || value.bad || value.at != value.size;
+        if (!c->bad && i == ITEMS && tag % 2 != 0)
+            return tsr_fail(error, TSR_ERROR_VERSION, "header item %u is unknown to this program", tag);
+        last = tag;
+    }
+    return TSR_OK;
+}

@@ -1,0 +1,90 @@
+/* A file that is being packed: what the packers of each kind of stream share. */
+#ifndef TSR_IO_FORMATS_PACKED_FILE_H
+#define TSR_IO_FORMATS_PACKED_FILE_H
+
+#include "packed.h"
+#include "io/recipe/price.h"
+
+enum {
+    TSR_PACKED_STREAM = 256, /* bytes of a stream that is looked at: smaller ones do not pay */
+    TSR_PACKED_GAIN = 64     /* bytes that a file becomes smaller by at least, but for a PNG */
+};
+#define TSR_PACKED_PLAIN ((uint64_t)1 << 30) /* plain bytes of all streams */
+
+struct tsr_packed_file {
+    struct tsr_source *source;
+    const struct tsr_packing *packing;
+    struct tsr_crew crew;
+    enum tsr_kind kind;
+    const uint8_t *file; /* the whole file, held by the input */
+    size_t size, done;   /* bytes of the file, and those that pieces have */
+    uint64_t verbatim;   /* what the file takes stored; 0: not known */
+    bool is_one_code;    /* all of it is a code that no compressor shortens */
+};
+
+static inline bool tsr_begins_jpeg(const uint8_t *bytes)
+{
+    return bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
+}
+
+static inline bool tsr_begins_gzip(const uint8_t *bytes)
+{
+    return bytes[0] == 0x1f && bytes[1] == 0x8b;
+}
+
+static inline uint64_t tsr_more_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- Packers: each claims the memory that it takes. TSR_DECLINED: nothing becomes smaller ------------------- */
+
+/* A JPEG file, or the items of a DICOM file. */
+enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *error);
+/* The members of a gzip file. */
+enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error);
+/* The elements of a DICOM file. */
+enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
+enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
+
+/* ---- Pieces ------------------------------------------------------------------------------------------------- */
+
+/* A piece of a kind whose content is size bytes of the file from a byte on, and that ends before byte end. */
+enum tsr_status tsr_pack_known(struct tsr_packed_file *p, enum tsr_piece_kind kind, size_t content, size_t size,
+                               size_t end, struct tsr_error *error);
+/* The bytes of the file up to this one, which no piece has yet, become a piece. */
+enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr_error *error);
+/* The stream from one byte of the file to another becomes a piece, which takes over plain bytes and residue, also after
+ * an error. */
+enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+                                struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
+
+/* A stream stays bytes: why, which is half a sentence, gets a beginning. Other errors stay as they are. */
+enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,
+                                struct tsr_error *error);
+extern const char tsr_cannot_gzip[], tsr_no_gain[];
+
+/* ---- What that gains and takes ------------------------------------------------------------------------------- */
+
+/* The file as it is. */
+struct tsr_priced tsr_priced_file(struct tsr_packed_file *p);
+/* Whether the file becomes smaller: else TSR_DECLINED. */
+enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error *error);
+
+/* Whether a file is worth its memory is decided by these numbers of bytes, the same on all machines. They are above
+ * what packing takes. A file of which they are above TSR_PACKED_MEMORY is not packed: else bytes would depend on
+ * memory. plain: bytes of all streams; largest: of the largest one. */
+#define TSR_PACKED_MEMORY ((uint64_t)1 << 30)
+uint64_t tsr_unpacking_cost(uint64_t room, uint64_t restored, uint64_t tokens);
+uint64_t tsr_deflate_cost(uint64_t size, uint64_t plain, uint64_t largest);
+
+/* What packing deflate streams takes: the file; plain bytes, of which a stream's may have more room than it needs;
+ * residues, twice while those of pieces are joined, or with a stream that is made again. */
+uint64_t tsr_deflate_memory_of(const struct tsr_packed_file *p, uint64_t plain, uint64_t largest);
+
+/* Claims bytes of memory, of which some are held until the source is closed. cost: as above; 0: it does not matter. */
+enum tsr_status tsr_pack_claim(struct tsr_packed_file *p, uint64_t cost, uint64_t bytes, uint64_t held,
+                               struct tsr_error *error);
+enum tsr_status tsr_pack_fail_memory(struct tsr_error *error);
+
+#endif

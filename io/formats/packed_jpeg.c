@@ -1,0 +1,129 @@
+/* Packs JPEG: a file, or the items of DICOM. FORMAT.md 4.6. */
+#include <string.h>
+
+#include "packed_file.h"
+#include "io/bytes/zstd_contexts.h"
+#include "io/nodes/jpeg/jpeg.h"
+#include "io/recipe/prove.h"
+
+enum {
+    MOST_FAILURES = 64, /* streams that cannot be packed: then no more are tried, of a file that has many by design */
+    ITEM_HEAD = 8       /* of DICOM */
+};
+
+static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ";
+
+/* TSR_DECLINED: it stays bytes. */
+static enum tsr_status put_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error)
+{
+    struct tsr_bytes packed = {.limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0}, none = {0};
+    const struct tsr_node_work work = {.crew = p->crew};
+    struct tsr_error why;
+    size_t used;
+    const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, &used, &packed, &none, &why);
+    if (status == TSR_OK) return tsr_pack_stream(p, start, start + size, TSR_PIECE_JPEG, &packed, &none, error);
+    tsr_bytes_free(&packed);
+    return tsr_pack_refuse(status, cannot_jpeg, &why, error);
+}
+
+/* The next item of DICOM from a byte on that begins as JPEG does. Where items are is not read from the file's header,
+ * which may be one that cannot be read: whatever looks like an item is tried, and proven. */
+static bool next_item(const struct tsr_packed_file *p, size_t at, size_t *start, size_t *size)
+{
+    enum { SOF_JPEG_LS = 0xf7 }; /* with which its streams begin */
+    static const uint8_t tag[4] = {0xfe, 0xff, 0x00, 0xe0};
+    while (p->size - at > ITEM_HEAD) {
+        const uint8_t *const found = memchr(p->file + at, tag[0], p->size - at - ITEM_HEAD);
+        if (!found) return false;
+        *start = (size_t)(found - p->file) + ITEM_HEAD;
+        *size = tsr_read_u32(found + 4);
+        if (memcmp(found, tag, sizeof tag) == 0 && *size <= p->size - *start && *size >= TSR_PACKED_STREAM &&
+            tsr_begins_jpeg(found + ITEM_HEAD) && found[ITEM_HEAD + 3] != SOF_JPEG_LS)
+            return true;
+        at = *start - ITEM_HEAD + 1;
+    }
+    return false;
+}
+
+/* Whether an item that begins as JPEG and ends before a byte holds a whole frame: the next one begins another, or there
+ * is none. */
+static bool is_frame(const struct tsr_packed_file *p, size_t end)
+{
+    static const uint8_t item[4] = {0xfe, 0xff, 0x00, 0xe0}, last[4] = {0xfe, 0xff, 0xdd, 0xe0};
+    const uint8_t *const next = p->file + end;
+    if (p->size - end < ITEM_HEAD) return false;
+    return memcmp(next, last, sizeof last) == 0 ||
+           (memcmp(next, item, sizeof item) == 0 && p->size - end > ITEM_HEAD + 3 && tsr_begins_jpeg(next + ITEM_HEAD));
+}
+
+/* TSR_DECLINED: none can be packed. */
+static enum tsr_status put_items(struct tsr_packed_file *p, struct tsr_error *error)
+{
+    size_t start, size;
+    int failures = 0;
+    for (size_t at = 0; failures < MOST_FAILURES && next_item(p, at, &start, &size); at = start + size) {
+        const enum tsr_status status = put_jpeg(p, start, size, error);
+        if (status == TSR_DECLINED) failures++;
+        if (status != TSR_OK && status != TSR_DECLINED) return status;
+        if (!is_frame(p, start + size))
+            error->offset = TSR_NO_OFFSET; /* a part ends within a scan */
+        else if (status == TSR_DECLINED && error->offset != TSR_NO_OFFSET)
+            tsr_input_note_damage(p->source->input, "its JPEG stream at byte %zu %.80s", start,
+                                  error->text + sizeof cannot_jpeg - 1);
+        else if (!tsr_jpeg_has_end(p->file + start, size))
+            tsr_input_note_damage(p->source->input, "its JPEG stream at byte %zu has no end: EOI is missing", start);
+    }
+    return p->done > 0 ? TSR_OK : TSR_DECLINED;
+}
+
+/* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what
+ * it becomes; and the numbers that decide, see jpeg_cost. */
+struct jpeg_work {
+    uint64_t memory, cost;
+};
+
+static enum tsr_status add_stream(const uint8_t *stream, size_t size, struct jpeg_work *work, struct tsr_error *error)
+{
+    struct tsr_error why;
+    uint64_t blocks = 0;
+    const enum tsr_status status = tsr_jpeg_memory(stream, size, &blocks, &why);
+    if (status != TSR_OK) return tsr_pack_refuse(status, cannot_jpeg, &why, error);
+    const uint64_t memory = blocks + 6 * (uint64_t)size, cost = blocks + 9 * (uint64_t)size + (1 << 18);
+    if (memory > work->memory) work->memory = memory;
+    if (cost > work->cost) work->cost = cost;
+    return TSR_OK;
+}
+
+/* Of all streams of a DICOM file. TSR_DECLINED: none can be packed; the text is empty if there is none. */
+static enum tsr_status add_items(const struct tsr_packed_file *p, struct jpeg_work *work, struct tsr_error *error)
+{
+    enum tsr_status status = tsr_fail(error, TSR_DECLINED, "%s", "");
+    for (size_t at = 0, start, size; status != TSR_ERROR_LIMIT && next_item(p, at, &start, &size); at = start + size)
+        status = add_stream(p->file + start, size, work, error);
+    return status != TSR_ERROR_LIMIT && work->memory > 0 ? TSR_OK : status;
+}
+
+/* ---- What that takes ---------------------------------------------------------------------------------------- */
+
+/* work: the most of one stream. */
+static uint64_t jpeg_cost(uint64_t size, uint64_t work)
+{
+    const uint64_t room = 2 * size + work + work / 32;
+    return tsr_more_of(5 * size + work, tsr_unpacking_cost(room, size, room / 2));
+}
+
+/* The file; streams that are packed already; the work on one, or a chunk that is measured. */
+static uint64_t jpeg_memory_of(const struct tsr_packed_file *p, uint64_t work)
+{
+    return 2 * (uint64_t)p->size + tsr_more_of(work, tsr_chunk_memory(false, p->size));
+}
+
+enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *error)
+{
+    const bool is_whole = tsr_begins_jpeg(p->file);
+    struct jpeg_work work = {0};
+    TSR_TRY(is_whole ? add_stream(p->file, p->size, &work, error) : add_items(p, &work, error));
+    const uint64_t before = is_whole ? work.memory - p->size : work.memory; /* there is no other stream */
+    TSR_TRY(tsr_pack_claim(p, jpeg_cost(p->size, work.cost), jpeg_memory_of(p, before), 2 * (uint64_t)p->size, error));
+    return is_whole ? put_jpeg(p, 0, p->size, error) : put_items(p, error);
+}
