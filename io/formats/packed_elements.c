@@ -60,10 +60,8 @@ static enum tsr_status put_blocks(struct tsr_packed_file *p, struct tsr_error *e
     enum tsr_status status = tsr_elements_cut(p->file, p->size, block, &count, error);
     if (status == TSR_OK) status = try_block(&block[count / 2], error);
     if (status == TSR_OK) {
-        for (unsigned i = 0; i < count; i++) {
-            tsr_bytes_free(&block[i].code);
-            block[i].code.limit = block[i].size;
-        }
+        for (unsigned i = 0; i < count; i++)
+            if (block[i].code.size == 0) block[i].code.limit = block[i].size;
         mix_blocks(p, block, count);
         status = put_block_codes(p, block, count, error);
     }

@@ -24,6 +24,12 @@ for word in $words; do
     [ "$count" -ge "$least" ] || bad "only $count files are exported to $word"
 done
 
+# Native samples in rare elements, and uncompressed frames in items, are samples, too.
+for name in unknown_vr unknown_vr_big unknown_vr_items ge_private ge_private_rgb uncompressed_frames \
+    uncompressed_fragments uncompressed_1bit native_in_rle; do
+    [ -f "native/forms/$name.native.dcm" ] || bad "$name has no samples"
+done
+
 uid_of() {
     case $1 in
     native) echo 1.2.840.10008.1.2.1 ;;

@@ -57,6 +57,7 @@ static void mix_lane(void *context, unsigned lane)
     (void)lane;
     for (unsigned i; (i = atomic_fetch_add(&m->next, 1)) < m->count;) {
         struct tsr_elements_block *const block = &m->block[i];
+        if (block->code.size > 0) continue;
         block->status = tsr_elements_mix_block(block->bytes, block->size, block->form, &block->code, NULL);
         tsr_bytes_fit(&block->code);
     }

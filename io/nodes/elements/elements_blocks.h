@@ -23,7 +23,7 @@ enum tsr_status tsr_elements_cut(const uint8_t *bytes, size_t size,
                                  struct tsr_elements_block block[TSR_ELEMENTS_BLOCKS], unsigned *count,
                                  struct tsr_error *error);
 
-/* Codes blocks on so many threads of a crew, and sets the status of each. */
+/* Codes blocks that have no code yet on so many threads of a crew, and sets the status of each. */
 void tsr_elements_mix_blocks(struct tsr_elements_block *block, unsigned count, const struct tsr_crew *crew,
                              unsigned threads);
 
