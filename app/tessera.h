@@ -1,7 +1,8 @@
 /* Tessera: lossless and lossy compression of images, medical ones above all. The one installed header; C11 and C++17.
  *
  *   engines    what computes, and the threads and the memory that it may take: tsr_engine_create;
- *   files      tsr_compress, tsr_restore, tsr_test: from a source (path, memory, descriptor, calls) to a sink;
+ *   files      tsr_compress, tsr_compress_raster, tsr_restore, tsr_test, tsr_export: from a source (path, memory,
+ *              descriptor, calls) to a sink;
  *   sets       tsr_run_set: many files at once; tsr_compress_series: many files to one;
  *   readers    tsr_open: frames, regions, headers and bytes of the original, without restoring the whole;
  *   payloads   tsr_encode_frame, tsr_decode_frame: one frame to bytes without a header, a checksum or a proof.
@@ -19,6 +20,8 @@
  *   Stack      A call takes at most 48 KiB of the calling thread's stack. If less than 768 KiB are left there, a thread
  *              of the engine does the work, which has a stack of 1 MiB, and the calling thread waits for it and calls
  *              the functions that the caller has given.
+ *   Cancelling struct tsr_watch, which a source names: whether a call goes on, and how far it is. A set and a series ask
+ *              before each of their files, too.
  *   Ownership  Every *_destroy, *_close and *_free takes NULL. Strings and structures that a call is given may go away
  *              when it returns, unless its comment says more.
  *   The library neither prints nor ends the process (but for tsr_end_process). It handles no signals. */
@@ -40,7 +43,10 @@
 #define TSR_API
 #endif
 
-/* The version of this header. The build reads it here. */
+/* The version of this header, as semantic versioning counts, for #if and as a word. The build reads it here. */
+#define TSR_VERSION_MAJOR 0
+#define TSR_VERSION_MINOR 1
+#define TSR_VERSION_PATCH 0
 #define TSR_VERSION_STRING "0.1.0"
 
 /* An initialiser of a structure that begins with its size. */
@@ -65,7 +71,7 @@ template <class T> static inline T tsr_sized()
 extern "C" {
 #endif
 
-/* The version of the library that is linked; TSR_VERSION_STRING is the header's. */
+/* The version of the library that is linked, "MAJOR.MINOR.PATCH"; TSR_VERSION_STRING is the header's. */
 TSR_API const char *tsr_version(void);
 
 /* The version of the .tsr files that the library writes. */
@@ -140,6 +146,7 @@ struct tsr_image {
     bool big_endian;        /* of 16 and 32 bits */
     bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
     bool exact_only;        /* palette indices and the like: never coded with loss */
+    uint8_t reserved[15];   /* 0: what is not is TSR_ERROR_USAGE */
     uint32_t
         stacked_rows; /* 0; or the frame is several images of this many rows below each other, cut like one of them */
 };
@@ -147,7 +154,8 @@ struct tsr_image {
 /* Most samples of a frame, all components together: 2^27. Larger images are stored, not coded. */
 #define TSR_FRAME_SAMPLES_LIMIT ((uint64_t)1 << 27)
 
-/* TSR_OK, or TSR_ERROR_LIMIT or TSR_ERROR_USAGE with the field that is out of its range. */
+/* TSR_OK, or TSR_ERROR_LIMIT or TSR_ERROR_USAGE with the field that is out of its range. Two images are the same if all
+ * of their fields are; a structure begins as zeros ({0}). */
 TSR_API enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error);
 
 /* Bits of one frame of the raster. */
@@ -177,9 +185,10 @@ struct tsr_coding {
     enum tsr_path path;
     enum tsr_coder coder;
     bool lossy;
-    int32_t qp_eighths; /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
-    int effort;         /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
-    uint32_t max_error; /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
+    uint8_t reserved[15]; /* 0: what is not is TSR_ERROR_USAGE */
+    int32_t qp_eighths;   /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
+    int effort;           /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
+    uint32_t max_error;   /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
     /* If lossy, transform path, and coarser_by not 0: in frame coarser_frame of a file, all 4x4 blocks from the one on
      * whose first sample is number coarser_from of its component, counted row by row, have a QP higher by coarser_by
      * eighths, and so have all later frames. So a target between two QPs is met. A frame alone has the number 0. */
@@ -200,18 +209,20 @@ TSR_API int32_t tsr_coarsest_qp(int bits_stored);
 
 /* ---- Compress options ------------------------------------------------------------------------------------- */
 
-/* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. But
- * with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1 times the bytes. */
+/* What may be lost, and which field of struct tsr_compress_options says how much. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO
+ * take the transform path. But with _BYTES and _RATIO, a file is coded without loss where that takes at most 1.1 times
+ * the bytes. */
 enum tsr_loss {
     TSR_LOSSLESS = 0,
-    TSR_LOSS_QP = 1,        /* QP in eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One
-                               that is finer than 0.63 of a value counts as that */
-    TSR_LOSS_MAX_ERROR = 2, /* no sample differs by more: 1 .. TSR_MAX_ERROR_LIMIT */
-    TSR_LOSS_PSNR = 3,      /* PSNR of the range of the values, in hundredths of a dB: not less, and at most 0.1 dB more
-                               where a coding is so near */
-    TSR_LOSS_BYTES = 4,     /* of the whole .tsr: not more, and at most 1 % less */
-    TSR_LOSS_RATIO = 5,     /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
-    TSR_LOSS_QUALITY = 6    /* an enum tsr_quality: the coarsest QP that is found to keep all of its limits */
+    TSR_LOSS_QP = 1, /* qp_eighths, by the range of the values: a step of 0.63 at a range of 255 is QP 0. One that
+                        is finer than 0.63 of a value counts as that */
+    TSR_LOSS_MAX_ERROR = 2, /* max_error: no sample differs by more */
+    TSR_LOSS_PSNR = 3,      /* psnr_hundredths, of the range of the values: not less, and at most 0.1 dB more where a
+                               coding is so near */
+    TSR_LOSS_BYTES = 4,     /* byte_limit, of the whole .tsr: not more, and at most 1 % less */
+    TSR_LOSS_RATIO =
+        5, /* ratio_thousandths, of the input's bytes to the whole .tsr's: not less, and at most 1 % more */
+    TSR_LOSS_QUALITY = 6 /* quality: the coarsest QP that is found to keep all of its limits */
 };
 
 /* In each judged window (struct tsr_window_loss), and over all samples by the range of the values: a PSNR of at least
@@ -219,7 +230,6 @@ enum tsr_loss {
  * lossless: no sample of the image differs by more than 3 and 6 % of the narrowest judged window, of the range where
  * there is none, or by 1. */
 enum tsr_quality { TSR_QUALITY_DIAGNOSTIC = 1, TSR_QUALITY_VISUALLY_LOSSLESS = 2, TSR_QUALITY_WEB = 3 };
-TSR_API uint32_t tsr_quality_floor(enum tsr_quality quality); /* in hundredths of a dB; 0: it is not known */
 
 /* What decodes the finished file to prove it: the CPU engine, whatever coded it; nothing; the engine that is called, so
  * that a GPU does, whose decoder shares nothing with its encoder but the definitions. */
@@ -231,7 +241,13 @@ struct tsr_compress_options {
     enum tsr_coder coder; /* by effort */
     enum tsr_path path;   /* without loss; predictive */
     enum tsr_loss loss;
-    int64_t loss_value;
+    /* How much, of the loss that is asked for; the fields of other losses are 0, else the options are invalid. */
+    int32_t qp_eighths;         /* TSR_LOSS_QP: tsr_lowest_qp(16) .. TSR_HIGHEST_QP */
+    uint32_t max_error;         /* TSR_LOSS_MAX_ERROR: 1 .. TSR_MAX_ERROR_LIMIT, in stored values */
+    uint32_t psnr_hundredths;   /* TSR_LOSS_PSNR: 100 .. 20000 hundredths of a dB */
+    enum tsr_quality quality;   /* TSR_LOSS_QUALITY */
+    uint64_t byte_limit;        /* TSR_LOSS_BYTES: at least 1 */
+    uint64_t ratio_thousandths; /* TSR_LOSS_RATIO: at least 1; 10:1 is 10000 */
     enum tsr_verify verify;
     bool allow_lossy;  /* also images that are never coded with loss by accident: mammography and the like */
     bool samples_only; /* encapsulated DICOM whose streams cannot come back byte for byte: its samples, which come back
@@ -292,20 +308,6 @@ TSR_API const char *tsr_engine_note(const struct tsr_engine *engine);
 TSR_API int tsr_available_threads(void);
 TSR_API uint64_t tsr_available_memory(void);
 
-/* What an engine's GPUs have done so far, one way, in nanoseconds: of the callers' threads, and on the GPUs' streams as
- * CUDA's events tell it, which for batches that overlap adds up to more than passed. */
-struct tsr_gpu_times {
-    uint64_t copy_ns;     /* callers: samples and payloads between their memory and pinned memory, and pinning that */
-    uint64_t wait_ns;     /* callers: for their batches, and then for a processor */
-    uint64_t transfer_ns; /* to and from the GPU */
-    uint64_t kernel_ns;
-    uint64_t batches, frames;
-};
-struct tsr_engine_times {
-    struct tsr_gpu_times encode, decode;
-};
-TSR_API void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *times);
-
 /* ---- Payloads --------------------------------------------------------------------------------------------- */
 
 /* One frame: raster bytes to a payload (io/FORMAT.md 5.5), which is the frame's model and its tiles one after the
@@ -322,37 +324,6 @@ TSR_API enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct
 TSR_API enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image,
                                          const uint8_t *payload, size_t size, uint8_t *raster, struct tsr_error *error);
 
-/* ---- Files that are one ----------------------------------------------------------------------------------- */
-
-/* A file at one moment. Times count from 1970: of the last change of its bytes, and of its status. */
-struct tsr_file_state {
-    uint64_t device, inode, bytes;
-    int64_t modified_s, changed_s;
-    uint32_t modified_ns, changed_ns;
-};
-
-/* A set of files, which are told apart by what they are: two paths can lead to one file, by links, by mounts, and on
- * file systems that do not tell all names apart (by their case, by forms of Unicode). The numbers of device and inode
- * decide. Some network file systems have no numbers, others at each look, or one for each spelling of a name: there two
- * paths lead to one file if tsr_compare_folded finds no difference, and size and times are the same. A file takes about
- * 100 bytes and its path. Several threads may use a set at once. */
-struct tsr_file_set;
-TSR_API struct tsr_file_set *tsr_file_set_create(void); /* NULL: no memory */
-TSR_API void tsr_file_set_destroy(struct tsr_file_set *set);
-
-/* Adds the file that a path leads to. state: what is known of it; NULL: it is looked at, and links are followed.
- * Errors: TSR_ERROR_READ (it is not there), TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
-TSR_API enum tsr_status tsr_file_set_add(struct tsr_file_set *set, const char *path, const struct tsr_file_state *state,
-                                         struct tsr_error *error);
-
-/* The path by which the file that a path leads to was added; NULL: it is not in the set, or there is no such file.
- * state as of tsr_file_set_add. The path is the set's. */
-TSR_API const char *tsr_file_set_find(struct tsr_file_set *set, const char *path, const struct tsr_file_state *state);
-
-/* Orders paths by what is left of them without the case of letters of ASCII, without characters that are not ASCII, and
- * without letters that have an accent as a character of its own. 0: some file systems take the paths for one. */
-TSR_API int tsr_compare_folded(const char *one, const char *other);
-
 /* ---- Sources and sinks ------------------------------------------------------------------------------------ */
 
 enum tsr_medium { TSR_MEDIUM_PATH = 0, TSR_MEDIUM_MEMORY = 1, TSR_MEDIUM_DESCRIPTOR = 2, TSR_MEDIUM_CALLS = 3 };
@@ -362,6 +333,22 @@ struct tsr_stored_values {
     int32_t lowest, highest;
 };
 enum { TSR_KEPT_VALUES_LIMIT = 4 };
+
+/* What a call that has a source reads: the source; then, to prove it, what came of the source. */
+enum tsr_pass { TSR_PASS_READ = 0, TSR_PASS_PROVE = 1 };
+
+/* Who is asked and told while a call works, before each read of at most a batch of frames: by the calling thread or by
+ * threads of the engine, several at once. Between two reads a batch of frames is coded, or a PNG as a whole. */
+struct tsr_watch {
+    size_t size;
+    /* NULL, or: true ends the call, TSR_ERROR_CANCELLED. There is no output then. */
+    bool (*is_cancelled)(void *context);
+    /* NULL, or told that done of total bytes were read at this pass. done never falls, but that of two calls at once
+     * may be told in the other order. A source that is read twice tells it once. */
+    void (*progress)(void *context, enum tsr_pass pass, uint64_t done, uint64_t total);
+    void *context;
+};
+#define TSR_WATCH TSR_SIZED(struct tsr_watch)
 
 /* Where bytes come from. They must stay the same while a call or a reader uses them: a file that changes meanwhile is
  * TSR_ERROR_READ. Make one with the functions below, then set further fields. */
@@ -380,14 +367,14 @@ struct tsr_data_source {
     int64_t (*read)(void *context, uint64_t offset, void *bytes, size_t count);
     void *context;
     const char *name; /* for sentences of errors, or NULL */
-    /* NULL: the bytes are a file of any kind. Else, to compress: they are a raster of this image, of exactly
-     * ceil(tsr_frame_bits(raster) * frames / 8) bytes, which has no file around it. */
-    const struct tsr_image *raster;
     /* To compress with loss: values of an image of one component that loss does not change, and that no other sample
      * gets, beside those that its file names. Values that it cannot have are ignored. TSR_ERROR_USAGE: they are more
      * than four ranges with those of the file, or leave fewer than two values; or the image has more components. */
     uint32_t kept_count; /* 0 .. TSR_KEPT_VALUES_LIMIT */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
+    /* NULL, or asked and told by each call that reads this source, those of a reader included. Of a reader it must stay
+     * until that is closed. Of the files of a series, the pass TSR_PASS_READ alone. */
+    const struct tsr_watch *watch;
 };
 
 /* Bytes that the library has allocated: free them with tsr_buffer_free. */
@@ -396,6 +383,15 @@ struct tsr_buffer {
     size_t count;
 };
 TSR_API void tsr_buffer_free(struct tsr_buffer *buffer); /* leaves it empty */
+
+/* A file at one moment. Times count from 1970: of the last change of its bytes, and of its status. */
+struct tsr_file_state {
+    uint64_t device, inode, bytes;
+    int64_t modified_s, changed_s;
+    uint32_t modified_ns, changed_ns;
+};
+
+struct tsr_file_set; /* files that are told apart: tessera_cli.h */
 
 /* Where bytes go. A path appears only when the file is complete, on the disk and proven. The other media get all bytes
  * at the end, when they are complete and proven, and none after an error before that; until then the output is held in
@@ -506,14 +502,6 @@ TSR_API enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t h
  * since the last call may not last; which one is not known. */
 TSR_API enum tsr_status tsr_sync_folders(struct tsr_error *error);
 
-/* Makes a folder, and those above it that are missing, as a sink with this path, is_bounded and root would. A folder
- * that exists stays as it is. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
-TSR_API enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_error *error);
-
-/* Whether a file is an output that was not finished: of a run at work, or of one that was killed, where a later run
- * removes it. Its name and what it begins with tell; the name alone, if it cannot be read. */
-TSR_API bool tsr_is_unfinished(const char *path);
-
 /* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for
  * signals (no handler may call it). */
 TSR_API void tsr_end_process(int status);
@@ -535,22 +523,37 @@ struct tsr_window_loss {
 };
 enum { TSR_REPORTED_WINDOWS = 4 };
 
-/* Whether so many samples inside a window, of so many samples, are enough for it to be judged. */
-TSR_API bool tsr_is_judged(uint64_t inside, uint64_t samples);
+/* How a .tsr holds a file. */
+enum tsr_way {
+    TSR_WAY_NONE = 0,  /* the file is in no .tsr */
+    TSR_WAY_CODED = 1, /* its samples are modelled, or its streams (JPEG, deflate), or its elements */
+    TSR_WAY_STORED = 2 /* general compression alone */
+};
+
+/* What comes back of a file, the best first. */
+enum tsr_promise {
+    TSR_PROMISE_NONE = 0,    /* nothing is known */
+    TSR_PROMISE_FILE = 1,    /* the same file, byte for byte */
+    TSR_PROMISE_SAMPLES = 2, /* another file with the same samples */
+    TSR_PROMISE_LOSSY = 3    /* another file, whose samples differ by max_error at most */
+};
+
+/* The way as the word that users read: "coded", "stored"; "" of TSR_WAY_NONE. */
+TSR_API const char *tsr_way_name(enum tsr_way way);
 
 /* What became of a file. Numbers that do not apply are negative. */
 struct tsr_report {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim;    /* without an image: reason says why. Stored by general compression alone, unless packed is set */
+    enum tsr_way way;
+    enum tsr_promise promise;
+    bool has_image;   /* its samples are coded: frames can be read; else reason says why not */
     char reason[256]; /* also why a lossy coding was not lossy, what an export lacks; empty: nothing */
     uint64_t bytes_in, bytes_out;
-    uint64_t pixel_bytes;   /* samples as stored in the original; 0 if verbatim */
+    uint64_t pixel_bytes;   /* samples as stored in the original; 0 without an image */
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */
     uint64_t samples;
-    bool lossless;
-    bool identical;            /* the restored file is the original byte for byte */
-    uint8_t original_hash[16]; /* XXH3-128 of the original, canonical; of a source with a raster, of its bytes */
+    uint8_t original_hash[16]; /* XXH3-128 of the original, or of a raster, canonical */
     struct tsr_image image;
     struct tsr_coding coding;
     const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
@@ -564,7 +567,6 @@ struct tsr_report {
     int64_t max_error;
     int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
-    bool packed; /* verbatim is set, and the file is coded all the same: its JPEG or deflate streams, or its elements */
     char damage[160]; /* what looks damaged in the original, as a sentence in which "it" is the file; empty: nothing was
                          noticed. The original comes back as it is */
     struct tsr_file_state output; /* of a sink with a path: the file when it had got its name; else all 0 */
@@ -599,6 +601,14 @@ TSR_API enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr
                                      const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
                                      struct tsr_report *report, struct tsr_error *error);
 
+/* The same of a raster, which has no file around it: the source has exactly ceil(tsr_frame_bits(image) * frames / 8)
+ * bytes, and tsr_restore gives these back. It is coded even where storing it would take less. Errors: as tsr_compress;
+ * TSR_ERROR_USAGE and TSR_ERROR_LIMIT also for an image that is not valid, or another number of bytes. */
+TSR_API enum tsr_status tsr_compress_raster(struct tsr_engine *engine, const struct tsr_image *image,
+                                            const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                            const struct tsr_compress_options *options, struct tsr_report *report,
+                                            struct tsr_error *error);
+
 /* Restores the original of a .tsr, or its lossy counterpart. The result is checked against the hashes in the file
  * before the sink gets it. Damage to parts that the file holds twice is repaired. report may be NULL. Errors:
  * TSR_ERROR_READ, TSR_ERROR_NOT_TSR, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE,
@@ -613,7 +623,7 @@ TSR_API enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_dat
                                  struct tsr_report *report, struct tsr_error *error);
 
 /* What tsr_export writes: DICOM's transfer syntaxes 1.2.840.10008.1.2.1, .4.80, .4.70, .5, .4.90 and .4.201. */
-enum tsr_export {
+enum tsr_export_syntax {
     TSR_EXPORT_NATIVE = 0,
     TSR_EXPORT_JPEG_LS = 1,
     TSR_EXPORT_JPEG_LOSSLESS = 2,
@@ -627,8 +637,8 @@ enum tsr_export {
  * Errors: as tsr_restore; TSR_ERROR_USAGE also where there is no image of DICOM, or the transfer syntax cannot have it;
  * TSR_ERROR_VERIFY (what was written does not decode to the samples). */
 TSR_API enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,
-                                   const struct tsr_data_sink *sink, enum tsr_export to, struct tsr_report *report,
-                                   struct tsr_error *error);
+                                   const struct tsr_data_sink *sink, enum tsr_export_syntax to,
+                                   struct tsr_report *report, struct tsr_error *error);
 
 /* ---- Series: several files in one ------------------------------------------------------------------------- */
 
@@ -647,19 +657,6 @@ struct tsr_series_file {
  */
 TSR_API enum tsr_status tsr_common_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
                                           uint32_t count, bool are_one, uint32_t *ranges, struct tsr_error *error);
-
-/* Which files of a set refer to a DICOM file of it by its SOP Instance UID: by Referenced SOP Instance UID (0008,1155),
- * wherever it stands before the pixel data, or as a DICOMDIR does (0004,1511). A lossy copy gets a new UID: they then
- * refer to an object that is not in the set. Headers are read, no pixels; of deflated files of more than 4 MiB nothing
- * is known. What cannot be read refers to nothing. referrers: of count files. Errors: TSR_ERROR_LIMIT,
- * TSR_ERROR_USAGE. */
-enum { TSR_NAMED_REFERRERS = 3 };
-struct tsr_referrers {
-    uint32_t count;                      /* files that refer to this one, itself left out */
-    uint32_t first[TSR_NAMED_REFERRERS]; /* the first of them in the set, by their numbers, which rise */
-};
-TSR_API enum tsr_status tsr_find_referrers(struct tsr_engine *engine, const struct tsr_data_source *const *sources,
-                                           uint32_t count, struct tsr_referrers *referrers, struct tsr_error *error);
 
 struct tsr_series_options {
     size_t size;
@@ -681,7 +678,7 @@ struct tsr_series_options {
  *   *bytes   the output's (bytes may be NULL)
  *   *failed  the number of the file that the error is about; count: of none in particular (failed may be NULL)
  * Errors: as tsr_compress; TSR_ERROR_EXISTS also for a name that stands twice; TSR_ERROR_USAGE also for a name that is
- * not valid, for a size as target, and for a source with a raster. */
+ * not valid, and for a size as target. */
 TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files,
                                             uint32_t count, const struct tsr_data_sink *sink,
                                             const struct tsr_series_options *options, struct tsr_report *reports,
@@ -692,16 +689,17 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 /* A .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) that is open for reading. All that a reader tells is of the
  * file that it has opened, also when its name leads to another one by now. A file that is changed itself is
  * TSR_ERROR_READ: a .tsr where a changed part is read, an original at the next call, as its size and times tell.
- * Several threads may use a reader at once: tsr_restore_member, tsr_test_member and tsr_export_member run at once, all
- * other calls take turns. A reader keeps buffers for the frame and the member that were read last. What it takes is not
- * counted as the engine's memory, but what could never fit there is TSR_ERROR_LIMIT. */
+ * Several threads may use a reader at once: tsr_restore_member, tsr_test_member, tsr_export_member and, of a .tsr,
+ * tsr_read_frame and tsr_read_region run at once; all other calls take turns. A reader keeps buffers for the frame and
+ * the member that were read last, and for each call that ran at once what finds the frames in the file. What it takes
+ * is not counted as the engine's memory, but what could never fit there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
-/* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
- * its strings need not. Of a .tsr the header, the index and the proof are read. What is not a .tsr counts as an
- * original, which is read when it is first asked for: its header, and of a PNG and of encapsulated or deflated DICOM
- * all. A damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
- * TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a source with a raster). *reader is NULL after an error. */
+/* Opens a source. Its bytes, its descriptor, its context and its watch must stay until the reader is closed, as
+ * must the engine; its strings need not. Of a .tsr the header, the index and the proof are read. What is not a .tsr
+ * counts as an original, which is read when it is first asked for: its header, and of a PNG and of encapsulated or
+ * deflated DICOM all. A damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT,
+ * TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_USAGE. *reader is NULL after an error. */
 TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source,
                                  struct tsr_reader **reader, struct tsr_error *error);
 TSR_API void tsr_close(struct tsr_reader *reader);
@@ -725,17 +723,34 @@ TSR_API enum tsr_content tsr_reader_content(const struct tsr_reader *reader);
 TSR_API uint32_t tsr_reader_members(const struct tsr_reader *reader);
 TSR_API const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t member);
 
+/* How an original comes back from a .tsr. The numbers are not those of the format. */
+enum tsr_returns {
+    TSR_RETURNS_NONE = 0,         /* it is an original */
+    TSR_RETURNS_STORED = 1,       /* general compression is undone */
+    TSR_RETURNS_SPLICED = 2,      /* its samples are put between its other bytes */
+    TSR_RETURNS_PNG = 3,          /* its samples are filtered and deflated, between its other chunks */
+    TSR_RETURNS_DEFLATED = 4,     /* as TSR_RETURNS_SPLICED; DICOM's data set is then deflated */
+    TSR_RETURNS_ENCAPSULATED = 5, /* its samples become DICOM's compressed frames again */
+    TSR_RETURNS_SERIES = 6,       /* several files, each in its own way */
+    TSR_RETURNS_STREAMS = 7,      /* its JPEG or deflate streams, or its elements, are made again */
+    TSR_RETURNS_GZIPPED = 8       /* as TSR_RETURNS_SPLICED; the whole is then put in gzip */
+};
+
+/* It as a word: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams", "gzipped"; "" of
+ * TSR_RETURNS_NONE. */
+TSR_API const char *tsr_returns_name(enum tsr_returns returns);
+
 /* What a member is, from headers and index: no payload is read. */
 struct tsr_info {
     size_t size;
     enum tsr_kind kind;
-    bool verbatim; /* no image: reason says why. Stored by general compression alone, unless restore is "streams" */
+    enum tsr_way way;         /* of a series TSR_WAY_CODED: each of its files has its own */
+    enum tsr_promise promise; /* of a series the worst of its files'; of an original what a lossless coding of its
+                                 samples would promise */
+    enum tsr_returns returns;
+    bool has_image; /* frames can be read; else reason says why not */
     char reason[256];
-    /* how the original comes back: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams",
-     * "gzipped"; "" of an original */
-    const char *restore;
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
-    bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
     struct tsr_coding coding;
     uint64_t file_bytes, original_bytes, payload_bytes, sections;
@@ -810,12 +825,16 @@ enum tsr_listing { TSR_LISTING_TEXT = 0, TSR_LISTING_JSON = 1 };
 TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
                                         struct tsr_buffer *text, struct tsr_error *error);
 
-/* Reads frame number frame, from 0, to the first ceil(tsr_frame_bits(image) / 8) bytes of buffer, which has room for
- * byte_count. Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors: TSR_ERROR_USAGE
- * (no such member or frame, no image, too little room), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
- * TSR_ERROR_LIMIT. */
+/* Reads frame number frame, from 0, to a buffer with room for byte_count bytes.
+ *   row_bytes 0: to its first ceil(tsr_frame_bits(image) / 8) bytes, without gaps.
+ *   Else it is the distance in bytes from a row's first byte to the next row's, at least that of the row's samples; a
+ *   planar image has the rows of its components one after the other. Bytes between rows stay as they are, and
+ * byte_count counts up to the end of the last row. The frame is held in memory once more. TSR_ERROR_USAGE: rows of 1
+ * bit, or of a swapped image, do not begin at bytes. Cost: the tiles of the frame, and the model of the frame that it
+ * shares one with. Errors: TSR_ERROR_USAGE (no such member or frame, no image, too little room), TSR_ERROR_READ,
+ * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT. */
 TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
-                                       size_t byte_count, struct tsr_error *error);
+                                       size_t byte_count, size_t row_bytes, struct tsr_error *error);
 
 /* A rectangle of a frame, in samples; columns and rows are at least 1. */
 struct tsr_region {
@@ -823,39 +842,23 @@ struct tsr_region {
 };
 
 /* Measures how the samples of a .tsr's member differ from those of an original, as tsr_compress measures a loss: sets
- * lossless, max_error, range, psnr_db, psnr_stored_db and the windows of the report, which are those that the original
- * names. Errors: TSR_ERROR_VERIFY (other dimensions, depths or layouts; no samples), those of tsr_read_frame. */
+ * promise (TSR_PROMISE_SAMPLES or TSR_PROMISE_LOSSY), max_error, range, psnr_db, psnr_stored_db and the windows of the
+ * report, which are those that the original names. Errors: TSR_ERROR_VERIFY (other dimensions, depths or layouts; no
+ * samples), those of tsr_read_frame. */
 TSR_API enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t member,
                                             const struct tsr_data_source *original, struct tsr_report *report,
                                             struct tsr_error *error);
 
 /* Reads a rectangle of a frame as the raster of an image of region->columns x region->rows samples that is otherwise as
- * tsr_reader_image says, but never swapped: ceil(columns * rows * components * bits_allocated / 8) bytes.
+ * tsr_reader_image says, but never swapped: ceil(columns * rows * components * bits_allocated / 8) bytes, or
+ * with row_bytes as in tsr_read_frame.
  * Cost, of a .tsr: only the model and the tiles that the region touches are read and decoded, by the CPU engine. Tiles
  * have 65536 samples by default, whole rows in images of up to 1024 columns. Memory is about that of the touched tiles'
  * samples, twice. Of an original: the whole frame is read. Errors: as tsr_read_frame; TSR_ERROR_USAGE also for a region
  * that reaches out of the frame. */
 TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint32_t frame,
                                         const struct tsr_region *region, void *buffer, size_t byte_count,
-                                        struct tsr_error *error);
-
-/* A window by which the loss of an image is measured: struct tsr_window_loss. */
-struct tsr_image_window {
-    size_t size;
-    double center, width;    /* in the units of the file's values; width 0: there is no such window */
-    double stored_width;     /* the width in stored values */
-    int32_t lowest, highest; /* the stored values inside; none, if lowest is larger */
-};
-#define TSR_IMAGE_WINDOW TSR_SIZED(struct tsr_image_window)
-
-/* Reads window number number, from 0, of an original. An image of one component in DICOM has windows: those that the
- * file names, at most TSR_REPORTED_WINDOWS; of a CT without any 40/400 and -600/1500. inside: NULL, or room for
- * byte_count bytes, of which the first columns * rows become 1 where the frame's sample counts, and else 0: its value
- * lies inside, and is no padding, which a loss leaves as it is. Errors: as tsr_read_frame; TSR_ERROR_USAGE also for a
- * .tsr. */
-TSR_API enum tsr_status tsr_read_window(struct tsr_reader *reader, uint32_t member, uint32_t frame, uint32_t number,
-                                        struct tsr_image_window *window, uint8_t *inside, size_t byte_count,
-                                        struct tsr_error *error);
+                                        size_t row_bytes, struct tsr_error *error);
 
 /* Reads up to count bytes of the original from offset on, as tsr_restore would write it; *got is less than count only
  * where the original ends. Cost: of native DICOM, of PNM and of what is stored, the frames and the metadata
@@ -874,7 +877,8 @@ TSR_API enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t memb
 
 /* As tsr_export, of one member of a .tsr. */
 TSR_API enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
-                                          enum tsr_export to, struct tsr_report *report, struct tsr_error *error);
+                                          enum tsr_export_syntax to, struct tsr_report *report,
+                                          struct tsr_error *error);
 
 /* ---- Sets: many files at once ----------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "transform/status.h"
+#include "app/tessera_cli.h"
 
 struct tsr_file_state tsr_state_of(const struct stat *status);
 

@@ -36,6 +36,11 @@ struct tsr_input {
     struct tsr_crew crew;
     struct tsr_memory_account *account;
     struct tsr_need need; /* of the last tsr_input_claim */
+    const struct tsr_watch *watch;
+    enum tsr_pass pass;
+    tsr_input_asks *asks;
+    _Atomic uint64_t done; /* the end of what was read, for the watch */
+    atomic_bool is_cancelled;
     char damage[TSR_DAMAGE_LIMIT + 1];
 };
 
@@ -113,7 +118,50 @@ enum tsr_status tsr_input_share(const struct tsr_input *input, struct tsr_input 
     other->calls = input->calls;
     other->size = input->size;
     other->opened = input->opened;
+    tsr_input_set_watch(other, input->watch, input->pass, input->asks);
     return TSR_OK;
+}
+
+/* ---- Watches ---------------------------------------------------------------------------------------------- */
+
+void tsr_input_set_watch(struct tsr_input *input, const struct tsr_watch *watch, enum tsr_pass pass,
+                         tsr_input_asks *asks)
+{
+    input->watch = watch;
+    input->pass = pass;
+    input->asks = asks;
+}
+
+void tsr_input_follow(struct tsr_input *input, const struct tsr_input *source)
+{
+    tsr_input_set_watch(input, source->watch, TSR_PASS_PROVE, source->asks);
+}
+
+void tsr_input_begin(struct tsr_input *input)
+{
+    atomic_store(&input->done, 0);
+    atomic_store(&input->is_cancelled, false);
+}
+
+enum tsr_status tsr_input_end(const struct tsr_input *input, enum tsr_status status, struct tsr_error *error)
+{
+    if (!input || !atomic_load(&input->is_cancelled)) return status;
+    return tsr_fail(error, TSR_ERROR_CANCELLED, "%s was not read to its end: the call was cancelled", input->name);
+}
+
+enum tsr_status tsr_input_ask(struct tsr_input *input, struct tsr_error *error)
+{
+    if (!input->watch) return TSR_OK;
+    if (!atomic_load(&input->is_cancelled) &&
+        !input->asks(input->watch, input->pass, atomic_load(&input->done), input->size))
+        atomic_store(&input->is_cancelled, true);
+    return tsr_input_end(input, TSR_OK, error);
+}
+
+static void note_done(struct tsr_input *input, uint64_t end)
+{
+    uint64_t done = atomic_load(&input->done);
+    while (done < end && !atomic_compare_exchange_weak(&input->done, &done, end)) continue;
 }
 
 void tsr_input_close(struct tsr_input *input)
@@ -301,6 +349,8 @@ static enum tsr_status read_parts(struct tsr_input *input, uint64_t offset, uint
 {
     struct parts parts = {.input = input, .offset = offset, .out = out, .size = size};
     const size_t count = (size + PART_BYTES - 1) / PART_BYTES;
+    TSR_TRY(tsr_input_ask(input, error));
+    if (input->watch) note_done(input, offset + size);
     const bool by_calls = input->file < 0 && !input->is_memory;
     if (!input->crew.run || by_calls || count < LEAST_PARTS || count > UINT_MAX)
         return read_here(input, offset, out, size, error);

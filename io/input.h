@@ -74,6 +74,22 @@ struct tsr_memory_account {
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 
+/* Who is asked before each read, with the end of what was read so far and the input's size: false makes this read and
+ * all later ones fail, TSR_ERROR_CANCELLED. Threads that read at once ask at once. */
+typedef bool tsr_input_asks(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total);
+void tsr_input_set_watch(struct tsr_input *input, const struct tsr_watch *watch, enum tsr_pass pass,
+                         tsr_input_asks *asks);
+
+/* The same watch for what comes of the input. */
+void tsr_input_follow(struct tsr_input *input, const struct tsr_input *source);
+
+/* Asks now; or whether a read was cancelled, whatever came of that: TSR_ERROR_CANCELLED, else the status. */
+enum tsr_status tsr_input_ask(struct tsr_input *input, struct tsr_error *error);
+enum tsr_status tsr_input_end(const struct tsr_input *input, enum tsr_status status, struct tsr_error *error);
+
+/* Another call begins to read the input: nothing of it was read, or cancelled. */
+void tsr_input_begin(struct tsr_input *input);
+
 /* Threads that read a large part of an input at once. Inputs from functions are always read by one thread. */
 void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew);
 struct tsr_crew tsr_input_crew(const struct tsr_input *input);

@@ -18,6 +18,7 @@
 
 #include "file_set.h"
 #include "io/bytes/checksum.h"
+#include "app/tessera_cli.h"
 
 /* ---- Names ------------------------------------------------------------------------------------------------ */
 

@@ -6,6 +6,7 @@
 #define TSR_KERNELS_ENGINE_H
 
 #include "entropy/frame_model.h"
+#include "app/tessera_cli.h"
 
 struct tsr_segment {
     const uint8_t *bytes;

@@ -1,6 +1,14 @@
 /* Images and codings: limits, sizes, names. */
 #include "status.h"
 
+/* What a later version may know does not count here: it is refused, never ignored. */
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i]) return false;
+    return true;
+}
+
 uint64_t tsr_frame_bits(const struct tsr_image *image)
 {
     return (uint64_t)image->columns * image->rows * image->components * image->bits_allocated;
@@ -33,6 +41,9 @@ enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error 
     if (image->swapped && (bits > 8 || tsr_frame_bits(image) % 16 != 0))
         return tsr_fail(error, TSR_ERROR_USAGE, "a frame of %llu bits cannot be swapped in pairs of bytes",
                         (unsigned long long)tsr_frame_bits(image));
+    if (!is_zero(image->reserved, sizeof image->reserved))
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "reserved bytes of an image are not 0: begin with a structure of zeros");
     return TSR_OK;
 }
 
@@ -64,6 +75,9 @@ enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *
         return tsr_fail(error, TSR_ERROR_USAGE, "path %d is not known", (int)coding->path);
     if ((int)coding->coder < TSR_CODER_BY_EFFORT || coding->coder > TSR_CODER_RANS)
         return tsr_fail(error, TSR_ERROR_USAGE, "coder %d is not known", (int)coding->coder);
+    if (!is_zero(coding->reserved, sizeof coding->reserved))
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "reserved bytes of a coding are not 0: begin with a structure of zeros");
     if (coding->effort == 0) coding->effort = TSR_EFFORT_DEFAULT;
     if (coding->coder == TSR_CODER_BY_EFFORT) coding->coder = coder_of_effort(coding->effort);
     return TSR_OK;

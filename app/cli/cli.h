@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "app/tessera.h"
+#include "app/tessera_cli.h"
 #include "options/options.h"
 #include "verdict.h"
 #include "words/shown.h"
@@ -203,7 +203,7 @@ void explain_existing(struct tsr_engine *engine, const struct options *options, 
 struct file_hashes;
 
 /* verbs/compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where
- * they differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error
+ * they differ, and the .tsr does not promise them, the samples are compared: report->promise, ->max_error
  * and ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY
  * (it is another file), TSR_ERROR_NOT_TSR, those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
@@ -283,7 +283,7 @@ bool is_over_ratio(const struct tsr_report *report); /* of its pixels, that is p
  * compression alone). */
 static inline bool is_stored(const struct tsr_report *report)
 {
-    return report->verbatim && !report->packed;
+    return report->way == TSR_WAY_STORED;
 }
 const char *way_word(bool stored); /* "coded" or "stored" */
 

@@ -1,8 +1,6 @@
 /* Arguments of the public functions; see the header. */
 #include "arguments.h"
 
-#include "loss/levels.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +15,7 @@
 #include "io/part.h"
 #include "kernels/pool/large_stack.h"
 #include "transform/status.h"
+#include "app/tessera_cli.h"
 
 /* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
 enum { LEAST_PSNR = 100, MOST_PSNR = 20000 };
@@ -43,7 +42,7 @@ enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *
     return tsr_check_sized(*report, sizeof **report, "report", error);
 }
 
-enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error)
+enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *error)
 {
     if ((int)to >= TSR_EXPORT_NATIVE && to <= TSR_EXPORT_HTJ2K) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_USAGE, "export %d is not known", (int)to);
@@ -51,50 +50,54 @@ enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error)
 
 /* ---- Options of compression ------------------------------------------------------------------------------- */
 
-static enum tsr_status fail_loss(const struct tsr_compress_options *options, const char *what, struct tsr_error *error)
+/* How much may be lost: of each loss its field, as a number, and the least and the most that it may be. */
+struct amount {
+    const char *name;
+    int64_t value, least, most; /* of 64 bits: none is above INT64_MAX */
+};
+
+static enum tsr_status check_amounts(const struct tsr_compress_options *options, struct tsr_error *error)
 {
-    return tsr_fail(error, TSR_ERROR_USAGE, "a loss_value of %lld is not a valid %s", (long long)options->loss_value,
-                    what);
+    const struct amount amounts[] = {
+        [TSR_LOSSLESS] = {"loss", 0, 0, 0},
+        [TSR_LOSS_QP] = {"qp_eighths", options->qp_eighths, tsr_lowest_qp(16), TSR_HIGHEST_QP},
+        [TSR_LOSS_MAX_ERROR] = {"max_error", options->max_error, 1, TSR_MAX_ERROR_LIMIT},
+        [TSR_LOSS_PSNR] = {"psnr_hundredths", options->psnr_hundredths, LEAST_PSNR, MOST_PSNR},
+        [TSR_LOSS_BYTES] = {"byte_limit", (int64_t)options->byte_limit, 1, INT64_MAX},
+        [TSR_LOSS_RATIO] = {"ratio_thousandths", (int64_t)options->ratio_thousandths, 1, INT64_MAX},
+        [TSR_LOSS_QUALITY] = {"quality", (int64_t)options->quality, TSR_QUALITY_DIAGNOSTIC, TSR_QUALITY_WEB},
+    };
+    if ((int)options->loss < TSR_LOSSLESS || options->loss > TSR_LOSS_QUALITY)
+        return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
+    const struct amount *const asked = &amounts[options->loss];
+    if (asked->value < asked->least || asked->value > asked->most)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s %lld is outside %lld to %lld", asked->name, (long long)asked->value,
+                        (long long)asked->least, (long long)asked->most);
+    for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++)
+        if (i != (size_t)options->loss && amounts[i].value != 0)
+            return tsr_fail(error, TSR_ERROR_USAGE, "%s is set, and loss is not the one that it belongs to",
+                            amounts[i].name);
+    return TSR_OK;
 }
 
 static enum tsr_status want_loss(const struct tsr_compress_options *options, struct tsr_wanted *wanted,
                                  struct tsr_error *error)
 {
-    const int64_t value = options->loss_value;
+    TSR_TRY(check_amounts(options, error));
+    if (options->loss == TSR_LOSS_MAX_ERROR && options->path == TSR_PATH_TRANSFORM)
+        return tsr_fail(error, TSR_ERROR_USAGE, "a largest error needs TSR_PATH_PREDICT");
     wanted->coding.lossy = options->loss != TSR_LOSSLESS;
     if (wanted->coding.lossy && options->loss != TSR_LOSS_MAX_ERROR) wanted->coding.path = TSR_PATH_TRANSFORM;
-    wanted->target_value = (uint64_t)value;
-    switch (options->loss) {
-    case TSR_LOSSLESS:
-        wanted->target_value = 0;
-        return TSR_OK;
-    case TSR_LOSS_QP:
-        if (value < tsr_lowest_qp(16) || value > TSR_HIGHEST_QP) return fail_loss(options, "QP in eighths", error);
-        wanted->coding.qp_eighths = (int32_t)value;
-        wanted->target_value = 0;
-        return TSR_OK;
-    case TSR_LOSS_MAX_ERROR:
-        if (value < 1 || value > TSR_MAX_ERROR_LIMIT) return fail_loss(options, "largest error", error);
-        if (options->path == TSR_PATH_TRANSFORM)
-            return tsr_fail(error, TSR_ERROR_USAGE, "a largest error needs TSR_PATH_PREDICT");
-        wanted->coding.max_error = (uint32_t)value;
-        wanted->target_value = 0;
-        return TSR_OK;
-    case TSR_LOSS_PSNR:
-        wanted->target = TSR_TARGET_PSNR;
-        return value < LEAST_PSNR || value > MOST_PSNR ? fail_loss(options, "PSNR in hundredths of a dB", error)
-                                                       : TSR_OK;
-    case TSR_LOSS_BYTES:
-        wanted->target = TSR_TARGET_BYTES;
-        return value < 1 ? fail_loss(options, "number of bytes", error) : TSR_OK;
-    case TSR_LOSS_RATIO:
-        wanted->target = TSR_TARGET_RATIO;
-        return value < 1 ? fail_loss(options, "ratio in thousandths", error) : TSR_OK;
-    case TSR_LOSS_QUALITY:
-        wanted->target = TSR_TARGET_QUALITY;
-        return value < 1 || !tsr_level_of((enum tsr_quality)value) ? fail_loss(options, "quality", error) : TSR_OK;
-    }
-    return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
+    wanted->coding.qp_eighths = options->qp_eighths;
+    wanted->coding.max_error = options->max_error;
+    wanted->target = options->loss == TSR_LOSS_PSNR      ? TSR_TARGET_PSNR
+                     : options->loss == TSR_LOSS_BYTES   ? TSR_TARGET_BYTES
+                     : options->loss == TSR_LOSS_RATIO   ? TSR_TARGET_RATIO
+                     : options->loss == TSR_LOSS_QUALITY ? TSR_TARGET_QUALITY
+                                                         : TSR_TARGET_NONE;
+    wanted->target_value = options->psnr_hundredths + options->byte_limit + options->ratio_thousandths +
+                           (uint64_t)options->quality; /* one of them is not 0, at most */
+    return TSR_OK;
 }
 
 enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted, struct tsr_error *error)
@@ -133,15 +136,6 @@ enum tsr_status tsr_check_options(const struct tsr_compress_options *options, st
 
 /* ---- Sources ---------------------------------------------------------------------------------------------- */
 
-/* A raster holds exactly what its image says. */
-static enum tsr_status check_raster(const struct tsr_data_source *source, struct tsr_error *error)
-{
-    const struct tsr_image *const image = source->raster;
-    TSR_TRY(tsr_check_image(image, error));
-    if (image->stacked_rows) return tsr_fail(error, TSR_ERROR_USAGE, "stacked_rows of a raster is not 0");
-    return TSR_OK;
-}
-
 static enum tsr_status check_kept(const struct tsr_data_source *source, struct tsr_error *error)
 {
     if (source->kept_count > TSR_KEPT_VALUES_LIMIT)
@@ -157,7 +151,7 @@ static enum tsr_status check_kept(const struct tsr_data_source *source, struct t
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error)
 {
     TSR_TRY(tsr_check_sized(source, sizeof *source, "source", error));
-    if (source->raster) TSR_TRY(check_raster(source, error));
+    if (source->watch) TSR_TRY(tsr_check_sized(source->watch, sizeof *source->watch, "source->watch", error));
     TSR_TRY(check_kept(source, error));
     switch (source->medium) {
     case TSR_MEDIUM_PATH:
@@ -184,12 +178,6 @@ enum tsr_status tsr_check_sources(const struct tsr_data_source *const *sources, 
     TSR_TRY(tsr_check_pointer(sources, "sources", error));
     for (uint32_t k = 0; k < count; k++) TSR_TRY(tsr_check_source(sources[k], error));
     return TSR_OK;
-}
-
-enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error)
-{
-    TSR_TRY(tsr_check_source(source, error));
-    return source->raster ? tsr_fail(error, TSR_ERROR_USAGE, "source->raster is only for compressing") : TSR_OK;
 }
 
 const char *tsr_source_name(const struct tsr_data_source *source)
@@ -222,7 +210,8 @@ static int64_t read_calls(void *source, uint64_t offset, void *bytes, size_t cou
     return r.got;
 }
 
-enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
+static enum tsr_status open_medium(const struct tsr_data_source *source, struct tsr_input **input,
+                                   struct tsr_error *error)
 {
     const char *const name = tsr_source_name(source);
     const struct tsr_input_calls calls = {read_calls, (void *)(uintptr_t)source, source->byte_count};
@@ -245,14 +234,44 @@ enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr
     return *input ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", name);
 }
 
+/* A question or a report, on the thread that has called the library where that is known. */
+struct asking {
+    const struct tsr_watch *watch;
+    enum tsr_pass pass;
+    uint64_t done, total;
+    bool goes_on;
+};
+
+static void ask_watch(void *context)
+{
+    struct asking *const a = context;
+    if (a->watch->progress) a->watch->progress(a->watch->context, a->pass, a->done, a->total);
+    a->goes_on = !a->watch->is_cancelled || !a->watch->is_cancelled(a->watch->context);
+}
+
+static bool asks(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)
+{
+    struct asking a = {watch, pass, done, total, false};
+    tsr_call_back(ask_watch, &a);
+    return a.goes_on;
+}
+
+enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
+{
+    TSR_TRY(open_medium(source, input, error));
+    tsr_input_set_watch(*input, source->watch, TSR_PASS_READ, asks);
+    return TSR_OK;
+}
+
 enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16], struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_hash128 found;
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(hash, "hash", error));
     TSR_TRY(tsr_open_source(source, &input, error));
-    const enum tsr_status status = tsr_input_hash(input, &found, error);
+    enum tsr_status status = tsr_input_end(input, tsr_input_hash(input, &found, error), error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
     tsr_input_close(input);
     if (status == TSR_OK) memcpy(hash, found.bytes, sizeof found.bytes);
     return status;

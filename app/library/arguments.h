@@ -20,7 +20,7 @@ struct tsr_wanted {
     bool within_ratio;                /* a lossy file may not exceed the published ratio of its modality */
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
-    const struct tsr_image *raster;   /* as of struct tsr_data_source */
+    const struct tsr_image *raster;   /* the image of a raster; NULL: the source is a file */
     uint32_t kept_count;              /* as there */
     const struct tsr_stored_values *kept;
 };
@@ -37,7 +37,6 @@ enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct 
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error);
 enum tsr_status tsr_check_sources(const struct tsr_data_source *const *sources, uint32_t count,
                                   struct tsr_error *error);
-enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error); /* without a raster */
 enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_error *error);
 
 /* TSR_ERROR_SAME_FILE if the sink's path leads to the regular file that the source reads. Both were checked. */
@@ -47,10 +46,11 @@ enum tsr_status tsr_check_apart(const struct tsr_data_source *source, const stru
 /* A report that the caller may leave out: own, which then stands for it. TSR_ERROR_USAGE if its size is wrong. */
 enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *own, struct tsr_error *error);
 
-enum tsr_status tsr_check_export(enum tsr_export to, struct tsr_error *error);
+enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *error);
 
 /* An input of a source that was checked, and that stays until the input is closed; and an output for a sink, of a path
  * is_private as tsr_output_create has it. */
+/* With its watch. */
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,
                                 struct tsr_error *error);
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,

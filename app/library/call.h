@@ -22,6 +22,7 @@ struct tsr_call {
     const void *in;
     void *out; /* of the function's kind */
     size_t count;
+    size_t row_bytes; /* from a row of a raster to the next one; 0: no gaps */
     size_t *got;
     struct tsr_report *report;
     struct tsr_error *error;

@@ -360,13 +360,14 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     return status;
 }
 
-static enum tsr_status prove(struct tsr_engine *engine, enum tsr_verify by, struct tsr_output *out,
-                             const struct tsr_proof *expected, struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status prove(struct tsr_engine *engine, enum tsr_verify by, struct tsr_input *in,
+                             struct tsr_output *out, const struct tsr_proof *expected, struct tsr_report *report,
+                             struct tsr_error *error)
 {
     const double start = tsr_seconds();
     if (by == TSR_VERIFY_NONE) return TSR_OK;
     report->read_from_disk = tsr_output_drop_cache(out);
-    const enum tsr_status status = tsr_verify_output(engine, by, out, expected, report, error);
+    const enum tsr_status status = tsr_verify_output(engine, by, out, in, expected, report, error);
     report->verify_s = tsr_seconds() - start;
     report->verified = status == TSR_OK;
     return status;
@@ -388,13 +389,15 @@ static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr
     if (status == TSR_OK) status = tsr_check_loss(wanted, &written, tsr_input_name(in), error);
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
     const double finished = tsr_seconds();
-    if (status == TSR_OK) status = prove(engine, wanted->verify, out, &written.proof, report, error);
+    if (status == TSR_OK) status = prove(engine, wanted->verify, in, out, &written.proof, report, error);
+    if (status == TSR_OK) status = tsr_input_ask(in, error);
     if (status == TSR_OK) {
         tsr_report_written(wanted, &written, report);
         report->bytes_out = tsr_output_size(out);
         report->encode_s = finished - start;
         status = tsr_deliver_file(sink, out, report, error);
     }
+    status = tsr_input_end(in, status, error);
     tsr_output_close(out);
     tsr_input_close(in);
     return status;
@@ -405,9 +408,11 @@ static enum tsr_status run_compress(const struct tsr_call *call)
     return compress_file(call->engine, call->source, call->sink, call->options, call->report, call->error);
 }
 
-enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
-                             const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
-                             struct tsr_report *report, struct tsr_error *error)
+/* raster: the image that the source is a raster of; NULL: it is a file. */
+static enum tsr_status compress(struct tsr_engine *engine, const struct tsr_image *raster,
+                                const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                const struct tsr_compress_options *options, struct tsr_report *report,
+                                struct tsr_error *error)
 {
     struct tsr_wanted wanted;
     struct tsr_error ignored;
@@ -419,7 +424,7 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
     TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_want(options, &wanted, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
-    wanted.raster = source->raster;
+    wanted.raster = raster;
     wanted.kept_count = source->kept_count;
     wanted.kept = source->kept;
     tsr_clear_report(report);
@@ -431,4 +436,21 @@ enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_so
                                   .report = report,
                                   .error = error};
     return tsr_run_call(&call);
+}
+
+enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
+                             const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
+                             struct tsr_report *report, struct tsr_error *error)
+{
+    return compress(engine, NULL, source, sink, options, report, error);
+}
+
+enum tsr_status tsr_compress_raster(struct tsr_engine *engine, const struct tsr_image *image,
+                                    const struct tsr_data_source *source, const struct tsr_data_sink *sink,
+                                    const struct tsr_compress_options *options, struct tsr_report *report,
+                                    struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_image(image, error));
+    if (image->stacked_rows) return tsr_fail(error, TSR_ERROR_USAGE, "stacked_rows of a raster is not 0");
+    return compress(engine, image, source, sink, options, report, error);
 }

@@ -32,7 +32,7 @@ struct decoding {
     size_t workspace_bytes, most_space; /* most_space: that may be had for several frames */
     struct tsr_hasher frames;
     struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
-    struct tsr_hasher spliced;   /* what such a file must be, as the evaluator does not make it: 4.1 */
+    struct tsr_hasher spliced;   /* what such a file must be, hashed beside the evaluator: FORMAT.md 4.1 */
     struct tsr_hasher frame;     /* of the frame that is taken */
     size_t taken;                /* its bytes so far */
     enum tsr_status take_status; /* of restoring them */

@@ -5,11 +5,41 @@
 #include "files.h"
 #include "loss/range.h"
 
-static const char *restore_name(enum tsr_recipe_number restore)
+const char *tsr_way_name(enum tsr_way way)
 {
-    static const char *const names[] = {"stored",       "splice", "png",     "deflated",
-                                        "encapsulated", "series", "streams", "gzipped"};
-    return names[restore];
+    return way == TSR_WAY_CODED ? "coded" : way == TSR_WAY_STORED ? "stored" : "";
+}
+
+const char *tsr_returns_name(enum tsr_returns returns)
+{
+    static const char *const names[] = {"",       "stored",  "splice", "png", "deflated", "encapsulated",
+                                        "series", "streams", "gzipped"};
+    return (unsigned)returns < sizeof names / sizeof names[0] ? names[returns] : "";
+}
+
+static enum tsr_returns returns_of(enum tsr_recipe_number recipe)
+{
+    static const enum tsr_returns returns[] = {[TSR_RECIPE_VERBATIM] = TSR_RETURNS_STORED,
+                                               [TSR_RECIPE_SPLICE] = TSR_RETURNS_SPLICED,
+                                               [TSR_RECIPE_PNG] = TSR_RETURNS_PNG,
+                                               [TSR_RECIPE_DEFLATED] = TSR_RETURNS_DEFLATED,
+                                               [TSR_RECIPE_ENCAPSULATED] = TSR_RETURNS_ENCAPSULATED,
+                                               [TSR_RECIPE_SERIES] = TSR_RETURNS_SERIES,
+                                               [TSR_RECIPE_PACKED] = TSR_RETURNS_STREAMS,
+                                               [TSR_RECIPE_GZIPPED] = TSR_RETURNS_GZIPPED};
+    return returns[recipe];
+}
+
+enum tsr_way tsr_way_of(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_VERBATIM ? TSR_WAY_STORED : TSR_WAY_CODED;
+}
+
+enum tsr_promise tsr_promise_of(const struct tsr_header *header)
+{
+    return header->exact                                    ? TSR_PROMISE_FILE
+           : tsr_has_frames(header) && header->coding.lossy ? TSR_PROMISE_LOSSY
+                                                            : TSR_PROMISE_SAMPLES;
 }
 
 enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_info *info, struct tsr_error *error)
@@ -22,10 +52,11 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->size = sizeof *info;
     TSR_TRY(tsr_container_get_proof(reader, &proof, error));
     info->kind = header->kind;
-    info->verbatim = !tsr_has_frames(header);
-    if (info->verbatim) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
-    info->restore = restore_name(header->recipe);
-    info->identical = header->exact;
+    info->way = tsr_way_of(header);
+    info->promise = tsr_promise_of(header);
+    info->returns = returns_of(header->recipe);
+    info->has_image = tsr_has_frames(header);
+    if (!info->has_image) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->image = *image;
     info->coding = header->coding;
     info->file_bytes = tsr_container_bytes(reader);
@@ -61,8 +92,9 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
     info->members = tsr_container_members(reader);
-    info->restore = restore_name(TSR_RECIPE_SERIES);
-    info->identical = true;
+    info->way = TSR_WAY_CODED;
+    info->promise = TSR_PROMISE_FILE;
+    info->returns = TSR_RETURNS_SERIES;
     info->file_bytes = file_bytes;
     info->sections = tsr_container_sections(reader);
     info->max_error = -1;
@@ -77,7 +109,7 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
         if (status != TSR_OK) continue;
         info->original_bytes += one.original_bytes;
         info->payload_bytes += one.payload_bytes;
-        info->identical &= one.identical;
+        if (one.promise > info->promise) info->promise = one.promise;
         info->coding.lossy |= one.coding.lossy;
     }
     return TSR_OK;

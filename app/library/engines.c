@@ -17,6 +17,7 @@
 #include "kernels/kept/kept_frames.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
+#include "app/tessera_cli.h"
 
 enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
                                  struct tsr_error *error)

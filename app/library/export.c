@@ -10,7 +10,7 @@
 
 /* Decodes to a new exporter. Its samples are what the .tsr promises. */
 static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_container_reader *reader,
-                                  const struct tsr_proof *proof, enum tsr_export to, bool all_bits,
+                                  const struct tsr_proof *proof, enum tsr_export_syntax to, bool all_bits,
                                   struct tsr_output *out, struct tsr_exporter **exporter, struct tsr_decoded *decoded,
                                   struct tsr_error *error)
 {
@@ -25,7 +25,7 @@ static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_containe
 
 /* Again with all bits, where a frame has some outside of its samples: streams of one file have the same precision. */
 static enum tsr_status write_twice(struct tsr_engine *engine, struct tsr_container_reader *reader,
-                                   const struct tsr_proof *proof, enum tsr_export to, struct tsr_output *out,
+                                   const struct tsr_proof *proof, enum tsr_export_syntax to, struct tsr_output *out,
                                    struct tsr_exporter **exporter, struct tsr_decoded *decoded, struct tsr_error *error)
 {
     const enum tsr_status status = write_file(engine, reader, proof, to, false, out, exporter, decoded, error);
@@ -37,21 +37,23 @@ static enum tsr_status write_twice(struct tsr_engine *engine, struct tsr_contain
 }
 
 /* Reads the file again. held: bytes that are in memory besides the source. */
-static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_exporter *exporter,
-                             const struct tsr_hash128 *samples, uint64_t held, struct tsr_output *out,
-                             struct tsr_report *report, struct tsr_error *error)
+static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_input *source,
+                             const struct tsr_exporter *exporter, const struct tsr_hash128 *samples, uint64_t held,
+                             struct tsr_output *out, struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_account account;
     report->read_from_disk = tsr_output_drop_cache(out);
     enum tsr_status status = tsr_output_reopen(out, &input, error);
+    if (status == TSR_OK) tsr_input_follow(input, source);
     tsr_account_open(&account, engine, input, NULL);
     account.output_bytes = held;
     if (status == TSR_OK) status = tsr_exporter_check(exporter, input, samples, error);
     if (input) tsr_input_set_account(input, NULL);
+    status = tsr_input_end(input, status, error);
     tsr_input_close(input);
     tsr_account_close(&account);
-    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
+    if (status == TSR_OK || status == TSR_ERROR_LIMIT || status == TSR_ERROR_CANCELLED) return status;
     char why[400];
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
     return tsr_fail(error, TSR_ERROR_VERIFY, "the exported file does not decode to the samples: %s", why);
@@ -85,7 +87,7 @@ static void report_left_out(const struct tsr_exporter *exporter, struct tsr_repo
 
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
-                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+                                enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
 {
     const struct tsr_header *const header = tsr_container_header(reader);
     struct tsr_output *out = NULL;
@@ -111,11 +113,12 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     tsr_account_close(account); /* reading the file again claims anew */
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
     if (status == TSR_OK)
-        status = prove(engine, exporter, &proof.samples,
+        status = prove(engine, input, exporter, &proof.samples,
                        held + tsr_container_memory(reader) + 2 * tsr_raster_bytes(&header->image), out, report, error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
-        report->identical = false;
+        if (report->promise == TSR_PROMISE_FILE) report->promise = TSR_PROMISE_SAMPLES;
         report->bytes_out = tsr_output_size(out);
         report_left_out(exporter, report);
         status = tsr_deliver_file(sink, out, report, error);
@@ -129,7 +132,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
 
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
-                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+                                enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
 {
     (void)engine, (void)input, (void)reader, (void)account, (void)sink, (void)to, (void)report;
     return tsr_fail(error, TSR_ERROR_VERSION, "exporting %s needs zlib, which this build does not have", name);
@@ -151,8 +154,9 @@ static enum tsr_status export_source(const struct tsr_call *call)
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", name, tsr_container_members(reader));
     if (status == TSR_OK)
-        status = tsr_export_file(call->engine, in, reader, &account, name, call->sink, (enum tsr_export)call->choice,
-                                 call->report, error);
+        status = tsr_export_file(call->engine, in, reader, &account, name, call->sink,
+                                 (enum tsr_export_syntax)call->choice, call->report, error);
+    status = tsr_input_end(in, status, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     tsr_account_close(&account);
@@ -160,14 +164,14 @@ static enum tsr_status export_source(const struct tsr_call *call)
 }
 
 enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,
-                           const struct tsr_data_sink *sink, enum tsr_export to, struct tsr_report *report,
+                           const struct tsr_data_sink *sink, enum tsr_export_syntax to, struct tsr_report *report,
                            struct tsr_error *error)
 {
     struct tsr_error ignored;
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_sink(sink, error));
     TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_check_export(to, error));

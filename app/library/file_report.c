@@ -29,14 +29,12 @@ void tsr_clear_report(struct tsr_report *report)
 /* What a header says. */
 static void report_header(const struct tsr_header *header, struct tsr_report *report)
 {
-    const bool verbatim = !tsr_has_frames(header);
     report->kind = header->kind;
-    report->verbatim = verbatim;
-    report->packed = tsr_has_pieces(header);
-    report->lossless = verbatim || !header->coding.lossy;
-    report->identical = header->exact;
+    report->way = tsr_way_of(header);
+    report->promise = tsr_promise_of(header);
+    report->has_image = tsr_has_frames(header);
     memcpy(report->damage, header->damage, sizeof report->damage);
-    if (verbatim) {
+    if (!report->has_image) {
         snprintf(report->reason, sizeof report->reason, "%s", tsr_reason_of(header));
         return;
     }
@@ -53,9 +51,9 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
     struct tsr_told_loss loss;
     tsr_tell_loss(header, proof, &loss);
     tsr_report_loss(&loss, report);
-    if (!report->lossless && header->coding.path == TSR_PATH_TRANSFORM)
+    if (report->promise == TSR_PROMISE_LOSSY && header->coding.path == TSR_PATH_TRANSFORM)
         report->coding.qp_eighths = tsr_qp_of_range(header);
-    report->kept_count = report->lossless ? 0 : tsr_kept_stored(header, report->kept);
+    report->kept_count = report->promise == TSR_PROMISE_LOSSY ? tsr_kept_stored(header, report->kept) : 0;
 }
 
 /* What only the one who compresses knows. */
@@ -67,7 +65,7 @@ static void report_limits(const struct tsr_written *written, struct tsr_report *
     report->windows_left_out = 0;
     report->left_out_psnr_db = NAN;
     report->windows_note[0] = '\0';
-    if (report->lossless) return;
+    if (report->promise != TSR_PROMISE_LOSSY) return;
     report->ssim = tsr_ssim_of(&written->ssim);
     memcpy(report->modality, written->modality, sizeof report->modality);
     report->ratio_limit = tsr_ratio_limit(written->modality);
@@ -81,7 +79,9 @@ static void report_limits(const struct tsr_written *written, struct tsr_report *
  * may lose all that there is. */
 static void report_overshoot(const struct tsr_wanted *wanted, struct tsr_report *report)
 {
-    if (wanted->target != TSR_TARGET_PSNR || report->lossless || report->reason[0] || report->max_error == 0) return;
+    if (wanted->target != TSR_TARGET_PSNR || report->promise != TSR_PROMISE_LOSSY || report->reason[0] ||
+        report->max_error == 0)
+        return;
     if (report->psnr_db > (double)wanted->target_value / 100 + 0.1)
         snprintf(report->reason, sizeof report->reason,
                  "more than 0.1 dB over its PSNR: no coding that was tried is nearer");
@@ -95,7 +95,7 @@ enum tsr_status tsr_check_loss(const struct tsr_wanted *wanted, const struct tsr
     report_header(&written->header, &report);
     report_loss(&written->header, &written->proof, &report);
     report_limits(written, &report);
-    if (report.lossless) return TSR_OK;
+    if (report.promise != TSR_PROMISE_LOSSY) return TSR_OK;
     if (wanted->least_db > 0 && report.psnr_db < least)
         return tsr_fail(error, TSR_ERROR_LOSS, "%s would have a PSNR of %.2f dB, below %.2f dB, by its range of %u",
                         name, report.psnr_db, least, report.range);

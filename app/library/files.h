@@ -64,12 +64,13 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify ve
                                    const struct tsr_proof *expected, struct tsr_report *report,
                                    struct tsr_error *error);
 
-/* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT stays. */
+/* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT and TSR_ERROR_CANCELLED stay. */
 enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error);
 
-/* The same of an output that is finished, which is read back. */
+/* The same of an output that is finished, which is read back. source: whose watch is asked. */
 enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify verify, struct tsr_output *written,
-                                  const struct tsr_proof *expected, struct tsr_report *report, struct tsr_error *error);
+                                  const struct tsr_input *source, const struct tsr_proof *expected,
+                                  struct tsr_report *report, struct tsr_error *error);
 
 /* Restores what a reader has chosen, and compares it with a proof: also with what was read, not only with what the file
  * says of itself. account: the reader's input's; NULL: nothing is claimed. */
@@ -95,9 +96,13 @@ enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data
 /* Exports what a reader of the input has chosen. name: what to call it in sentences. */
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
-                                enum tsr_export to, struct tsr_report *report, struct tsr_error *error);
+                                enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error);
 
-/* What was restored, for its report: all but identical and the output's bytes. */
+/* describe.c: how a file with this header is held, and what it promises. */
+enum tsr_way tsr_way_of(const struct tsr_header *header);
+enum tsr_promise tsr_promise_of(const struct tsr_header *header);
+
+/* What was restored, for its report: all but what came back and the output's bytes. */
 void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_proof *proof,
                          const struct tsr_decoded *decoded, struct tsr_report *report);
 

@@ -22,11 +22,14 @@ static void free_reader(struct tsr_reader *r)
 {
     forget_member(r);
     tsr_source_close(r->original);
+    tsr_forget_views(r);
     for (uint32_t k = 0; r->names && k < r->members; k++) free(r->names[k]);
     free(r->names);
+    tsr_container_close(r->pattern);
     tsr_container_close(r->container);
     tsr_input_close(r->input);
     free(r->name);
+    pthread_mutex_destroy(&r->views_lock);
     pthread_mutex_destroy(&r->lock);
     free(r);
 }
@@ -45,20 +48,27 @@ static bool depends_on_change(const struct tsr_reader *r, enum tsr_status status
            (status == TSR_OK && r->content == TSR_CONTENT_ORIGINAL);
 }
 
+/* Whoever watches the reader is not asked. */
+static bool read_own_id(struct tsr_input *input, uint64_t *id)
+{
+    struct tsr_error ignored;
+    tsr_input_set_watch(input, NULL, TSR_PASS_READ, NULL);
+    return tsr_container_read_id(input, id, &ignored) == TSR_OK;
+}
+
 /* Whether what is open still is the .tsr that it was, though it may have another name or none. */
 static bool has_same_id(const struct tsr_reader *r)
 {
     struct tsr_input *input = NULL;
     struct tsr_error ignored;
     uint64_t id = 0;
-    const bool is_read = r->container && tsr_input_share(r->input, &input, &ignored) == TSR_OK &&
-                         tsr_container_read_id(input, &id, &ignored) == TSR_OK;
+    const bool is_read =
+        r->container && tsr_input_share(r->input, &input, &ignored) == TSR_OK && read_own_id(input, &id);
     tsr_input_close(input);
     return is_read && id == tsr_container_id(r->container);
 }
 
-/* What counts of a status: that the file has changed, or it. */
-static enum tsr_status check_change(const struct tsr_reader *r, enum tsr_status status, struct tsr_error *error)
+enum tsr_status tsr_reader_check(const struct tsr_reader *r, enum tsr_status status, struct tsr_error *error)
 {
     struct tsr_error changed;
     if (!r->input || !depends_on_change(r, status) || tsr_input_check(r->input, &changed) == TSR_OK || has_same_id(r))
@@ -70,11 +80,12 @@ static enum tsr_status check_change(const struct tsr_reader *r, enum tsr_status 
 void tsr_reader_begin(struct tsr_reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
+    tsr_input_begin(reader->input);
 }
 
 enum tsr_status tsr_reader_end(struct tsr_reader *reader, enum tsr_status status, struct tsr_error *error)
 {
-    const enum tsr_status checked = check_change(reader, status, error);
+    const enum tsr_status checked = tsr_input_end(reader->input, tsr_reader_check(reader, status, error), error);
     pthread_mutex_unlock(&reader->lock);
     return checked;
 }
@@ -145,7 +156,8 @@ static enum tsr_status open_reader(const struct tsr_call *call)
     }
     r->content = TSR_CONTENT_SERIES;
     TSR_TRY(tsr_container_check_series(r->container, error));
-    return read_names(r, error);
+    TSR_TRY(read_names(r, error));
+    return tsr_container_share(r->container, r->input, &r->pattern, error);
 }
 
 enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source, struct tsr_reader **reader,
@@ -156,7 +168,7 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
     *reader = NULL;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     struct tsr_reader *const r = calloc(1, sizeof *r);
     if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a reader");
     r->engine = engine;
@@ -164,9 +176,10 @@ enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source
     r->members = 1;
     r->chosen = TSR_ALL_MEMBERS;
     pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->views_lock, NULL);
     const struct tsr_call call = {
         .run = open_reader, .engine = engine, .reader = r, .source = &r->source, .error = error};
-    const enum tsr_status status = check_change(r, tsr_run_call(&call), error);
+    const enum tsr_status status = tsr_input_end(r->input, tsr_reader_check(r, tsr_run_call(&call), error), error);
     if (status != TSR_OK)
         free_reader(r);
     else
@@ -184,10 +197,10 @@ enum tsr_status tsr_read_id(const struct tsr_data_source *source, uint64_t *id, 
     struct tsr_input *input = NULL;
     struct tsr_error ignored;
     if (!error) error = &ignored;
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_pointer(id, "id", error));
     TSR_TRY(tsr_open_source(source, &input, error));
-    const enum tsr_status status = tsr_container_read_id(input, id, error);
+    const enum tsr_status status = tsr_input_end(input, tsr_container_read_id(input, id, error), error);
     tsr_input_close(input);
     return status;
 }
@@ -210,16 +223,15 @@ const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t member)
     return reader->names ? reader->names[member] : "";
 }
 
-static enum tsr_status check_member(const struct tsr_reader *r, uint32_t member, struct tsr_error *error)
+enum tsr_status tsr_reader_check_member(const struct tsr_reader *r, uint32_t member, struct tsr_error *error)
 {
     if (member < r->members) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_USAGE, "there is no member %u: %s has %u, counted from 0", member, r->name,
                     r->members);
 }
 
-/* Chooses in a container of the reader's; a name that stands twice is one member's. */
-static enum tsr_status choose(const struct tsr_reader *r, struct tsr_container_reader *container, uint32_t member,
-                              struct tsr_error *error)
+enum tsr_status tsr_reader_choose_in(const struct tsr_reader *r, struct tsr_container_reader *container,
+                                     uint32_t member, struct tsr_error *error)
 {
     TSR_TRY(tsr_container_choose(container, member, error));
     if (!r->names || (r->names[member] && strcmp(r->names[member], tsr_container_name(container)) == 0)) return TSR_OK;
@@ -230,11 +242,11 @@ static enum tsr_status choose(const struct tsr_reader *r, struct tsr_container_r
 enum tsr_status tsr_reader_choose(struct tsr_reader *r, uint32_t member, struct tsr_error *error)
 {
     const struct tsr_source_options options = {.samples_only = true};
-    TSR_TRY(check_member(r, member, error));
+    TSR_TRY(tsr_reader_check_member(r, member, error));
     if (r->chosen == member) return TSR_OK;
     forget_member(r);
     if (!r->container && !r->original) TSR_TRY(tsr_source_open(r->input, &options, &r->original, error));
-    if (r->container) TSR_TRY(choose(r, r->container, member, error));
+    if (r->container) TSR_TRY(tsr_reader_choose_in(r, r->container, member, error));
     r->chosen = member;
     return TSR_OK;
 }
@@ -252,10 +264,9 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     memset(info, 0, sizeof *info);
     info->size = sizeof *info;
     info->kind = header->kind;
-    info->verbatim = !tsr_has_frames(header);
+    info->promise = tsr_promise_of(header);
+    info->has_image = tsr_has_frames(header);
     memcpy(info->reason, header->reason, sizeof info->reason);
-    info->restore = "";
-    info->identical = header->exact;
     info->image = header->image;
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
@@ -289,11 +300,9 @@ enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct
     return tsr_run_call(&call);
 }
 
-static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct tsr_image *image,
-                                  struct tsr_error *error)
+enum tsr_status tsr_reader_image_of(const struct tsr_reader *r, const struct tsr_header *header,
+                                    struct tsr_image *image, struct tsr_error *error)
 {
-    TSR_TRY(tsr_reader_choose(r, member, error));
-    const struct tsr_header *const header = tsr_reader_header(r);
     if (!tsr_has_frames(header))
         return tsr_fail(error, TSR_ERROR_USAGE, "%s has no image that can be read: %s", r->name, tsr_reason_of(header));
     *image = header->image;
@@ -302,7 +311,8 @@ static enum tsr_status read_image(struct tsr_reader *r, uint32_t member, struct 
 
 static enum tsr_status run_read_image(const struct tsr_call *call)
 {
-    return read_image(call->reader, call->member, call->out, call->error);
+    TSR_TRY(tsr_reader_choose(call->reader, call->member, call->error));
+    return tsr_reader_image_of(call->reader, tsr_reader_header(call->reader), call->out, call->error);
 }
 
 enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
@@ -343,83 +353,6 @@ enum tsr_status tsr_reader_raster(struct tsr_reader *r, uint32_t frame, const ui
     return TSR_OK;
 }
 
-static enum tsr_status check_frame(const struct tsr_image *image, uint32_t frame, struct tsr_error *error)
-{
-    if (frame < image->frames) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_USAGE, "there is no frame %u: the image has %u, counted from 0", frame,
-                    image->frames);
-}
-
-static enum tsr_status read_frame(const struct tsr_call *call)
-{
-    struct tsr_image image;
-    struct tsr_error *const error = call->error;
-    TSR_TRY(read_image(call->reader, call->member, &image, error));
-    TSR_TRY(check_frame(&image, call->frame, error));
-    const size_t bytes = tsr_raster_bytes(&image);
-    if (call->count < bytes)
-        return tsr_fail(error, TSR_ERROR_USAGE, "a frame has %zu bytes, and buffer has room for %zu", bytes,
-                        call->count);
-    return decode_raster(call->reader, call->frame, call->out, error);
-}
-
-enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
-                               size_t byte_count, struct tsr_error *error)
-{
-    TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    TSR_TRY(tsr_check_pointer(buffer, "buffer", error));
-    struct tsr_call call = tsr_call_of_reader(reader, read_frame, member, error);
-    call.frame = frame;
-    call.out = buffer;
-    call.count = byte_count;
-    return tsr_run_call(&call);
-}
-
-static enum tsr_status check_region(const struct tsr_image *image, const struct tsr_region *region, size_t byte_count,
-                                    struct tsr_error *error)
-{
-    const bool is_inside = region->columns > 0 && region->rows > 0 && region->columns <= image->columns &&
-                           region->rows <= image->rows && region->column <= image->columns - region->columns &&
-                           region->row <= image->rows - region->rows;
-    if (!is_inside)
-        return tsr_fail(error, TSR_ERROR_USAGE, "a region of %u x %u at %u, %u is not inside %u x %u", region->columns,
-                        region->rows, region->column, region->row, image->columns, image->rows);
-    const uint64_t bits = (uint64_t)region->columns * region->rows * image->components * image->bits_allocated;
-    if (byte_count >= (bits + 7) / 8) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_USAGE, "the region has %llu bytes, and buffer has room for %zu",
-                    (unsigned long long)((bits + 7) / 8), byte_count);
-}
-
-static enum tsr_status read_region(const struct tsr_call *call)
-{
-    struct tsr_reader *const r = call->reader;
-    struct tsr_error *const error = call->error;
-    struct tsr_image image;
-    const uint8_t *raster;
-    TSR_TRY(read_image(r, call->member, &image, error));
-    TSR_TRY(check_frame(&image, call->frame, error));
-    TSR_TRY(check_region(&image, call->region, call->count, error));
-    if (r->container) return tsr_decode_region_of(r->engine, r->container, call->frame, call->region, call->out, error);
-    TSR_TRY(tsr_reader_raster(r, call->frame, &raster, error));
-    tsr_cut_region(&image, raster, call->region, call->out);
-    return TSR_OK;
-}
-
-enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint32_t frame,
-                                const struct tsr_region *region, void *buffer, size_t byte_count,
-                                struct tsr_error *error)
-{
-    TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    TSR_TRY(tsr_check_pointer(region, "region", error));
-    TSR_TRY(tsr_check_pointer(buffer, "buffer", error));
-    struct tsr_call call = tsr_call_of_reader(reader, read_region, member, error);
-    call.frame = frame;
-    call.region = region;
-    call.out = buffer;
-    call.count = byte_count;
-    return tsr_run_call(&call);
-}
-
 /* ---- Members restored and tested -------------------------------------------------------------------------- */
 
 /* A second reader of the container, for one thread. */
@@ -442,14 +375,13 @@ static enum tsr_status open_again(const struct tsr_reader *r, struct tsr_input *
     return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", r->name);
 }
 
-/* A container of its own, so that several threads restore at once, of the file that is open. */
-static enum tsr_status open_member(struct tsr_reader *r, uint32_t member, struct tsr_input **input,
-                                   struct tsr_container_reader **container, struct tsr_error *error)
+enum tsr_status tsr_reader_open_member(struct tsr_reader *r, uint32_t member, struct tsr_input **input,
+                                       struct tsr_container_reader **container, struct tsr_error *error)
 {
     TSR_TRY(tsr_input_share(r->input, input, error));
     if (r->content == TSR_CONTENT_TSR) return open_again(r, *input, container, error);
     TSR_TRY(share(r, *input, container, error));
-    return choose(r, *container, member, error);
+    return tsr_reader_choose_in(r, *container, member, error);
 }
 
 static enum tsr_status check_twins(struct tsr_reader *r, struct tsr_input *input, struct tsr_error *error)
@@ -469,7 +401,7 @@ static enum tsr_status restore_member(const struct tsr_call *call)
     struct tsr_input *input = NULL;
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
-    enum tsr_status status = open_member(r, member, &input, &container, error);
+    enum tsr_status status = tsr_reader_open_member(r, member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, NULL);
     /* Damage to what belongs to no member is said once, not of each of them. */
     if (status == TSR_OK && !call->sink && member == 0 && r->content == TSR_CONTENT_SERIES)
@@ -477,9 +409,10 @@ static enum tsr_status restore_member(const struct tsr_call *call)
     if (status == TSR_OK)
         status = tsr_restore_file(r->engine, input, container, &account, call->sink, member == 0, call->report, error);
     tsr_container_close(container);
+    status = tsr_input_end(input, tsr_reader_check(r, status, error), error);
     tsr_input_close(input);
     tsr_account_close(&account);
-    return check_change(r, status, error);
+    return status;
 }
 
 static enum tsr_status check_and_restore(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
@@ -489,7 +422,7 @@ static enum tsr_status check_and_restore(struct tsr_reader *reader, uint32_t mem
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_report(&report, &own, error));
-    TSR_TRY(check_member(reader, member, error));
+    TSR_TRY(tsr_reader_check_member(reader, member, error));
     if (reader->content == TSR_CONTENT_ORIGINAL)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", reader->name);
     tsr_clear_report(report);
@@ -534,19 +467,20 @@ static enum tsr_status export_member(const struct tsr_call *call)
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
     const char *const name = tsr_reader_name(r, call->member);
-    enum tsr_status status = open_member(r, call->member, &input, &container, error);
+    enum tsr_status status = tsr_reader_open_member(r, call->member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, NULL);
     if (status == TSR_OK)
         status = tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : r->name, call->sink,
-                                 (enum tsr_export)call->choice, call->report, error);
+                                 (enum tsr_export_syntax)call->choice, call->report, error);
     tsr_container_close(container);
+    status = tsr_input_end(input, tsr_reader_check(r, status, error), error);
     tsr_input_close(input);
     tsr_account_close(&account);
-    return check_change(r, status, error);
+    return status;
 }
 
 enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
-                                  enum tsr_export to, struct tsr_report *report, struct tsr_error *error)
+                                  enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_error ignored;
     struct tsr_report own;
@@ -556,7 +490,7 @@ enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, co
     TSR_TRY(check_apart(reader, sink, error));
     TSR_TRY(tsr_check_export(to, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
-    TSR_TRY(check_member(reader, member, error));
+    TSR_TRY(tsr_reader_check_member(reader, member, error));
     if (reader->content == TSR_CONTENT_ORIGINAL)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", reader->name);
     tsr_clear_report(report);

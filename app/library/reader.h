@@ -20,6 +20,14 @@ struct tsr_kept_blob {
     size_t held_size;
 };
 
+/* Another container of the file that is open, for a frame that is read while another call has its turn. */
+struct tsr_view {
+    struct tsr_view *next;
+    struct tsr_input *input;
+    struct tsr_container_reader *container;
+    uint32_t member; /* that it has chosen; TSR_ALL_MEMBERS: none */
+};
+
 struct tsr_reader {
     struct tsr_engine *engine;
     struct tsr_data_source source; /* for its functions and their context alone */
@@ -38,6 +46,9 @@ struct tsr_reader {
     uint8_t *raster;
     struct tsr_kept_blob blob[TSR_BLOB_COUNT];
     struct tsr_output *restored; /* the whole original, or NULL */
+    pthread_mutex_t views_lock;
+    struct tsr_view *views;               /* with that lock: those that no call uses */
+    struct tsr_container_reader *pattern; /* of a series: what views share; nothing is read by it */
 };
 
 /* Begins a call, with the lock. */
@@ -46,6 +57,28 @@ void tsr_reader_begin(struct tsr_reader *reader);
 /* Ends a call: lets the lock go, and returns its status. Errors: TSR_ERROR_READ (the file has changed since it was
  * opened, so that an original is not what it was, or a section of a .tsr does not fit the others). */
 enum tsr_status tsr_reader_end(struct tsr_reader *reader, enum tsr_status status, struct tsr_error *error);
+
+/* What counts of a status: that the file has changed, or it. */
+enum tsr_status tsr_reader_check(const struct tsr_reader *reader, enum tsr_status status, struct tsr_error *error);
+
+/* TSR_ERROR_USAGE: there is no such member. */
+enum tsr_status tsr_reader_check_member(const struct tsr_reader *reader, uint32_t member, struct tsr_error *error);
+
+/* Chooses a member in a container of the reader's; a name that stands twice is one member's. */
+enum tsr_status tsr_reader_choose_in(const struct tsr_reader *reader, struct tsr_container_reader *container,
+                                     uint32_t member, struct tsr_error *error);
+
+/* A container of its own of the file that is open, with the member chosen, so that several threads work at once. Both
+ * are the caller's to be closed, also after an error. */
+enum tsr_status tsr_reader_open_member(struct tsr_reader *reader, uint32_t member, struct tsr_input **input,
+                                       struct tsr_container_reader **container, struct tsr_error *error);
+
+/* The image of a member with this header. TSR_ERROR_USAGE: it has none. */
+enum tsr_status tsr_reader_image_of(const struct tsr_reader *reader, const struct tsr_header *header,
+                                    struct tsr_image *image, struct tsr_error *error);
+
+/* read_frame.c: when the reader is closed. */
+void tsr_forget_views(struct tsr_reader *reader);
 
 /* With the lock: chooses a member, or opens the original. Errors: those of tsr_read_frame. */
 enum tsr_status tsr_reader_choose(struct tsr_reader *reader, uint32_t member, struct tsr_error *error);

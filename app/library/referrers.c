@@ -14,6 +14,7 @@
 #include "io/formats/dicom/deflate_stream.h"
 #include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_file.h"
+#include "app/tessera_cli.h"
 #endif
 
 struct search {

@@ -28,9 +28,10 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
             error, TSR_ERROR_CORRUPT,
             "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file", damage);
     if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
     if (status == TSR_OK) {
         tsr_report_restored(reader, &proof, &decoded, report);
-        report->identical = identical;
+        if (report->promise != TSR_PROMISE_LOSSY) report->promise = identical ? TSR_PROMISE_FILE : TSR_PROMISE_SAMPLES;
         report->bytes_out = tsr_output_size(out);
         if (sink) status = tsr_deliver_file(sink, out, report, error);
         report->verify_s = tsr_seconds() - start;
@@ -55,6 +56,7 @@ static enum tsr_status restore(const struct tsr_call *call)
                           tsr_container_members(reader));
     if (status == TSR_OK)
         status = tsr_restore_file(call->engine, in, reader, &account, call->sink, true, call->report, error);
+    status = tsr_input_end(in, status, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     tsr_account_close(&account);
@@ -68,7 +70,7 @@ enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_data_sou
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_sink(sink, error));
     TSR_TRY(tsr_check_apart(source, sink, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
@@ -85,7 +87,7 @@ enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_data_source
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_source(source, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     tsr_clear_report(report);
     const struct tsr_call call = {.run = restore, .engine = engine, .source = source, .report = report, .error = error};

@@ -9,6 +9,7 @@
 #include "files.h"
 #include "kernels/pool/large_stack.h"
 #include "kernels/pool/thread_pool.h"
+#include "app/tessera_cli.h"
 
 struct set {
     struct tsr_engine *engine;
@@ -104,9 +105,9 @@ static enum tsr_status check_task(const struct tsr_task *task, struct tsr_error 
         return tsr_want(task->compress, &wanted, error);
     case TSR_TASK_RESTORE:
         TSR_TRY(tsr_check_sink(&task->sink, error));
-        return task->reader ? TSR_OK : tsr_check_tsr(&task->source, error);
+        return task->reader ? TSR_OK : tsr_check_source(&task->source, error);
     case TSR_TASK_TEST:
-        return task->reader ? TSR_OK : tsr_check_tsr(&task->source, error);
+        return task->reader ? TSR_OK : tsr_check_source(&task->source, error);
     case TSR_TASK_CALL:
         return task->call ? TSR_OK : tsr_fail(error, TSR_ERROR_USAGE, "task->call is NULL");
     }

@@ -193,24 +193,28 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify ve
 enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error)
 {
     char reason[400];
-    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
+    if (status == TSR_OK || status == TSR_ERROR_LIMIT || status == TSR_ERROR_CANCELLED) return status;
     snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
     return tsr_fail(error, TSR_ERROR_VERIFY, "what was written does not decode to what was read: %s", reason);
 }
 
 enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by, struct tsr_output *written,
-                                  const struct tsr_proof *expected, struct tsr_report *report, struct tsr_error *error)
+                                  const struct tsr_input *source, const struct tsr_proof *expected,
+                                  struct tsr_report *report, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
     enum tsr_status status = tsr_output_reopen(written, &input, error);
+    if (status == TSR_OK) tsr_input_follow(input, source);
     tsr_account_open(&account, engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
     if (status == TSR_OK && tsr_container_damage(reader))
         status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));
     status = status == TSR_OK ? tsr_verify_written(engine, by, reader, &account, expected, report, error)
                               : tsr_fail_verify(status, error);
+    if (status == TSR_OK) status = tsr_input_ask(input, error);
+    status = tsr_input_end(input, status, error);
     tsr_container_close(reader);
     tsr_input_close(input);
     tsr_account_close(&account);

@@ -60,22 +60,21 @@ static bool encode(struct job *job)
 {
     const struct tsr_image image = describe(job->picture);
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
-    struct tsr_data_source source = tsr_from_memory(job->picture->samples, job->picture->bytes);
+    const struct tsr_data_source source = tsr_from_memory(job->picture->samples, job->picture->bytes);
     struct tsr_buffer buffer = {NULL, 0};
     const struct tsr_data_sink sink = tsr_to_memory(&buffer);
     struct tsr_error error;
     if (!create_engine(job)) return false;
-    source.raster = &image;
     options.verify = TSR_VERIFY_NONE;
     options.coder = (enum tsr_coder)job->codec->variant;
     if (job->codec->is_lossy) {
         options.loss = TSR_LOSS_QP;
-        options.loss_value = llround(job->setting * TSR_QP_UNIT);
+        options.qp_eighths = (int32_t)lround(job->setting * TSR_QP_UNIT);
         options.allow_lossy = true;
     } else {
         options.effort = (int)job->setting;
     }
-    if (tsr_compress(engine, &source, &sink, &options, NULL, &error) != TSR_OK) return fail(job, &error);
+    if (tsr_compress_raster(engine, &image, &source, &sink, &options, NULL, &error) != TSR_OK) return fail(job, &error);
     job->coded.count = 0;
     const bool is_kept = bytes_append(&job->coded, buffer.bytes, buffer.count);
     tsr_buffer_free(&buffer);
@@ -88,7 +87,7 @@ static bool decode(struct job *job)
     struct tsr_reader *reader;
     struct tsr_error error;
     if (tsr_open(engine, &source, &reader, &error) != TSR_OK) return fail(job, &error);
-    const enum tsr_status status = tsr_read_frame(reader, 0, 0, job->samples, job->picture->bytes, &error);
+    const enum tsr_status status = tsr_read_frame(reader, 0, 0, job->samples, job->picture->bytes, 0, &error);
     tsr_close(reader);
     return status == TSR_OK || fail(job, &error);
 }

@@ -41,11 +41,26 @@ static inline uint64_t tsr_more_of(uint64_t a, uint64_t b)
 
 /* A JPEG file, or the items of a DICOM file. */
 enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *error);
+/* What is found in other files: JPEG streams one after the other (MPO) or anywhere (AVI, PDF, TIFF), deflate streams of
+ * PDF and of ZIP. */
+bool tsr_may_have_streams(const uint8_t *file, size_t size); /* from the first bytes */
+bool tsr_has_more_jpegs(const struct tsr_packed_file *p);    /* a JPEG file */
+enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error);
 /* The members of a gzip file. */
 enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error);
 /* The elements of a DICOM file. */
 enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
+
+/* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. */
+enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
+
+/* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what
+ * it becomes; and the numbers that decide, see tsr_jpeg_cost. */
+struct tsr_jpeg_work {
+    uint64_t memory, cost;
+};
+enum tsr_status tsr_add_jpeg(const uint8_t *stream, size_t size, struct tsr_jpeg_work *work, struct tsr_error *error);
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------- */
 
@@ -77,6 +92,12 @@ enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error 
 #define TSR_PACKED_MEMORY ((uint64_t)1 << 30)
 uint64_t tsr_unpacking_cost(uint64_t room, uint64_t restored, uint64_t tokens);
 uint64_t tsr_deflate_cost(uint64_t size, uint64_t plain, uint64_t largest);
+
+uint64_t tsr_jpeg_cost(uint64_t size, uint64_t work); /* work: the most of one stream */
+
+/* What packing JPEG streams takes: the file; streams that are packed already; the work on one, or a chunk that is
+ * measured. */
+uint64_t tsr_jpeg_memory_of(const struct tsr_packed_file *p, uint64_t work);
 
 /* What packing deflate streams takes: the file; plain bytes, of which a stream's may have more room than it needs;
  * residues, twice while those of pieces are joined, or with a stream that is made again. */

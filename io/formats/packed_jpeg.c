@@ -13,8 +13,7 @@ enum {
 
 static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ";
 
-/* TSR_DECLINED: it stays bytes. */
-static enum tsr_status put_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error)
+enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error)
 {
     struct tsr_bytes packed = {.limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0}, none = {0};
     const struct tsr_node_work work = {.crew = p->crew};
@@ -62,7 +61,7 @@ static enum tsr_status put_items(struct tsr_packed_file *p, struct tsr_error *er
     size_t start, size;
     int failures = 0;
     for (size_t at = 0; failures < MOST_FAILURES && next_item(p, at, &start, &size); at = start + size) {
-        const enum tsr_status status = put_jpeg(p, start, size, error);
+        const enum tsr_status status = tsr_pack_jpeg(p, start, size, error);
         if (status == TSR_DECLINED) failures++;
         if (status != TSR_OK && status != TSR_DECLINED) return status;
         if (!is_frame(p, start + size))
@@ -76,13 +75,7 @@ static enum tsr_status put_items(struct tsr_packed_file *p, struct tsr_error *er
     return p->done > 0 ? TSR_OK : TSR_DECLINED;
 }
 
-/* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what
- * it becomes; and the numbers that decide, see jpeg_cost. */
-struct jpeg_work {
-    uint64_t memory, cost;
-};
-
-static enum tsr_status add_stream(const uint8_t *stream, size_t size, struct jpeg_work *work, struct tsr_error *error)
+enum tsr_status tsr_add_jpeg(const uint8_t *stream, size_t size, struct tsr_jpeg_work *work, struct tsr_error *error)
 {
     struct tsr_error why;
     uint64_t blocks = 0;
@@ -95,25 +88,23 @@ static enum tsr_status add_stream(const uint8_t *stream, size_t size, struct jpe
 }
 
 /* Of all streams of a DICOM file. TSR_DECLINED: none can be packed; the text is empty if there is none. */
-static enum tsr_status add_items(const struct tsr_packed_file *p, struct jpeg_work *work, struct tsr_error *error)
+static enum tsr_status add_items(const struct tsr_packed_file *p, struct tsr_jpeg_work *work, struct tsr_error *error)
 {
     enum tsr_status status = tsr_fail(error, TSR_DECLINED, "%s", "");
     for (size_t at = 0, start, size; status != TSR_ERROR_LIMIT && next_item(p, at, &start, &size); at = start + size)
-        status = add_stream(p->file + start, size, work, error);
+        status = tsr_add_jpeg(p->file + start, size, work, error);
     return status != TSR_ERROR_LIMIT && work->memory > 0 ? TSR_OK : status;
 }
 
 /* ---- What that takes ---------------------------------------------------------------------------------------- */
 
-/* work: the most of one stream. */
-static uint64_t jpeg_cost(uint64_t size, uint64_t work)
+uint64_t tsr_jpeg_cost(uint64_t size, uint64_t work)
 {
     const uint64_t room = 2 * size + work + work / 32;
     return tsr_more_of(5 * size + work, tsr_unpacking_cost(room, size, room / 2));
 }
 
-/* The file; streams that are packed already; the work on one, or a chunk that is measured. */
-static uint64_t jpeg_memory_of(const struct tsr_packed_file *p, uint64_t work)
+uint64_t tsr_jpeg_memory_of(const struct tsr_packed_file *p, uint64_t work)
 {
     return 2 * (uint64_t)p->size + tsr_more_of(work, tsr_chunk_memory(false, p->size));
 }
@@ -121,9 +112,10 @@ static uint64_t jpeg_memory_of(const struct tsr_packed_file *p, uint64_t work)
 enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *error)
 {
     const bool is_whole = tsr_begins_jpeg(p->file);
-    struct jpeg_work work = {0};
-    TSR_TRY(is_whole ? add_stream(p->file, p->size, &work, error) : add_items(p, &work, error));
+    struct tsr_jpeg_work work = {0};
+    TSR_TRY(is_whole ? tsr_add_jpeg(p->file, p->size, &work, error) : add_items(p, &work, error));
     const uint64_t before = is_whole ? work.memory - p->size : work.memory; /* there is no other stream */
-    TSR_TRY(tsr_pack_claim(p, jpeg_cost(p->size, work.cost), jpeg_memory_of(p, before), 2 * (uint64_t)p->size, error));
-    return is_whole ? put_jpeg(p, 0, p->size, error) : put_items(p, error);
+    TSR_TRY(tsr_pack_claim(p, tsr_jpeg_cost(p->size, work.cost), tsr_jpeg_memory_of(p, before), 2 * (uint64_t)p->size,
+                           error));
+    return is_whole ? tsr_pack_jpeg(p, 0, p->size, error) : put_items(p, error);
 }

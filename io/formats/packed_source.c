@@ -84,7 +84,10 @@ static void note_damage(struct tsr_input *input, enum tsr_status status, const s
 /* Claims what packing takes, and packs. */
 static enum tsr_status pack(struct tsr_packed_file *p, enum tsr_kind kind, struct tsr_error *error)
 {
-    if (tsr_begins_jpeg(p->file)) {
+    if (kind == TSR_KIND_OTHER && (!tsr_begins_jpeg(p->file) || tsr_has_more_jpegs(p)) &&
+        tsr_may_have_streams(p->file, p->size)) {
+        TSR_TRY(tsr_pack_any(p, error));
+    } else if (tsr_begins_jpeg(p->file)) {
         const enum tsr_status status = tsr_pack_jpegs(p, error);
         note_damage(p->source->input, status, error);
         if (!tsr_jpeg_has_end(p->file, p->size))
@@ -109,9 +112,11 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
 {
     const uint64_t size = tsr_input_size(input);
     const bool is_png = packing->kind == TSR_KIND_PNG;
-    uint8_t head[3] = {0};
-    if (size >= sizeof head) TSR_TRY(tsr_input_read(input, 0, head, sizeof head, error));
-    if (packing->kind != TSR_KIND_DICOM && !is_png && !tsr_begins_jpeg(head) && !tsr_begins_gzip(head))
+    uint8_t head[12] = {0};
+    const size_t first = size < sizeof head ? (size_t)size : sizeof head;
+    TSR_TRY(tsr_input_read(input, 0, head, first, error));
+    if (packing->kind != TSR_KIND_DICOM && !is_png && !tsr_begins_jpeg(head) && !tsr_begins_gzip(head) &&
+        !tsr_may_have_streams(head, first))
         return tsr_fail(error, TSR_DECLINED, "%s", "");
     if (size > FILE_LIMIT)
         return tsr_fail(error, TSR_DECLINED, "it is not coded: it has more than %llu MiB",

@@ -48,7 +48,7 @@ struct tsr_node {
     uint64_t most_whole; /* the head says how many bytes joining makes: at most so many, at least 1; 0: it does not */
 };
 
-/* ---- The table: nodes.c has a row of each ------------------------------------------------------------------- */
+/* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
 /* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. */
 enum {
@@ -67,6 +67,17 @@ extern const struct tsr_node tsr_node_deflate_frame; /* RFC 1951: DEFLATE.md 6 *
 extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: J2K.md */
 extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: UNCOMPRESSED.md */
 extern const struct tsr_node tsr_node_png;           /* IDAT chunks: PNG.md */
+
+/* The node with a number, NULL: there is none. */
+static inline const struct tsr_node *tsr_raster_node(int number)
+{
+    static const struct tsr_node *const nodes[TSR_RASTER_NODES] = {
+        [TSR_NODE_RLE] = &tsr_node_rle,         [TSR_NODE_JPEG_LOSSLESS] = &tsr_node_jpeg_lossless,
+        [TSR_NODE_JPEG_LS] = &tsr_node_jpeg_ls, [TSR_NODE_DEFLATE_FRAME] = &tsr_node_deflate_frame,
+        [TSR_NODE_J2K] = &tsr_node_j2k,         [TSR_NODE_UNCOMPRESSED] = &tsr_node_uncompressed,
+    };
+    return number >= 0 && number < TSR_RASTER_NODES ? nodes[number] : NULL;
+}
 
 /* Over bytes. Their numbers in files are kinds of pieces, FORMAT.md 4.6; that of gzip has none. Pieces of three kinds
  * are made by no node: bytes of the file, and the usual start and end of a PNG. */
@@ -88,9 +99,19 @@ extern const struct tsr_node tsr_node_jpeg;       /* lossy JPEG, packed: JPEG.md
 extern const struct tsr_node tsr_node_small_png;  /* whole PNG files, by mixed predictions: SMALL_PNG.md */
 extern const struct tsr_node tsr_node_elements;   /* DICOM without pixels, by mixed predictions: ELEMENTS.md */
 
-/* The node with a number, NULL if there is none; and the number of a node over rasters, -1 if it has none. */
-const struct tsr_node *tsr_raster_node(int number);
-const struct tsr_node *tsr_piece_node(enum tsr_piece_kind number);
+static inline const struct tsr_node *tsr_piece_node(enum tsr_piece_kind number)
+{
+    static const struct tsr_node *const nodes[TSR_PIECE_KINDS] = {
+        [TSR_PIECE_JPEG] = &tsr_node_jpeg,           [TSR_PIECE_DEFLATE] = &tsr_node_deflate,
+        [TSR_PIECE_PNG_IDAT] = &tsr_node_png_chunks, [TSR_PIECE_SMALL_PNG] = &tsr_node_small_png,
+        [TSR_PIECE_ELEMENTS] = &tsr_node_elements,
+    };
+    return number < TSR_PIECE_KINDS ? nodes[number] : NULL;
+}
+
+/* ---- Nodes over rasters ------------------------------------------------------------------------------------- */
+
+/* The number of a node, -1: it has none. */
 int tsr_raster_node_number(const struct tsr_node *node);
 
 /* Bytes of a frame's raster. */

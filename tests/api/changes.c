@@ -62,7 +62,7 @@ static struct bytes make_file(int kind, uint32_t seed)
                             : kind == PNM   ? make_pnm(400, 300, 1, 12, seed)
                                             : make_dicom(200, 300, 3, seed);
     if (is_original[kind]) return original;
-    if (kind == LOSSY) options.loss = TSR_LOSS_QP, options.loss_value = 4 * TSR_QP_UNIT;
+    if (kind == LOSSY) options.loss = TSR_LOSS_QP, options.qp_eighths = 4 * TSR_QP_UNIT;
     const struct tsr_buffer tsr = compress_bytes(engine, original.data, original.count, &options);
     free(original.data);
     return (struct bytes){tsr.bytes, tsr.count};
@@ -92,9 +92,10 @@ static struct told ask_image(struct tsr_reader *reader, int call)
     if (told.status != TSR_OK) return told;
     told.bytes.count = call == FRAME ? (size_t)((tsr_frame_bits(&image) + 7) / 8) : 100 * 30 * 2;
     told.bytes.data = must(malloc(told.bytes.count));
-    told.status = call == FRAME ? tsr_read_frame(reader, 0, image.frames - 1, told.bytes.data, told.bytes.count, &error)
-                                : tsr_read_region(reader, 0, image.frames - 1, &region, told.bytes.data,
-                                                  told.bytes.count, &error);
+    told.status =
+        call == FRAME
+            ? tsr_read_frame(reader, 0, image.frames - 1, told.bytes.data, told.bytes.count, 0, &error)
+            : tsr_read_region(reader, 0, image.frames - 1, &region, told.bytes.data, told.bytes.count, 0, &error);
     return told;
 }
 

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     if (status == TSR_OK) status = tsr_reader_image(reader, 0, &image, &error);
     const size_t bytes = (size_t)((tsr_frame_bits(&image) + 7) / 8);
     void *frame = malloc(bytes + 1);
-    if (status == TSR_OK) status = tsr_read_frame(reader, 0, image.frames - 1, frame, bytes, &error);
+    if (status == TSR_OK) status = tsr_read_frame(reader, 0, image.frames - 1, frame, bytes, 0, &error);
     if (status == TSR_OK) printf("%zu bytes, %u frames of %zu\n", tsr.count, image.frames, bytes);
     if (status != TSR_OK) fprintf(stderr, "%s: %s\n", tsr_status_name(status), error.text);
     free(frame);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../app/tessera_cli.h"
 #include "check.h"
 
 static struct tsr_engine *engine;
@@ -28,7 +29,7 @@ static void to_memory_and_back(const struct bytes *original)
     DO(tsr_test(engine, &source, NULL, &error));
     sink = tsr_to_memory(&back);
     DO(tsr_restore(engine, &source, &sink, &report, &error));
-    CHECK(report.identical, "not identical");
+    CHECK(report.promise == TSR_PROMISE_FILE, "not identical");
     check_same(back.bytes, back.count, original);
     tsr_buffer_free(&back);
     CHECK(!back.bytes && back.count == 0, "a freed buffer is empty");
@@ -208,9 +209,10 @@ static void rasters(void)
     struct tsr_buffer tsr;
     const struct tsr_data_sink sink = tsr_to_memory(&tsr);
     struct tsr_report report = TSR_REPORT;
-    source.raster = &image;
-    DO(tsr_compress(engine, &source, &sink, NULL, &report, &error));
-    CHECK(report.lossless && !report.verbatim && report.image.frames == 3, "a raster is coded");
+    DO(tsr_compress_raster(engine, &image, &source, &sink, NULL, &report, &error));
+    CHECK(report.promise == TSR_PROMISE_FILE && report.way == TSR_WAY_CODED && report.has_image &&
+              report.image.frames == 3,
+          "a raster is coded");
     const struct tsr_data_source coded = tsr_from_memory(tsr.bytes, tsr.count);
     struct tsr_buffer back;
     const struct tsr_data_sink restored = tsr_to_memory(&back);
@@ -221,24 +223,28 @@ static void rasters(void)
 
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
     options.loss = TSR_LOSS_MAX_ERROR;
-    options.loss_value = 3;
-    DO(tsr_compress(engine, &source, &sink, &options, &report, &error));
-    CHECK(!report.lossless && report.max_error <= 3 && report.psnr_db > 30, "with loss");
+    options.max_error = 3;
+    DO(tsr_compress_raster(engine, &image, &source, &sink, &options, &report, &error));
+    CHECK(report.promise == TSR_PROMISE_LOSSY && report.max_error <= 3 && report.psnr_db > 30, "with loss");
     tsr_buffer_free(&tsr);
     options.loss = TSR_LOSS_BYTES;
-    options.loss_value = 40000;
-    DO(tsr_compress(engine, &source, &sink, &options, &report, &error));
+    options.max_error = 0;
+    options.byte_limit = 40000;
+    DO(tsr_compress_raster(engine, &image, &source, &sink, &options, &report, &error));
     CHECK(tsr.count <= 40000 && tsr.count > 39000, "%zu bytes", tsr.count);
     tsr_buffer_free(&tsr);
     source.byte_count--;
-    FAILS(TSR_ERROR_USAGE, tsr_compress(engine, &source, &sink, NULL, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, &image, &source, &sink, NULL, NULL, &error));
     free(raster.data);
 }
 
 int main(int argc, char **argv)
 {
     CHECK(argc == 2, "usage: media FOLDER");
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", TSR_VERSION_MAJOR, TSR_VERSION_MINOR, TSR_VERSION_PATCH);
     CHECK(strcmp(tsr_version(), TSR_VERSION_STRING) == 0, "another version is linked: %s", tsr_version());
+    CHECK(strcmp(tsr_version(), version) == 0, "the parts are %s, and %s is linked", version, tsr_version());
     engine = make_engine(2);
     struct bytes original[] = {make_pnm(600, 400, 1, 8, 1), make_pnm(90, 70, 3, 8, 2), make_dicom(64, 48, 3, 3)};
     for (size_t i = 0; i < sizeof original / sizeof original[0]; i++) {

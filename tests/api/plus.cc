@@ -31,7 +31,7 @@ int main()
     if (status == TSR_OK) status = tsr_compress(engine, &source, &sink, &compress, nullptr, &error);
     const tsr_data_source coded = tsr_from_memory(tsr.data(), tsr.size());
     if (status == TSR_OK) status = tsr_open(engine, &coded, &reader, &error);
-    if (status == TSR_OK) status = tsr_read_frame(reader, 0, 0, frame.data(), frame.size(), &error);
+    if (status == TSR_OK) status = tsr_read_frame(reader, 0, 0, frame.data(), frame.size(), 0, &error);
     if (status != TSR_OK) std::fprintf(stderr, "%s\n", error.text);
     tsr_close(reader);
     tsr_engine_destroy(engine);

@@ -1,4 +1,6 @@
 /* Readers of .tsr files, series and originals: frames, regions, headers and bytes of the original. */
+#include <pthread.h>
+
 #include "check.h"
 
 static struct tsr_engine *engine;
@@ -28,6 +30,38 @@ static void check_region(const struct tsr_image *image, const uint8_t *frame, co
     for (; to % 8; to++) CHECK(bit_at(got, to, false) == 0, "a spare bit is set");
 }
 
+/* Reads a frame, or a region of it, with gaps between its rows, which stay as they are. raster: it without gaps. */
+static void check_gaps(struct tsr_reader *reader, uint32_t member, const struct tsr_image *image, uint32_t frame,
+                       const struct tsr_region *region, const uint8_t *raster)
+{
+    enum { GAP = 5, PAINT = 0xa5 };
+    const size_t planes = image->planar ? image->components : 1, columns = region ? region->columns : image->columns,
+                 count = (region ? region->rows : image->rows) * planes,
+                 row = columns * (image->components / planes) * image->bits_allocated / 8, distance = row + GAP,
+                 bytes = (count - 1) * distance + row;
+    uint8_t *const got = must(malloc(bytes + GAP));
+    memset(got, PAINT, bytes + GAP);
+#define READ(room, row_bytes)                                                              \
+    (region ? tsr_read_region(reader, member, frame, region, got, room, row_bytes, &error) \
+            : tsr_read_frame(reader, member, frame, got, room, row_bytes, &error))
+    if (image->bits_allocated == 1 || (image->swapped && !region)) {
+        FAILS(TSR_ERROR_USAGE, READ(SIZE_MAX, distance));
+    } else {
+        DO(READ(bytes, distance));
+        for (size_t i = 0; i < count; i++)
+            CHECK(memcmp(got + i * distance, raster + i * row, row) == 0, "row %zu is another", i);
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < GAP; k++) CHECK(got[i * distance + row + k] == PAINT, "a gap is written to");
+        DO(READ(count * row, row)); /* none */
+        CHECK(memcmp(got, raster, count * row) == 0, "another raster");
+        if (row > 1) FAILS(TSR_ERROR_USAGE, READ(bytes, row - 1));
+        if (count > 1) FAILS(TSR_ERROR_USAGE, READ(bytes - 1, distance));
+        if (count > 1) FAILS(TSR_ERROR_USAGE, READ(SIZE_MAX / 2, SIZE_MAX));
+    }
+#undef READ
+    free(got);
+}
+
 static void check_regions(struct tsr_reader *reader, uint32_t member, const struct tsr_image *image, uint32_t frame,
                           const uint8_t *raster)
 {
@@ -46,14 +80,15 @@ static void check_regions(struct tsr_reader *reader, uint32_t member, const stru
         const struct tsr_region *const r = &regions[i];
         const size_t bytes =
             (size_t)(((uint64_t)r->columns * r->rows * image->components * image->bits_allocated + 7) / 8);
-        DO(tsr_read_region(reader, member, frame, r, got, bytes, &error));
+        DO(tsr_read_region(reader, member, frame, r, got, bytes, 0, &error));
         check_region(image, raster, r, got);
-        FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, member, frame, r, got, bytes - 1, &error));
+        check_gaps(reader, member, image, frame, r, got);
+        FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, member, frame, r, got, bytes - 1, 0, &error));
     }
     const struct tsr_region outside[] = {{0, 0, w + 1, 1}, {w, 0, 1, 1}, {0, h, 1, 1},         {1, 0, w, 1},
                                          {0, 0, 0, 1},     {0, 0, 1, 0}, {UINT32_MAX, 0, 2, 1}};
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++)
-        FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, member, frame, &outside[i], got, SIZE_MAX, &error));
+        FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, member, frame, &outside[i], got, SIZE_MAX, 0, &error));
     free(got);
 }
 
@@ -66,13 +101,14 @@ static void check_frames(struct tsr_reader *reader, uint32_t member, const uint8
     uint8_t *const frame = must(malloc(bytes));
     for (uint32_t i = 0; i < image.frames; i++) {
         const uint32_t f = image.frames - 1 - i; /* in any order */
-        DO(tsr_read_frame(reader, member, f, frame, bytes, &error));
+        DO(tsr_read_frame(reader, member, f, frame, bytes, 0, &error));
         if (rasters) CHECK(memcmp(frame, rasters + f * bytes, bytes) == 0, "frame %u is another", f);
+        check_gaps(reader, member, &image, f, NULL, frame);
         check_regions(reader, member, &image, f, frame);
     }
-    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, member, image.frames, frame, bytes, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, member, 0, frame, bytes - 1, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, tsr_reader_members(reader), 0, frame, bytes, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, member, image.frames, frame, bytes, 0, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, member, 0, frame, bytes - 1, 0, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, tsr_reader_members(reader), 0, frame, bytes, 0, &error));
     free(frame);
 }
 
@@ -154,7 +190,7 @@ static void check_file(const struct bytes *original, size_t header, const struct
         struct tsr_reader *reader = coded ? open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR)
                                           : open_bytes(original->data, original->count, TSR_CONTENT_ORIGINAL);
         DO(tsr_read_info(reader, 0, &info, &error));
-        CHECK(!info.verbatim && info.original_bytes == original->count && tsr_reader_members(reader) == 1, "info");
+        CHECK(info.has_image && info.original_bytes == original->count && tsr_reader_members(reader) == 1, "info");
         const bool is_exact = !coded || !options || options->loss == TSR_LOSSLESS;
         check_frames(reader, 0, is_exact ? original->data + header : NULL);
         if (is_exact) check_original(reader, 0, original);
@@ -179,11 +215,10 @@ static void check_layout(struct tsr_image image, const struct tsr_compress_optio
     const size_t count = (size_t)((tsr_frame_bits(&image) * image.frames + 7) / 8);
     struct bytes raster = {must(malloc(count)), count};
     draw(raster.data, count, image.columns);
-    struct tsr_data_source source = tsr_from_memory(raster.data, count);
+    const struct tsr_data_source source = tsr_from_memory(raster.data, count);
     struct tsr_buffer tsr;
     const struct tsr_data_sink sink = tsr_to_memory(&tsr);
-    source.raster = &image;
-    DO(tsr_compress(engine, &source, &sink, options, NULL, &error));
+    DO(tsr_compress_raster(engine, &image, &source, &sink, options, NULL, &error));
     struct tsr_reader *reader = open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR);
     const bool is_exact = !options || options->loss == TSR_LOSSLESS;
     check_frames(reader, 0, is_exact && tsr_frame_bits(&image) % 8 == 0 ? raster.data : NULL);
@@ -237,15 +272,17 @@ static void check_layouts(void)
         check_layout(images[i], &options);
         if (images[i].bits_allocated == 1 || images[i].bits_allocated == 32) continue;
         options.loss = TSR_LOSS_QP;
-        options.loss_value = 20 * TSR_QP_UNIT;
+        options.qp_eighths = 20 * TSR_QP_UNIT;
         check_layout(images[i], &options);
         options.loss = TSR_LOSS_PSNR; /* with blocks of two QPs */
-        options.loss_value = 4000;
+        options.qp_eighths = 0;
+        options.psnr_hundredths = 4000;
         options.coder = TSR_CODER_BY_EFFORT;
         check_layout(images[i], &options);
         options.path = TSR_PATH_PREDICT;
         options.loss = TSR_LOSS_MAX_ERROR;
-        options.loss_value = 2;
+        options.psnr_hundredths = 0;
+        options.max_error = 2;
         check_layout(images[i], &options);
     }
 }
@@ -375,6 +412,96 @@ static void check_damaged_piece(void)
     free(original.data);
 }
 
+/* ---- At once ---------------------------------------------------------------------------------------------- */
+
+/* A source whose reads wait for each other: each of two frame reads is in it before either goes on. */
+struct meeting {
+    struct tsr_buffer tsr;
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    bool is_on;
+    int inside;
+};
+
+struct visitor {
+    struct meeting *meeting;
+    struct tsr_reader *reader;
+    uint32_t member, frame;
+    struct bytes raster;
+    bool is_counted;
+};
+
+static _Thread_local struct visitor *visiting;
+
+static int64_t read_together(void *context, uint64_t offset, void *bytes, size_t count)
+{
+    struct meeting *const m = context;
+    pthread_mutex_lock(&m->lock);
+    if (m->is_on && visiting && !visiting->is_counted) {
+        visiting->is_counted = true;
+        m->inside++;
+        pthread_cond_broadcast(&m->change);
+    }
+    while (m->is_on && m->inside < 2) pthread_cond_wait(&m->change, &m->lock); /* for ever, where reads take turns */
+    pthread_mutex_unlock(&m->lock);
+    memcpy(bytes, m->tsr.bytes + offset, count);
+    return (int64_t)count;
+}
+
+static void *visit(void *context)
+{
+    struct tsr_error why;
+    const struct tsr_region whole = {0, 0, 64, 48};
+    struct visitor *const v = visiting = context;
+    v->is_counted = false;
+    const enum tsr_status status =
+        v->frame % 2 ? tsr_read_region(v->reader, v->member, v->frame, &whole, v->raster.data, v->raster.count, 0, &why)
+                     : tsr_read_frame(v->reader, v->member, v->frame, v->raster.data, v->raster.count, 0, &why);
+    CHECK(status == TSR_OK, "%s", why.text);
+    return NULL;
+}
+
+/* Two frames of one file, and of two files of a series, twice: the second time by what the first has left. */
+static void check_at_once(struct tsr_buffer tsr, uint32_t member, const struct bytes *one, const struct bytes *other)
+{
+    enum { RASTER = 64 * 48 * 2 };
+    struct meeting m = {.tsr = tsr, .lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+    const struct tsr_data_source source = tsr_from_calls(read_together, &m, tsr.count);
+    uint8_t rasters[2][RASTER];
+    struct tsr_reader *reader;
+    DO(tsr_open(engine, &source, &reader, &error));
+    struct visitor visitors[2] = {{&m, reader, 0, 4, {rasters[0], RASTER}, false},
+                                  {&m, reader, member, 1, {rasters[1], RASTER}, false}};
+    for (int turn = 0; turn < 2; turn++) {
+        pthread_t threads[2];
+        memset(rasters, 0, sizeof rasters);
+        m.inside = 0;
+        m.is_on = true;
+        for (int i = 0; i < 2; i++) CHECK(!pthread_create(&threads[i], NULL, visit, &visitors[i]), "no thread");
+        for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+        m.is_on = false;
+        CHECK(memcmp(rasters[0], one->data + one->count - RASTER, RASTER) == 0, "frame 4 is another");
+        CHECK(memcmp(rasters[1], other->data + other->count - 4 * RASTER, RASTER) == 0, "frame 1 is another");
+    }
+    tsr_close(reader);
+}
+
+static void check_frames_at_once(void)
+{
+    const struct bytes one = make_dicom(64, 48, 5, 3), other = make_dicom(64, 48, 5, 4);
+    struct tsr_series_file files[] = {{tsr_from_memory(one.data, one.count), "one"},
+                                      {tsr_from_memory(other.data, other.count), "other"}};
+    struct tsr_buffer tsr = compress_bytes(engine, one.data, one.count, NULL);
+    const struct tsr_data_sink sink = tsr_to_memory(&tsr);
+    check_at_once(tsr, 0, &one, &one);
+    tsr_buffer_free(&tsr);
+    DO(tsr_compress_series(engine, files, 2, &sink, NULL, NULL, NULL, NULL, &error));
+    check_at_once(tsr, 1, &one, &other);
+    tsr_buffer_free(&tsr);
+    free(one.data);
+    free(other.data);
+}
+
 int main(void)
 {
     engine = make_engine(2);
@@ -382,7 +509,7 @@ int main(void)
                  dicom = make_dicom(64, 48, 5, 3);
     struct tsr_compress_options lossy = TSR_COMPRESS_OPTIONS;
     lossy.loss = TSR_LOSS_QP;
-    lossy.loss_value = 24 * TSR_QP_UNIT;
+    lossy.qp_eighths = 24 * TSR_QP_UNIT;
     check_file(&pgm, pgm.count - 1300 * 300 * 2, NULL);
     check_file(&pgm, pgm.count - 1300 * 300 * 2, &lossy);
     check_file(&ppm, ppm.count - 500 * 300 * 3, NULL);
@@ -391,6 +518,7 @@ int main(void)
     check_series();
     check_damaged_piece();
     check_lost();
+    check_frames_at_once();
     free(pgm.data);
     free(ppm.data);
     free(dicom.data);

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../app/tessera_cli.h"
 #include "check.h"
 
 enum { TASKS = 40 };

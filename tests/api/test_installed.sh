@@ -6,7 +6,7 @@ set -u
 build=$1 work=$2 cc=$3 flags=$4 cxx=$5 readme=$6 dicom=$7
 here=$(cd "$(dirname "$0")" && pwd)
 programs="example media sets stacks usage"
-[ "$dicom" = 1 ] && programs="$programs reader changes" # frames of DICOM files
+[ "$dicom" = 1 ] && programs="$programs reader changes watches" # frames of DICOM files
 command -v pkg-config >/dev/null && command -v cmake >/dev/null || {
     echo "pkg-config or cmake is missing"
     exit 77
@@ -43,7 +43,7 @@ run() {
     name=$(basename "$1")
     case $name in
     example) argument=picture.pgm ;;
-    media | changes) argument=$work/folder ;;
+    media | changes | watches) argument=$work/folder ;;
     stacks) argument=$files ;;
     *) argument= ;;
     esac
@@ -109,10 +109,11 @@ if [ "$dicom" = 1 ]; then
     fi
 fi
 
-# The shared library exports what the header declares, and nothing else.
-sed -n 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/tessera.h" | sort >declared
+# The shared library exports what the headers declare, and nothing else.
+sed -n 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/tessera.h" \
+    "$here/../../app/tessera_cli.h" | sort >declared
 nm -D --defined-only "$lib/libtessera.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >exported
-diff declared exported || fail "exported symbols are not those of the header"
+diff declared exported || fail "exported symbols are not those of the headers"
 # README shows this example.
 awk '/^## /{inside = /^## The library/} inside && /^```/{block = /^```c$/; next} inside && block' "$readme" >shown.c
 diff shown.c "$here/example.c" || fail "the example in README.md is not tests/api/example.c"

@@ -1,4 +1,5 @@
 /* Invalid calls: every enum, size and pointer that a call checks. */
+#include "../../app/tessera_cli.h"
 #include "check.h"
 
 static struct tsr_engine *engine;
@@ -14,11 +15,11 @@ static struct tsr_buffer buffer;
         FAILS(TSR_ERROR_USAGE, tsr_compress(engine, &source, &sink, &bad, NULL, &error)); \
     } while (0)
 
-#define BAD_LOSS(kind, value)                                    \
+#define BAD_LOSS(kind, field, value)                             \
     do {                                                         \
         struct tsr_compress_options bad = TSR_COMPRESS_OPTIONS;  \
         bad.loss = kind;                                         \
-        bad.loss_value = value;                                  \
+        bad.field = value;                                       \
         FAILS(TSR_ERROR_USAGE, tsr_check_options(&bad, &error)); \
     } while (0)
 
@@ -37,21 +38,27 @@ static void options(const struct tsr_data_source *given)
     BAD_OPTION(coder, (enum tsr_coder) - 1);
     BAD_OPTION(path, (enum tsr_path)2);
     BAD_OPTION(path, (enum tsr_path) - 1);
-    BAD_OPTION(loss, (enum tsr_loss)6);
+    BAD_OPTION(loss, (enum tsr_loss)7);
     BAD_OPTION(loss, (enum tsr_loss) - 1);
     BAD_OPTION(verify, (enum tsr_verify)3);
     BAD_OPTION(verify, (enum tsr_verify) - 1);
-    BAD_LOSS(TSR_LOSS_QP, TSR_HIGHEST_QP + 1);
-    BAD_LOSS(TSR_LOSS_QP, -48 * TSR_QP_UNIT - 1);
-    BAD_LOSS(TSR_LOSS_MAX_ERROR, 0);
-    BAD_LOSS(TSR_LOSS_MAX_ERROR, TSR_MAX_ERROR_LIMIT + 1);
-    BAD_LOSS(TSR_LOSS_PSNR, 0);
-    BAD_LOSS(TSR_LOSS_PSNR, 20001);
-    BAD_LOSS(TSR_LOSS_BYTES, 0);
-    BAD_LOSS(TSR_LOSS_BYTES, -1);
-    BAD_LOSS(TSR_LOSS_RATIO, 0);
+    BAD_LOSS(TSR_LOSS_QP, qp_eighths, TSR_HIGHEST_QP + 1);
+    BAD_LOSS(TSR_LOSS_QP, qp_eighths, -48 * TSR_QP_UNIT - 1);
+    BAD_LOSS(TSR_LOSS_MAX_ERROR, max_error, 0);
+    BAD_LOSS(TSR_LOSS_MAX_ERROR, max_error, TSR_MAX_ERROR_LIMIT + 1);
+    BAD_LOSS(TSR_LOSS_PSNR, psnr_hundredths, 0);
+    BAD_LOSS(TSR_LOSS_PSNR, psnr_hundredths, 20001);
+    BAD_LOSS(TSR_LOSS_BYTES, byte_limit, 0);
+    BAD_LOSS(TSR_LOSS_BYTES, byte_limit, UINT64_MAX);
+    BAD_LOSS(TSR_LOSS_RATIO, ratio_thousandths, 0);
+    BAD_LOSS(TSR_LOSS_QUALITY, quality, (enum tsr_quality)0);
+    BAD_LOSS(TSR_LOSS_QUALITY, quality, (enum tsr_quality)4);
+    BAD_LOSS(TSR_LOSSLESS, max_error, 2); /* a field without its loss */
+    BAD_LOSS(TSR_LOSSLESS, qp_eighths, -8);
+    BAD_LOSS(TSR_LOSS_QP, max_error, 2);
+    BAD_LOSS(TSR_LOSS_QP, byte_limit, 1000);
     good.loss = TSR_LOSS_MAX_ERROR;
-    good.loss_value = 1;
+    good.max_error = 1;
     good.path = TSR_PATH_TRANSFORM;
     FAILS(TSR_ERROR_USAGE, tsr_check_options(&good, &error));
 }
@@ -61,6 +68,7 @@ static void sources(const struct tsr_data_source *good)
     const struct tsr_data_sink sink = tsr_to_memory(&buffer);
     struct tsr_report report = TSR_REPORT;
     struct tsr_data_source bad = *good;
+    const struct tsr_watch unsized = {0};
     struct tsr_reader *reader;
 #define BAD_SOURCE()                                                                   \
     do {                                                                               \
@@ -85,6 +93,8 @@ static void sources(const struct tsr_data_source *good)
     BAD_SOURCE();
     bad = tsr_from_calls(NULL, NULL, 1);
     BAD_SOURCE();
+    bad.watch = &unsized;
+    BAD_SOURCE();
     FAILS(TSR_ERROR_USAGE, tsr_compress(engine, NULL, &sink, NULL, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compress(NULL, good, &sink, NULL, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_open(NULL, good, &reader, &error));
@@ -97,7 +107,6 @@ static void sources(const struct tsr_data_source *good)
 static void sinks_and_rasters(const struct tsr_data_source *good)
 {
     const struct tsr_data_sink sink = tsr_to_memory(&buffer);
-    struct tsr_reader *reader;
     struct tsr_data_sink wrong = sink;
 #define BAD_SINK() FAILS(TSR_ERROR_USAGE, tsr_compress(engine, good, &wrong, NULL, NULL, &error))
     wrong.size = 0;
@@ -118,11 +127,18 @@ static void sinks_and_rasters(const struct tsr_data_source *good)
     struct tsr_image image = {
         .columns = 2, .rows = 2, .frames = 1, .components = 1, .bits_allocated = 8, .bits_stored = 8, .high_bit = 7};
     struct tsr_data_source raster = tsr_from_memory("abcd", 4);
-    raster.raster = &image;
-    FAILS(TSR_ERROR_USAGE, tsr_open(engine, &raster, &reader, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_restore(engine, &raster, &sink, NULL, &error));
+#define BAD_RASTER() FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, &image, &raster, &sink, NULL, NULL, &error))
+    FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, NULL, &raster, &sink, NULL, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_compress_raster(engine, &image, NULL, &sink, NULL, NULL, &error));
     image.bits_stored = 9;
-    FAILS(TSR_ERROR_USAGE, tsr_compress(engine, &raster, &sink, NULL, NULL, &error));
+    BAD_RASTER();
+    image.bits_stored = 8, image.stacked_rows = 1;
+    BAD_RASTER();
+    image.stacked_rows = 0, raster.byte_count = 3;
+    BAD_RASTER();
+    raster.byte_count = 4;
+    DO(tsr_compress_raster(engine, &image, &raster, &sink, NULL, NULL, &error));
+    tsr_buffer_free(&buffer);
 }
 
 static void engines(void)
@@ -188,11 +204,16 @@ static void payloads(void)
     BAD_IMAGE(bits_allocated, 7);
     BAD_IMAGE(bits_stored, 9);
     BAD_IMAGE(high_bit, 3);
+    BAD_IMAGE(reserved[0], 1);
+    BAD_IMAGE(reserved[14], 1);
     coding.coder = (enum tsr_coder)9;
     FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, raster, payload, &size, &error));
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
     FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_check_image(NULL, &error));
+    coding = (struct tsr_coding){.reserved = {[14] = 1}};
+    FAILS(TSR_ERROR_USAGE, tsr_resolve_coding(&coding, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, raster, payload, &size, &error));
     coding = (struct tsr_coding){0};
     FAILS(TSR_ERROR_USAGE, tsr_encode_frame(engine, &good, &coding, NULL, payload, &size, &error));
     FAILS(TSR_ERROR_USAGE, tsr_decode_frame(engine, &good, payload, 1, NULL, &error));
@@ -226,9 +247,9 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 0, TSR_LISTING_TEXT, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_list_header(NULL, 0, TSR_LISTING_TEXT, &listed, &error));
     FAILS(TSR_ERROR_USAGE, tsr_list_header(reader, 0, (enum tsr_listing)2, &listed, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, 0, 0, NULL, 1, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, NULL, bytes, 8, &error));
-    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, &region, NULL, 8, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, 0, 0, NULL, 1, 0, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, NULL, bytes, 8, 0, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, 0, 0, &region, NULL, 8, 0, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compare_samples(NULL, 0, tsr, &report, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compare_samples(reader, 0, NULL, &report, &error));
     FAILS(TSR_ERROR_USAGE, tsr_compare_samples(reader, 0, tsr, NULL, &error));
@@ -241,7 +262,7 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_test_member(reader, 1, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_export_member(reader, 0, NULL, TSR_EXPORT_RLE, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_export_member(NULL, 0, NULL, TSR_EXPORT_RLE, NULL, &error));
-    CHECK(tsr_read_frame(reader, 0, 9, bytes, 8, NULL) == TSR_ERROR_USAGE, "without an error");
+    CHECK(tsr_read_frame(reader, 0, 9, bytes, 8, 0, NULL) == TSR_ERROR_USAGE, "without an error");
     tsr_close(reader);
     tsr_metadata_free(NULL);
 }
@@ -273,7 +294,7 @@ static void sets(const struct tsr_data_source *source)
     FAILS(TSR_ERROR_USAGE, tsr_compress_series(engine, &file, 1, &sink, NULL, NULL, NULL, NULL, &error));
     struct tsr_compress_options sized = TSR_COMPRESS_OPTIONS;
     sized.loss = TSR_LOSS_BYTES;
-    sized.loss_value = 1000;
+    sized.byte_limit = 1000;
     series.size = sizeof series;
     series.compress = &sized;
     file.name = "a";

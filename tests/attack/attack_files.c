@@ -139,9 +139,10 @@ static void check_info(const struct mutant *m, struct verdict *v, const struct t
     if (m->mode != AS_LEFT || info->members > 0) return; /* for a series it adds up the members that are left */
     for (int which = 0; which < 2; which++) {
         const struct tsr_info *right = &m->from[which]->info;
-        if (info->kind == right->kind && info->verbatim == right->verbatim && info->members == right->members &&
-            info->identical == right->identical && info->original_bytes == right->original_bytes &&
-            info->max_error == right->max_error && info->psnr_db == right->psnr_db &&
+        if (info->kind == right->kind && info->way == right->way && info->has_image == right->has_image &&
+            info->members == right->members && info->promise == right->promise && info->returns == right->returns &&
+            info->original_bytes == right->original_bytes && info->max_error == right->max_error &&
+            info->psnr_db == right->psnr_db &&
             memcmp(info->original_hash, right->original_hash, sizeof info->original_hash) == 0 &&
             memcmp(&info->image, &right->image, sizeof info->image) == 0 &&
             memcmp(info->samples_hash, right->samples_hash, sizeof info->samples_hash) == 0)

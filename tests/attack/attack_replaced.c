@@ -101,15 +101,15 @@ static void write_path(const char *path, const struct bytes *bytes)
     if (file < 0 || write(file, bytes->data, bytes->count) != (ssize_t)bytes->count || close(file) != 0) stop(path);
 }
 
-static struct bytes compress(const struct bytes *original, enum tsr_loss loss, int64_t value)
+static struct bytes compress(const struct bytes *original, uint32_t max_error)
 {
     struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
     struct tsr_error error;
     struct tsr_buffer tsr = {NULL, 0};
     const struct tsr_data_source source = tsr_from_memory(original->data, original->count);
     const struct tsr_data_sink sink = tsr_to_memory(&tsr);
-    options.loss = loss;
-    options.loss_value = value;
+    options.loss = max_error > 0 ? TSR_LOSS_MAX_ERROR : TSR_LOSSLESS;
+    options.max_error = max_error;
     if (tsr_compress(engine, &source, &sink, &options, NULL, &error) != TSR_OK) stop(error.text);
     return (struct bytes){tsr.bytes, tsr.count};
 }
@@ -150,10 +150,10 @@ static void make_pairs(void)
         const struct bytes ct = read_path(path_of(data, names[0][s])), noise = make_noise(700000, (uint64_t)s),
                            small = read_path(path_of(data, s ? "dicom/mr/small_02.dcm" : "dicom/mr/small_01.dcm"));
         for (int k = 0; k < KINDS; k++) pairs[k].original[s] = k == STORED ? noise : k == SMALL ? small : ct;
-        pairs[CODED].file[s] = compress(&ct, TSR_LOSSLESS, 0);
-        pairs[LOSSY].file[s] = compress(&ct, TSR_LOSS_MAX_ERROR, 3);
-        pairs[STORED].file[s] = compress(&noise, TSR_LOSSLESS, 0);
-        pairs[SMALL].file[s] = compress(&small, TSR_LOSSLESS, 0);
+        pairs[CODED].file[s] = compress(&ct, 0);
+        pairs[LOSSY].file[s] = compress(&ct, 3);
+        pairs[STORED].file[s] = compress(&noise, 0);
+        pairs[SMALL].file[s] = compress(&small, 0);
         pairs[SERIES].file[s] = compress_series(&ct, &small);
         for (int k = DICOM; k < KINDS; k++) pairs[k].file[s] = read_path(path_of(data, names[k - DICOM][s]));
     }
@@ -242,8 +242,8 @@ static struct told ask_part(struct tsr_reader *reader, uint32_t member, int call
     const struct tsr_region region = {0, (uint32_t)(random % image.rows), image.columns, 1};
     got = (size_t)((tsr_frame_bits(&image) + 7) / 8);
     if (call == REGION) got /= image.rows;
-    status = call == FRAME ? tsr_read_frame(reader, member, 0, bytes, sizeof bytes, NULL)
-                           : tsr_read_region(reader, member, 0, &region, bytes, sizeof bytes, NULL);
+    status = call == FRAME ? tsr_read_frame(reader, member, 0, bytes, sizeof bytes, 0, NULL)
+                           : tsr_read_region(reader, member, 0, &region, bytes, sizeof bytes, 0, NULL);
     return take(status, bytes, got);
 }
 

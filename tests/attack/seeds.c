@@ -172,7 +172,8 @@ static struct tsr_compress_options options_of(const struct way *way, bool lossy)
     options.coder = way->coder;
     options.samples_only = options.allow_lossy = true;
     options.loss = !lossy ? TSR_LOSSLESS : is_transform ? TSR_LOSS_QP : TSR_LOSS_MAX_ERROR;
-    options.loss_value = !lossy ? 0 : is_transform ? 20 * TSR_QP_UNIT : 2;
+    options.qp_eighths = lossy && is_transform ? 20 * TSR_QP_UNIT : 0;
+    options.max_error = lossy && !is_transform ? 2 : 0;
     return options;
 }
 
@@ -237,8 +238,8 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     for (int i = 0; i < count; i++) unlink(input[i]);
     unlink(coded);
     unlink(restored);
-    if (kind->form != SERIES && report[0].verbatim != is_verbatim(kind)) fprintf(stderr, "%s\n", report[0].reason);
-    return kind->form == SERIES || report[0].verbatim == is_verbatim(kind);
+    if (kind->form != SERIES && report[0].has_image == is_verbatim(kind)) fprintf(stderr, "%s\n", report[0].reason);
+    return kind->form == SERIES || report[0].has_image != is_verbatim(kind);
 }
 
 static void free_seed(struct seed *seed)

@@ -119,7 +119,7 @@ enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, con
 enum tsr_status __wrap_tsr_exporter_put_frame(struct tsr_exporter *exporter, const uint8_t *raster,
                                               struct tsr_error *error)
 {
-    if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
+    if (planted("evaluator")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
     return __real_tsr_exporter_put_frame(exporter, raster, error);
 }
 

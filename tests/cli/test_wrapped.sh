@@ -45,7 +45,32 @@ for length in 1 2 3 10 17 18 19 40; do head -c $length ct.dcm.gz >cut_$length.gz
 find "$DATA/dicom" "$DATA/png" -type f | awk 'NR % 7 == 1' | while read -r file; do
     gzip -nc "$file" >"${file##*/}.gz"
 done
-mkdir set && mv ./*.gz set
+
+# Streams inside other files: a second JPEG, JPEG in AVI, deflate and JPEG in PDF, deflate in ZIP. What looks like a
+# stream and is none stays bytes.
+photo=$DATA/packed/photo.jpg
+cat "$photo" "$photo" >two.jpg
+{ printf 'RIFF....AVI ' && cat "$photo" && printf 'xx' && head -c 3000 "$photo" && printf 'yy' && cat "$photo"; } >movie.avi
+awk 'BEGIN { for (i = 0; i < 4000; i++) { x = (x * 1103 + 12345) % 65536; print int(x / 7) % 40 " of " x % 1000 } }' | gzip -1nc >numbers.gz
+{ printf '%%PDF-1.4\n1 0 obj <</Filter/FlateDecode>>\nstream\n\170\332' && tail -c +11 numbers.gz | head -c -8 &&
+    printf 'adlr\nendstream\n2 0 obj <</Filter/DCTDecode>>\nstream\r\n' && cat "$photo" &&
+    printf '\nendstream\nstream\n\170\332none\nendstream\n%%%%EOF\n'; } >page.pdf
+{ printf 'PK\3\4\24\0\0\0\10\0\0\0\0\0cccccccccccc\5\0\0\0a.txt' && tail -c +11 numbers.gz | head -c -8 &&
+    printf 'PK\3\4\24\0\1\0\10\0\0\0\0\0cccccccccccc\5\0\0\0b.txt' && tail -c 2000 "$DATA/packed/truncated.nii.gz" && printf 'PK\1\2'; } >some.zip
+packed=$(bytes "$photo") && run 0 "$TESSERA" compress -q -f "$photo" -o photo.tsr && packed=$(bytes photo.tsr)
+for file in two.jpg movie.avi page.pdf some.zip; do
+    run 0 "$TESSERA" compress -q $file
+    run 0 "$TESSERA" info --json $file.tsr
+    grep -q '"restore":"streams"' "$out" || bad "$file is not coded by its streams: $(cat "$out")"
+done
+[ "$(bytes two.jpg.tsr)" -le $((2 * packed)) ] || bad "two JPEGs take $(bytes two.jpg.tsr) bytes, and one takes $packed"
+[ "$(bytes movie.avi.tsr)" -le $((2 * packed + 3200)) ] || bad "an AVI with two JPEGs takes $(bytes movie.avi.tsr) bytes"
+for file in page.pdf some.zip; do
+    [ "$(bytes $file.tsr)" -le $(($(bytes $file) * 97 / 100)) ] || bad "$file: $(bytes $file) bytes, $(bytes $file.tsr) coded"
+done
+rm ./*.tsr
+
+mkdir set && mv ./*.gz two.jpg movie.avi page.pdf some.zip set
 run 0 "$TESSERA" compress -q -r set -o coded
 run 0 "$TESSERA" decompress -q -r coded -o restored
 diff -r set restored || bad "files do not come back"

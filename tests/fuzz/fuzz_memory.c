@@ -69,10 +69,10 @@ static void read_frames(struct tsr_reader *reader, uint32_t member, bool is_good
     for (int i = 0; i < 4; i++) {
         const uint32_t f = fuzz_below(random, image.frames);
         const struct tsr_region region = any_region(&image, random);
-        const enum tsr_status whole = tsr_read_frame(reader, member, f, frame, bytes, &error);
+        const enum tsr_status whole = tsr_read_frame(reader, member, f, frame, bytes, 0, &error);
         check_status(whole, &error, "a frame");
         const uint64_t bits = (uint64_t)region.columns * region.rows * image.components * image.bits_allocated;
-        const enum tsr_status some = tsr_read_region(reader, member, f, &region, part, raster_bytes(bits), &error);
+        const enum tsr_status some = tsr_read_region(reader, member, f, &region, part, raster_bytes(bits), 0, &error);
         check_status(some, &error, "a region");
         FUZZ_PROMISE(!is_good || whole == TSR_OK, "a frame of a good file: %s", error.text);
         FUZZ_PROMISE(whole != TSR_OK || some == TSR_OK, "a region of a frame that decodes: %s", error.text);
@@ -154,7 +154,8 @@ static struct tsr_buffer compress(const struct tsr_data_source *source, struct f
     options.coder = (enum tsr_coder)fuzz_below(random, 4);
     if (fuzz_below(random, 4) == 0) {
         options.loss = options.path ? TSR_LOSS_QP : TSR_LOSS_MAX_ERROR;
-        options.loss_value = options.path ? 20 * TSR_QP_UNIT : 2;
+        options.qp_eighths = options.path ? 20 * TSR_QP_UNIT : 0;
+        options.max_error = options.path ? 0 : 2;
         options.allow_lossy = true;
     }
     options.samples_only = fuzz_below(random, 2);

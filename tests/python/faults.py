@@ -68,7 +68,7 @@ READ_ALL = '''
     def _read_all(self, frame: int) -> bool:
         image = self._image()
         raster = empty_raster(image)
-        self._call(_library.tsr_read_frame, frame, raster.ctypes.data, raster.size)
+        self._call(_library.tsr_read_frame, frame, raster.ctypes.data, raster.size, 0)
         return False
 
     def _read('''

@@ -30,12 +30,16 @@ CONSTANTS = {
     "TSR_VERIFY_CPU": _native.VERIFY.index("cpu"),
     "TSR_VERIFY_NONE": _native.VERIFY.index("none"),
     "TSR_VERIFY_ENGINE": _native.VERIFY.index("engine"),
+    "TSR_PROMISE_FILE": _native.PROMISE_FILE,
+    "TSR_PROMISE_SAMPLES": _native.PROMISE_SAMPLES,
+    "TSR_PROMISE_LOSSY": _native.PROMISE_LOSSY,
     "TSR_LOSSLESS": _native.LOSSLESS,
     "TSR_LOSS_QP": _native.LOSS_QP,
     "TSR_LOSS_MAX_ERROR": _native.LOSS_MAX_ERROR,
     "TSR_LOSS_PSNR": _native.LOSS_PSNR,
     "TSR_LOSS_BYTES": _native.LOSS_BYTES,
     "TSR_LOSS_RATIO": _native.LOSS_RATIO,
+    "TSR_LOSS_QUALITY": _native.LOSS_QUALITY,
 }
 CONSTANTS.update({f"TSR_{'' if s == Status.OK else 'ERROR_'}{s.name}": s.value for s in Status})
 

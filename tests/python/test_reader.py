@@ -61,7 +61,7 @@ class ReaderTest(Case):
                     continue
                 native = _native.tsr_image(*(getattr(image, field[0]) for field in _native.tsr_image._fields_))
                 raster = np.empty(_native.library.tsr_frame_bits(ctypes.byref(native)) // 8 + 1, np.uint8)
-                reader._call(_native.library.tsr_read_frame, 0, raster.ctypes.data, raster.size)
+                reader._call(_native.library.tsr_read_frame, 0, raster.ctypes.data, raster.size, 0)
                 samples = np.empty(reader[0].shape, np.uint16)
                 error = _native.tsr_error()
                 self.assertEqual(unpack(ctypes.byref(native), ctypes.c_void_p(raster.ctypes.data),

@@ -70,12 +70,12 @@ check() {
 
 check transform transform app/tessera.h
 check entropy entropy transform app/tessera.h
-check kernels kernels entropy transform app/tessera.h
-check io io transform entropy/varint.h entropy/range_coder.h app/tessera.h
+check kernels kernels entropy transform app/tessera.h app/tessera_cli.h
+check io io transform entropy/varint.h entropy/range_coder.h app/tessera.h app/tessera_cli.h
 for part in library bench report rivals; do
     check app/$part app io kernels entropy transform
 done
-check app/cli app/cli app/report app/rivals app/tessera.h # a client of the library: uses only its header
+check app/cli app/cli app/report app/rivals app/tessera.h app/tessera_cli.h # a client of the library
 check tests/reference tests/reference
 for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' app/tessera.h); do
     echo "app/tessera.h includes $name" >>"$problems"

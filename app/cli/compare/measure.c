@@ -25,7 +25,7 @@ enum tsr_status read_middle_frame(struct tsr_reader *reader, const struct tsr_im
     enum tsr_status status = TSR_OK;
     if (!frame->raster || (image->bits_allocated < 32 && !frame->samples))
         status = refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
-    if (status == TSR_OK) status = tsr_read_frame(reader, 0, frame->number, frame->raster, bytes, error);
+    if (status == TSR_OK) status = tsr_read_frame(reader, 0, frame->number, frame->raster, bytes, 0, error);
     if (status == TSR_OK && frame->samples)
         status = tsr_unpack_samples(&frame->image, frame->raster, frame->samples, error);
     return status;
@@ -156,15 +156,17 @@ static void measure_whole(struct tsr_engine *engine, const struct options *optio
     image->tsr_bytes = report.bytes_out;
     image->file_bytes = report.bytes_in;
     image->is_stored = is_stored(&report);
-    image->proof = !report.verified ? PROOF_NONE : report.identical ? PROOF_SAME_FILE : PROOF_SAME_SAMPLES;
+    image->proof = !report.verified                     ? PROOF_NONE
+                   : report.promise == TSR_PROMISE_FILE ? PROOF_SAME_FILE
+                                                        : PROOF_SAME_SAMPLES;
     snprintf(image->reason, sizeof image->reason, "%.150s", report.reason);
     if (!fields->is_encapsulated) return;
     image->stream_bytes = report.bytes_in > fields->header_bytes ? report.bytes_in - fields->header_bytes : 0;
     image->encapsulated = is_stored(&report) ? "stored" : "exact";
     struct tsr_report samples = TSR_REPORT;
-    if (compress_whole(engine, options, path, true, &samples, &error) != TSR_OK || samples.verbatim) return;
+    if (compress_whole(engine, options, path, true, &samples, &error) != TSR_OK || !samples.has_image) return;
     image->sample_bytes = samples.payload_bytes;
-    if (!samples.identical) image->encapsulated = "samples alone";
+    if (samples.promise != TSR_PROMISE_FILE) image->encapsulated = "samples alone";
 }
 
 /* ---- One file --------------------------------------------------------------------------------------------- */
@@ -219,7 +221,7 @@ static enum tsr_status measure_reader(struct tsr_engine *engine, const struct op
     }
     measure_whole(engine, options, task->input, &fields, image);
     if (info.kind == TSR_KIND_PNG) image->own_png_bytes = image->file_bytes;
-    if (info.verbatim) return TSR_OK; /* the reason is known: there are no samples to compare */
+    if (!info.has_image) return TSR_OK; /* the reason is known: there are no samples to compare */
     return measure_frame(options, columns, reader, &info, task->input, measured, error);
 }
 

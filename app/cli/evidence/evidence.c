@@ -74,7 +74,9 @@ static enum file_proof proof_of(const struct options *options, const struct outc
     if (outcome->status != TSR_OK) return PROOF_FAILED;
     if (!decodes && !outcome->is_compared && !outcome->is_gone && (outcome->is_current || !r->verified))
         return PROOF_NONE;
-    return !r->lossless ? PROOF_LOSSY : r->identical ? PROOF_SAME_FILE : PROOF_SAME_SAMPLES;
+    return r->promise == TSR_PROMISE_LOSSY  ? PROOF_LOSSY
+           : r->promise == TSR_PROMISE_FILE ? PROOF_SAME_FILE
+                                            : PROOF_SAME_SAMPLES;
 }
 
 /* A text that may stand in a page; NULL for none, and without memory. */
@@ -241,9 +243,9 @@ void add_evidence(const struct options *options, const struct task *task, const 
     const bool is_made = options->verb == VERB_COMPRESS;
     file.bytes_in = is_made ? r->bytes_in : r->bytes_out; /* of the original */
     file.bytes_out = is_made ? r->bytes_out : r->bytes_in;
-    file.frames = is_ok && !r->verbatim ? r->image.frames : 0;
+    file.frames = is_ok && r->has_image ? r->image.frames : 0;
     file.engine = r->engine;
-    if (is_ok && !r->lossless) take_loss(r, &file);
+    if (is_ok && r->promise == TSR_PROMISE_LOSSY) take_loss(r, &file);
     char *const referrers = say_referrers(task, outcome, names);
     file.referrers = copy_of(referrers);
     free(referrers);

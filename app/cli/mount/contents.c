@@ -178,7 +178,7 @@ static enum tsr_status learn_size(const struct opened_tsr *tsr, const struct tsr
 {
     struct tsr_report report = TSR_REPORT;
     *size = info->original_bytes;
-    if (info->identical) return TSR_OK;
+    if (info->promise == TSR_PROMISE_FILE) return TSR_OK;
     const enum tsr_status status = tsr_test_member(tsr->reader, tsr->member, &report, error);
     *size = report.bytes_out;
     return status;

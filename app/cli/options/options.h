@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "app/tessera.h"
+#include "app/tessera_cli.h"
 #include "option_table.h"
 
 enum verb {
@@ -109,7 +109,7 @@ struct machine_options {
 
 /* export: the transfer syntax. */
 struct export_options {
-    enum tsr_export syntax;
+    enum tsr_export_syntax syntax;
     bool is_given;
 };
 
@@ -143,7 +143,7 @@ struct options {
 enum tsr_status parse_options(int argc, char **argv, struct options *options, bool *finished);
 void free_options(struct options *options);
 /* As --to has it. */
-static inline const char *export_word(enum tsr_export to)
+static inline const char *export_word(enum tsr_export_syntax to)
 {
     static const char *const words[] = {
         [TSR_EXPORT_NATIVE] = "native", [TSR_EXPORT_JPEG_LS] = "jpeg-ls", [TSR_EXPORT_JPEG_LOSSLESS] = "jpeg-lossless",

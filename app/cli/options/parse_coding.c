@@ -17,28 +17,25 @@ enum tsr_status parse_qp(const char *text, struct given *given)
     return status;
 }
 
-/* What may be lost. */
-static enum tsr_status take_loss(struct coding_options *o, enum tsr_loss loss, int64_t value)
-{
-    o->compress.loss = loss;
-    o->compress.loss_value = value;
-    return TSR_OK;
-}
-
 /* A PSNR in hundredths of a dB. */
 static enum tsr_status parse_psnr(const char *text, struct coding_options *o)
 {
     double number;
     if (!parse_number(text, 1, 200, &number) || fabs(number * 100 - round(number * 100)) > 1e-6)
         return usage("--psnr wants 1 to 200 dB, with at most two digits after the point, not '%s'", text);
-    return take_loss(o, TSR_LOSS_PSNR, llround(number * 100));
+    o->compress.loss = TSR_LOSS_PSNR;
+    o->compress.psnr_hundredths = (uint32_t)llround(number * 100);
+    return TSR_OK;
 }
 
 static enum tsr_status parse_quality(const char *text, struct coding_options *o)
 {
     static const char *const words[] = {"diagnostic", "visually-lossless", "web"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, words[i]) == 0) return take_loss(o, TSR_LOSS_QUALITY, i + 1);
+    int i = 0;
+    while (i < 3 && strcmp(text, words[i]) != 0) i++;
+    o->compress.loss = TSR_LOSS_QUALITY;
+    o->compress.quality = (enum tsr_quality)(i + 1);
+    if (i < 3) return TSR_OK;
     return usage("--quality wants diagnostic, visually-lossless or web, not '%s'", text);
 }
 
@@ -50,7 +47,9 @@ static enum tsr_status parse_size(const char *text, struct coding_options *o)
     uint64_t value;
     if (!(ratio ? parse_units(text, 2, 1000, &value) : parse_bytes(text, &value)))
         return usage("--size wants bytes, as 20000, " BYTES_FORMS ", or a ratio, as 10:1, not '%s'", text);
-    return take_loss(o, ratio ? TSR_LOSS_RATIO : TSR_LOSS_BYTES, (int64_t)value);
+    o->compress.loss = ratio ? TSR_LOSS_RATIO : TSR_LOSS_BYTES;
+    *(ratio ? &o->compress.ratio_thousandths : &o->compress.byte_limit) = value;
+    return TSR_OK;
 }
 
 enum tsr_status parse_target(int code, const char *text, struct coding_options *o, struct given *given)
@@ -69,7 +68,9 @@ enum tsr_status parse_max_error(const char *text, struct coding_options *o, stru
     given->max_error = true;
     if (!parse_number(text, 0, TSR_MAX_ERROR_LIMIT, &number) || number != floor(number))
         return usage("--max-error wants 0 to 32767, not '%s'", text);
-    return take_loss(o, number > 0 ? TSR_LOSS_MAX_ERROR : TSR_LOSSLESS, (int64_t)number);
+    o->compress.loss = number > 0 ? TSR_LOSS_MAX_ERROR : TSR_LOSSLESS;
+    o->compress.max_error = (uint32_t)number;
+    return TSR_OK;
 }
 
 /* A stored value, or LOW..HIGH. */

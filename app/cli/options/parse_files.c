@@ -122,10 +122,10 @@ enum tsr_status parse_shard(const char *text, struct input_options *o)
 enum tsr_status parse_export(const char *text, struct export_options *o)
 {
     int found = 0;
-    while (found <= TSR_EXPORT_HTJ2K && strcmp(text, export_word((enum tsr_export)found)) != 0) found++;
+    while (found <= TSR_EXPORT_HTJ2K && strcmp(text, export_word((enum tsr_export_syntax)found)) != 0) found++;
     if (found > TSR_EXPORT_HTJ2K)
         return usage("--to wants native, jpeg-ls, jpeg-lossless, rle, j2k or htj2k, not '%s'", text);
-    o->syntax = (enum tsr_export)found;
+    o->syntax = (enum tsr_export_syntax)found;
     o->is_given = true;
     return TSR_OK;
 }

@@ -90,10 +90,10 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
     if (has_qp || given->target) compress->path = TSR_PATH_TRANSFORM;
     if (has_qp) {
         compress->loss = TSR_LOSS_QP;
-        compress->loss_value = given->qp_eighths;
+        compress->qp_eighths = given->qp_eighths;
     }
     if (compress->least_db > 0 && compress->loss == TSR_LOSS_QUALITY)
-        compress->least_db = tsr_quality_floor((enum tsr_quality)compress->loss_value);
+        compress->least_db = tsr_quality_floor(compress->quality);
     struct tsr_error error;
     const enum tsr_status status = tsr_check_options(compress, &error);
     return status == TSR_OK ? settle_set(o) : usage("%s", error.text);

@@ -31,7 +31,7 @@ void find_values(const struct option_row *row, struct values *values)
         if (strcmp(row->argument, files[i]) == 0) values->kind = VALUE_FILE;
     if (strcmp(row->argument, "SYNTAX") == 0) /* its words fill a line of the help */
         for (int to = 0; to <= TSR_EXPORT_HTJ2K; to++)
-            add_word(values, export_word((enum tsr_export)to), strlen(export_word((enum tsr_export)to)));
+            add_word(values, export_word((enum tsr_export_syntax)to), strlen(export_word((enum tsr_export_syntax)to)));
     for (const char *at = row->argument; *at;) {
         at += strspn(at, "[=|]");
         const size_t length = strcspn(at, "|]");

@@ -114,10 +114,10 @@ static void add_report(const struct tsr_report *r)
     totals.engine = add_name_of(totals.engine, r->engine);
     totals.verified_by = add_name_of(totals.verified_by, r->verified_by);
     totals.unverified += !r->verified;
-    if (!r->lossless) {
+    if (r->promise == TSR_PROMISE_LOSSY) {
         totals.lossy++;
         add_loss(r);
-    } else if (r->identical) {
+    } else if (r->promise == TSR_PROMISE_FILE) {
         totals.identical++;
     } else {
         totals.same_samples++;
@@ -125,7 +125,7 @@ static void add_report(const struct tsr_report *r)
     totals.bytes_in += r->bytes_in;
     totals.bytes_out += r->bytes_out;
     totals.pixel_bytes += r->pixel_bytes;
-    if (!r->verbatim) totals.payload_bytes += r->payload_bytes;
+    if (r->has_image) totals.payload_bytes += r->payload_bytes;
     totals.samples += r->samples;
     totals.read_s += r->read_s;
     totals.write_s += r->write_s;
@@ -177,7 +177,7 @@ void add_to_summary(const struct options *options, const struct task *task, cons
     add_report(r);
     if (r->reason[0])
         add_note(options->verb == VERB_EXPORT ? NOTE_LEFT_OUT
-                 : !r->verbatim               ? NOTE_EXCEPTION
+                 : r->has_image               ? NOTE_EXCEPTION
                  : is_stored(r)               ? NOTE_STORED
                                               : NOTE_CODED,
                  task->input, r->reason);

@@ -87,7 +87,7 @@ static enum tsr_status compare_samples(struct tsr_reader *tsr, uint32_t member, 
                                        struct tsr_report *report, struct tsr_error *error)
 {
     const struct tsr_data_source source = tsr_from_path(path);
-    const int64_t promised = report->lossless ? 0 : report->max_error;
+    const int64_t promised = report->promise == TSR_PROMISE_LOSSY ? report->max_error : 0;
     enum tsr_status status = tsr_compare_samples(tsr, member, &source, report, error);
     if (status == TSR_OK && report->max_error > promised)
         status = refuse(error, TSR_ERROR_VERIFY, "a sample differs by %lld, and the .tsr promises at most %lld",
@@ -123,7 +123,7 @@ static enum tsr_status compare_open_file(struct tsr_reader *tsr, uint32_t member
     if (c->hashes && status == TSR_OK && !c->failed) hash_rest(c);
     if (c->failed) return refuse(error, TSR_ERROR_READ, "cannot read %s to its end", original);
     *same = !c->differs && c->at == (uint64_t)status_of.st_size;
-    if (status != TSR_OK || *same || !report->identical) return status;
+    if (status != TSR_OK || *same || report->promise != TSR_PROMISE_FILE) return status;
     if (!c->differs) c->first_difference = c->at < (uint64_t)status_of.st_size ? c->at : (uint64_t)status_of.st_size;
     return refuse(error, TSR_ERROR_VERIFY, "what comes back differs from %s from byte %llu on", original,
                   (unsigned long long)c->first_difference);
@@ -154,7 +154,7 @@ static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, str
     struct tsr_info info = TSR_INFO;
     struct sha256 sha;
     enum tsr_status status = tsr_read_info(tsr, member, &info, error);
-    if (status != TSR_OK || info.verbatim) return status;
+    if (status != TSR_OK || !info.has_image) return status;
     hashes->frames = info.image.frames;
     const size_t bytes = (size_t)((tsr_frame_bits(&info.image) + 7) / 8);
     uint8_t *const raster = malloc(bytes);
@@ -164,7 +164,7 @@ static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, str
     if (!raster || !frames || XXH3_128bits_reset(frames) != XXH_OK)
         status = refuse(error, TSR_ERROR_LIMIT, "no memory for a frame");
     for (uint32_t k = 0; k < info.image.frames && status == TSR_OK; k++) {
-        status = tsr_read_frame(tsr, member, k, raster, bytes, error);
+        status = tsr_read_frame(tsr, member, k, raster, bytes, 0, error);
         if (status != TSR_OK) break;
         sha256_add(&sha, raster, bytes);
         XXH128_canonicalFromHash(&canonical, XXH3_128bits(raster, bytes));
@@ -204,7 +204,7 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
     if (status == TSR_OK && !same) status = check_original(original, report, error);
     if (status == TSR_OK && !same) status = compare_samples(reader, member, original, report, error);
     if (status == TSR_OK && hashes) status = hash_samples(reader, member, hashes, error);
-    if (status == TSR_OK) report->identical = same;
+    if (status == TSR_OK && same && report->promise != TSR_PROMISE_LOSSY) report->promise = TSR_PROMISE_FILE;
     tsr_close(own);
     return status;
 }

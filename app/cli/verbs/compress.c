@@ -73,8 +73,7 @@ static enum tsr_status compare_current(struct tsr_engine *engine, const struct t
     close(file);
     outcome->made = state_of(&status_of);
     outcome->is_compared = status == TSR_OK;
-    outcome->report.identical = compared.identical;
-    outcome->report.lossless = compared.lossless;
+    outcome->report.promise = compared.promise;
     return status;
 }
 

@@ -26,12 +26,7 @@ static void say_once(const struct tsr_error *error)
 /* Coded without samples: its streams, or its elements, are modelled. */
 static bool is_packed(const struct tsr_info *info)
 {
-    return strcmp(info->restore, "streams") == 0;
-}
-
-static const char *way_of(const struct tsr_info *info)
-{
-    return way_word(info->verbatim && !is_packed(info));
+    return info->returns == TSR_RETURNS_STREAMS;
 }
 
 /* Whether a DICOM file's transfer syntax is one of coded frames: PS3.6, table A-1. */
@@ -57,8 +52,8 @@ static bool has_coded_frames(struct tsr_reader *reader, uint32_t member)
 static const char *encapsulated_word(struct tsr_reader *reader, uint32_t member, const struct tsr_info *info)
 {
     if (info->kind != TSR_KIND_DICOM) return NULL;
-    if (strcmp(info->restore, "encapsulated") == 0) return "exact";
-    if (!info->verbatim) return info->identical || info->coding.lossy ? NULL : "samples alone";
+    if (info->returns == TSR_RETURNS_ENCAPSULATED) return "exact";
+    if (info->has_image) return info->promise == TSR_PROMISE_SAMPLES ? "samples alone" : NULL;
     if (!has_coded_frames(reader, member)) return NULL;
     return is_packed(info) ? "exact" : "stored";
 }
@@ -67,14 +62,14 @@ static const char *encapsulated_text(const char *word, const struct tsr_info *in
 {
     return strcmp(word, "stored") == 0          ? "general compression alone"
            : strcmp(word, "samples alone") == 0 ? "a native file comes back"
-           : info->verbatim                     ? "they come back, and were coded without being decoded"
+           : !info->has_image                   ? "they come back, and were coded without being decoded"
                                                 : "they come back, made again from their samples";
 }
 
 static const char *promise(const struct tsr_info *info)
 {
-    if (info->identical) return "the original file, byte for byte";
-    return info->coding.lossy ? "a lossy image" : "pixels identical, file may differ";
+    if (info->promise == TSR_PROMISE_FILE) return "the original file, byte for byte";
+    return info->promise == TSR_PROMISE_LOSSY ? "a lossy image" : "pixels identical, file may differ";
 }
 
 /* How the windows of a lossy image came through. */
@@ -112,11 +107,12 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
            (unsigned long long)info->original_bytes, original);
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
-    printf("  restores   %s (%s)\n", promise(info), info->restore);
+    printf("  restores   %s (%s)\n", promise(info), tsr_returns_name(info->returns));
     if (coded) printf("  streams    %s: %s\n", coded, encapsulated_text(coded, info));
-    if (info->verbatim) {
-        printf("  %-9s  %s%s%s\n", way_of(info), is_packed(info) ? "not as samples" : "general compression alone",
-               info->reason[0] ? ": " : "", shown(info->reason));
+    if (!info->has_image) {
+        printf("  %-9s  %s%s%s\n", tsr_way_name(info->way),
+               is_packed(info) ? "not as samples" : "general compression alone", info->reason[0] ? ": " : "",
+               shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
         printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
@@ -149,17 +145,17 @@ static void print_json(const char *name, const char *member, const char *coded, 
     add_name(o, "file", name);
     if (member) add_name(o, "member", member);
     cJSON_AddStringToObject(o, "status", "ok");
-    cJSON_AddStringToObject(o, "way", way_of(info));
+    cJSON_AddStringToObject(o, "way", tsr_way_name(info->way));
     cJSON_AddStringToObject(o, "kind", tsr_kind_name(info->kind));
-    cJSON_AddStringToObject(o, "restore", info->restore);
-    cJSON_AddBoolToObject(o, "identical", info->identical);
+    cJSON_AddStringToObject(o, "restore", tsr_returns_name(info->returns));
+    cJSON_AddBoolToObject(o, "identical", info->promise == TSR_PROMISE_FILE);
     if (coded) cJSON_AddStringToObject(o, "encapsulated", coded);
     cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
     cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
     write_hash(info->original_hash, hash);
     cJSON_AddStringToObject(o, "original_xxh3_128", hash);
     cJSON_AddNumberToObject(o, "sections", (double)info->sections);
-    if (info->verbatim) {
+    if (!info->has_image) {
         add_text(o, "reason", info->reason);
     } else {
         cJSON_AddNumberToObject(o, "columns", i->columns);
@@ -251,9 +247,9 @@ static void print_series_json(const char *name, const struct tsr_info *info)
     cJSON *o = cJSON_CreateObject();
     add_name(o, "file", name);
     cJSON_AddStringToObject(o, "status", "ok");
-    cJSON_AddStringToObject(o, "restore", info->restore);
+    cJSON_AddStringToObject(o, "restore", tsr_returns_name(info->returns));
     cJSON_AddNumberToObject(o, "members", info->members);
-    cJSON_AddBoolToObject(o, "identical", info->identical);
+    cJSON_AddBoolToObject(o, "identical", info->promise == TSR_PROMISE_FILE);
     cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
     cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
     cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
@@ -275,8 +271,8 @@ static void print_member_text(const char *name, const char *member, const char *
     }
     printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, (unsigned long long)info->file_bytes);
-    printf(", %s", way_of(info));
-    if (!info->verbatim)
+    printf(", %s", tsr_way_name(info->way));
+    if (info->has_image)
         printf(", %u x %u, %u frame%s%s", info->image.columns, info->image.rows, info->image.frames,
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
     printf("%s\n", info->original_damage[0] ? ", the original looks damaged" : "");

@@ -418,7 +418,7 @@ static const char *const restores[] = {"loss", "samples", "file"};
 
 static int rank_of(const struct tsr_report *report)
 {
-    return !report->lossless ? 0 : report->identical ? 2 : 1;
+    return report->promise == TSR_PROMISE_LOSSY ? 0 : report->promise == TSR_PROMISE_FILE ? 2 : 1;
 }
 
 void note_in_manifest(const struct task *task, const struct outcome *outcome)
@@ -545,7 +545,7 @@ enum tsr_status test_with_manifest(struct tsr_engine *engine, const struct task 
     if (strcmp(xxh, entry->xxh) != 0)
         return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s is a .tsr of another file than the manifest's",
                       task->input);
-    if (r->identical && (r->bytes_out != entry->bytes || strcmp(sha256, entry->sha256) != 0))
+    if (r->promise == TSR_PROMISE_FILE && (r->bytes_out != entry->bytes || strcmp(sha256, entry->sha256) != 0))
         return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s restores a file with another SHA-256 than the manifest's",
                       task->input);
     if (rank_of(r) < 2 && strcmp(entry->restores, restores[2]) == 0)

@@ -54,9 +54,9 @@ void remove_original(const struct options *options, const struct task_list *list
         outcome->kept = "it is a symbolic link";
     else if (!S_ISREG(outcome->input.st_mode))
         outcome->kept = "it is not a regular file";
-    else if (!r->lossless)
+    else if (r->promise == TSR_PROMISE_LOSSY)
         outcome->kept = "its .tsr is lossy";
-    else if (!r->identical)
+    else if (r->promise != TSR_PROMISE_FILE)
         outcome->kept = "its .tsr restores the same samples in a new file";
     else if (!is_proven)
         outcome->kept = "its .tsr was not proven";

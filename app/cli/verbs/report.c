@@ -53,7 +53,7 @@ static void add_coding(cJSON *o, const struct tsr_report *r, bool coded)
 
 static bool has_referrers(const struct task *task, const struct outcome *outcome)
 {
-    return outcome->status == TSR_OK && !outcome->report.lossless && task->referrers > 0;
+    return outcome->status == TSR_OK && outcome->report.promise == TSR_PROMISE_LOSSY && task->referrers > 0;
 }
 
 char *say_referrers(const struct task *task, const struct outcome *outcome, bool names)
@@ -120,7 +120,7 @@ static void add_hashes(cJSON *o, const struct file_hashes *hashes)
 static void print_file_json(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *r = &outcome->report;
-    const bool ok = outcome->status == TSR_OK, coded = ok && !r->verbatim && !outcome->is_current;
+    const bool ok = outcome->status == TSR_OK, coded = ok && r->has_image && !outcome->is_current;
     char hash[HASH_TEXT];
     cJSON *o = cJSON_CreateObject();
     add_name(o, "file", task->input);
@@ -137,8 +137,8 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_text(o, "original_xxh3_128", ok ? hash : NULL);
     if (outcome->sha256[0]) add_text(o, "original_sha256", outcome->sha256);
     if (options->verb == VERB_VERIFY) add_hashes(o, ok ? outcome->more : NULL);
-    add_truth(o, "identical", ok, r->identical);
-    add_truth(o, "lossless", ok, r->lossless);
+    add_truth(o, "identical", ok, r->promise == TSR_PROMISE_FILE);
+    add_truth(o, "lossless", ok, r->promise != TSR_PROMISE_LOSSY);
     add_truth(o, "verified", ok, outcome->is_current ? outcome->is_compared || outcome->is_gone : r->verified);
     add_coding(o, r, coded);
     add_text(o, "engine", ok ? r->engine : NULL);
@@ -239,7 +239,8 @@ static void print_file_line(const struct options *options, const struct task *ta
         talk("ok %s%s%s", shown_bare(task->input), task->member ? ": " : "",
              task->member ? shown_bare(task->member) : "");
         if (options->verb == VERB_VERIFY) talk(" = %s", shown_bare(task->original));
-        if (options->verb == VERB_VERIFY && !r->identical) talk("  %s", r->lossless ? "same samples" : "lossy");
+        if (options->verb == VERB_VERIFY && r->promise != TSR_PROMISE_FILE)
+            talk("  %s", r->promise == TSR_PROMISE_LOSSY ? "lossy" : "same samples");
         if (r->damage[0]) talk("  the original looks damaged: %s", shown(r->damage));
         talk("\n");
         return;
@@ -251,15 +252,15 @@ static void print_file_line(const struct options *options, const struct task *ta
              task->member ? shown_bare(task->member) : "", task->to_stdout ? "stdout" : shown_bare(task->output));
     talk("  %llu -> %llu bytes", (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out);
     if (r->bytes_out > 0 && compresses) talk("  %.3f", (double)r->bytes_in / (double)r->bytes_out);
-    if (!r->verbatim && compresses)
+    if (r->has_image && compresses)
         talk("  %.3f bits/sample  %s, %s", 8.0 * (double)r->payload_bytes / (double)r->samples,
              tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
     print_loss(options, r);
     if (r->tries > 0) talk(", found in %d tries", r->tries);
     if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to.syntax));
-    if (options->verb == VERB_DECOMPRESS && !r->identical)
-        talk("  %s", r->lossless ? "same samples, new file" : "lossy");
-    if (r->verbatim)
+    if (options->verb == VERB_DECOMPRESS && r->promise != TSR_PROMISE_FILE)
+        talk("  %s", r->promise == TSR_PROMISE_LOSSY ? "lossy" : "same samples, new file");
+    if (!r->has_image)
         talk("  %s: %s", is_stored(r) ? "stored" : "coded, but not as samples", shown(r->reason));
     else if (r->reason[0])
         talk("  %s", shown(r->reason));

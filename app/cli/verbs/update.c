@@ -22,17 +22,16 @@ bool is_same_time(struct timespec a, struct timespec b)
 /* A request without loss is not met by a file with loss. */
 static bool meets_request(const struct options *options, const struct tsr_info *info)
 {
-    return options->coding.compress.loss != TSR_LOSSLESS || info->verbatim || !info->coding.lossy;
+    return options->coding.compress.loss != TSR_LOSSLESS || info->promise != TSR_PROMISE_LOSSY;
 }
 
 /* What is known of a .tsr that stays as it is. */
 static void report_current(const struct tsr_info *info, struct tsr_report *report)
 {
     report->kind = info->kind;
-    report->verbatim = info->verbatim;
-    report->packed = info->verbatim && strcmp(info->restore, "streams") == 0;
-    report->lossless = info->verbatim || !info->coding.lossy;
-    report->identical = info->identical;
+    report->way = info->way;
+    report->promise = info->promise;
+    report->has_image = info->has_image;
     report->image = info->image;
     report->coding = info->coding;
     report->bytes_in = info->original_bytes;
@@ -104,7 +103,8 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     const bool same_size = !is_gone && (uint64_t)original.st_size == info.original_bytes;
     enum tsr_status looked = TSR_OK;
     if (is_gone) /* has --rm removed it, amid a run that goes on now? */
-        *current = outcome->is_gone = options->archive.removes && info.identical && !task->names_output;
+        *current = outcome->is_gone =
+            options->archive.removes && info.promise == TSR_PROMISE_FILE && !task->names_output;
     else if (same_size &&
              (options->archive.update == UPDATE_BY_HASH || !task->existed)) /* another run may work on another file */
         looked = has_hash(task->input, info.original_hash, current, &outcome->error);
@@ -130,8 +130,8 @@ bool is_restored(struct tsr_engine *engine, const struct task *task, enum update
                                              tsr_read_info(reader, 0, &info, &ignored) == TSR_OK;
     tsr_close(reader);
     const struct timespec origin = {(time_t)info.modified_s, (long)info.modified_ns};
-    bool is_same = is_known && (!info.identical || (uint64_t)made.st_size == info.original_bytes);
-    if (is_same && by == UPDATE_BY_HASH && info.identical)
+    bool is_same = is_known && (info.promise != TSR_PROMISE_FILE || (uint64_t)made.st_size == info.original_bytes);
+    if (is_same && by == UPDATE_BY_HASH && info.promise == TSR_PROMISE_FILE)
         is_same = has_hash(task->output, info.original_hash, &is_same, &ignored) == TSR_OK && is_same;
     else
         is_same = is_same && is_same_time(made.st_mtim, info.has_origin ? origin : tsr.st_mtim);

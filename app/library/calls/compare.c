@@ -60,9 +60,9 @@ static void report_difference(const struct tsr_header *coded, const struct tsr_s
     tsr_set_windows(&header, &source->windows);
     tsr_note_difference(&header.image, found, &proof);
     tsr_tell_loss(&header, &proof, &loss);
-    report->lossless = !header.coding.lossy;
+    report->promise = header.coding.lossy ? TSR_PROMISE_LOSSY : TSR_PROMISE_SAMPLES;
     tsr_report_loss(&loss, report);
-    report->ssim = report->lossless ? -1 : tsr_ssim_of(&found->ssim);
+    report->ssim = header.coding.lossy ? tsr_ssim_of(&found->ssim) : -1;
 }
 
 static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source *source, struct tsr_report *report,
@@ -95,6 +95,7 @@ static enum tsr_status compare_samples(const struct tsr_call *call)
     tsr_source_close(source);
     tsr_input_set_account(input, NULL);
     tsr_account_close(&account);
+    status = tsr_input_end(input, status, call->error);
     tsr_input_close(input);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "app/library/call.h"
 #include "app/library/loss/measure.h"
 #include "app/library/reader.h"
+#include "app/tessera_cli.h"
 
 struct reading {
     uint32_t number;

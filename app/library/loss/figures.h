@@ -3,7 +3,7 @@
 #define TSR_APP_LIBRARY_FIGURES_H
 
 #include "io/container/container.h"
-#include "tessera.h"
+#include "tessera_cli.h"
 
 /* What header and proof say of a file's loss, for its report or its description. Numbers of files without loss are
  * negative, their windows none. */

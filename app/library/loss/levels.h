@@ -2,7 +2,7 @@
 #ifndef TSR_APP_LIBRARY_LEVELS_H
 #define TSR_APP_LIBRARY_LEVELS_H
 
-#include "tessera.h"
+#include "tessera_cli.h"
 
 /* In each window that is judged, and over all samples: the least PSNR, and of SSIM most that may be lost. Of all
  * samples the largest error, by the width of the narrowest window that is judged, or where none is by the range. */

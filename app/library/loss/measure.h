@@ -4,7 +4,7 @@
 
 #include "kernels/measure/difference_cpu.h"
 #include "kernels/measure/ssim_cpu.h"
-#include "tessera.h"
+#include "tessera_cli.h"
 
 /* Where the squared error of a file is: its 4x4 blocks, frame after frame and row by row, in TSR_PROFILE_PARTS parts as
  * equal as can be. Adds those of one frame, measured as tsr_add_difference does; what: NULL is everything. Weighted

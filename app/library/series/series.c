@@ -394,7 +394,7 @@ static enum tsr_status check_files(const struct tsr_series_file *files, uint32_t
     if (count < 1 || count > INT32_MAX) return tsr_fail(error, TSR_ERROR_USAGE, "a series of %u files", count);
     TSR_TRY(tsr_check_pointer(files, "files", error));
     for (uint32_t k = 0; k < count; k++) {
-        TSR_TRY(tsr_check_tsr(&files[k].source, error));
+        TSR_TRY(tsr_check_source(&files[k].source, error));
         TSR_TRY(tsr_check_pointer(files[k].name, "files->name", error));
     }
     return TSR_OK;

@@ -47,14 +47,17 @@ def compress_source(
     report = _native.sized(_native.tsr_report)
     error = _native.tsr_error()
     with source, resolve(engine)._used() as handle:
-        status = _library.tsr_compress(
-            handle,
+        arguments = [
             ctypes.byref(source.native),
             ctypes.byref(sink),
             ctypes.byref(options),
             ctypes.byref(report),
             ctypes.byref(error),
-        )
+        ]
+        if source.raster is None:
+            status = _library.tsr_compress(handle, *arguments)
+        else:
+            status = _library.tsr_compress_raster(handle, ctypes.byref(source.raster), *arguments)
     check(status, error, source.name, source.raised, out)
     return report_from_native(report)
 

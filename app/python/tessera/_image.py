@@ -53,7 +53,7 @@ class Image:
 
 
 def from_native(image: _native.tsr_image) -> Image:
-    return Image(*(getattr(image, field[0]) for field in image._fields_))
+    return Image(*(getattr(image, field[0]) for field in image._fields_ if field[0] != "reserved"))
 
 
 def unpack(image: _native.tsr_image, raster: Array, rows: int, columns: int) -> Array:

@@ -112,10 +112,10 @@ class Info:
 def info_from_native(info: _native.tsr_info) -> Info:
     return Info(
         kind=_library.tsr_kind_name(info.kind).decode(),
-        verbatim=info.verbatim,
+        verbatim=not info.has_image and info.members == 0,
         reason=info.reason.decode("utf-8", "replace"),
-        restore=info.restore.decode() if info.restore else "",
-        identical=info.identical,
+        restore=_library.tsr_returns_name(info.returns).decode(),
+        identical=info.promise == _native.PROMISE_FILE,
         path=_library.tsr_path_name(info.coding.path).decode(),
         coder=_library.tsr_coder_name(info.coding.coder).decode(),
         lossy=info.coding.lossy,
@@ -127,7 +127,7 @@ def info_from_native(info: _native.tsr_info) -> Info:
         max_error=info.max_error if info.max_error >= 0 else None,
         psnr_db=info.psnr_db if info.psnr_db >= 0 else None,
         damage=info.damage.decode("utf-8", "replace") if info.damage else None,
-        way={b"": "", b"stored": "stored"}.get(info.restore or b"", "coded"),
+        way=_library.tsr_way_name(info.way).decode(),
         original_damage=info.original_damage.decode("utf-8", "replace"),
         range=info.range or None,
         psnr_stored_db=info.psnr_stored_db if info.psnr_stored_db >= 0 else None,

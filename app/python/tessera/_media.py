@@ -53,6 +53,8 @@ class Source:
         self.native = _native.sized(_native.tsr_data_source)
         self.name: str | None = None
         self.raised: BaseException | None = None
+        #: The image that the bytes are a raster of. None: they are a file.
+        self.raster: _native.tsr_image | None = None
         self._kept: list[Any] = []
         self._descriptor = -1
         #: An object that was opened here. Else None.
@@ -89,8 +91,7 @@ class Source:
         self.native.byte_count = array.nbytes
 
     def set_raster(self, image: _native.tsr_image) -> None:
-        self._kept.append(image)
-        self.native.raster = ctypes.pointer(image)
+        self.raster = image
 
     def _from_remote(self, data: Any) -> None:
         try:

@@ -34,11 +34,13 @@ CODERS = ("by-effort", "huffman", "cavlc", "rans")
 ENGINES = ("auto", "cpu", "cuda")
 VERIFY = ("cpu", "none", "engine")
 QUALITIES = ("diagnostic", "visually-lossless", "web")
+PROMISE_NONE, PROMISE_FILE, PROMISE_SAMPLES, PROMISE_LOSSY = range(4)
 LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO, LOSS_QUALITY = range(7)
 
 ReadCall = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 WriteCall = CFUNCTYPE(c_int64, c_void_p, c_void_p, c_size_t)
 CancelledCall = CFUNCTYPE(c_bool, c_void_p)
+ProgressCall = CFUNCTYPE(None, c_void_p, c_int, c_uint64, c_uint64)
 BeginCall = CFUNCTYPE(None, c_void_p, c_size_t)
 
 
@@ -60,6 +62,7 @@ class tsr_image(Structure):
         ("big_endian", c_bool),
         ("swapped", c_bool),
         ("exact_only", c_bool),
+        ("reserved", c_uint8 * 15),
         ("stacked_rows", c_uint32),
     ]
 
@@ -69,6 +72,7 @@ class tsr_coding(Structure):
         ("path", c_int),
         ("coder", c_int),
         ("lossy", c_bool),
+        ("reserved", c_uint8 * 15),
         ("qp_eighths", c_int32),
         ("effort", c_int),
         ("max_error", c_uint32),
@@ -85,7 +89,12 @@ class tsr_compress_options(Structure):
         ("coder", c_int),
         ("path", c_int),
         ("loss", c_int),
-        ("loss_value", c_int64),
+        ("qp_eighths", c_int32),
+        ("max_error", c_uint32),
+        ("psnr_hundredths", c_uint32),
+        ("quality", c_int),
+        ("byte_limit", c_uint64),
+        ("ratio_thousandths", c_uint64),
         ("verify", c_int),
         ("allow_lossy", c_bool),
         ("samples_only", c_bool),
@@ -113,6 +122,15 @@ class tsr_stored_values(Structure):
     _fields_ = [("lowest", c_int32), ("highest", c_int32)]
 
 
+class tsr_watch(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("is_cancelled", CancelledCall),
+        ("progress", ProgressCall),
+        ("context", c_void_p),
+    ]
+
+
 class tsr_data_source(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -124,9 +142,9 @@ class tsr_data_source(Structure):
         ("read", ReadCall),
         ("context", c_void_p),
         ("name", c_char_p),
-        ("raster", POINTER(tsr_image)),
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
+        ("watch", POINTER(tsr_watch)),
     ]
 
 
@@ -181,15 +199,15 @@ class tsr_report(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("kind", c_int),
-        ("verbatim", c_bool),
+        ("way", c_int),
+        ("promise", c_int),
+        ("has_image", c_bool),
         ("reason", c_char * 256),
         ("bytes_in", c_uint64),
         ("bytes_out", c_uint64),
         ("pixel_bytes", c_uint64),
         ("payload_bytes", c_uint64),
         ("samples", c_uint64),
-        ("lossless", c_bool),
-        ("identical", c_bool),
         ("original_hash", c_uint8 * 16),
         ("image", tsr_image),
         ("coding", tsr_coding),
@@ -206,7 +224,6 @@ class tsr_report(Structure):
         ("max_error", c_int64),
         ("tries", c_int),
         ("verified", c_bool),
-        ("packed", c_bool),
         ("damage", c_char * 160),
         ("output", tsr_file_state),
         ("range", c_uint32),
@@ -228,11 +245,12 @@ class tsr_info(Structure):
     _fields_ = [
         ("size", c_size_t),
         ("kind", c_int),
-        ("verbatim", c_bool),
+        ("way", c_int),
+        ("promise", c_int),
+        ("returns", c_int),
+        ("has_image", c_bool),
         ("reason", c_char * 256),
-        ("restore", c_char_p),
         ("members", c_uint32),
-        ("identical", c_bool),
         ("image", tsr_image),
         ("coding", tsr_coding),
         ("file_bytes", c_uint64),
@@ -329,6 +347,7 @@ STRUCTURES: tuple[type[Structure], ...] = (
     tsr_coding,
     tsr_compress_options,
     tsr_engine_options,
+    tsr_watch,
     tsr_data_source,
     tsr_buffer,
     tsr_file_state,
@@ -357,6 +376,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_build_features": (c_char_p, []),
     "tsr_status_name": (c_char_p, [c_int]),
     "tsr_kind_name": (c_char_p, [c_int]),
+    "tsr_way_name": (c_char_p, [c_int]),
+    "tsr_returns_name": (c_char_p, [c_int]),
     "tsr_path_name": (c_char_p, [c_int]),
     "tsr_coder_name": (c_char_p, [c_int]),
     "tsr_check_image": (c_int, [_image, _error]),
@@ -375,6 +396,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_decode_frame": (c_int, [c_void_p, _image, c_void_p, c_size_t, c_void_p, _error]),
     "tsr_buffer_free": (None, [POINTER(tsr_buffer)]),
     "tsr_compress": (c_int, [c_void_p, _source, _sink, _options, _report, _error]),
+    "tsr_compress_raster": (c_int, [c_void_p, _image, _source, _sink, _options, _report, _error]),
     "tsr_restore": (c_int, [c_void_p, _source, _sink, _report, _error]),
     "tsr_test": (c_int, [c_void_p, _source, _report, _error]),
     "tsr_open": (c_int, [c_void_p, _source, POINTER(c_void_p), _error]),
@@ -389,10 +411,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_list_header": (c_int, [c_void_p, c_uint32, c_int, POINTER(tsr_buffer), _error]),
     "tsr_read_header": (c_int, [c_void_p, c_uint32, POINTER(POINTER(tsr_metadata)), _error]),
     "tsr_metadata_free": (None, [POINTER(tsr_metadata)]),
-    "tsr_read_frame": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p, c_size_t, _error]),
+    "tsr_read_frame": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p, c_size_t, c_size_t, _error]),
     "tsr_read_region": (
         c_int,
-        [c_void_p, c_uint32, c_uint32, POINTER(tsr_region), c_void_p, c_size_t, _error],
+        [c_void_p, c_uint32, c_uint32, POINTER(tsr_region), c_void_p, c_size_t, c_size_t, _error],
     ),
     "tsr_read_original": (
         c_int,

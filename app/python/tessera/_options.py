@@ -104,23 +104,28 @@ class Options:
     within_ratio: bool = False
     keep: Sequence[tuple[int, int]] = ()
 
-    def _loss(self) -> tuple[int, int]:
+    def _take_loss(self, options: _native.tsr_compress_options) -> None:
         asked = [self.max_error, self.psnr, self.ratio, self.size, self.qp, self.quality]
         if sum(value is not None for value in asked) > 1:
             raise ValueError("at most one of max_error, psnr, ratio, size, qp and quality can be given")
         if self.max_error is not None:
-            return _native.LOSS_MAX_ERROR, integer("max_error", self.max_error, 1, 32767)
+            options.loss = _native.LOSS_MAX_ERROR
+            options.max_error = integer("max_error", self.max_error, 1, 32767)
         if self.psnr is not None:
-            return _native.LOSS_PSNR, parts("psnr", self.psnr, 100, 1, 200)
+            options.loss = _native.LOSS_PSNR
+            options.psnr_hundredths = parts("psnr", self.psnr, 100, 1, 200)
         if self.ratio is not None:
-            return _native.LOSS_RATIO, parts("ratio", self.ratio, 1000, 0.001, 1e15)
+            options.loss = _native.LOSS_RATIO
+            options.ratio_thousandths = parts("ratio", self.ratio, 1000, 0.001, 1e15)
         if self.size is not None:
-            return _native.LOSS_BYTES, integer("size", self.size, 1, 2**63 - 1)
+            options.loss = _native.LOSS_BYTES
+            options.byte_limit = integer("size", self.size, 1, 2**63 - 1)
         if self.qp is not None:
-            return _native.LOSS_QP, parts("qp", self.qp, 8, -48, 51)
+            options.loss = _native.LOSS_QP
+            options.qp_eighths = parts("qp", self.qp, 8, -48, 51)
         if self.quality is not None:
-            return _native.LOSS_QUALITY, _number(_native.QUALITIES, self.quality) + 1
-        return _native.LOSSLESS, 0
+            options.loss = _native.LOSS_QUALITY
+            options.quality = _number(_native.QUALITIES, self.quality) + 1
 
     def to_native(self) -> _native.tsr_compress_options:
         """As the C library's struct.
@@ -140,7 +145,7 @@ class Options:
         options.path = _number(_native.PATHS, self.path)
         options.coder = _number(_native.CODERS, self.coder)
         options.verify = _number(_native.VERIFY, self.verify)
-        options.loss, options.loss_value = self._loss()
+        self._take_loss(options)
         options.allow_lossy = self.allow_lossy
         options.samples_only = self.samples_only
         options.range = integer("range", self.range, 0, 2**24 - 1)

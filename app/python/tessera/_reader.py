@@ -221,12 +221,12 @@ class Member:
         image = self._image()
         if (rows, columns) == (image.rows, image.columns) and not image.swapped:
             raster = empty_raster(image)
-            self._call(_library.tsr_read_frame, frame, raster.ctypes.data, raster.size)
+            self._call(_library.tsr_read_frame, frame, raster.ctypes.data, raster.size, 0)
         else:  # a region is never swapped
             bits = rows * columns * image.components * image.bits_allocated
             raster = np.empty((bits + 7) // 8, np.uint8)
             region = _native.tsr_region(column, row, columns, rows)
-            self._call(_library.tsr_read_region, frame, ctypes.byref(region), raster.ctypes.data, raster.size)
+            self._call(_library.tsr_read_region, frame, ctypes.byref(region), raster.ctypes.data, raster.size, 0)
         return unpack(image, raster, rows, columns)
 
     def __getitem__(self, key: Index) -> Array:

@@ -12,7 +12,7 @@
 #include "io/nodes/new_streams/stream_new.h"
 #include "jpeg_2000.h"
 
-/* By enum tsr_export. */
+/* By enum tsr_export_syntax. */
 static const struct syntax {
     const char *word, *uid;
     const struct tsr_node *kind; /* of our own; NULL: native, or of a library */
@@ -46,7 +46,7 @@ struct tsr_exporter {
 
 /* ---- What can be ----------------------------------------------------------------------------------------- */
 
-enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export to, struct tsr_error *error)
+enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export_syntax to, struct tsr_error *error)
 {
     const struct syntax *const syntax = &syntaxes[to];
     const struct tsr_image *const image = &header->image;
@@ -89,7 +89,7 @@ static uint64_t header_work(uint64_t bytes)
     return BYTES * bytes + FIXED;
 }
 
-struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr_export to, uint64_t prefix,
+struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr_export_syntax to, uint64_t prefix,
                                        uint64_t suffix)
 {
     const struct syntax *const syntax = &syntaxes[to];
@@ -103,7 +103,8 @@ struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr
     return r;
 }
 
-uint64_t tsr_exported_bytes(const struct tsr_header *header, enum tsr_export to, uint64_t prefix, uint64_t suffix)
+uint64_t tsr_exported_bytes(const struct tsr_header *header, enum tsr_export_syntax to, uint64_t prefix,
+                            uint64_t suffix)
 {
     enum { MORE = 1 << 16, ITEM_BYTES = 16 };
     const struct tsr_image *const image = &header->image;
@@ -118,7 +119,7 @@ static bool has_values(const struct tsr_exporter *e)
            e->from.bits_stored < e->from.bits_allocated;
 }
 
-enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export to, bool all_bits,
+enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export_syntax to, bool all_bits,
                                     struct tsr_output *output, struct tsr_exporter **exporter, struct tsr_error *error)
 {
     struct tsr_exporter *e = *exporter = calloc(1, sizeof *e);

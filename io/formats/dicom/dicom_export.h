@@ -9,10 +9,10 @@ struct tsr_exporter;
 
 /* TSR_OK if a file with this header can be written in that transfer syntax, else TSR_ERROR_USAGE with half a sentence
  * about "it". */
-enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export to, struct tsr_error *error);
+enum tsr_status tsr_can_export(const struct tsr_header *header, enum tsr_export_syntax to, struct tsr_error *error);
 
 /* all_bits: streams are of all bits that are allocated, not only of those that are stored. Errors: TSR_ERROR_LIMIT. */
-enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export to, bool all_bits,
+enum tsr_status tsr_exporter_create(const struct tsr_header *header, enum tsr_export_syntax to, bool all_bits,
                                     struct tsr_output *output, struct tsr_exporter **exporter, struct tsr_error *error);
 void tsr_exporter_free(struct tsr_exporter *exporter);
 
@@ -35,9 +35,10 @@ uint32_t tsr_exporter_left_out(const struct tsr_exporter *exporter);
 
 /* Bytes of memory that an exporter takes, by those of prefix and suffix; and that a file takes whose bytes are in
  * memory, about. */
-struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr_export to, uint64_t prefix,
+struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr_export_syntax to, uint64_t prefix,
                                        uint64_t suffix);
-uint64_t tsr_exported_bytes(const struct tsr_header *header, enum tsr_export to, uint64_t prefix, uint64_t suffix);
+uint64_t tsr_exported_bytes(const struct tsr_header *header, enum tsr_export_syntax to, uint64_t prefix,
+                            uint64_t suffix);
 
 /* Reads what was written and compares all samples with those that a .tsr promises (struct tsr_proof). Besides the
  * source, two rasters are in memory. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */

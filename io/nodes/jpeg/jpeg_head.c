@@ -215,20 +215,25 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
 
 /* ---- The end ------------------------------------------------------------------------------------------------ */
 
-bool tsr_jpeg_has_end(const uint8_t *stream, size_t size)
+size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next)
 {
     enum { SOI = 0xd8, EOI = 0xd9, LEAST = 0xc0, RST0 = 0xd0 };
     for (size_t at = 0; at < size;) {
         const uint8_t *const found = memchr(stream + at, 0xff, size - at);
-        if (!found) return false;
+        if (!found) return 0;
         for (at = (size_t)(found - stream); at < size && stream[at] == 0xff;) at++; /* any number of fill bytes */
-        if (at == size) return false;
+        if (at == size) return 0;
         const uint8_t marker = stream[at++];
         const bool is_followed = size - at > 2 && stream[at] == 0xff && stream[at + 1] == SOI && stream[at + 2] == 0xff;
-        if (marker == EOI && !is_followed) return true;
+        if (marker == EOI && !(takes_next && is_followed)) return at;
         if (marker < LEAST || (marker >= RST0 && marker <= EOI)) continue; /* coded bytes, or without a segment */
-        if (size - at < 2 || tsr_read_u16_be(stream + at) > size - at) return false;
+        if (size - at < 2 || tsr_read_u16_be(stream + at) > size - at) return 0;
         at += tsr_read_u16_be(stream + at);
     }
-    return false;
+    return 0;
+}
+
+bool tsr_jpeg_has_end(const uint8_t *stream, size_t size)
+{
+    return tsr_jpeg_end(stream, size, true) > 0;
 }

@@ -11,8 +11,8 @@ struct frames {
 };
 
 static const char *const words[] = {"native", "jpeg-ls", "jpeg-lossless", "rle"};
-static const enum tsr_export syntaxes[] = {TSR_EXPORT_NATIVE, TSR_EXPORT_JPEG_LS, TSR_EXPORT_JPEG_LOSSLESS,
-                                           TSR_EXPORT_RLE};
+static const enum tsr_export_syntax syntaxes[] = {TSR_EXPORT_NATIVE, TSR_EXPORT_JPEG_LS, TSR_EXPORT_JPEG_LOSSLESS,
+                                                  TSR_EXPORT_RLE};
 
 static struct frames make_frames(struct rng *r, int high_bit)
 {
@@ -55,7 +55,7 @@ static struct dicom_bytes make_prefix(int high_bit)
 }
 
 /* Exports the frames to a new output in memory. */
-static struct tsr_exporter *export_frames(const struct frames *frames, int high_bit, enum tsr_export to,
+static struct tsr_exporter *export_frames(const struct frames *frames, int high_bit, enum tsr_export_syntax to,
                                           struct tsr_output *output)
 {
     const struct tsr_header header = {.kind = TSR_KIND_DICOM,

@@ -86,8 +86,9 @@ static const char *in_data(const char *name)
 
 static const struct tsr_compress_options lossless = TSR_COMPRESS_OPTIONS;
 static const struct tsr_compress_options lossy = {
-    .size = sizeof lossy, .loss = TSR_LOSS_QP, .loss_value = 24 * TSR_QP_UNIT, .allow_lossy = true};
-static const struct tsr_compress_options steered = {.size = sizeof steered, .loss = TSR_LOSS_PSNR, .loss_value = 4000};
+    .size = sizeof lossy, .loss = TSR_LOSS_QP, .qp_eighths = 24 * TSR_QP_UNIT, .allow_lossy = true};
+static const struct tsr_compress_options steered = {
+    .size = sizeof steered, .loss = TSR_LOSS_PSNR, .psnr_hundredths = 4000};
 
 TEST(pnm)
 {

@@ -435,7 +435,7 @@ TEST(refused_inputs)
     struct tsr_series_options options = TSR_SERIES_OPTIONS;
     struct tsr_report report = TSR_REPORT;
     compress.loss = TSR_LOSS_BYTES;
-    compress.loss_value = 100;
+    compress.byte_limit = 100;
     options.compress = &compress;
     uint64_t bytes;
     assert_int_equal(tsr_compress_series(engine, files, 1, &sink, &options, &report, &bytes, &failed, &error),
