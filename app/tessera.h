@@ -548,7 +548,7 @@ struct tsr_report {
     enum tsr_way way;
     enum tsr_promise promise;
     bool has_image;   /* its samples are coded: frames can be read; else reason says why not */
-    char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
+    char reason[256]; /* also why a lossy coding was not lossy, what an export lacks; empty: nothing */
     uint64_t bytes_in, bytes_out;
     uint64_t pixel_bytes;   /* samples as stored in the original; 0 without an image */
     uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */

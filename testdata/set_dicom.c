@@ -10,12 +10,23 @@
 /* Values that are too long to be written out here: ramps of numbers. */
 enum { LUT_SIZE = 256, NUMBER_TEXT = 7, ICON_SIDE = 8 };
 static char lut_red[LUT_SIZE * NUMBER_TEXT], lut_green[LUT_SIZE * NUMBER_TEXT], lut_blue[LUT_SIZE * NUMBER_TEXT];
-static char icon_pixels[ICON_SIDE * ICON_SIDE * NUMBER_TEXT];
+static char icon_pixels[ICON_SIDE * ICON_SIDE * NUMBER_TEXT], icon_stream[(64 + ICON_SIDE * 9) * NUMBER_TEXT];
 
 /* "first\first + step\..." */
 static void write_numbers(char *text, int count, int first, int step)
 {
     for (int i = 0; i < count; i++) text += sprintf(text, "%s%d", i > 0 ? "\\" : "", first + i * step);
+}
+
+/* A segment of literals: head, then a packet for each row. */
+static void write_icon_stream(void)
+{
+    char *text = icon_stream + sprintf(icon_stream, "1\\0\\0\\0\\64");
+    for (int i = 5; i < 64; i++) text += sprintf(text, "\\0");
+    for (int i = 0; i < ICON_SIDE * ICON_SIDE; i++) {
+        if (i % ICON_SIDE == 0) text += sprintf(text, "\\%d", ICON_SIDE - 1);
+        text += sprintf(text, "\\%d", 4 * i);
+    }
 }
 
 static const struct dicom_element ct_elements[] = {
@@ -98,6 +109,20 @@ static const struct dicom_element icon_item[] = {
     {0x7fe00010, "OB", icon_pixels, NULL}, {0},
 };
 static const struct dicom_element icon_elements[] = {{0x00880200, "SQ", NULL, icon_item}, {0}};
+/* The same as a stream of RLE. */
+static const struct dicom_element rle_icon_item[] = {
+    {0x00280002, "US", "1", NULL},
+    {0x00280004, "CS", "MONOCHROME2", NULL},
+    {0x00280010, "US", "8", NULL},
+    {0x00280011, "US", "8", NULL},
+    {0x00280100, "US", "8", NULL},
+    {0x00280101, "US", "8", NULL},
+    {0x00280102, "US", "7", NULL},
+    {0x00280103, "US", "0", NULL},
+    {0x7fe00010, DICOM_ITEMS, icon_stream, NULL},
+    {0},
+};
+static const struct dicom_element rle_icon_elements[] = {{0x00880200, "SQ", NULL, rle_icon_item}, {0}};
 static const struct dicom_element private_elements[] = {
     {0x00090010, "LO", "TESSERA TEST", NULL},
     {0x00091001, "UN", "224\\127\\16\\0\\79\\87\\0\\0", NULL}, /* looks like the start of pixel data */
@@ -177,6 +202,8 @@ static const struct dicom_kind ot64 = {"OT", SECONDARY, MONO2, 1, 64, 32, 31, fa
 static const struct dicom_kind ot1 = {"OT", SECONDARY, MONO2, 1, 1, 1, 0, false, false, false, NULL};
 static const struct dicom_kind rgb16 = {"OT", SECONDARY, "RGB", 3, 16, 16, 15, false, false, false, NULL};
 static const struct dicom_kind icon = {"OT", SECONDARY, MONO2, 1, 16, 12, 11, false, false, false, icon_elements};
+static const struct dicom_kind rle_icon = {"OT",  SECONDARY,        MONO2, 1, 16, 12, 11, false, false,
+                                           false, rle_icon_elements};
 static const struct dicom_kind private_kind = {"OT",  SECONDARY, MONO2,           1, 16, 12, 11, false,
                                                false, false,     private_elements};
 static const struct dicom_kind nonsense_bits = {"OT", SECONDARY, MONO2, 1, 16, 20, 19, false, false, false, NULL};
@@ -327,6 +354,18 @@ static const struct row {
     {"enhanced/shared_window", &enhanced, paint_mr, 96, 96, 2, 0, DICOM_EXPLICIT, ODD_UNDEFINED, CODED},
     {"enhanced/voi_table", &voi_table, paint_chest, 110, 130, 1, 0, DICOM_EXPLICIT, 0, CODED},
     {"enhanced/modality_table", &modality_table, paint_chest, 110, 130, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/unknown_vr", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_EXPLICIT, ODD_UNKNOWN_VR, CODED},
+    {"forms/unknown_vr_big", &unsigned_ct, paint_ct_unsigned, 96, 96, 1, 0, DICOM_BIG_ENDIAN, ODD_UNKNOWN_VR, CODED},
+    {"forms/unknown_vr_items", &ot16, paint_texture, 61, 47, 3, 0, DICOM_EXPLICIT, ODD_UNKNOWN_VR | ODD_FRAGMENTS,
+     CODED},
+    {"forms/ge_private", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_GE, 0, CODED},
+    {"forms/ge_private_rgb", &us, paint_landscape, 61, 40, 3, 0, DICOM_GE, 0, CODED},
+    {"forms/uncompressed_frames", &ct, paint_ct, 64, 64, 3, 0, DICOM_UNCOMPRESSED_FRAMES, 0, CODED},
+    {"forms/uncompressed_fragments", &us, paint_landscape, 61, 47, 3, 0, DICOM_UNCOMPRESSED_FRAMES,
+     ODD_FRAGMENTS | ODD_BEHIND, CODED},
+    {"forms/uncompressed_1bit", &ot1, paint_segments, 101, 67, 3, 0, DICOM_UNCOMPRESSED_FRAMES, 0, CODED},
+    {"forms/native_in_rle", &ot16, paint_texture, 64, 48, 1, 0, DICOM_RLE, ODD_NATIVE, CODED},
+    {"odd/icon_rle", &rle_icon, paint_texture, 64, 48, 1, 0, DICOM_RLE, 0, CODED},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -362,5 +401,6 @@ void make_dicom(void)
     write_numbers(lut_green, LUT_SIZE, 65535, -257);
     write_numbers(lut_blue, LUT_SIZE, 0, 128);
     write_numbers(icon_pixels, ICON_SIDE * ICON_SIDE, 0, 4);
+    write_icon_stream();
     for (unsigned i = 0; i < ROWS; i++) make_row(&table[i], i + 1);
 }

@@ -24,6 +24,8 @@ static const char *const syntax_uids[DICOM_SYNTAXES] = {
     [DICOM_JPEG_LOSSLESS] = "1.2.840.10008.1.2.4.70",
     [DICOM_JPEG_LS] = "1.2.840.10008.1.2.4.80",
     [DICOM_DEFLATED_FRAMES] = "1.2.840.10008.1.2.8.1",
+    [DICOM_UNCOMPRESSED_FRAMES] = "1.2.840.10008.1.2.1.98",
+    [DICOM_GE] = "1.2.840.113619.5.2",
 };
 
 /* The output, and how elements are encoded. */
@@ -66,7 +68,7 @@ static void put_head(struct writer *w, uint32_t tag, const char *vr, uint32_t le
 /* Bytes of a number of a binary VR; 0: the VR is text. */
 static int number_size(const char *vr)
 {
-    return is_one_of(vr, "OB UN") ? 1 : is_one_of(vr, "US SS OW") ? 2 : is_one_of(vr, "UL SL AT") ? 4 : 0;
+    return is_one_of(vr, "OB UN ob") ? 1 : is_one_of(vr, "US SS OW") ? 2 : is_one_of(vr, "UL SL AT") ? 4 : 0;
 }
 
 static void put_numbers(struct writer *w, struct bytes *value, int size, const char *text)
@@ -100,6 +102,13 @@ static void begin_group(struct writer *w, uint32_t tag)
     bytes_put_u32(w->out, w->big_endian, 0);
     w->group = tag >> 16;
     w->group_start = w->out->size;
+}
+
+static void put_item(struct writer *w, const void *data, size_t size)
+{
+    put_tag(w, TAG_ITEM);
+    bytes_put_u32(w->out, false, (uint32_t)size);
+    bytes_put(w->out, data, size);
 }
 
 static void put_element(struct writer *w, const struct dicom_element *element);
@@ -150,9 +159,17 @@ static void put_element(struct writer *w, const struct dicom_element *element)
         put_numbers(w, &value, size, element->text);
     else
         bytes_put_text(&value, element->text);
-    if (value.size % 2) bytes_put_u8(&value, is_one_of(element->vr, "UI OB UN") ? 0 : ' ');
-    put_head(w, element->tag, element->vr, (uint32_t)value.size);
-    bytes_put(w->out, value.data, value.size);
+    if (value.size % 2) bytes_put_u8(&value, is_one_of(element->vr, "UI OB UN ob") ? 0 : ' ');
+    if (strcmp(element->vr, DICOM_ITEMS) == 0) {
+        put_head(w, element->tag, "OB", UNDEFINED);
+        put_item(w, "", 0);
+        put_item(w, value.data, value.size);
+        put_tag(w, TAG_SEQUENCE_END);
+        bytes_put_u32(w->out, false, 0);
+    } else {
+        put_head(w, element->tag, element->vr, (uint32_t)value.size);
+        bytes_put(w->out, value.data, value.size);
+    }
     bytes_free(&value);
 }
 
@@ -288,7 +305,7 @@ static uint32_t sample_at(const struct dicom *dicom, const struct canvas *planes
 static void put_native(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
 {
     const struct dicom_kind *kind = dicom->kind;
-    const bool big = dicom->syntax == DICOM_BIG_ENDIAN;
+    const bool big = dicom->syntax == DICOM_BIG_ENDIAN || dicom->syntax == DICOM_GE;
     const long samples = (long)dicom->columns * dicom->rows * kind->components;
     unsigned pending = 0, pending_bits = 0;
     for (int frame = 0; frame < dicom->frames; frame++)
@@ -417,6 +434,13 @@ static void put_deflated_frame(struct bytes *out, const struct dicom *dicom, con
     bytes_free(&frame);
 }
 
+static void put_uncompressed_frame(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
+{
+    struct bytes frame = native_frame(dicom, planes);
+    bytes_put(out, frame.data, frame.size);
+    bytes_free(&frame);
+}
+
 static void put_stream(struct bytes *out, const struct dicom *dicom, const struct canvas *planes, int frame)
 {
     if (dicom->oddities & ODD_GARBAGE)
@@ -425,6 +449,8 @@ static void put_stream(struct bytes *out, const struct dicom *dicom, const struc
         put_rle_frame(out, dicom, planes);
     else if (dicom->syntax == DICOM_DEFLATED_FRAMES)
         put_deflated_frame(out, dicom, planes);
+    else if (dicom->syntax == DICOM_UNCOMPRESSED_FRAMES || dicom->oddities & ODD_UNKNOWN_VR)
+        put_uncompressed_frame(out, dicom, planes);
     else if (dicom->syntax == DICOM_JPEG_LS)
         jpeg_put_ls(out, planes, dicom->kind->components, dicom->kind->bits_stored);
     else if (dicom->syntax == DICOM_JPEG)
@@ -432,13 +458,6 @@ static void put_stream(struct bytes *out, const struct dicom *dicom, const struc
     else
         jpeg_put_lossless(out, planes, dicom->kind->components, dicom->kind->bits_stored);
     if (out->size % 2) bytes_put_u8(out, 0);
-}
-
-static void put_item(struct writer *w, const void *data, size_t size)
-{
-    put_tag(w, TAG_ITEM);
-    bytes_put_u32(w->out, false, (uint32_t)size);
-    bytes_put(w->out, data, size);
 }
 
 static void put_encapsulated(struct writer *w, const struct dicom *dicom, const struct canvas *planes)
@@ -455,7 +474,7 @@ static void put_encapsulated(struct writer *w, const struct dicom *dicom, const 
         put_item(&inner, frame.data + 2 * part, frame.size - 2 * part);
         bytes_free(&frame);
     }
-    put_head(w, 0x7fe00010, "OB", UNDEFINED);
+    put_head(w, 0x7fe00010, dicom->oddities & ODD_UNKNOWN_VR ? "UN" : "OB", UNDEFINED);
     put_item(w, offsets.data, offsets.size);
     bytes_put(w->out, frames.data, frames.size);
     put_tag(w, TAG_SEQUENCE_END);
@@ -476,9 +495,10 @@ static void swap_pairs(struct bytes *b)
 static void put_pixels(struct writer *w, const struct dicom *dicom, const struct canvas *planes)
 {
     const unsigned odd = dicom->oddities;
+    const bool is_in_items = odd & ODD_UNKNOWN_VR && odd & ODD_FRAGMENTS;
     struct bytes value = {0};
     begin_group(w, 0x7fe00010);
-    if (dicom->syntax >= DICOM_RLE) {
+    if ((dicom->syntax >= DICOM_RLE && dicom->syntax != DICOM_GE && !(odd & ODD_NATIVE)) || is_in_items) {
         put_encapsulated(w, dicom, planes);
         return;
     }
@@ -491,15 +511,17 @@ static void put_pixels(struct writer *w, const struct dicom *dicom, const struct
     if (odd & ODD_SURPLUS) bytes_fill(&value, 0xa5, 22);
     if (odd & ODD_SHORT) value.size -= 2;
     const bool is_words = !(odd & ODD_BYTES);
-    if (w->big_endian && is_words && dicom->kind->bits_allocated <= 8) swap_pairs(&value);
+    const bool is_big = w->big_endian || dicom->syntax == DICOM_GE;
+    if (is_big && is_words && !(odd & ODD_UNKNOWN_VR) && dicom->kind->bits_allocated <= 8) swap_pairs(&value);
     put_head(w,
              is_double  ? 0x7fe00009
              : is_float ? 0x7fe00008
                         : 0x7fe00010,
-             is_double  ? "OD"
-             : is_float ? "OF"
-             : is_words ? "OW"
-                        : "OB",
+             is_double              ? "OD"
+             : is_float             ? "OF"
+             : odd & ODD_UNKNOWN_VR ? "UN"
+             : is_words             ? "OW"
+                                    : "OB",
              odd & ODD_UNKNOWN_LENGTH ? UNDEFINED : (uint32_t)value.size);
     bytes_put(w->out, value.data, odd & ODD_TRUNCATED ? value.size / 2 : value.size);
     if (odd & ODD_UNKNOWN_LENGTH) {
@@ -532,7 +554,7 @@ void dicom_put(struct bytes *out, const struct dicom *dicom, const struct canvas
     struct element_list *list = allocate(1, sizeof *list);
     struct bytes dataset = {0};
     struct writer w = {&dataset,
-                       dicom->syntax == DICOM_IMPLICIT,
+                       dicom->syntax == DICOM_IMPLICIT || dicom->syntax == DICOM_GE,
                        dicom->syntax == DICOM_BIG_ENDIAN,
                        odd & ODD_UNDEFINED,
                        odd & ODD_GROUP_LENGTHS,

@@ -15,6 +15,8 @@ enum dicom_syntax {
     DICOM_JPEG_LOSSLESS,
     DICOM_JPEG_LS,
     DICOM_DEFLATED_FRAMES,
+    DICOM_UNCOMPRESSED_FRAMES,
+    DICOM_GE, /* private: implicit, little endian, pixel data big endian */
     DICOM_SYNTAXES
 };
 
@@ -38,11 +40,14 @@ enum {
     ODD_FRAGMENTS = 1 << 15,      /* a frame has three items, and the table of offsets is empty */
     ODD_FLOAT = 1 << 16,          /* floating point numbers: 32 bits are Float Pixel Data, 64 bits Double Float */
     ODD_PAIRS = 1 << 17,          /* two pixels are Y, Y, Cb, Cr */
-    ODD_NO_ROWS = 1 << 18         /* no element says how many rows there are */
+    ODD_NO_ROWS = 1 << 18,        /* no element says how many rows there are */
+    ODD_UNKNOWN_VR = 1 << 19,     /* native pixel data has the VR UN */
+    ODD_NATIVE = 1 << 20          /* native pixel data in a transfer syntax of coded frames */
 };
 
 /* An element with its value as text, whatever its VR. Numbers are decimal, with backslashes between them. A sequence
- * has an item, and one more after each DICOM_NEXT_ITEM. */
+ * has an item, and one more after each DICOM_NEXT_ITEM. The VR DICOM_ITEMS is OB, whose value is in an item. */
+#define DICOM_ITEMS "ob"
 enum { DICOM_NEXT_ITEM = 1 };
 struct dicom_element {
     uint32_t tag;

@@ -292,7 +292,7 @@ void report_summary(const struct options *options, const struct task_list *list,
                     const struct tally *tally);
 void report_unbegun(const struct options *options, const struct task_list *list, const struct tally *tally,
                     const char *sentence);
-void add_to_summary(const struct task *task, const struct outcome *outcome);
+void add_to_summary(const struct options *options, const struct task *task, const struct outcome *outcome);
 size_t unproven_files(void); /* of those that were added */
 size_t damaged_files(void);  /* of those: originals that look so */
 size_t kept_files(void);     /* of those: other originals that --rm has left */

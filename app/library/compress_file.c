@@ -34,6 +34,11 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     if (tsr_is_spliced(&source->header) && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "samples alone: they come back in a native file");
+    if (source->left_out)
+        snprintf(
+            report->reason, sizeof report->reason,
+            "samples alone: they come back in a native file without the coded pixel data in its element (%04x,%04x)",
+            (unsigned)(source->left_out >> 16), (unsigned)(source->left_out & 0xffff));
     if (!coding->lossy) return TSR_OK;
     const char *exact = source->only_lossless ? source->only_lossless : tsr_never_lossy(image);
     bool few = false;

@@ -76,6 +76,15 @@ static enum tsr_status learn_samples(struct tsr_engine *engine, struct tsr_conta
     return status;
 }
 
+static void report_left_out(const struct tsr_exporter *exporter, struct tsr_report *report)
+{
+    const uint32_t tag = tsr_exporter_left_out(exporter);
+    if (tag == 0) return;
+    snprintf(report->reason, sizeof report->reason,
+             "without its element (%04x,%04x), which has pixel data coded in another transfer syntax",
+             (unsigned)(tag >> 16), (unsigned)(tag & 0xffff));
+}
+
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
                                 enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
@@ -111,6 +120,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
         tsr_report_restored(reader, &proof, &decoded, report);
         if (report->promise == TSR_PROMISE_FILE) report->promise = TSR_PROMISE_SAMPLES;
         report->bytes_out = tsr_output_size(out);
+        report_left_out(exporter, report);
         status = tsr_deliver_file(sink, out, report, error);
     }
     tsr_exporter_free(exporter);

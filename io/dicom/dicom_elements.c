@@ -157,9 +157,12 @@ static enum tsr_status scan_meta(struct scanning *s)
     }
 }
 
-static bool is_implicit(const char *syntax_uid)
+bool tsr_dicom_is_implicit(const char *syntax_uid)
 {
-    return strcmp(syntax_uid, "1.2.840.10008.1.2") == 0;
+    static const char *const implicit[] = {"1.2.840.10008.1.2", TSR_GE_UID, TSR_PAPYRUS_UID};
+    for (size_t i = 0; i < sizeof implicit / sizeof implicit[0]; i++)
+        if (strcmp(syntax_uid, implicit[i]) == 0) return true;
+    return false;
 }
 
 /* Guesses the form of the data set from its first element, since the transfer syntax may be wrong. */
@@ -217,7 +220,7 @@ enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_li
     if (w->held - w->at < TSR_DICOM_HEAD)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, tsr_dicom_damaged_at(w), "it has no data set");
     scan->form = guess_form(w->bytes + w->at);
-    w->is_other_form = scan->syntax_uid[0] && scan->form.explicit_vr == is_implicit(scan->syntax_uid);
+    w->is_other_form = scan->syntax_uid[0] && scan->form.explicit_vr == tsr_dicom_is_implicit(scan->syntax_uid);
     w->layer[0] = (struct tsr_dicom_layer){.form = scan->form};
     w->is_disordered = false;
     return end_scan(&s);

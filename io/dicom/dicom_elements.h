@@ -55,6 +55,15 @@ struct tsr_dicom_scan {
     struct tsr_dicom_element fact[TSR_FACTS]; /* of the data set itself, not of its items; tag 0: absent */
 };
 
+/* Private transfer syntaxes. GE's has elements of implicit VR in little endian (with dcm4che, in big endian), and pixel
+ * data in big endian. That of Papyrus 3 is implicit VR, little endian; that of Philips explicit VR, little endian. */
+#define TSR_GE_UID "1.2.840.113619.5.2"
+#define TSR_PAPYRUS_UID "1.2.840.10008.1.20"
+#define TSR_PHILIPS_UID "1.3.46.670589.33.1.4.1"
+
+/* Whether the elements of a transfer syntax have no VR. */
+bool tsr_dicom_is_implicit(const char *syntax_uid);
+
 /* Scans an input up to the value of its pixel data, and holds the bytes up to there. Errors: TSR_ERROR_CORRUPT with the
  * reason (no pixel data, an unknown form of DICOM, or a file that was made to take much time; with an offset, an
  * element is cut there), TSR_ERROR_READ, TSR_ERROR_LIMIT. */

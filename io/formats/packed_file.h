@@ -48,6 +48,8 @@ bool tsr_has_more_jpegs(const struct tsr_packed_file *p);    /* a JPEG file */
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error);
 /* The members of a gzip file. */
 enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error);
+/* The elements of a DICOM file. */
+enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
 
 /* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "packed_file.h"
-#include "io/nodes/elements/elements_mix.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/jpeg/jpeg.h"
 
@@ -65,37 +64,13 @@ enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const
 
 /* ---- Files ------------------------------------------------------------------------------------------------- */
 
-/* A DICOM file becomes one piece. TSR_DECLINED: it does not become smaller by an eighth than it is verbatim. Then
- * it stays so, and parts of it can be read without the others: streams of pixels, mostly. The code takes a thousand
- * times longer than zstd. It is not tried on what zstd does not shorten, nor where all that it could save is nearly
- * nothing. */
-static enum tsr_status put_elements(struct tsr_packed_file *p, struct tsr_error *error)
-{
-    enum { LITTLE = 32 }; /* one byte of as many */
-    struct tsr_bytes code = {0}, none = {0};
-    size_t used;
-    if (p->size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_DECLINED, "it has too many bytes");
-    TSR_TRY(tsr_pack_claim(p, 0, 4 * (uint64_t)p->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)p->size, error));
-    const struct tsr_priced file = tsr_priced_file(p);
-    p->verbatim = tsr_price(&file, UINT64_MAX);
-    if (p->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    if (p->verbatim < p->size / LITTLE || p->verbatim > p->size - p->size / LITTLE)
-        return tsr_fail(error, TSR_DECLINED, tsr_no_gain);
-    code.limit = (size_t)(p->verbatim - p->verbatim / 8);
-    const enum tsr_status status =
-        tsr_node_elements.split(&(struct tsr_node_work){.room = 0}, p->file, p->size, &used, &code, &none, error);
-    if (status == TSR_OK) return tsr_pack_stream(p, 0, p->size, TSR_PIECE_ELEMENTS, &code, &none, error);
-    tsr_bytes_free(&code);
-    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status;
-}
-
 /* Packs the streams of a DICOM file; if none can be, its elements. The error is about the streams. */
 static enum tsr_status put_dicom(struct tsr_packed_file *p, struct tsr_error *error)
 {
     struct tsr_error why;
     enum tsr_status status = tsr_pack_jpegs(p, error);
     if (status != TSR_DECLINED) return status;
-    status = put_elements(p, &why);
+    status = tsr_pack_elements(p, &why);
     if (status != TSR_OK && status != TSR_DECLINED) *error = why;
     return status;
 }

@@ -81,6 +81,7 @@ struct tsr_source {
     uint64_t first;              /* byte of the first sample */
     uint8_t *window;             /* bytes of a raster of single bits, before they are aligned */
     void *held[2];               /* memory that is freed when the source is closed */
+    uint32_t left_out;           /* of DICOM: tag of a sequence that does not come back with the samples; 0: none */
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */

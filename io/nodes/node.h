@@ -38,6 +38,7 @@ struct tsr_node {
                             struct tsr_bytes *bytes, struct tsr_error *error);
     /* Most bytes of memory that joining, or splitting, so many bytes takes, beside the arguments. */
     uint64_t (*memory)(const struct tsr_node_work *work, uint64_t bytes, bool joins);
+    bool takes_bits; /* a node over rasters: they may have samples of one bit */
     /* Of a node over bytes: what joining these parts takes as the header of a file tells it. limit: most bytes that are
      * made. Parts without bytes: only their sizes are known. */
     uint64_t (*room)(const struct tsr_node_parts *parts, uint64_t limit);
@@ -50,12 +51,21 @@ struct tsr_node {
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
 /* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. */
-enum { TSR_NODE_RLE, TSR_NODE_JPEG_LOSSLESS, TSR_NODE_JPEG_LS, TSR_NODE_DEFLATE_FRAME, TSR_NODE_J2K, TSR_RASTER_NODES };
+enum {
+    TSR_NODE_RLE,
+    TSR_NODE_JPEG_LOSSLESS,
+    TSR_NODE_JPEG_LS,
+    TSR_NODE_DEFLATE_FRAME,
+    TSR_NODE_J2K,
+    TSR_NODE_UNCOMPRESSED,
+    TSR_RASTER_NODES
+};
 extern const struct tsr_node tsr_node_rle;           /* DICOM's RLE: RLE.md */
 extern const struct tsr_node tsr_node_jpeg_lossless; /* T.81 process 14: JPEG_LOSSLESS.md */
 extern const struct tsr_node tsr_node_jpeg_ls;       /* T.87, lossless: JPEG_LS.md */
 extern const struct tsr_node tsr_node_deflate_frame; /* RFC 1951: DEFLATE.md 6 */
 extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: J2K.md */
+extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: UNCOMPRESSED.md */
 extern const struct tsr_node tsr_node_png;           /* IDAT chunks: PNG.md */
 
 /* The node with a number, NULL: there is none. */
@@ -64,7 +74,7 @@ static inline const struct tsr_node *tsr_raster_node(int number)
     static const struct tsr_node *const nodes[TSR_RASTER_NODES] = {
         [TSR_NODE_RLE] = &tsr_node_rle,         [TSR_NODE_JPEG_LOSSLESS] = &tsr_node_jpeg_lossless,
         [TSR_NODE_JPEG_LS] = &tsr_node_jpeg_ls, [TSR_NODE_DEFLATE_FRAME] = &tsr_node_deflate_frame,
-        [TSR_NODE_J2K] = &tsr_node_j2k,
+        [TSR_NODE_J2K] = &tsr_node_j2k,         [TSR_NODE_UNCOMPRESSED] = &tsr_node_uncompressed,
     };
     return number >= 0 && number < TSR_RASTER_NODES ? nodes[number] : NULL;
 }

@@ -3,12 +3,17 @@
 #include <string.h>
 
 #include "io/nodes/deflate/deflate.h"
+#include "io/nodes/elements/elements_mix.h"
 #include "io/nodes/png/png_writer.h"
 #include "pieces.h"
 #include "png_parameters.h"
 #include "recipe.h"
 
-enum { CHUNK = 1 << 14 };
+enum {
+    CHUNK = 1 << 14,
+    LANES = 16, /* pieces of elements that are joined at once, at most */
+    LANE_BYTES = TSR_ELEMENTS_MEMORY + TSR_ELEMENTS_CODE + TSR_ELEMENTS_PLAIN
+};
 
 struct tsr_maker {
     const struct tsr_header *header;
@@ -226,15 +231,100 @@ static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_hea
     return close_node(m, m->residue.bytes, m->residue.size, error);
 }
 
+/* Codes of elements that follow each other, which threads join at once. */
+struct joining {
+    unsigned count, lanes; /* lanes: those that have memory */
+    struct lane {
+        struct tsr_piece_head head;
+        struct tsr_bytes code, made;
+        enum tsr_status status;
+        struct tsr_error error;
+    } lane[LANES];
+};
+
+static void join_lane(void *context, unsigned i)
+{
+    struct lane *const lane = (struct lane *)context + i;
+    const struct tsr_node_work work = {.whole = (size_t)lane->head.whole};
+    const struct tsr_node_parts parts = {lane->code.bytes, (const uint8_t *)"", lane->code.size, 0};
+    lane->made.size = 0;
+    lane->status = tsr_piece_node(lane->head.kind)->join(&work, &parts, &lane->made, &lane->error);
+}
+
+/* Joins all, and puts them in their order. */
+static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct tsr_error *error)
+{
+    const unsigned count = j->count;
+    uint64_t sum = 0;
+    j->count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t left = bytes_left(m);
+        j->lane[i].made.limit = (size_t)(left > sum ? left - sum : 0);
+        sum += j->lane[i].head.whole;
+    }
+    if (count > 1)
+        m->work.crew.run(m->work.crew.pool, join_lane, j->lane, count);
+    else
+        join_lane(j->lane, 0);
+    for (unsigned i = 0; i < count; i++) {
+        if (j->lane[i].status != TSR_OK) {
+            if (error) *error = j->lane[i].error;
+            return j->lane[i].status;
+        }
+        TSR_TRY(put(m, j->lane[i].made.bytes, j->lane[i].made.size, error));
+    }
+    return TSR_OK;
+}
+
+/* Takes pieces of elements from this one on, and the head of the piece after them. */
+static enum tsr_status put_joined(struct tsr_maker *m, struct joining *j, struct tsr_piece_head *head, bool *is_last,
+                                  struct tsr_error *error)
+{
+    for (*is_last = false; !*is_last && head->kind == TSR_PIECE_ELEMENTS;) {
+        const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size};
+        if (tsr_piece_node(head->kind)->room(&sizes, 0) > m->header->room) return fail_room(error);
+        if (j->count == j->lanes && j->lanes < LANES && m->work.crew.run &&
+            (!m->making.input || tsr_input_take_spare(m->making.input, LANE_BYTES)))
+            j->lanes++;
+        if (j->count == j->lanes) TSR_TRY(put_lanes(m, j, error));
+        struct lane *const lane = &j->lane[j->count++];
+        lane->head = *head;
+        TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->size, &lane->code, error));
+        TSR_TRY(take_head(m, head, is_last, error));
+    }
+    return put_lanes(m, j, error);
+}
+
+/* The same. Memory for the first lane is claimed. */
+static enum tsr_status put_elements(struct tsr_maker *m, struct tsr_piece_head *head, bool *is_last,
+                                    struct tsr_error *error)
+{
+    struct joining *const j = calloc(1, sizeof *j);
+    if (!j) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make elements");
+    j->lanes = 1;
+    const enum tsr_status status = put_joined(m, j, head, is_last, error);
+    if (m->making.input && j->lanes > 1) tsr_input_return_spare(m->making.input, (j->lanes - 1) * (uint64_t)LANE_BYTES);
+    for (unsigned i = 0; i < LANES; i++) {
+        tsr_bytes_free(&j->lane[i].code);
+        tsr_bytes_free(&j->lane[i].made);
+    }
+    free(j);
+    return status;
+}
+
 static enum tsr_status put_pieces(struct tsr_maker *m, struct tsr_error *error)
 {
     const uint64_t enough = m->making.enough > 0 ? m->making.enough : UINT64_MAX;
-    while (tsr_output_size(m->output) < enough) {
-        struct tsr_piece_head head;
-        bool is_last;
-        TSR_TRY(take_head(m, &head, &is_last, error));
-        if (is_last) return TSR_OK;
+    struct tsr_piece_head head;
+    bool is_last;
+    TSR_TRY(take_head(m, &head, &is_last, error));
+    while (!is_last && tsr_output_size(m->output) < enough) {
+        if (head.kind == TSR_PIECE_ELEMENTS && m->making.enough == 0) {
+            TSR_TRY(put_elements(m, &head, &is_last, error));
+            continue;
+        }
         TSR_TRY(put_piece(m, &head, error));
+        TSR_TRY(take_head(m, &head, &is_last, error));
     }
     return TSR_OK;
 }

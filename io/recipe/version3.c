@@ -89,9 +89,8 @@ static enum tsr_status encapsulated(const struct tsr_header *header, struct tsr_
     if (header->parameter_count == 1 && !tsr_raster_node(kind))
         return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %d, which this version does not know",
                         kind);
-    const bool may_be_bits = kind == TSR_NODE_RLE || kind == TSR_NODE_DEFLATE_FRAME;
     if (header->parameter_count != 1 || image->big_endian || image->swapped ||
-        (image->bits_allocated == 1 && !may_be_bits))
+        (image->bits_allocated == 1 && !tsr_raster_node(kind)->takes_bits))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
     add_parts(recipe, tsr_raster_node(kind));
     return TSR_OK;

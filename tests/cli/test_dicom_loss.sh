@@ -43,7 +43,7 @@ run 0 "$TESSERA" decompress exact.tsr -o exact.dcm
 cmp a.dcm exact.dcm || bad "without loss, DICOM does not come back"
 
 # With every transfer syntax: little, big, implicit, deflated, no meta header.
-for name in ct/slice_01 forms/explicit_big forms/implicit_little forms/deflated forms/no_meta_implicit forms/no_meta_big odd/private \
+for name in ct/slice_01 forms/explicit_big forms/implicit_little forms/deflated forms/no_meta_implicit forms/no_meta_big forms/unknown_vr forms/ge_private odd/private \
     odd/behind us/sector_rgb samples/rgb_frames; do
     original=$DATA/dicom/$name.dcm
     rm -f l.tsr l2.tsr l.dcm again.tsr

@@ -24,6 +24,12 @@ for word in $words; do
     [ "$count" -ge "$least" ] || bad "only $count files are exported to $word"
 done
 
+# Native samples in rare elements, and uncompressed frames in items, are samples, too.
+for name in unknown_vr unknown_vr_big unknown_vr_items ge_private ge_private_rgb uncompressed_frames \
+    uncompressed_fragments uncompressed_1bit native_in_rle; do
+    [ -f "native/forms/$name.native.dcm" ] || bad "$name has no samples"
+done
+
 uid_of() {
     case $1 in
     native) echo 1.2.840.10008.1.2.1 ;;
@@ -62,8 +68,9 @@ for word in $words; do
             "$TESSERA" export -q -f made.tsr --to native -o made.dcm || bad "the samples of $file are not there"
             "$BIN/tsr_dicom_samples" made.dcm ours >"$WORK/ours.txt" 2>"$err" || bad "$file: $(cat "$err")"
         fi
-        # Zeros behind the pixel data are an element to DCMTK, and none to us.
-        [ "$(sed -n 2p "$WORK/ours.txt")" = "$(sed -n 2p "$WORK/theirs.txt")" ] || [ "$name" = odd/zeros_behind ] || bad "$file has another header"
+        # Zeros behind the pixel data are an element to DCMTK, and none to us. A coded icon is left out.
+        [ "$(sed -n 2p "$WORK/ours.txt")" = "$(sed -n 2p "$WORK/theirs.txt")" ] || [ "$name" = odd/zeros_behind ] ||
+            [ "$name" = odd/icon_rle ] || bad "$file has another header"
         cmp -s ours theirs && compared=$((compared + 1)) || bad "$file has other samples"
         rm -f ours theirs
     done <list
@@ -161,6 +168,27 @@ run 0 "$TESSERA" export overlay.tsr --to rle -o overlay.rle.dcm
 "$BIN/tsr_dicom_samples" "$DATA/dicom/samples/overlay_high_bits.dcm" theirs >/dev/null
 cmp -s ours theirs || bad "rle has lost the overlay"
 rm -f ours theirs
+
+# An icon whose frames are coded: only the same transfer syntax may have it. What is left out is said; the original is whole.
+run 0 "$TESSERA" compress -q "$DATA/dicom/odd/icon_rle.dcm" -o icon.tsr
+run 0 "$TESSERA" decompress -q icon.tsr -o icon.dcm
+cmp "$DATA/dicom/odd/icon_rle.dcm" icon.dcm || bad "the file with a coded icon does not come back"
+# has_icon FILE: in explicit VR, little endian
+has_icon() { LC_ALL=C grep -qaP '\x88\x00\x00\x02SQ' "$1"; }
+has_icon icon.dcm || bad "there is no icon"
+for word in $words; do
+    run 0 "$TESSERA" export icon.tsr --to "$word" -o "icon.$word.dcm"
+    if [ "$word" = rle ]; then
+        has_icon icon.rle.dcm || bad "rle lacks its icon"
+        grep -q 'without its element' "$out" && bad "rle says that it lacks its icon"
+    else
+        has_icon "icon.$word.dcm" && bad "$word has an icon of RLE"
+        grep -q '1 exported with less: without its element (0088,0200), which has pixel data coded in another' "$out" ||
+            bad "$word does not say what it lacks: $(cat "$out")"
+    fi
+done
+run 0 "$TESSERA" export --json icon.tsr --to native -o icon.json.dcm
+fields reason | grep -q '^without its element (0088,0200)' || bad "JSON does not say what is left out"
 
 # Names: beside the .tsr, never the original's; a pipe; a folder; a series.
 cp "$scan" scan.dcm

@@ -14,6 +14,7 @@ static const struct list {
     const char *one, *more;
 } lists[NOTE_KINDS] = {
     [NOTE_EXCEPTION] = {"coded otherwise", "coded otherwise"},
+    [NOTE_LEFT_OUT] = {"exported with less", "exported with less"},
     [NOTE_CODED] = {"coded, but not as samples", "coded, but not as samples"},
     [NOTE_STORED] = {"stored", "stored"},
     [NOTE_FALLBACK] = {"file by the CPU engine", "files by the CPU engine"},
@@ -164,12 +165,12 @@ static void print_list(const struct options *options, size_t first, size_t end)
     gathered.is_short = true;
 }
 
-/* How files were coded is said by the verb that does it. What looks damaged is said by all. What the engine that was
- * asked for left to the CPU engine is said where that engine was demanded, or with -v. */
+/* How files were coded is said by the verb that does it. What looks damaged and what an export lacks is always said.
+ * What the engine that was asked for left to the CPU engine is said where that engine was demanded, or with -v. */
 static bool is_said(const struct options *options, enum note_kind kind)
 {
     if (kind == NOTE_FALLBACK) return options->machine.engine == TSR_ENGINE_CUDA || options->talk.verbosity > 0;
-    return kind == NOTE_NOT_TAKEN || kind == NOTE_DAMAGED || options->verb == VERB_COMPRESS;
+    return kind == NOTE_NOT_TAKEN || kind == NOTE_DAMAGED || kind == NOTE_LEFT_OUT || options->verb == VERB_COMPRESS;
 }
 
 void print_notes(const struct options *options)

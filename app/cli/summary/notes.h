@@ -7,6 +7,7 @@
 /* A kind is a list. notes.c has a row for each, in the order in which they are said. */
 enum note_kind {
     NOTE_EXCEPTION, /* coded otherwise than was asked for */
+    NOTE_LEFT_OUT,  /* exported without a part of the header */
     NOTE_CODED,     /* coded, but not as samples */
     NOTE_STORED,
     NOTE_FALLBACK,

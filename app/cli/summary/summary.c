@@ -149,7 +149,7 @@ size_t kept_files(void)
     return totals.kept;
 }
 
-void add_to_summary(const struct task *task, const struct outcome *outcome)
+void add_to_summary(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     if (outcome->status != TSR_OK) {
@@ -176,7 +176,11 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     add_ratio(task, r);
     add_report(r);
     if (r->reason[0])
-        add_note(r->has_image ? NOTE_EXCEPTION : is_stored(r) ? NOTE_STORED : NOTE_CODED, task->input, r->reason);
+        add_note(options->verb == VERB_EXPORT ? NOTE_LEFT_OUT
+                 : r->has_image               ? NOTE_EXCEPTION
+                 : is_stored(r)               ? NOTE_STORED
+                                              : NOTE_CODED,
+                 task->input, r->reason);
     if (r->fallback[0]) add_note(NOTE_FALLBACK, task->input, r->fallback);
 }
 

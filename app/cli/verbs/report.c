@@ -275,7 +275,7 @@ static void print_file_line(const struct options *options, const struct task *ta
 
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
-    add_to_summary(task, outcome);
+    add_to_summary(options, task, outcome);
     add_evidence(options, task, outcome);
     if (options->talk.json)
         print_file_json(options, task, outcome);

@@ -77,12 +77,13 @@ static void read_word(const uint8_t *bytes, const struct tsr_dicom_element *elem
 /* Whether the data set has the form that its transfer syntax demands. Of those that are not coded, any will do. */
 static bool has_form_of(const struct tsr_dicom *dicom)
 {
-    const bool is_implicit = strcmp(dicom->syntax_uid, "1.2.840.10008.1.2") == 0,
-               is_big = strcmp(dicom->syntax_uid, "1.2.840.10008.1.2.2") == 0;
+    const bool is_implicit = tsr_dicom_is_implicit(dicom->syntax_uid),
+               is_big = strcmp(dicom->syntax_uid, "1.2.840.10008.1.2.2") == 0,
+               is_any = strcmp(dicom->syntax_uid, TSR_GE_UID) == 0; /* order of bytes */
     if (dicom->syntax_uid[0] == '\0' || dicom->syntax == TSR_DICOM_OTHER || dicom->syntax == TSR_DICOM_HTJ2K ||
         dicom->syntax == TSR_DICOM_DEFLATED_FRAMES)
         return true;
-    return dicom->explicit_vr == !is_implicit && dicom->big_endian == is_big;
+    return dicom->explicit_vr == !is_implicit && (dicom->big_endian == is_big || is_any);
 }
 
 enum tsr_status tsr_dicom_describe(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
@@ -110,6 +111,7 @@ enum tsr_status tsr_dicom_describe(const uint8_t *bytes, const struct tsr_dicom_
         memcpy(dicom->syntax_uid, scan->syntax_uid, sizeof dicom->syntax_uid);
         dicom->syntax = tsr_dicom_syntax_of(scan->syntax_uid);
     }
+    dicom->has_big_pixels = dicom->big_endian || strcmp(dicom->syntax_uid, TSR_GE_UID) == 0;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         *numbers[i].number = read_number(bytes, &fact[numbers[i].fact], dicom->big_endian,
                                          numbers[i].fact == TSR_FACT_FRAMES ? "IS" : "US");
@@ -125,14 +127,24 @@ enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid)
     static const struct {
         const char *uid;
         enum tsr_dicom_syntax syntax;
-    } syntaxes[] = {
-        {"1.2.840.10008.1.2", TSR_DICOM_NATIVE},        {"1.2.840.10008.1.2.1", TSR_DICOM_NATIVE},
-        {"1.2.840.10008.1.2.2", TSR_DICOM_NATIVE},      {"1.2.840.10008.1.2.1.99", TSR_DICOM_DEFLATED},
-        {"1.2.840.10008.1.2.5", TSR_DICOM_RLE},         {"1.2.840.10008.1.2.4.57", TSR_DICOM_JPEG_LOSSLESS},
-        {"1.2.840.10008.1.2.4.70", TSR_DICOM_JPEG_SV1}, {"1.2.840.10008.1.2.4.80", TSR_DICOM_JPEG_LS},
-        {"1.2.840.10008.1.2.4.81", TSR_DICOM_JPEG_LS},  {"1.2.840.10008.1.2.4.90", TSR_DICOM_JPEG_2000},
-        {TSR_JPEG_2000_UID, TSR_DICOM_JPEG_2000},       {"1.2.840.10008.1.2.4.201", TSR_DICOM_HTJ2K},
-        {"1.2.840.10008.1.2.4.202", TSR_DICOM_HTJ2K},   {"1.2.840.10008.1.2.8.1", TSR_DICOM_DEFLATED_FRAMES}};
+    } syntaxes[] = {{"1.2.840.10008.1.2", TSR_DICOM_NATIVE},
+                    {"1.2.840.10008.1.2.1", TSR_DICOM_NATIVE},
+                    {"1.2.840.10008.1.2.2", TSR_DICOM_NATIVE},
+                    {"1.2.840.10008.1.2.1.99", TSR_DICOM_DEFLATED},
+                    {"1.2.840.10008.1.2.5", TSR_DICOM_RLE},
+                    {"1.2.840.10008.1.2.4.57", TSR_DICOM_JPEG_LOSSLESS},
+                    {"1.2.840.10008.1.2.4.70", TSR_DICOM_JPEG_SV1},
+                    {"1.2.840.10008.1.2.4.80", TSR_DICOM_JPEG_LS},
+                    {"1.2.840.10008.1.2.4.81", TSR_DICOM_JPEG_LS},
+                    {"1.2.840.10008.1.2.4.90", TSR_DICOM_JPEG_2000},
+                    {TSR_JPEG_2000_UID, TSR_DICOM_JPEG_2000},
+                    {"1.2.840.10008.1.2.4.201", TSR_DICOM_HTJ2K},
+                    {"1.2.840.10008.1.2.4.202", TSR_DICOM_HTJ2K},
+                    {"1.2.840.10008.1.2.8.1", TSR_DICOM_DEFLATED_FRAMES},
+                    {"1.2.840.10008.1.2.1.98", TSR_DICOM_UNCOMPRESSED_FRAMES},
+                    {TSR_GE_UID, TSR_DICOM_NATIVE},
+                    {TSR_PAPYRUS_UID, TSR_DICOM_NATIVE},
+                    {TSR_PHILIPS_UID, TSR_DICOM_NATIVE}};
     if (uid[0] == '\0') return TSR_DICOM_NATIVE;
     for (size_t i = 0; i < sizeof syntaxes / sizeof syntaxes[0]; i++)
         if (strcmp(syntaxes[i].uid, uid) == 0) return syntaxes[i].syntax;

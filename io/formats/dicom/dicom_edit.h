@@ -21,6 +21,7 @@ struct tsr_dicom_text {
     uint8_t *bytes;
     size_t size, capacity;
     bool no_memory;
+    uint32_t left_out; /* tag of the first sequence that tsr_dicom_rewrite() left out; 0: none */
 };
 void tsr_dicom_put(struct tsr_dicom_text *text, const void *bytes, size_t size);
 

@@ -32,6 +32,7 @@ struct tsr_exporter {
     struct tsr_image from, to; /* as rasters come, and as they are written */
     int bits;                  /* of samples in streams */
     bool needs_all_bits, is_rgb, is_encapsulated;
+    uint32_t left_out;               /* tag of a sequence of the header, or 0 */
     struct tsr_bytes prefix, suffix; /* of the .tsr */
     struct tsr_dicom_scan scan;      /* of the prefix */
     uint32_t frames;                 /* so far */
@@ -177,6 +178,11 @@ enum tsr_status tsr_exporter_foresee(struct tsr_exporter *e, uint64_t prefix, ui
 bool tsr_exporter_needs_all_bits(const struct tsr_exporter *e)
 {
     return e->needs_all_bits;
+}
+
+uint32_t tsr_exporter_left_out(const struct tsr_exporter *e)
+{
+    return e->left_out;
 }
 
 /* ---- Rasters --------------------------------------------------------------------------------------------- */
@@ -366,8 +372,12 @@ static enum tsr_status begin(struct tsr_exporter *e, struct tsr_error *error)
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "it cannot be exported: its pixel data is not the image that its header describes; "
                         "tessera decompress restores it");
+    if (e->scan.form.big_endian && !e->scan.form.explicit_vr)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "it cannot be exported: its elements are big endian and have no VR, which DICOM's transfer "
+                        "syntaxes do not have; tessera decompress restores it");
     if (e->scan.form.big_endian && e->from.bits_allocated <= 8 && !e->from.swapped &&
-        strcmp(e->scan.pixels.vr, "OB") != 0)
+        strcmp(e->scan.pixels.vr, "OB") != 0 && strcmp(e->scan.pixels.vr, "UN") != 0)
         return tsr_fail(
             error, TSR_ERROR_USAGE,
             "it cannot be exported: its samples of %d bits are in big-endian words, which its frames do not "
@@ -383,6 +393,7 @@ static enum tsr_status begin(struct tsr_exporter *e, struct tsr_error *error)
                                             .high_bit = e->to.high_bit};
     enum tsr_status status = tsr_dicom_rewrite(e->prefix.bytes, &e->scan, &target, &text, error);
     if (status == TSR_OK) status = tsr_output_write(e->output, text.bytes, text.size, error);
+    e->left_out = text.left_out;
     free(text.bytes);
     if (status == TSR_OK && !is_native) status = put_table(e, error);
     e->first = tsr_output_size(e->output);
@@ -465,7 +476,7 @@ enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *e, const uint8_t *ra
 enum tsr_status tsr_exporter_end(struct tsr_exporter *e, struct tsr_error *error)
 {
     static const uint8_t delimiter[8] = {0xfe, 0xff, 0xdd, 0xe0};
-    struct tsr_dicom_text rest = {0};
+    struct tsr_dicom_text rest = {.left_out = e->left_out};
     if (e->syntax != &syntaxes[TSR_EXPORT_NATIVE]) {
         TSR_TRY(tsr_output_write(e->output, delimiter, sizeof delimiter, error));
     } else {
@@ -478,6 +489,7 @@ enum tsr_status tsr_exporter_end(struct tsr_exporter *e, struct tsr_error *error
     enum tsr_status status = tsr_dicom_rewrite_rest(e->suffix.bytes ? e->suffix.bytes + skipped : e->prefix.bytes,
                                                     e->suffix.size - skipped, e->scan.form, &rest, error);
     if (status == TSR_OK) status = tsr_output_write(e->output, rest.bytes, rest.size, error);
+    e->left_out = rest.left_out;
     free(rest.bytes);
     free_parts(e);
     return status;

@@ -30,6 +30,9 @@ enum tsr_status tsr_exporter_end(struct tsr_exporter *exporter, struct tsr_error
 /* Whether a frame had samples with bits above those that are stored: it must all be done again with all_bits. */
 bool tsr_exporter_needs_all_bits(const struct tsr_exporter *exporter);
 
+/* The tag of the first sequence of the header that was left out, since its pixel data is in items; 0: none was. */
+uint32_t tsr_exporter_left_out(const struct tsr_exporter *exporter);
+
 /* Bytes of memory that an exporter takes, by those of prefix and suffix; and that a file takes whose bytes are in
  * memory, about. */
 struct tsr_restoring tsr_export_memory(const struct tsr_header *header, enum tsr_export_syntax to, uint64_t prefix,

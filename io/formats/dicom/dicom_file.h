@@ -20,13 +20,14 @@ enum { TSR_DICOM_UID_BYTES = 65 };
 #define TSR_JPEG_2000_UID "1.2.840.10008.1.2.4.91"
 
 enum tsr_dicom_syntax {
-    TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
+    TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2, and private ones */
     TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
     TSR_DICOM_RLE,           /* encapsulated, and made again by io/nodes: */
     TSR_DICOM_JPEG_LOSSLESS, /* process 14 */
     TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
     TSR_DICOM_JPEG_LS,       /* lossless, or near-lossless: the stream says */
     TSR_DICOM_DEFLATED_FRAMES,
+    TSR_DICOM_UNCOMPRESSED_FRAMES,
     TSR_DICOM_JPEG_2000, /* maybe with loss */
     TSR_DICOM_HTJ2K,     /* without loss; its samples can be read, but the stream cannot be made again */
     TSR_DICOM_OTHER
@@ -39,7 +40,8 @@ enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid);
 struct tsr_dicom {
     enum tsr_dicom_syntax syntax;
     char syntax_uid[TSR_DICOM_UID_BYTES]; /* empty: there is no meta header */
-    bool big_endian, explicit_vr;
+    bool big_endian, explicit_vr;         /* of the elements */
+    bool has_big_pixels;                  /* words of pixel data are big endian */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
     long padding, padding_limit; /* words, 0 .. 65535, whatever their sign */
     char photometric[20], modality[20];

@@ -52,7 +52,7 @@ enum tsr_status tsr_dicom_image(const struct tsr_dicom *dicom, struct tsr_image 
     image->high_bit = (uint8_t)(sensible ? dicom->high_bit : bits - 1);
     image->is_signed = dicom->representation == 1 && bits > 1;
     image->planar = samples > 1 && dicom->planar == 1;
-    image->big_endian = dicom->big_endian && bits > 8;
+    image->big_endian = dicom->has_big_pixels && bits > 8;
     image->exact_only = strcmp(dicom->photometric, "PALETTE COLOR") == 0;
     return TSR_OK;
 }

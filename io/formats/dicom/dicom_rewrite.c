@@ -91,6 +91,84 @@ static enum tsr_status make_plain(struct tsr_dicom_elements *all, uint8_t **made
     return TSR_OK;
 }
 
+/* ---- Pixel data in sequences ------------------------------------------------------------------------------ */
+
+static struct tsr_dicom_elements inside(struct tsr_dicom_elements all, const struct tsr_dicom_element *e)
+{
+    return (struct tsr_dicom_elements){all.bytes, e->value, e->end, all.form};
+}
+
+static bool is_sequence(const struct tsr_dicom_element *e)
+{
+    return strcmp(e->vr, "SQ") == 0;
+}
+
+static bool next_item(struct tsr_dicom_elements *items, struct tsr_dicom_element *item)
+{
+    return tsr_dicom_next_element(items, item) && item->tag == TSR_TAG_ITEM;
+}
+
+/* Whether pixel data in items stands among these elements, and whether in their sequences. */
+static void find_streams(struct tsr_dicom_elements all, bool *here, bool *deeper)
+{
+    struct tsr_dicom_element e, item;
+    while (tsr_dicom_next_element(&all, &e)) {
+        *here = *here || (e.tag == TSR_TAG_PIXEL_DATA && e.length == TSR_UNDEFINED_LENGTH);
+        struct tsr_dicom_elements items = inside(all, &e);
+        while (is_sequence(&e) && next_item(&items, &item)) find_streams(inside(all, &item), deeper, deeper);
+    }
+}
+
+/* The same of the items of a sequence. */
+static void find_streams_in(struct tsr_dicom_elements items, bool *here, bool *deeper)
+{
+    struct tsr_dicom_element item;
+    while (next_item(&items, &item)) find_streams(inside(items, &item), here, deeper);
+}
+
+/* Copies elements without sequences whose items have pixel data in items, and without lengths of groups, which are
+ * retired. The recursion is as deep as the walk allowed. */
+static void copy_without_streams(struct tsr_dicom_text *text, struct tsr_dicom_elements all)
+{
+    struct tsr_dicom_element e, item;
+    while (tsr_dicom_next_element(&all, &e)) {
+        struct tsr_dicom_elements items = inside(all, &e);
+        bool here = false, deeper = false;
+        if (is_sequence(&e)) find_streams_in(items, &here, &deeper);
+        if (here && text->left_out == 0) text->left_out = e.tag;
+        if (here || (e.tag & 0xffff) == 0) continue;
+        if (!deeper) {
+            tsr_dicom_put(text, all.bytes + e.start, e.end - e.start);
+            continue;
+        }
+        const size_t sequence = tsr_dicom_begin_element(text, e.tag, "SQ", all.form);
+        while (next_item(&items, &item)) {
+            const size_t value = tsr_dicom_begin_element(text, TSR_TAG_ITEM, "", all.form);
+            copy_without_streams(text, inside(items, &item));
+            tsr_dicom_set_length(text, value, 4, all.form);
+        }
+        tsr_dicom_set_length(text, sequence, 4, all.form);
+    }
+}
+
+/* Elements of explicit VR without such sequences. *made: allocated bytes, or those that it was. */
+static enum tsr_status leave_streams_out(struct tsr_dicom_elements *all, struct tsr_dicom_text *text, uint8_t **made,
+                                         struct tsr_error *error)
+{
+    struct tsr_dicom_text kept = {.left_out = text->left_out};
+    bool here = false, deeper = false;
+    find_streams(*all, &here, &deeper);
+    if (!deeper) return TSR_OK;
+    copy_without_streams(&kept, *all);
+    free(*made);
+    *made = kept.bytes;
+    text->left_out = kept.left_out;
+    *all = (struct tsr_dicom_elements){kept.bytes, 0, kept.size, plain_form};
+    return kept.no_memory ? no_memory(error) : TSR_OK;
+}
+
+/* ---- Elements that change --------------------------------------------------------------------------------- */
+
 /* Of two bytes, little endian. */
 static void set_number(struct tsr_dicom_edit *edit, int number)
 {
@@ -144,6 +222,8 @@ enum tsr_status tsr_dicom_rewrite(const uint8_t *bytes, const struct tsr_dicom_s
     TSR_TRY(make_plain(&dataset, &made, error));
     struct tsr_dicom_edit *edits = calloc(EDITS, sizeof *edits);
     enum tsr_status status = edits ? TSR_OK : no_memory(error);
+    if (status == TSR_OK && strcmp(scan->syntax_uid, target->syntax_uid) != 0)
+        status = leave_streams_out(&dataset, text, &made, error);
     if (status == TSR_OK) status = put_meta(text, meta, dataset, target->syntax_uid, edits, error);
     if (status == TSR_OK) status = edit_dataset(dataset, target, edits, &count, error);
     if (status == TSR_OK) {
@@ -182,7 +262,9 @@ enum tsr_status tsr_dicom_rewrite_rest(const uint8_t *bytes, size_t size, struct
     }
     all = (struct tsr_dicom_elements){bytes, 0, end, form};
     TSR_TRY(make_plain(&all, &made, error));
-    tsr_dicom_put(text, all.bytes + all.at, all.end - all.at);
+    const enum tsr_status status = leave_streams_out(&all, text, &made, error);
+    if (status == TSR_OK) tsr_dicom_put(text, all.bytes + all.at, all.end - all.at);
     free(made);
+    if (status != TSR_OK) return status;
     return text->no_memory ? no_memory(error) : TSR_OK;
 }

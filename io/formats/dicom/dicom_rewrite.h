@@ -18,13 +18,15 @@ struct tsr_dicom_target {
 
 /* Makes a file's first bytes, up to the value of its pixel data, from those of another one. bytes: of a scanned header,
  * up to its pixel data, of a deflated file as they are inflated. What belongs to the coded form of the old pixel data
- * goes: offset tables and lengths of group 7FE0. A file without a meta header gets one. The caller frees text->bytes,
+ * goes: offset tables and lengths of group 7FE0, and, in another transfer syntax, sequences with pixel data in items,
+ * such as coded icons. A file without a meta header gets one. The caller frees text->bytes,
  * also after an error. Errors: TSR_ERROR_CORRUPT with the reason, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_rewrite(const uint8_t *bytes, const struct tsr_dicom_scan *scan,
                                   const struct tsr_dicom_target *target, struct tsr_dicom_text *text,
                                   struct tsr_error *error);
 
-/* Appends the elements that follow the pixel data, as far as they are elements. */
+/* Appends the elements that follow the pixel data, as far as they are elements, without sequences with pixel data in
+ * items. */
 enum tsr_status tsr_dicom_rewrite_rest(const uint8_t *bytes, size_t size, struct tsr_dicom_form form,
                                        struct tsr_dicom_text *text, struct tsr_error *error);
 

@@ -48,25 +48,29 @@ struct dicom_source {
     struct tsr_dicom_scan scan;
 };
 
+/* Whether pixel data without a length is in items. */
+static enum tsr_status find_items(struct tsr_input *input, const struct tsr_dicom_element *pixels, bool *has_items,
+                                  struct tsr_error *error)
+{
+    uint8_t first[4] = {0};
+    *has_items = false;
+    if (pixels->length != TSR_UNDEFINED_LENGTH || tsr_input_size(input) - pixels->value < sizeof first) return TSR_OK;
+    TSR_TRY(tsr_input_read(input, pixels->value, first, sizeof first, error));
+    *has_items = tsr_dicom_tag(first, false) == TSR_TAG_ITEM || tsr_dicom_tag(first, true) == TSR_TAG_ITEM;
+    return TSR_OK;
+}
+
 /* Checks that the element of the pixel data can hold native samples, and counts the bytes that are there. Some writers
  * give native pixel data no length: then all bytes to the end of the input may be samples, unless items follow. */
 static enum tsr_status check_element(struct tsr_input *input, const struct tsr_dicom_element *pixels,
                                      uint64_t *available, struct tsr_error *error)
 {
     const uint64_t left = tsr_input_size(input) - pixels->value;
-    const char *const float_vr = pixels->tag == TSR_TAG_FLOAT_PIXELS    ? "OF"
-                                 : pixels->tag == TSR_TAG_DOUBLE_PIXELS ? "OD"
-                                                                        : "";
-    uint8_t first[4] = {0};
-    if (pixels->vr[0] && strcmp(pixels->vr, "OB") != 0 && strcmp(pixels->vr, "OW") != 0 &&
-        strcmp(pixels->vr, float_vr) != 0)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR %s", pixels->vr);
-    *available = left < pixels->length ? left : pixels->length;
-    if (pixels->length != TSR_UNDEFINED_LENGTH) return TSR_OK;
-    *available = left;
-    if (left >= sizeof first) TSR_TRY(tsr_input_read(input, pixels->value, first, sizeof first, error));
-    if (tsr_dicom_tag(first, false) == TSR_TAG_ITEM || tsr_dicom_tag(first, true) == TSR_TAG_ITEM)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data is in items in a native transfer syntax");
+    bool has_items;
+    if (strcmp(pixels->vr, "SQ") == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR SQ");
+    TSR_TRY(find_items(input, pixels, &has_items, error));
+    if (has_items) return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data is in items in a native transfer syntax");
+    *available = pixels->length == TSR_UNDEFINED_LENGTH || left < pixels->length ? left : pixels->length;
     return TSR_OK;
 }
 
@@ -90,13 +94,24 @@ static enum tsr_status describe_header(struct header *header, bool is_dataset, b
     return TSR_OK;
 }
 
+/* Why the element of native pixel data is not one that may be coded with loss, in words; NULL: it may be. Readers do
+ * not agree on how words of VR UN are ordered where other words are big endian (PS3.5, 6.2.2). */
+static const char *unusual_element(const struct header *header)
+{
+    const struct tsr_dicom_element *const pixels = &header->scan.pixels;
+    const bool is_unknown = strcmp(pixels->vr, "UN") == 0,
+               is_usual = !pixels->vr[0] || strcmp(pixels->vr, "OB") == 0 || strcmp(pixels->vr, "OW") == 0;
+    if (pixels->length == TSR_UNDEFINED_LENGTH) return "pixel data without a length";
+    if (header->dicom.syntax != TSR_DICOM_NATIVE) return "native pixel data in a transfer syntax of coded frames";
+    if (is_unknown && header->dicom.has_big_pixels) return "pixel data of VR UN in big-endian files";
+    return is_unknown || is_usual ? NULL : "pixel data of another VR than OB, OW and UN";
+}
+
 /* Why native pixel data is never coded with loss, in words; NULL: it may be. */
 static const char *only_lossless_of(const struct header *header, const struct tsr_dicom_native *native)
 {
-    const bool has_length = header->scan.pixels.length != TSR_UNDEFINED_LENGTH;
-    return native->only_lossless ? native->only_lossless
-           : has_length          ? header->loss.only_lossless
-                                 : "pixel data without a length";
+    const char *const unusual = unusual_element(header);
+    return native->only_lossless ? native->only_lossless : unusual ? unusual : header->loss.only_lossless;
 }
 
 /* Marks images that must not be coded with loss by accident. */
@@ -235,8 +250,8 @@ static enum tsr_status describe_native(struct tsr_input *samples, bool is_inflat
     TSR_TRY(status);
     /* OW is swapped as words, whatever the samples are (PS3.5, 8.1.2 and A.3). A word of frames of an odd number of
      * bytes has samples of two frames, or the last one and a pad: no frame is then a range of the file. */
-    const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
-    image->swapped = dicom->big_endian && !is_bytes && image->bits_allocated <= 8;
+    const bool is_bytes = strcmp(pixels->vr, "OB") == 0 || strcmp(pixels->vr, "UN") == 0;
+    image->swapped = dicom->has_big_pixels && !is_bytes && image->bits_allocated <= 8;
     if (image->swapped && tsr_frame_bits(image) % 16 != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "its samples of %d bits are in big-endian words, which its frames do not fill",
@@ -425,8 +440,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
     TSR_TRY(tsr_dicom_image(&found->dicom, &image, error));
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
-    const bool may_be_bits = !samples && (kind == &tsr_node_rle || kind == &tsr_node_deflate_frame);
-    if ((image.bits_allocated == 1 && !may_be_bits) || image.big_endian)
+    if ((image.bits_allocated == 1 && (samples || !kind->takes_bits)) || image.big_endian)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of %s",
                         image.big_endian ? "big-endian samples" : "samples of one bit");
     if (samples) {
@@ -459,7 +473,7 @@ static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struc
     return describe_header(found, false, may_lose, error);
 }
 
-/* NULL: frames of this syntax are not decoded. */
+/* NULL: frames of this syntax are not decoded. Items of a native syntax may hold native frames. */
 static const struct tsr_node *stream_kind_of(enum tsr_dicom_syntax syntax)
 {
     switch (syntax) {
@@ -477,6 +491,8 @@ static const struct tsr_node *stream_kind_of(enum tsr_dicom_syntax syntax)
     case TSR_DICOM_JPEG_SV1:
         return &tsr_node_jpeg_lossless;
     case TSR_DICOM_NATIVE:
+    case TSR_DICOM_UNCOMPRESSED_FRAMES:
+        return &tsr_node_uncompressed;
     case TSR_DICOM_DEFLATED:
     case TSR_DICOM_OTHER:
         break;
@@ -518,16 +534,34 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
     return status;
 }
 
+/* Whether pixel data is native: by the transfer syntax, or because it has a length, which is that of native samples. */
+static enum tsr_status find_native(struct tsr_input *input, const struct header *found, bool *is_native,
+                                   struct tsr_error *error)
+{
+    const struct tsr_dicom_element *const pixels = &found->scan.pixels;
+    struct tsr_image image;
+    struct tsr_dicom_native native;
+    bool has_items;
+    TSR_TRY(find_items(input, pixels, &has_items, error));
+    *is_native = found->dicom.syntax == TSR_DICOM_NATIVE && !has_items;
+    if (found->dicom.syntax == TSR_DICOM_NATIVE || pixels->length == TSR_UNDEFINED_LENGTH) return TSR_OK;
+    *is_native = tsr_dicom_native_image(&found->dicom, pixels->tag, pixels->length, &image, &native, error) == TSR_OK &&
+                 (native.wanted == pixels->length || native.wanted + native.wanted % 2 == pixels->length);
+    return TSR_OK;
+}
+
 static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
                                   struct tsr_source **source, struct tsr_error *error)
 {
     struct header found;
+    bool is_native;
     *source = NULL;
     TSR_TRY(read_header(input, options->may_lose, &found, error));
     found.tells_windows = options->may_lose || options->samples_only;
     if (found.scan.is_deflated)
         return open_deflated(input, &found.scan, options->may_lose, found.tells_windows, source, error);
-    if (found.dicom.syntax == TSR_DICOM_NATIVE) return open_native(input, &found, options->may_lose, source, error);
+    TSR_TRY(find_native(input, &found, &is_native, error));
+    if (is_native) return open_native(input, &found, options->may_lose, source, error);
     const enum tsr_status status = open_encapsulated(input, options, &found, source, error);
     /* the bytes are held now, unless the file is stored */
     if (status == TSR_OK || status == TSR_ERROR_CORRUPT) tsr_dicom_note_fragments(input, &found.scan, &found.dicom);

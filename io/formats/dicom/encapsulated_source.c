@@ -107,6 +107,24 @@ static bool follow_markers(struct encapsulated_source *s, uint32_t count)
     return frame == frames && s->first[0] == 0;
 }
 
+/* Whether the frames of samples end where fragments do. */
+static bool follow_sizes(struct encapsulated_source *s, uint32_t count)
+{
+    const uint32_t frames = s->base.header.image.frames;
+    const uint64_t raster = raster_bytes_of(&s->base.header.image);
+    uint64_t has = raster;
+    uint32_t frame = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (has >= raster) {
+            if (frame < frames) s->first[frame] = i;
+            frame++;
+            has = 0;
+        }
+        has += s->fragment[i].size;
+    }
+    return frame == frames && has >= raster;
+}
+
 /* Says which fragments are a frame's. */
 static enum tsr_status assign_fragments(struct encapsulated_source *s, const struct fragment *table, uint32_t count,
                                         struct tsr_error *error)
@@ -115,7 +133,9 @@ static enum tsr_status assign_fragments(struct encapsulated_source *s, const str
     if (count < frames) return tsr_fail(error, TSR_ERROR_CORRUPT, "its %u frames are in %u fragments", frames, count);
     s->first = calloc((size_t)frames + 1, sizeof *s->first);
     if (!s->first) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", frames);
-    const bool is_told = count != frames && (follow_table(s, table, count) || follow_markers(s, count));
+    const bool has_markers = s->kind != &tsr_node_uncompressed,
+               is_told = count != frames && (follow_table(s, table, count) ||
+                                             (has_markers ? follow_markers(s, count) : follow_sizes(s, count)));
     if (!is_told && count % frames != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "nothing says which of its %u fragments are a frame's", count);
     for (uint32_t f = 0; f < frames && !is_told; f++) s->first[f] = f * (count / frames); /* each has as many */
@@ -372,6 +392,7 @@ static enum tsr_status make_native(struct encapsulated_source *s, const struct t
     tsr_dicom_put(&after, "", samples->target.native_bytes % 2);
     if (status == TSR_OK)
         status = tsr_dicom_rewrite_rest(suffix + skipped, size - s->suffix_start - skipped, scan->form, &after, error);
+    s->base.left_out = before.left_out ? before.left_out : after.left_out;
     const enum tsr_status first = tsr_source_put(&s->base, TSR_BLOB_PREFIX, before.bytes, before.size, true, error),
                           last = tsr_source_put(&s->base, TSR_BLOB_SUFFIX, after.bytes, after.size, true, error);
     return status != TSR_OK ? status : first != TSR_OK ? first : last;

@@ -61,4 +61,5 @@ static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, 
     return (writes ? 0 : bytes + stream_bytes) + tsr_deflate_memory(bytes);
 }
 
-const struct tsr_node tsr_node_deflate_frame = {.name = "deflate", .split = split, .join = join, .memory = memory};
+const struct tsr_node tsr_node_deflate_frame = {
+    .name = "deflate", .split = split, .join = join, .memory = memory, .takes_bits = true};

@@ -311,24 +311,30 @@ static struct tsr_mix_coders coders = {.size = sizeof(struct coder),
                                        .lock = PTHREAD_MUTEX_INITIALIZER,
                                        .kept = TSR_KEPT_NONE};
 
+enum tsr_status tsr_elements_mix_block(const uint8_t *bytes, size_t size, unsigned form, struct tsr_bytes *code,
+                                       struct tsr_error *error)
+{
+    if (size == 0 || size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %zu bytes", size);
+    TSR_TRY(tsr_bytes_reserve(code, code->limit - code->size, error)); /* later, no memory is not a code too long */
+    struct coder *const c = tsr_mix_coder_take(&coders);
+    if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
+    struct tsr_range_coder *const range = &c->base.mix->range;
+    tsr_range_begin_writing(range, code);
+    begin(c, (uint32_t)size, tsr_range_even(range, form, FORM_BITS));
+    for (size_t i = 0; i < size && !range->failed; i++) (void)code_byte(c, bytes[i]);
+    tsr_range_finish(range);
+    const bool failed = range->failed;
+    tsr_mix_coder_give(&coders, c);
+    return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of its elements is no smaller") : TSR_OK;
+}
+
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     (void)work;
     (void)residue;
     *used = size;
-    if (size == 0 || size > TSR_ELEMENTS_PLAIN) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %zu bytes", size);
-    TSR_TRY(tsr_bytes_reserve(plain, plain->limit - plain->size, error)); /* later, no memory is not a code too long */
-    struct coder *const c = tsr_mix_coder_take(&coders);
-    if (!c) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
-    struct tsr_range_coder *const range = &c->base.mix->range;
-    tsr_range_begin_writing(range, plain);
-    begin(c, (uint32_t)size, tsr_range_even(range, tsr_place_form(bytes, (uint32_t)size), FORM_BITS));
-    for (size_t i = 0; i < size && !range->failed; i++) (void)code_byte(c, bytes[i]);
-    tsr_range_finish(range);
-    const bool failed = range->failed;
-    tsr_mix_coder_give(&coders, c);
-    return failed ? tsr_fail(error, TSR_ERROR_CORRUPT, "the code of its elements is no smaller") : TSR_OK;
+    return tsr_elements_mix_block(bytes, size, tsr_place_form(bytes, (uint32_t)size), plain, error);
 }
 
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,

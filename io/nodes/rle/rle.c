@@ -471,4 +471,5 @@ static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, 
     return ((uint64_t)image->columns * image->rows * image->components * image->bits_allocated + 7) / 8;
 }
 
-const struct tsr_node tsr_node_rle = {.name = "rle", .split = split, .join = join, .memory = memory};
+const struct tsr_node tsr_node_rle = {
+    .name = "rle", .split = split, .join = join, .memory = memory, .takes_bits = true};

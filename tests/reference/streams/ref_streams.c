@@ -160,9 +160,26 @@ static bool deflated_frame(struct ref_stream *s)
     return true;
 }
 
+/* UNCOMPRESSED.md */
+static bool samples(struct ref_stream *s)
+{
+    const struct ref_header *h = s->header;
+    unsigned used = (unsigned)((uint64_t)h->columns * h->rows * h->components * h->allocated % 8);
+    ref_put(s, s->raster, ref_raster_size(h));
+    if (ref_left(&s->residue) == 0) {
+        if (s->size % 2) ref_put_byte(s, 0);
+        return true;
+    }
+    unsigned spare = (unsigned)ref_number(&s->residue, 1);
+    if (spare >> (used > 0 ? 8 - used : 0) > 0) return ref_fail("the spare bits of a frame are too many");
+    if (used > 0) s->data[s->size - 1] |= (uint8_t)(spare << used);
+    return ref_put_residue(s, ref_left(&s->residue));
+}
+
 bool ref_make_stream(struct ref_stream *s, unsigned kind)
 {
-    static bool (*const make[])(struct ref_stream *) = {ref_rle, ref_jpeg, ref_jpeg_ls, deflated_frame, ref_j2k};
+    static bool (*const make[])(struct ref_stream *) = {ref_rle,        ref_jpeg, ref_jpeg_ls,
+                                                        deflated_frame, ref_j2k,  samples};
     bool good = make[kind](s);
     if (good && (s->residue.bad || ref_left(&s->residue) > 0))
         return ref_fail("a residue does not end with its stream");
@@ -173,7 +190,7 @@ bool ref_check_encapsulated(const struct ref_header *h)
 {
     if (h->parameter_count != 1) return ref_fail("the parameters of the encapsulation are corrupt");
     unsigned kind = h->parameters[0];
-    if (kind > 4) return ref_fail("stream kind %u is unknown", kind);
+    if (kind > 5) return ref_fail("stream kind %u is unknown", kind);
     if (h->big_endian || h->swapped ||
         ((h->allocated == 1 || h->allocated == 32) && (kind == 1 || kind == 2 || kind == 4)))
         return ref_fail("the layout is not one of encapsulated frames");

@@ -383,6 +383,39 @@ TEST(files)
 }
 
 /* usage: test_dicom_describe [FOLDER...] */
+/* Which forms transfer syntaxes have, and how words of their pixel data are ordered. */
+TEST(native_syntaxes)
+{
+    static const struct {
+        const char *uid;
+        struct tsr_dicom_form form;
+        bool is_good, has_big_pixels;
+    } cases[] = {{"1.2.840.10008.1.2", {false, false}, true, false},
+                 {"1.2.840.10008.1.2.1", {true, false}, true, false},
+                 {"1.2.840.10008.1.2.2", {true, true}, true, true},
+                 {"1.2.840.113619.5.2", {false, false}, true, true},
+                 {"1.2.840.113619.5.2", {false, true}, true, true},
+                 {"1.2.840.113619.5.2", {true, false}, false, true},
+                 {"1.2.840.10008.1.20", {false, false}, true, false},
+                 {"1.2.840.10008.1.20", {true, false}, false, false},
+                 {"1.3.46.670589.33.1.4.1", {true, false}, true, false},
+                 {"1.3.46.670589.33.1.4.1", {false, false}, false, false}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct dicom_bytes d;
+        struct tsr_dicom_scan scan;
+        struct tsr_dicom dicom;
+        struct tsr_error error = {0};
+        make_header(&d, cases[i].form, cases[i].uid, NULL);
+        assert_int_equal(scan_bytes(d.all.data, d.all.size, &scan, &error), TSR_OK);
+        const enum tsr_status status = tsr_dicom_describe(d.all.data, &scan, false, &dicom, &error);
+        expect((status == TSR_OK) == cases[i].is_good, "case %zu: %s", i, error.text);
+        expect(dicom.syntax == TSR_DICOM_NATIVE, "case %zu: syntax %d", i, dicom.syntax);
+        expect(dicom.has_big_pixels == cases[i].has_big_pixels, "case %zu: the other order", i);
+        expect(dicom.columns == 514 && dicom.rows == 513, "case %zu: %ld x %ld", i, dicom.columns, dicom.rows);
+        free_dicom(&d);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest of_files[] = {cmocka_unit_test(files)};
@@ -395,6 +428,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(damaged_headers),
         cmocka_unit_test(headers_that_break_rules),
         cmocka_unit_test(headers_in_two_ways),
+        cmocka_unit_test(native_syntaxes),
     };
     folders = argv + 1;
     return argc > 1 ? cmocka_run_group_tests(of_files, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 #include "tests/unit/leaves.h"
 #include "one_engine.h"
 #include "tests/large_files.h"
-#include "io/nodes/elements/elements_mix.h"
+#include "io/nodes/elements/elements_blocks.h"
 #include "io/formats/packed.h"
 #include "streams/by_node.h"
 #include "streams/by_reference.h"
@@ -307,6 +307,145 @@ TEST(largest)
     free(file.data);
 }
 
+/* ---- Long files ----------------------------------------------------------------------------------------------- */
+
+enum { LONG = TSR_ELEMENTS_PLAIN + 100000 };
+
+/* A list of contours, and where its elements and items begin. */
+struct contours {
+    struct dicom_bytes d;
+    bool *begins; /* of each byte */
+};
+
+static void begin_here(struct contours *c)
+{
+    c->begins[c->d.all.size] = true;
+}
+
+static struct contours make_contours(struct tsr_dicom_form form, size_t size)
+{
+    struct contours c = {{.form = form}, must(calloc(size + (1 << 17), 1))};
+    struct rng r = {59};
+    put_meta(&c.d, syntax_of(form));
+    begin_here(&c);
+    put_text(&c.d, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.481.3");
+    begin_here(&c);
+    const size_t sequence = begin_sequence(&c.d, 0x30060040, "SQ", true);
+    for (uint32_t n = 0; c.d.all.size < size; n++) {
+        char text[4000];
+        int used = 0;
+        for (uint32_t i = 0; i < 150; i++)
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%u.%02u\\-%u.%u\\%u", i ? "\\" : "",
+                             90 + n % 40, rng_below(&r, 100), 30 + i / 9, rng_below(&r, 10), n);
+        begin_here(&c);
+        const size_t item = begin_sequence(&c.d, TAG_ITEM, "", true);
+        begin_here(&c);
+        put_text(&c.d, 0x30060042, "CS", "CLOSED_PLANAR");
+        begin_here(&c);
+        put_text(&c.d, 0x30060050, "DS", text);
+        end_sequence(&c.d, item, TAG_ITEM_END, true);
+    }
+    end_sequence(&c.d, sequence, TAG_SEQUENCE_END, true);
+    return c;
+}
+
+static unsigned cut(struct bytes file, struct tsr_elements_block block[TSR_ELEMENTS_BLOCKS], const char *what)
+{
+    unsigned count = 0;
+    size_t at = 0;
+    assert_int_equal(tsr_elements_cut(file.data, file.size, block, &count, NULL), TSR_OK);
+    for (unsigned i = 0; i < count; i++) {
+        expect(block[i].bytes == file.data + at && block[i].size > 0 && block[i].size <= TSR_ELEMENTS_PLAIN,
+               "%s: block %u has %zu bytes", what, i, block[i].size);
+        at += block[i].size;
+    }
+    expect(at == file.size, "%s: blocks of %zu of %zu bytes", what, at, file.size);
+    return count;
+}
+
+/* Blocks begin where elements do; in a value that is longer than a block, they begin within it. */
+TEST(blocks)
+{
+    static struct tsr_elements_block block[TSR_ELEMENTS_BLOCKS];
+    for (size_t f = 0; f < COUNT_OF(forms); f++) {
+        struct contours c = make_contours(*forms[f], 3 * (size_t)TSR_ELEMENTS_PLAIN);
+        const unsigned count = cut(c.d.all, block, "contours");
+        expect(count == 7, "%u blocks", count);
+        for (unsigned i = 1; i < count; i++)
+            expect(c.begins[block[i].bytes - c.d.all.data], "form %zu: block %u begins within an element", f, i);
+        free(c.begins);
+        free_dicom(&c.d);
+    }
+    struct dicom_bytes d = {.form = explicit_little};
+    put_meta(&d, syntax_of(d.form));
+    put_head(&d, 0x54001010, "OW", 5 << 19);
+    for (int i = 0; i < 5 << 17; i++) put_word(&d, (uint32_t)i, 4);
+    put_text(&d, 0x54001012, "LO", "behind");
+    expect(cut(d.all, block, "a long value") >= 3, "too few blocks");
+    free_dicom(&d);
+}
+
+/* The pieces of a long file: their number, and what both decoders make of them. */
+static unsigned check_pieces(struct bytes tsr_blob, struct bytes file)
+{
+    struct tsr_output *output = must(tsr_output_to_memory());
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = TSR_ELEMENTS_ROOM};
+    struct test_leaves leaves = {.blob = {{tsr_blob.data, tsr_blob.size, 0}}, .step = 100000};
+    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, &leaves},
+                                      .crew = {run_backwards, NULL}};
+    unsigned count = 0;
+    assert_int_equal(tsr_make(&header, &making, output, NULL), TSR_OK);
+    free(leaves.part);
+    struct bytes made = bytes_of(output);
+    expect(equal(made, file), "another file");
+    struct tsr_piece_head head;
+    for (size_t at = 0, used; at < tsr_blob.size; at += used + (size_t)head.size, count++)
+        assert_int_equal(tsr_get_piece_head(tsr_blob.data + at, tsr_blob.size - at, &head, &used, NULL), TSR_OK);
+    const struct tsr_bytes pieces = {.bytes = tsr_blob.data, .size = tsr_blob.size},
+                           expected = {.bytes = file.data, .size = file.size};
+    expect_by_reference(unpack_piece, &pieces, 0, TSR_OK, &expected, "a long file");
+    free(made.data);
+    tsr_output_close(output);
+    return count;
+}
+
+/* A file of more than a block: pieces that follow each other, the same by any number of threads. Fewer bytes may come
+ * of them than the file has. */
+TEST(long_files)
+{
+    struct contours c = make_contours(explicit_little, LONG);
+    const struct tsr_crew crews[] = {{NULL, NULL}, {run_backwards, NULL}};
+    struct bytes blob[2];
+    for (int i = 0; i < 2; i++) {
+        struct tsr_input *const input = must(tsr_input_from_memory(c.d.all.data, c.d.all.size, "contours"));
+        struct tsr_source *source = NULL;
+        const struct tsr_source_options options = {.packs = true};
+        tsr_input_set_crew(input, crews[i]);
+        assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
+        expect(source->header.recipe == TSR_RECIPE_PACKED, "it is not coded: %s", source->header.reason);
+        blob[i].size = (size_t)source->blob_size[TSR_BLOB_PREFIX];
+        blob[i].data = must(malloc(blob[i].size));
+        assert_int_equal(tsr_source_read_blob(source, TSR_BLOB_PREFIX, 0, blob[i].data, blob[i].size, NULL), TSR_OK);
+        tsr_source_close(source);
+        tsr_input_close(input);
+    }
+    expect(equal(blob[0], blob[1]), "threads change bytes");
+    expect(blob[0].size < c.d.all.size / 4, "%zu of %zu bytes", blob[0].size, c.d.all.size);
+    expect(check_pieces(blob[0], c.d.all) == 3, "not three pieces");
+    struct tsr_output *const output = must(tsr_output_to_memory());
+    const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = TSR_ELEMENTS_ROOM};
+    struct test_leaves leaves = {.blob = {{blob[0].data, blob[0].size, 0}}, .step = 100000};
+    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, &leaves},
+                                      .crew = {run_backwards, NULL}};
+    tsr_output_limit(output, c.d.all.size - 1);
+    assert_int_equal(tsr_make(&header, &making, output, NULL), TSR_ERROR_CORRUPT);
+    free(leaves.part);
+    tsr_output_close(output);
+    for (int i = 0; i < 2; i++) free(blob[i].data);
+    free(c.begins);
+    free_dicom(&c.d);
+}
+
 /* A whole .tsr: a brief one if the file has no pixel data, and one of many sections. Damage is refused. */
 TEST(whole_files)
 {
@@ -345,9 +484,10 @@ TEST(whole_files)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_once), cmocka_unit_test(come_back),      cmocka_unit_test(any_bytes),
-        cmocka_unit_test(waves),   cmocka_unit_test(items_of_bytes), cmocka_unit_test(same_code),
-        cmocka_unit_test(damaged), cmocka_unit_test(limits),         cmocka_unit_test(room_for_what_is_learned),
-        cmocka_unit_test(largest), cmocka_unit_test(whole_files)};
+        cmocka_unit_test(at_once),   cmocka_unit_test(come_back),      cmocka_unit_test(any_bytes),
+        cmocka_unit_test(waves),     cmocka_unit_test(items_of_bytes), cmocka_unit_test(same_code),
+        cmocka_unit_test(damaged),   cmocka_unit_test(limits),         cmocka_unit_test(room_for_what_is_learned),
+        cmocka_unit_test(largest),   cmocka_unit_test(whole_files),    cmocka_unit_test(blocks),
+        cmocka_unit_test(long_files)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }

@@ -33,17 +33,20 @@ static const uint8_t black[] = {0xff, 0xd8, 0xff, 0xf7, 0x00, 0x0b, 0x08, 0x00, 
                                 0x04, 0x01, 0x01, 0x11, 0x00, 0xff, 0xda, 0x00, 0x08, 0x01,
                                 0x01, 0x00, 0x00, 0x00, 0x00, 0xff, 0x40, 0xff, 0xd9, 0x00};
 
-static struct bytes stream_of(int kind, int frame)
-{
-    if (kind == 0) return rle_of(10 * frame);
-    return frame % 2 ? copy_bytes(black, sizeof black) : copy_bytes(example, sizeof example);
-}
-
 static void samples_of(int kind, int frame, uint8_t samples[SAMPLES])
 {
     memset(samples, 0, SAMPLES);
     for (int i = 0; i < SAMPLES && kind == 0; i++) samples[i] = (uint8_t)(10 * frame + i);
     if (kind != 0 && frame % 2 == 0) memcpy(samples, example_samples, SAMPLES);
+}
+
+static struct bytes stream_of(int kind, int frame)
+{
+    uint8_t samples[SAMPLES];
+    samples_of(kind, frame, samples);
+    if (kind == TSR_NODE_UNCOMPRESSED) return copy_bytes(samples, SAMPLES);
+    if (kind == 0) return rle_of(10 * frame);
+    return frame % 2 ? copy_bytes(black, sizeof black) : copy_bytes(example, sizeof example);
 }
 
 static struct tsr_image image_of(uint32_t frames)
@@ -304,6 +307,36 @@ TEST(markers)
     file.data[BEFORE + 8 + 8] = 0;
     check_refused("the first has none", file, 2, LS, "nothing says which");
     free(file.data);
+}
+
+/* Frames of samples end with the fragment that completes them. */
+TEST(sizes)
+{
+    static const struct {
+        uint32_t size[3];
+        bool is_told;
+    } cases[] = {{{SAMPLES, 8, 8}, true}, {{8, 8, SAMPLES}, true},      {{SAMPLES, SAMPLES - 1, 1}, true},
+                 {{8, 8, 15}, false},     {{SAMPLES + 4, 8, 4}, false}, {{SAMPLES, SAMPLES, SAMPLES}, false},
+                 {{4, 4, SAMPLES}, false}};
+    enum { RAW = TSR_NODE_UNCOMPRESSED };
+    check_plan("one each", &(struct plan){.kind = RAW, .frames = 4});
+    check_plan("two and one", &(struct plan){RAW, 2, {2, 1}, 6, {0}, 0});
+    check_plan("one and three", &(struct plan){RAW, 2, {1, 3}, 5, {0}, 0});
+    check_plan("all four", &(struct plan){RAW, 4, {3, 1, 2, 4}, 4, {0}, 0});
+    check_plan("by offset", &(struct plan){RAW, 2, {1, 2}, 8, {0, SAMPLES + 8}, 2});
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        static const uint8_t bytes[2 * SAMPLES];
+        struct bytes file = copy_bytes("0123456789", BEFORE);
+        struct opened o;
+        const struct tsr_image image = image_of(2);
+        put_item(&file, "", 0, 0);
+        for (int k = 0; k < 3; k++) put_item(&file, bytes, cases[i].size[k], cases[i].size[k]);
+        put_end(&file);
+        open_file(&o, file, &image, RAW);
+        expect((o.status == TSR_OK) == cases[i].is_told, "case %zu: %s", i, o.error.text);
+        close_file(&o);
+        free(file.data);
+    }
 }
 
 TEST(more_frames_than_fragments)
@@ -572,6 +605,7 @@ int main(void)
         cmocka_unit_test(tables_of_offsets),
         cmocka_unit_test(tables_that_lie),
         cmocka_unit_test(markers),
+        cmocka_unit_test(sizes),
         cmocka_unit_test(more_frames_than_fragments),
         cmocka_unit_test(empty_fragments),
         cmocka_unit_test(truncated_items),

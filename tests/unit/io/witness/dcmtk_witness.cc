@@ -65,6 +65,7 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
 {
     const DcmXfer read_as(dataset.getOriginalXfer());
     dicom->big_endian = read_as.isBigEndian();
+    dicom->has_big_pixels = read_as.isBigEndian();
     dicom->explicit_vr = read_as.isExplicitVR();
     dicom->columns = number_of(dataset, DCM_Columns);
     dicom->rows = number_of(dataset, DCM_Rows);

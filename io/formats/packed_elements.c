@@ -1,0 +1,95 @@
+/* Packs DICOM files without streams by the model of elements: short ones as one piece, long ones in blocks.
+ * FORMAT.md 4.6.
+ */
+#include <stdlib.h>
+
+#include "packed_file.h"
+#include "io/nodes/elements/elements_blocks.h"
+
+enum { LITTLE = 32 }; /* one byte of as many */
+
+/* Codes a block as a try. TSR_DECLINED: it does not become smaller by an eighth. */
+static enum tsr_status try_block(struct tsr_elements_block *block, struct tsr_error *error)
+{
+    struct tsr_packed_file of_block = {.file = block->bytes, .size = block->size};
+    const struct tsr_priced priced = tsr_priced_file(&of_block);
+    const uint64_t price = tsr_price(&priced, UINT64_MAX);
+    if (price == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
+    block->code.limit = (size_t)(price - price / 8);
+    const enum tsr_status status = tsr_elements_mix_block(block->bytes, block->size, block->form, &block->code, error);
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status;
+}
+
+/* The threads that help, each in memory that is spare. */
+static void mix_blocks(struct tsr_packed_file *p, struct tsr_elements_block *block, unsigned count)
+{
+    unsigned threads = 1;
+    while (p->crew.run && threads < count && tsr_input_take_spare(p->source->input, TSR_ELEMENTS_MEMORY)) threads++;
+    tsr_elements_mix_blocks(block, count, &p->crew, threads);
+    if (threads > 1) tsr_input_return_spare(p->source->input, (threads - 1) * (uint64_t)TSR_ELEMENTS_MEMORY);
+}
+
+/* Blocks that become smaller become pieces; the others stay bytes. TSR_DECLINED: together they do not become smaller by
+ * an eighth. */
+static enum tsr_status put_block_codes(struct tsr_packed_file *p, struct tsr_elements_block *block, unsigned count,
+                                       struct tsr_error *error)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (block[i].status != TSR_OK && block[i].status != TSR_ERROR_CORRUPT)
+            return tsr_fail(error, block[i].status, "no memory to code elements");
+        sum += block[i].status == TSR_OK ? block[i].code.size : block[i].size;
+    }
+    if (sum > p->verbatim - p->verbatim / 8) return tsr_fail(error, TSR_DECLINED, tsr_no_gain);
+    for (unsigned i = 0; i < count; i++) {
+        const size_t start = (size_t)(block[i].bytes - p->file);
+        struct tsr_bytes code = block[i].code, none = {0};
+        if (block[i].status != TSR_OK) continue;
+        block[i].code = (struct tsr_bytes){0};
+        TSR_TRY(tsr_pack_stream(p, start, start + block[i].size, TSR_PIECE_ELEMENTS, &code, &none, error));
+    }
+    return TSR_OK;
+}
+
+/* A long DICOM file, in blocks. The one in the middle is coded first, as a try. */
+static enum tsr_status put_blocks(struct tsr_packed_file *p, struct tsr_error *error)
+{
+    unsigned count = 0;
+    struct tsr_elements_block *const block = calloc(TSR_ELEMENTS_BLOCKS, sizeof *block);
+    if (!block) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to code elements");
+    enum tsr_status status = tsr_elements_cut(p->file, p->size, block, &count, error);
+    if (status == TSR_OK) status = try_block(&block[count / 2], error);
+    if (status == TSR_OK) {
+        for (unsigned i = 0; i < count; i++)
+            if (block[i].code.size == 0) block[i].code.limit = block[i].size;
+        mix_blocks(p, block, count);
+        status = put_block_codes(p, block, count, error);
+    }
+    for (unsigned i = 0; i < count; i++) tsr_bytes_free(&block[i].code);
+    free(block);
+    return status;
+}
+
+/* A DICOM file becomes one piece, or several. TSR_DECLINED: it does not become smaller by an eighth than it is
+ * verbatim. Then it stays so, and parts of it can be read without the others: streams of pixels, mostly. The code takes
+ * a hundred times longer than zstd. It is not tried on what zstd does not shorten, nor where all that it could save is
+ * nearly nothing. */
+enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error)
+{
+    struct tsr_bytes code = {0}, none = {0};
+    size_t used;
+    if (p->size > TSR_ELEMENTS_LONG) return tsr_fail(error, TSR_DECLINED, "it has too many bytes");
+    TSR_TRY(tsr_pack_claim(p, 0, 4 * (uint64_t)p->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)p->size, error));
+    const struct tsr_priced file = tsr_priced_file(p);
+    p->verbatim = tsr_price(&file, UINT64_MAX);
+    if (p->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
+    if (p->verbatim < p->size / LITTLE || p->verbatim > p->size - p->size / LITTLE)
+        return tsr_fail(error, TSR_DECLINED, tsr_no_gain);
+    if (p->size > TSR_ELEMENTS_PLAIN) return put_blocks(p, error);
+    code.limit = (size_t)(p->verbatim - p->verbatim / 8);
+    const enum tsr_status status =
+        tsr_node_elements.split(&(struct tsr_node_work){.room = 0}, p->file, p->size, &used, &code, &none, error);
+    if (status == TSR_OK) return tsr_pack_stream(p, 0, p->size, TSR_PIECE_ELEMENTS, &code, &none, error);
+    tsr_bytes_free(&code);
+    return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status;
+}
