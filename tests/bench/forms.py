@@ -97,7 +97,7 @@ FORMS = (
     ("decode_lanes_sse2.c", "plain", "plain C", "decode_lanes_",
      plain_if("kernels/lanes/decode_lanes_cpu.c", "#if defined(__SSE2__)\n", "    return tsr_decode_rows"), "decode -1,decode -5,decode -9"),
     ("decode_lanes_avx2.c", "avx2", "SSE2", "decode_lanes_",
-     without("kernels/lanes/decode_lanes_cpu.c", "    if (isa == TSR_ISA_AVX2) return tsr_decode_rows_avx2;"), "decode -1,decode -5,decode -9"),
+     without("kernels/lanes/decode_lanes_cpu.c", "    if (isa >= TSR_ISA_AVX2) return tsr_decode_rows_avx2;"), "decode -1,decode -5,decode -9"),
     ("decode_lanes_avx512.c", "avx512", "AVX2", "decode_lanes_",
      [("kernels/lanes/decode_lanes_cpu.c", "return tsr_decode_rows_avx512", "return tsr_decode_rows_avx2")],
      "decode -1,decode -5,decode -9"),
