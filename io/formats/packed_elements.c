@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "packed_file.h"
+#include "io/bytes/zstd_contexts.h"
 #include "io/nodes/elements/elements_blocks.h"
 
 enum { LITTLE = 32 }; /* one byte of as many */
@@ -79,12 +80,13 @@ enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *e
     struct tsr_bytes code = {0}, none = {0};
     size_t used;
     if (p->size > TSR_ELEMENTS_LONG) return tsr_fail(error, TSR_DECLINED, "it has too many bytes");
-    TSR_TRY(tsr_pack_claim(p, 0, 4 * (uint64_t)p->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)p->size, error));
+    TSR_TRY(tsr_pack_claim(p, 0, p->size + tsr_chunk_memory(false, p->size), p->size, error));
     const struct tsr_priced file = tsr_priced_file(p);
     p->verbatim = tsr_price(&file, UINT64_MAX);
     if (p->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     if (p->verbatim < p->size / LITTLE || p->verbatim > p->size - p->size / LITTLE)
         return tsr_fail(error, TSR_DECLINED, tsr_no_gain);
+    TSR_TRY(tsr_pack_claim(p, 0, 4 * (uint64_t)p->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)p->size, error));
     if (p->size > TSR_ELEMENTS_PLAIN) return put_blocks(p, error);
     code.limit = (size_t)(p->verbatim - p->verbatim / 8);
     const enum tsr_status status =
