@@ -20,8 +20,8 @@
  *   Stack      A call takes at most 48 KiB of the calling thread's stack. If less than 768 KiB are left there, a thread
  *              of the engine does the work, which has a stack of 1 MiB, and the calling thread waits for it and calls
  *              the functions that the caller has given.
- *   Cancelling struct tsr_watch, which a source names: whether a call goes on, and how far it is. A set and a series ask
- *              before each of their files, too.
+ *   Cancelling struct tsr_watch, which a source names: whether a call goes on, and how far it is. A set and a series
+ *              ask before each of their files, too.
  *   Ownership  Every *_destroy, *_close and *_free takes NULL. Strings and structures that a call is given may go away
  *              when it returns, unless its comment says more.
  *   The library neither prints nor ends the process (but for tsr_end_process). It handles no signals. */

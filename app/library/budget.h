@@ -71,7 +71,8 @@ uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_hea
                            const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes);
 
 /* Frames at once that decoding works on, and the work space that they may take; and most bytes that decoding takes of
- * what a reader has chosen, the reader's own included, with what takes the frames: the making of the file, or an exporter. */
+ * what a reader has chosen, the reader's own included, with what takes the frames: the making of the file, or an
+ * exporter. */
 uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space);
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
                            const struct tsr_restoring *restoring);

@@ -193,8 +193,8 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 /* TSR_DECLINED, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
  * or, on what is compressed already, to find something to do. A file with residues that are longer than the input is
- * never kept: the evaluator refuses them. most: bytes at the worst of the efforts that were tried, so that a higher effort
- * looks wherever a lower one does. */
+ * never kept: the evaluator refuses them. most: bytes at the worst of the efforts that were tried, so that a higher
+ * effort looks wherever a lower one does. */
 static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_source *source, uint64_t size,
                                   uint64_t most, struct form *instead, struct tsr_error *error)
 {

@@ -310,8 +310,8 @@ static bool may_give_way(const struct tsr_source *source, const struct tsr_estim
     return frames->around + frames->lossy <= tsr_input_size(source->input) / 8 * 5;
 }
 
-/* The estimate is too high by 6 % in the mean. Of images of few samples it says less. Files that are not spliced may take
- * more or less without loss than their frames tell: for residues, or because they are stored. */
+/* The estimate is too high by 6 % in the mean. Of images of few samples it says less. Files that are not spliced may
+ * take more or less without loss than their frames tell: for residues, or because they are stored. */
 bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate *frames)
 {
     enum { MANY_SAMPLES = 1 << 17 };

@@ -16,7 +16,8 @@ uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht);
 /* Why this build cannot code such streams, as half a sentence; NULL: it can. */
 const char *tsr_jpeg_2000_lacks(bool is_ht);
 
-/* Makes a stream of a raster (FORMAT.md 3.2, samples little endian), of samples of so many bits. Colours are mixed if is_rgb. */
+/* Makes a stream of a raster (FORMAT.md 3.2, samples little endian), of samples of so many bits. Colours are mixed if
+ * is_rgb. */
 enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                     bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error);
 

@@ -1,5 +1,6 @@
 /* Outputs and inputs that are files. A run makes the finished file, or nothing if a call fails: every write, read,
- * open, sync and rename of a run fails in turn (io/output.c, io/input.c, app/library/compress_file.c, restore_file.c). */
+ * open, sync and rename of a run fails in turn (io/output.c, io/input.c, app/library/compress_file.c and
+ * restore_file.c). */
 #include "in_memory.h"
 
 #include <fcntl.h>
