@@ -41,7 +41,7 @@ static enum tsr_status check_quickly(struct tsr_packed_file *p, struct tsr_error
     const uint64_t tenths = blob.size <= TSR_SMALL_BLOB ? 5 : 8, most = p->packing->most;
     const uint64_t quick = tsr_price_quickly(&blob, (most / tenths + 1) * 10, p->source->input);
     if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    return quick / 10 * tenths <= most ? TSR_OK : tsr_fail(error, TSR_DECLINED, tsr_no_gain);
+    return quick / 10 * tenths <= most ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
 }
 
 enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error *error)
@@ -58,7 +58,8 @@ enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error 
                                             : tsr_price(&file, UINT64_MAX),
                    coded = tsr_price(&blob, verbatim);
     if (verbatim == 0 || coded == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    return coded + (is_png ? 1 : TSR_PACKED_GAIN) <= verbatim ? TSR_OK : tsr_fail(error, TSR_DECLINED, tsr_no_gain);
+    return coded + (is_png ? 1 : TSR_PACKED_GAIN) <= verbatim ? TSR_OK
+                                                              : tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
 }
 
 /* ---- What packing takes ------------------------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ static enum tsr_status put_block_codes(struct tsr_packed_file *p, struct tsr_ele
             return tsr_fail(error, block[i].status, "no memory to code elements");
         sum += block[i].status == TSR_OK ? block[i].code.size : block[i].size;
     }
-    if (sum > p->verbatim - p->verbatim / 8) return tsr_fail(error, TSR_DECLINED, tsr_no_gain);
+    if (sum > p->verbatim - p->verbatim / 8) return tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
     for (unsigned i = 0; i < count; i++) {
         const size_t start = (size_t)(block[i].bytes - p->file);
         struct tsr_bytes code = block[i].code, none = {0};
@@ -85,7 +85,7 @@ enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *e
     p->verbatim = tsr_price(&file, UINT64_MAX);
     if (p->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     if (p->verbatim < p->size / LITTLE || p->verbatim > p->size - p->size / LITTLE)
-        return tsr_fail(error, TSR_DECLINED, tsr_no_gain);
+        return tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
     TSR_TRY(tsr_pack_claim(p, 0, 4 * (uint64_t)p->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)p->size, error));
     if (p->size > TSR_ELEMENTS_PLAIN) return put_blocks(p, error);
     code.limit = (size_t)(p->verbatim - p->verbatim / 8);
