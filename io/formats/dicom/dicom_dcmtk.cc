@@ -1,6 +1,6 @@
 /* What needs DCMTK's dictionary: headers as text, and data sets of implicit VR or big endian in explicit VR. It is in a
  * module of its own (dicom_module.h). No exception leaves this file. */
-#include "dicom_module.h"
+#include "dcmtk_objects.h"
 #include "jpeg_2000_codecs.h"
 
 #include <cerrno>
@@ -16,16 +16,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <dcmtk/config/osconfig.h>
-#include <dcmtk/dcmdata/dctk.h>
-#include <dcmtk/dcmdata/dcistrmb.h>
 #include <dcmtk/dcmdata/dcjson.h>
-#include <dcmtk/dcmdata/dcostrmb.h>
-#include <dcmtk/dcmdata/dcwcache.h>
-#include <dcmtk/oflog/oflog.h>
 
 namespace
 {
+
+using namespace tsr_dcmtk;
 
 /* DCMTK allocates some memory without exceptions and continues if there is none. This handler notes it. */
 thread_local bool ran_out;
@@ -47,69 +43,6 @@ void watch_memory()
     }();
     (void)watched;
 }
-
-/* DCMTK would print its messages on the terminal. The library never prints. */
-void silence()
-{
-    static const bool silent = [] {
-        OFLog::configure(OFLogger::OFF_LOG_LEVEL);
-        dcmEnableAutomaticInputDataCorrection.set(OFFalse); /* values of odd length stay as they are */
-        return true;
-    }();
-    (void)silent;
-}
-
-/* DCMTK reads nested sequences by recursion, with 1.5 KB of stack a layer. A file of 100 KB can nest them so deep that
- * the stack overflows. This stream fails for good as soon as it is read more than limit bytes of stack below the place
- * where it was made. */
-template <class Stream> class shallow : public Stream
-{
-  public:
-    using Stream::Stream;
-    OFBool good() const override
-    {
-        return !is_deep() && Stream::good();
-    }
-    OFCondition status() const override
-    {
-        return is_deep() ? EC_InvalidStream : Stream::status();
-    }
-    OFBool eos() override
-    {
-        return is_deep() || Stream::eos();
-    }
-    offile_off_t avail() override
-    {
-        return is_deep() ? 0 : Stream::avail();
-    }
-    offile_off_t read(void *bytes, offile_off_t size) override
-    {
-        return is_deep() ? 0 : Stream::read(bytes, size);
-    }
-    offile_off_t skip(offile_off_t size) override
-    {
-        return is_deep() ? 0 : Stream::skip(size);
-    }
-    bool was_deep() const
-    {
-        return was_deep_;
-    }
-
-  private:
-    static constexpr uintptr_t limit = 256 << 10; /* about 180 layers; real files have a dozen */
-    static uintptr_t stack_place()
-    {
-        return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    }
-    bool is_deep() const
-    {
-        const uintptr_t now = stack_place(), depth = now < base_ ? base_ - now : now - base_;
-        was_deep_ = was_deep_ || depth > limit;
-        return was_deep_;
-    }
-    const uintptr_t base_ = stack_place();
-    mutable bool was_deep_ = false;
-};
 
 /* The first thread that reads the dictionary loads it. If there is not enough memory in spite of the heap that the
  * caller has filled, DCMTK's lock of the dictionary stays locked, and a second attempt would wait for ever. So there is
@@ -168,51 +101,7 @@ tsr_status nothing(void *)
     return TSR_OK;
 }
 
-tsr_status fail_condition(const OFCondition &condition, const char *what, tsr_error *error)
-{
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "%s: %s", what, condition.text());
-}
-
-tsr_status too_deep(tsr_error *error)
-{
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "its sequences are nested too deep");
-}
-
-using memory_stream = shallow<DcmInputBufferStream>;
-
-void fill_stream(memory_stream &stream, const uint8_t *bytes, size_t size)
-{
-    stream.setBuffer(bytes, static_cast<offile_off_t>(size));
-    stream.setEos();
-}
-
-tsr_status fail_reading(const memory_stream &stream, const OFCondition &condition, tsr_error *error)
-{
-    if (stream.was_deep()) return too_deep(error);
-    return fail_condition(condition, "DCMTK", error);
-}
-
 /* ---- Data sets in explicit VR ---- */
-
-/* Writes an object in a transfer syntax. The stream's buffer is emptied as often as it fills. */
-OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector<uint8_t> &out)
-{
-    std::vector<uint8_t> buffer(1 << 16);
-    DcmOutputBufferStream stream(buffer.data(), static_cast<offile_off_t>(buffer.size()));
-    DcmWriteCache cache;
-    object.transferInit();
-    OFCondition result = EC_Normal;
-    do {
-        result = object.write(stream, syntax, EET_ExplicitLength, &cache);
-        void *filled = nullptr;
-        offile_off_t length = 0;
-        stream.flushBuffer(filled, length);
-        const uint8_t *bytes = static_cast<const uint8_t *>(filled);
-        out.insert(out.end(), bytes, bytes + length);
-    } while (result == EC_StreamNotifyClient);
-    object.transferEnd();
-    return result;
-}
 
 tsr_status hand_over(const void *bytes, size_t size, tsr_dicom_made *made, tsr_error *error)
 {
@@ -240,9 +129,7 @@ tsr_status make_explicit(void *context)
     memory_stream stream;
     DcmDataset dataset;
     fill_stream(stream, job.bytes, job.size);
-    dataset.transferInit();
-    OFCondition result = dataset.read(stream, syntax, EGL_noChange, DCM_MaxReadLength);
-    dataset.transferEnd();
+    OFCondition result = read_object(dataset, syntax, stream);
     if (result.bad() || stream.was_deep()) return fail_reading(stream, result, job.error);
     std::vector<uint8_t> out;
     result = write_object(dataset, EXS_LittleEndianExplicit, out);
@@ -251,33 +138,6 @@ tsr_status make_explicit(void *context)
 }
 
 /* ---- Headers as text ---- */
-
-/* Reads a whole header: the meta header, if there is one, and the data set. */
-tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_error *error)
-{
-    memory_stream stream;
-    OFCondition condition;
-    if (header.is_inflated) {
-        memory_stream meta;
-        fill_stream(meta, header.bytes, header.dataset_offset);
-        DcmMetaInfo &info = *file.getMetaInfo();
-        info.transferInit();
-        condition = info.read(meta, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
-        info.transferEnd();
-        if (condition.bad()) return fail_reading(meta, condition, error);
-        fill_stream(stream, header.bytes + header.dataset_offset, header.size - header.dataset_offset);
-        DcmDataset &dataset = *file.getDataset();
-        dataset.transferInit();
-        condition = dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength);
-        dataset.transferEnd();
-    } else {
-        fill_stream(stream, header.bytes, header.size);
-        file.transferInit();
-        condition = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
-        file.transferEnd();
-    }
-    return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
-}
 
 struct print_job {
     const tsr_dicom_bytes *header;

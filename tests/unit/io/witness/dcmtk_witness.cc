@@ -1,29 +1,14 @@
 /* See dcmtk_witness.h. No exception leaves this file. */
 #include "dcmtk_witness.h"
+#include "io/formats/dicom/dcmtk_objects.h"
 
 #include <cstring>
 #include <vector>
 
-#include <dcmtk/config/osconfig.h>
-#include <dcmtk/dcmdata/dctk.h>
-#include <dcmtk/dcmdata/dcistrmb.h>
-#include <dcmtk/dcmdata/dcostrmb.h>
-#include <dcmtk/dcmdata/dcwcache.h>
-#include <dcmtk/oflog/oflog.h>
-
 namespace
 {
 
-/* DCMTK would print its messages on the terminal. The library never prints. */
-void silence()
-{
-    static const bool silent = [] {
-        OFLog::configure(OFLogger::OFF_LOG_LEVEL);
-        dcmEnableAutomaticInputDataCorrection.set(OFFalse); /* values of odd length stay as they are */
-        return true;
-    }();
-    (void)silent;
-}
+using namespace tsr_dcmtk;
 
 long number_of(DcmItem &item, const DcmTagKey &tag)
 {
@@ -82,63 +67,6 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
     text_of(dataset, DCM_Modality, dicom->modality, sizeof dicom->modality);
 }
 
-/* DCMTK reads nested sequences by recursion, with 1.5 KB of stack a layer. A file of 100 KB can nest them so deep that
- * the stack overflows. This stream fails for good as soon as it is read more than limit bytes of stack below the place
- * where it was made. */
-template <class Stream> class shallow : public Stream
-{
-  public:
-    using Stream::Stream;
-    OFBool good() const override
-    {
-        return !is_deep() && Stream::good();
-    }
-    OFCondition status() const override
-    {
-        return is_deep() ? EC_InvalidStream : Stream::status();
-    }
-    OFBool eos() override
-    {
-        return is_deep() || Stream::eos();
-    }
-    offile_off_t avail() override
-    {
-        return is_deep() ? 0 : Stream::avail();
-    }
-    offile_off_t read(void *bytes, offile_off_t size) override
-    {
-        return is_deep() ? 0 : Stream::read(bytes, size);
-    }
-    offile_off_t skip(offile_off_t size) override
-    {
-        return is_deep() ? 0 : Stream::skip(size);
-    }
-    bool was_deep() const
-    {
-        return was_deep_;
-    }
-
-  private:
-    static constexpr uintptr_t limit = 256 << 10; /* about 180 layers; real files have a dozen */
-    static uintptr_t stack_place()
-    {
-        return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    }
-    bool is_deep() const
-    {
-        const uintptr_t now = stack_place(), depth = now < base_ ? base_ - now : now - base_;
-        was_deep_ = was_deep_ || depth > limit;
-        return was_deep_;
-    }
-    const uintptr_t base_ = stack_place();
-    mutable bool was_deep_ = false;
-};
-
-tsr_status fail_condition(const OFCondition &condition, const char *what, tsr_error *error)
-{
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "%s: %s", what, condition.text());
-}
-
 tsr_status guarded(tsr_error *error, tsr_status (*work)(void *), void *context)
 {
     try {
@@ -157,45 +85,13 @@ struct describe_job {
     tsr_error *error;
 };
 
-using memory_stream = shallow<DcmInputBufferStream>;
-
-void fill_stream(memory_stream &stream, const uint8_t *bytes, size_t size)
-{
-    stream.setBuffer(bytes, static_cast<offile_off_t>(size));
-    stream.setEos();
-}
-
-/* Reads a file, or the beginning of one, up to the value of its pixel data. */
-OFCondition read_header(DcmFileFormat &file, memory_stream &stream, const DcmTagKey &stop = DCM_PixelData)
-{
-    file.transferInit();
-    const OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, stop);
-    file.transferEnd();
-    return result;
-}
-
-OFCondition read_dataset(DcmDataset &dataset, memory_stream &stream, const DcmTagKey &stop = DCM_PixelData)
-{
-    dataset.transferInit();
-    const OFCondition result =
-        dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength, stop);
-    dataset.transferEnd();
-    return result;
-}
-
-tsr_status fail_reading(const memory_stream &stream, const OFCondition &condition, tsr_error *error)
-{
-    if (stream.was_deep()) return tsr_fail(error, TSR_ERROR_CORRUPT, "its sequences are nested too deep");
-    return fail_condition(condition, "DCMTK", error);
-}
-
 tsr_status describe_dataset(void *context)
 {
     describe_job &job = *static_cast<describe_job *>(context);
     memory_stream stream;
     DcmDataset dataset;
     fill_stream(stream, job.bytes, job.size);
-    const OFCondition condition = read_dataset(dataset, stream);
+    const OFCondition condition = read_object(dataset, EXS_LittleEndianExplicit, stream, DCM_PixelData);
     if (condition.bad() || stream.was_deep()) return fail_reading(stream, condition, job.error);
     *job.value_offset = static_cast<uint64_t>(stream.tell());
     describe_item(dataset, job.dicom);
@@ -208,7 +104,7 @@ tsr_status describe_file(void *context)
     memory_stream stream;
     DcmFileFormat file;
     fill_stream(stream, job.bytes, job.size);
-    const OFCondition condition = read_header(file, stream);
+    const OFCondition condition = read_object(file, EXS_Unknown, stream, DCM_PixelData);
     if (condition.bad() || stream.was_deep()) return fail_reading(stream, condition, job.error);
     text_of(*file.getMetaInfo(), DCM_TransferSyntaxUID, job.dicom->syntax_uid, sizeof job.dicom->syntax_uid);
     DcmDataset &dataset = *file.getDataset();
@@ -220,54 +116,12 @@ tsr_status describe_file(void *context)
 
 /* ---- Lossy copies ---- */
 
-/* Writes an object in a transfer syntax. The stream's buffer is emptied as often as it fills. */
-OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector<uint8_t> &out)
-{
-    std::vector<uint8_t> buffer(1 << 16);
-    DcmOutputBufferStream stream(buffer.data(), static_cast<offile_off_t>(buffer.size()));
-    DcmWriteCache cache;
-    object.transferInit();
-    OFCondition result = EC_Normal;
-    do {
-        result = object.write(stream, syntax, EET_ExplicitLength, &cache);
-        void *filled = nullptr;
-        offile_off_t length = 0;
-        stream.flushBuffer(filled, length);
-        const uint8_t *bytes = static_cast<const uint8_t *>(filled);
-        out.insert(out.end(), bytes, bytes + length);
-    } while (result == EC_StreamNotifyClient);
-    object.transferEnd();
-    return result;
-}
-
 struct compare_job {
     const tsr_dicom_bytes *original, *derived;
     const uint32_t *tags;
     int tag_count;
     tsr_error *error;
 };
-
-/* Reads a whole header: the meta header, if there is one, and the data set up to a tag. */
-tsr_status read_whole(const tsr_dicom_bytes &header, const DcmTagKey &stop, DcmFileFormat &file, tsr_error *error)
-{
-    memory_stream stream;
-    OFCondition condition;
-    if (header.is_inflated) {
-        memory_stream meta;
-        fill_stream(meta, header.bytes, header.dataset_offset);
-        DcmMetaInfo &info = *file.getMetaInfo();
-        info.transferInit();
-        condition = info.read(meta, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
-        info.transferEnd();
-        if (condition.bad()) return fail_reading(meta, condition, error);
-        fill_stream(stream, header.bytes + header.dataset_offset, header.size - header.dataset_offset);
-        condition = read_dataset(*file.getDataset(), stream, stop);
-    } else {
-        fill_stream(stream, header.bytes, header.size);
-        condition = read_header(file, stream, stop);
-    }
-    return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
-}
 
 /* Removes the elements that a lossy copy may change. */
 void drop_derived(const compare_job &job, DcmItem &item)
@@ -405,8 +259,8 @@ tsr_status compare_headers(void *context)
     compare_job &job = *static_cast<compare_job *>(context);
     DcmFileFormat one, other;
     std::vector<uint8_t> one_rest, other_rest;
-    tsr_status status = read_whole(*job.original, DCM_PixelData, one, job.error);
-    if (status == TSR_OK) status = read_whole(*job.derived, DCM_PixelData, other, job.error);
+    tsr_status status = read_whole(*job.original, one, job.error, DCM_PixelData);
+    if (status == TSR_OK) status = read_whole(*job.derived, other, job.error, DCM_PixelData);
     if (status != TSR_OK) return status;
     const bool has_doubles = lost_bytes(*job.derived, other) - lost_bytes(*job.original, one) >= LEAST_ELEMENT;
     change_datasets(*one.getDataset(), *other.getDataset());
