@@ -71,6 +71,13 @@ static enum tsr_status put_blocks(struct tsr_packed_file *p, struct tsr_error *e
     return status;
 }
 
+/* What packing takes: the file, its codes, and the coder or a chunk that is measured. */
+static uint64_t memory_of(uint64_t size)
+{
+    if (size <= TSR_ELEMENTS_PLAIN) return 4 * size + TSR_ELEMENTS_MEMORY;
+    return 2 * size + tsr_more_of(TSR_ELEMENTS_MEMORY, tsr_chunk_memory(false, size));
+}
+
 /* A DICOM file becomes one piece, or several. TSR_DECLINED: it does not become smaller by an eighth than it is
  * verbatim. Then it stays so, and parts of it can be read without the others: streams of pixels, mostly. The code takes
  * a hundred times longer than zstd. It is not tried on what zstd does not shorten, nor where all that it could save is
@@ -80,13 +87,12 @@ enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *e
     struct tsr_bytes code = {0}, none = {0};
     size_t used;
     if (p->size > TSR_ELEMENTS_LONG) return tsr_fail(error, TSR_DECLINED, "it has too many bytes");
-    TSR_TRY(tsr_pack_claim(p, 0, p->size + tsr_chunk_memory(false, p->size), p->size, error));
+    TSR_TRY(tsr_pack_claim(p, 0, memory_of(p->size), 2 * (uint64_t)p->size, error));
     const struct tsr_priced file = tsr_priced_file(p);
     p->verbatim = tsr_price(&file, UINT64_MAX);
     if (p->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     if (p->verbatim < p->size / LITTLE || p->verbatim > p->size - p->size / LITTLE)
         return tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
-    TSR_TRY(tsr_pack_claim(p, 0, 4 * (uint64_t)p->size + TSR_ELEMENTS_MEMORY, 2 * (uint64_t)p->size, error));
     if (p->size > TSR_ELEMENTS_PLAIN) return put_blocks(p, error);
     code.limit = (size_t)(p->verbatim - p->verbatim / 8);
     const enum tsr_status status =
