@@ -334,11 +334,11 @@ struct tsr_stored_values {
 };
 enum { TSR_KEPT_VALUES_LIMIT = 4 };
 
-/* What a call that has a source reads: the source; then, to prove it, what came of the source. */
+/* The passes of a call: it reads the source; then it reads its output, to prove it. */
 enum tsr_pass { TSR_PASS_READ = 0, TSR_PASS_PROVE = 1 };
 
-/* Who is asked and told while a call works, before each read of at most a batch of frames: by the calling thread or by
- * threads of the engine, several at once. Between two reads a batch of frames is coded, or a PNG as a whole. */
+/* Functions of the caller. A call calls them before each read of at most a batch of frames, from the calling thread or
+ * from threads of the engine, several at once. Between two reads a batch of frames is coded, or a PNG as a whole. */
 struct tsr_watch {
     size_t size;
     /* NULL, or: true ends the call, TSR_ERROR_CANCELLED. There is no output then. */
@@ -736,8 +736,8 @@ enum tsr_returns {
     TSR_RETURNS_GZIPPED = 8       /* as TSR_RETURNS_SPLICED; the whole is then put in gzip */
 };
 
-/* It as a word: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams", "gzipped"; "" of
- * TSR_RETURNS_NONE. */
+/* The name of a tsr_returns: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams", "gzipped"; ""
+ * of TSR_RETURNS_NONE. */
 TSR_API const char *tsr_returns_name(enum tsr_returns returns);
 
 /* What a member is, from headers and index: no payload is read. */
@@ -828,11 +828,11 @@ TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t memb
 /* Reads frame number frame, from 0, to a buffer with room for byte_count bytes.
  *   row_bytes 0: to its first ceil(tsr_frame_bits(image) / 8) bytes, without gaps.
  *   Else it is the distance in bytes from a row's first byte to the next row's, at least that of the row's samples; a
- *   planar image has the rows of its components one after the other. Bytes between rows stay as they are, and
- * byte_count counts up to the end of the last row. The frame is held in memory once more. TSR_ERROR_USAGE: rows of 1
- * bit, or of a swapped image, do not begin at bytes. Cost: the tiles of the frame, and the model of the frame that it
- * shares one with. Errors: TSR_ERROR_USAGE (no such member or frame, no image, too little room), TSR_ERROR_READ,
- * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT. */
+ *   planar image has the rows of its components one after the other. Bytes between rows stay as they are.
+ *   byte_count counts up to the end of the last row. The frame is held in memory once more.
+ * Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors: TSR_ERROR_USAGE (no such
+ * member or frame, no image, too little room; row_bytes for samples of 1 bit or a swapped image, whose rows need not
+ * begin at a byte), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT. */
 TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
                                        size_t byte_count, size_t row_bytes, struct tsr_error *error);
 

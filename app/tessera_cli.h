@@ -73,7 +73,7 @@ TSR_API void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_
 
 /* ---- Windows ---------------------------------------------------------------------------------------------- */
 
-/* Whether so many samples inside a window, of so many samples, are enough for it to be judged. */
+/* Whether a window that holds inside of an image's samples holds enough of them to be judged. */
 TSR_API bool tsr_is_judged(uint64_t inside, uint64_t samples);
 
 /* The least PSNR of a quality, in hundredths of a dB; 0: it is not known. */
