@@ -10,6 +10,7 @@
 
 enum {
     MOST_FAILURES = 64, /* streams of a kind that cannot be packed: then no more are tried */
+    IN_VAIN = 16,       /* bytes that are read for ends of JPEG streams that have none, for each byte of the file */
     PLAIN_RATIO = 16,   /* plain bytes of all deflate streams, at most, for each byte of the file */
     PLAIN_FREE = 1 << 20
 };
@@ -38,12 +39,22 @@ struct found {
     bool is_jpeg;
 };
 
+struct search {
+    const struct tsr_packed_file *p;
+    enum container container;
+    uint64_t in_vain;   /* bytes after heads of JPEG streams that have no end */
+    size_t jpegs_until; /* from this byte on no JPEG is looked for: too much was read in vain */
+};
+
 /* Whether a whole JPEG stream stands at a byte. */
-static bool jpeg_at(const struct tsr_packed_file *p, size_t at, struct found *found)
+static bool jpeg_at(struct search *s, size_t at, struct found *found)
 {
-    if (p->size - at < TSR_PACKED_STREAM || !tsr_begins_jpeg(p->file + at)) return false;
-    const size_t bytes = tsr_jpeg_end(p->file + at, p->size - at, false);
+    const size_t left = s->p->size - at;
+    if (at >= s->jpegs_until || left < TSR_PACKED_STREAM || !tsr_begins_jpeg(s->p->file + at)) return false;
+    const size_t bytes = tsr_jpeg_end(s->p->file + at, left, false);
     *found = (struct found){at, at + bytes, true};
+    if (bytes == 0) s->in_vain += left;
+    if (s->in_vain / IN_VAIN > s->p->size) s->jpegs_until = at;
     return bytes >= TSR_PACKED_STREAM;
 }
 
@@ -72,21 +83,22 @@ static bool zip_member_at(const struct tsr_packed_file *p, size_t at, struct fou
 }
 
 /* The next stream from a byte on. */
-static bool next_stream(const struct tsr_packed_file *p, enum container container, size_t at, struct found *found)
+static bool next_stream(struct search *s, size_t at, struct found *found)
 {
-    for (; at < p->size; at++) {
-        const uint8_t byte = p->file[at];
-        if (byte == 0xff && container != ZIP && jpeg_at(p, at, found)) return true;
-        if (byte == 's' && container == PDF && pdf_stream_at(p, at, found)) return true;
-        if (byte == 'P' && container == ZIP && zip_member_at(p, at, found)) return true;
+    for (; at < s->p->size; at++) {
+        const uint8_t byte = s->p->file[at];
+        if (byte == 0xff && s->container != ZIP && jpeg_at(s, at, found)) return true;
+        if (byte == 's' && s->container == PDF && pdf_stream_at(s->p, at, found)) return true;
+        if (byte == 'P' && s->container == ZIP && zip_member_at(s->p, at, found)) return true;
     }
     return false;
 }
 
 bool tsr_has_more_jpegs(const struct tsr_packed_file *p)
 {
+    struct search s = {.p = p, .container = JPEGS, .jpegs_until = p->size};
     struct found first, next;
-    return jpeg_at(p, 0, &first) && next_stream(p, JPEGS, first.end, &next);
+    return jpeg_at(&s, 0, &first) && next_stream(&s, first.end, &next);
 }
 
 /* Tries a deflate stream, of which the end is found; of a short one nothing is gained. TSR_DECLINED: it stays bytes. */
@@ -109,14 +121,14 @@ static enum tsr_status put_deflate(struct tsr_packed_file *p, const struct tsr_n
 }
 
 /* What all streams take, at most; *has_deflate: some are of deflate. TSR_DECLINED: there is none. */
-static enum tsr_status add_streams(const struct tsr_packed_file *p, enum container container,
-                                   struct tsr_jpeg_work *work, bool *has_deflate, struct tsr_error *error)
+static enum tsr_status add_streams(struct search *s, struct tsr_jpeg_work *work, bool *has_deflate,
+                                   struct tsr_error *error)
 {
     enum tsr_status status = tsr_fail(error, TSR_DECLINED, "%s", "");
     struct found found;
     *has_deflate = false;
-    for (size_t at = 0; status != TSR_ERROR_LIMIT && next_stream(p, container, at, &found);) {
-        if (found.is_jpeg) status = tsr_add_jpeg(p->file + found.start, found.end - found.start, work, error);
+    for (size_t at = 0; status != TSR_ERROR_LIMIT && next_stream(s, at, &found);) {
+        if (found.is_jpeg) status = tsr_add_jpeg(s->p->file + found.start, found.end - found.start, work, error);
         *has_deflate |= !found.is_jpeg;
         at = found.is_jpeg ? found.end : found.start;
     }
@@ -124,9 +136,10 @@ static enum tsr_status add_streams(const struct tsr_packed_file *p, enum contain
     return work->memory > 0 || *has_deflate ? TSR_OK : TSR_DECLINED;
 }
 
-/* Streams become pieces. *kinds: bit 0, JPEG; bit 1, deflate. */
-static enum tsr_status put_streams(struct tsr_packed_file *p, enum container container, uint64_t plain_left,
-                                   unsigned *kinds, struct tsr_error *error)
+/* Streams become pieces. *kinds: bit 0, JPEG; bit 1, deflate. s: as add_streams has left it, which has added what JPEG
+ * streams take, up to where it looked for them. */
+static enum tsr_status put_streams(struct tsr_packed_file *p, struct search *s, uint64_t plain_left, unsigned *kinds,
+                                   struct tsr_error *error)
 {
     struct deflate_coder *coder = NULL;
     const struct tsr_node_work work = {.crew = p->crew, .kept = &coder};
@@ -134,7 +147,8 @@ static enum tsr_status put_streams(struct tsr_packed_file *p, enum container con
     struct found found;
     int failures[2] = {0, 0};
     *kinds = 0;
-    for (size_t at = 0; next_stream(p, container, at, &found);) {
+    s->in_vain = 0;
+    for (size_t at = 0; next_stream(s, at, &found);) {
         const int kind = found.is_jpeg ? 0 : 1;
         status = failures[kind] >= MOST_FAILURES ? TSR_DECLINED
                  : found.is_jpeg                 ? tsr_pack_jpeg(p, found.start, found.end - found.start, error)
@@ -152,11 +166,11 @@ static enum tsr_status put_streams(struct tsr_packed_file *p, enum container con
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error)
 {
     const uint64_t size = p->size, plain = PLAIN_FREE + PLAIN_RATIO * size;
-    const enum container container = container_of(p->file, p->size);
+    struct search s = {.p = p, .container = container_of(p->file, p->size), .jpegs_until = p->size};
     struct tsr_jpeg_work work = {0};
     bool has_deflate = false;
     unsigned kinds = 0;
-    TSR_TRY(add_streams(p, container, &work, &has_deflate, error));
+    TSR_TRY(add_streams(&s, &work, &has_deflate, error));
     uint64_t cost = tsr_jpeg_cost(size, work.cost), bytes = tsr_jpeg_memory_of(p, work.memory), held = 2 * size;
     if (has_deflate) {
         cost = tsr_more_of(cost, tsr_deflate_cost(size, plain, plain));
@@ -164,7 +178,7 @@ enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error)
         held += plain;
     }
     TSR_TRY(tsr_pack_claim(p, cost, bytes, held, error));
-    TSR_TRY(put_streams(p, container, plain, &kinds, error));
+    TSR_TRY(put_streams(p, &s, plain, &kinds, error));
     if (kinds == 3) { /* readers claim memory by the kind of the first stream: the room is enough for either */
         const struct tsr_node_work room = {.room = p->source->header.room};
         p->source->header.room = 2 * tsr_node_jpeg.memory(&room, size, true);
