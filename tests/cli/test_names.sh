@@ -271,13 +271,16 @@ wait $process || bad "--rm with replaced .tsr files: $(cat "$err")"
 [ "$(fields --summary removed)" = 117 ] || bad "removed: $(fields --summary removed)"
 
 # --- What appears while a run is at work is another run's: neither -f nor --update replaces it, but --update takes it if
-# it is of the same file. The only thread waits for the pipe before it comes to the last files.
+# it is of the same file. The only thread waits for the pipe before it comes to the last files: lines are written every
+# 0.1 s, and the file before them takes longer.
+{ echo 'P5 4096 2048 255' && while cat "$grey"; do :; done 2>/dev/null | head -c 8388608; } >large.pgm
 for options in -f --update; do
     rm -rf a out && mkdir a
     i=100
     while [ $i -lt 500 ]; do echo "file $i" >a/$i && i=$((i + 1)); done
+    cp large.pgm a/493
     # shellcheck disable=SC2086
-    "$tsr" compress --json -r -T 1 $options a -o out >pipe 2>"$err" &
+    "$tsr" compress --json -r -9 -T 1 $options a -o out >pipe 2>"$err" &
     process=$!
     exec 3<pipe
     tries=0
@@ -300,7 +303,7 @@ done
 # --- Parts that killed runs leave, on a file system where outputs have names from the start: they are no inputs, and a
 # later run removes them. What has such a name and holds something else stays.
 folds plain || bad "no mount"
-mkdir m/in && { echo 'P5 4096 2048 255' && while cat "$grey"; do :; done 2>/dev/null | head -c 8388608; } >m/in/large.pgm
+mkdir m/in && mv large.pgm m/in
 killed=0
 for delay in 0 0 0.05 0.1 0.02 0.15 0 0.01; do
     "$tsr" compress -q -r -9 -T 1 m/in &
