@@ -82,17 +82,6 @@ enum tsr_status tsr_seal_section(struct tsr_output *output, uint64_t end, uint64
     return tsr_output_patch(output, end - sizeof check, check, sizeof check, error);
 }
 
-enum tsr_status tsr_make_room(struct tsr_container_writer *w, size_t size, struct tsr_error *error)
-{
-    if (size <= w->compressed_capacity) return TSR_OK;
-    free(w->compressed);
-    w->compressed_capacity = 0;
-    w->compressed = malloc(size);
-    if (!w->compressed) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of %zu bytes", size);
-    w->compressed_capacity = size;
-    return TSR_OK;
-}
-
 /* A writer that has written nothing yet. */
 static enum tsr_status new_writer(struct tsr_output *output, const struct tsr_header *header,
                                   struct tsr_container_writer **writer, struct tsr_error *error)
@@ -269,10 +258,9 @@ static enum tsr_status put_end(struct tsr_container_writer *w, uint64_t own, str
 enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct tsr_proof *proof,
                                   struct tsr_error *error)
 {
-    uint8_t body[TSR_PROOF_LIMIT], header_body[TSR_HEADER_LIMIT], varint[TSR_VARINT_LIMIT];
+    uint8_t body[TSR_PROOF_LIMIT], header_body[TSR_HEADER_LIMIT];
     const size_t header_size = tsr_put_header(header_body, &w->header);
-    const uint64_t first =
-        w->start + TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(varint, header_size) + header_size + TSR_CHECK_BYTES;
+    const uint64_t first = w->start + tsr_header_end(header_size);
     uint64_t own = 0;
     if (w->small) {
         TSR_TRY(tsr_output_return(w->output, &w->begin, error));

@@ -68,9 +68,6 @@ enum tsr_status tsr_seal_section(struct tsr_output *output, uint64_t end, uint64
 uint64_t tsr_make_id(const struct tsr_header *header, const struct tsr_entry *entries, size_t count,
                      const struct tsr_proof *proof);
 
-/* Makes room for so many bytes in compressed. */
-enum tsr_status tsr_make_room(struct tsr_container_writer *w, size_t size, struct tsr_error *error);
-
 /* Writes a blob in chunks, each compressed alone if that is smaller. */
 enum tsr_status tsr_put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                               struct tsr_error *error);

@@ -1,7 +1,25 @@
 /* Proofs, ids and members; see section.h. FORMAT.md 3.1, 3.4 and 3.7. */
 #include "section.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum tsr_status tsr_grow_buffer(uint8_t **buffer, size_t *capacity, size_t size, struct tsr_error *error)
+{
+    if (size <= *capacity) return TSR_OK;
+    free(*buffer);
+    *capacity = 0;
+    *buffer = malloc(size);
+    if (!*buffer) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of %zu bytes", size);
+    *capacity = size;
+    return TSR_OK;
+}
+
+uint64_t tsr_header_end(size_t body_size)
+{
+    uint8_t length[TSR_VARINT_LIMIT];
+    return TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(length, body_size) + body_size + TSR_CHECK_BYTES;
+}
 
 size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct tsr_header *header)
 {

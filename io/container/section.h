@@ -64,6 +64,13 @@ static inline bool tsr_is_unknown_type(uint8_t type)
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header);
 enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_header *header, struct tsr_error *error);
 
+/* Bytes from a file's start to the first section after its header. A damaged header has the same length as an intact
+ * one. */
+uint64_t tsr_header_end(size_t body_size);
+
+/* Grows a buffer to size bytes; its content is lost. */
+enum tsr_status tsr_grow_buffer(uint8_t **buffer, size_t *capacity, size_t size, struct tsr_error *error);
+
 /* Cuts a header's reason to what its number says (FORMAT.md 3.1), or to nothing if that alone is no reason, or all of
  * it; and takes the sentence out of its damage. False: there was nothing to cut. */
 bool tsr_shorten_header(struct tsr_header *header);

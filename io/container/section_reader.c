@@ -11,17 +11,6 @@ static void note_damage(struct tsr_sections *s, const char *what)
     if (!s->damage) s->damage = what;
 }
 
-enum tsr_status tsr_grow_buffer(uint8_t **buffer, size_t *capacity, size_t size, struct tsr_error *error)
-{
-    if (size <= *capacity) return TSR_OK;
-    free(*buffer);
-    *capacity = 0;
-    *buffer = malloc(size);
-    if (!*buffer) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of %zu bytes", size);
-    *capacity = size;
-    return TSR_OK;
-}
-
 const uint8_t *tsr_open_section(const uint8_t *section, size_t length, enum tsr_section_type type, uint64_t seal,
                                 size_t *body_size, uint64_t *hash)
 {
@@ -268,13 +257,6 @@ static enum tsr_status read_footer(struct tsr_sections *s, struct footer *footer
     return TSR_OK;
 }
 
-/* Offset of the first section after a header. A damaged header has the same length as an intact one. */
-static uint64_t end_of_header(size_t body_size)
-{
-    uint8_t length[TSR_VARINT_LIMIT];
-    return TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(length, body_size) + body_size + TSR_CHECK_BYTES;
-}
-
 /* Reads the header at the file's start. *version: the version that the header says, even if its check is wrong; -1:
  * unknown. */
 static enum tsr_status read_header(struct tsr_sections *s, struct tsr_header *header, uint64_t *first, int *version,
@@ -291,7 +273,7 @@ static enum tsr_status read_header(struct tsr_sections *s, struct tsr_header *he
                           tsr_seal(tsr_read_u64(body + TSR_ID_OFFSET), 0), error));
     TSR_TRY(tsr_get_header(body, size, header, error));
     s->header_hash = tsr_header_hash(body, size);
-    *first = end_of_header(size);
+    *first = tsr_header_end(size);
     return TSR_OK;
 }
 
@@ -320,7 +302,7 @@ static enum tsr_status find_by_copy(struct tsr_sections *s, const struct footer 
     s->damage = "header";
     *header = copy.header;
     s->header_hash = tsr_header_hash(copy.body, copy.body_size);
-    return read_index(s, copy.index, copy.index_size, end_of_header(copy.body_size), footer->index_offset, error);
+    return read_index(s, copy.index, copy.index_size, tsr_header_end(copy.body_size), footer->index_offset, error);
 }
 
 /* Finds the sections of a file with an intact header: by the index, its copy, or a walk. */

@@ -49,7 +49,4 @@ enum tsr_status tsr_hash_section(struct tsr_sections *s, const struct tsr_place 
 const uint8_t *tsr_open_section(const uint8_t *section, size_t length, enum tsr_section_type type, uint64_t seal,
                                 size_t *body_size, uint64_t *hash);
 
-/* Grows a buffer to size bytes; its content is lost. */
-enum tsr_status tsr_grow_buffer(uint8_t **buffer, size_t *capacity, size_t size, struct tsr_error *error);
-
 #endif

@@ -32,7 +32,7 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint
     const int level = tsr_container_level(w, size);
     const bool tries_both = level == TSR_HIGH_LEVEL && is_large_image(&w->header);
     const size_t bound = ZSTD_compressBound(size);
-    TSR_TRY(tsr_make_room(w, tries_both ? 2 * bound : bound, error));
+    TSR_TRY(tsr_grow_buffer(&w->compressed, &w->compressed_capacity, tries_both ? 2 * bound : bound, error));
     ZSTD_CCtx *const compressor = tsr_take_compressor();
     if (!compressor) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
     *made = ZSTD_compressCCtx(compressor, w->compressed, bound, bytes, size, level);

@@ -12,7 +12,7 @@
 static enum tsr_status compress_after(struct tsr_container_writer *w, const struct tsr_written_base *base,
                                       const void *bytes, size_t size, size_t *compressed, struct tsr_error *error)
 {
-    TSR_TRY(tsr_make_room(w, ZSTD_compressBound(size), error));
+    TSR_TRY(tsr_grow_buffer(&w->compressed, &w->compressed_capacity, ZSTD_compressBound(size), error));
     ZSTD_CCtx *context = tsr_take_compressor();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
     size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, tsr_container_level(w, size));
@@ -170,7 +170,7 @@ static enum tsr_status put_twin(struct tsr_container_writer *w, size_t entry, ui
 {
     const size_t length = (size_t)w->entries[entry].length;
     uint8_t number[TSR_VARINT_LIMIT];
-    TSR_TRY(tsr_make_room(w, length, error));
+    TSR_TRY(tsr_grow_buffer(&w->compressed, &w->compressed_capacity, length, error));
     TSR_TRY(tsr_output_read(w->output, offset, w->compressed, length, error));
     struct tsr_cursor c = {w->compressed, length, 1, false};
     const size_t size = (size_t)tsr_get_varint(&c);

@@ -34,8 +34,10 @@ const struct tsr_format *tsr_format_of(const uint8_t *head, size_t size);
 /* Gives a source rasters that lie in its samples, or else in its input, one directly after the other from byte first.
  * All bytes before them are the prefix, and all bytes after them are the suffix. Errors: TSR_ERROR_CORRUPT (the input
  * ends before its last sample; the image is over a limit), TSR_ERROR_LIMIT. */
-struct tsr_need tsr_splice_need(const struct tsr_header *header, uint64_t first, uint64_t size);
 enum tsr_status tsr_source_splice(struct tsr_source *source, uint64_t first, struct tsr_error *error);
+
+/* What such a source takes, of an input of size bytes. */
+struct tsr_need tsr_splice_need(const struct tsr_header *header, uint64_t first, uint64_t size);
 
 /* Opens such a source, which is nothing else. header gives kind, recipe, exact, image and parameters. */
 enum tsr_status tsr_splice_open(struct tsr_input *input, const struct tsr_header *header, uint64_t first,

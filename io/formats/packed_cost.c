@@ -1,5 +1,4 @@
 /* What packing a file gains, and what it takes. */
-#include <string.h>
 
 #include "packed_file.h"
 #include "io/bytes/zstd_contexts.h"
@@ -7,23 +6,10 @@
 
 /* ---- Prices ------------------------------------------------------------------------------------------------ */
 
-static enum tsr_status read_file(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error)
-{
-    const struct tsr_packed_file *const p = context;
-    (void)error;
-    memcpy(buffer, p->file + offset, size);
-    return TSR_OK;
-}
-
 static enum tsr_status read_blob(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error)
 {
     const struct tsr_packed_file *const p = context;
     return tsr_source_read_blob(p->source, TSR_BLOB_PREFIX, offset, buffer, size, error);
-}
-
-struct tsr_priced tsr_priced_file(struct tsr_packed_file *p)
-{
-    return (struct tsr_priced){read_file, p, p->size, false};
 }
 
 static struct tsr_priced packed(struct tsr_packed_file *p)
@@ -47,7 +33,7 @@ static enum tsr_status check_quickly(struct tsr_packed_file *p, struct tsr_error
 enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error *error)
 {
     enum { CLEARLY = 64 }; /* what a quick look shortens by one byte of as many, any level shortens */
-    const struct tsr_priced blob = packed(p), file = tsr_priced_file(p);
+    const struct tsr_priced blob = packed(p), file = tsr_priced_bytes(p->file, p->size);
     const bool is_png = p->kind == TSR_KIND_PNG; /* stored, it stays as long as it is */
     if (p->packing->most > 0 && is_png) return check_quickly(p, error);
     const uint64_t clear = p->size - p->size / CLEARLY,

@@ -12,8 +12,7 @@ enum { LITTLE = 32 }; /* one byte of as many */
 /* Codes a block as a try. TSR_DECLINED: it does not become smaller by an eighth. */
 static enum tsr_status try_block(struct tsr_elements_block *block, struct tsr_error *error)
 {
-    struct tsr_packed_file of_block = {.file = block->bytes, .size = block->size};
-    const struct tsr_priced priced = tsr_priced_file(&of_block);
+    const struct tsr_priced priced = tsr_priced_bytes(block->bytes, block->size);
     const uint64_t price = tsr_price(&priced, UINT64_MAX);
     if (price == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     block->code.limit = (size_t)(price - price / 8);
@@ -88,7 +87,7 @@ enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *e
     size_t used;
     if (p->size > TSR_ELEMENTS_LONG) return tsr_fail(error, TSR_DECLINED, "it has too many bytes");
     TSR_TRY(tsr_pack_claim(p, 0, memory_of(p->size), 2 * (uint64_t)p->size, error));
-    const struct tsr_priced file = tsr_priced_file(p);
+    const struct tsr_priced file = tsr_priced_bytes(p->file, p->size);
     p->verbatim = tsr_price(&file, UINT64_MAX);
     if (p->verbatim == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     if (p->verbatim < p->size / LITTLE || p->verbatim > p->size - p->size / LITTLE)

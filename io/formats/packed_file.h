@@ -81,8 +81,6 @@ extern const char tsr_cannot_gzip[], tsr_no_gain[];
 
 /* ---- What that gains and takes ------------------------------------------------------------------------------- */
 
-/* The file as it is. */
-struct tsr_priced tsr_priced_file(struct tsr_packed_file *p);
 /* Whether the file becomes smaller: else TSR_DECLINED. */
 enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error *error);
 

@@ -75,21 +75,16 @@ static enum tsr_status put_dicom(struct tsr_packed_file *p, struct tsr_error *er
     return status;
 }
 
-/* What looks damaged, if that is why nothing was packed. */
-static void note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why)
-{
-    if (status == TSR_DECLINED && why->offset != TSR_NO_OFFSET) tsr_input_note_damage(input, "%s", why->text);
-}
-
 /* Claims what packing takes, and packs. */
-static enum tsr_status pack(struct tsr_packed_file *p, enum tsr_kind kind, struct tsr_error *error)
+static enum tsr_status pack(struct tsr_packed_file *p, struct tsr_error *error)
 {
+    const enum tsr_kind kind = p->kind;
     if (kind == TSR_KIND_OTHER && (!tsr_begins_jpeg(p->file) || tsr_has_more_jpegs(p)) &&
         tsr_may_have_streams(p->file, p->size)) {
         TSR_TRY(tsr_pack_any(p, error));
     } else if (tsr_begins_jpeg(p->file)) {
         const enum tsr_status status = tsr_pack_jpegs(p, error);
-        note_damage(p->source->input, status, error);
+        tsr_source_note_damage(p->source->input, status, error);
         if (!tsr_jpeg_has_end(p->file, p->size))
             tsr_input_note_damage(p->source->input, "its JPEG stream has no end: the marker EOI is missing");
         TSR_TRY(status);
@@ -140,9 +135,9 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     enum tsr_status status = tsr_input_hold(input, p.size, &p.file, error);
     const bool is_small = size < (kind == TSR_KIND_PNG ? LEAST_PNG : TSR_PACKED_STREAM),
                may_be_cut = kind != TSR_KIND_PNG && kind != TSR_KIND_DICOM; /* others have looked at their own */
-    if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(&p, kind, error);
+    if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(&p, error);
     if (is_small && (status == TSR_OK || status == TSR_DECLINED)) {
-        note_damage(input, status, error);
+        tsr_source_note_damage(input, status, error);
         status = tsr_fail(error, TSR_DECLINED, "it is not coded: it has only %llu bytes", (unsigned long long)size);
     }
     return tsr_source_finish(p.source, status, source);
@@ -153,7 +148,7 @@ enum tsr_status tsr_packed_open(struct tsr_input *input, const struct tsr_packin
 {
     struct tsr_error why;
     const enum tsr_status status = open_packed(input, packing, source, &why);
-    note_damage(input, status, &why);
+    tsr_source_note_damage(input, status, &why);
     const bool says_all = status != TSR_DECLINED || (packing->kind == TSR_KIND_OTHER && why.text[0]) ||
                           strstr(why.text, packing->reason); /* it is said once */
     if (status != TSR_OK && says_all)

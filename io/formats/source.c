@@ -19,8 +19,7 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     return tsr_source_put_range(*source, TSR_BLOB_PREFIX, 0, tsr_input_size(input), error);
 }
 
-/* Of an input that is stored another way: what looks damaged in it, if that is why. */
-static void note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why)
+void tsr_source_note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why)
 {
     if (status == TSR_DECLINED && why->offset != TSR_NO_OFFSET) tsr_input_note_damage(input, "%s", why->text);
 }
@@ -85,7 +84,7 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     else if (inner)
         status = tsr_gzip_open(input, inner, options, source, &why);
     if (status == TSR_ERROR_CORRUPT) status = tsr_decline(&why); /* it is not what its format needs: stored otherwise */
-    note_damage(input, status, &why);
+    tsr_source_note_damage(input, status, &why);
     if (status == TSR_DECLINED && options->packs && (!options->verbatim || kind == TSR_KIND_PNG))
         status = open_packed(input, kind, options, &why, source);
     if (status == TSR_DECLINED)

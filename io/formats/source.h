@@ -130,6 +130,9 @@ enum tsr_status tsr_source_put_range(struct tsr_source *source, enum tsr_blob bl
                                      struct tsr_error *error);
 void tsr_source_clear(struct tsr_source *source, enum tsr_blob blob);
 
+/* Notes what looks damaged in an input, if that is why it was declined. */
+void tsr_source_note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why);
+
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
 
 /* Reads bytes offset to offset + size - 1 of a blob. */

@@ -505,7 +505,7 @@ enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_makin
     m->output = output;
     m->making = *making;
     m->work = (struct tsr_node_work){.image = &header->image, .crew = making->crew, .kept = &m->coder};
-    m->work.interlaced = header->recipe == TSR_RECIPE_PNG && tsr_png_rows_of(header).interlaced;
+    m->work.interlaced = tsr_makes_png(header) && tsr_png_rows_of(header).interlaced;
     const enum tsr_status status = run(m, error);
     if (m->spare_bytes > 0 && making->input) tsr_input_return_spare(making->input, m->spare_bytes);
     tsr_bytes_free(&m->residues);

@@ -3,13 +3,25 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/bytes/zstd_contexts.h"
+
+static enum tsr_status read_bytes(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error)
+{
+    (void)error;
+    memcpy(buffer, (const uint8_t *)context + offset, size);
+    return TSR_OK;
+}
+
+struct tsr_priced tsr_priced_bytes(const uint8_t *bytes, size_t size)
+{
+    return (struct tsr_priced){read_bytes, (void *)(uintptr_t)bytes, size, false};
+}
 
 #if TSR_WITH_ZSTD
 
 enum { LANES = 4, QUICK_LEVEL = 7 };
-#define LANE_BYTES (3 * (uint64_t)TSR_BLOB_CHUNK) /* a chunk, and a compressor that holds twice as much */
 
 /* Chunks of what is priced. Each lane takes the next one. */
 struct pricing {
@@ -90,15 +102,15 @@ uint64_t tsr_price_quickly(const struct tsr_priced *priced, uint64_t limit, stru
 {
     struct pricing p = {.priced = priced, .quick = true, .limit = limit};
     const struct tsr_crew crew = tsr_input_crew(input);
-    const uint64_t chunks = priced->size / TSR_BLOB_CHUNK;
+    const uint64_t chunks = priced->size / TSR_BLOB_CHUNK, lane = tsr_chunk_memory(false, TSR_BLOB_CHUNK);
     unsigned lanes = 1;
     if (priced->size == 0) return 0;
-    while (crew.run && lanes < LANES && lanes < chunks && tsr_input_take_spare(input, LANE_BYTES)) lanes++;
+    while (crew.run && lanes < LANES && lanes < chunks && tsr_input_take_spare(input, lane)) lanes++;
     if (lanes > 1)
         crew.run(crew.pool, price_lane, &p, lanes);
     else
         price_lane(&p, 0);
-    if (lanes > 1) tsr_input_return_spare(input, (lanes - 1) * LANE_BYTES);
+    if (lanes > 1) tsr_input_return_spare(input, (lanes - 1) * lane);
     return atomic_load(&p.failed) ? 0 : atomic_load(&p.size);
 }
 

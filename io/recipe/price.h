@@ -2,7 +2,6 @@
 #ifndef TSR_IO_RECIPE_PRICE_H
 #define TSR_IO_RECIPE_PRICE_H
 
-#include "io/bytes/crew.h"
 #include "io/input.h"
 
 /* Bytes that read gives, from one thread or from several at once. */
@@ -12,6 +11,9 @@ struct tsr_priced {
     uint64_t size;
     bool is_rows; /* of a PNG */
 };
+
+/* Bytes in memory, of no PNG. */
+struct tsr_priced tsr_priced_bytes(const uint8_t *bytes, size_t size);
 
 /* What they take in a container; 0: no memory. If that is more than limit, a number that is, too. */
 uint64_t tsr_price(const struct tsr_priced *priced, uint64_t limit);

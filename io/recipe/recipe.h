@@ -15,14 +15,13 @@ enum tsr_step_kind { TSR_STEP_BYTES, TSR_STEP_FRAMES, TSR_STEP_OPEN, TSR_STEP_CL
 
 struct tsr_step {
     enum tsr_step_kind kind;
-    /* Of bytes: they themselves, or the blob that has them. Of the end of a node: the blob that has its residue. */
+    /* Of bytes: they themselves, or the blob that has them. Of a node's end: its residue; NULL: all residues. */
     const uint8_t *bytes;
     enum tsr_blob from;
-    uint64_t
-        size; /* of these bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes */
-    bool is_exact;               /* at a node's begin: it takes just as many, */
-    uint64_t before;             /* and begins after so many bytes more, which it does not take */
-    const struct tsr_node *node; /* that begins or ends, or that each frame goes through; or NULL */
+    uint64_t size;   /* of bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes */
+    bool is_exact;   /* at a node's begin: it takes just as many, */
+    uint64_t before; /* and begins after so many bytes more, which it does not take */
+    const struct tsr_node *node; /* that begins, or that each frame goes through; or NULL */
     uint64_t whole;              /* bytes that the node makes, where it is told; else 0 */
     uint64_t foreseen;           /* bytes that a node will get, for which room is made; 0: they are not known */
 };

@@ -122,10 +122,7 @@ static enum tsr_status gzipped(const struct tsr_header *header, struct tsr_recip
     open->size = open->foreseen = plain;
     open->is_exact = true;
     add_parts(recipe, NULL);
-    struct tsr_step *const close = add(recipe, TSR_STEP_CLOSE);
-    close->node = &tsr_node_gzip;
-    close->from = TSR_BLOB_RESIDUES;
-    close->size = TSR_ALL_BYTES;
+    add(recipe, TSR_STEP_CLOSE);
     return TSR_OK;
 }
 
@@ -146,7 +143,6 @@ static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs,
     open->foreseen = plain > before ? plain - before : 0;
     add_parts(recipe, NULL);
     struct tsr_step *const close = add(recipe, TSR_STEP_CLOSE);
-    close->node = &tsr_node_deflate;
     close->bytes = tail.bytes + tail.at;
     close->size = tail.size - tail.at;
     add_known(recipe, bytes, (size_t)size);
