@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "io/bytes/crc32.h"
-#include "io/nodes/gzip/gzip.h"
 #include "io/bytes/mix_coders.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/png/png_chunks.h"
@@ -419,23 +418,6 @@ static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_n
 
 /* ---- The node ----------------------------------------------------------------------------------------------- */
 
-/* Codes a whole file. Its plain bytes and its residue are those of the node of chunks. */
-static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    struct tsr_bytes rows = {.limit = TSR_PNG_MIX_PLAIN}, rest = {.limit = size + 64};
-    size_t start = 0, end = 0;
-    (void)residue;
-    if (!tsr_png_find_idat(bytes, size, &start, &end)) return refuse(error);
-    enum tsr_status status = tsr_node_png_chunks.split(work, bytes + start, end - start, used, &rows, &rest, error);
-    const struct tsr_png_parts parts = {bytes, size, start, end, &rows, &rest};
-    if (status == TSR_OK) status = tsr_png_mix(&parts, plain, error);
-    tsr_bytes_free(&rows);
-    tsr_bytes_free(&rest);
-    *used = size;
-    return status;
-}
-
 static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
 {
     (void)joins;
@@ -450,4 +432,4 @@ static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
 }
 
 const struct tsr_node tsr_node_small_png = {
-    .name = "small-png", .split = split, .join = join, .memory = memory, .room = room, .most_plain = TSR_PNG_MIX_CODE};
+    .name = "small-png", .join = join, .memory = memory, .room = room, .most_plain = TSR_PNG_MIX_CODE};
