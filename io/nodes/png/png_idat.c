@@ -191,19 +191,22 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
                                    struct tsr_bytes *stream, struct tsr_bytes *residue, struct tsr_error *error)
 {
     uint64_t count = 0;
-    const uint32_t first = tsr_read_u32_be(chunks);
+    uint32_t first = 0;
+    size_t at = 0;
     bool equal = true;
     TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     struct tsr_png_chunk chunk;
-    for (size_t at = 0; tsr_png_next(chunks, size, &at, &chunk); count++) {
+    for (; tsr_png_next(chunks, size, &at, &chunk); count++) {
+        if (count == 0) first = chunk.size;
         TSR_TRY(tsr_bytes_put(stream, chunk.data, chunk.size, error));
         if (at < size && chunk.size != first) equal = false;
     }
+    if (at != size || count == 0) return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "its IDAT chunks are cut");
     TSR_TRY(tsr_bytes_put_varint(residue, count, error));
     TSR_TRY(tsr_bytes_put_varint(residue, count > 1 ? first : 0, error));
     TSR_TRY(tsr_bytes_put_varint(residue, equal ? 0 : 1, error));
     if (equal) return TSR_OK;
-    for (size_t at = 0; count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
+    for (at = 0; count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
         TSR_TRY(tsr_bytes_put_varint(residue, chunk.size, error));
     return TSR_OK;
 }
