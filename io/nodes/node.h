@@ -119,8 +119,13 @@ int tsr_raster_node_number(const struct tsr_node *node);
 /* Bytes of a frame's raster. */
 static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)
 {
-    const uint64_t bits = (uint64_t)image->columns * image->rows * image->components * image->bits_allocated;
-    return (size_t)(bits / 8 + (bits % 8 != 0));
+    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+}
+
+/* Bits of its last byte that belong to samples; 0: all. */
+static inline unsigned tsr_node_last_bits(const struct tsr_image *image)
+{
+    return (unsigned)(tsr_frame_bits(image) % 8);
 }
 
 /* Both directions of a node over a raster, which has its bytes. */

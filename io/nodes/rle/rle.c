@@ -323,9 +323,8 @@ static enum tsr_status put_residue(const struct input *in, const uint8_t *stream
 /* The bits after the last sample of one bit. */
 static bool has_spare_bits(const struct input *in)
 {
-    const uint64_t samples = (uint64_t)in->planes.image->columns * in->planes.image->rows;
-    const unsigned used = samples % 8;
-    return in->planes.image->bits_allocated == 1 && used > 0 && in->plane[0][in->planes.size - 1] >> used != 0;
+    const unsigned used = tsr_node_last_bits(in->planes.image);
+    return used > 0 && in->plane[0][in->planes.size - 1] >> used != 0;
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
@@ -465,10 +464,9 @@ static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_n
 /* The planes of bytes. */
 static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
-    const struct tsr_image *const image = node->image;
     (void)stream_bytes;
     (void)writes;
-    return ((uint64_t)image->columns * image->rows * image->components * image->bits_allocated + 7) / 8;
+    return tsr_node_raster_bytes(node->image);
 }
 
 const struct tsr_node tsr_node_rle = {
