@@ -246,7 +246,7 @@ static enum tsr_status write_parts(struct writer *w, struct tsr_error *error)
         struct tsr_j2k_part sot;
         tsr_j2k_read_sot(part.head, part.size, &sot);
         const uint32_t psot = sot.size + (uint32_t)(w->stream->size - start);
-        for (unsigned b = 0; b < 4; b++) w->stream->bytes[start + 6 + b] = (uint8_t)(psot >> (24 - 8 * b));
+        tsr_put_u32_be(w->stream->bytes + start + 6, psot);
     }
     return tsr_bytes_put(w->stream, w->tail, w->tail_size, error);
 }

@@ -395,7 +395,7 @@ static void check_some(void *context, unsigned part)
     for (size_t at = 0; at < to;) {
         uint8_t *const type = c->chunks + at + LENGTH_BYTES;
         const size_t size = tsr_read_u32_be(c->chunks + at);
-        if (at >= from) tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
+        if (at >= from) tsr_put_u32_be(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
         at += TSR_PNG_CHUNK_BYTES + size;
     }
 }
@@ -426,7 +426,7 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, 
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
         uint8_t *const chunk = chunks->bytes + start + at + (size_t)i * TSR_PNG_CHUNK_BYTES;
         memmove(chunk + LENGTH_BYTES + 4, chunks->bytes + start + heads + at, (size_t)wanted);
-        tsr_png_put_u32(chunk, (uint32_t)wanted);
+        tsr_put_u32_be(chunk, (uint32_t)wanted);
         memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
         at += (size_t)wanted;
     }
@@ -462,7 +462,7 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
     chunks->size += (size_t)p->chunks * TSR_PNG_CHUNK_BYTES;
     TSR_TRY(tsr_bytes_put(chunks, p->head, ZLIB_HEAD, error));
     TSR_TRY(tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, chunks, error));
-    tsr_png_put_u32(check, checked.adler);
+    tsr_put_u32_be(check, checked.adler);
     TSR_TRY(tsr_bytes_put(chunks, check, sizeof check, error));
     TSR_TRY(tsr_bytes_put(chunks, p->tail, p->tail_size, error));
     return put_chunks(p, crew, start, chunks, error);

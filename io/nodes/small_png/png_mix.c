@@ -352,8 +352,8 @@ enum tsr_status tsr_png_mix(const struct tsr_png_parts *p, struct tsr_bytes *cod
 static enum tsr_status put_chunk(const uint8_t *type, uint32_t length, struct tsr_bytes *file, struct tsr_error *error)
 {
     uint8_t head[4], tail[4];
-    tsr_png_put_u32(head, length);
-    tsr_png_put_u32(tail, tsr_crc32(type, 4 + (size_t)length));
+    tsr_put_u32_be(head, length);
+    tsr_put_u32_be(tail, tsr_crc32(type, 4 + (size_t)length));
     TSR_TRY(tsr_bytes_put(file, head, sizeof head, error));
     TSR_TRY(tsr_bytes_put(file, type, 4 + (size_t)length, error));
     return tsr_bytes_put(file, tail, sizeof tail, error);
