@@ -177,7 +177,7 @@ static void decode(struct input *in, unsigned number)
     size_t at = 0, made = 0;
     while (made < size && at < s->size) {
         const uint8_t first = s->bytes[at++];
-        const size_t length = tsr_rle_length(first), bytes = first < 128 ? length : first > 128 ? 1 : 0;
+        const size_t length = tsr_rle_length(first), bytes = tsr_rle_more(first);
         const bool is_whole = length <= size - made && bytes <= s->size - at;
         if (length == 0) continue;
         size_t some = length <= size - made ? length : size - made;
@@ -219,7 +219,7 @@ static enum tsr_status walk(const struct input *in, unsigned number, const struc
             }
             distance = 0;
         }
-        at += 1 + (first < 128 ? length : first > 128 ? 1 : 0);
+        at += 1 + tsr_rle_more(first);
         made += length;
         last = first;
     }
@@ -403,7 +403,7 @@ static enum tsr_status write_packets(struct output *o, const uint8_t *plane, siz
         } else {
             first = tsr_rle_plan(&planner, made, first);
         }
-        const size_t length = tsr_rle_length(first), bytes = first < 128 ? length : first > 128 ? 1 : 0;
+        const size_t length = tsr_rle_length(first), bytes = tsr_rle_more(first);
         if (length > covered - made) return is_damaged(error);
         TSR_TRY(tsr_bytes_reserve(o->stream, 1 + bytes, error));
         uint8_t *out = o->stream->bytes + o->stream->size;
