@@ -13,8 +13,7 @@ enum {
     LENGTH_BYTES = 4,
     ZLIB_HEAD = 2,
     ZLIB_CHECK = 4,
-    LISTED = 255,        /* instead of a filter type: each row's type is listed */
-    DEFLATE_RATIO = 1032 /* bytes that one of a deflate stream becomes, at most */
+    LISTED = 255 /* instead of a filter type: each row's type is listed */
 };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------- */
@@ -273,7 +272,7 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     size_t used = 0;
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
-    const uint64_t most = DEFLATE_RATIO * (uint64_t)stream->size;
+    const uint64_t most = TSR_DEFLATE_RATIO * (uint64_t)stream->size;
     const size_t plain_bytes = g->r ? g->r->plain_bytes : 0, room = most < plain_bytes ? (size_t)most : plain_bytes;
     const bool is_likely = room / 64 <= stream->size; /* that all will be used: a header alone may say anything */
     TSR_TRY(tsr_bytes_reserve_by(is_likely ? &way->crew : NULL, plain, room, error));
