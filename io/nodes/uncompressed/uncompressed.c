@@ -15,7 +15,7 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *st
     if (bits > 0) plain->bytes[plain->size - 1] = (uint8_t)(last & ((1u << bits) - 1));
     const bool is_usual = spare == 0 && size == bytes + bytes % 2 && (size == bytes || stream[bytes] == 0);
     if (is_usual) return TSR_OK;
-    TSR_TRY(tsr_bytes_put(residue, &spare, 1, error));
+    TSR_TRY(tsr_bytes_put_u8(residue, spare, error));
     return tsr_bytes_put(residue, stream + bytes, size - bytes, error);
 }
 
