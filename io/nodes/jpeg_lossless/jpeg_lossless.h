@@ -1,4 +1,4 @@
-/* What the parts of the kind "jpeg-lossless" share: T.81 process 14. JPEG_LOSSLESS.md. */
+/* What the files of this node share: T.81 process 14. JPEG_LOSSLESS.md. */
 #ifndef TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 #define TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 
@@ -51,7 +51,7 @@ struct tsr_jpeg_header {
     int selection, shift; /* Ss and Al */
 };
 
-/* Reads marker segments from *at on. *at moves after the next SOS segment. The scan is one that this kind can have.
+/* Reads marker segments from *at on. *at moves after the next SOS segment. The scan is one that this node can have.
  * Errors: TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_jpeg_read_header(struct tsr_jpeg_header *header, const uint8_t *bytes, size_t size, size_t *at,
                                      struct tsr_error *error);
