@@ -359,16 +359,6 @@ static enum tsr_status put_chunk(const uint8_t *type, uint32_t length, struct ts
     return tsr_bytes_put(file, tail, sizeof tail, error);
 }
 
-static uint32_t take_number(const uint8_t **at)
-{
-    uint32_t value = 0, shift = 0;
-    for (;; shift += 7) {
-        const uint8_t byte = *(*at)++;
-        value |= (byte & 127u) << shift;
-        if (byte < 128) return value;
-    }
-}
-
 /* Makes the file of a skeleton, which was seen to be valid, and plain bytes. */
 static enum tsr_status put_file(const struct coder *c, const struct tsr_node_work *work, const uint8_t *plain,
                                 size_t size, struct tsr_bytes *file, struct tsr_error *error)
@@ -376,17 +366,16 @@ static enum tsr_status put_file(const struct coder *c, const struct tsr_node_wor
     uint8_t start[TSR_PNG_START_BYTES];
     tsr_png_start_of(c->skeleton, start);
     TSR_TRY(tsr_bytes_put(file, start, sizeof start, error));
-    for (const uint8_t *at = c->skeleton + TSR_PNG_IHDR_BYTES; at < c->skeleton + c->at;) {
-        const uint32_t length = take_number(&at);
-        if (length > 0) {
-            TSR_TRY(put_chunk(at, length - 1, file, error));
-            at += 4 + length - 1;
-        } else {
-            const uint32_t residue = take_number(&at);
-            const struct tsr_node_parts parts = {plain, at, size, residue};
-            TSR_TRY(tsr_node_png_chunks.join(work, &parts, file, error));
-            at += residue;
-        }
+    struct tsr_cursor skeleton = {c->skeleton, c->at, TSR_PNG_IHDR_BYTES, false};
+    while (skeleton.at < skeleton.size) {
+        const uint64_t length = tsr_get_varint(&skeleton);
+        size_t residue_size = 0;
+        const uint8_t *const at = length > 0 ? tsr_get_bytes(&skeleton, 4 + length - 1) /* a chunk's type and data */
+                                             : tsr_get_list(&skeleton, &residue_size);
+        if (!at) return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a small PNG are not valid");
+        const struct tsr_node_parts parts = {plain, at, size, residue_size};
+        TSR_TRY(length > 0 ? put_chunk(at, (uint32_t)(length - 1), file, error)
+                           : tsr_node_png_chunks.join(work, &parts, file, error));
     }
     return TSR_OK;
 }
