@@ -40,5 +40,9 @@ static inline uint32_t tsr_read_u32_be(const uint8_t *bytes)
 {
     return (uint32_t)tsr_read_u16_be(bytes) << 16 | tsr_read_u16_be(bytes + 2);
 }
+static inline void tsr_put_u32_be(uint8_t *out, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) out[i] = (uint8_t)(value >> (24 - 8 * i));
+}
 
 #endif

@@ -115,7 +115,7 @@ uint32_t tsr_range_tree(struct tsr_range_coder *r, struct tsr_chance *tree, uint
 /* value + 1 has n more bits after its first: n ones and a zero, then these; the first two of them have chances. */
 uint32_t tsr_range_number(struct tsr_range_coder *r, struct tsr_chance *chances, uint32_t value)
 {
-    const uint32_t bits = tsr_log2_of(value + 1);
+    const uint32_t bits = (uint32_t)tsr_floor_log2((value + 1) | 1); /* a reader's value is any: value + 1 may be 0 */
     uint32_t n = 0;
     while (n < 31 && tsr_range_bit(r, chances + n, n < bits)) n++;
     const uint32_t first = n < 2 ? n : 2, rest = n - first;

@@ -5,18 +5,6 @@
 #include "entropy/range_coder.h"
 #include "grown.h"
 
-/* log2, floored; of 0: 0. Who decodes a number asks it of one that it does not know yet. */
-static inline uint32_t tsr_log2_of(uint32_t value)
-{
-#if defined(__GNUC__)
-    return 31u - (uint32_t)__builtin_clz(value | 1);
-#else
-    uint32_t n = 0;
-    while (value >>= 1) n++;
-    return n;
-#endif
-}
-
 struct tsr_range_coder {
     struct tsr_bytes *out; /* encodes, if not NULL */
     uint64_t low;

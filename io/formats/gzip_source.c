@@ -4,12 +4,12 @@
 
 #include <string.h>
 
+#include "io/nodes/deflate/deflate.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/recipe/prove.h"
 
-/* What a file may unfold to. Deflate's most is 1032 to 1. */
+/* What a file may unfold to. */
 #define PLAIN_LIMIT ((uint64_t)1 << 30)
-#define DEFLATE_MOST ((uint64_t)1032)
 enum {
     SUFFIX = 1 << 20, /* after samples whose end is known: no more is taken */
     FIRST_BYTES = 540 /* plain bytes that TSR_HEAD_BYTES have in any case: enough to tell a format, and for NIfTI-2 */
@@ -36,8 +36,8 @@ static enum tsr_status measure(struct tsr_input *input, const struct tsr_format 
     const size_t made = tsr_gzip_first(bytes, held, head, sizeof head);
     if (format->measure) TSR_TRY(format->measure(head, made, header, &end, error));
     TSR_TRY(tsr_input_read(input, size - sizeof tail, tail, sizeof tail, error));
-    const bool is_short = size < PLAIN_LIMIT / DEFLATE_MOST;
-    const uint64_t most = is_short ? DEFLATE_MOST * size : PLAIN_LIMIT, said = tsr_read_u32(tail);
+    const bool is_short = size < PLAIN_LIMIT / TSR_DEFLATE_RATIO;
+    const uint64_t most = is_short ? TSR_DEFLATE_RATIO * size : PLAIN_LIMIT, said = tsr_read_u32(tail);
     if (end > most)
         return is_short ? tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it ends before its last sample")
                         : tsr_fail(error, TSR_ERROR_CORRUPT, "it is a gzip file with more than 1 GiB of samples");

@@ -21,11 +21,11 @@ struct gzip_limits {
  * and the last bytes before it say no more plain bytes than deflate can hold. */
 static bool may_begin(const uint8_t *file, size_t start, size_t at)
 {
-    enum { OTHER_FLAGS = 0xe0, MOST_RATIO = 1032 };
+    enum { OTHER_FLAGS = 0xe0 };
     const uint8_t *const head = file + at;
     return tsr_begins_gzip(head) && head[2] == 8 && (head[3] & OTHER_FLAGS) == 0 &&
            (head[8] == 0 || head[8] == 2 || head[8] == 4) && at - start >= TSR_GZIP_HEAD + TSR_GZIP_TAIL &&
-           tsr_read_u32(head - 4) <= MOST_RATIO * (uint64_t)(at - start);
+           tsr_read_u32(head - 4) <= TSR_DEFLATE_RATIO * (uint64_t)(at - start);
 }
 
 /* The last four bytes of a member say how many plain bytes it has. Bytes may look like another member's: then the

@@ -4,14 +4,12 @@
 #include "packed_file.h"
 #include "io/bytes/zstd_contexts.h"
 #include "io/formats/png/png_file.h"
+#include "io/nodes/deflate/deflate.h"
 #include "io/nodes/png/png_idat.h"
 #include "io/nodes/small_png/png_mix.h"
 #include "io/recipe/prove.h"
 
-enum {
-    PIECES = 32,         /* bytes of heads of a PNG's pieces and of its residue, at least */
-    DEFLATE_RATIO = 1032 /* plain bytes of a byte, at most */
-};
+enum { PIECES = 32 }; /* bytes of heads of a PNG's pieces and of its residue, at least */
 
 enum { PNG_HEAD = 8 + 8 + 13 };
 
@@ -72,7 +70,7 @@ static enum tsr_status put_small_png(struct tsr_packed_file *p, const struct tsr
 
 static enum tsr_status put_chunks(struct tsr_packed_file *p, uint64_t limit, struct tsr_error *error)
 {
-    const uint64_t usual = png_plain_bytes(p), most = DEFLATE_RATIO * (uint64_t)p->size;
+    const uint64_t usual = png_plain_bytes(p), most = TSR_DEFLATE_RATIO * (uint64_t)p->size;
     struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = p->size + 64};
     uint8_t begin[TSR_PNG_START_BYTES];
     size_t start = 0, end = 0;

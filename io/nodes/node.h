@@ -29,14 +29,16 @@ struct tsr_node {
     /* Unwraps bytes: appends plain bytes and residue. *used: bytes that it has taken, all of them for most nodes. Work
      * and memory are bounded by the bytes and by the limits of plain and residue. A raster has its room beforehand.
      * Errors: TSR_ERROR_CORRUPT (the bytes are not of this kind, or cannot be made again; the text says why, as half a
-     * sentence; it has an offset if the bytes look damaged there, after TSR_OK, too), TSR_ERROR_LIMIT (memory). */
+     * sentence; it has an offset if the bytes look damaged there, after TSR_OK, too), TSR_ERROR_LIMIT (memory). NULL:
+     * bytes become parts another way. */
     enum tsr_status (*split)(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
     /* Makes the bytes again, and appends them. Any parts are taken: what is not valid is TSR_ERROR_CORRUPT. NULL: the
      * bytes are never made again. */
     enum tsr_status (*join)(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                             struct tsr_bytes *bytes, struct tsr_error *error);
-    /* Most bytes of memory that joining, or splitting, so many bytes takes, beside the arguments. */
+    /* Most bytes of memory that joining, or splitting, so many bytes takes, beside the arguments. NULL: another
+     * function tells it. */
     uint64_t (*memory)(const struct tsr_node_work *work, uint64_t bytes, bool joins);
     bool takes_bits; /* a node over rasters: they may have samples of one bit */
     /* Of a node over bytes: what joining these parts takes as the header of a file tells it. limit: most bytes that are
@@ -117,8 +119,13 @@ int tsr_raster_node_number(const struct tsr_node *node);
 /* Bytes of a frame's raster. */
 static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)
 {
-    const uint64_t bits = (uint64_t)image->columns * image->rows * image->components * image->bits_allocated;
-    return (size_t)(bits / 8 + (bits % 8 != 0));
+    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+}
+
+/* Bits of its last byte that belong to samples; 0: all. */
+static inline unsigned tsr_node_last_bits(const struct tsr_image *image)
+{
+    return (unsigned)(tsr_frame_bits(image) % 8);
 }
 
 /* Both directions of a node over a raster, which has its bytes. */

@@ -19,8 +19,8 @@ void tsr_png_start(const struct tsr_header *header, uint8_t start[TSR_PNG_START_
 {
     enum { COLUMNS = 0, ROWS = 4, DEPTH = 8, COLOUR_TYPE = 9, INTERLACE = 12 };
     uint8_t ihdr[TSR_PNG_IHDR_BYTES] = {0};
-    tsr_png_put_u32(ihdr + COLUMNS, header->image.columns);
-    tsr_png_put_u32(ihdr + ROWS, header->image.rows);
+    tsr_put_u32_be(ihdr + COLUMNS, header->image.columns);
+    tsr_put_u32_be(ihdr + ROWS, header->image.rows);
     ihdr[DEPTH] = header->image.bits_stored;
     ihdr[COLOUR_TYPE] = header->parameters[TSR_PNG_COLOUR_TYPE];
     ihdr[INTERLACE] = header->parameters[TSR_PNG_FORM] & TSR_PNG_INTERLACED;

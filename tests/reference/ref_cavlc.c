@@ -1,7 +1,7 @@
 /* CAVLC.md: CAVLC as in ITU-T H.264, 9.2. */
 #include "ref.h"
 
-/* The codewords as annex A writes them. */
+/* The codewords as CAVLC.md 2 writes them. */
 // clang-format off
 static const struct {
     unsigned total, ones;

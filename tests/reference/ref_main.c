@@ -1,4 +1,4 @@
-/* tsr_reference: a plain decoder of .tsr files that was written from io/FORMAT.md alone. */
+/* tsr_reference: a plain decoder of .tsr files. It was written from the pages of the format alone: FORMAT.md 1.2. */
 #include "ref.h"
 
 #include <string.h>

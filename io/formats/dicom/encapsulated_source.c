@@ -24,11 +24,6 @@ enum {
 /* Room for residues: none, as a rule, or all that there may be. */
 enum room { NO_ROOM, USUAL_ROOM, ALL_ROOM };
 
-static uint64_t raster_bytes_of(const struct tsr_image *image)
-{
-    return (tsr_frame_bits(image) + 7) / 8;
-}
-
 /* The value of an item of the pixel data, as offsets in the file. */
 struct fragment {
     size_t start, size;
@@ -111,7 +106,7 @@ static bool follow_markers(struct encapsulated_source *s, uint32_t count)
 static bool follow_sizes(struct encapsulated_source *s, uint32_t count)
 {
     const uint32_t frames = s->base.header.image.frames;
-    const uint64_t raster = raster_bytes_of(&s->base.header.image);
+    const uint64_t raster = tsr_node_raster_bytes(&s->base.header.image);
     uint64_t has = raster;
     uint32_t frame = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -205,7 +200,7 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
 static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *rasters, struct tsr_error *error)
 {
     const struct tsr_image *const image = &s->base.header.image;
-    const size_t raster_bytes = (size_t)raster_bytes_of(image);
+    const size_t raster_bytes = tsr_node_raster_bytes(image);
     struct tsr_bytes residue = {0}, again = {0};
     enum tsr_status status = TSR_OK;
     for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++)
@@ -279,7 +274,7 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
                                const struct tsr_node *kind, enum room room, uint64_t *residues_room)
 {
     const struct items items = look_at_items(input, value, image->frames);
-    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames, size = tsr_input_size(input),
+    const uint64_t raster = tsr_node_raster_bytes(image), all = raster * image->frames, size = tsr_input_size(input),
                    lists =
                        sizeof(struct fragment) * (items.count + 1) + sizeof(uint32_t) * (image->frames + (uint64_t)1),
                    most = items.bytes + RECORD_BYTES * (uint64_t)image->frames, usual = most / USUAL_SHARE + FEW_BYTES,
@@ -303,7 +298,7 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
 static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)
 {
     const struct tsr_image *const image = &s->base.header.image;
-    const uint64_t raster = raster_bytes_of(image), all = raster * image->frames;
+    const uint64_t raster = tsr_node_raster_bytes(image), all = raster * image->frames;
     struct fragment table = {0};
     uint32_t count = 0;
     if (raster > ((uint64_t)64 << 20) + UNFOLD_RATIO * (uint64_t)size)

@@ -395,8 +395,7 @@ static enum tsr_status write_stream(struct deflate_coder *c, struct tsr_cursor *
     tsr_range_begin_reading(&c->range, in->bytes + in->at, in->size - in->at);
     TSR_TRY(tsr_deflate_code(c));
     if (padding >> (-sink.count & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
-    const uint8_t last = (uint8_t)(sink.bits | padding << sink.count);
-    return sink.count > 0 ? tsr_bytes_put(stream, &last, 1, error) : TSR_OK;
+    return sink.count > 0 ? tsr_bytes_put_u8(stream, (uint8_t)(sink.bits | padding << sink.count), error) : TSR_OK;
 }
 
 enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,

@@ -9,6 +9,9 @@
  * make one block of all. */
 #define TSR_DEFLATE_TOKENS ((uint64_t)1 << 22)
 
+/* The most plain bytes that a byte of a stream becomes. */
+enum { TSR_DEFLATE_RATIO = 1032 };
+
 /* Most bytes of memory at work beside the arguments, of a stream of which nothing is known but its plain bytes: coders,
  * and the tokens of a block, in an array that doubles. Pieces of a stream that several threads code take no more. */
 static inline uint64_t tsr_deflate_memory(uint64_t plain)

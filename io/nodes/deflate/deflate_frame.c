@@ -4,14 +4,6 @@
 #include "deflate.h"
 #include "io/bytes/cursor.h"
 
-/* Bits of the last byte that belong to no sample. */
-static unsigned spare_bits(const struct tsr_image *image, const uint8_t *raster, size_t size)
-{
-    const unsigned used =
-        (unsigned)((uint64_t)image->columns * image->rows * image->components * image->bits_allocated % 8);
-    return used > 0 ? (unsigned)raster[size - 1] >> used : 0;
-}
-
 static enum tsr_status put_residue(const uint8_t *tail, size_t size, size_t used, const struct tsr_bytes *coded,
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
@@ -25,18 +17,17 @@ static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *st
 {
     const struct tsr_image *const image = node->image;
     const size_t bytes = tsr_node_raster_bytes(image);
-    struct tsr_bytes inflated = {.limit = bytes}, coded = {.limit = residue->limit};
+    const unsigned bits = tsr_node_last_bits(image);
+    struct tsr_bytes coded = {.limit = residue->limit};
     size_t end = 0;
-    enum tsr_status status = tsr_deflate_read(stream, size, &end, &inflated, &coded, error);
-    if (status == TSR_OK && inflated.size != bytes)
+    enum tsr_status status = tsr_deflate_read(stream, size, &end, plain, &coded, error);
+    if (status == TSR_OK && plain->size != bytes)
         status =
-            tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", inflated.size, bytes);
-    if (status == TSR_OK && spare_bits(image, inflated.bytes, bytes) != 0)
+            tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", plain->size, bytes);
+    if (status == TSR_OK && bits > 0 && plain->bytes[bytes - 1] >> bits != 0)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "bits after its last sample are not 0");
-    if (status == TSR_OK) status = tsr_bytes_put(plain, inflated.bytes, bytes, error);
     if (status == TSR_OK) status = put_residue(stream + end, size - end, end, &coded, residue, error);
     *used = size;
-    tsr_bytes_free(&inflated);
     tsr_bytes_free(&coded);
     return status;
 }

@@ -72,7 +72,7 @@ static inline uint32_t deflate_length_symbol(uint32_t length, uint32_t *extra)
     *extra = 0;
     if (length == DEFLATE_MOST) return 285;
     if (v < 8) return 257 + v;
-    const uint32_t b = tsr_log2_of(v);
+    const uint32_t b = (uint32_t)tsr_floor_log2(v);
     *extra = b - 2;
     return 257 + ((b - 1) << 2) + ((v >> (b - 2)) & 3);
 }
@@ -82,7 +82,7 @@ static inline uint32_t deflate_distance_symbol(uint32_t distance, uint32_t *extr
     const uint32_t v = distance - 1;
     *extra = 0;
     if (v < 4) return v;
-    const uint32_t b = tsr_log2_of(v);
+    const uint32_t b = (uint32_t)tsr_floor_log2(v);
     *extra = b - 1;
     return 2 * b + ((v >> (b - 1)) & 1);
 }

@@ -262,8 +262,7 @@ enum tsr_status tsr_deflate_follow(struct deflate_coder *coder, struct deflate_p
 
 static enum tsr_status put_table(const struct deflate_pieces *p, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const uint8_t first = DEFLATE_IN_PIECES;
-    TSR_TRY(tsr_bytes_put(residue, &first, 1, error));
+    TSR_TRY(tsr_bytes_put_u8(residue, DEFLATE_IN_PIECES, error));
     TSR_TRY(tsr_bytes_put_varint(residue, p->count, error));
     for (size_t i = 0; i < p->count; i++) {
         const struct deflate_piece *const piece = &p->pieces[i];
@@ -379,7 +378,7 @@ static enum tsr_status join(const struct work *w, uint32_t padding, struct tsr_e
     if (padding >> (-end & 7)) return tsr_fail(error, TSR_ERROR_CORRUPT, "the padding of a stream is damaged");
     w->stream->size += (size_t)(end / 8);
     left |= (uint8_t)(padding << end % 8);
-    return end % 8 > 0 ? tsr_bytes_put(w->stream, &left, 1, error) : TSR_OK;
+    return end % 8 > 0 ? tsr_bytes_put_u8(w->stream, left, error) : TSR_OK;
 }
 
 static enum tsr_status write_all(struct tsr_cursor *in, struct deflate_pieces *p, struct tsr_deflate_way *way,

@@ -16,7 +16,7 @@ enum {
 enum tsr_place_part { TSR_PLACE_START, TSR_PLACE_IN_HEAD, TSR_PLACE_IN_VALUE };
 
 /* What of a string its first bits say. */
-enum { TSR_PLACE_BARE = 1, TSR_PLACE_BIG_ENDIAN = 2, TSR_PLACE_FORMS = 4 };
+enum { TSR_PLACE_BARE = 1, TSR_PLACE_BIG_ENDIAN = 2 };
 
 /* Elements of one sequence or item, or of the file. */
 struct tsr_place_level {

@@ -16,7 +16,6 @@ enum {
     TSR_J2K_SOC = 0xff4f,
     TSR_J2K_SOT = 0xff90,
     TSR_J2K_SOD = 0xff93,
-    TSR_J2K_EOC = 0xffd9,
     TSR_J2K_SOT_BYTES = 12
 };
 

@@ -121,9 +121,8 @@ static enum tsr_status read_part(struct reader *r, const struct tsr_j2k_part *pa
         packets.packets++;
     }
     if (part->size > 0 && r->at < end) return refuse(error, "a tile-part has bytes after its packets");
-    const uint32_t difference = part->size - (uint32_t)(r->at - start);
-    const uint8_t psot[4] = {(uint8_t)(difference >> 24), (uint8_t)(difference >> 16), (uint8_t)(difference >> 8),
-                             (uint8_t)difference};
+    uint8_t psot[4];
+    tsr_put_u32_be(psot, part->size - (uint32_t)(r->at - start));
     TSR_TRY(tsr_bytes_put_varint(&r->heads, body - start, error));
     TSR_TRY(tsr_bytes_put(&r->heads, r->stream + start, 6, error));
     TSR_TRY(tsr_bytes_put(&r->heads, psot, 4, error));

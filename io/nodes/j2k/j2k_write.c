@@ -32,13 +32,12 @@ static enum tsr_status refuse(struct tsr_error *error)
 
 /* ---- What the residue says --------------------------------------------------------------------------------- */
 
-static enum tsr_status get_part(struct writer *w, uint64_t size, struct tsr_error *error)
+static enum tsr_status get_part(struct writer *w, const uint8_t *head, size_t size, struct tsr_error *error)
 {
     struct tsr_j2k_part sot;
-    struct part part = {.head = tsr_get_bytes(&w->residue, size), .size = (size_t)size};
+    struct part part = {.head = head, .size = size};
     size_t at = 0;
-    if (!part.head || !tsr_j2k_read_sot(part.head, part.size, &sot) || sot.tile >= w->codec.head.tiles)
-        return refuse(error);
+    if (!tsr_j2k_read_sot(part.head, part.size, &sot) || sot.tile >= w->codec.head.tiles) return refuse(error);
     part.tile = sot.tile;
     TSR_TRY(tsr_j2k_open_part(&w->codec, part.tile, part.head, part.size, &at, error));
     part.packets = tsr_get_varint(&w->residue);
@@ -49,15 +48,13 @@ static enum tsr_status get_part(struct writer *w, uint64_t size, struct tsr_erro
 static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
 {
     const uint8_t flags = tsr_get_u8(&w->residue);
-    const uint64_t size = tsr_get_varint(&w->residue);
     size_t at;
     w->codec.long_empties[0] = flags & TSR_J2K_LONG_EMPTIES;
     w->codec.long_empties[1] = flags & TSR_J2K_LONG_WITHOUT_BLOCKS;
     w->codec.has_sop = flags & TSR_J2K_HAS_SOP;
     w->cuts = flags >> TSR_J2K_CUTS_SHIFT;
-    w->head = tsr_get_bytes(&w->residue, size);
+    w->head = tsr_get_list(&w->residue, &w->head_size);
     if (!w->head || w->cuts > TSR_J2K_LISTED_CUTS) return refuse(error);
-    w->head_size = (size_t)size;
     /* the header ends with the residue's part, a SOT is not in it */
     uint8_t *const head = malloc(w->head_size + 2);
     if (!head) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
@@ -69,10 +66,11 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
     if (at != w->head_size) return refuse(error);
     TSR_TRY(tsr_j2k_create(&w->codec, w->stream->limit - w->stream->size, error));
     for (;;) {
-        const uint64_t part = tsr_get_varint(&w->residue);
-        if (w->residue.bad) return refuse(error);
-        if (part == 0) break;
-        TSR_TRY(get_part(w, part, error));
+        size_t size;
+        const uint8_t *const part = tsr_get_list(&w->residue, &size);
+        if (!part) return refuse(error);
+        if (size == 0) break;
+        TSR_TRY(get_part(w, part, size, error));
     }
     const uint64_t code = tsr_get_varint(&w->residue);
     if (w->residue.bad) return refuse(error);
@@ -87,12 +85,13 @@ static enum tsr_status get_heads(struct writer *w, struct tsr_error *error)
 /* Puts the deviation of a block, which was encoded, in its place. */
 static enum tsr_status deviate(struct writer *w, struct tsr_j2k_block *block, struct tsr_error *error)
 {
-    const uint64_t cut = tsr_get_varint(&w->residue), more = tsr_get_varint(&w->residue);
-    const uint8_t *const bytes = tsr_get_bytes(&w->residue, more);
+    const uint64_t cut = tsr_get_varint(&w->residue);
+    size_t more;
+    const uint8_t *const bytes = tsr_get_list(&w->residue, &more);
     if (!bytes || cut > block->bytes || more > UINT32_MAX / 2) return refuse(error);
     w->codec.coded.size -= (size_t)cut;
     block->bytes = block->bytes - (uint32_t)cut + (uint32_t)more;
-    return tsr_bytes_put(&w->codec.coded, bytes, (size_t)more, error);
+    return tsr_bytes_put(&w->codec.coded, bytes, more, error);
 }
 
 /* Gets the missing passes of a tile's blocks, whose planes are not known yet. */
@@ -246,7 +245,7 @@ static enum tsr_status write_parts(struct writer *w, struct tsr_error *error)
         struct tsr_j2k_part sot;
         tsr_j2k_read_sot(part.head, part.size, &sot);
         const uint32_t psot = sot.size + (uint32_t)(w->stream->size - start);
-        for (unsigned b = 0; b < 4; b++) w->stream->bytes[start + 6 + b] = (uint8_t)(psot >> (24 - 8 * b));
+        tsr_put_u32_be(w->stream->bytes + start + 6, psot);
     }
     return tsr_bytes_put(w->stream, w->tail, w->tail_size, error);
 }

@@ -79,17 +79,6 @@ TSR_HD_INLINE int tsr_jpeg_lowest(uint32_t value)
 #endif
 }
 
-TSR_HD_INLINE int tsr_jpeg_length(uint32_t value)
-{
-#if defined(__GNUC__)
-    return value ? 32 - __builtin_clz(value) : 0;
-#else
-    int length = 0;
-    for (; value; value >>= 1) length++;
-    return length;
-#endif
-}
-
 /* ---- Raw bits --------------------------------------------------------------------------------------------- */
 
 /* After this, at least 32 bits are there. */
@@ -169,7 +158,7 @@ TSR_HD_INLINE void tsr_jpeg_put_word(struct tsr_jpeg_coder *c)
 /* Narrows the interval to lower .. upper - 1 of its range. */
 TSR_HD_INLINE void tsr_jpeg_narrow(struct tsr_jpeg_coder *c, bool decode, uint32_t lower, uint32_t upper)
 {
-    const int shift = 16 - tsr_jpeg_length(upper - lower);
+    const int shift = 16 - tsr_bit_width(upper - lower);
     c->range = (upper - lower) << shift;
     if (decode) {
         c->window = (c->window - ((uint64_t)lower << 48)) << shift;

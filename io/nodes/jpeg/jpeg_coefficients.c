@@ -129,7 +129,7 @@ static inline int magnitude(int value)
 static inline int bin(uint32_t value, int limit)
 {
     if (value < 2) return (int)value;
-    const int length = tsr_jpeg_length(value), b = 2 * (length - 1) + (int)(value >> (length - 2) & 1);
+    const int length = tsr_bit_width(value), b = 2 * (length - 1) + (int)(value >> (length - 2) & 1);
     return b < limit ? b : limit - 1;
 }
 
@@ -144,7 +144,7 @@ struct asked {
 /* Codes a number below 65536. */
 TSR_HD_INLINE uint32_t code_number(struct tsr_jpeg_coder *c, bool decode, uint32_t value, const struct asked *ask)
 {
-    const int known = decode ? 0 : tsr_jpeg_length(value);
+    const int known = decode ? 0 : tsr_bit_width(value);
     const int symbol = tsr_jpeg_code_symbol(c, decode, known < LENGTHS ? known : LENGTHS - 1, ask->in);
     if (symbol < 2) return (uint32_t)symbol;
     int length = symbol;
@@ -261,7 +261,7 @@ TSR_HD_INLINE int code_edge(const struct slice *s, struct tsr_jpeg_coder *c, boo
         before = before / 2 + 2 * (unsigned)(whole < KNOWN_LIMIT ? whole : KNOWN_LIMIT);
         if (whole == 0) continue;
         left--;
-        const int length = tsr_jpeg_length((uint32_t)whole);
+        const int length = tsr_bit_width((uint32_t)whole);
         chance *sign = b->set->edge_sign[guess + (negative ? BINS : 0)];
         if (size == 0)
             negative = tsr_jpeg_code_raw(c, decode, b->own[k] < 0, 1);
@@ -297,7 +297,7 @@ TSR_HD_INLINE int code_dc(struct tsr_jpeg_coder *c, bool decode, struct block *b
                               b->set->above[DC]};
     int value = (int)code_number(c, decode, decode ? 0 : (uint32_t)magnitude(residual), &ask);
     if (value > 0) {
-        const int length = tsr_jpeg_length((uint32_t)value);
+        const int length = tsr_bit_width((uint32_t)value);
         chance *sign = &b->set->dc_sign[over + (sum < 0 ? 8 : 0)][length < LENGTHS ? length : LENGTHS - 1];
         if (tsr_jpeg_code_bit(c, decode, residual < 0, sign)) value = -value;
     }

@@ -100,17 +100,6 @@ TSR_HD_INLINE void put_symbol(struct bits *out, bool *bad, const struct codes *c
     put(out, code >> 8, (int)(code & 255));
 }
 
-static inline int bit_length(uint32_t value)
-{
-#if defined(__GNUC__)
-    return value ? 32 - __builtin_clz(value) : 0;
-#else
-    int length = 0;
-    for (; value; value >>= 1) length++;
-    return length;
-#endif
-}
-
 static inline int lowest(uint64_t value)
 {
 #if defined(__GNUC__)
@@ -126,7 +115,7 @@ static inline int lowest(uint64_t value)
 TSR_HD_INLINE void put_value(struct bits *out, bool *bad, const struct codes *codes, int run, int32_t value)
 {
     const int32_t sign = value >> 31;
-    const int size = bit_length((uint32_t)((value ^ sign) - sign)), kept = size & 15;
+    const int size = tsr_bit_width((uint32_t)((value ^ sign) - sign)), kept = size & 15;
     const uint32_t code = codes->code[run << 4 | kept];
     *bad |= (code == 0) | (size > 15);
     const uint32_t bits = (uint32_t)(value + sign) & ((1u << kept) - 1);
@@ -213,7 +202,7 @@ static inline uint64_t bits_between(int from, int to)
 static enum tsr_status end_run(struct scan_writer *s)
 {
     if (s->run_blocks == 0) return TSR_OK;
-    const int size = bit_length(s->run_blocks) - 1;
+    const int size = tsr_bit_width(s->run_blocks) - 1;
     put_symbol(&s->out, &s->bad, &s->codes[1][0], size << 4);
     put(&s->out, s->run_blocks & ((1u << size) - 1), size);
     for (uint32_t n = 0; s->jpeg->scan.high > 0 && n < s->run_blocks; n++) {

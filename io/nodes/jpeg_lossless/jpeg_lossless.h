@@ -1,4 +1,4 @@
-/* What the parts of the kind "jpeg-lossless" share: T.81 process 14. JPEG_LOSSLESS.md. */
+/* What the files of this node share: T.81 process 14. JPEG_LOSSLESS.md. */
 #ifndef TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 #define TSR_IO_NODES_JPEG_LOSSLESS_JPEG_LOSSLESS_H
 
@@ -17,11 +17,8 @@ enum {
     TSR_JPEG_SOF0 = 0xc0,
     TSR_JPEG_SOF3 = 0xc3,
     TSR_JPEG_DHT = 0xc4,
-    TSR_JPEG_JPG = 0xc8,
-    TSR_JPEG_DAC = 0xcc,
     TSR_JPEG_SOF15 = 0xcf,
     TSR_JPEG_RST0 = 0xd0,
-    TSR_JPEG_RST7 = 0xd7,
     TSR_JPEG_SOI = 0xd8,
     TSR_JPEG_EOI = 0xd9,
     TSR_JPEG_SOS = 0xda,
@@ -54,7 +51,7 @@ struct tsr_jpeg_header {
     int selection, shift; /* Ss and Al */
 };
 
-/* Reads marker segments from *at on. *at moves after the next SOS segment. The scan is one that this kind can have.
+/* Reads marker segments from *at on. *at moves after the next SOS segment. The scan is one that this node can have.
  * Errors: TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_jpeg_read_header(struct tsr_jpeg_header *header, const uint8_t *bytes, size_t size, size_t *at,
                                      struct tsr_error *error);

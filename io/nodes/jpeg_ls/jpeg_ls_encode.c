@@ -284,6 +284,5 @@ enum tsr_status tsr_jpeg_ls_encode(struct tsr_jpeg_ls_coder *coder, const uint8_
     }
     *whole = stream->size - start;
     if (bits.filled == 0 && !after_ff) return TSR_OK;
-    const uint8_t last = (uint8_t)(bits.last >> (after_ff ? 57 : 56));
-    return tsr_bytes_put(stream, &last, 1, error);
+    return tsr_bytes_put_u8(stream, (uint8_t)(bits.last >> (after_ff ? 57 : 56)), error);
 }

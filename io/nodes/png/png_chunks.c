@@ -18,7 +18,7 @@ void tsr_png_start_of(const uint8_t ihdr[TSR_PNG_IHDR_BYTES], uint8_t start[TSR_
     enum { TYPE = 12, DATA = 16, CHECK = DATA + TSR_PNG_IHDR_BYTES };
     memcpy(start, "\x89PNG\r\n\x1a\n\0\0\0\15IHDR", DATA);
     memcpy(start + DATA, ihdr, TSR_PNG_IHDR_BYTES);
-    tsr_png_put_u32(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
+    tsr_put_u32_be(start + CHECK, tsr_crc32(start + TYPE, CHECK - TYPE));
 }
 
 const uint8_t tsr_png_end[TSR_PNG_END_BYTES] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};

@@ -8,11 +8,6 @@
 
 #include "io/bytes/cursor.h"
 
-static inline void tsr_png_put_u32(uint8_t *bytes, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
 /* Bytes of the signature; of the usual start, which is the signature and IHDR; of the data of IHDR; of the usual end,
  * which is IEND; of a chunk besides its data. */
 enum {

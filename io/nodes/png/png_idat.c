@@ -13,8 +13,7 @@ enum {
     LENGTH_BYTES = 4,
     ZLIB_HEAD = 2,
     ZLIB_CHECK = 4,
-    LISTED = 255,        /* instead of a filter type: each row's type is listed */
-    DEFLATE_RATIO = 1032 /* bytes that one of a deflate stream becomes, at most */
+    LISTED = 255 /* instead of a filter type: each row's type is listed */
 };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------- */
@@ -191,19 +190,22 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
                                    struct tsr_bytes *stream, struct tsr_bytes *residue, struct tsr_error *error)
 {
     uint64_t count = 0;
-    const uint32_t first = tsr_read_u32_be(chunks);
+    uint32_t first = 0;
+    size_t at = 0;
     bool equal = true;
     TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     struct tsr_png_chunk chunk;
-    for (size_t at = 0; tsr_png_next(chunks, size, &at, &chunk); count++) {
+    for (; tsr_png_next(chunks, size, &at, &chunk); count++) {
+        if (count == 0) first = chunk.size;
         TSR_TRY(tsr_bytes_put(stream, chunk.data, chunk.size, error));
         if (at < size && chunk.size != first) equal = false;
     }
+    if (at != size || count == 0) return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "its IDAT chunks are cut");
     TSR_TRY(tsr_bytes_put_varint(residue, count, error));
     TSR_TRY(tsr_bytes_put_varint(residue, count > 1 ? first : 0, error));
     TSR_TRY(tsr_bytes_put_varint(residue, equal ? 0 : 1, error));
     if (equal) return TSR_OK;
-    for (size_t at = 0; count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
+    for (at = 0; count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
         TSR_TRY(tsr_bytes_put_varint(residue, chunk.size, error));
     return TSR_OK;
 }
@@ -270,7 +272,7 @@ static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint
     size_t used = 0;
     if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
-    const uint64_t most = DEFLATE_RATIO * (uint64_t)stream->size;
+    const uint64_t most = TSR_DEFLATE_RATIO * (uint64_t)stream->size;
     const size_t plain_bytes = g->r ? g->r->plain_bytes : 0, room = most < plain_bytes ? (size_t)most : plain_bytes;
     const bool is_likely = room / 64 <= stream->size; /* that all will be used: a header alone may say anything */
     TSR_TRY(tsr_bytes_reserve_by(is_likely ? &way->crew : NULL, plain, room, error));
@@ -392,7 +394,7 @@ static void check_some(void *context, unsigned part)
     for (size_t at = 0; at < to;) {
         uint8_t *const type = c->chunks + at + LENGTH_BYTES;
         const size_t size = tsr_read_u32_be(c->chunks + at);
-        if (at >= from) tsr_png_put_u32(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
+        if (at >= from) tsr_put_u32_be(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
         at += TSR_PNG_CHUNK_BYTES + size;
     }
 }
@@ -423,7 +425,7 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, 
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
         uint8_t *const chunk = chunks->bytes + start + at + (size_t)i * TSR_PNG_CHUNK_BYTES;
         memmove(chunk + LENGTH_BYTES + 4, chunks->bytes + start + heads + at, (size_t)wanted);
-        tsr_png_put_u32(chunk, (uint32_t)wanted);
+        tsr_put_u32_be(chunk, (uint32_t)wanted);
         memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
         at += (size_t)wanted;
     }
@@ -459,7 +461,7 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
     chunks->size += (size_t)p->chunks * TSR_PNG_CHUNK_BYTES;
     TSR_TRY(tsr_bytes_put(chunks, p->head, ZLIB_HEAD, error));
     TSR_TRY(tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, chunks, error));
-    tsr_png_put_u32(check, checked.adler);
+    tsr_put_u32_be(check, checked.adler);
     TSR_TRY(tsr_bytes_put(chunks, check, sizeof check, error));
     TSR_TRY(tsr_bytes_put(chunks, p->tail, p->tail_size, error));
     return put_chunks(p, crew, start, chunks, error);

@@ -177,7 +177,7 @@ static void decode(struct input *in, unsigned number)
     size_t at = 0, made = 0;
     while (made < size && at < s->size) {
         const uint8_t first = s->bytes[at++];
-        const size_t length = tsr_rle_length(first), bytes = first < 128 ? length : first > 128 ? 1 : 0;
+        const size_t length = tsr_rle_length(first), bytes = tsr_rle_more(first);
         const bool is_whole = length <= size - made && bytes <= s->size - at;
         if (length == 0) continue;
         size_t some = length <= size - made ? length : size - made;
@@ -219,7 +219,7 @@ static enum tsr_status walk(const struct input *in, unsigned number, const struc
             }
             distance = 0;
         }
-        at += 1 + (first < 128 ? length : first > 128 ? 1 : 0);
+        at += 1 + tsr_rle_more(first);
         made += length;
         last = first;
     }
@@ -323,9 +323,8 @@ static enum tsr_status put_residue(const struct input *in, const uint8_t *stream
 /* The bits after the last sample of one bit. */
 static bool has_spare_bits(const struct input *in)
 {
-    const uint64_t samples = (uint64_t)in->planes.image->columns * in->planes.image->rows;
-    const unsigned used = samples % 8;
-    return in->planes.image->bits_allocated == 1 && used > 0 && in->plane[0][in->planes.size - 1] >> used != 0;
+    const unsigned used = tsr_node_last_bits(in->planes.image);
+    return used > 0 && in->plane[0][in->planes.size - 1] >> used != 0;
 }
 
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
@@ -404,7 +403,7 @@ static enum tsr_status write_packets(struct output *o, const uint8_t *plane, siz
         } else {
             first = tsr_rle_plan(&planner, made, first);
         }
-        const size_t length = tsr_rle_length(first), bytes = first < 128 ? length : first > 128 ? 1 : 0;
+        const size_t length = tsr_rle_length(first), bytes = tsr_rle_more(first);
         if (length > covered - made) return is_damaged(error);
         TSR_TRY(tsr_bytes_reserve(o->stream, 1 + bytes, error));
         uint8_t *out = o->stream->bytes + o->stream->size;
@@ -465,10 +464,9 @@ static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_n
 /* The planes of bytes. */
 static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
-    const struct tsr_image *const image = node->image;
     (void)stream_bytes;
     (void)writes;
-    return ((uint64_t)image->columns * image->rows * image->components * image->bits_allocated + 7) / 8;
+    return tsr_node_raster_bytes(node->image);
 }
 
 const struct tsr_node tsr_node_rle = {

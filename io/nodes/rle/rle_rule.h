@@ -43,4 +43,10 @@ static inline size_t tsr_rle_length(uint8_t first)
     return first < 128 ? first + (size_t)1 : first == TSR_RLE_NO_OPERATION ? 0 : 257 - (size_t)first;
 }
 
+/* Bytes of a packet after its first. */
+static inline size_t tsr_rle_more(uint8_t first)
+{
+    return first < 128 ? first + (size_t)1 : first == TSR_RLE_NO_OPERATION ? 0 : 1;
+}
+
 #endif

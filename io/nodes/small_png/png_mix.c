@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "io/bytes/crc32.h"
-#include "io/nodes/gzip/gzip.h"
 #include "io/bytes/mix_coders.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/png/png_chunks.h"
@@ -353,21 +352,11 @@ enum tsr_status tsr_png_mix(const struct tsr_png_parts *p, struct tsr_bytes *cod
 static enum tsr_status put_chunk(const uint8_t *type, uint32_t length, struct tsr_bytes *file, struct tsr_error *error)
 {
     uint8_t head[4], tail[4];
-    tsr_png_put_u32(head, length);
-    tsr_png_put_u32(tail, tsr_crc32(type, 4 + (size_t)length));
+    tsr_put_u32_be(head, length);
+    tsr_put_u32_be(tail, tsr_crc32(type, 4 + (size_t)length));
     TSR_TRY(tsr_bytes_put(file, head, sizeof head, error));
     TSR_TRY(tsr_bytes_put(file, type, 4 + (size_t)length, error));
     return tsr_bytes_put(file, tail, sizeof tail, error);
-}
-
-static uint32_t take_number(const uint8_t **at)
-{
-    uint32_t value = 0, shift = 0;
-    for (;; shift += 7) {
-        const uint8_t byte = *(*at)++;
-        value |= (byte & 127u) << shift;
-        if (byte < 128) return value;
-    }
 }
 
 /* Makes the file of a skeleton, which was seen to be valid, and plain bytes. */
@@ -377,17 +366,16 @@ static enum tsr_status put_file(const struct coder *c, const struct tsr_node_wor
     uint8_t start[TSR_PNG_START_BYTES];
     tsr_png_start_of(c->skeleton, start);
     TSR_TRY(tsr_bytes_put(file, start, sizeof start, error));
-    for (const uint8_t *at = c->skeleton + TSR_PNG_IHDR_BYTES; at < c->skeleton + c->at;) {
-        const uint32_t length = take_number(&at);
-        if (length > 0) {
-            TSR_TRY(put_chunk(at, length - 1, file, error));
-            at += 4 + length - 1;
-        } else {
-            const uint32_t residue = take_number(&at);
-            const struct tsr_node_parts parts = {plain, at, size, residue};
-            TSR_TRY(tsr_node_png_chunks.join(work, &parts, file, error));
-            at += residue;
-        }
+    struct tsr_cursor skeleton = {c->skeleton, c->at, TSR_PNG_IHDR_BYTES, false};
+    while (skeleton.at < skeleton.size) {
+        const uint64_t length = tsr_get_varint(&skeleton);
+        size_t residue_size = 0;
+        const uint8_t *const at = length > 0 ? tsr_get_bytes(&skeleton, 4 + length - 1) /* a chunk's type and data */
+                                             : tsr_get_list(&skeleton, &residue_size);
+        if (!at) return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a small PNG are not valid");
+        const struct tsr_node_parts parts = {plain, at, size, residue_size};
+        TSR_TRY(length > 0 ? put_chunk(at, (uint32_t)(length - 1), file, error)
+                           : tsr_node_png_chunks.join(work, &parts, file, error));
     }
     return TSR_OK;
 }
@@ -419,23 +407,6 @@ static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_n
 
 /* ---- The node ----------------------------------------------------------------------------------------------- */
 
-/* Codes a whole file. Its plain bytes and its residue are those of the node of chunks. */
-static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
-                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    struct tsr_bytes rows = {.limit = TSR_PNG_MIX_PLAIN}, rest = {.limit = size + 64};
-    size_t start = 0, end = 0;
-    (void)residue;
-    if (!tsr_png_find_idat(bytes, size, &start, &end)) return refuse(error);
-    enum tsr_status status = tsr_node_png_chunks.split(work, bytes + start, end - start, used, &rows, &rest, error);
-    const struct tsr_png_parts parts = {bytes, size, start, end, &rows, &rest};
-    if (status == TSR_OK) status = tsr_png_mix(&parts, plain, error);
-    tsr_bytes_free(&rows);
-    tsr_bytes_free(&rest);
-    *used = size;
-    return status;
-}
-
 static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool joins)
 {
     (void)joins;
@@ -450,4 +421,4 @@ static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
 }
 
 const struct tsr_node tsr_node_small_png = {
-    .name = "small-png", .split = split, .join = join, .memory = memory, .room = room, .most_plain = TSR_PNG_MIX_CODE};
+    .name = "small-png", .join = join, .memory = memory, .room = room, .most_plain = TSR_PNG_MIX_CODE};

@@ -2,17 +2,11 @@
  * UNCOMPRESSED.md. */
 #include "io/nodes/node.h"
 
-/* Bits of the last byte that belong to samples; 0: all. */
-static unsigned used_bits(const struct tsr_image *image)
-{
-    return (unsigned)((uint64_t)image->columns * image->rows * image->components * image->bits_allocated % 8);
-}
-
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const size_t bytes = tsr_node_raster_bytes(work->image);
-    const unsigned bits = used_bits(work->image);
+    const unsigned bits = tsr_node_last_bits(work->image);
     *used = size;
     if (size < bytes)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "it has %zu bytes of samples, not %zu", size, bytes);
@@ -21,7 +15,7 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *st
     if (bits > 0) plain->bytes[plain->size - 1] = (uint8_t)(last & ((1u << bits) - 1));
     const bool is_usual = spare == 0 && size == bytes + bytes % 2 && (size == bytes || stream[bytes] == 0);
     if (is_usual) return TSR_OK;
-    TSR_TRY(tsr_bytes_put(residue, &spare, 1, error));
+    TSR_TRY(tsr_bytes_put_u8(residue, spare, error));
     return tsr_bytes_put(residue, stream + bytes, size - bytes, error);
 }
 
@@ -29,7 +23,7 @@ static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_n
                             struct tsr_bytes *stream, struct tsr_error *error)
 {
     const size_t bytes = tsr_node_raster_bytes(work->image);
-    const unsigned bits = used_bits(work->image);
+    const unsigned bits = tsr_node_last_bits(work->image);
     TSR_TRY(tsr_bytes_put(stream, parts->plain, bytes, error));
     if (parts->residue_size == 0) return tsr_bytes_put(stream, "", bytes % 2, error);
     const uint8_t spare = parts->residue[0];

@@ -5,7 +5,7 @@
 
 enum { LEAST_ROOM = 1 << 20, PLAIN = 1 << 20, CODE = 1 << 21, SEEN = 1 << 14 };
 
-/* ELEMENTS.md 4, taken from the page itself when this is built. */
+/* ELEMENTS.md 4: the lines of its annex. */
 static const char *const seen_before[] = {
 #include "elements_seen.inc"
 };

@@ -472,6 +472,32 @@ TEST(wrong_checks_of_large_chunks)
     free(plain.data);
 }
 
+/* Bytes that end within a chunk are refused, even if all of the zlib stream stands before that. */
+TEST(cut_chunks)
+{
+    const struct bytes plain = plain_of(&plain_picture, 1, false), stream = zlib_of(plain, 1);
+    size_t first;
+    const struct bytes file = png_of(&plain_picture, stream, &stream.size, 1, &first); /* the last chunk is empty */
+    const size_t whole = stream.size + 24;
+    for (size_t size = 0; size <= whole; size += size == 16 ? stream.size - 16 : 1) {
+        struct tsr_bytes got = {.limit = plain.size}, residue = {.limit = SIZE_MAX / 2};
+        struct tsr_error error;
+        uint8_t *const chunks = must(malloc(size > 0 ? size : 1));
+        const bool is_whole = size == whole || size == whole - 12;
+        memcpy(chunks, file.data + first, size);
+        const enum tsr_status status = split_by(&tsr_node_png_chunks, chunks, size, &got, &residue, &error);
+        expect(status == (is_whole ? TSR_OK : TSR_ERROR_CORRUPT), "%zu of %zu bytes: %s", size, whole,
+               tsr_status_name(status));
+        expect(is_whole || strstr(error.text, "cut"), "%zu of %zu bytes: %s", size, whole, error.text);
+        free(chunks);
+        tsr_bytes_free(&got);
+        tsr_bytes_free(&residue);
+    }
+    free(file.data);
+    free(stream.data);
+    free(plain.data);
+}
+
 TEST(sizes_of_chunks)
 {
     static const size_t equal_sizes[] = {40, 40, 40, 40}, other[] = {40, 40, 41, 7}, none[] = {0, 0, 0},
@@ -639,6 +665,7 @@ int main(void)
                                        cmocka_unit_test(with_loss),
                                        cmocka_unit_test(damaged),
                                        cmocka_unit_test(sizes_of_chunks),
+                                       cmocka_unit_test(cut_chunks),
                                        cmocka_unit_test(sizes_of_many_chunks),
                                        cmocka_unit_test(wrong_checks_of_large_chunks),
                                        cmocka_unit_test(filters),

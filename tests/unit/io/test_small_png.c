@@ -32,11 +32,11 @@ static void put(struct tsr_bytes *b, const void *bytes, size_t size)
 static void put_chunk(struct tsr_bytes *b, const char *type, const void *data, size_t size)
 {
     uint8_t number[4];
-    tsr_png_put_u32(number, (uint32_t)size);
+    tsr_put_u32_be(number, (uint32_t)size);
     put(b, number, 4);
     put(b, type, 4);
     put(b, data, size);
-    tsr_png_put_u32(number, tsr_crc32(b->bytes + b->size - size - 4, size + 4));
+    tsr_put_u32_be(number, tsr_crc32(b->bytes + b->size - size - 4, size + 4));
     put(b, number, 4);
 }
 
@@ -72,8 +72,8 @@ static struct tsr_bytes make_png(const struct shape *s, unsigned extras, int lev
 {
     struct tsr_bytes file = {.limit = LIMIT}, plain = {.limit = LIMIT};
     uint8_t ihdr[13] = {0, 0, 0, 0, 0, 0, 0, 0, (uint8_t)s->depth, (uint8_t)s->type, 0, 0, (uint8_t)s->interlaced};
-    tsr_png_put_u32(ihdr, s->columns);
-    tsr_png_put_u32(ihdr + 4, s->rows);
+    tsr_put_u32_be(ihdr, s->columns);
+    tsr_put_u32_be(ihdr + 4, s->rows);
     put_plain(&plain, s, r);
     uLongf size = compressBound((uLong)plain.size);
     uint8_t *const stream = must(malloc(size));
@@ -206,7 +206,7 @@ TEST(refused)
         if (i == 2) file.bytes[45] ^= 1; /* the text: a wrong CRC */
         if (i == 3) put(&file, "after the end", 13);
         if (i == 4) file.bytes[20 + 3]++; /* one row more than there is */
-        if (i == 4) tsr_png_put_u32(file.bytes + 29, tsr_crc32(file.bytes + 12, 17));
+        if (i == 4) tsr_put_u32_be(file.bytes + 29, tsr_crc32(file.bytes + 12, 17));
         expect(mix(&file, &code) == TSR_ERROR_CORRUPT, "case %d is taken", i);
         tsr_bytes_free(&file);
         tsr_bytes_free(&code);
