@@ -37,7 +37,8 @@ static void put_member(struct bytes *b, const struct bytes *content, const char 
     bytes_put_u32(b, false, (uint32_t)content->size);
 }
 
-/* Streams of JPEG and deflate, which become smaller: a JPEG with bytes after its end, and gzip of two members. */
+/* Streams of JPEG and deflate, which become smaller: a JPEG with bytes after its end, one that is cut, and gzip of two
+ * members. */
 static void make_packed(void)
 {
     struct bytes b = {0}, digits = {0};
@@ -45,6 +46,9 @@ static void make_packed(void)
     jpeg_put_lossy(&b, 24, 16, 815);
     bytes_put_text(&b, "bytes after the end");
     bytes_save(&b, VERBATIM, "packed/photo.jpg");
+    jpeg_put_lossy(&b, 48, 32, 816);
+    b.size = 4000;
+    bytes_save(&b, VERBATIM, "packed/cut.jpg");
     for (int i = 0; i < 9000; i++) bytes_put_u8(&digits, '0' + random_below(&random, 10));
     put_member(&b, &digits, "digits");
     put_member(&b, &digits, "digits again");

@@ -52,7 +52,8 @@ enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error
 enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
 
-/* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. */
+/* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. One with a fault becomes a piece up to there, and what
+ * follows stays bytes. If it looks damaged, the error has an offset, after TSR_OK, too. */
 enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
 
 /* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what
@@ -77,7 +78,7 @@ enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t 
 /* A stream stays bytes: why, which is half a sentence, gets a beginning. Other errors stay as they are. */
 enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,
                                 struct tsr_error *error);
-extern const char tsr_cannot_gzip[], tsr_no_gain[];
+extern const char tsr_cannot_gzip[], tsr_cannot_jpeg[], tsr_no_gain[];
 
 /* ---- What that gains and takes ------------------------------------------------------------------------------- */
 

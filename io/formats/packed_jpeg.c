@@ -11,8 +11,6 @@ enum {
     ITEM_HEAD = 8       /* of DICOM */
 };
 
-static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ";
-
 enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error)
 {
     struct tsr_bytes packed = {.limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0}, none = {0};
@@ -20,9 +18,12 @@ enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t si
     struct tsr_error why;
     size_t used;
     const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, &used, &packed, &none, &why);
-    if (status == TSR_OK) return tsr_pack_stream(p, start, start + size, TSR_PIECE_JPEG, &packed, &none, error);
+    if (status == TSR_OK) {
+        tsr_fail_at(error, status, why.offset, "%s%.400s", tsr_cannot_jpeg, why.text); /* not from there on */
+        return tsr_pack_stream(p, start, start + used, TSR_PIECE_JPEG, &packed, &none, error);
+    }
     tsr_bytes_free(&packed);
-    return tsr_pack_refuse(status, cannot_jpeg, &why, error);
+    return tsr_pack_refuse(status, tsr_cannot_jpeg, &why, error);
 }
 
 /* The next item of DICOM from a byte on that begins as JPEG does. Where items are is not read from the file's header,
@@ -66,9 +67,9 @@ static enum tsr_status put_items(struct tsr_packed_file *p, struct tsr_error *er
         if (status != TSR_OK && status != TSR_DECLINED) return status;
         if (!is_frame(p, start + size))
             error->offset = TSR_NO_OFFSET; /* a part ends within a scan */
-        else if (status == TSR_DECLINED && error->offset != TSR_NO_OFFSET)
+        else if (error->offset != TSR_NO_OFFSET)
             tsr_input_note_damage(p->source->input, "its JPEG stream at byte %zu %.80s", start,
-                                  error->text + sizeof cannot_jpeg - 1);
+                                  error->text + strlen(tsr_cannot_jpeg));
         else if (!tsr_jpeg_has_end(p->file + start, size))
             tsr_input_note_damage(p->source->input, "its JPEG stream at byte %zu has no end: EOI is missing", start);
     }
@@ -80,7 +81,7 @@ enum tsr_status tsr_add_jpeg(const uint8_t *stream, size_t size, struct tsr_jpeg
     struct tsr_error why;
     uint64_t blocks = 0;
     const enum tsr_status status = tsr_jpeg_memory(stream, size, &blocks, &why);
-    if (status != TSR_OK) return tsr_pack_refuse(status, cannot_jpeg, &why, error);
+    if (status != TSR_OK) return tsr_pack_refuse(status, tsr_cannot_jpeg, &why, error);
     const uint64_t memory = blocks + 6 * (uint64_t)size, cost = blocks + 9 * (uint64_t)size + (1 << 18);
     if (memory > work->memory) work->memory = memory;
     if (cost > work->cost) work->cost = cost;

@@ -13,6 +13,7 @@ enum { LEAST_PNG = 57 }; /* bytes of a PNG */
 #define FILE_LIMIT ((uint64_t)1 << 28)
 
 const char tsr_cannot_gzip[] = "its gzip stream cannot be coded: ",
+           tsr_cannot_jpeg[] = "its JPEG stream cannot be coded: it ",
            tsr_no_gain[] = "coded it would not be smaller by 64 bytes";
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------ */
@@ -75,31 +76,45 @@ static enum tsr_status put_dicom(struct tsr_packed_file *p, struct tsr_error *er
     return status;
 }
 
-/* Claims what packing takes, and packs. */
-static enum tsr_status pack(struct tsr_packed_file *p, struct tsr_error *error)
+/* Claims what packing takes, and finds streams. fault: what looks damaged where the coded part of a JPEG file ends. */
+static enum tsr_status find_streams(struct tsr_packed_file *p, struct tsr_error *fault, struct tsr_error *error)
 {
-    const enum tsr_kind kind = p->kind;
-    if (kind == TSR_KIND_OTHER && (!tsr_begins_jpeg(p->file) || tsr_has_more_jpegs(p)) &&
-        tsr_may_have_streams(p->file, p->size)) {
-        TSR_TRY(tsr_pack_any(p, error));
-    } else if (tsr_begins_jpeg(p->file)) {
-        const enum tsr_status status = tsr_pack_jpegs(p, error);
-        tsr_source_note_damage(p->source->input, status, error);
-        if (!tsr_jpeg_has_end(p->file, p->size))
-            tsr_input_note_damage(p->source->input, "its JPEG stream has no end: the marker EOI is missing");
-        TSR_TRY(status);
-    } else if (kind == TSR_KIND_DICOM) {
-        TSR_TRY(put_dicom(p, error));
+    const bool is_jpeg = tsr_begins_jpeg(p->file);
+    enum tsr_status status = TSR_OK;
+    if (p->kind == TSR_KIND_OTHER && (!is_jpeg || tsr_has_more_jpegs(p)) && tsr_may_have_streams(p->file, p->size)) {
+        status = tsr_pack_any(p, error);
+    } else if (is_jpeg) {
+        status = tsr_pack_jpegs(p, error);
+        if (status == TSR_OK) *fault = *error;
+    } else if (p->kind == TSR_KIND_DICOM) {
+        status = put_dicom(p, error);
     } else if (tsr_begins_gzip(p->file)) {
         if (p->size < TSR_GZIP_HEAD + TSR_GZIP_TAIL)
             return tsr_fail_at(error, TSR_DECLINED, p->size, "%sit ends too early", tsr_cannot_gzip);
-        TSR_TRY(tsr_pack_gzip(p, error));
-    } else if (kind == TSR_KIND_PNG) {
-        TSR_TRY(tsr_pack_png(p, error));
+        status = tsr_pack_gzip(p, error);
+    } else if (p->kind == TSR_KIND_PNG) {
+        status = tsr_pack_png(p, error);
     }
-    if (p->source->header.room == 0) return tsr_fail(error, TSR_DECLINED, "none of its streams can be coded");
-    TSR_TRY(tsr_pack_bytes(p, p->size, error));
-    return tsr_pack_check_gain(p, error);
+    return status;
+}
+
+/* Packs the file, if it becomes smaller and is not small. Notes what looks damaged in any case. */
+static enum tsr_status pack(struct tsr_packed_file *p, bool is_small, struct tsr_error *error)
+{
+    struct tsr_error fault = {.offset = TSR_NO_OFFSET};
+    enum tsr_status status = find_streams(p, &fault, error);
+    if (status == TSR_OK && p->source->header.room == 0)
+        status = tsr_fail(error, TSR_DECLINED, "none of its streams can be coded");
+    if (status == TSR_OK && is_small) status = tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
+    if (status == TSR_OK) status = tsr_pack_bytes(p, p->size, error);
+    if (status == TSR_OK) status = tsr_pack_check_gain(p, error);
+    if (status == TSR_DECLINED && fault.offset != TSR_NO_OFFSET) *error = fault; /* says more */
+    if (status == TSR_OK && fault.offset != TSR_NO_OFFSET)
+        tsr_input_note_damage(p->source->input, "its JPEG stream %s", fault.text + strlen(tsr_cannot_jpeg));
+    tsr_source_note_damage(p->source->input, status, error);
+    if (tsr_begins_jpeg(p->file) && !tsr_jpeg_has_end(p->file, p->size))
+        tsr_input_note_damage(p->source->input, "its JPEG stream has no end: the marker EOI is missing");
+    return status;
 }
 
 /* TSR_DECLINED: a look at the first bytes and the size says that the file is not packed. */
@@ -135,11 +150,9 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     enum tsr_status status = tsr_input_hold(input, p.size, &p.file, error);
     const bool is_small = size < (kind == TSR_KIND_PNG ? LEAST_PNG : TSR_PACKED_STREAM),
                may_be_cut = kind != TSR_KIND_PNG && kind != TSR_KIND_DICOM; /* others have looked at their own */
-    if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(&p, error);
-    if (is_small && (status == TSR_OK || status == TSR_DECLINED)) {
-        tsr_source_note_damage(input, status, error);
+    if (status == TSR_OK && (!is_small || may_be_cut)) status = pack(&p, is_small, error);
+    if (is_small && (status == TSR_OK || status == TSR_DECLINED))
         status = tsr_fail(error, TSR_DECLINED, "it is not coded: it has only %llu bytes", (unsigned long long)size);
-    }
     return tsr_source_finish(p.source, status, source);
 }
 

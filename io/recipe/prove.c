@@ -32,5 +32,8 @@ enum tsr_status tsr_prove(const struct tsr_node *node, const struct tsr_node_wor
     const struct tsr_node_parts parts = {plain->bytes ? plain->bytes + plain_before : (const uint8_t *)"",
                                          residue->bytes ? residue->bytes + residue_before : (const uint8_t *)"",
                                          plain->size - plain_before, residue->size - residue_before};
-    return tsr_prove_parts(node, work, &parts, bytes, *used, NULL, error);
+    const enum tsr_status proof = tsr_prove_parts(node, work, &parts, bytes, *used, NULL, error);
+    if (proof != TSR_DECLINED || damage.offset == TSR_NO_OFFSET) return proof;
+    if (error) *error = damage; /* is why it does not come back */
+    return tsr_decline(error);
 }

@@ -150,6 +150,23 @@ static void make_jpeg(struct bytes *file, size_t size, int variant)
     file->content = 64 * blocks;
 }
 
+enum { CUT_ONCE, CUT_WITH_END, CUT_WITHOUT_END };
+
+/* A JPEG that is cut, or many in a TIFF, one after the other: the only EOI is the file's end, or there is none. */
+static void make_cut_jpegs(struct bytes *file, size_t size, int variant)
+{
+    struct bytes one = {.size = 0};
+    make_jpeg(&one, variant == CUT_ONCE ? size : 2048, BASELINE);
+    const size_t bytes = variant == CUT_ONCE ? one.size * 3 / 4 : 512;
+    if (variant != CUT_ONCE) put(file, "II*\0", 4);
+    if (variant != CUT_ONCE) memset(one.data + bytes / 2, 0, bytes / 2); /* codes of flat blocks */
+    do put(file, one.data, bytes);
+    while (file->size < size && variant != CUT_ONCE);
+    if (variant == CUT_WITH_END) put(file, "\xff\xd9", 2);
+    file->content = 64 * one.content;
+    free_bytes(&one);
+}
+
 /* ---- Encapsulated DICOM ----------------------------------------------------------------------------------- */
 
 static void put_item(struct bytes *b, const void *data, size_t size)
@@ -409,6 +426,9 @@ const struct hostile hostile_streams[] = {{"jpeg-scans", "jpg", make_jpeg, SCANS
                                           {"jpeg-65500", "jpg", make_jpeg, HUGE},
                                           {"jpeg-arithmetic", "jpg", make_jpeg, ARITHMETIC},
                                           {"jpeg-baseline", "jpg", make_jpeg, BASELINE},
+                                          {"jpeg-cut", "jpg", make_cut_jpegs, CUT_ONCE},
+                                          {"jpegs-cut", "tif", make_cut_jpegs, CUT_WITH_END},
+                                          {"jpegs-without-end", "tif", make_cut_jpegs, CUT_WITHOUT_END},
                                           {"dicom-jpeg-fragments", "dcm", make_frames_of_jpeg, JPEG_FRAGMENTS},
                                           {"dicom-jpeg-frames", "dcm", make_frames_of_jpeg, JPEG_FRAMES},
                                           {"dicom-jpeg-broken", "dcm", make_frames_of_jpeg, JPEG_BROKEN},

@@ -13,8 +13,9 @@
 enum {
     SLICE_BLOCKS = 1 << 15, /* at least, if there are several slices */
     SIZE_BITS = 40,         /* of a stream's size */
-    HAS_RUNS = 4,           /* flag; below it the kind of padding */
-    BLOCK_MEMORY = 130      /* bytes of coefficients and counts */
+    HAS_RUNS = 4,           /* flags; below them the kind of padding */
+    IS_CUT = 8,
+    BLOCK_MEMORY = 130 /* bytes of coefficients and counts */
 };
 
 static const char no_scan[] = "has no scan";
@@ -61,12 +62,17 @@ static size_t rows_of_slices(const struct tsr_jpeg *jpeg, size_t slices)
 
 /* ---- Packing ---------------------------------------------------------------------------------------------- */
 
-/* Parts a stream into head and coefficients. */
+/* Parts a stream into head and coefficients. The stream ends before its first fault, of which the error tells. */
 static enum tsr_status read_stream(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_error *error)
 {
-    for (bool found = true; found;) {
+    for (bool found = true; found && !parts->oddities.is_cut;) {
         const size_t from = jpeg->at;
-        TSR_TRY(tsr_jpeg_next_scan(jpeg, &found, error));
+        const enum tsr_status status = tsr_jpeg_next_scan(jpeg, &found, error);
+        if (status != TSR_OK && !parts->coefficients) return status;
+        if (status != TSR_OK) { /* between scans */
+            jpeg->at = jpeg->size = jpeg->stream_size = from;
+            return TSR_OK;
+        }
         const size_t size = (found ? jpeg->at : jpeg->size) - from;
         memcpy(parts->head + TSR_JPEG_KNOWN + parts->head_size, jpeg->bytes + from, size);
         parts->head_size += size;
@@ -74,6 +80,7 @@ static enum tsr_status read_stream(struct tsr_jpeg *jpeg, struct parts *parts, s
         if (!parts->coefficients) TSR_TRY(make_blocks(parts, jpeg->blocks, error));
         TSR_TRY(tsr_jpeg_read_scan(jpeg, parts->coefficients, &parts->oddities, error));
     }
+    if (parts->oddities.is_cut) jpeg->size = jpeg->at;
     return jpeg->scans > 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, no_scan);
 }
 
@@ -82,7 +89,8 @@ static enum tsr_status put_oddities(const struct tsr_jpeg_oddities *o, struct ts
 {
     const unsigned kind = o->padding_ones == o->padding_bits ? 1 : o->padding_ones == 0 ? 0 : 2;
     const struct tsr_bytes *const runs = &o->runs.bytes;
-    TSR_TRY(tsr_bytes_put_u8(packed, (uint8_t)(kind | (runs->size ? HAS_RUNS : 0)), error));
+    TSR_TRY(tsr_bytes_put_u8(packed, (uint8_t)(kind | (runs->size ? HAS_RUNS : 0) | (o->is_cut ? IS_CUT : 0)), error));
+    if (o->is_cut) TSR_TRY(tsr_bytes_put_varint(packed, o->whole, error));
     if (kind == 2) TSR_TRY(tsr_bytes_put_list(packed, o->padding.bytes, o->padding.size, 0, error));
     return runs->size == 0 ? TSR_OK : tsr_bytes_put_list(packed, runs->bytes, runs->size, 0, error);
 }
@@ -126,8 +134,21 @@ static enum tsr_status pack(struct tsr_jpeg *jpeg, struct parts *parts, struct t
 {
     TSR_TRY(make_head(parts, jpeg->size, error));
     TSR_TRY(read_stream(jpeg, parts, error));
-    const enum tsr_status status = put_stream(jpeg, parts, packed, error);
-    return status == TSR_ERROR_CORRUPT ? tsr_fail(error, status, "would become no smaller") : status;
+    if (packed->limit > jpeg->size) packed->limit = jpeg->size;
+    const enum tsr_status status = put_stream(jpeg, parts, packed, NULL);
+    if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "no memory for a JPEG stream");
+    if (status == TSR_OK || parts->oddities.is_cut) return status; /* the error tells of the fault */
+    return tsr_fail(error, status, "would become no smaller");
+}
+
+/* The bytes before zeros to the end, which no marker EOI precedes: a disk's fault, or a file that was not written to
+ * its end. As codes they would be coefficients. */
+static size_t without_zeros(const uint8_t *stream, size_t size)
+{
+    enum { LEAST = 64, EOI = 0xd9 };
+    size_t end = size;
+    while (end > 0 && stream[end - 1] == 0) end--;
+    return size - end < LEAST || end < 2 || (stream[end - 2] == 0xff && stream[end - 1] == EOI) ? size : end;
 }
 
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
@@ -140,9 +161,9 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
     struct parts held = {.oddities = {.padding = {.limit = SIZE_MAX / 4}, .runs = {.bytes = {.limit = SIZE_MAX / 4}}}};
     jpeg->bytes = bytes;
-    jpeg->size = size;
-    jpeg->stream_size = size;
+    jpeg->size = jpeg->stream_size = without_zeros(bytes, size);
     const enum tsr_status status = pack(jpeg, &held, plain, error);
+    if (status == TSR_OK) *used = jpeg->size;
     free_parts(&held);
     free(jpeg);
     return status;
@@ -159,7 +180,9 @@ static bool get_oddities(struct tsr_cursor *packed, struct tsr_jpeg_oddities *o)
 {
     const uint8_t flags = tsr_get_u8(packed);
     o->padding_kind = flags & 3;
-    if (packed->bad || flags > 7 || o->padding_kind > 2) return false;
+    if (packed->bad || flags > 15 || o->padding_kind > 2) return false;
+    o->is_cut = flags & IS_CUT;
+    if (o->is_cut) o->whole = tsr_get_varint(packed);
     if (o->padding_kind == 2)
         o->padding.bytes = (uint8_t *)tsr_get_list(packed, &o->padding.size); /* read, not freed */
     if (flags & HAS_RUNS) {

@@ -20,14 +20,17 @@ struct tsr_jpeg_oddities {
     int padding_kind;          /* 0: zeros, 1: ones, 2: as the bits say */
     struct tsr_jpeg_list runs; /* blocks at whose end a run of blocks ends or goes on against the rule */
     uint64_t visited;          /* blocks of all scans before this one */
+    bool is_cut;               /* the last scan ends after fewer MCUs than it should have: */
+    uint64_t whole;
 };
 
 /* Reads the bytes of jpeg->scan from jpeg->at, which moves to their end. coefficients: jpeg->blocks blocks of 64 in
- * zigzag order. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */
+ * zigzag order. If a fault is in the scan, it is cut before it, and the error says which. Errors: TSR_ERROR_CORRUPT (no
+ * MCU is whole), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_jpeg_read_scan(struct tsr_jpeg *jpeg, int16_t *coefficients, struct tsr_jpeg_oddities *oddities,
                                    struct tsr_error *error);
 
-/* Appends the bytes of jpeg->scan. Any coefficients and any oddities are taken. Errors: the same. */
+/* Appends the bytes of jpeg->scan; of a cut stream, the last scan is that with which the head ends. Any coefficients and any oddities are taken. Errors: the same. */
 enum tsr_status tsr_jpeg_write_scan(const struct tsr_jpeg *jpeg, const int16_t *coefficients,
                                     struct tsr_jpeg_oddities *oddities, struct tsr_bytes *stream,
                                     struct tsr_error *error);

@@ -34,6 +34,8 @@ struct scan_reader {
     uint32_t run_corrections; /* bits */
     bool run_goes_on;         /* a run that was not full has ended with the block before */
     uint64_t block;           /* number of this block in all scans */
+    struct reader good;       /* after the last MCU before which all is whole, */
+    size_t good_mcus;         /* and the number of MCUs up to there */
     const char *fault;
     struct tsr_error *error;
 };
@@ -332,14 +334,21 @@ static bool keep_padding(struct scan_reader *s, uint32_t padding, int bits)
     return true;
 }
 
-/* An interval ends: at goes to the end of its last byte. */
-static bool end_interval(struct scan_reader *s)
+/* Gives back bytes of which at least so many bits were not used. Returns the bits that are left. */
+static int give_back(struct reader *r, int least)
+{
+    int bits = r->bits - r->missing;
+    for (; bits >= least; bits -= 8) r->at -= r->at[-1] == 0 && r->at[-2] == 0xff ? 2 : 1; /* it was read before */
+    return bits;
+}
+
+/* An interval ends: at goes to the end of its last byte. marker: the second byte of what has to follow; 0: nothing. */
+static bool end_interval(struct scan_reader *s, unsigned marker)
 {
     struct reader *r = &s->reader;
     if (s->run > 0) return fail(s, "has a run over the end of a scan");
-    int bits = r->bits - r->missing;
-    if (bits < 0) return fail(s, cut_scan);
-    for (; bits >= 8; bits -= 8) r->at -= r->at[-1] == 0 && r->at[-2] == 0xff ? 2 : 1; /* more than 8 bits were read */
+    const int bits = give_back(r, 8);
+    if (marker && (r->end - r->at < 2 || r->at[0] != 0xff || r->at[1] != marker)) return fail(s, no_restart);
     if (bits > 0 && !keep_padding(s, (uint32_t)(r->buffer >> (64 - bits)), bits)) return false;
     *r = (struct reader){.at = r->at, .end = r->end};
     memset(s->dc, 0, sizeof s->dc);
@@ -356,10 +365,7 @@ static bool read_blocks(struct scan_reader *s)
     for (size_t y = 0; y < scan->down; y++)
         for (size_t x = 0; x < scan->across; x++, mcu++) {
             if (jpeg->interval && left-- == 0) {
-                if (!end_interval(s)) return false;
-                const unsigned number = (unsigned)((mcu / jpeg->interval - 1) & 7);
-                if (s->reader.end - s->reader.at < 2 || s->reader.at[0] != 0xff || s->reader.at[1] != 0xd0 + number)
-                    return fail(s, no_restart);
+                if (!end_interval(s, 0xd0 + (unsigned)((mcu / jpeg->interval - 1) & 7))) return false;
                 s->reader.at += 2;
                 left = jpeg->interval - 1;
             }
@@ -367,8 +373,46 @@ static bool read_blocks(struct scan_reader *s)
                 for (size_t b = 0; b < tsr_jpeg_mcu_blocks(jpeg, i); b++)
                     if (!read_block(s, i, s->coefficients + tsr_jpeg_block(jpeg, i, x, y, b))) return false;
             if (s->reader.missing > s->reader.bits) return fail(s, cut_scan);
+            if (s->run > 0) continue; /* what says how long it is stands before it */
+            s->good = s->reader;
+            s->good_mcus = mcu + 1;
         }
-    return end_interval(s);
+    return end_interval(s, 0);
+}
+
+/* Blocks of whole MCUs stay. The others, which no scan before this one has, get the DC of the last one: it costs least.
+ */
+static void clear_rest(const struct scan_reader *s)
+{
+    const struct tsr_jpeg_scan *const scan = &s->jpeg->scan;
+    int16_t dc[TSR_JPEG_COMPONENTS] = {0};
+    if (scan->first > 0 || scan->high > 0) return;
+    for (size_t mcu = s->good_mcus - 1; mcu < scan->across * scan->down; mcu++)
+        for (int i = 0; i < scan->components; i++)
+            for (size_t b = 0; b < tsr_jpeg_mcu_blocks(s->jpeg, i); b++) {
+                int16_t *const block =
+                    s->coefficients + tsr_jpeg_block(s->jpeg, i, mcu % scan->across, mcu / scan->across, b);
+                if (mcu < s->good_mcus) {
+                    dc[i] = block[0];
+                    continue;
+                }
+                memset(block, 0, TSR_JPEG_BLOCK * sizeof *block);
+                block[0] = dc[i];
+            }
+}
+
+/* Cuts the scan before its fault. */
+static enum tsr_status cut(struct scan_reader *s, struct tsr_error *error)
+{
+    const size_t at = (size_t)(s->reader.at - s->jpeg->bytes);
+    tsr_fail_at(error, TSR_ERROR_CORRUPT, is_damage(s->fault) ? at : TSR_NO_OFFSET, "%s near byte %zu", s->fault, at);
+    if (s->good_mcus == 0) return TSR_ERROR_CORRUPT;
+    clear_rest(s);
+    give_back(&s->good, 1);
+    s->jpeg->at = (size_t)(s->good.at - s->jpeg->bytes);
+    s->oddities->is_cut = true;
+    s->oddities->whole = s->good_mcus;
+    return TSR_OK;
 }
 
 enum tsr_status tsr_jpeg_read_scan(struct tsr_jpeg *jpeg, int16_t *coefficients, struct tsr_jpeg_oddities *oddities,
@@ -382,13 +426,7 @@ enum tsr_status tsr_jpeg_read_scan(struct tsr_jpeg *jpeg, int16_t *coefficients,
         for (int kind = 0; kind < 2; kind++)
             if (jpeg->scan.codes[kind][i] && !make_codes(&s.codes[kind][i], jpeg->scan.codes[kind][i]))
                 return tsr_fail(error, TSR_ERROR_CORRUPT, "has a Huffman table that is not valid");
-    if (!read_blocks(&s)) {
-        const size_t at = (size_t)(s.reader.at - jpeg->bytes);
-        if (s.fault)
-            return tsr_fail_at(error, TSR_ERROR_CORRUPT, is_damage(s.fault) ? at : TSR_NO_OFFSET, "%s near byte %zu",
-                               s.fault, at);
-        return tsr_fail(error, memory.status, "%s", memory.text);
-    }
+    if (!read_blocks(&s)) return s.fault ? cut(&s, error) : tsr_fail(error, memory.status, "%s", memory.text);
     oddities->visited = s.block;
     jpeg->at = (size_t)(s.reader.at - jpeg->bytes);
     return TSR_OK;

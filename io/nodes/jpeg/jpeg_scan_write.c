@@ -308,11 +308,11 @@ static bool next_padding(struct tsr_jpeg_oddities *o)
     return at / 8 < o->padding.size && (o->padding.bytes[at / 8] >> (7 - at % 8) & 1);
 }
 
-static enum tsr_status end_interval(struct scan_writer *s)
+static enum tsr_status end_interval(struct scan_writer *s, bool is_cut)
 {
     TSR_TRY(end_run(s));
-    while (s->out.bits % 8 > 0) put(&s->out, next_padding(s->oddities), 1);
-    for (; s->out.bits > 0; s->out.bits -= 8) put_byte(&s->out, (uint8_t)(s->out.buffer >> (s->out.bits - 8)));
+    while (s->out.bits % 8 > 0 && !is_cut) put(&s->out, next_padding(s->oddities), 1);
+    for (; s->out.bits >= 8; s->out.bits -= 8) put_byte(&s->out, (uint8_t)(s->out.buffer >> (s->out.bits - 8)));
     memset(s->dc, 0, sizeof s->dc);
     return flush(s);
 }
@@ -323,10 +323,14 @@ static enum tsr_status write_blocks(struct scan_writer *s)
     const struct tsr_jpeg_scan *scan = &jpeg->scan;
     size_t mcu = 0;
     uint32_t left = jpeg->interval;
+    const bool is_cut = s->oddities->is_cut && jpeg->at == jpeg->size; /* the last scan */
+    if (is_cut && s->oddities->whole >= (uint64_t)scan->across * scan->down)
+        return tsr_fail(s->error, TSR_ERROR_CORRUPT, "a scan that is cut has too many MCUs");
     for (size_t y = 0; y < scan->down; y++)
         for (size_t x = 0; x < scan->across; x++, mcu++) {
+            if (is_cut && mcu == s->oddities->whole) return end_interval(s, true);
             if (jpeg->interval && left-- == 0) {
-                TSR_TRY(end_interval(s));
+                TSR_TRY(end_interval(s, false));
                 const uint8_t marker[2] = {0xff, (uint8_t)(0xd0 + ((mcu / jpeg->interval - 1) & 7))};
                 TSR_TRY(tsr_bytes_put(s->stream, marker, sizeof marker, s->error));
                 left = jpeg->interval - 1;
@@ -336,7 +340,7 @@ static enum tsr_status write_blocks(struct scan_writer *s)
                     TSR_TRY(write_block(s, i, mcu, s->coefficients + tsr_jpeg_block(jpeg, i, x, y, b)));
             if (s->bad) return tsr_fail(s->error, TSR_ERROR_CORRUPT, "a coefficient has no code");
         }
-    return end_interval(s);
+    return end_interval(s, false);
 }
 
 enum tsr_status tsr_jpeg_write_scan(const struct tsr_jpeg *jpeg, const int16_t *coefficients,

@@ -58,6 +58,8 @@ struct ref_dct_choices { /* JPEG.md 2 */
     unsigned padding;    /* 0 zeros, 1 ones, 2 listed */
     struct ref_bits padding_bits;
     struct ref_bytes breaks;
+    bool is_cut;
+    uint64_t whole; /* MCUs of the last scan of a cut stream */
 };
 bool ref_dct_put_stream(const struct ref_dct *dct, struct ref_dct_choices *choices, struct ref_stream *out);
 

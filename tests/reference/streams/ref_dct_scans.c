@@ -224,12 +224,15 @@ static void put_mcu(struct writer *w, const struct ref_dct *dct, const struct re
     }
 }
 
-static void put_scan(struct writer *w, const struct ref_dct *dct, const struct ref_dct_scan *scan)
+/* is_cut: the last scan of a cut stream. */
+static bool put_scan(struct writer *w, const struct ref_dct *dct, const struct ref_dct_scan *scan, bool is_cut)
 {
     const struct ref_dct_component *c = &dct->component[scan->component[0]];
     uint32_t mcus = scan->count == 1 ? c->own_columns * c->own_rows : dct->columns * dct->rows;
     int32_t before[4] = {0};
     unsigned restarts = 0;
+    if (is_cut && w->choices->whole >= mcus) return ref_fail("a cut scan has all of its MCUs");
+    if (is_cut) mcus = (uint32_t)w->choices->whole;
     for (uint32_t mcu = 0; mcu < mcus && !w->bad; mcu++) {
         if (mcu > 0 && scan->interval > 0 && mcu % scan->interval == 0) {
             end_run(w, &scan->ac[0]);
@@ -241,7 +244,8 @@ static void put_scan(struct writer *w, const struct ref_dct *dct, const struct r
         put_mcu(w, dct, scan, mcu, before);
     }
     end_run(w, &scan->ac[0]);
-    put_padding(w);
+    if (!is_cut) put_padding(w);
+    return !w->bad || ref_fail("a JPEG stream cannot be coded by its own tables");
 }
 
 bool ref_dct_put_stream(const struct ref_dct *dct, struct ref_dct_choices *choices, struct ref_stream *out)
@@ -253,9 +257,9 @@ bool ref_dct_put_stream(const struct ref_dct *dct, struct ref_dct_choices *choic
     for (const struct ref_dct_scan *scan = dct->scans; scan; scan = scan->next) {
         ref_put(out, dct->head + at, scan->at - at);
         at = scan->at;
-        put_scan(&w, dct, scan);
-        if (w.bad) return ref_fail("a JPEG stream cannot be coded by its own tables");
+        if (!put_scan(&w, dct, scan, choices->is_cut && !scan->next)) return false;
     }
+    if (choices->is_cut && at < dct->head_size) return ref_fail("the head of a cut stream goes on after its last scan");
     ref_put(out, dct->head + at, dct->head_size - at);
     return true;
 }

@@ -30,7 +30,9 @@ static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *take
     uint64_t size = ref_varint(&b);
     unsigned flags = (unsigned)ref_number(&b, 1);
     choices.padding = flags & 3;
-    if (flags > 7 || choices.padding == 3) return ref_fail("the flags of a JPEG stream are unknown");
+    if (flags > 15 || choices.padding == 3) return ref_fail("the flags of a JPEG stream are unknown");
+    choices.is_cut = flags & 8;
+    if (choices.is_cut) choices.whole = ref_varint(&b);
     if (choices.padding == 2) {
         uint64_t bytes = ref_varint(&b);
         choices.padding_bits = ref_string(ref_take(&b, bytes), (size_t)bytes);

@@ -230,6 +230,43 @@ TEST(jpeg)
     }
 }
 
+/* Damaged JPEG: what is before the fault becomes a piece, and the damage is noted. */
+enum { CUT, NO_CODES, ZEROS, SECOND_CUT, SECOND_ALONE, CUT_IN_TIFF, JPEG_FAULTS };
+static const char *const jpeg_damage[JPEG_FAULTS] = {
+    [CUT] = "its JPEG stream ends within a scan near byte 1000",
+    [NO_CODES] = "its JPEG stream has bits that are no code near byte 806",
+    [ZEROS] = "its JPEG stream ends within a scan near byte 1000",
+    [SECOND_CUT] = "its JPEG stream has no end: the marker EOI is missing",
+    [SECOND_ALONE] = "",
+    [CUT_IN_TIFF] = "",
+};
+
+TEST(jpeg_up_to_a_fault)
+{
+    static const int pieces[JPEG_FAULTS][2] = {{1, 1}, {1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 2}}; /* JPEG, bytes */
+    struct rng r = {8};
+    for (int i = 0; i < JPEG_FAULTS; i++) {
+        struct tsr_bytes file = {.limit = LIMIT};
+        if (i == CUT_IN_TIFF) put(&file, "II*\0 ", 5);
+        put_jpeg(&file, 30, &r);
+        if (i == NO_CODES) memset(file.bytes + 800, 0xfe, 20);
+        const size_t whole = file.size;
+        if (i == SECOND_ALONE) put(&file, "between", 7);
+        if (i >= SECOND_CUT) put_jpeg(&file, 30, &r);
+        if (i == ZEROS) memset(file.bytes + 1000, 0, file.size - 1000);
+        if (i != NO_CODES && i != ZEROS) file.size = i >= SECOND_CUT ? whole + 1000 : 1000;
+        struct tsr_input *input = must(tsr_input_from_memory(file.bytes, file.size, "file"));
+        const struct tsr_source_options options = {.packs = true};
+        struct tsr_source *source;
+        assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);
+        assert_int_equal(source->header.recipe, TSR_RECIPE_PACKED);
+        expect(!strcmp(source->header.damage, jpeg_damage[i]), "%d: %s", i, source->header.damage);
+        tsr_source_close(source);
+        tsr_input_close(input);
+        check(&file, TSR_KIND_OTHER, pieces[i][0], 0, pieces[i][1]);
+    }
+}
+
 static void put_chunk(struct tsr_bytes *b, const char *type, const uint8_t *data, size_t size)
 {
     const uint8_t length[4] = {(uint8_t)(size >> 24), (uint8_t)(size >> 16), (uint8_t)(size >> 8), (uint8_t)size};
@@ -322,11 +359,11 @@ static const char *const reasons[BAD_CASES] = {
     [BAD_GZIP] = "its gzip stream cannot be coded: its header is not valid",
     [SHORT_GZIP] = "it is not coded: it has only 117 bytes",
     [CUT_GZIP] = "its gzip stream cannot be coded: a deflate stream ends too early",
-    [CUT_JPEG] = "its JPEG stream cannot be coded: it ends within a scan near byte 1000",
+    [CUT_JPEG] = "its JPEG stream cannot be coded: it ends within a scan near byte 300",
     [STORED] = "coded it would not be smaller by 64 bytes", /* zstd makes as much of it as of plain bytes */
     [ARITHMETIC] = "its JPEG stream cannot be coded: it uses arithmetic coding",
     [BAD_CODE] = "its gzip stream cannot be coded: a deflate stream has a block of an unknown type near its byte 8",
-    [NO_CODE] = "its JPEG stream cannot be coded: it has bits that are no code near byte 506",
+    [NO_CODE] = "its JPEG stream cannot be coded: it has bits that are no code near byte 275",
 };
 
 static void put_bad(struct tsr_bytes *file, int which, struct rng *r)
@@ -337,11 +374,11 @@ static void put_bad(struct tsr_bytes *file, int which, struct rng *r)
     if (which == SHORT_GZIP) put_gzip(file, 6, 0, 100, r);
     if (which == CUT_GZIP || which == BAD_CODE) put_gzip(file, 6, NAME | EXTRA, 3000, r);
     if (which == CUT_JPEG || which == ARITHMETIC || which == NO_CODE) put_jpeg(file, 30, r);
-    if (which == CUT_GZIP || which == CUT_JPEG) file->size = 1000;
+    if (which == CUT_GZIP || which == CUT_JPEG) file->size = which == CUT_JPEG ? 300 : 1000;
     if (which == STORED) put_gzip(file, 0, 0, 3000, r);
     if (which == ARITHMETIC) file->bytes[2 + 69 + 1] = 0xc9;
     if (which == BAD_CODE) file->bytes[10 + 5 + 5] |= 6;
-    if (which == NO_CODE) memset(file->bytes + 500, 0xfe, 20);
+    if (which == NO_CODE) memset(file->bytes + 270, 0xfe, 20);
 }
 
 /* What does not become smaller, or has no stream that is whole, is verbatim, and the file says why. */
@@ -549,17 +586,10 @@ TEST(other_blobs)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jpeg),
-        cmocka_unit_test(gzip),
-        cmocka_unit_test(dicom),
-        cmocka_unit_test(not_packed),
-        cmocka_unit_test(dicom_not_packed),
-        cmocka_unit_test(sources),
-        cmocka_unit_test(damaged_pieces),
-        cmocka_unit_test(hostile_sizes),
-        cmocka_unit_test(a_head_alone),
-        cmocka_unit_test(other_blobs),
-        cmocka_unit_test(png),
+        cmocka_unit_test(jpeg),         cmocka_unit_test(jpeg_up_to_a_fault), cmocka_unit_test(gzip),
+        cmocka_unit_test(dicom),        cmocka_unit_test(not_packed),         cmocka_unit_test(dicom_not_packed),
+        cmocka_unit_test(sources),      cmocka_unit_test(damaged_pieces),     cmocka_unit_test(hostile_sizes),
+        cmocka_unit_test(a_head_alone), cmocka_unit_test(other_blobs),        cmocka_unit_test(png),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
