@@ -34,7 +34,8 @@ enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error 
 {
     enum { CLEARLY = 64 }; /* what a quick look shortens by one byte of as many, any level shortens */
     const struct tsr_priced blob = packed(p), file = tsr_priced_bytes(p->file, p->size);
-    const bool is_png = p->kind == TSR_KIND_PNG; /* stored, it stays as long as it is */
+    /* Stored, a PNG stays as long as it is, but a damaged one may have zeros. */
+    const bool is_png = p->kind == TSR_KIND_PNG && !tsr_input_damage(p->source->input)[0];
     if (p->packing->most > 0 && is_png) return check_quickly(p, error);
     const uint64_t clear = p->size - p->size / CLEARLY,
                    quick = is_png ? tsr_price_quickly(&blob, clear, p->source->input) : 0;
@@ -44,8 +45,9 @@ enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error 
                                             : tsr_price(&file, UINT64_MAX),
                    coded = tsr_price(&blob, verbatim);
     if (verbatim == 0 || coded == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
-    return coded + (is_png ? 1 : TSR_PACKED_GAIN) <= verbatim ? TSR_OK
-                                                              : tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
+    return coded + (p->kind == TSR_KIND_PNG ? 1 : TSR_PACKED_GAIN) <= verbatim
+               ? TSR_OK
+               : tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
 }
 
 /* ---- What packing takes ------------------------------------------------------------------------------------ */

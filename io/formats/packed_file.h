@@ -20,6 +20,10 @@ struct tsr_packed_file {
     size_t size, done;   /* bytes of the file, and those that pieces have */
     uint64_t verbatim;   /* what the file takes stored; 0: not known */
     bool is_one_code;    /* all of it is a code that no compressor shortens */
+    /* Where the coded part of the file's first stream ends with a fault: why, as half a sentence, of which these are
+     * the begin if the file is stored, and if it is coded. */
+    struct tsr_error fault;
+    const char *cannot, *damaged;
 };
 
 static inline bool tsr_begins_jpeg(const uint8_t *bytes)

@@ -68,7 +68,13 @@ static void note_check(const struct tsr_packed_file *p, const uint8_t *tail, con
                               (size_t)(tail - p->file));
 }
 
-/* Members become pieces, until one cannot; it and what follows stays bytes. TSR_DECLINED: the first one cannot. */
+static void note_member(const struct tsr_packed_file *p, size_t at, const struct tsr_error *why)
+{
+    if (why->offset != TSR_NO_OFFSET)
+        tsr_input_note_damage(p->source->input, "its gzip member at byte %zu is damaged: %s", at, why->text);
+}
+
+/* Members become pieces, until one has a fault; what follows stays bytes. TSR_DECLINED: the first one cannot. */
 static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_node_work *work,
                                    struct gzip_limits *limits, struct tsr_error *error)
 {
@@ -76,7 +82,8 @@ static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_n
     if (!tsr_gzip_stream(p->file, p->size, &at))
         return tsr_fail(error, TSR_DECLINED, "%sits header is not valid", tsr_cannot_gzip);
     struct tsr_nifti nifti = {.end = 0};
-    uint64_t all = 0; /* plain bytes so far */
+    uint64_t all = 0;    /* plain bytes so far */
+    bool is_cut = false; /* the stream ended with a fault */
     do {
         const uint64_t limit = limits->largest < limits->plain ? limits->largest : limits->plain;
         const size_t left = p->size - at - TSR_GZIP_TAIL;
@@ -90,17 +97,23 @@ static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_n
             tsr_bytes_free(&plain);
             tsr_bytes_free(&residue);
             if (status != TSR_DECLINED || p->done == 0) return tsr_pack_refuse(status, tsr_cannot_gzip, &why, error);
-            if (why.offset != TSR_NO_OFFSET)
-                tsr_input_note_damage(p->source->input, "its gzip member at byte %zu is damaged: %s", at, why.text);
+            note_member(p, at, &why);
             return TSR_OK;
         }
-        note_check(p, p->file + at + used, &plain);
+        is_cut = why.text[0];
+        if (!is_cut) note_check(p, p->file + at + used, &plain);
+        if (is_cut && end > 0) note_member(p, at, &why);
+        if (is_cut && end == 0) {
+            p->fault = why;
+            p->cannot = tsr_cannot_gzip;
+            p->damaged = "its gzip stream is damaged: ";
+        }
         if (all == 0 && p->kind == TSR_KIND_NIFTI) tsr_read_nifti(plain.bytes, plain.size, &nifti, NULL);
         all += plain.size;
         TSR_TRY(tsr_pack_stream(p, at, at + used, TSR_PIECE_DEFLATE, &plain, &residue, error));
         end = at += used + TSR_GZIP_TAIL;
-    } while (tsr_gzip_stream(p->file, p->size, &at));
-    if (p->size - end > 2 && tsr_begins_gzip(p->file + end) && p->file[end + 2] == 8)
+    } while (!is_cut && tsr_gzip_stream(p->file, p->size, &at));
+    if (!is_cut && p->size - end > 2 && tsr_begins_gzip(p->file + end) && p->file[end + 2] == 8)
         tsr_input_note_damage(p->source->input, "its gzip member at byte %zu is cut", end);
     if (nifti.end > all)
         tsr_input_note_damage(p->source->input, "it ends before its last sample: %llu of %llu bytes are in it",

@@ -19,7 +19,7 @@ enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t si
     size_t used;
     const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, &used, &packed, &none, &why);
     if (status == TSR_OK) {
-        tsr_fail_at(error, status, why.offset, "%s%.400s", tsr_cannot_jpeg, why.text); /* not from there on */
+        *error = why;
         return tsr_pack_stream(p, start, start + used, TSR_PIECE_JPEG, &packed, &none, error);
     }
     tsr_bytes_free(&packed);
@@ -69,7 +69,7 @@ static enum tsr_status put_items(struct tsr_packed_file *p, struct tsr_error *er
             error->offset = TSR_NO_OFFSET; /* a part ends within a scan */
         else if (error->offset != TSR_NO_OFFSET)
             tsr_input_note_damage(p->source->input, "its JPEG stream at byte %zu %.80s", start,
-                                  error->text + strlen(tsr_cannot_jpeg));
+                                  error->text + (status == TSR_OK ? 0 : strlen(tsr_cannot_jpeg)));
         else if (!tsr_jpeg_has_end(p->file + start, size))
             tsr_input_note_damage(p->source->input, "its JPEG stream at byte %zu has no end: EOI is missing", start);
     }
@@ -118,5 +118,10 @@ enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *erro
     const uint64_t before = is_whole ? work.memory - p->size : work.memory; /* there is no other stream */
     TSR_TRY(tsr_pack_claim(p, tsr_jpeg_cost(p->size, work.cost), tsr_jpeg_memory_of(p, before), 2 * (uint64_t)p->size,
                            error));
-    return is_whole ? tsr_pack_jpeg(p, 0, p->size, error) : put_items(p, error);
+    if (!is_whole) return put_items(p, error);
+    TSR_TRY(tsr_pack_jpeg(p, 0, p->size, error));
+    p->fault = *error;
+    p->cannot = tsr_cannot_jpeg;
+    p->damaged = "its JPEG stream ";
+    return TSR_OK;
 }

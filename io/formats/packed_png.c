@@ -43,7 +43,12 @@ static enum tsr_status read_png(const struct tsr_packed_file *p, size_t start, s
     const struct tsr_node_work work = {.crew = p->crew};
     size_t used;
     if (p->packing->opened) return tsr_png_chunks_of(p->packing->opened, &p->crew, plain, residue, error);
-    return tsr_prove(&tsr_node_png_chunks, &work, p->file + start, end - start, &used, plain, residue, error);
+    struct tsr_error why;
+    const enum tsr_status status =
+        tsr_prove(&tsr_node_png_chunks, &work, p->file + start, end - start, &used, plain, residue, &why);
+    if (status == TSR_OK && why.offset != TSR_NO_OFFSET) tsr_input_note_damage(p->source->input, "%s", why.text);
+    if (status != TSR_OK) *error = why;
+    return status;
 }
 
 /* A small PNG becomes one piece. TSR_DECLINED: it has not the form for that, or does not become smaller. */

@@ -76,8 +76,8 @@ static enum tsr_status put_dicom(struct tsr_packed_file *p, struct tsr_error *er
     return status;
 }
 
-/* Claims what packing takes, and finds streams. fault: what looks damaged where the coded part of a JPEG file ends. */
-static enum tsr_status find_streams(struct tsr_packed_file *p, struct tsr_error *fault, struct tsr_error *error)
+/* Claims what packing takes, and finds streams. */
+static enum tsr_status find_streams(struct tsr_packed_file *p, struct tsr_error *error)
 {
     const bool is_jpeg = tsr_begins_jpeg(p->file);
     enum tsr_status status = TSR_OK;
@@ -85,7 +85,6 @@ static enum tsr_status find_streams(struct tsr_packed_file *p, struct tsr_error 
         status = tsr_pack_any(p, error);
     } else if (is_jpeg) {
         status = tsr_pack_jpegs(p, error);
-        if (status == TSR_OK) *fault = *error;
     } else if (p->kind == TSR_KIND_DICOM) {
         status = put_dicom(p, error);
     } else if (tsr_begins_gzip(p->file)) {
@@ -101,16 +100,16 @@ static enum tsr_status find_streams(struct tsr_packed_file *p, struct tsr_error 
 /* Packs the file, if it becomes smaller and is not small. Notes what looks damaged in any case. */
 static enum tsr_status pack(struct tsr_packed_file *p, bool is_small, struct tsr_error *error)
 {
-    struct tsr_error fault = {.offset = TSR_NO_OFFSET};
-    enum tsr_status status = find_streams(p, &fault, error);
+    enum tsr_status status = find_streams(p, error);
     if (status == TSR_OK && p->source->header.room == 0)
         status = tsr_fail(error, TSR_DECLINED, "none of its streams can be coded");
     if (status == TSR_OK && is_small) status = tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
     if (status == TSR_OK) status = tsr_pack_bytes(p, p->size, error);
     if (status == TSR_OK) status = tsr_pack_check_gain(p, error);
-    if (status == TSR_DECLINED && fault.offset != TSR_NO_OFFSET) *error = fault; /* says more */
-    if (status == TSR_OK && fault.offset != TSR_NO_OFFSET)
-        tsr_input_note_damage(p->source->input, "its JPEG stream %s", fault.text + strlen(tsr_cannot_jpeg));
+    if (status == TSR_DECLINED && p->fault.text[0]) /* says more */
+        tsr_fail_at(error, status, p->fault.offset, "%s%.400s", p->cannot, p->fault.text);
+    if (status == TSR_OK && p->fault.text[0] && p->fault.offset != TSR_NO_OFFSET)
+        tsr_input_note_damage(p->source->input, "%s%s", p->damaged, p->fault.text);
     tsr_source_note_damage(p->source->input, status, error);
     if (tsr_begins_jpeg(p->file) && !tsr_jpeg_has_end(p->file, p->size))
         tsr_input_note_damage(p->source->input, "its JPEG stream has no end: the marker EOI is missing");

@@ -20,6 +20,7 @@ static bool is_png(const uint8_t *head, size_t size)
 struct png {
     const uint8_t *file;                 /* held by the input */
     size_t size, first_idat, after_idat; /* in bytes */
+    bool has_end;                        /* IEND */
 };
 
 /* The next chunk. Errors: TSR_ERROR_CORRUPT (the file ends before the chunk does). */
@@ -48,27 +49,22 @@ void tsr_png_note_chunks(struct tsr_input *input, const uint8_t *file, size_t si
     }
 }
 
-/* Finds the IDAT chunks, which must follow each other directly. All bytes after them are the suffix, also those after
- * IEND. */
+/* Finds the IDAT chunks, which must follow each other directly; the file may end after them, or within the last one.
+ * All bytes after them are the suffix, also those after IEND. */
 static enum tsr_status find_chunks(struct png *s, struct tsr_error *error)
 {
     struct tsr_png_chunk chunk;
     size_t at = TSR_PNG_SIGNATURE_BYTES;
-    bool ended = false;
-    for (size_t before = at; !ended; before = at) {
-        TSR_TRY(next_chunk(s->file, s->size, &at, &chunk, error));
-        if (tsr_png_is(&chunk, "IDAT")) {
-            if (s->first_idat == 0)
-                s->first_idat = before;
-            else if (before != s->after_idat)
-                return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not stand together");
-            s->after_idat = at;
-        }
+    for (s->has_end = false; !s->has_end;) {
+        const enum tsr_status status = next_chunk(s->file, s->size, &at, &chunk, error);
+        if (status != TSR_OK && !tsr_png_find_idat(s->file, s->size, &s->first_idat, &s->after_idat)) return status;
+        if (status != TSR_OK) return TSR_OK;
         if (tsr_png_is(&chunk, "acTL")) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is an animated PNG");
-        ended = tsr_png_is(&chunk, "IEND");
+        s->has_end = tsr_png_is(&chunk, "IEND");
     }
-    if (s->first_idat == 0) return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no IDAT chunk");
-    return TSR_OK;
+    if (tsr_png_find_idat(s->file, at, &s->first_idat, &s->after_idat)) return TSR_OK;
+    return s->first_idat > 0 ? tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks do not stand together")
+                             : tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "it has no IDAT chunk");
 }
 
 static size_t raster_bytes(const struct tsr_image *image)
@@ -138,15 +134,18 @@ static enum tsr_status read_pixels(struct tsr_source *source, const struct png *
     const size_t size = png->after_idat - png->first_idat, bytes = raster_bytes(&header->image);
     struct tsr_bytes residue = {.limit = size + 64 + 2 * (size_t)header->image.rows}; /* each row may have its filter */
     struct tsr_bytes raster = {.bytes = malloc(bytes), .capacity = bytes, .limit = bytes};
+    struct tsr_error why = {.offset = TSR_NO_OFFSET};
     size_t used;
     if (!raster.bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", bytes);
     source->held[0] = raster.bytes;
     source->rasters = raster.bytes;
     const bool is_new = may_lose && !header->image.exact_only;
     const enum tsr_status status = is_new
-                                       ? tsr_node_png.split(&work, chunks, size, &used, &raster, &residue, error)
-                                       : tsr_prove(&tsr_node_png, &work, chunks, size, &used, &raster, &residue, error);
+                                       ? tsr_node_png.split(&work, chunks, size, &used, &raster, &residue, &why)
+                                       : tsr_prove(&tsr_node_png, &work, chunks, size, &used, &raster, &residue, &why);
     source->is_proven = status == TSR_OK && !is_new;
+    if (status == TSR_OK && why.offset != TSR_NO_OFFSET) tsr_input_note_damage(source->input, "%s", why.text);
+    if (status != TSR_OK) *error = why;
     if (status == TSR_OK) return tsr_source_put(source, TSR_BLOB_RESIDUES, residue.bytes, residue.size, true, error);
     tsr_bytes_free(&residue);
     return status;
@@ -195,8 +194,11 @@ static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source
     enum tsr_status status = tsr_input_hold(input, png.size, &png.file, error);
     if (status == TSR_OK) tsr_png_note_chunks(input, png.file, png.size);
     if (status == TSR_OK) status = find_chunks(&png, error);
-    if (status == TSR_OK) status = read_pixels(s, &png, options->may_lose, error);
+    if (status == TSR_OK && !png.has_end) s->only_lossless = "PNG files without an end";
+    if (status == TSR_OK) status = read_pixels(s, &png, options->may_lose && png.has_end, error);
     if (status == TSR_OK) status = put_blobs(s, &png, error);
+    if ((status == TSR_ERROR_CORRUPT || status == TSR_DECLINED) && tsr_input_damage(input)[0]) /* is why */
+        tsr_fail(error, status, "%s", tsr_input_damage(input));
     return tsr_source_finish(s, status, source);
 }
 

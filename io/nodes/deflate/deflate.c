@@ -404,6 +404,8 @@ enum tsr_status tsr_deflate_write_by(const struct tsr_deflate_way *way, const ui
 {
     struct tsr_cursor in = {residue, size, 0, false};
     struct tsr_deflate_way left = *way;
+    if (size > 0 && residue[0] == DEFLATE_CUT)
+        return tsr_deflate_write_cut(way, plain, plain_size, residue, size, stream, error);
     if (size > 0 && residue[0] == DEFLATE_IN_PIECES)
         return tsr_deflate_write_pieces(&in, &left, plain, plain_size, stream, error);
     deflate_meanwhile(&left);
@@ -443,7 +445,7 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_deflate_way way = way_of(work);
-    return tsr_deflate_read_by(&way, bytes, size, used, plain, residue, error);
+    return tsr_deflate_read_up_to(&way, bytes, size, used, plain, residue, error);
 }
 
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,

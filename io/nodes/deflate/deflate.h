@@ -69,6 +69,13 @@ enum tsr_status tsr_deflate_read(const uint8_t *stream, size_t size, size_t *use
 enum tsr_status tsr_deflate_read_by(const struct tsr_deflate_way *way, const uint8_t *stream, size_t size, size_t *used,
                                     struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
 
+/* The same of a stream that may have a fault: it is read up to there, and the error tells of it, after TSR_OK, too.
+ * *used: bytes before the fault. Takes as many bytes of memory more as the stream has, and half of them less for the
+ * residue. */
+enum tsr_status tsr_deflate_read_up_to(const struct tsr_deflate_way *way, const uint8_t *stream, size_t size,
+                                       size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                                       struct tsr_error *error);
+
 /* Inflates the first bytes of a stream, which may end early after them: at least count, unless it ends. Errors:
  * TSR_ERROR_CORRUPT (it is no deflate stream), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t count, struct tsr_bytes *plain);

@@ -235,6 +235,7 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
             length = deflate_length(token);
         }
         made += length;
+        tokens->count = count; /* before a fault */
         if (token == 0 && symbol > 0) {
             *source = s;
             return ends(source, error);
@@ -242,10 +243,7 @@ static enum tsr_status get_tokens(struct deflate_source *source, struct deflate_
         if (symbol < 285 && length == DEFLATE_MOST)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "a deflate stream has a length of 258 in the longer form");
         if (made > limit) return grows(error);
-        if (count == tokens->capacity) {
-            tokens->count = count;
-            TSR_TRY(grow(tokens, error));
-        }
+        if (count == tokens->capacity) TSR_TRY(grow(tokens, error));
         tokens->tokens[count++] = token;
     }
     tokens->count = count;

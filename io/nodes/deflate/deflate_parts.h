@@ -144,7 +144,8 @@ struct deflate_parameters {
     uint8_t finder, flags, hash_bits, unused; /* unused: 0, so that all bytes can be compared */
     uint32_t reach, good, lazy, nice, chain, far, symbols;
 };
-enum { DEFLATE_IN_PIECES = 14, DEFLATE_OTHER = 15 };
+enum { DEFLATE_CUT = 13, DEFLATE_IN_PIECES = 14, DEFLATE_OTHER = 15 };
+enum { DEFLATE_DROPPED = 15 }; /* most bytes at the end of a whole stream that a cut one does not have */
 enum { STRATEGY_DEFAULT, STRATEGY_FILTERED, STRATEGY_LITERALS, STRATEGY_RUNS, STRATEGY_FIXED };
 /* Fills in what follows from level, strategy, memory and window. False if one is not valid. */
 bool tsr_deflate_derive(struct deflate_parameters *parameters);
@@ -333,6 +334,11 @@ enum tsr_status tsr_deflate_read_pieces(struct deflate_coder *coder, struct defl
 /* Makes a stream of a residue with pieces. */
 enum tsr_status tsr_deflate_write_pieces(struct tsr_cursor *in, struct tsr_deflate_way *way, const uint8_t *plain,
                                          size_t size, struct tsr_bytes *stream, struct tsr_error *error);
+
+/* Makes a cut stream. */
+enum tsr_status tsr_deflate_write_cut(const struct tsr_deflate_way *way, const uint8_t *plain, size_t plain_size,
+                                      const uint8_t *residue, size_t size, struct tsr_bytes *stream,
+                                      struct tsr_error *error);
 
 /* A residue's parameters. */
 enum tsr_status tsr_deflate_put_parameters(struct tsr_bytes *residue, const struct deflate_parameters *parameters,

@@ -35,6 +35,17 @@ bool tsr_png_next(const uint8_t *file, size_t size, size_t *at, struct tsr_png_c
     return true;
 }
 
+bool tsr_png_cut(const uint8_t *file, size_t size, size_t at, struct tsr_png_chunk *chunk)
+{
+    enum { HEAD = 8 };
+    const size_t left = at < size ? size - at : 0;
+    if (left < HEAD) return false;
+    const uint32_t said = tsr_read_u32_be(file + at);
+    *chunk = (struct tsr_png_chunk){.type = file + at + 4, .data = file + at + HEAD};
+    chunk->size = said < left - HEAD ? said : (uint32_t)(left - HEAD);
+    return said <= INT32_MAX && left < said + (size_t)TSR_PNG_CHUNK_BYTES;
+}
+
 bool tsr_png_is(const struct tsr_png_chunk *chunk, const char type[4])
 {
     return memcmp(chunk->type, type, TYPE_BYTES) == 0;
@@ -48,12 +59,17 @@ bool tsr_png_checks(const struct tsr_png_chunk *chunk)
 bool tsr_png_find_idat(const uint8_t *file, size_t size, size_t *start, size_t *end)
 {
     struct tsr_png_chunk chunk;
+    size_t at = TSR_PNG_SIGNATURE_BYTES, before = at;
     *start = *end = 0;
-    for (size_t at = TSR_PNG_SIGNATURE_BYTES, before = at; tsr_png_next(file, size, &at, &chunk); before = at) {
+    for (; tsr_png_next(file, size, &at, &chunk); before = at) {
         if (!tsr_png_is(&chunk, "IDAT")) continue;
         if (*end > 0 && *end != before) return false;
         if (*end == 0) *start = before;
         *end = at;
+    }
+    if ((*end == 0 || *end == before) && tsr_png_cut(file, size, before, &chunk) && tsr_png_is(&chunk, "IDAT")) {
+        if (*end == 0) *start = before;
+        *end = (size_t)(chunk.data + chunk.size - file);
     }
     return *end > 0;
 }

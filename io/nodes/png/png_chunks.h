@@ -28,11 +28,14 @@ struct tsr_png_chunk {
 
 /* The chunk at a byte of a file; *at moves after it. False: no whole chunk is there. */
 bool tsr_png_next(const uint8_t *file, size_t size, size_t *at, struct tsr_png_chunk *chunk);
+/* A chunk at a byte that ends with the file, after its type: size is that of the data that are there, and the check is
+ * not whole. */
+bool tsr_png_cut(const uint8_t *file, size_t size, size_t at, struct tsr_png_chunk *chunk);
 bool tsr_png_is(const struct tsr_png_chunk *chunk, const char type[4]);
 bool tsr_png_checks(const struct tsr_png_chunk *chunk); /* the CRC is right */
 
-/* Bytes from the first IDAT chunk on, and after the last one. False: there is none, or they do not follow each other.
- */
+/* Bytes from the first IDAT chunk on, and after the last one, which may be cut: then without its check. False: there is
+ * none, or they do not follow each other. */
 bool tsr_png_find_idat(const uint8_t *file, size_t size, size_t *start, size_t *end);
 
 enum { TSR_PNG_PALETTE = 3 }; /* colour type */

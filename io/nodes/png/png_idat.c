@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/nodes/deflate/deflate.h"
-#include "io/bytes/crc32.h"
+#include "png_checks.h"
 #include "png_chunks.h"
 #include "png_rows.h"
 
@@ -15,23 +15,7 @@ enum {
     ZLIB_CHECK = 4,
     LISTED = 255 /* instead of a filter type: each row's type is listed */
 };
-
-/* ---- Checks ------------------------------------------------------------------------------------------------- */
-
-static uint32_t adler_of(const uint8_t *bytes, size_t size)
-{
-    uint32_t a = 1, b = 0;
-    for (size_t at = 0; at < size;) {
-        const size_t end = size - at < 5552 ? size : at + 5552; /* before b could overflow */
-        for (; at < end; at++) {
-            a += bytes[at];
-            b += a;
-        }
-        a %= 65521;
-        b %= 65521;
-    }
-    return b << 16 | a;
-}
+enum { SIZES = 1, WRONG = 2, NO_CHECK = 4, LAST_CUT = 8, ALL_FLAGS = 15 }; /* of a residue */
 
 /* ---- Rows --------------------------------------------------------------------------------------------------- */
 
@@ -184,30 +168,43 @@ uint64_t tsr_png_reading_memory(struct tsr_png_rows of, uint64_t size)
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
 
-/* Joins the data of chunks, and puts their sizes: their number, the size of the first, whether all but the last have
- * it, and if not, their sizes but that of the last. */
+/* The next chunk of some that follow each other, of which the last one may be cut. */
+static bool next_chunk(const uint8_t *chunks, size_t size, size_t *at, struct tsr_png_chunk *chunk, bool *is_cut)
+{
+    *is_cut = false;
+    if (tsr_png_next(chunks, size, at, chunk)) return true;
+    *is_cut = tsr_png_cut(chunks, size, *at, chunk) && (size_t)(chunk->data - chunks) + chunk->size == size;
+    if (*is_cut) *at = size;
+    return *is_cut;
+}
+
+/* Joins the data of chunks, and puts their sizes: their number, the size of the first, flags, and if not all but the
+ * last have that size, their sizes but that of the last. *flags: the byte of the residue that has them. */
 static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *chunks, size_t size,
-                                   struct tsr_bytes *stream, struct tsr_bytes *residue, struct tsr_error *error)
+                                   struct tsr_bytes *stream, struct tsr_bytes *residue, size_t *flags,
+                                   struct tsr_error *error)
 {
     uint64_t count = 0;
-    uint32_t first = 0;
+    uint32_t first = 0, said = 0;
     size_t at = 0;
-    bool equal = true;
+    bool equal = true, is_last_cut, is_cut = false;
     TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     struct tsr_png_chunk chunk;
-    for (; tsr_png_next(chunks, size, &at, &chunk); count++) {
+    for (; next_chunk(chunks, size, &at, &chunk, &is_last_cut); count++) {
         if (count == 0) first = chunk.size;
         TSR_TRY(tsr_bytes_put(stream, chunk.data, chunk.size, error));
         if (at < size && chunk.size != first) equal = false;
+        if (is_last_cut) said = tsr_read_u32_be(chunk.type - LENGTH_BYTES);
+        is_cut = is_last_cut;
     }
     if (at != size || count == 0) return tsr_fail_at(error, TSR_ERROR_CORRUPT, at, "its IDAT chunks are cut");
     TSR_TRY(tsr_bytes_put_varint(residue, count, error));
     TSR_TRY(tsr_bytes_put_varint(residue, count > 1 ? first : 0, error));
-    TSR_TRY(tsr_bytes_put_varint(residue, equal ? 0 : 1, error));
-    if (equal) return TSR_OK;
-    for (at = 0; count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
+    *flags = residue->size;
+    TSR_TRY(tsr_bytes_put_u8(residue, (uint8_t)((equal ? 0 : SIZES) | (is_cut ? LAST_CUT : 0)), error));
+    for (at = 0; !equal && count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
         TSR_TRY(tsr_bytes_put_varint(residue, chunk.size, error));
-    return TSR_OK;
+    return is_cut ? tsr_bytes_put_varint(residue, said, error) : TSR_OK;
 }
 
 static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_bytes *residue, struct tsr_error *error)
@@ -217,16 +214,6 @@ static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_
     if (equal) return tsr_bytes_put_u8(residue, types[0], error);
     TSR_TRY(tsr_bytes_put_u8(residue, LISTED, error));
     return tsr_bytes_put(residue, types, count, error);
-}
-
-/* The number of the first chunk with a wrong CRC, from 1; 0: there is none. */
-static size_t find_wrong(const uint8_t *chunks, size_t size)
-{
-    struct tsr_png_chunk chunk;
-    size_t number = 1;
-    for (size_t at = 0; tsr_png_next(chunks, size, &at, &chunk); number++)
-        if (!tsr_png_checks(&chunk)) return number;
-    return 0;
 }
 
 /* What is checked and taken while the plain bytes are coded. */
@@ -245,7 +232,7 @@ struct reading {
 
 static void check_chunks(struct reading *g)
 {
-    if (!g->is_checked) g->wrong = find_wrong(g->chunks, g->size);
+    if (!g->is_checked) g->wrong = tsr_png_find_wrong(g->chunks, g->size);
     g->is_checked = true;
 }
 
@@ -255,35 +242,47 @@ static void read_plain(void *context)
 {
     struct reading *const g = context;
     check_chunks(g);
-    g->adler = adler_of(g->plain->bytes, g->plain->size);
+    g->adler = tsr_png_adler(g->plain->bytes, g->plain->size);
     if (!g->r) return;
     g->status = g->plain->size == g->r->plain_bytes ? take_plain(g->r, g->plain->bytes, g->types, g->raster, &g->error)
                                                     : tsr_fail_at(&g->error, TSR_ERROR_CORRUPT, 0, "%s", pixels_end);
 }
 
-/* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. */
+/* Inflates the zlib stream of chunks. The residue gets all but what the deflate stream's own residue says. What looks
+ * damaged is told by the error, after TSR_OK, too. */
 static enum tsr_status read_stream(const struct tsr_deflate_way *way, const uint8_t *chunks, size_t size,
                                    struct tsr_bytes *stream, struct tsr_bytes *plain, struct tsr_bytes *deflated,
                                    struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const struct reading *const g = way->context;
-    TSR_TRY(join_chunks(&way->crew, chunks, size, stream, residue, error));
+    struct reading *const g = way->context;
+    size_t used = 0, flags = 0;
+    TSR_TRY(join_chunks(&way->crew, chunks, size, stream, residue, &flags, error));
     const uint8_t *const z = stream->bytes;
-    size_t used = 0;
-    if (stream->size < ZLIB_HEAD + ZLIB_CHECK || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
+    if (stream->size < ZLIB_HEAD || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its IDAT chunks hold no zlib stream");
     const uint64_t most = TSR_DEFLATE_RATIO * (uint64_t)stream->size;
     const size_t plain_bytes = g->r ? g->r->plain_bytes : 0, room = most < plain_bytes ? (size_t)most : plain_bytes;
     const bool is_likely = room / 64 <= stream->size; /* that all will be used: a header alone may say anything */
     TSR_TRY(tsr_bytes_reserve_by(is_likely ? &way->crew : NULL, plain, room, error));
-    TSR_TRY(tsr_deflate_read_by(way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, error));
-    const size_t check = ZLIB_HEAD + used;
-    if (stream->size - check < ZLIB_CHECK) return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "%s", pixels_end);
-    if (g->adler != tsr_read_u32_be(z + check))
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, check, "its zlib stream has a wrong check (Adler-32)");
-    const size_t tail = stream->size - check - ZLIB_CHECK;
+    struct tsr_error fault = {.offset = TSR_NO_OFFSET};
+    const enum tsr_status status = (g->r ? tsr_deflate_read_by : tsr_deflate_read_up_to)(
+        way, z + ZLIB_HEAD, stream->size - ZLIB_HEAD, &used, plain, deflated, &fault);
+    if (error && (status != TSR_OK || fault.text[0])) *error = fault;
+    TSR_TRY(status);
+    const size_t end = ZLIB_HEAD + used;
+    const bool has_check = !fault.text[0] && stream->size - end >= ZLIB_CHECK,
+               is_right = has_check && g->adler == tsr_read_u32_be(z + end);
+    if (!has_check && !fault.text[0]) tsr_fail_at(error, TSR_ERROR_CORRUPT, end, "%s", pixels_end);
+    if (has_check && !is_right)
+        tsr_fail_at(error, TSR_ERROR_CORRUPT, end, "its zlib stream has a wrong check (Adler-32)");
+    if (!has_check) residue->bytes[flags] |= NO_CHECK;
+    const size_t tail = end + (has_check ? ZLIB_CHECK : 0);
     TSR_TRY(tsr_bytes_put(residue, z, ZLIB_HEAD, error));
-    return tsr_bytes_put_list(residue, z + check + ZLIB_CHECK, tail, 0, error);
+    TSR_TRY(tsr_bytes_put_list(residue, z + tail, stream->size - tail, 0, error));
+    check_chunks(g);
+    if (g->wrong == 0 && (is_right || !has_check)) return TSR_OK;
+    residue->bytes[flags] |= WRONG;
+    return tsr_png_put_wrong(chunks, size, has_check && !is_right ? z + end : NULL, residue, error);
 }
 
 /* Reads chunks, and their rows if r is not NULL. */
@@ -302,10 +301,10 @@ static enum tsr_status read_chunks(const struct rows *r, const struct tsr_crew *
     residue->limit = limit;
     tsr_bytes_free(&stream);
     check_chunks(&g); /* whatever else is wrong */
-    if (g.wrong > 0)
-        status = tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "its IDAT chunk number %zu has a wrong CRC", g.wrong);
     if (status == TSR_OK && g.status != TSR_OK)
         status = tsr_fail_at(error, g.status, g.error.offset, "%s", g.error.text);
+    if (g.wrong > 0 && status != TSR_ERROR_LIMIT)
+        tsr_fail_at(error, TSR_ERROR_CORRUPT, 0, "its IDAT chunk number %zu has a wrong CRC", g.wrong);
     if (status == TSR_OK && r) status = put_types(types, r->all, &head, error);
     if (status == TSR_OK) status = tsr_bytes_put_before(residue, &head, error);
     tsr_bytes_free(&head);
@@ -339,9 +338,10 @@ static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint
 
 /* A residue that was read, but for the sizes of chunks and what deflate needs. */
 struct parts {
-    struct tsr_cursor sizes; /* of all chunks but the last, if they are listed */
-    uint64_t chunks, size;
-    bool listed;
+    struct tsr_cursor sizes;     /* of all chunks but the last, if they are listed */
+    uint64_t chunks, size, said; /* said: by the last chunk, if it is cut */
+    unsigned flags;
+    struct tsr_png_wrong wrong;
     const uint8_t *head, *tail, *types; /* types: of all rows, or NULL: each has type */
     size_t tail_size;
     int type;
@@ -358,16 +358,22 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     memset(p, 0, sizeof *p);
     p->chunks = tsr_get_varint(&c);
     p->size = tsr_get_varint(&c);
-    const uint64_t listed = tsr_get_varint(&c);
-    p->listed = listed == 1;
+    p->flags = tsr_get_u8(&c);
     p->sizes = c;
-    for (uint64_t i = 1; p->listed && i < p->chunks && !c.bad; i++) tsr_get_varint(&c);
+    for (uint64_t i = 1; p->flags & SIZES && i < p->chunks && !c.bad; i++) tsr_get_varint(&c);
+    if (p->flags & LAST_CUT) p->said = tsr_get_varint(&c);
     p->head = tsr_get_bytes(&c, ZLIB_HEAD);
     p->tail = tsr_get_list(&c, &p->tail_size);
+    if (p->flags & WRONG) p->wrong.count = tsr_get_varint(&c);
+    p->wrong.checks = c;
+    for (uint64_t i = 0; i < p->wrong.count && !c.bad; i++) {
+        tsr_get_varint(&c);
+        tsr_get_bytes(&c, ZLIB_CHECK);
+    }
     p->rows_at = c.at;
     if (r) p->type = tsr_get_u8(&c);
     if (r && p->type == LISTED) p->types = tsr_get_bytes(&c, r->all);
-    if (c.bad || p->chunks == 0 || listed > 1 || (p->type != LISTED && p->type >= TSR_PNG_FILTERS))
+    if (c.bad || p->chunks == 0 || p->flags > ALL_FLAGS || (p->type != LISTED && p->type >= TSR_PNG_FILTERS))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a PNG is damaged");
     for (size_t i = 0; p->types && i < r->all; i++)
         if (p->types[i] >= TSR_PNG_FILTERS)
@@ -377,37 +383,10 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     return TSR_OK;
 }
 
-/* Chunks that stand with their sizes, types and data, and of which threads make the checks. Each takes those that begin
- * in its part of their bytes. */
-struct checking {
-    const struct tsr_crew *crew;
-    uint8_t *chunks;
-    size_t size;
-    unsigned parts;
-};
-
-static void check_some(void *context, unsigned part)
+/* Bytes of chunks besides their data. */
+static size_t bytes_of_heads(const struct parts *p)
 {
-    struct checking *const c = context;
-    const size_t from = (size_t)((uint64_t)c->size * part / c->parts),
-                 to = (size_t)((uint64_t)c->size * (part + 1) / c->parts);
-    for (size_t at = 0; at < to;) {
-        uint8_t *const type = c->chunks + at + LENGTH_BYTES;
-        const size_t size = tsr_read_u32_be(c->chunks + at);
-        if (at >= from) tsr_put_u32_be(type + 4 + size, tsr_crc32_by(c->crew, type, size + 4));
-        at += TSR_PNG_CHUNK_BYTES + size;
-    }
-}
-
-static void put_checks(const struct tsr_crew *crew, uint8_t *chunks, size_t size)
-{
-    enum { PARTS = 8, LEAST = 1 << 18 };
-    struct checking c = {crew, chunks, size, 1};
-    if (crew && crew->run && size / LEAST > 1) c.parts = size / LEAST < PARTS ? (unsigned)(size / LEAST) : PARTS;
-    if (c.parts > 1)
-        crew->run(crew->pool, check_some, &c, c.parts);
-    else
-        check_some(&c, 0);
+    return (size_t)p->chunks * TSR_PNG_CHUNK_BYTES - (p->flags & LAST_CUT ? LENGTH_BYTES : 0);
 }
 
 /* Splits a zlib stream, the last bytes of all from byte start on, into chunks. Their heads and checks have room before
@@ -415,22 +394,26 @@ static void put_checks(const struct tsr_crew *crew, uint8_t *chunks, size_t size
 static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, size_t start, struct tsr_bytes *chunks,
                                   struct tsr_error *error)
 {
-    const size_t heads = (size_t)p->chunks * TSR_PNG_CHUNK_BYTES, size = chunks->size - start - heads;
-    size_t at = 0;
+    const size_t heads = bytes_of_heads(p), size = chunks->size - start - heads;
+    size_t at = 0, whole = chunks->size - start;
     for (uint64_t i = 0; i < p->chunks; i++) {
-        const uint64_t left = size - at, wanted = i + 1 == p->chunks ? left
-                                                  : p->listed        ? tsr_get_varint(&p->sizes)
-                                                                     : p->size;
-        if (wanted > left || wanted > INT32_MAX)
+        const bool is_last = i + 1 == p->chunks, is_cut = is_last && p->flags & LAST_CUT;
+        const uint64_t left = size - at,
+                       wanted = is_last            ? left
+                                : p->flags & SIZES ? tsr_get_varint(&p->sizes)
+                                                   : p->size,
+                       said = is_cut ? p->said : wanted;
+        if (wanted > left || said < wanted || said > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
         uint8_t *const chunk = chunks->bytes + start + at + (size_t)i * TSR_PNG_CHUNK_BYTES;
         memmove(chunk + LENGTH_BYTES + 4, chunks->bytes + start + heads + at, (size_t)wanted);
-        tsr_put_u32_be(chunk, (uint32_t)wanted);
+        tsr_put_u32_be(chunk, (uint32_t)said);
         memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
         at += (size_t)wanted;
+        if (is_cut) whole = (size_t)(chunk - chunks->bytes) - start;
     }
-    put_checks(crew, chunks->bytes + start, chunks->size - start);
-    return TSR_OK;
+    tsr_png_put_checks(crew, chunks->bytes + start, whole);
+    return tsr_png_put_wrong_checks(&p->wrong, chunks->bytes + start, whole, error);
 }
 
 /* The check of plain bytes, made while they are coded. */
@@ -443,7 +426,7 @@ struct checked {
 static void check_plain(void *context)
 {
     struct checked *const c = context;
-    c->adler = adler_of(c->plain, c->size);
+    c->adler = tsr_png_adler(c->plain, c->size);
 }
 
 static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew, const uint8_t *plain, size_t size,
@@ -455,14 +438,15 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
     way.meanwhile = check_plain;
     way.context = &checked;
     uint8_t check[ZLIB_CHECK];
-    if (p->chunks > chunks->limit / TSR_PNG_CHUNK_BYTES)
+    if (p->chunks > chunks->limit / TSR_PNG_CHUNK_BYTES + 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %zu bytes are to be made", chunks->limit);
-    TSR_TRY(tsr_bytes_reserve(chunks, (size_t)p->chunks * TSR_PNG_CHUNK_BYTES, error));
-    chunks->size += (size_t)p->chunks * TSR_PNG_CHUNK_BYTES;
+    TSR_TRY(tsr_bytes_reserve(chunks, bytes_of_heads(p), error));
+    chunks->size += bytes_of_heads(p);
     TSR_TRY(tsr_bytes_put(chunks, p->head, ZLIB_HEAD, error));
     TSR_TRY(tsr_deflate_write_by(&way, plain, size, p->deflated, p->deflated_size, chunks, error));
     tsr_put_u32_be(check, checked.adler);
-    TSR_TRY(tsr_bytes_put(chunks, check, sizeof check, error));
+    if (!(p->flags & NO_CHECK)) tsr_png_wrong_adler(&p->wrong, check);
+    if (!(p->flags & NO_CHECK)) TSR_TRY(tsr_bytes_put(chunks, check, sizeof check, error));
     TSR_TRY(tsr_bytes_put(chunks, p->tail, p->tail_size, error));
     return put_chunks(p, crew, start, chunks, error);
 }

@@ -351,12 +351,26 @@ static bool all_pieces(struct deflating *d, struct ref_bytes *b, const uint8_t *
     return pad(d->out, d->m.f.padding);
 }
 
+/* A cut stream: the longer one without its last bytes. */
+static bool cut_stream(const uint8_t *plain, size_t size, struct ref_bytes b, struct ref_deflate_out *out)
+{
+    uint64_t before = out->bits, dropped = ref_number(&b, 1) == 13 ? ref_number(&b, 1) : 16;
+    const uint8_t *rest = b.data + b.at;
+    if (b.bad || dropped > 15 || ref_left(&b) == 0 || *rest == 13) return ref_fail("a cut deflate stream is corrupt");
+    if (!ref_deflate(plain, size, rest, ref_left(&b), out)) return false;
+    if (out->bits - before < 8 * dropped) return ref_fail("a cut deflate stream is too short");
+    out->bits -= 8 * dropped;
+    memset(out->bytes + out->bits / 8, 0, (size_t)dropped); /* other bits may follow */
+    return true;
+}
+
 bool ref_deflate(const uint8_t *plain, size_t size, const uint8_t *residue, size_t residue_size,
                  struct ref_deflate_out *out)
 {
     struct deflating *d = ref_alloc(1, sizeof *d);
     struct ref_bytes b = {.data = residue, .size = residue_size};
     d->out = out;
+    if (residue_size > 0 && residue[0] == 13) return cut_stream(plain, size, b, out);
     if (residue_size > 0 && residue[0] == 14)
         return all_pieces(d, &b, plain, size) || ref_fail("the pieces of a deflate stream are corrupt");
     if (!ref_read_deflate_fields(&b, &d->m.f)) return false;

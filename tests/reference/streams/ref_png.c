@@ -135,8 +135,11 @@ static uint32_t row_count(const struct ref_header *h)
 /* ---- The same chunks: bit 0 of flags is set ---- */
 
 struct residue {
-    uint64_t chunks, size;
+    uint64_t chunks, size, said; /* said: by the last chunk, if it is cut */
+    unsigned flags;
     struct ref_bytes sizes; /* if they are listed, else data is null */
+    struct ref_bytes wrong; /* checks */
+    uint64_t wrong_count;
     const uint8_t *head, *tail, *filters;
     uint64_t tail_size;
     bool each; /* each row has a filter of its own */
@@ -149,16 +152,24 @@ static bool read_residue(const struct ref_header *h, struct ref_bytes *b, struct
     memset(r, 0, sizeof *r);
     r->chunks = ref_varint(b);
     r->size = ref_varint(b);
-    uint64_t listed = ref_varint(b);
-    if (b->bad || r->chunks < 1 || listed > 1 || r->size > INT32_MAX) return false;
-    if (listed) {
+    r->flags = (unsigned)ref_number(b, 1);
+    if (b->bad || r->chunks < 1 || r->flags > 15 || r->size > INT32_MAX) return false;
+    if (r->flags & 1) {
         r->sizes = *b;
         for (uint64_t i = 0; i + 1 < r->chunks; i++)
             if (ref_varint(b) > INT32_MAX || b->bad) return false;
     }
+    if (r->flags & 8) r->said = ref_varint(b);
     r->head = ref_take(b, 2);
     r->tail_size = ref_varint(b);
     r->tail = ref_take(b, r->tail_size);
+    if (r->flags & 2) r->wrong_count = ref_varint(b);
+    r->wrong = *b;
+    for (uint64_t i = 0; i < r->wrong_count; i++) {
+        ref_varint(b);
+        ref_take(b, 4);
+        if (b->bad) return false;
+    }
     if (h) r->filters = ref_take(b, 1);
     if (b->bad) return false;
     size_t types = h ? 1 : 0;
@@ -184,6 +195,23 @@ static uint32_t adler(const uint8_t *data, size_t size)
     return b << 16 | a;
 }
 
+/* The wrong CRCs of the chunks before a byte. */
+static bool put_wrong(struct residue *r, struct chunks *chunks, size_t end)
+{
+    uint64_t number = 0;
+    for (size_t at = 0; r->wrong_count > 0; r->wrong_count--) {
+        uint64_t place = ref_varint(&r->wrong);
+        if (place <= number) return ref_fail("the places of wrong checks of PNG do not rise");
+        for (; number < place; number++) {
+            if (at == end) return ref_fail("a wrong check of PNG has no chunk");
+            const uint8_t *c = chunks->bytes + at;
+            at += 12 + ((size_t)c[0] << 24 | (size_t)c[1] << 16 | (size_t)c[2] << 8 | c[3]);
+        }
+        memcpy(chunks->bytes + at - 4, ref_take(&r->wrong, 4), 4);
+    }
+    return true;
+}
+
 /* Step 3. */
 static bool cut_stream(const uint8_t *stream, size_t size, struct residue *r, struct chunks *chunks)
 {
@@ -197,8 +225,13 @@ static bool cut_stream(const uint8_t *stream, size_t size, struct residue *r, st
         at += (size_t)part;
     }
     if (size - at > INT32_MAX) return ref_fail("the last chunk of PNG is too large");
+    size_t whole = chunks->size;
     put_chunk(chunks, stream + at, size - at);
-    return true;
+    if (!(r->flags & 8)) return put_wrong(r, chunks, chunks->size);
+    if (r->said < size - at || r->said > INT32_MAX) return ref_fail("a cut chunk of PNG says too few bytes");
+    chunks->size -= 4;
+    (void)put_number(chunks->bytes + whole, (uint32_t)r->said);
+    return put_wrong(r, chunks, whole);
 }
 
 /* Steps 2 and 3. */
@@ -207,8 +240,14 @@ static bool put_plain(const uint8_t *plain, size_t size, struct residue *r, stru
     struct ref_deflate_out out = {.bits = 0};
     for (int i = 0; i < 2; i++) ref_deflate_bits(&out, r->head[i], 8);
     if (!ref_deflate(plain, size, r->deflated.data, r->deflated.size, &out)) return false;
-    uint32_t check = adler(plain, size);
-    for (int i = 0; i < 4; i++) ref_deflate_bits(&out, check >> (24 - 8 * i) & 255, 8);
+    uint8_t check[4];
+    (void)put_number(check, adler(plain, size));
+    if (!(r->flags & 4) && r->wrong_count > 0 && r->wrong.data[r->wrong.at] == 0) {
+        ref_varint(&r->wrong);
+        memcpy(check, ref_take(&r->wrong, 4), 4);
+        r->wrong_count--;
+    }
+    for (int i = 0; i < 4 && !(r->flags & 4); i++) ref_deflate_bits(&out, check[i], 8);
     for (uint64_t i = 0; i < r->tail_size; i++) ref_deflate_bits(&out, r->tail[i], 8);
     return cut_stream(out.bytes, (size_t)(out.bits / 8), r, chunks);
 }

@@ -308,9 +308,13 @@ TEST(png)
         struct tsr_source *source;
         struct tsr_error error = {0};
         put_png(&file, 200, 6, 2, &r);
-        if (damage == 0) file.bytes[50] ^= 1;   /* the chunk's CRC is wrong */
+        if (damage == 0) file.bytes[33 + 8 + (file.bytes[35] << 8 | file.bytes[36])] ^= 1; /* the first IDAT's CRC */
         if (damage == 1) file.bytes[33] = 0xff; /* the size of the IDAT chunk */
         if (damage == 2) file.bytes[23] = 1;    /* one row: the stream has more */
+        if (damage == 0) {
+            check(&file, TSR_KIND_PNG, 0, 1, 0);
+            continue;
+        }
         assert_int_equal(open_packed(file, TSR_KIND_PNG, &input, &source, &error), TSR_DECLINED);
         tsr_input_close(input);
         tsr_bytes_free(&file);
@@ -338,6 +342,12 @@ TEST(gzip)
     const size_t whole = file.size;
     put_gzip(&file, 6, 0, 3000, &r);
     file.size = whole + 1000; /* the second one is cut */
+    check(&file, TSR_KIND_OTHER, 0, 2, 3);
+    put_gzip(&file, 6, 0, 3000, &r);
+    file.size = 1000; /* the only one */
+    check(&file, TSR_KIND_OTHER, 0, 1, 2);
+    put_gzip(&file, 6, 0, 6000, &r);
+    memset(file.bytes + 1500, 0, file.size - 1500);
     check(&file, TSR_KIND_OTHER, 0, 1, 2);
 }
 
@@ -374,7 +384,7 @@ static void put_bad(struct tsr_bytes *file, int which, struct rng *r)
     if (which == SHORT_GZIP) put_gzip(file, 6, 0, 100, r);
     if (which == CUT_GZIP || which == BAD_CODE) put_gzip(file, 6, NAME | EXTRA, 3000, r);
     if (which == CUT_JPEG || which == ARITHMETIC || which == NO_CODE) put_jpeg(file, 30, r);
-    if (which == CUT_GZIP || which == CUT_JPEG) file->size = which == CUT_JPEG ? 300 : 1000;
+    if (which == CUT_GZIP || which == CUT_JPEG) file->size = which == CUT_JPEG ? 300 : 260;
     if (which == STORED) put_gzip(file, 0, 0, 3000, r);
     if (which == ARITHMETIC) file->bytes[2 + 69 + 1] = 0xc9;
     if (which == BAD_CODE) file->bytes[10 + 5 + 5] |= 6;
