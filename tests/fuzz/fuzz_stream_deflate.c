@@ -26,7 +26,7 @@ static void read_stream(const uint8_t *bytes, size_t size, bool is_long)
     const struct tsr_deflate_way way = {.piece = is_long ? LEAST_PIECE : TSR_DEFLATE_USUAL_PIECE};
     struct tsr_bytes plain = {.limit = is_long ? LONG_LIMIT : LIMIT}, residue = {.limit = LIMIT};
     size_t used = 0;
-    if (tsr_deflate_read_by(&way, bytes, size, &used, &plain, &residue, NULL) == TSR_OK) {
+    if (tsr_deflate_read_up_to(&way, bytes, size, &used, &plain, &residue, NULL) == TSR_OK) {
         struct tsr_bytes stream = {.limit = used};
         FUZZ_PROMISE(used <= size, "%zu bytes of %zu are used", used, size);
         FUZZ_PROMISE(tsr_deflate_write(plain.bytes, plain.size, residue.bytes, residue.size, &stream, NULL) == TSR_OK,

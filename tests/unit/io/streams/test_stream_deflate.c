@@ -755,6 +755,78 @@ TEST(damaged_tables)
     tsr_bytes_free(&stream);
 }
 
+/* A stream is read up to its fault, which the error tells. Kinds above 1 may have stored blocks, of which none
+ * is cut, or zeros at the end. */
+TEST(up_to_a_fault)
+{
+    struct rng r = {31};
+    int taken = 0, whole = 0;
+    for (int i = 0; i < 400; i++) {
+        const size_t size = 1000 + rng_below(&r, 120000);
+        const uint32_t kind = (uint32_t)i % 5;
+        fill(plain, size, kind, &r);
+        deflate_by_zlib(plain, size, i % 10, i / 10 % 5, 8, 15, i % 7 ? 0 : 5000, Z_SYNC_FLUSH, &made);
+        const size_t cut = rng_below(&r, (uint32_t)made.size), end = i % 3 ? cut : made.size;
+        if (i % 3 == 0) memset(made.bytes + cut, i % 2 ? 0 : 0xff, made.size - cut);
+        struct tsr_bytes found = {.limit = size}, residue = {.limit = LIMIT}, again = {.limit = made.size};
+        struct tsr_error error = {.text = ""};
+        size_t used = 0;
+        if (tsr_deflate_read_up_to(&TSR_DEFLATE_ALONE, made.bytes, end, &used, &found, &residue, &error) == TSR_OK) {
+            const struct tsr_bytes wanted = {.bytes = made.bytes, .size = used};
+            expect(used <= end && (i % 3 == 0 || memcmp(found.bytes, plain, found.size) == 0), "%d", i);
+            whole += !error.text[0];
+            taken += error.text[0] != 0;
+            if (i % 3 && kind < 2 && i % 10 > 0)
+                expect(used + 300 >= cut, /* the head of a block */ "%d: %zu of %zu bytes", i, used, cut);
+            again.limit = used;
+            expect(tsr_deflate_write(found.bytes, found.size, residue.bytes, residue.size, &again, &error) == TSR_OK,
+                   "%d: %s", i, error.text);
+            expect(again.size == used && memcmp(again.bytes, made.bytes, used) == 0, "%d: another stream", i);
+            expect_from_reference(&found, &residue, &wanted, "cut");
+        }
+        tsr_bytes_free(&found);
+        tsr_bytes_free(&residue);
+        tsr_bytes_free(&again);
+    }
+    expect(taken > 200 && whole < 60, "%d are cut, %d whole", taken, whole);
+}
+
+/* DEFLATE.md 1: the residue of a cut stream. */
+TEST(residues_of_cut_streams)
+{
+    struct rng r = {32};
+    fill(plain, 3000, 0, &r);
+    deflate_by_zlib(plain, 3000, 6, 0, 8, 15, 0, 0, &made);
+    struct tsr_bytes found = {.limit = 3000}, residue = {.limit = LIMIT};
+    size_t used;
+    assert_int_equal(
+        tsr_deflate_read_up_to(&TSR_DEFLATE_ALONE, made.bytes, made.size / 2, &used, &found, &residue, NULL), TSR_OK);
+    assert_int_equal(residue.bytes[0], DEFLATE_CUT);
+    for (unsigned dropped = 0; dropped < 40; dropped++)
+        for (int inner = 0; inner < 3; inner++) {
+            struct tsr_bytes bad = {.limit = LIMIT}, again = {.limit = made.size};
+            const uint8_t head[] = {DEFLATE_CUT, (uint8_t)dropped};
+            tsr_bytes_put(&bad, head, 2, NULL);
+            if (inner < 2) tsr_bytes_put(&bad, residue.bytes + (inner ? 0 : 2), residue.size - (inner ? 0 : 2), NULL);
+            const enum tsr_status status =
+                tsr_deflate_write(found.bytes, found.size, bad.bytes, bad.size, &again, NULL);
+            assert_int_equal(status, dropped <= 15 && inner == 0 ? TSR_OK : TSR_ERROR_CORRUPT);
+            const struct tsr_piece_head piece_head = {
+                .kind = TSR_PIECE_DEFLATE, .size = found.size, .residue = bad.size};
+            uint8_t bytes[TSR_PIECE_HEAD_LIMIT];
+            struct tsr_bytes piece = {.limit = LIMIT};
+            tsr_bytes_put(&piece, bytes, tsr_put_piece_head(bytes, &piece_head), NULL);
+            tsr_bytes_put(&piece, found.bytes, found.size, NULL);
+            tsr_bytes_put(&piece, bad.bytes, bad.size, NULL);
+            expect_by_reference(unpack_piece, &piece, 0, status, &again, "dropped");
+            tsr_bytes_free(&piece);
+            tsr_bytes_free(&bad);
+            tsr_bytes_free(&again);
+        }
+    tsr_bytes_free(&found);
+    tsr_bytes_free(&residue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -772,6 +844,8 @@ int main(void)
         cmocka_unit_test(pieces_while_read),
         cmocka_unit_test(begin_of_pieces),
         cmocka_unit_test(damaged_tables),
+        cmocka_unit_test(up_to_a_fault),
+        cmocka_unit_test(residues_of_cut_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
