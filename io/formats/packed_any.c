@@ -112,7 +112,9 @@ static enum tsr_status put_deflate(struct tsr_packed_file *p, const struct tsr_n
     size_t used = 0;
     enum tsr_status status = tsr_prove(&tsr_node_deflate, work, p->file + found->start, found->end - found->start,
                                        &used, &plain, &residue, error);
-    if (status == TSR_OK && used < TSR_PACKED_STREAM) status = tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
+    const bool is_too_long = status == TSR_OK && error->text[0] && error->offset == TSR_NO_OFFSET;
+    if (status == TSR_OK && (used < TSR_PACKED_STREAM || is_too_long))
+        status = tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
     if (status == TSR_OK) {
         *plain_left -= plain.size;
         found->end = found->start + used;

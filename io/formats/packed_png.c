@@ -13,15 +13,19 @@ enum { PIECES = 32 }; /* bytes of heads of a PNG's pieces and of its residue, at
 
 enum { PNG_HEAD = 8 + 8 + 13 };
 
+/* Bytes of a row of so many columns with its filter, and at most one more. */
+static uint64_t row_bytes(const struct tsr_packed_file *p, uint64_t columns)
+{
+    static const uint8_t channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
+    return columns * p->file[24] * channels[p->file[25] & 7] / 8 + 2;
+}
+
 /* The most plain bytes of a PNG, by its header: all rows and their filters, of interlaced ones in up to seven passes.
  */
 static uint64_t png_plain_limit(const struct tsr_packed_file *p)
 {
-    static const uint8_t channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
     if (p->size < PNG_HEAD) return 0;
-    const uint64_t columns = tsr_read_u32_be(p->file + 16), rows = tsr_read_u32_be(p->file + 20),
-                   bits = (uint64_t)p->file[24] * channels[p->file[25] & 7];
-    const uint64_t row = columns * bits / 8 + 2;
+    const uint64_t rows = tsr_read_u32_be(p->file + 20), row = row_bytes(p, tsr_read_u32_be(p->file + 16));
     return row > TSR_PACKED_PLAIN || rows > TSR_PACKED_PLAIN / 2 / row ? 0 : 2 * row * rows + 64;
 }
 
@@ -73,7 +77,57 @@ static enum tsr_status put_small_png(struct tsr_packed_file *p, const struct tsr
     return status;
 }
 
-static enum tsr_status put_chunks(struct tsr_packed_file *p, uint64_t limit, struct tsr_error *error)
+/* The chunk at a byte is whole, and begins a frame of an animated PNG: its columns and rows. */
+static bool frame_size(const struct tsr_packed_file *p, size_t *at, uint64_t *columns, uint64_t *rows)
+{
+    enum { FCTL_BYTES = 26 };
+    struct tsr_png_chunk chunk;
+    while (tsr_png_next(p->file, p->size, at, &chunk)) {
+        if (!tsr_png_is(&chunk, "fcTL") || chunk.size != FCTL_BYTES) continue;
+        *columns = tsr_read_u32_be(chunk.data + 4);
+        *rows = tsr_read_u32_be(chunk.data + 8);
+        return true;
+    }
+    return false;
+}
+
+/* The plain bytes of all further frames of an animated PNG, of which none has more than limit. 0: they are too many. */
+static uint64_t frames_plain(const struct tsr_packed_file *p, uint64_t limit)
+{
+    uint64_t plain = 0, columns, rows;
+    for (size_t at = TSR_PNG_START_BYTES; limit > 0 && frame_size(p, &at, &columns, &rows);) {
+        const uint64_t row = row_bytes(p, columns);
+        if (row <= limit && rows <= limit / row) plain += row * rows;
+        if (plain > TSR_PACKED_PLAIN) return 0;
+    }
+    return plain;
+}
+
+/* Chunks of further frames become pieces, those that can be, in the room of plain bytes that is left. */
+static enum tsr_status put_frames(struct tsr_packed_file *p, uint64_t limit, uint64_t plain_left,
+                                  struct tsr_error *error)
+{
+    size_t at = p->done, start, end, used;
+    const struct tsr_node_work work = {.crew = p->crew};
+    while (plain_left > 0 && tsr_png_find_frame(p->file, p->size, &at, &start, &end)) {
+        struct tsr_bytes plain = {.limit = (size_t)(plain_left < limit ? plain_left : limit)},
+                         residue = {.limit = end - start + 64};
+        if (end - start < TSR_PACKED_STREAM) continue;
+        enum tsr_status status =
+            tsr_prove(&tsr_node_png_chunks, &work, p->file + start, end - start, &used, &plain, &residue, error);
+        if (status == TSR_OK) {
+            plain_left -= plain.size;
+            TSR_TRY(tsr_pack_stream(p, start, end, TSR_PIECE_PNG_IDAT, &plain, &residue, error));
+            continue;
+        }
+        tsr_bytes_free(&plain);
+        tsr_bytes_free(&residue);
+        if (status != TSR_DECLINED) return status;
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status put_chunks(struct tsr_packed_file *p, uint64_t limit, uint64_t frames, struct tsr_error *error)
 {
     const uint64_t usual = png_plain_bytes(p), most = TSR_DEFLATE_RATIO * (uint64_t)p->size;
     struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = p->size + 64};
@@ -96,15 +150,16 @@ static enum tsr_status put_chunks(struct tsr_packed_file *p, uint64_t limit, str
         TSR_TRY(tsr_pack_known(p, TSR_PIECE_PNG_START, PNG_HEAD - TSR_PNG_IHDR_BYTES, TSR_PNG_IHDR_BYTES, sizeof begin,
                                error));
     TSR_TRY(tsr_pack_stream(p, start, end, TSR_PIECE_PNG_IDAT, &plain, &residue, error));
+    TSR_TRY(put_frames(p, limit, frames, error));
     const size_t last = p->size - TSR_PNG_END_BYTES;
     if (last < p->done || memcmp(p->file + last, tsr_png_end, TSR_PNG_END_BYTES) != 0) return TSR_OK;
     TSR_TRY(tsr_pack_bytes(p, last, error));
     return tsr_pack_known(p, TSR_PIECE_PNG_END, last, 0, p->size, error);
 }
 
-static uint64_t png_cost(uint64_t size, uint64_t plain)
+static uint64_t png_cost(uint64_t size, uint64_t plain, uint64_t largest)
 {
-    return tsr_deflate_cost(size, plain, plain) + TSR_PNG_MIX_MEMORY;
+    return tsr_deflate_cost(size, plain, largest) + TSR_PNG_MIX_MEMORY;
 }
 
 uint64_t tsr_packing_read_png_memory(uint64_t size, uint64_t plain)
@@ -115,10 +170,13 @@ uint64_t tsr_packing_read_png_memory(uint64_t size, uint64_t plain)
 
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error)
 {
-    const uint64_t limit = png_plain_limit(p), plain = png_plain_bytes(p), cost = png_cost(p->size, limit);
     const bool was_opened = p->packing->opened; /* what that took is enough, but for a file that is not packed at all */
+    const uint64_t limit = png_plain_limit(p), plain = png_plain_bytes(p), further = frames_plain(p, limit),
+                   frames = png_cost(p->size, limit + further, limit) <= TSR_PACKED_MEMORY ? further : 0,
+                   cost = png_cost(p->size, limit + frames, limit);
     if (!was_opened) tsr_png_note_chunks(p->source->input, p->file, p->size);
     if (!was_opened || cost > TSR_PACKED_MEMORY)
-        TSR_TRY(tsr_pack_claim(p, cost, tsr_deflate_memory_of(p, plain, plain), 2 * (uint64_t)p->size + plain, error));
-    return put_chunks(p, limit, error);
+        TSR_TRY(tsr_pack_claim(p, cost, tsr_deflate_memory_of(p, plain + frames, frames ? limit : plain),
+                               2 * (uint64_t)p->size + plain + frames, error));
+    return put_chunks(p, limit, was_opened ? 0 : frames, error);
 }

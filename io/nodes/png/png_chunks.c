@@ -73,3 +73,17 @@ bool tsr_png_find_idat(const uint8_t *file, size_t size, size_t *start, size_t *
     }
     return *end > 0;
 }
+
+bool tsr_png_find_frame(const uint8_t *file, size_t size, size_t *at, size_t *start, size_t *end)
+{
+    struct tsr_png_chunk chunk;
+    *start = *end = 0;
+    for (size_t before = *at; tsr_png_next(file, size, at, &chunk); before = *at) {
+        const bool is_frame = tsr_png_is(&chunk, "fdAT");
+        if (is_frame && *end == 0) *start = before;
+        if (is_frame) *end = *at;
+        if (*end > 0 && !is_frame) *at = before;
+        if (*end > 0 && !is_frame) return true;
+    }
+    return *end > 0;
+}

@@ -38,6 +38,10 @@ bool tsr_png_checks(const struct tsr_png_chunk *chunk); /* the CRC is right */
  * none, or they do not follow each other. */
 bool tsr_png_find_idat(const uint8_t *file, size_t size, size_t *start, size_t *end);
 
+/* The next chunks fdAT that follow each other, from the chunk at a byte on, which moves after them: a frame of an
+ * animated PNG. False: there are none. */
+bool tsr_png_find_frame(const uint8_t *file, size_t size, size_t *at, size_t *start, size_t *end);
+
 enum { TSR_PNG_PALETTE = 3 }; /* colour type */
 
 /* The channels of a colour type; 0: there is no such type. */

@@ -11,11 +11,12 @@
 
 enum {
     LENGTH_BYTES = 4,
+    SEQUENCE_BYTES = 4, /* of chunks fdAT, before their data */
     ZLIB_HEAD = 2,
     ZLIB_CHECK = 4,
     LISTED = 255 /* instead of a filter type: each row's type is listed */
 };
-enum { SIZES = 1, WRONG = 2, NO_CHECK = 4, LAST_CUT = 8, ALL_FLAGS = 15 }; /* of a residue */
+enum { SIZES = 1, WRONG = 2, NO_CHECK = 4, LAST_CUT = 8, FRAME = 16, ALL_FLAGS = 31 }; /* of a residue */
 
 /* ---- Rows --------------------------------------------------------------------------------------------------- */
 
@@ -168,14 +169,18 @@ uint64_t tsr_png_reading_memory(struct tsr_png_rows of, uint64_t size)
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
 
-/* The next chunk of some that follow each other, of which the last one may be cut. */
-static bool next_chunk(const uint8_t *chunks, size_t size, size_t *at, struct tsr_png_chunk *chunk, bool *is_cut)
+/* The next chunk of some that follow each other, of which the last one may be cut; data and size without a sequence
+ * number, which takes so many bytes. */
+static bool next_chunk(const uint8_t *chunks, size_t size, size_t *at, size_t sequence, struct tsr_png_chunk *chunk,
+                       bool *is_cut)
 {
-    *is_cut = false;
-    if (tsr_png_next(chunks, size, at, chunk)) return true;
-    *is_cut = tsr_png_cut(chunks, size, *at, chunk) && (size_t)(chunk->data - chunks) + chunk->size == size;
+    const bool is_whole = tsr_png_next(chunks, size, at, chunk);
+    *is_cut = !is_whole && tsr_png_cut(chunks, size, *at, chunk) && chunk->data + chunk->size == chunks + size;
     if (*is_cut) *at = size;
-    return *is_cut;
+    if ((!is_whole && !*is_cut) || chunk->size < sequence) return false;
+    chunk->data += sequence;
+    chunk->size -= (uint32_t)sequence;
+    return true;
 }
 
 /* Joins the data of chunks, and puts their sizes: their number, the size of the first, flags, and if not all but the
@@ -185,13 +190,18 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
                                    struct tsr_error *error)
 {
     uint64_t count = 0;
-    uint32_t first = 0, said = 0;
+    uint32_t first = 0, said = 0, number = 0;
     size_t at = 0;
     bool equal = true, is_last_cut, is_cut = false;
+    const bool is_frame = size >= 2 * SEQUENCE_BYTES + 4 && memcmp(chunks + LENGTH_BYTES, "fdAT", 4) == 0;
+    const size_t sequence = is_frame ? SEQUENCE_BYTES : 0;
     TSR_TRY(tsr_bytes_reserve_by(crew, stream, size, error));
     struct tsr_png_chunk chunk;
-    for (; next_chunk(chunks, size, &at, &chunk, &is_last_cut); count++) {
+    for (; next_chunk(chunks, size, &at, sequence, &chunk, &is_last_cut); count++) {
         if (count == 0) first = chunk.size;
+        if (count == 0 && is_frame) number = tsr_read_u32_be(chunk.data - sequence);
+        if (is_frame && tsr_read_u32_be(chunk.data - sequence) != (uint32_t)(number + count))
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "its fdAT chunks are not in order");
         TSR_TRY(tsr_bytes_put(stream, chunk.data, chunk.size, error));
         if (at < size && chunk.size != first) equal = false;
         if (is_last_cut) said = tsr_read_u32_be(chunk.type - LENGTH_BYTES);
@@ -201,10 +211,14 @@ static enum tsr_status join_chunks(const struct tsr_crew *crew, const uint8_t *c
     TSR_TRY(tsr_bytes_put_varint(residue, count, error));
     TSR_TRY(tsr_bytes_put_varint(residue, count > 1 ? first : 0, error));
     *flags = residue->size;
-    TSR_TRY(tsr_bytes_put_u8(residue, (uint8_t)((equal ? 0 : SIZES) | (is_cut ? LAST_CUT : 0)), error));
-    for (at = 0; !equal && count-- > 1 && tsr_png_next(chunks, size, &at, &chunk);)
+    TSR_TRY(tsr_bytes_put_u8(residue, (uint8_t)((equal ? 0 : SIZES) | (is_cut ? LAST_CUT : 0) | (is_frame ? FRAME : 0)),
+                             error));
+    for (at = 0; !equal && count-- > 1 && next_chunk(chunks, size, &at, sequence, &chunk, &is_last_cut);)
         TSR_TRY(tsr_bytes_put_varint(residue, chunk.size, error));
-    return is_cut ? tsr_bytes_put_varint(residue, said, error) : TSR_OK;
+    if (is_cut) TSR_TRY(tsr_bytes_put_varint(residue, said, error));
+    uint8_t bytes[SEQUENCE_BYTES];
+    tsr_put_u32(bytes, number);
+    return is_frame ? tsr_bytes_put(residue, bytes, sizeof bytes, error) : TSR_OK;
 }
 
 static enum tsr_status put_types(const uint8_t *types, size_t count, struct tsr_bytes *residue, struct tsr_error *error)
@@ -340,6 +354,7 @@ static enum tsr_status split_chunks(const struct tsr_node_work *work, const uint
 struct parts {
     struct tsr_cursor sizes;     /* of all chunks but the last, if they are listed */
     uint64_t chunks, size, said; /* said: by the last chunk, if it is cut */
+    uint32_t sequence;           /* of the first chunk, if they have numbers */
     unsigned flags;
     struct tsr_png_wrong wrong;
     const uint8_t *head, *tail, *types; /* types: of all rows, or NULL: each has type */
@@ -362,6 +377,8 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     p->sizes = c;
     for (uint64_t i = 1; p->flags & SIZES && i < p->chunks && !c.bad; i++) tsr_get_varint(&c);
     if (p->flags & LAST_CUT) p->said = tsr_get_varint(&c);
+    const uint8_t *const sequence = p->flags & FRAME ? tsr_get_bytes(&c, SEQUENCE_BYTES) : NULL;
+    if (sequence) p->sequence = tsr_read_u32(sequence);
     p->head = tsr_get_bytes(&c, ZLIB_HEAD);
     p->tail = tsr_get_list(&c, &p->tail_size);
     if (p->flags & WRONG) p->wrong.count = tsr_get_varint(&c);
@@ -383,10 +400,15 @@ static enum tsr_status read_parts(const struct rows *r, const uint8_t *residue, 
     return TSR_OK;
 }
 
-/* Bytes of chunks besides their data. */
+/* Bytes of a chunk, and of all chunks, besides their data. */
+static size_t bytes_of_chunk(const struct parts *p)
+{
+    return TSR_PNG_CHUNK_BYTES + (p->flags & FRAME ? SEQUENCE_BYTES : 0);
+}
+
 static size_t bytes_of_heads(const struct parts *p)
 {
-    return (size_t)p->chunks * TSR_PNG_CHUNK_BYTES - (p->flags & LAST_CUT ? LENGTH_BYTES : 0);
+    return (size_t)p->chunks * bytes_of_chunk(p) - (p->flags & LAST_CUT ? LENGTH_BYTES : 0);
 }
 
 /* Splits a zlib stream, the last bytes of all from byte start on, into chunks. Their heads and checks have room before
@@ -394,7 +416,8 @@ static size_t bytes_of_heads(const struct parts *p)
 static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, size_t start, struct tsr_bytes *chunks,
                                   struct tsr_error *error)
 {
-    const size_t heads = bytes_of_heads(p), size = chunks->size - start - heads;
+    const size_t heads = bytes_of_heads(p), size = chunks->size - start - heads,
+                 sequence = bytes_of_chunk(p) - TSR_PNG_CHUNK_BYTES;
     size_t at = 0, whole = chunks->size - start;
     for (uint64_t i = 0; i < p->chunks; i++) {
         const bool is_last = i + 1 == p->chunks, is_cut = is_last && p->flags & LAST_CUT;
@@ -402,13 +425,15 @@ static enum tsr_status put_chunks(struct parts *p, const struct tsr_crew *crew, 
                        wanted = is_last            ? left
                                 : p->flags & SIZES ? tsr_get_varint(&p->sizes)
                                                    : p->size,
-                       said = is_cut ? p->said : wanted;
-        if (wanted > left || said < wanted || said > INT32_MAX)
+                       said = is_cut ? p->said : wanted + sequence;
+        if (wanted > left || said < wanted + sequence || said > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the chunks of a PNG exceed its stream");
-        uint8_t *const chunk = chunks->bytes + start + at + (size_t)i * TSR_PNG_CHUNK_BYTES;
-        memmove(chunk + LENGTH_BYTES + 4, chunks->bytes + start + heads + at, (size_t)wanted);
+        uint8_t *const chunk = chunks->bytes + start + at + (size_t)i * bytes_of_chunk(p), *const data =
+                                                                                               chunk + LENGTH_BYTES + 4;
+        memmove(data + sequence, chunks->bytes + start + heads + at, (size_t)wanted);
         tsr_put_u32_be(chunk, (uint32_t)said);
-        memcpy(chunk + LENGTH_BYTES, "IDAT", 4);
+        memcpy(chunk + LENGTH_BYTES, sequence ? "fdAT" : "IDAT", 4);
+        if (sequence) tsr_put_u32_be(data, (uint32_t)(p->sequence + i));
         at += (size_t)wanted;
         if (is_cut) whole = (size_t)(chunk - chunks->bytes) - start;
     }
@@ -438,7 +463,7 @@ static enum tsr_status make_chunks(struct parts *p, const struct tsr_crew *crew,
     way.meanwhile = check_plain;
     way.context = &checked;
     uint8_t check[ZLIB_CHECK];
-    if (p->chunks > chunks->limit / TSR_PNG_CHUNK_BYTES + 1)
+    if (p->chunks > chunks->limit / bytes_of_chunk(p) + 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %zu bytes are to be made", chunks->limit);
     TSR_TRY(tsr_bytes_reserve(chunks, bytes_of_heads(p), error));
     chunks->size += bytes_of_heads(p);

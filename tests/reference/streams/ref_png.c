@@ -34,14 +34,16 @@ uint32_t ref_crc32(const uint8_t *data, size_t size)
     return ~value;
 }
 
-/* There is room for 12 bytes more than the data. */
-static void put_chunk(struct chunks *chunks, const uint8_t *data, size_t size)
+/* There is room for 16 bytes more than the data. sequence: null for IDAT. */
+static void put_chunk(struct chunks *chunks, uint32_t *sequence, const uint8_t *data, size_t size)
 {
-    uint8_t *to = put_number(chunks->bytes + chunks->size, (uint32_t)size);
-    memcpy(to, "IDAT", 4);
-    if (size > 0) memcpy(to + 4, data, size);
-    (void)put_number(to + 4 + size, ref_crc32(to, size + 4));
-    chunks->size += size + 12;
+    size_t all = size + (sequence ? 4 : 0);
+    uint8_t *to = put_number(chunks->bytes + chunks->size, (uint32_t)all);
+    memcpy(to, sequence ? "fdAT" : "IDAT", 4);
+    if (sequence) (void)put_number(to + 4, (*sequence)++);
+    if (size > 0) memcpy(to + 4 + all - size, data, size);
+    (void)put_number(to + 4 + all, ref_crc32(to, all + 4));
+    chunks->size += all + 12;
 }
 
 /* ---- Rows ---- */
@@ -137,6 +139,7 @@ static uint32_t row_count(const struct ref_header *h)
 struct residue {
     uint64_t chunks, size, said; /* said: by the last chunk, if it is cut */
     unsigned flags;
+    uint32_t sequence;      /* of the next chunk of a frame */
     struct ref_bytes sizes; /* if they are listed, else data is null */
     struct ref_bytes wrong; /* checks */
     uint64_t wrong_count;
@@ -153,13 +156,14 @@ static bool read_residue(const struct ref_header *h, struct ref_bytes *b, struct
     r->chunks = ref_varint(b);
     r->size = ref_varint(b);
     r->flags = (unsigned)ref_number(b, 1);
-    if (b->bad || r->chunks < 1 || r->flags > 15 || r->size > INT32_MAX) return false;
+    if (b->bad || r->chunks < 1 || r->flags > 31 || r->size > INT32_MAX) return false;
     if (r->flags & 1) {
         r->sizes = *b;
         for (uint64_t i = 0; i + 1 < r->chunks; i++)
             if (ref_varint(b) > INT32_MAX || b->bad) return false;
     }
     if (r->flags & 8) r->said = ref_varint(b);
+    if (r->flags & 16) r->sequence = (uint32_t)ref_number(b, 4);
     r->head = ref_take(b, 2);
     r->tail_size = ref_varint(b);
     r->tail = ref_take(b, r->tail_size);
@@ -215,20 +219,21 @@ static bool put_wrong(struct residue *r, struct chunks *chunks, size_t end)
 /* Step 3. */
 static bool cut_stream(const uint8_t *stream, size_t size, struct residue *r, struct chunks *chunks)
 {
-    if (r->chunks > INT32_MAX / 12) return ref_fail("the chunks of PNG are too many");
-    chunks->bytes = ref_alloc(size + (size_t)r->chunks * 12, 1);
+    if (r->chunks > INT32_MAX / 16) return ref_fail("the chunks of PNG are too many");
+    chunks->bytes = ref_alloc(size + (size_t)r->chunks * 16, 1);
     size_t at = 0;
     for (uint64_t i = 0; i + 1 < r->chunks; i++) {
         uint64_t part = r->sizes.data ? ref_varint(&r->sizes) : r->size;
         if (part > size - at) return ref_fail("the chunks of PNG are larger than the stream");
-        put_chunk(chunks, stream + at, (size_t)part);
+        put_chunk(chunks, r->flags & 16 ? &r->sequence : NULL, stream + at, (size_t)part);
         at += (size_t)part;
     }
     if (size - at > INT32_MAX) return ref_fail("the last chunk of PNG is too large");
     size_t whole = chunks->size;
-    put_chunk(chunks, stream + at, size - at);
+    put_chunk(chunks, r->flags & 16 ? &r->sequence : NULL, stream + at, size - at);
     if (!(r->flags & 8)) return put_wrong(r, chunks, chunks->size);
-    if (r->said < size - at || r->said > INT32_MAX) return ref_fail("a cut chunk of PNG says too few bytes");
+    if (r->said < size - at + (r->flags & 16 ? 4 : 0) || r->said > INT32_MAX)
+        return ref_fail("a cut chunk of PNG says too few bytes");
     chunks->size -= 4;
     (void)put_number(chunks->bytes + whole, (uint32_t)r->said);
     return put_wrong(r, chunks, whole);
@@ -332,7 +337,7 @@ static bool other_chunks(const struct ref_header *h, const uint8_t *raster, stru
     chunks->bytes = ref_alloc((size_t)packed_size + (packed_size / (1u << 20) + 1) * 12, 1);
     for (size_t at = 0; at < packed_size;) {
         size_t part = packed_size - at < (1u << 20) ? packed_size - at : (1u << 20);
-        put_chunk(chunks, packed + at, part);
+        put_chunk(chunks, NULL, packed + at, part);
         at += part;
     }
     return true;
