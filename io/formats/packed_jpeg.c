@@ -1,4 +1,4 @@
-/* Packs JPEG: a file, or the items of DICOM. FORMAT.md 4.6. */
+/* Packs JPEG: a file, or the items of DICOM. PACKED.md. */
 #include <string.h>
 
 #include "packed_file.h"
@@ -11,19 +11,26 @@ enum {
     ITEM_HEAD = 8       /* of DICOM */
 };
 
+enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, size_t start, size_t size, size_t *used,
+                               struct tsr_bytes *packed, struct tsr_error *error)
+{
+    const struct tsr_node_work work = {.crew = p->crew};
+    struct tsr_bytes none = {0};
+    struct tsr_error why;
+    packed->limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0;
+    const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, used, packed, &none, &why);
+    if (status == TSR_OK) *error = why;
+    if (status == TSR_OK) return TSR_OK;
+    tsr_bytes_free(packed);
+    return tsr_pack_refuse(status, tsr_cannot_jpeg, &why, error);
+}
+
 enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error)
 {
-    struct tsr_bytes packed = {.limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0}, none = {0};
-    const struct tsr_node_work work = {.crew = p->crew};
-    struct tsr_error why;
+    struct tsr_bytes packed = {0}, none = {0};
     size_t used;
-    const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, &used, &packed, &none, &why);
-    if (status == TSR_OK) {
-        *error = why;
-        return tsr_pack_stream(p, start, start + used, TSR_PIECE_JPEG, &packed, &none, error);
-    }
-    tsr_bytes_free(&packed);
-    return tsr_pack_refuse(status, tsr_cannot_jpeg, &why, error);
+    TSR_TRY(tsr_prove_jpeg(p, start, size, &used, &packed, error));
+    return tsr_pack_stream(p, start, start + used, TSR_PIECE_JPEG, &packed, &none, error);
 }
 
 /* The next item of DICOM from a byte on that begins as JPEG does. Where items are is not read from the file's header,

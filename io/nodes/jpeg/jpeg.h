@@ -5,9 +5,9 @@
 
 #include "io/nodes/node.h"
 
-/* Bytes of a stream up to the end of its marker EOI; 0: it has none. takes_next: another stream that follows directly
- * belongs to it. */
-size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next);
+/* Bytes of a stream up to the end of its marker EOI; 0: it has none before another stream begins. takes_next: another
+ * stream that follows directly belongs to it. *stop: bytes before the last marker that was read. */
+size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next, size_t *stop);
 
 /* Whether the marker EOI ends a stream: of any process of JPEG or JPEG-LS. If it does, and another stream follows
  * directly, whether that has its end. */

@@ -215,25 +215,30 @@ enum tsr_status tsr_jpeg_next_scan(struct tsr_jpeg *jpeg, bool *found, struct ts
 
 /* ---- The end ------------------------------------------------------------------------------------------------ */
 
-size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next)
+size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next, size_t *stop)
 {
     enum { SOI = 0xd8, EOI = 0xd9, LEAST = 0xc0, RST0 = 0xd0 };
+    *stop = size;
     for (size_t at = 0; at < size;) {
         const uint8_t *const found = memchr(stream + at, 0xff, size - at);
         if (!found) return 0;
         for (at = (size_t)(found - stream); at < size && stream[at] == 0xff;) at++; /* any number of fill bytes */
         if (at == size) return 0;
+        *stop = at - 1;
         const uint8_t marker = stream[at++];
+        if (marker == SOI && *stop > 0 && !takes_next) return 0;
         const bool is_followed = size - at > 2 && stream[at] == 0xff && stream[at + 1] == SOI && stream[at + 2] == 0xff;
         if (marker == EOI && !(takes_next && is_followed)) return at;
         if (marker < LEAST || (marker >= RST0 && marker <= EOI)) continue; /* coded bytes, or without a segment */
         if (size - at < 2 || tsr_read_u16_be(stream + at) > size - at) return 0;
         at += tsr_read_u16_be(stream + at);
+        *stop = size;
     }
     return 0;
 }
 
 bool tsr_jpeg_has_end(const uint8_t *stream, size_t size)
 {
-    return tsr_jpeg_end(stream, size, true) > 0;
+    size_t stop;
+    return tsr_jpeg_end(stream, size, true, &stop) > 0;
 }
