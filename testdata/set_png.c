@@ -141,6 +141,44 @@ static void make_damaged(void)
     }
 }
 
+/* The zlib stream of another picture becomes a frame of an animated PNG, in chunks fdAT. */
+static void put_frame(struct bytes *out, uint32_t *number, uint64_t seed)
+{
+    static const struct png still = {PNG_RGB, 8, false, 0, NULL, 0};
+    enum { DATA = 8 + 25 + 8, END = 4 + 12, CHUNK_LIMIT = 1000 };
+    struct bytes picture = {0}, control = {0};
+    struct canvas *planes = planes_paint(paint_landscape, 40, 30, 3, 1, 255, seed);
+    png_put(&picture, &still, planes);
+    planes_free(planes, 3);
+    bytes_put_u32(&control, true, (*number)++);
+    bytes_put(&control, (const uint8_t *)animation[1].data + control.size, 26 - control.size);
+    png_put_chunk(out, "fcTL", control.data, control.size);
+    bytes_free(&control);
+    for (size_t at = DATA; at < picture.size - END; at += CHUNK_LIMIT) {
+        const size_t left = picture.size - END - at;
+        struct bytes part = {0};
+        bytes_put_u32(&part, true, (*number)++);
+        bytes_put(&part, picture.data + at, left < CHUNK_LIMIT ? left : CHUNK_LIMIT);
+        png_put_chunk(out, "fdAT", part.data, part.size);
+        bytes_free(&part);
+    }
+    bytes_free(&picture);
+}
+
+static void make_animation(void)
+{
+    static const struct png first = {PNG_RGB, 8, false, 0, CHUNKS(animation)};
+    struct bytes b = {0};
+    struct canvas *planes = planes_paint(paint_landscape, 40, 30, 3, 1, 255, 8);
+    png_put(&b, &first, planes);
+    planes_free(planes, 3);
+    b.size -= 12; /* IEND */
+    uint32_t number = 1;
+    for (uint64_t seed = 9; seed < 12; seed++) put_frame(&b, &number, seed);
+    png_put_chunk(&b, "IEND", NULL, 0);
+    bytes_save(&b, VERBATIM, "png/chunks/frames.png");
+}
+
 void make_png(void)
 {
     for (int i = 0; i < FORMATS; i++)
@@ -157,4 +195,5 @@ void make_png(void)
     for (size_t i = 0; i < sizeof chunked / sizeof chunked[0]; i++)
         save_picture(paint_landscape, 40, 30, &chunked[i].png, chunked[i].expected, "chunks/", chunked[i].name, 8);
     make_damaged();
+    make_animation();
 }

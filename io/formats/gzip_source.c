@@ -93,9 +93,12 @@ static enum tsr_status unfold(struct tsr_source *s, const uint8_t *file, size_t 
     const struct tsr_node_work work = {.crew = tsr_input_crew(s->input)};
     struct tsr_bytes plain = {.limit = plain_bytes}, residue = {.limit = size + 64};
     size_t used;
-    enum tsr_status status = tsr_prove(&tsr_node_gzip, &work, file, size, &used, &plain, &residue, error);
+    struct tsr_error why;
+    enum tsr_status status = tsr_prove(&tsr_node_gzip, &work, file, size, &used, &plain, &residue, &why);
     s->held[0] = plain.bytes;
+    if (status != TSR_OK) *error = why;
     if (status == TSR_OK) {
+        if (why.offset != TSR_NO_OFFSET) tsr_input_note_damage(s->input, "%s", why.text);
         s->samples = tsr_input_from_memory(plain.bytes, plain.size, tsr_input_name(s->input));
         s->owns_samples = true;
         if (!s->samples) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an input");

@@ -103,6 +103,16 @@ static uint64_t frames_plain(const struct tsr_packed_file *p, uint64_t limit)
     return plain;
 }
 
+/* Whether an animated PNG has most of its bytes in further frames that become pieces: these gain more than a small PNG
+ * does. chunks: bytes of its IDAT chunks, which end before a byte. */
+static bool has_large_frames(const struct tsr_packed_file *p, size_t at, size_t chunks)
+{
+    size_t frames = 0, start, end;
+    while (tsr_png_find_frame(p->file, p->size, &at, &start, &end))
+        if (end - start >= TSR_PACKED_STREAM) frames += end - start;
+    return frames / 2 > chunks;
+}
+
 /* Chunks of further frames become pieces, those that can be, in the room of plain bytes that is left. */
 static enum tsr_status put_frames(struct tsr_packed_file *p, uint64_t limit, uint64_t plain_left,
                                   struct tsr_error *error)
@@ -139,7 +149,8 @@ static enum tsr_status put_chunks(struct tsr_packed_file *p, uint64_t limit, uin
     enum tsr_status status = read_png(p, start, end, &plain, &residue, error);
     const struct tsr_png_parts parts = {p->file, p->size, start, end, &plain, &residue};
     const bool was_read = status == TSR_OK;
-    if (was_read) status = put_small_png(p, &parts, error);
+    const bool is_animation = frames > 0 && has_large_frames(p, end, end - start);
+    if (was_read) status = is_animation ? TSR_DECLINED : put_small_png(p, &parts, error);
     if (!was_read || status != TSR_DECLINED) {
         tsr_bytes_free(&plain);
         tsr_bytes_free(&residue);

@@ -82,6 +82,33 @@ static void make_chunks(struct bytes *file, size_t size, int variant)
     free_bytes(&zlib);
 }
 
+/* An animation of black frames: a kilobyte of the file becomes a megabyte. */
+static void make_animation(struct bytes *file, size_t size, int variant)
+{
+    enum { SIDE = 1023 };
+    struct bytes rows = {.size = 0}, zlib = {.size = 0}, part = {.size = 0};
+    uint32_t number = 0;
+    put_bytes(&rows, 0, (size_t)SIDE * (SIDE + 1));
+    put_zlib(&zlib, rows.data, rows.size, 9);
+    begin_png(file, SIDE, SIDE, 8, 0, false);
+    put_png_chunk(file, "acTL", "\0\0\0\1\0\0\0\1", 8);
+    put_png_chunk(file, "IDAT", zlib.data, zlib.size);
+    for (; file->size < size; file->content += rows.size) {
+        uint8_t control[26] = {0, 0, 0, 0, 0, 0, SIDE >> 8, SIDE & 255, 0, 0, SIDE >> 8, SIDE & 255};
+        control[2] = (uint8_t)(number >> 8);
+        control[3] = (uint8_t)number++;
+        put_png_chunk(file, "fcTL", control, sizeof control);
+        part.size = 0;
+        put_number(&part, number++, 4, true);
+        put(&part, zlib.data, variant ? zlib.size / 2 : zlib.size); /* or a stream that is cut */
+        put_png_chunk(file, "fdAT", part.data, part.size);
+    }
+    end_png(file);
+    free_bytes(&rows);
+    free_bytes(&zlib);
+    free_bytes(&part);
+}
+
 /* ---- Pixels ----------------------------------------------------------------------------------------------- */
 
 enum { PALETTE, OF_1_BIT, OF_16_BITS, INTERLACED, COLUMN, ONE_ROW, COLOURS, TALL_INTERLACED };
@@ -199,6 +226,8 @@ const struct hostile hostile_png[] = {{"png-empty-idats", "png", make_chunks, EM
                                       {"png-profile", "png", make_chunks, PROFILE},
                                       {"png-long-text", "png", make_chunks, LONG_TEXT},
                                       {"png-frames", "png", make_chunks, FRAMES},
+                                      {"png-black-frames", "png", make_animation, 0},
+                                      {"png-cut-frames", "png", make_animation, 1},
                                       {"png-tail", "png", make_chunks, TAIL},
                                       {"png-unknown-chunks", "png", make_chunks, UNKNOWN},
                                       {"png-palette", "png", make_pixels, PALETTE},

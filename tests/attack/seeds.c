@@ -123,12 +123,13 @@ static const struct kind kinds[] = {
     {"pnm", {"pnm/texture_200.pgm", NULL}, AS_IT_IS, true},
     {"nifti", {"nifti/small.nii.gz", "nifti/few_stored.nii.gz"}, AS_IT_IS, false},
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
+    {"verbatim_cut", {"packed/cut.jpg", "png/damaged/truncated.png"}, AS_IT_IS, false}, /* packed */
     {"series", {NULL, NULL}, SERIES, true},
 };
 
 static bool is_verbatim(const struct kind *kind)
 {
-    return strcmp(kind->name, "verbatim") == 0;
+    return strncmp(kind->name, "verbatim", strlen("verbatim")) == 0;
 }
 
 static const char *const members[2][6] = {

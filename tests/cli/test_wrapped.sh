@@ -70,11 +70,26 @@ for file in page.pdf some.zip; do
 done
 rm ./*.tsr
 
+# Damaged streams in other files are packed up to the fault, and those after them, too, however many threads there are.
+damaged=$DATA/packed/cut.jpg
+{ printf 'RIFF....AVI ' && head -c 3000 "$damaged" && printf 'zz' && cat "$photo" "$DATA/dicom/packed/jpeg_lossy.dcm"; } >damaged.avi
+tar -cf damaged.tar --format=ustar -C "$DATA/packed" photo.jpg cut.jpg
+for file in damaged.avi damaged.tar; do
+    run 0 "$TESSERA" compress -q --threads 1 $file
+    run 0 "$TESSERA" compress -q --threads 7 $file -o $file.again
+    cmp $file.tsr $file.again || bad "$file depends on threads"
+    run 0 "$TESSERA" info --json $file.tsr
+    grep -q '"restore":"\(streams\|files\)"' "$out" || bad "$file is not coded by its streams: $(cat "$out")"
+done
+[ "$(bytes damaged.avi.tsr)" -le 11450 ] || bad "an AVI whose first JPEG is cut takes $(bytes damaged.avi.tsr) bytes"
+[ "$(bytes damaged.tar.tsr)" -le 4880 ] || bad "a TAR with a JPEG that is cut takes $(bytes damaged.tar.tsr) bytes"
+rm ./*.tsr ./*.again
+
 # Heads of JPEG streams that have no end: the search for ends is bounded, else this file would take hours.
 awk 'BEGIN { for (i = 0; i < 1024; i++) printf "\377\330\377@" }' >heads
 { printf 'II*\0' && for _ in $(seq 1024); do cat heads; done; } >heads.tif
 
-mkdir set && mv ./*.gz two.jpg movie.avi page.pdf some.zip heads.tif set
+mkdir set && mv ./*.gz two.jpg movie.avi page.pdf some.zip heads.tif damaged.avi damaged.tar set
 run 0 "$TESSERA" compress -q -r set -o coded
 run 0 "$TESSERA" decompress -q -r coded -o restored
 diff -r set restored || bad "files do not come back"

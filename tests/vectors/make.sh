@@ -17,7 +17,7 @@ while IFS='|' read -r name source options _; do
   "$build/bin/tsr_reference" "$name.tsr" "$work/restored"
   rasters=- # for verbatim files
   case $source in
-  other/* | packed/* | png/chunks/animated.png | png/chunks/chunks_palette.png | png/damaged/truncated.png | dicom/odd/no_pixels_behind.dcm) ;; # verbatim, and packed
+  other/* | packed/* | png/chunks/animated.png | png/chunks/chunks_palette.png | png/chunks/frames.png | png/damaged/truncated.png | dicom/odd/no_pixels_behind.dcm) ;; # verbatim, and packed
   *)
     "$build/bin/tsr_reference" --rasters "$name.tsr" "$work/rasters"
     rasters=$(sha256sum <"$work/rasters" | cut -c1-64)

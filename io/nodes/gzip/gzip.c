@@ -7,6 +7,8 @@
 #include "io/bytes/cursor.h"
 #include "io/nodes/deflate/deflate.h"
 
+enum { WRONG = 12, WRONG_BYTES = 1 + TSR_GZIP_TAIL }; /* of a residue: a wrong check stands before it */
+
 /* ---- Members ------------------------------------------------------------------------------------------------ */
 
 /* Passes a string that ends with 0. */
@@ -67,11 +69,18 @@ static enum tsr_status read_member(const struct tsr_deflate_way *way, const uint
                                 error));
     const uint8_t *const tail = file + m->stream + used;
     m->end = m->stream + used + TSR_GZIP_TAIL;
-    if (tsr_read_u32(tail) != tsr_crc32_by(&way->crew, m->plain.bytes, m->plain.size) ||
-        tsr_read_u32(tail + 4) != (uint32_t)m->plain.size)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, m->end - TSR_GZIP_TAIL,
-                           "its gzip member has a wrong check (CRC-32 or length), at byte %zu", m->end - TSR_GZIP_TAIL);
-    return TSR_OK;
+    if (tsr_read_u32(tail) == tsr_crc32_by(&way->crew, m->plain.bytes, m->plain.size) &&
+        tsr_read_u32(tail + 4) == (uint32_t)m->plain.size)
+        return TSR_OK;
+    struct tsr_bytes wrong = {.limit = WRONG_BYTES};
+    enum tsr_status status = tsr_bytes_put_u8(&wrong, WRONG, error);
+    if (status == TSR_OK) status = tsr_bytes_put(&wrong, tail, TSR_GZIP_TAIL, error);
+    if (status == TSR_OK) status = tsr_bytes_put_before(&m->residue, &wrong, error);
+    tsr_bytes_free(&wrong);
+    if (status == TSR_OK)
+        tsr_fail_at(error, TSR_ERROR_CORRUPT, m->end - TSR_GZIP_TAIL,
+                    "its gzip member has a wrong check (CRC-32 or length), at byte %zu", m->end - TSR_GZIP_TAIL);
+    return status;
 }
 
 /* Appends the record of a member. */
@@ -92,7 +101,10 @@ static enum tsr_status put_members(const struct tsr_deflate_way *way, const uint
         struct member next = {0};
         enum tsr_status status = TSR_ERROR_CORRUPT;
         plain->size += m->plain.size;
-        if (m->plain.size >= TSR_GZIP_LEAST) status = read_member(way, file, size, m->end, plain, &next, error);
+        struct tsr_error why = {.offset = TSR_NO_OFFSET};
+        if (m->plain.size >= TSR_GZIP_LEAST) status = read_member(way, file, size, m->end, plain, &next, &why);
+        if (error && (status == TSR_ERROR_LIMIT || why.offset != TSR_NO_OFFSET) && status != TSR_ERROR_CORRUPT)
+            *error = why;
         const bool is_last = status == TSR_ERROR_CORRUPT; /* what follows, if anything, is the tail */
         if (is_last || status == TSR_OK) status = put_member(file, m, is_last, residue, error);
         if (is_last && status == TSR_OK) status = tsr_bytes_put(residue, file + m->end, size - m->end, error);
@@ -126,6 +138,15 @@ static enum tsr_status fail_residue(struct tsr_error *error)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a gzip file is damaged");
 }
 
+/* The wrong check that a residue begins with, and passes it. NULL: the check is right. */
+static const uint8_t *get_wrong(const uint8_t **residue, size_t *size)
+{
+    if (*size < WRONG_BYTES || **residue != WRONG) return NULL;
+    *residue += WRONG_BYTES;
+    *size -= WRONG_BYTES;
+    return *residue - TSR_GZIP_TAIL;
+}
+
 /* Appends the next member. *at: of its plain bytes, and of those of the next one. */
 static enum tsr_status write_member(const struct tsr_deflate_way *way, struct tsr_cursor *c,
                                     const struct tsr_node_parts *parts, size_t *at, bool *is_last,
@@ -134,7 +155,8 @@ static enum tsr_status write_member(const struct tsr_deflate_way *way, struct ts
     size_t head_size = 0, residue_size = 0;
     uint8_t tail[TSR_GZIP_TAIL];
     const uint64_t wanted = tsr_get_varint(c);
-    const uint8_t *const head = tsr_get_list(c, &head_size), *const residue = tsr_get_list(c, &residue_size);
+    const uint8_t *const head = tsr_get_list(c, &head_size), *residue = tsr_get_list(c, &residue_size);
+    const uint8_t *const wrong = get_wrong(&residue, &residue_size);
     *is_last = wanted == 0;
     if (c->bad || (!*is_last && (wanted < TSR_GZIP_LEAST || wanted > parts->plain_size - *at)))
         return fail_residue(error);
@@ -144,7 +166,7 @@ static enum tsr_status write_member(const struct tsr_deflate_way *way, struct ts
     tsr_put_u32(tail, tsr_crc32_by(&way->crew, parts->plain + *at, size));
     tsr_put_u32(tail + 4, (uint32_t)size);
     *at += size;
-    return tsr_bytes_put(file, tail, sizeof tail, error);
+    return tsr_bytes_put(file, wrong ? wrong : tail, sizeof tail, error);
 }
 
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
@@ -179,8 +201,9 @@ uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_
         size_t head = 0, size = 0;
         is_last = tsr_get_varint(&c) == 0;
         tsr_get_list(&c, &head);
-        const uint8_t *const coded = tsr_get_list(&c, &size);
+        const uint8_t *coded = tsr_get_list(&c, &size);
         if (c.bad) break;
+        get_wrong(&coded, &size);
         const uint64_t bytes = tsr_deflate_writing_memory(plain, coded, size, threads);
         if (bytes > most) most = bytes;
     }

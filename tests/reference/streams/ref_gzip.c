@@ -32,8 +32,12 @@ static bool make_member(const uint8_t *plain, size_t left, struct ref_bytes *rec
     if (records->bad || (*count > 0 && (*count < 16384 || *count > left)))
         return ref_fail("a record of gzip is corrupt");
     size_t size = *count > 0 ? (size_t)*count : left;
+    const uint8_t *wrong = residue_size >= 9 && residue[0] == 12 ? residue + 1 : NULL;
+    if (wrong) residue += 9, residue_size -= 9;
     put(out, head, head_size);
     if (!ref_deflate(plain, size, residue, (size_t)residue_size, out)) return false;
+    if (wrong) put(out, wrong, 8);
+    if (wrong) return true;
     put_number(out, ref_crc32(plain, size));
     put_number(out, (uint32_t)size);
     return true;

@@ -322,6 +322,56 @@ TEST(png)
     }
 }
 
+/* Appends frames of an animated PNG, of 180 columns, in chunks that have sequence numbers. */
+static void put_frames(struct tsr_bytes *b, int frames, size_t chunks, struct rng *r)
+{
+    uint8_t plain[181 * 200], stream[2 * sizeof plain], part[4 + sizeof stream], number = 0;
+    b->size -= 12; /* IEND */
+    for (int frame = 0; frame < frames; frame++) {
+        uLongf size = sizeof stream;
+        const uint8_t fctl[26] = {0, 0, 0, number++, 0, 0, 0, 180, 0, 0, 0, 200};
+        for (size_t i = 0; i < sizeof plain; i++)
+            plain[i] = (uint8_t)(i % 181 == 0 ? 0 : "aaaaabbbcd"[rng_next(r) % 10]);
+        assert_int_equal(compress2(stream, &size, plain, sizeof plain, 6), Z_OK);
+        put_chunk(b, "fcTL", fctl, sizeof fctl);
+        for (size_t i = 0; i < chunks; i++) {
+            const size_t from = size * i / chunks, to = size * (i + 1) / chunks;
+            memcpy(part, (const uint8_t[4]){0, 0, 0, number++}, 4);
+            memcpy(part + 4, stream + from, to - from);
+            put_chunk(b, "fdAT", part, 4 + to - from);
+        }
+    }
+    put_chunk(b, "IEND", part, 0);
+}
+
+/* Each frame becomes a piece, if its chunks are in order; one with a wrong check, too. */
+TEST(animated_png)
+{
+    struct rng r = {6};
+    struct tsr_bytes file = {.limit = LIMIT};
+    for (size_t chunks = 1; chunks < 6; chunks++) {
+        put_png(&file, 200, 6, 2, &r);
+        put_frames(&file, 2, chunks, &r);
+        check(&file, TSR_KIND_PNG, 0, 3, 2);
+    }
+    put_png(&file, 200, 6, 2, &r);
+    put_frames(&file, 2, 3, &r);
+    file.bytes[file.size - 12 - 1] ^= 1; /* the last CRC */
+    check(&file, TSR_KIND_PNG, 0, 3, 2);
+    put_png(&file, 200, 6, 2, &r);
+    put_frames(&file, 3, 1, &r);
+    file.size -= 12 + 200; /* the last frame is cut */
+    check(&file, TSR_KIND_PNG, 0, 3, 3);
+    put_png(&file, 200, 6, 2, &r);
+    put_frames(&file, 6, 2, &r);
+    for (size_t i = file.size - 4, left = 1; left > 0; i--) {
+        if (memcmp(file.bytes + i, "fdAT", 4) != 0) continue;
+        file.bytes[i + 7]++; /* the last number */
+        left = 0;
+    }
+    check(&file, TSR_KIND_PNG, 0, 6, 6);
+}
+
 TEST(gzip)
 {
     struct rng r = {2};
@@ -600,6 +650,7 @@ int main(void)
         cmocka_unit_test(dicom),        cmocka_unit_test(not_packed),         cmocka_unit_test(dicom_not_packed),
         cmocka_unit_test(sources),      cmocka_unit_test(damaged_pieces),     cmocka_unit_test(hostile_sizes),
         cmocka_unit_test(a_head_alone), cmocka_unit_test(other_blobs),        cmocka_unit_test(png),
+        cmocka_unit_test(animated_png),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
