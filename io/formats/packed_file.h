@@ -20,6 +20,7 @@ struct tsr_packed_file {
     size_t size, done;   /* bytes of the file, and those that pieces have */
     uint64_t verbatim;   /* what the file takes stored; 0: not known */
     bool is_one_code;    /* all of it is a code that no compressor shortens */
+    bool has_inner;      /* it may have files in it, which are coded */
 };
 
 static inline bool tsr_begins_jpeg(const uint8_t *bytes)
@@ -44,13 +45,21 @@ enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *erro
 /* What is found in other files: JPEG streams one after the other (MPO) or anywhere (AVI, PDF, TIFF), deflate streams of
  * PDF and of ZIP. */
 bool tsr_may_have_streams(const uint8_t *file, size_t size); /* from the first bytes */
-bool tsr_has_more_jpegs(const struct tsr_packed_file *p);    /* a JPEG file */
+bool tsr_has_more_jpegs(struct tsr_packed_file *p);          /* a JPEG file */
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error);
 /* The members of a gzip file. */
 enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error);
 /* The elements of a DICOM file. */
 enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
+
+/* Whether a file in a file, which begins with these bytes, may become smaller as a file of its own. */
+bool tsr_may_be_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size);
+/* The .tsr of such a file; bytes that are not coded that way: TSR_DECLINED. */
+enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, const uint8_t *bytes, size_t size, struct tsr_bytes *tsr,
+                               struct tsr_error *error);
+/* Bytes of the file that are such a file become a piece, or stay bytes: TSR_DECLINED. */
+enum tsr_status tsr_pack_file(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
 
 /* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. */
 enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
@@ -70,9 +79,13 @@ enum tsr_status tsr_pack_known(struct tsr_packed_file *p, enum tsr_piece_kind ki
 /* The bytes of the file up to this one, which no piece has yet, become a piece. */
 enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr_error *error);
 /* The stream from one byte of the file to another becomes a piece, which takes over plain bytes and residue, also after
- * an error. */
+ * an error. Plain bytes that are a file which is coded stand there as its .tsr. */
 enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
                                 struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
+/* The same of a head and its parts, which take so much room. */
+enum tsr_status tsr_pack_parts(struct tsr_packed_file *p, size_t start, size_t end, const struct tsr_piece_head *head,
+                               uint64_t room, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                               struct tsr_error *error);
 
 /* A stream stays bytes: why, which is half a sentence, gets a beginning. Other errors stay as they are. */
 enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,

@@ -1,4 +1,4 @@
-/* Packs gzip: each member's deflate stream. FORMAT.md 4.6. */
+/* Packs gzip: each member's deflate stream. PACKED.md. */
 #include "packed_file.h"
 #include "io/bytes/crc32.h"
 #include "io/formats/nifti/nifti_header.h"
@@ -108,8 +108,17 @@ static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_n
     return TSR_OK;
 }
 
+/* Whether the first member looks like a file that is coded. */
+static bool begins_inner(struct tsr_packed_file *p)
+{
+    uint8_t head[512];
+    p->has_inner = p->packing->inner.compress != NULL;
+    return tsr_may_be_inner(p, head, tsr_gzip_first(p->file, p->size, head, sizeof head));
+}
+
 enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error)
 {
+    p->has_inner = begins_inner(p);
     struct gzip_limits limits = plain_limits(p);
     const uint64_t size = p->size;
     uint64_t cost = tsr_deflate_cost(size, limits.plain, limits.largest);

@@ -1,4 +1,4 @@
-/* Packs JPEG: a file, or the items of DICOM. FORMAT.md 4.6. */
+/* Packs JPEG: a file, or the items of DICOM. PACKED.md. */
 #include <string.h>
 
 #include "packed_file.h"

@@ -30,6 +30,8 @@ struct tsr_maker {
     struct tsr_step open;
     struct tsr_bytes plain;   /* what it has so far */
     struct tsr_bytes residue; /* of a piece */
+    struct tsr_bytes inner;   /* the .tsr that a piece has */
+    uint32_t files;           /* pieces that were files */
     struct tsr_bytes made;    /* by a node */
     /* Frames. */
     const struct tsr_step *frames;
@@ -189,7 +191,7 @@ static enum tsr_status close_step(struct tsr_maker *m, const struct tsr_step *st
                        : close_node(m, m->residues.bytes, m->residues.size, error);
 }
 
-/* ---- Pieces: FORMAT.md 4.6 --------------------------------------------------------------------------------- */
+/* ---- Pieces: PACKED.md --------------------------------------------------------------------------------- */
 
 /* *is_last: there are no more pieces. */
 static enum tsr_status take_head(struct tsr_maker *m, struct tsr_piece_head *head, bool *is_last,
@@ -211,10 +213,35 @@ static enum tsr_status take_head(struct tsr_maker *m, struct tsr_piece_head *hea
     return TSR_OK;
 }
 
+/* What a piece has that is a file: a .tsr, which is restored to plain bytes. */
+static enum tsr_status take_file(struct tsr_maker *m, const struct tsr_piece_head *head, struct tsr_bytes *plain,
+                                 struct tsr_error *error)
+{
+    const struct tsr_leaves *const leaves = &m->making.leaves;
+    if (!tsr_has_inner(m->header) || m->files == m->header->inner)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has more files in it than its header says");
+    m->files++;
+    if (tsr_inner_room(head) > m->header->room || head->size > SIZE_MAX / 4 || head->inner > SIZE_MAX / 4)
+        return fail_room(error);
+    if (!leaves->file) return tsr_fail(error, TSR_ERROR_VERSION, "files in it are not restored here");
+    TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->inner, &m->inner, error));
+    plain->size = 0;
+    plain->limit = (size_t)head->size;
+    TSR_TRY(leaves->file(leaves->context, m->inner.bytes, m->inner.size, plain, error));
+    tsr_bytes_free(&m->inner);
+    return TSR_OK;
+}
+
 static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_head *head, struct tsr_error *error)
 {
     const struct tsr_node *const node = tsr_piece_node(head->kind);
     const struct tsr_step bytes = {.kind = TSR_STEP_BYTES, .from = TSR_BLOB_PREFIX, .size = head->size};
+    if (head->kind == TSR_PIECE_BYTES && head->inner > 0) {
+        if (head->size > bytes_left(m)) return tsr_fail(error, TSR_ERROR_CORRUPT, "a file in it is longer than it");
+        tsr_bytes_free(&m->plain);
+        TSR_TRY(take_file(m, head, &m->plain, error));
+        return put(m, m->plain.bytes, m->plain.size, error);
+    }
     if (head->kind == TSR_PIECE_BYTES) return put_bytes(m, &bytes, error);
     if (head->kind == TSR_PIECE_PNG_END) return put(m, tsr_png_end, TSR_PNG_END_BYTES, error);
     if (head->kind == TSR_PIECE_PNG_START) {
@@ -226,7 +253,8 @@ static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_hea
     const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size, .residue_size = (size_t)head->residue};
     if (node->room(&sizes, 0) > m->header->room || head->size + head->residue > SIZE_MAX / 4) return fail_room(error);
     open_node(m, &(struct tsr_step){.kind = TSR_STEP_OPEN, .node = node, .size = head->size, .whole = head->whole});
-    TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->size, &m->plain, error));
+    TSR_TRY(head->inner > 0 ? take_file(m, head, &m->plain, error)
+                            : collect(m, TSR_BLOB_PREFIX, head->size, &m->plain, error));
     TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->residue, &m->residue, error));
     return close_node(m, m->residue.bytes, m->residue.size, error);
 }
@@ -326,6 +354,8 @@ static enum tsr_status put_pieces(struct tsr_maker *m, struct tsr_error *error)
         TSR_TRY(put_piece(m, &head, error));
         TSR_TRY(take_head(m, &head, &is_last, error));
     }
+    if (m->making.enough == 0 && m->files != m->header->inner)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has fewer files in it than its header says");
     return TSR_OK;
 }
 
@@ -511,6 +541,7 @@ enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_makin
     tsr_bytes_free(&m->residues);
     tsr_bytes_free(&m->plain);
     tsr_bytes_free(&m->residue);
+    tsr_bytes_free(&m->inner);
     tsr_bytes_free(&m->made);
     tsr_deflate_forget(m->coder);
     free(m);
