@@ -43,7 +43,7 @@ struct tsr_input {
     atomic_bool is_cancelled;
     char damage[TSR_DAMAGE_LIMIT + 1];
     struct tsr_input *outer; /* of an inner file: the input that it stands in */
-    uint64_t inner_bytes;    /* of all inner files so far; in the outermost input */
+    uint64_t inner_bytes;    /* of the files in it, as they were counted */
 };
 
 static struct tsr_input *create(const char *name)
@@ -99,19 +99,14 @@ struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const ch
     return input;
 }
 
-enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes, size_t size, uint64_t plain,
-                                     struct tsr_input **input, struct tsr_error *error)
+enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes, size_t size, struct tsr_input **input,
+                                     struct tsr_error *error)
 {
-    struct tsr_input *outermost = outer;
     int depth = 1;
     *input = NULL;
-    for (; outermost->outer; outermost = outermost->outer) depth++;
+    for (const struct tsr_input *of = outer; of->outer; of = of->outer) depth++;
     if (depth > TSR_INNER_DEPTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %d files stand in each other", TSR_INNER_DEPTH);
-    if (plain > TSR_INNER_BYTES - outermost->inner_bytes)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the files in it have more than %llu MiB together",
-                        (unsigned long long)(TSR_INNER_BYTES >> 20));
-    outermost->inner_bytes += plain;
     struct tsr_input *const inner = tsr_input_from_memory(bytes, size, outer->name);
     if (!inner) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a file in %s", outer->name);
     inner->outer = outer;
@@ -121,9 +116,21 @@ enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes,
     return TSR_OK;
 }
 
+bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes)
+{
+    if (bytes > TSR_INNER_BYTES - input->inner_bytes) return false;
+    input->inner_bytes += bytes;
+    return true;
+}
+
+uint64_t tsr_input_inner_bytes(const struct tsr_input *input)
+{
+    return input->inner_bytes;
+}
+
 void tsr_input_forget_inner(struct tsr_input *input)
 {
-    if (!input->outer) input->inner_bytes = 0;
+    input->inner_bytes = 0;
 }
 
 struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name)

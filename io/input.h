@@ -34,15 +34,17 @@ struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const ch
 
 /* A file in a file: an input of bytes that stand in memory, and that are unwrapped from the outer one or restore a part
  * of it. It has the outer one's name, account and crew; who watches that is asked before each read. It must be closed
- * before it. plain: bytes of the file that it is or restores. Errors: TSR_ERROR_CORRUPT (files stand in each other too
- * deep, or all together have too many bytes), TSR_ERROR_LIMIT (no memory). */
+ * before it. Errors: TSR_ERROR_CORRUPT (more files stand in each other than TSR_INNER_DEPTH), TSR_ERROR_LIMIT (no
+ * memory). */
 enum { TSR_INNER_DEPTH = 8 };
-#define TSR_INNER_BYTES ((uint64_t)1 << 30)
-enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes, size_t size, uint64_t plain,
-                                     struct tsr_input **input, struct tsr_error *error);
+enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes, size_t size, struct tsr_input **input,
+                                     struct tsr_error *error);
 
-/* Counts the bytes of inner files again from 0, before the files in this one are opened again. Of an input that is
- * itself inner nothing changes. */
+/* Bytes of the files in an input, those in them included, as far as they were counted since it was opened or they were
+ * forgotten. Counting fails where they are more than TSR_INNER_BYTES. */
+#define TSR_INNER_BYTES ((uint64_t)1 << 30)
+bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes);
+uint64_t tsr_input_inner_bytes(const struct tsr_input *input);
 void tsr_input_forget_inner(struct tsr_input *input);
 
 /* Bytes that a function reads; context stays the caller's. NULL if there is no memory. */

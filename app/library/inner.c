@@ -36,7 +36,7 @@ enum tsr_status tsr_restore_inner(struct tsr_engine *engine, struct tsr_input *o
     struct tsr_decoded decoded;
     struct tsr_proof proof;
     bool identical;
-    enum tsr_status status = tsr_input_open_inner(outer, tsr, size, plain->limit, &input, error);
+    enum tsr_status status = tsr_input_open_inner(outer, tsr, size, &input, error);
     tsr_account_open_inner(&account, above, engine, input, NULL);
     if (status == TSR_OK && !restored) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a file in it");
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
@@ -45,6 +45,9 @@ enum tsr_status tsr_restore_inner(struct tsr_engine *engine, struct tsr_input *o
     if (status == TSR_OK)
         status = tsr_restore_and_check(engine, reader, above ? &account : NULL, &proof, restored, &decoded, &identical,
                                        error);
+    if (status == TSR_OK && !tsr_input_count_inner(outer, plain->limit + tsr_input_inner_bytes(input)))
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "the files in it have more than %llu MiB together",
+                          (unsigned long long)(TSR_INNER_BYTES >> 20));
     if (status == TSR_OK) status = put_output(plain, restored, error);
     tsr_container_close(reader);
     tsr_output_close(restored);

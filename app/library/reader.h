@@ -108,7 +108,7 @@ enum tsr_status tsr_reader_blob(struct tsr_reader *reader, enum tsr_blob blob, u
                                 size_t count, size_t *got, struct tsr_error *error);
 void tsr_forget_blob(struct tsr_kept_blob *blob);
 
-/* reader_images.c: when another member is chosen. */
+/* calls/images.c: when another member is chosen. */
 void tsr_forget_inner(struct tsr_inner_list *list);
 
 /* tile_reader.c: a frame of what a container has chosen; or of a rectangle of it the raster, for which only the tiles

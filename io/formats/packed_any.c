@@ -1,6 +1,7 @@
 /* Packs what is inside files that are no images here: JPEG streams one after the other (MPO) or anywhere (AVI, PDF,
  * TIFF), deflate streams of PDF (FlateDecode), and members of archives (ZIP, TAR). PACKED.md. Whatever
  * looks like a stream is tried, and proven. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "packed_archive.h"
@@ -127,31 +128,9 @@ struct work {
     struct tsr_jpeg_work jpeg;
     uint64_t plain, largest; /* plain bytes of all deflate streams, and of one, at most */
     uint64_t bytes_left;     /* that deflate streams may still hold, as plain bytes or as the .tsr of a file */
+    unsigned kinds;          /* a bit for each kind that became pieces */
+    int failures[KINDS];
 };
-
-/* Tries a deflate stream, of which the end is found; of a short one nothing is gained. TSR_DECLINED: it stays bytes. */
-static enum tsr_status put_deflate(struct tsr_packed_file *p, const struct tsr_node_work *node, struct found *found,
-                                   struct work *work, struct tsr_error *error)
-{
-    const uint64_t most = found->plain > 0 ? found->plain : work->largest,
-                   limit = most < work->bytes_left ? most : work->bytes_left,
-                   before = p->source->blob_size[TSR_BLOB_PREFIX];
-    struct tsr_bytes plain = {.limit = (size_t)limit}, residue = {.limit = found->end - found->start};
-    size_t used = 0;
-    enum tsr_status status = tsr_prove(&tsr_node_deflate, node, p->file + found->start, found->end - found->start,
-                                       &used, &plain, &residue, error);
-    if (status == TSR_OK && used < TSR_PACKED_STREAM) status = tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
-    if (status == TSR_OK) {
-        found->end = found->start + used;
-        status = tsr_pack_stream(p, found->start, found->end, TSR_PIECE_DEFLATE, &plain, &residue, error);
-        const uint64_t held = p->source->blob_size[TSR_BLOB_PREFIX] - before;
-        work->bytes_left -= held < work->bytes_left ? held : work->bytes_left;
-        return status;
-    }
-    tsr_bytes_free(&plain);
-    tsr_bytes_free(&residue);
-    return status;
-}
 
 /* Adds what a stream takes. */
 static enum tsr_status add_stream(struct search *s, const struct found *found, struct work *work,
@@ -184,30 +163,180 @@ static enum tsr_status add_streams(struct search *s, struct work *work, struct t
     return work->jpeg.memory > 0 || work->plain > 0 || has_files ? TSR_OK : TSR_DECLINED;
 }
 
-/* Streams become pieces. *kinds: a bit for each kind. s: as add_streams has left it, which has added what JPEG streams
- * take, up to where it looked for them. */
-static enum tsr_status put_streams(struct search *s, struct work *work, unsigned *kinds, struct tsr_error *error)
+/* ---- Streams become pieces, several at once ----------------------------------------------------------------- */
+
+enum { LANES = 16 };
+
+struct lane {
+    const struct tsr_packed_file *p;
+    struct found found;
+    uint64_t most; /* plain bytes of deflate */
+    struct tsr_bytes plain, residue;
+    struct tsr_inner inner;
+    struct deflate_coder *coder; /* which a lane's next stream takes over */
+    enum tsr_status status;
+    struct tsr_error error;
+};
+
+/* Proves a deflate stream, of which the end is found; of a short one nothing is gained. */
+static enum tsr_status prove_deflate(struct lane *lane)
+{
+    const struct tsr_packed_file *const p = lane->p;
+    const struct tsr_node_work node = {.crew = p->crew, .kept = &lane->coder};
+    const size_t most = lane->found.end - lane->found.start;
+    size_t used = 0;
+    lane->plain.limit = (size_t)lane->most;
+    lane->residue.limit = most;
+    TSR_TRY(tsr_prove(&tsr_node_deflate, &node, p->file + lane->found.start, most, &used, &lane->plain, &lane->residue,
+                      &lane->error));
+    if (used < TSR_PACKED_STREAM) return tsr_fail(&lane->error, TSR_DECLINED, "%s", tsr_no_gain);
+    lane->found.end = lane->found.start + used;
+    if (!tsr_may_be_inner(p, lane->plain.bytes, lane->plain.size)) return TSR_OK;
+    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size, &lane->inner, &lane->error);
+    return status == TSR_DECLINED ? TSR_OK : status;
+}
+
+static void prove_lane(void *context, unsigned i)
+{
+    struct lane *const lane = (struct lane *)context + i;
+    const struct found *const found = &lane->found;
+    const size_t size = found->end - found->start;
+    lane->plain = lane->residue = (struct tsr_bytes){0};
+    lane->inner = (struct tsr_inner){.bytes = 0};
+    lane->status = found->kind == JPEG ? tsr_prove_jpeg(lane->p, found->start, size, &lane->plain, &lane->error)
+                   : found->kind == FILES
+                       ? tsr_code_inner(lane->p, lane->p->file + found->start, size, &lane->inner, &lane->error)
+                       : prove_deflate(lane);
+}
+
+static void free_lane(struct lane *lane)
+{
+    tsr_bytes_free(&lane->plain);
+    tsr_bytes_free(&lane->residue);
+    tsr_bytes_free(&lane->inner.tsr);
+}
+
+static enum tsr_status decline_lane(struct lane *lane)
+{
+    free_lane(lane);
+    return TSR_DECLINED;
+}
+
+/* Puts what a lane has made, which is not the lane's afterwards. TSR_DECLINED: it stays bytes. */
+static enum tsr_status put_lane(struct tsr_packed_file *p, struct lane *lane, struct work *work,
+                                struct tsr_error *error)
+{
+    const struct found *const found = &lane->found;
+    const uint64_t plain = lane->plain.size;
+    if (found->kind == JPEG)
+        return tsr_pack_stream(p, found->start, found->end, TSR_PIECE_JPEG, &lane->plain, &lane->residue, error);
+    if (found->kind == DEFLATE && plain > work->bytes_left) return decline_lane(lane);
+    const bool is_file = tsr_take_inner(p, &lane->inner);
+    if (found->kind == FILES && !is_file) return decline_lane(lane);
+    if (found->kind == FILES)
+        return tsr_pack_inner(p, found->start, found->end, TSR_PIECE_BYTES, found->end - found->start, &lane->inner,
+                              &lane->residue, error);
+    work->bytes_left -= is_file && lane->inner.tsr.size < plain ? lane->inner.tsr.size : plain;
+    tsr_bytes_free(is_file ? &lane->plain : &lane->inner.tsr);
+    return is_file
+               ? tsr_pack_inner(p, found->start, found->end, TSR_PIECE_DEFLATE, plain, &lane->inner, &lane->residue,
+                                error)
+               : tsr_pack_stream(p, found->start, found->end, TSR_PIECE_DEFLATE, &lane->plain, &lane->residue, error);
+}
+
+/* Whether too many streams of a kind have failed for more to be tried. Those of an archive never overlap. */
+static bool has_failed(const struct search *s, const struct work *work, enum kind kind)
+{
+    return s->container != ARCHIVE && work->failures[kind] >= MOST_FAILURES;
+}
+
+/* What a lane more takes of memory, but for coding a file, which claims its own. */
+static uint64_t lane_memory(const struct work *work)
+{
+    const uint64_t deflate = work->plain > 0 ? 3 * work->largest + tsr_deflate_memory(work->largest) : 0;
+    return tsr_more_of(work->jpeg.memory, deflate);
+}
+
+/* The next streams from byte *at on, of which the ends are known; or one. */
+static unsigned gather(struct search *s, size_t *at, const struct work *work, struct lane *lane, unsigned lanes)
+{
+    unsigned count = 0;
+    while (count < lanes) {
+        const size_t member = s->member;
+        struct found found;
+        if (!next_stream(s, *at, &found)) break;
+        const bool is_known = found.kind != DEFLATE || found.plain > 0;
+        if (count > 0 && !is_known) {
+            s->member = member;
+            break;
+        }
+        lane[count].p = s->p;
+        lane[count].found = found;
+        lane[count].most = found.plain > 0 ? found.plain : work->largest;
+        count++;
+        *at = found.end;
+        if (!is_known) break;
+    }
+    return count;
+}
+
+/* Takes what a lane has made, in the order of the streams. One of several that had too little memory is done again,
+ * alone. */
+static enum tsr_status settle_lane(struct search *s, struct lane *lanes, unsigned i, bool is_alone, struct work *work,
+                                   struct tsr_error *error)
+{
+    struct lane *const lane = &lanes[i];
+    const enum kind kind = lane->found.kind;
+    if (lane->status == TSR_ERROR_LIMIT && !is_alone) prove_lane(lanes, i);
+    if (lane->status != TSR_OK) {
+        free_lane(lane);
+        *error = lane->error;
+    }
+    enum tsr_status status = lane->status;
+    if (status == TSR_OK) status = has_failed(s, work, kind) ? decline_lane(lane) : put_lane(s->p, lane, work, error);
+    if (status == TSR_OK) work->kinds |= 1u << kind;
+    work->failures[kind] += status == TSR_DECLINED;
+    return status;
+}
+
+/* Proves and puts streams one after the other or, where there are threads and memory, several at once. What is made
+ * does not depend on that. */
+static enum tsr_status put_lanes(struct search *s, struct work *work, struct lane *lanes, unsigned most,
+                                 struct tsr_error *error)
+{
+    enum tsr_status status = TSR_OK;
+    unsigned count;
+    for (size_t at = 0; status == TSR_OK && (count = gather(s, &at, work, lanes, most)) > 0;) {
+        if (count > 1)
+            s->p->crew.run(s->p->crew.pool, prove_lane, lanes, count);
+        else if (!has_failed(s, work, lanes->found.kind))
+            prove_lane(lanes, 0);
+        else
+            lanes->status = tsr_fail(&lanes->error, TSR_DECLINED, "%s", "");
+        for (unsigned i = 0; i < count; i++) {
+            const struct found found = lanes[i].found;
+            const enum tsr_status now = status == TSR_OK ? settle_lane(s, lanes, i, count == 1, work, error) : status;
+            if (status != TSR_OK) free_lane(&lanes[i]);
+            if (now == TSR_DECLINED && found.kind == DEFLATE && found.plain == 0) at = found.start;
+            if (now == TSR_OK && count == 1) at = lanes->found.end;
+            if (now != TSR_DECLINED) status = now;
+        }
+    }
+    return status;
+}
+
+static enum tsr_status put_streams(struct search *s, struct work *work, struct tsr_error *error)
 {
     struct tsr_packed_file *const p = s->p;
-    struct deflate_coder *coder = NULL;
-    const struct tsr_node_work node = {.crew = p->crew, .kept = &coder};
-    enum tsr_status status = TSR_OK;
-    struct found found;
-    int failures[KINDS] = {0};
-    *kinds = 0;
-    for (size_t at = 0; next_stream(s, at, &found);) {
-        const size_t size = found.end - found.start;
-        status = failures[found.kind] >= MOST_FAILURES ? TSR_DECLINED
-                 : found.kind == JPEG                  ? tsr_pack_jpeg(p, found.start, size, error)
-                 : found.kind == FILES                 ? tsr_pack_file(p, found.start, size, error)
-                                                       : put_deflate(p, &node, &found, work, error);
-        if (status != TSR_OK && status != TSR_DECLINED) break;
-        at = status == TSR_OK || found.kind == JPEG ? found.end : found.start;
-        if (status == TSR_OK) *kinds |= 1u << found.kind;
-        failures[found.kind] += status == TSR_DECLINED;
-        status = TSR_OK;
-    }
-    tsr_deflate_forget(coder);
+    struct lane *const lanes = calloc(LANES, sizeof *lanes);
+    const uint64_t each = lane_memory(work);
+    unsigned count = 1;
+    if (!lanes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to pack streams");
+    while (p->crew.run && count < LANES && tsr_input_take_spare(p->source->input, each)) count++;
+    const enum tsr_status status = put_lanes(s, work, lanes, count, error);
+    if (count > 1) tsr_input_return_spare(p->source->input, (count - 1) * each);
+    for (unsigned i = 0; i < LANES; i++) tsr_deflate_forget(lanes[i].coder);
+    free(lanes);
     return status;
 }
 
@@ -235,11 +364,10 @@ static enum tsr_status pack_streams(struct search *s, struct tsr_error *error)
 {
     struct tsr_packed_file *const p = s->p;
     struct work work = {.plain = 0};
-    unsigned kinds = 0;
     TSR_TRY(add_streams(s, &work, error));
     TSR_TRY(claim_streams(p, &work, error));
-    TSR_TRY(put_streams(s, &work, &kinds, error));
-    if ((kinds & (1u << JPEG)) && kinds != 1u << JPEG) {
+    TSR_TRY(put_streams(s, &work, error));
+    if ((work.kinds & (1u << JPEG)) && work.kinds != 1u << JPEG) {
         /* readers claim memory by the kind of the first stream: the room is enough for either */
         const struct tsr_node_work room = {.room = p->source->header.room};
         p->source->header.room = 2 * tsr_node_jpeg.memory(&room, p->size, true);

@@ -55,14 +55,24 @@ enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error)
 
 /* Whether a file in a file, which begins with these bytes, may become smaller as a file of its own. */
 bool tsr_may_be_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size);
-/* The .tsr of such a file; bytes that are not coded that way: TSR_DECLINED. */
-enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, const uint8_t *bytes, size_t size, struct tsr_bytes *tsr,
-                               struct tsr_error *error);
-/* Bytes of the file that are such a file become a piece, or stay bytes: TSR_DECLINED. */
-enum tsr_status tsr_pack_file(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
+/* A file in a file, once it is coded. */
+struct tsr_inner {
+    struct tsr_bytes tsr; /* nothing: it is not coded */
+    uint64_t bytes;       /* of the file and of the files in it */
+    char damage[TSR_DAMAGE_LIMIT + 1];
+};
+/* Codes such a file; several threads may. TSR_DECLINED: it would be stored. The caller frees tsr, also after an error.
+ */
+enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size,
+                               struct tsr_inner *inner, struct tsr_error *error);
+/* Whether the file takes one that is coded: the files in it may have too many bytes. */
+bool tsr_take_inner(struct tsr_packed_file *p, const struct tsr_inner *inner);
 
-/* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. */
+/* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. And the first part of that, of which several threads may
+ * do one each. */
 enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
+enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, size_t start, size_t size, struct tsr_bytes *packed,
+                               struct tsr_error *error);
 
 /* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what
  * it becomes; and the numbers that decide, see tsr_jpeg_cost. */
@@ -79,12 +89,12 @@ enum tsr_status tsr_pack_known(struct tsr_packed_file *p, enum tsr_piece_kind ki
 /* The bytes of the file up to this one, which no piece has yet, become a piece. */
 enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr_error *error);
 /* The stream from one byte of the file to another becomes a piece, which takes over plain bytes and residue, also after
- * an error. Plain bytes that are a file which is coded stand there as its .tsr. */
+ * an error. */
 enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
                                 struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
-/* The same of a head and its parts, which take so much room. */
-enum tsr_status tsr_pack_parts(struct tsr_packed_file *p, size_t start, size_t end, const struct tsr_piece_head *head,
-                               uint64_t room, struct tsr_bytes *plain, struct tsr_bytes *residue,
+/* The same of a deflate stream, or (TSR_PIECE_BYTES) of bytes, that are a file in the file: size is the file's. */
+enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+                               uint64_t size, struct tsr_inner *inner, struct tsr_bytes *residue,
                                struct tsr_error *error);
 
 /* A stream stays bytes: why, which is half a sentence, gets a beginning. Other errors stay as they are. */

@@ -36,10 +36,12 @@ enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr
     return end == p->done ? TSR_OK : tsr_pack_known(p, TSR_PIECE_BYTES, p->done, end - p->done, end, error);
 }
 
-enum tsr_status tsr_pack_parts(struct tsr_packed_file *p, size_t start, size_t end, const struct tsr_piece_head *head,
-                               uint64_t room, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                               struct tsr_error *error)
+static enum tsr_status put_parts(struct tsr_packed_file *p, size_t start, size_t end, const struct tsr_piece_head *head,
+                                 uint64_t room, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                                 struct tsr_error *error)
 {
+    tsr_bytes_fit(plain);
+    tsr_bytes_fit(residue);
     if (room > p->source->header.room) p->source->header.room = room;
     enum tsr_status status = tsr_pack_bytes(p, start, error);
     if (status == TSR_OK) status = put_head(p, head, error);
@@ -52,30 +54,18 @@ enum tsr_status tsr_pack_parts(struct tsr_packed_file *p, size_t start, size_t e
 enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
                                 struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    struct tsr_bytes tsr = {0};
-    struct tsr_error why;
-    struct tsr_piece_head head = {.kind = kind, .size = plain->size, .residue = residue->size, .whole = end - start};
-    const enum tsr_status inner = kind == TSR_PIECE_DEFLATE && tsr_may_be_inner(p, plain->bytes, plain->size)
-                                      ? tsr_pack_inner(p, plain->bytes, plain->size, &tsr, &why)
-                                      : TSR_DECLINED;
-    if (inner == TSR_OK) {
-        tsr_bytes_free(plain);
-        *plain = tsr;
-        head.inner = plain->size;
-    } else {
-        tsr_bytes_free(&tsr);
-    }
-    if (inner != TSR_OK && inner != TSR_DECLINED) {
-        tsr_bytes_free(plain);
-        tsr_bytes_free(residue);
-        *error = why;
-        return inner;
-    }
-    tsr_bytes_fit(plain);
-    tsr_bytes_fit(residue);
     const struct tsr_node_parts parts = {plain->bytes, residue->bytes, plain->size, residue->size};
-    const uint64_t room = head.inner > 0 ? tsr_inner_room(&head) : tsr_piece_node(kind)->room(&parts, end - start);
-    return tsr_pack_parts(p, start, end, &head, room, plain, residue, error);
+    const struct tsr_piece_head head = {
+        .kind = kind, .size = plain->size, .residue = residue->size, .whole = end - start};
+    return put_parts(p, start, end, &head, tsr_piece_node(kind)->room(&parts, end - start), plain, residue, error);
+}
+
+enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+                               uint64_t size, struct tsr_inner *inner, struct tsr_bytes *residue,
+                               struct tsr_error *error)
+{
+    const struct tsr_piece_head head = {.kind = kind, .size = size, .inner = inner->tsr.size, .residue = residue->size};
+    return put_parts(p, start, end, &head, tsr_inner_room(&head), &inner->tsr, residue, error);
 }
 
 enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,

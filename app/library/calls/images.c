@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
+#include "app/library/call.h"
+#include "app/library/reader.h"
 #include "io/recipe/pieces.h"
-#include "reader.h"
 
 void tsr_forget_inner(struct tsr_inner_list *list)
 {
