@@ -42,8 +42,8 @@ struct tsr_input {
     _Atomic uint64_t done; /* the end of what was read, for the watch */
     atomic_bool is_cancelled;
     char damage[TSR_DAMAGE_LIMIT + 1];
-    struct tsr_input *outer; /* of an inner file: the input that it stands in */
-    uint64_t inner_bytes;    /* of the files in it, as they were counted */
+    struct tsr_input *outer;      /* of an inner file: the input that it stands in */
+    _Atomic uint64_t inner_bytes; /* of the files in it, as they were counted */
 };
 
 static struct tsr_input *create(const char *name)
@@ -118,19 +118,21 @@ enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes,
 
 bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes)
 {
-    if (bytes > TSR_INNER_BYTES - input->inner_bytes) return false;
-    input->inner_bytes += bytes;
+    uint64_t counted = atomic_load(&input->inner_bytes);
+    do {
+        if (bytes > TSR_INNER_BYTES - counted) return false;
+    } while (!atomic_compare_exchange_weak(&input->inner_bytes, &counted, counted + bytes));
     return true;
 }
 
 uint64_t tsr_input_inner_bytes(const struct tsr_input *input)
 {
-    return input->inner_bytes;
+    return atomic_load(&input->inner_bytes);
 }
 
 void tsr_input_forget_inner(struct tsr_input *input)
 {
-    input->inner_bytes = 0;
+    atomic_store(&input->inner_bytes, 0);
 }
 
 struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name)
