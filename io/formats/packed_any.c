@@ -159,6 +159,7 @@ bool tsr_has_more_jpegs(struct tsr_packed_file *p)
 struct work {
     struct tsr_jpeg_work jpeg;
     uint64_t plain, largest; /* plain bytes of all deflate streams, and of one, at most */
+    uint64_t files;          /* bytes that may be files: plain ones, and those of members that are not deflated */
     uint64_t bytes_left;     /* that deflate streams may still hold, as plain bytes or as the .tsr of a file */
     unsigned kinds;          /* a bit for each kind that became pieces */
     int failures[KINDS];
@@ -177,6 +178,7 @@ static enum tsr_status add_stream(struct search *s, const struct found *found, s
         work->jpeg.cost = tsr_more_of(work->jpeg.cost, one.cost);
         return TSR_OK;
     }
+    work->files += found->kind == FILES ? found->end - found->start : found->plain > 0 ? found->plain : unknown;
     if (found->kind == FILES) return TSR_OK;
     const uint64_t plain = found->plain > 0 ? found->plain : unknown;
     work->largest = tsr_more_of(work->largest, plain);
@@ -210,13 +212,25 @@ struct lane {
     size_t found_end; /* the stream may end before, with a fault */
     uint64_t in_vain; /* of the search, once the stream was found, */
     size_t jpegs_until;
-    uint64_t most; /* plain bytes of deflate */
+    uint64_t most;        /* plain bytes of deflate */
+    uint64_t files, left; /* bytes that may be files; bytes of files in these that may be looked at */
     struct tsr_bytes plain, residue;
     struct tsr_inner inner;
     struct deflate_coder *coder; /* which a lane's next stream takes over */
     enum tsr_status status;
     struct tsr_error error;
 };
+
+static uint64_t inner_limit(const struct tsr_packed_file *p)
+{
+    return tsr_input_inner_limit(p->source->input);
+}
+
+/* What a file may have in it: its share. */
+static uint64_t share_of(const struct lane *lane, size_t size)
+{
+    return size > 0 ? lane->left / (lane->files / size + 1) : 0;
+}
 
 /* Proves a deflate stream, of which the end is found; of a short one nothing is gained. */
 static enum tsr_status prove_deflate(struct lane *lane)
@@ -233,7 +247,8 @@ static enum tsr_status prove_deflate(struct lane *lane)
     if (used < TSR_PACKED_STREAM || is_too_long) return tsr_fail(&lane->error, TSR_DECLINED, "%s", tsr_no_gain);
     lane->found.end = lane->found.start + used;
     if (!tsr_may_be_inner(p, lane->plain.bytes, lane->plain.size)) return TSR_OK;
-    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size, &lane->inner, &lane->error);
+    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size,
+                                                  share_of(lane, lane->plain.size), &lane->inner, &lane->error);
     return status == TSR_DECLINED ? TSR_OK : status;
 }
 
@@ -246,9 +261,9 @@ static void prove_lane(void *context, unsigned i)
     lane->plain = lane->residue = (struct tsr_bytes){0};
     lane->inner = (struct tsr_inner){.bytes = 0};
     lane->status = found->kind == JPEG ? tsr_prove_jpeg(lane->p, found->start, size, &used, &lane->plain, &lane->error)
-                   : found->kind == FILES
-                       ? tsr_code_inner(lane->p, lane->p->file + found->start, size, &lane->inner, &lane->error)
-                       : prove_deflate(lane);
+                   : found->kind == FILES ? tsr_code_inner(lane->p, lane->p->file + found->start, size,
+                                                           share_of(lane, size), &lane->inner, &lane->error)
+                                          : prove_deflate(lane);
     if (found->kind == JPEG) lane->found.end = found->start + (lane->status == TSR_OK ? used : size);
 }
 
@@ -314,7 +329,6 @@ static unsigned gather(struct search *s, size_t *at, const struct work *work, st
     unsigned count = 0;
     while (count < lanes) {
         const struct search before = *s;
-        const size_t member = s->member;
         struct found found;
         if (!next_stream(s, *at, &found)) break;
         const bool is_known = has_end(&found);
@@ -323,9 +337,7 @@ static unsigned gather(struct search *s, size_t *at, const struct work *work, st
             continue;
         }
         if (count > 0 && !is_known) {
-            s->member = member;
-            s->in_vain = before.in_vain;
-            s->jpegs_until = before.jpegs_until;
+            *s = before;
             break;
         }
         lane[count].p = s->p;
@@ -333,7 +345,9 @@ static unsigned gather(struct search *s, size_t *at, const struct work *work, st
         lane[count].found_end = found.end;
         lane[count].in_vain = s->in_vain;
         lane[count].jpegs_until = s->jpegs_until;
-        lane[count].most = found.plain > 0 ? found.plain : work->largest;
+        lane[count].most = found.plain > 0 && found.plain < work->largest ? found.plain : work->largest;
+        lane[count].files = work->files;
+        lane[count].left = inner_limit(s->p) > work->files ? inner_limit(s->p) - work->files : 0;
         count++;
         *at = found.end;
         if (!is_known) break;
@@ -420,7 +434,8 @@ static enum tsr_status put_streams(struct search *s, struct work *work, struct t
 /* Claims what the streams take. Of deflate streams with too many plain bytes some stay bytes. */
 static enum tsr_status claim_streams(struct tsr_packed_file *p, struct work *work, struct tsr_error *error)
 {
-    const uint64_t size = p->size, most = PLAIN_FREE + PLAIN_RATIO * size;
+    const uint64_t size = p->size, ratio = PLAIN_FREE + PLAIN_RATIO * size,
+                   most = inner_limit(p) < ratio ? inner_limit(p) : ratio;
     uint64_t cost = tsr_jpeg_cost(size, work->jpeg.cost), bytes = tsr_jpeg_memory_of(p, work->jpeg.memory),
              held = 2 * size;
     if (work->plain > most) work->plain = most;
