@@ -74,6 +74,8 @@ uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_hea
  * what a reader has chosen, the reader's own included, with what takes the frames: the making of the file, or an
  * exporter. */
 uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space);
+/* Bytes of the longest section of a frame that is a unit; 0: the file has none. */
+uint64_t tsr_longest_unit(const struct tsr_container_reader *reader);
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
                            const struct tsr_restoring *restoring);
 

@@ -203,7 +203,9 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const bool was_native = tsr_is_spliced(header) && header->image.bits_allocated > 1;
     const uint64_t little = tsr_makes_png(header) ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
-    if (!tsr_has_frames(header) || (most <= little && !is_refused)) return TSR_OK;
+    /* streams that are units may repeat each other, which general compression sees */
+    const bool is_surely_less = most <= little && !is_refused && tsr_has_samples(header);
+    if (!tsr_has_frames(header) || is_surely_less) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
     if (status == TSR_OK && (is_refused || tsr_output_size(instead->output) < size))
         return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);

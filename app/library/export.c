@@ -97,6 +97,11 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     struct tsr_error why = {0};
     if (tsr_can_export(header, to, &why) != TSR_OK)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be exported: %.400s", name, why.text);
+    if (tsr_container_units(reader) > 0)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "%s cannot be exported: %u of its %u frames are not coded as samples; tessera decompress "
+                        "restores it",
+                        name, tsr_container_units(reader), header->image.frames);
     enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
     if (status == TSR_OK) status = learn_samples(engine, reader, account, &proof, error);
     if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);

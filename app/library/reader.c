@@ -15,6 +15,9 @@ static void forget_member(struct tsr_reader *r)
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) tsr_forget_blob(&r->blob[blob]);
     tsr_output_close(r->restored);
     r->restored = NULL;
+    tsr_bytes_free(&r->stream);
+    r->has_stream = false;
+    r->record = 0;
     r->chosen = TSR_ALL_MEMBERS;
 }
 

@@ -46,6 +46,11 @@ struct tsr_reader {
     uint8_t *raster;
     struct tsr_kept_blob blob[TSR_BLOB_COUNT];
     struct tsr_output *restored; /* the whole original, or NULL */
+    bool has_stream;             /* that of a frame is kept: */
+    uint32_t stream_frame;
+    struct tsr_bytes stream;
+    uint32_t record;    /* of an encapsulated file, a frame whose record was found, */
+    uint64_t record_at; /* at this byte of the residues */
     pthread_mutex_t views_lock;
     struct tsr_view *views;               /* with that lock: those that no call uses */
     struct tsr_container_reader *pattern; /* of a series: what views share; nothing is read by it */
@@ -101,6 +106,10 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
                                     uint8_t *raster, struct tsr_error *error);
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error);
+
+/* calls/read_stream.c: appends the stream of a frame that is a unit. */
+enum tsr_status tsr_read_unit(struct tsr_container_reader *container, uint32_t frame, struct tsr_bytes *stream,
+                              struct tsr_error *error);
 
 /* The raster of a rectangle, from the raster of an image of which it is a part. */
 void tsr_cut_region(const struct tsr_image *image, const uint8_t *raster, const struct tsr_region *region,

@@ -16,6 +16,8 @@ struct tsr_node_work {
     struct deflate_coder **kept;   /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
     size_t whole;                  /* bytes that joining makes, where the node is told; else 0 */
     uint64_t room;                 /* what the file says that joining takes; else 0 */
+    const uint8_t *known;          /* of JPEG streams: a packed head, which theirs may be like; or NULL: JPEG.md 5 */
+    size_t known_size;
 };
 
 /* Plain bytes and a residue. */
@@ -52,7 +54,8 @@ struct tsr_node {
 
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
-/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. */
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. The kind 6 is that
+ * of units (io/recipe/header.h): one node more has the number 7. */
 enum {
     TSR_NODE_RLE,
     TSR_NODE_JPEG_LOSSLESS,
