@@ -271,6 +271,7 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->has_image = tsr_has_frames(header);
     memcpy(info->reason, header->reason, sizeof info->reason);
     info->image = header->image;
+    for (uint32_t f = 0; r->original->units && f < header->image.frames; f++) info->units += r->original->units[f];
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
     info->psnr_db = info->psnr_stored_db = -1;

@@ -111,6 +111,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
                                (unsigned long long)place->offset);
         proofs += i + 1 == r->end && (place->type == TSR_SECTION_MEMBER || place->type == TSR_SECTION_PROOF);
     }
+    if (may_be_units && !are_units && frames > 0 && r->units == frames)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "none of the %u frames is coded, which the header denies", frames);
     if (frame == frames && proofs == 1) return TSR_OK;
     if (is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT,

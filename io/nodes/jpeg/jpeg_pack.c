@@ -56,7 +56,9 @@ static enum tsr_status make_head(const struct tsr_node_work *work, struct parts 
     tsr_jpeg_put_known(bytes);
     parts->head = bytes;
     parts->known = known;
-    return tsr_jpeg_get_head(&shared, bytes + TSR_JPEG_KNOWN, TSR_JPEG_KNOWN, (size_t)more) ? TSR_OK : damaged(error);
+    const bool is_good =
+        tsr_jpeg_get_head(&shared, bytes + TSR_JPEG_KNOWN, TSR_JPEG_KNOWN, (size_t)more) && shared.at == shared.size;
+    return is_good ? TSR_OK : damaged(error);
 }
 
 static enum tsr_status make_blocks(struct parts *parts, size_t blocks, struct tsr_error *error)
