@@ -12,7 +12,7 @@
 
 enum {
     IN_VAIN = 16,     /* frames that are no JPEG, or cannot be packed, before any that can, at most */
-    FEW_SHARE = 4,    /* fewer frames than that share no head: it would take more than they save */
+    FEW_SHARE = 3,    /* fewer frames than that share no head: it would take more than they save */
     RECORD_BYTES = 16 /* of a frame of one fragment, at most */
 };
 
