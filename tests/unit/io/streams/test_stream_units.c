@@ -1,6 +1,6 @@
 /* Units: kinds of them, and files that lie about them (io/recipe/unit.h). recipe/ENCAPSULATED.md 2.
- * usage: test_units FOLDER, that of the golden files */
-#include "one_engine.h"
+ * usage: test_stream_units FOLDER, that of the golden files */
+#include "tests/unit/io/one_engine.h"
 
 #include "io/recipe/unit.h"
 
