@@ -18,6 +18,7 @@ static void forget_member(struct tsr_reader *r)
     tsr_bytes_free(&r->stream);
     r->has_stream = false;
     r->record = 0;
+    tsr_forget_inner(&r->inner);
     r->chosen = TSR_ALL_MEMBERS;
 }
 
@@ -31,6 +32,7 @@ static void free_reader(struct tsr_reader *r)
     tsr_container_close(r->pattern);
     tsr_container_close(r->container);
     tsr_input_close(r->input);
+    free(r->owned);
     free(r->name);
     pthread_mutex_destroy(&r->views_lock);
     pthread_mutex_destroy(&r->lock);
