@@ -498,7 +498,10 @@ static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const st
     const struct tsr_node *kind = stream_kind_of(found->dicom.syntax);
     const bool again = kind && kind->join, samples = kind && options->samples_only;
     struct tsr_error why;
-    if (!again && !samples) return tsr_units_open(input, &found->dicom, &found->scan.pixels, source, error);
+    if (!again && !samples && !options->no_units)
+        return tsr_units_open(input, &found->dicom, &found->scan.pixels, source, error);
+    if (!again && !samples)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found->dicom.syntax_uid);
     enum tsr_status status = TSR_ERROR_CORRUPT;
     if (again) status = open_streams(input, found, kind, samples ? ALL_AGAIN : SOME_UNITS, source, error);
     if (status != TSR_ERROR_CORRUPT || !samples) return status;
