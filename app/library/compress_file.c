@@ -178,8 +178,7 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
 static bool is_small_with_units(const struct tsr_source *source)
 {
     enum { SMALL = 1 << 20 };
-    return tsr_has_frames(&source->header) && !tsr_has_samples(&source->header) &&
-           tsr_input_size(source->input) <= SMALL;
+    return tsr_are_units(&source->header) && tsr_input_size(source->input) <= SMALL;
 }
 
 /* Measures what the file takes stored as it is or, a PNG or units, packed: what takes less. The other source of it is
@@ -219,7 +218,7 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const uint64_t little = tsr_makes_png(header) ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
     /* streams that are units may repeat each other, which general compression sees */
-    const bool is_surely_less = most <= little && !is_refused && tsr_has_samples(header);
+    const bool is_surely_less = most <= little && !is_refused && !tsr_are_units(header);
     if (!tsr_has_frames(header) || is_surely_less) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
     /* units may take 1/32 more than packed streams: each can be read alone */

@@ -87,7 +87,7 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
 {
     const struct tsr_engine_ops *const ops = engine->ops;
     const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
-    if (!header || !tsr_has_samples(header)) return fixed;
+    if (!header || tsr_are_units(header)) return fixed;
     const struct tsr_plan plan = tsr_plan_encoding(engine, header, coding, need, input_bytes);
     const uint64_t rasters =
         need->has_rasters ? 0 : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
@@ -209,7 +209,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     const struct tsr_image *const image = &header->image;
     const uint64_t own = tsr_container_memory(reader);
     const uint64_t longest = tsr_longest_unit(reader), units = longest > 0 ? tsr_unit_memory(header, longest) : 0;
-    if (!tsr_has_samples(header)) return own + restoring->held + restoring->work + units;
+    if (!tsr_has_frames(header) || tsr_are_units(header)) return own + restoring->held + restoring->work + units;
     const uint32_t tiles = hardest_tiles(engine, reader),
                    batch = decoding_batch(engine, image, &header->kept, tiles, own);
     const struct batch_memory frames =
@@ -242,7 +242,7 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
         .threads = (unsigned)tsr_pool_threads(engine->pool),
     };
     const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
-    if (!tsr_has_samples(header)) return own + restoring.held + unit_memory(header, need);
+    if (tsr_are_units(header)) return own + restoring.held + unit_memory(header, need);
     const struct batch_memory frames = batch_memory(engine, image, kept, tiles, batch, sections);
     const uint64_t bytes = own + both(image, &frames, &restoring) + unit_memory(header, need);
     if (!tsr_has_own_writer(&made)) return bytes;

@@ -84,6 +84,7 @@ bool tsr_has_frames(const struct tsr_header *header);
  * without frames has none. */
 bool tsr_may_have_units(const struct tsr_header *header);
 bool tsr_has_samples(const struct tsr_header *header);
+bool tsr_are_units(const struct tsr_header *header); /* there are frames, and none has samples */
 
 /* Whether the blob has pieces of the file, streams of which are unpacked. */
 bool tsr_has_pieces(const struct tsr_header *header);

@@ -95,7 +95,7 @@ enum tsr_status tsr_unit_make(const struct tsr_header *header, const uint8_t *st
     struct tsr_error why;
     enum tsr_status status = TSR_DECLINED;
     *kind = TSR_UNIT_JPEG;
-    if (!tsr_has_samples(header)) status = pack_jpeg(header, stream, size, unit, &why);
+    if (tsr_are_units(header)) status = pack_jpeg(header, stream, size, unit, &why);
     if (status == TSR_ERROR_LIMIT && error) *error = why;
     if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
     unit->size = before;
@@ -129,7 +129,7 @@ static enum tsr_status open_jpeg(const struct tsr_header *header, const uint8_t 
     const struct tsr_node_parts parts = {.plain = packed, .plain_size = size};
     const size_t limit = stream->limit, left = limit - stream->size;
     const uint64_t most = most_bytes(&header->image), blocks = tsr_jpeg_blocks(&work, packed, size, most);
-    if (tsr_has_samples(header) || blocks == 0 || blocks > most_blocks(&header->image)) return damaged(error);
+    if (!tsr_are_units(header) || blocks == 0 || blocks > most_blocks(&header->image)) return damaged(error);
     if (most < left) stream->limit = stream->size + (size_t)most;
     const enum tsr_status status = tsr_node_jpeg.join(&work, &parts, stream, error);
     stream->limit = limit;
@@ -162,7 +162,7 @@ uint64_t tsr_unit_memory(const struct tsr_header *header, uint64_t bytes)
     enum { BLOCK_BYTES = 132, COPIES = 4 };
     const struct tsr_image *const image = &header->image;
     const uint64_t whole = most_bytes(image), both = 2 * bytes + whole;
-    if (tsr_has_samples(header)) return both + tsr_chunk_memory(false, bytes < whole ? bytes : whole);
+    if (!tsr_are_units(header)) return both + tsr_chunk_memory(false, bytes < whole ? bytes : whole);
     const struct tsr_node_work work = {.room = BLOCK_BYTES * most_blocks(image)};
     return both + COPIES * bytes + tsr_node_jpeg.memory(&work, bytes, true);
 }

@@ -195,7 +195,7 @@ static uint64_t encapsulated_work(const struct tsr_header *header, const struct 
 {
     const struct tsr_node *const node = tsr_raster_node(header->parameters[0]);
     const uint64_t bound = tsr_usual_stream(&header->image, residues), stream = bound < f->size ? bound : f->size;
-    if (!tsr_has_samples(header)) return 0; /* units have their own: unit.h */
+    if (tsr_are_units(header)) return 0; /* units have their own: unit.h */
     return stream + (node ? node->memory(&(struct tsr_node_work){.image = &header->image}, stream, true) : 0);
 }
 
@@ -218,11 +218,10 @@ static uint64_t deflated_work(const struct tsr_foreseen *f, uint64_t plain)
 struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
 {
     static const uint64_t most = UINT64_MAX / 64;
-    const uint64_t most_residues =
-                       !tsr_has_frames(header) || tsr_has_samples(header) || f->blobs > f->size ? f->size : f->blobs,
-                   residues = !tsr_has_residues(header) ? 0
-                              : f->residues             ? f->residues->size
-                                                        : most_residues;
+    const uint64_t most_residues = tsr_are_units(header) && f->blobs < f->size ? f->blobs : f->size, /* records alone */
+        residues = !tsr_has_residues(header) ? 0
+                   : f->residues             ? f->residues->size
+                                             : most_residues;
     struct tsr_restoring r = {.held = residues};
     if (f->size > most || f->blobs > most) return (struct tsr_restoring){.held = UINT64_MAX / 4}; /* no memory has it */
     switch (header->recipe) {

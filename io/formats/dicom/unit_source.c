@@ -48,6 +48,11 @@ static void close_units(struct tsr_source *source)
 static const struct tsr_source_ops unit_ops = {
     .read_frame = read_frame, .read_stream = read_stream, .close = close_units};
 
+static bool begins_jpeg(const struct tsr_bytes *stream)
+{
+    return stream->size > 3 && stream->bytes[0] == 0xff && stream->bytes[1] == 0xd8 && stream->bytes[2] == 0xff;
+}
+
 /* Packs the first frame that can be packed; its head is shared. */
 static enum tsr_status try_first(struct unit_source *s, struct tsr_error *error)
 {
@@ -58,7 +63,8 @@ static enum tsr_status try_first(struct unit_source *s, struct tsr_error *error)
     for (uint32_t k = 0; k < header->image.frames && k < IN_VAIN && status == TSR_OK && kind != TSR_UNIT_JPEG; k++) {
         stream.size = unit.size = 0;
         status = tsr_fragments_read(&s->fragments, s->base.input, k, &stream, error);
-        if (status == TSR_OK) status = tsr_unit_make(header, stream.bytes, stream.size, &unit, &kind, error);
+        if (status == TSR_OK && begins_jpeg(&stream))
+            status = tsr_unit_make(header, stream.bytes, stream.size, &unit, &kind, error);
     }
     if (status == TSR_OK && kind != TSR_UNIT_JPEG)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "its streams cannot be packed");
