@@ -344,7 +344,8 @@ struct tsr_watch {
     /* NULL, or: true ends the call, TSR_ERROR_CANCELLED. There is no output then. */
     bool (*is_cancelled)(void *context);
     /* NULL, or told that done of total bytes were read at this pass. done never falls, but that of two calls at once
-     * may be told in the other order. A source that is read twice tells it once. */
+     * may be told in the other order. A source that is read twice tells it once. Calls that look into sources for what
+     * these have in common tell nothing, and a series tells nothing of its proof. */
     void (*progress)(void *context, enum tsr_pass pass, uint64_t done, uint64_t total);
     void *context;
 };

@@ -242,11 +242,17 @@ struct asking {
     bool goes_on;
 };
 
+static void ask_whether_cancelled(void *context)
+{
+    struct asking *const a = context;
+    a->goes_on = !a->watch->is_cancelled || !a->watch->is_cancelled(a->watch->context);
+}
+
 static void ask_watch(void *context)
 {
     struct asking *const a = context;
     if (a->watch->progress) a->watch->progress(a->watch->context, a->pass, a->done, a->total);
-    a->goes_on = !a->watch->is_cancelled || !a->watch->is_cancelled(a->watch->context);
+    ask_whether_cancelled(context);
 }
 
 static bool asks(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)
@@ -261,6 +267,18 @@ enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr
     TSR_TRY(open_medium(source, input, error));
     tsr_input_set_watch(*input, source->watch, TSR_PASS_READ, asks);
     return TSR_OK;
+}
+
+static bool asks_only(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)
+{
+    struct asking a = {watch, pass, done, total, false};
+    tsr_call_back(ask_whether_cancelled, &a);
+    return a.goes_on;
+}
+
+void tsr_ask_without_progress(struct tsr_input *input, const struct tsr_data_source *source)
+{
+    tsr_input_set_watch(input, source->watch, TSR_PASS_READ, asks_only);
 }
 
 enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16], struct tsr_error *error)

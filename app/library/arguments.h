@@ -48,11 +48,14 @@ enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *
 
 enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *error);
 
-/* An input of a source that was checked, and that stays until the input is closed; and an output for a sink, of a path
- * is_private as tsr_output_create has it. */
-/* With its watch. */
+/* An input of a source that was checked, and that stays until the input is closed, with the source's watch. */
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,
                                 struct tsr_error *error);
+
+/* The input's reads are no pass over the source: its watch can cancel them, and is told no progress. */
+void tsr_ask_without_progress(struct tsr_input *input, const struct tsr_data_source *source);
+
+/* An output for a sink, of a path is_private as tsr_output_create has it. */
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,
                               struct tsr_error *error);
 
