@@ -823,7 +823,7 @@ TSR_API void tsr_metadata_free(struct tsr_metadata *metadata);
  * No pixels are read or decoded, nor is what follows them. text->bytes has a zero after its text->count bytes. Errors:
  * as tsr_read_header; TSR_ERROR_USAGE also where the member is not DICOM. */
 enum tsr_listing { TSR_LISTING_TEXT = 0, TSR_LISTING_JSON = 1 };
-TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
+TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing listing,
                                         struct tsr_buffer *text, struct tsr_error *error);
 
 /* Reads frame number frame, from 0, to a buffer with room for byte_count bytes.

@@ -21,7 +21,7 @@ struct tsr_wanted {
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster;   /* the image of a raster; NULL: the source is a file */
-    uint32_t kept_count;              /* as there */
+    uint32_t kept_count;              /* of values that no loss changes: as in struct tsr_data_source */
     const struct tsr_stored_values *kept;
 };
 
@@ -29,9 +29,8 @@ struct tsr_wanted {
 enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted,
                          struct tsr_error *error);
 
-/* TSR_ERROR_USAGE with the field that cannot be. tsr_check_sized: structures that begin with their size; NULL is an
- * error.
- */
+/* Check what a caller gives: TSR_ERROR_USAGE names the field that is not valid. tsr_check_sized: of structures that
+ * begin with their size, which must not be NULL. */
 enum tsr_status tsr_check_sized(const void *structure, size_t size, const char *name, struct tsr_error *error);
 enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error);
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error);

@@ -8,6 +8,7 @@
 #include "app/library/arguments.h"
 #include "app/library/budget.h"
 #include "app/library/call.h"
+#include "app/tessera_cli.h"
 #include "io/formats/format.h"
 #include "kernels/pool/thread_pool.h"
 #include "transform/status.h"
@@ -15,7 +16,6 @@
 #include "io/formats/dicom/deflate_stream.h"
 #include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_file.h"
-#include "app/tessera_cli.h"
 #endif
 
 struct search {
