@@ -734,11 +734,12 @@ enum tsr_returns {
     TSR_RETURNS_ENCAPSULATED = 5, /* its samples become DICOM's compressed frames again */
     TSR_RETURNS_SERIES = 6,       /* several files, each in its own way */
     TSR_RETURNS_STREAMS = 7,      /* its JPEG or deflate streams, or its elements, are made again */
-    TSR_RETURNS_GZIPPED = 8       /* as TSR_RETURNS_SPLICED; the whole is then put in gzip */
+    TSR_RETURNS_GZIPPED = 8,      /* as TSR_RETURNS_SPLICED; the whole is then put in gzip */
+    TSR_RETURNS_FILES = 9         /* as TSR_RETURNS_STREAMS; files in it come back each in its own way */
 };
 
-/* The name of a tsr_returns: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams", "gzipped"; ""
- * of TSR_RETURNS_NONE. */
+/* The name of a tsr_returns: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams", "gzipped",
+ * "files"; "" of TSR_RETURNS_NONE. */
 TSR_API const char *tsr_returns_name(enum tsr_returns returns);
 
 /* What a member is, from headers and index: no payload is read. */
@@ -771,6 +772,7 @@ struct tsr_info {
     struct tsr_window_loss window[TSR_REPORTED_WINDOWS];
     uint32_t kept_count; /* as there */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
+    uint32_t files; /* members of an archive, or of gzip, that are coded as files of their own: tsr_open_image */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -783,6 +785,19 @@ TSR_API enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member
 /* The member's image. TSR_ERROR_USAGE: it has none, as it is not coded as samples; the sentence says why. */
 TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
                                          struct tsr_error *error);
+
+/* The images that the member holds: 1 if it has frames of its own; of an archive or a gzip file whose files are coded
+ * (TSR_RETURNS_FILES) those of all files in it, in their order, and of files in these; else 0. Errors: those of
+ * tsr_read_frame. */
+TSR_API enum tsr_status tsr_reader_images(struct tsr_reader *reader, uint32_t member, uint32_t *images,
+                                          struct tsr_error *error);
+
+/* Opens the file in the member that has an image, counted from 0: as if it were a .tsr of its own, of one member, with
+ * frames, header and original. The caller closes it; the engine must stay until then, the outer reader need not.
+ * Errors: as above; TSR_ERROR_USAGE: there is no such image, or it is the member's own. *opened is NULL after an
+ * error. */
+TSR_API enum tsr_status tsr_open_image(struct tsr_reader *reader, uint32_t member, uint32_t image,
+                                       struct tsr_reader **opened, struct tsr_error *error);
 
 /* An element of a header.
  *   DICOM  tag: group << 16 | element. vr: two letters, empty where the file does not say it. depth: 0 in the data set,

@@ -42,6 +42,8 @@ struct tsr_input {
     _Atomic uint64_t done; /* the end of what was read, for the watch */
     atomic_bool is_cancelled;
     char damage[TSR_DAMAGE_LIMIT + 1];
+    struct tsr_input *outer;      /* of an inner file: the input that it stands in */
+    _Atomic uint64_t inner_bytes; /* of the files in it, as they were counted */
 };
 
 static struct tsr_input *create(const char *name)
@@ -97,6 +99,42 @@ struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const ch
     return input;
 }
 
+enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes, size_t size, struct tsr_input **input,
+                                     struct tsr_error *error)
+{
+    int depth = 1;
+    *input = NULL;
+    for (const struct tsr_input *of = outer; of->outer; of = of->outer) depth++;
+    if (depth > TSR_INNER_DEPTH)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "more than %d files stand in each other", TSR_INNER_DEPTH);
+    struct tsr_input *const inner = tsr_input_from_memory(bytes, size, outer->name);
+    if (!inner) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a file in %s", outer->name);
+    inner->outer = outer;
+    inner->crew = outer->crew;
+    inner->account = outer->account;
+    *input = inner;
+    return TSR_OK;
+}
+
+bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes)
+{
+    uint64_t counted = atomic_load(&input->inner_bytes);
+    do {
+        if (bytes > TSR_INNER_BYTES - counted) return false;
+    } while (!atomic_compare_exchange_weak(&input->inner_bytes, &counted, counted + bytes));
+    return true;
+}
+
+uint64_t tsr_input_inner_bytes(const struct tsr_input *input)
+{
+    return atomic_load(&input->inner_bytes);
+}
+
+void tsr_input_forget_inner(struct tsr_input *input)
+{
+    atomic_store(&input->inner_bytes, 0);
+}
+
 struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name)
 {
     struct tsr_input *input = create(name);
@@ -145,12 +183,14 @@ void tsr_input_begin(struct tsr_input *input)
 
 enum tsr_status tsr_input_end(const struct tsr_input *input, enum tsr_status status, struct tsr_error *error)
 {
+    if (input && input->outer) return tsr_input_end(input->outer, status, error);
     if (!input || !atomic_load(&input->is_cancelled)) return status;
     return tsr_fail(error, TSR_ERROR_CANCELLED, "%s was not read to its end: the call was cancelled", input->name);
 }
 
 enum tsr_status tsr_input_ask(struct tsr_input *input, struct tsr_error *error)
 {
+    if (input->outer) return tsr_input_ask(input->outer, error);
     if (!input->watch) return TSR_OK;
     if (!atomic_load(&input->is_cancelled) &&
         !input->asks(input->watch, input->pass, atomic_load(&input->done), input->size))
@@ -176,6 +216,11 @@ void tsr_input_close(struct tsr_input *input)
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account)
 {
     input->account = account;
+}
+
+struct tsr_memory_account *tsr_input_account(const struct tsr_input *input)
+{
+    return input->account;
 }
 
 void tsr_input_set_crew(struct tsr_input *input, struct tsr_crew crew)

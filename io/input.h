@@ -32,6 +32,21 @@ enum tsr_status tsr_input_from_descriptor(int file, const char *name, struct tsr
  * memory. */
 struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const char *name);
 
+/* A file in a file: an input of bytes that stand in memory, and that are unwrapped from the outer one or restore a part
+ * of it. It has the outer one's name, account and crew; who watches that is asked before each read. It must be closed
+ * before it. Errors: TSR_ERROR_CORRUPT (more files stand in each other than TSR_INNER_DEPTH), TSR_ERROR_LIMIT (no
+ * memory). */
+enum { TSR_INNER_DEPTH = 8 };
+enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes, size_t size, struct tsr_input **input,
+                                     struct tsr_error *error);
+
+/* Bytes of the files in an input, those in them included, as far as they were counted since it was opened or they were
+ * forgotten. Counting fails where they are more than TSR_INNER_BYTES. */
+#define TSR_INNER_BYTES ((uint64_t)1 << 30)
+bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes);
+uint64_t tsr_input_inner_bytes(const struct tsr_input *input);
+void tsr_input_forget_inner(struct tsr_input *input);
+
 /* Bytes that a function reads; context stays the caller's. NULL if there is no memory. */
 struct tsr_input_calls {
     int64_t (*read)(void *context, uint64_t offset, void *bytes, size_t count); /* as in struct tsr_data_source */
@@ -53,6 +68,7 @@ struct tsr_need {
     uint64_t blob;      /* of the longest blob; where there are no frames, 0: it is as long as the input */
     bool has_rasters;   /* rasters are among what is held: the encoder needs no room for them */
     bool only_lossless; /* its samples are never coded with loss */
+    bool has_inner;     /* files in it are coded: they take what is left of all that the account can grant */
 };
 
 /* An account grants memory before a reader allocates much of it. A reader first calls claim_header if the header itself
@@ -73,6 +89,7 @@ struct tsr_memory_account {
     void (*give_back)(struct tsr_memory_account *account);
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
+struct tsr_memory_account *tsr_input_account(const struct tsr_input *input);
 
 /* Who is asked before each read, with the end of what was read so far and the input's size: false makes this read and
  * all later ones fail, TSR_ERROR_CANCELLED. Threads that read at once ask at once. */

@@ -110,13 +110,40 @@ enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, int lot, const 
 
 /* ---- A file's account ------------------------------------------------------------------------------------- */
 
+/* Takes bytes of what the outer account has, at once or not at all. */
+static bool take_of_outer(struct tsr_account *outer, uint64_t bytes)
+{
+    uint64_t used = atomic_load(&outer->used);
+    do {
+        if (used > outer->files || bytes > outer->files - used) return false;
+    } while (!atomic_compare_exchange_weak(&outer->used, &used, used + bytes));
+    return true;
+}
+
+/* Of an inner file. has_inner: all that is left. */
+static enum tsr_status claim_inner(struct tsr_account *a, uint64_t bytes, bool has_inner, struct tsr_error *error)
+{
+    const struct tsr_account *outermost = a->outer;
+    const uint64_t used = atomic_load(&a->outer->used), left = a->outer->files > used ? a->outer->files - used : 0,
+                   all = has_inner && left > bytes ? left : bytes;
+    if (!take_of_outer(a->outer, all)) {
+        while (outermost->outer) outermost = outermost->outer;
+        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, outermost->files + (bytes - left), error);
+    }
+    a->files = (size_t)all;
+    atomic_store(&a->used, bytes);
+    a->has_files = true;
+    a->shares = has_inner;
+    return TSR_OK;
+}
+
 /* It gets the whole lot, since nobody knows yet how much it will take. */
 static enum tsr_status claim_header(struct tsr_memory_account *base, uint64_t bytes, struct tsr_error *error)
 {
     struct tsr_account *const a = (struct tsr_account *)base;
     struct tsr_pool *const pool = a->engine->pool;
     const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_HEADERS);
-    if (a->has_files) return TSR_OK; /* what it was for is read again */
+    if (a->has_files || a->outer) return TSR_OK; /* what it was for is read again; or is little beside its outer file */
     if (bytes > lot) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, bytes, error);
     if (a->headers == 0 && lot < SIZE_MAX && !a->only_checks) {
         tsr_pool_reserve(pool, TSR_MEMORY_OF_HEADERS, lot);
@@ -163,13 +190,18 @@ static bool take_files(struct tsr_account *a, uint64_t bytes)
     return true;
 }
 
-enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct tsr_error *error)
+enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t own, bool has_inner, struct tsr_error *error)
 {
-    if (bytes <= SIZE_MAX && tsr_files_memory(a->engine) == SIZE_MAX) return TSR_OK;
+    const uint64_t most = lot_for(a) == TSR_MEMORY_OF_ALL ? tsr_all_memory(a->engine) : tsr_files_memory(a->engine),
+                   bytes = has_inner && !a->outer && own < most ? most : own;
+    if (own <= SIZE_MAX && tsr_files_memory(a->engine) == SIZE_MAX) return TSR_OK;
     if (a->has_files && bytes <= a->files) return TSR_OK;
     if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
+    if (a->outer) return claim_inner(a, own, has_inner, error);
     if (!take_files(a, bytes)) return tsr_fail_memory(a->engine, lot_for(a), a->name, bytes, error);
     release_headers(a);
+    atomic_store(&a->used, own);
+    a->shares = has_inner;
     return TSR_OK;
 }
 
@@ -179,9 +211,12 @@ static void give_back(struct tsr_memory_account *base)
     struct tsr_pool *const pool = a->engine->pool;
     for (int lot = 0; a->has_all && lot < TSR_MEMORY_LOTS; lot++)
         tsr_pool_release(pool, (enum tsr_memory_lot)lot, tsr_pool_memory(pool, (enum tsr_memory_lot)lot));
-    if (a->has_files && !a->has_all) tsr_pool_release(pool, TSR_MEMORY_OF_FILES, a->files);
+    if (a->has_files && a->outer)
+        atomic_fetch_sub(&a->outer->used, a->files);
+    else if (a->has_files && !a->has_all)
+        tsr_pool_release(pool, TSR_MEMORY_OF_FILES, a->files);
     a->files = 0;
-    a->has_files = a->has_all = false;
+    a->has_files = a->has_all = a->shares = false;
 }
 
 /* What a file takes: now, and to be verified. */
@@ -245,18 +280,29 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_h
     if (is_later_too_much &&
         limit_for(a->engine, TSR_MEMORY_OF_FILES, s.later) > limit_for(a->engine, lot_for(a), s.now))
         return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, s.later, error);
-    return tsr_account_claim(a, s.now, error);
+    return tsr_account_claim(a, s.now, need->has_inner, error);
+}
+
+/* The account that spare memory comes from; NULL: the pool gives it. */
+static struct tsr_account *spare_of(struct tsr_account *a)
+{
+    return tsr_files_memory(a->engine) == SIZE_MAX ? NULL : a->shares ? a : a->outer;
 }
 
 static bool grant_spare(struct tsr_memory_account *base, uint64_t bytes)
 {
-    struct tsr_pool *const pool = ((struct tsr_account *)base)->engine->pool;
-    return bytes <= SIZE_MAX && tsr_pool_try_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
+    struct tsr_account *const a = (struct tsr_account *)base, *const from = spare_of(a);
+    if (from) return take_of_outer(from, bytes);
+    return bytes <= SIZE_MAX && tsr_pool_try_reserve(a->engine->pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
 }
 
 static void return_spare(struct tsr_memory_account *base, uint64_t bytes)
 {
-    tsr_pool_release(((struct tsr_account *)base)->engine->pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
+    struct tsr_account *const a = (struct tsr_account *)base, *const from = spare_of(a);
+    if (from)
+        atomic_fetch_sub(&from->used, bytes);
+    else
+        tsr_pool_release(a->engine->pool, TSR_MEMORY_OF_FILES, (size_t)bytes);
 }
 
 static void run_work(void *pool, void (*work)(void *context, unsigned index), void *context, unsigned count)
@@ -287,6 +333,14 @@ void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, st
     account->input_bytes = tsr_input_size(input);
     tsr_input_set_account(input, &account->base);
     tsr_input_set_crew(input, tsr_crew_of(engine));
+}
+
+void tsr_account_open_inner(struct tsr_account *account, struct tsr_account *outer, struct tsr_engine *engine,
+                            struct tsr_input *input, const struct tsr_coding *coding)
+{
+    tsr_account_open(account, engine, input, coding);
+    account->outer = outer;
+    if (!outer) tsr_input_set_account(input, NULL);
 }
 
 void tsr_account_close(struct tsr_account *account)

@@ -2,6 +2,8 @@
 #ifndef TSR_APP_LIBRARY_BUDGET_H
 #define TSR_APP_LIBRARY_BUDGET_H
 
+#include <stdatomic.h>
+
 #include "flow.h"
 #include "io/recipe/recipe.h"
 #include "io/input.h"
@@ -24,6 +26,11 @@ struct tsr_account {
     const struct tsr_stored_values *kept;
     bool has_files, has_all; /* has_all: of all lots, all */
     size_t files, headers;   /* bytes of either lot */
+    /* Of a file with files in it, which has claimed all that it can: what of that is in use, by itself and by them. An
+     * inner file's account claims of its outer one alone, and waits for nobody. */
+    bool shares; /* it has files in it */
+    struct tsr_account *outer;
+    _Atomic uint64_t used;
 };
 
 /* Opens an account for an input; NULL: for none. The input must be closed, or set no more to claim, before its account
@@ -31,11 +38,16 @@ struct tsr_account {
 void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input,
                       const struct tsr_coding *coding);
 
+/* The same for an input of tsr_input_open_inner; outer: whose files are claimed with has_inner. NULL: nobody claims. */
+void tsr_account_open_inner(struct tsr_account *account, struct tsr_account *outer, struct tsr_engine *engine,
+                            struct tsr_input *input, const struct tsr_coding *coding);
+
 /* The threads of an engine that help with one file. */
 struct tsr_crew tsr_crew_of(const struct tsr_engine *engine);
 
-/* Claims bytes of files, waiting for them, unless as many were claimed before. Errors: those of tsr_input_claim. */
-enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, struct tsr_error *error);
+/* Claims bytes of files, waiting for them, unless as many were claimed before. has_inner: besides them all that files
+ * in this one may take. Errors: those of tsr_input_claim. */
+enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, bool has_inner, struct tsr_error *error);
 
 /* What was claimed is others'. */
 void tsr_account_close(struct tsr_account *account);

@@ -288,7 +288,9 @@ enum tsr_status tsr_write_once(struct tsr_engine *engine, struct tsr_input *inpu
                                const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
                                struct tsr_report *report, struct tsr_error *error)
 {
+    struct tsr_inner_files inner_files = {engine, wanted};
     struct tsr_source_options source_options = {.packs = true,
+                                                .inner = {tsr_compress_inner, &inner_files},
                                                 .samples_only = wanted->samples_only,
                                                 .may_lose =
                                                     wanted->settled ? wanted->settled->lossy : wanted->coding.lossy,
@@ -345,7 +347,11 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
 {
     struct tsr_account account;
     memset(written, 0, sizeof *written);
-    tsr_account_open(&account, engine, input, &wanted->coding);
+    struct tsr_memory_account *const above = tsr_input_account(input);
+    if (above)
+        tsr_account_open_inner(&account, (struct tsr_account *)above, engine, input, &wanted->coding);
+    else
+        tsr_account_open(&account, engine, input, &wanted->coding);
     account.is_verified = wanted->verify != TSR_VERIFY_NONE;
     account.is_raster = wanted->raster != NULL;
     account.kept_count = wanted->kept_count;

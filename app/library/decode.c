@@ -57,6 +57,13 @@ static enum tsr_status read_blob(void *context, enum tsr_blob blob, const uint8_
     return TSR_OK;
 }
 
+static enum tsr_status restore_file(void *context, const uint8_t *tsr, size_t size, struct tsr_bytes *plain,
+                                    struct tsr_error *error)
+{
+    struct decoding *const d = context;
+    return tsr_restore_inner(d->engine, tsr_container_input(d->reader), tsr, size, plain, error);
+}
+
 /* Grows a buffer whose content is not needed any more. */
 static void *renew(void *buffer, size_t size)
 {
@@ -278,7 +285,8 @@ static enum tsr_status make(struct decoding *d, struct tsr_bytes *residues, stru
                             struct tsr_error *error)
 {
     const struct tsr_blob_sizes blobs = tsr_container_blobs(d->reader);
-    const struct tsr_making making = {.leaves = {read_blob, decode_frames, d},
+    tsr_input_forget_inner(tsr_container_input(d->reader));
+    const struct tsr_making making = {.leaves = {read_blob, decode_frames, restore_file, d},
                                       .crew = tsr_crew_of(d->engine),
                                       .input = tsr_container_input(d->reader),
                                       .blobs = blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX],

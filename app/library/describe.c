@@ -12,8 +12,8 @@ const char *tsr_way_name(enum tsr_way way)
 
 const char *tsr_returns_name(enum tsr_returns returns)
 {
-    static const char *const names[] = {"",       "stored",  "splice", "png", "deflated", "encapsulated",
-                                        "series", "streams", "gzipped"};
+    static const char *const names[] = {"",       "stored",  "splice",  "png",  "deflated", "encapsulated",
+                                        "series", "streams", "gzipped", "files"};
     return (unsigned)returns < sizeof names / sizeof names[0] ? names[returns] : "";
 }
 
@@ -26,7 +26,8 @@ static enum tsr_returns returns_of(enum tsr_recipe_number recipe)
                                                [TSR_RECIPE_ENCAPSULATED] = TSR_RETURNS_ENCAPSULATED,
                                                [TSR_RECIPE_SERIES] = TSR_RETURNS_SERIES,
                                                [TSR_RECIPE_PACKED] = TSR_RETURNS_STREAMS,
-                                               [TSR_RECIPE_GZIPPED] = TSR_RETURNS_GZIPPED};
+                                               [TSR_RECIPE_GZIPPED] = TSR_RETURNS_GZIPPED,
+                                               [TSR_RECIPE_INNER] = TSR_RETURNS_FILES};
     return returns[recipe];
 }
 
@@ -57,6 +58,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->returns = returns_of(header->recipe);
     info->has_image = tsr_has_frames(header);
     if (!info->has_image) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
+    info->files = tsr_has_inner(header) ? header->inner : 0;
     info->image = *image;
     info->coding = header->coding;
     info->file_bytes = tsr_container_bytes(reader);

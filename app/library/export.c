@@ -102,7 +102,7 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
                    held = out && tsr_output_is_memory(out) ? tsr_exported_bytes(header, to, prefix, suffix) : 0;
     const struct tsr_restoring exporting = tsr_export_memory(header, to, prefix, suffix);
     if (status == TSR_OK)
-        status = tsr_account_claim(account, tsr_decode_memory(engine, reader, &exporting) + held, error);
+        status = tsr_account_claim(account, tsr_decode_memory(engine, reader, &exporting) + held, false, error);
     if (status == TSR_OK && held > 0) status = tsr_output_make_room(out, (size_t)held, error);
     if (status == TSR_OK) tsr_output_inherit(out, input);
     if (status == TSR_OK) tsr_output_forgo_hash(out);

@@ -142,6 +142,20 @@ struct tsr_bytes;
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_bytes *residues,
                            struct tsr_output *output, struct tsr_decoded *decoded, struct tsr_error *error);
 
+/* inner.c: what struct tsr_leaves wants: the file that a .tsr in a file holds. outer: the input of what it stands in.
+ */
+enum tsr_status tsr_restore_inner(struct tsr_engine *engine, struct tsr_input *outer, const uint8_t *tsr, size_t size,
+                                  struct tsr_bytes *plain, struct tsr_error *error);
+
+/* inner.c: compresses files in a file, without loss, as the outer one is. */
+struct tsr_wanted;
+struct tsr_inner_files {
+    struct tsr_engine *engine;
+    const struct tsr_wanted *wanted;
+};
+enum tsr_status tsr_compress_inner(void *inner_files, struct tsr_input *input, struct tsr_bytes *tsr,
+                                   struct tsr_error *error);
+
 /* The same to an exporter (io/formats/dicom/dicom_export.h). */
 struct tsr_exporter;
 enum tsr_status tsr_decode_to_exporter(struct tsr_engine *engine, struct tsr_container_reader *reader,

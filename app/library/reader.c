@@ -15,6 +15,7 @@ static void forget_member(struct tsr_reader *r)
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) tsr_forget_blob(&r->blob[blob]);
     tsr_output_close(r->restored);
     r->restored = NULL;
+    tsr_forget_inner(&r->inner);
     r->chosen = TSR_ALL_MEMBERS;
 }
 
@@ -28,6 +29,7 @@ static void free_reader(struct tsr_reader *r)
     tsr_container_close(r->pattern);
     tsr_container_close(r->container);
     tsr_input_close(r->input);
+    free(r->owned);
     free(r->name);
     pthread_mutex_destroy(&r->views_lock);
     pthread_mutex_destroy(&r->lock);

@@ -28,6 +28,17 @@ struct tsr_view {
     uint32_t member; /* that it has chosen; TSR_ALL_MEMBERS: none */
 };
 
+/* The files in the chosen member. */
+struct tsr_inner_list {
+    struct tsr_inner_file {
+        uint64_t at, size; /* of its .tsr, in the blob */
+        uint32_t first;    /* the number of its first image */
+    } * file;
+    size_t count;
+    uint32_t images; /* of all */
+    bool is_listed;
+};
+
 struct tsr_reader {
     struct tsr_engine *engine;
     struct tsr_data_source source; /* for its functions and their context alone */
@@ -46,6 +57,8 @@ struct tsr_reader {
     uint8_t *raster;
     struct tsr_kept_blob blob[TSR_BLOB_COUNT];
     struct tsr_output *restored; /* the whole original, or NULL */
+    struct tsr_inner_list inner;
+    uint8_t *owned; /* the bytes of a file in a file; NULL: the source is the caller's */
     pthread_mutex_t views_lock;
     struct tsr_view *views;               /* with that lock: those that no call uses */
     struct tsr_container_reader *pattern; /* of a series: what views share; nothing is read by it */
@@ -98,6 +111,9 @@ enum tsr_status tsr_reader_raster(struct tsr_reader *reader, uint32_t frame, con
 enum tsr_status tsr_reader_blob(struct tsr_reader *reader, enum tsr_blob blob, uint64_t offset, uint8_t *bytes,
                                 size_t count, size_t *got, struct tsr_error *error);
 void tsr_forget_blob(struct tsr_kept_blob *blob);
+
+/* calls/images.c: when another member is chosen. */
+void tsr_forget_inner(struct tsr_inner_list *list);
 
 /* tile_reader.c: a frame of what a container has chosen; or of a rectangle of it the raster, for which only the tiles
  * that it touches are read and decoded. Both decode at the same time as other threads do. */

@@ -135,7 +135,7 @@ static enum tsr_status claim_restoring(struct tsr_engine *engine, struct tsr_con
                    again = to_memory && tsr_has_own_writer(header) ? tsr_png_again_memory(header, size) : 0;
     uint64_t bytes = tsr_decode_memory(engine, reader, &restoring) + (to_memory ? size : 0);
     if (bytes < again) bytes = again;
-    if (account) return tsr_account_claim(account, bytes, error);
+    if (account) return tsr_account_claim(account, bytes, tsr_has_inner(header), error);
     if (bytes <= tsr_files_memory(engine)) return TSR_OK;
     return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
 }
@@ -160,7 +160,8 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
     if (account && !to_memory) { /* the file is on the disk, and nothing of it is held */
         account->base.give_back(&account->base);
         TSR_TRY(tsr_account_claim(
-            account, tsr_container_memory(reader) + tsr_png_again_memory(header, tsr_output_size(restored)), error));
+            account, tsr_container_memory(reader) + tsr_png_again_memory(header, tsr_output_size(restored)), false,
+            error));
     }
     return check_png(restored, header, proof, error);
 }

@@ -19,7 +19,8 @@ static const char *const phrases[] = {"",
                                       "its JPEG stream cannot be coded: it uses arithmetic coding",
                                       "its JPEG stream cannot be coded",
                                       "its gzip stream cannot be coded",
-                                      "coded it would not be smaller by 64 bytes"};
+                                      "coded it would not be smaller by 64 bytes",
+                                      "the files in it are coded, each as one of its own"};
 enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
 enum { SENTENCES = 7 }; /* from here on each says enough alone */
 
@@ -111,6 +112,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     } else if (!tsr_has_frames(header)) {
         used += put_reason(out + used, header->reason);
         if (tsr_has_pieces(header)) used += tsr_put_varint(out + used, header->room);
+        if (tsr_has_inner(header)) used += tsr_put_varint(out + used, header->inner);
     } else {
         used += put_image(out + used, header);
     }
@@ -220,5 +222,8 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     if (tsr_has_frames(header)) return get_coded_header(&c, header, flags & ITEMS, error);
     get_reason(&c, header->reason);
     if (tsr_has_pieces(header)) header->room = tsr_get_varint(&c);
+    const uint64_t inner = tsr_has_inner(header) ? tsr_get_varint(&c) : 0;
+    header->inner = inner > UINT32_MAX ? UINT32_MAX : (uint32_t)inner;
+    if (tsr_has_inner(header) && inner == 0) c.bad = true;
     return end_header(&c, flags & ITEMS, header, error);
 }

@@ -1,5 +1,5 @@
 /* Packed files: files that are not coded as samples, but whose JPEG and deflate streams are made smaller and come back
- * as they were. FORMAT.md 4.6. */
+ * as they were. PACKED.md. */
 #ifndef TSR_IO_FORMATS_PACKED_H
 #define TSR_IO_FORMATS_PACKED_H
 
@@ -12,6 +12,7 @@ struct tsr_packing {
     const char *reason;              /* why it is not coded as samples */
     const struct tsr_source *opened; /* its source as a PNG, or NULL */
     uint64_t most; /* bytes that it takes otherwise, of a PNG: a quick look may tell that packing is no use */
+    struct tsr_inner_way inner;
 };
 
 /* Opens a source of an input with streams that become smaller and are proven to come back. What that takes is bounded,

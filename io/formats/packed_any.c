@@ -1,8 +1,10 @@
-/* Packs streams inside files that are no images here: JPEG streams one after the other (MPO) or anywhere (AVI, PDF,
- * TIFF), and deflate streams of PDF (FlateDecode) and of ZIP. FORMAT.md 4.6. Whatever looks like a stream is tried, and
- * proven. */
+/* Packs what is inside files that are no images here: JPEG streams one after the other (MPO) or anywhere (AVI, PDF,
+ * TIFF), deflate streams of PDF (FlateDecode), and members of archives (ZIP, TAR). PACKED.md. Whatever
+ * looks like a stream is tried, and proven. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "packed_archive.h"
 #include "packed_file.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/jpeg/jpeg.h"
@@ -15,13 +17,13 @@ enum {
     PLAIN_FREE = 1 << 20
 };
 
-enum container { OTHER, JPEGS, PDF, ZIP };
+enum container { OTHER, JPEGS, PDF, ARCHIVE };
 
 static enum container container_of(const uint8_t *file, size_t size)
 {
-    static const char zip[] = "PK\3\4", pdf[] = "%PDF-", avi[] = "RIFF", little[] = "II*", big[] = "MM\0*";
+    static const char pdf[] = "%PDF-", avi[] = "RIFF", little[] = "II*", big[] = "MM\0*";
     if (size < 12) return OTHER;
-    if (memcmp(file, zip, 4) == 0) return ZIP;
+    if (tsr_begins_zip(file, size) || tsr_begins_tar(file, size)) return ARCHIVE;
     if (memcmp(file, pdf, 5) == 0) return PDF;
     const bool has_jpegs =
         memcmp(file, avi, 4) == 0 || memcmp(file, little, 4) == 0 || memcmp(file, big, 4) == 0 || tsr_begins_jpeg(file);
@@ -33,15 +35,20 @@ bool tsr_may_have_streams(const uint8_t *file, size_t size)
     return container_of(file, size) != OTHER;
 }
 
-/* A stream that was found: JPEG, whose end is known, or deflate. */
+enum kind { JPEG, DEFLATE, FILES, KINDS };
+
+/* A stream that was found, or a file that may be coded. */
 struct found {
-    size_t start, end; /* bytes of the file; of deflate, the end of the file */
-    bool is_jpeg;
+    size_t start, end; /* bytes of the file; of deflate, at most */
+    uint64_t plain;    /* of deflate, its plain bytes, as it is told; 0: it is not */
+    enum kind kind;
 };
 
 struct search {
-    const struct tsr_packed_file *p;
+    struct tsr_packed_file *p;
     enum container container;
+    struct tsr_archive archive;
+    size_t member;      /* the next one */
     uint64_t in_vain;   /* bytes after heads of JPEG streams that have no end */
     size_t jpegs_until; /* from this byte on no JPEG is looked for: too much was read in vain */
 };
@@ -52,7 +59,7 @@ static bool jpeg_at(struct search *s, size_t at, struct found *found)
     const size_t left = s->p->size - at;
     if (at >= s->jpegs_until || left < TSR_PACKED_STREAM || !tsr_begins_jpeg(s->p->file + at)) return false;
     const size_t bytes = tsr_jpeg_end(s->p->file + at, left, false);
-    *found = (struct found){at, at + bytes, true};
+    *found = (struct found){at, at + bytes, 0, JPEG};
     if (bytes == 0) s->in_vain += left;
     if (s->in_vain / IN_VAIN > s->p->size) s->jpegs_until = at;
     return bytes >= TSR_PACKED_STREAM;
@@ -67,121 +74,313 @@ static bool pdf_stream_at(const struct tsr_packed_file *p, size_t at, struct fou
     const uint8_t *z = p->file + head;
     if (*z == '\r') z++;
     if (*z++ != '\n' || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32) return false;
-    *found = (struct found){(size_t)(z - p->file) + 2, p->size, false};
+    *found = (struct found){(size_t)(z - p->file) + 2, p->size, 0, DEFLATE};
     return true;
 }
 
-/* A member of ZIP that is deflated and not encrypted: its local header (APPNOTE.TXT, 4.3.7). */
-static bool zip_member_at(const struct tsr_packed_file *p, size_t at, struct found *found)
+/* Whether the member begins like a file that is coded. */
+static bool may_be_coded(const struct search *s, const struct tsr_archive_member *m)
 {
-    enum { HEAD = 30, DEFLATED = 8 };
-    const uint8_t *const h = p->file + at;
-    if (p->size - at < HEAD + TSR_PACKED_STREAM || memcmp(h, "PK\3\4", 4) != 0) return false;
-    const size_t names = (size_t)(h[26] | h[27] << 8) + (size_t)(h[28] | h[29] << 8);
-    *found = (struct found){at + HEAD + names, p->size, false};
-    return (h[6] & 1) == 0 && (h[8] | h[9] << 8) == DEFLATED && found->start < p->size;
+    enum { HEAD = 512 };
+    const uint8_t *const bytes = s->p->file + m->start;
+    struct tsr_bytes plain = {.limit = SIZE_MAX / 2};
+    if (!m->is_deflated) return tsr_may_be_inner(s->p, bytes, m->size);
+    tsr_deflate_first(bytes, m->size, HEAD, &plain); /* after an error, what was made before it counts */
+    const bool may_be = tsr_may_be_inner(s->p, plain.bytes, plain.size);
+    tsr_bytes_free(&plain);
+    return may_be;
+}
+
+/* The next member of an archive, from a byte on, that is deflated, begins with JPEG, or may be coded as a file. */
+static bool next_member(struct search *s, size_t at, struct found *found)
+{
+    while (s->member < s->archive.count) {
+        const struct tsr_archive_member *const m = &s->archive.member[s->member++];
+        if (m->start < at || m->size < TSR_PACKED_STREAM) continue;
+        if (!m->is_deflated && jpeg_at(s, m->start, found)) return true;
+        *found = (struct found){m->start, m->start + m->size, m->plain, m->is_deflated ? DEFLATE : FILES};
+        if (m->is_deflated || may_be_coded(s, m)) return true;
+    }
+    return false;
 }
 
 /* The next stream from a byte on. */
 static bool next_stream(struct search *s, size_t at, struct found *found)
 {
+    if (s->container == ARCHIVE) return next_member(s, at, found);
     for (; at < s->p->size; at++) {
         const uint8_t byte = s->p->file[at];
-        if (byte == 0xff && s->container != ZIP && jpeg_at(s, at, found)) return true;
+        if (byte == 0xff && jpeg_at(s, at, found)) return true;
         if (byte == 's' && s->container == PDF && pdf_stream_at(s->p, at, found)) return true;
-        if (byte == 'P' && s->container == ZIP && zip_member_at(s->p, at, found)) return true;
     }
     return false;
 }
 
-bool tsr_has_more_jpegs(const struct tsr_packed_file *p)
+bool tsr_has_more_jpegs(struct tsr_packed_file *p)
 {
     struct search s = {.p = p, .container = JPEGS, .jpegs_until = p->size};
     struct found first, next;
     return jpeg_at(&s, 0, &first) && next_stream(&s, first.end, &next);
 }
 
-/* Tries a deflate stream, of which the end is found; of a short one nothing is gained. TSR_DECLINED: it stays bytes. */
-static enum tsr_status put_deflate(struct tsr_packed_file *p, const struct tsr_node_work *work, struct found *found,
-                                   uint64_t *plain_left, struct tsr_error *error)
+/* What the streams of a file take. */
+struct work {
+    struct tsr_jpeg_work jpeg;
+    uint64_t plain, largest; /* plain bytes of all deflate streams, and of one, at most */
+    uint64_t bytes_left;     /* that deflate streams may still hold, as plain bytes or as the .tsr of a file */
+    unsigned kinds;          /* a bit for each kind that became pieces */
+    int failures[KINDS];
+};
+
+/* Adds what a stream takes. */
+static enum tsr_status add_stream(struct search *s, const struct found *found, struct work *work,
+                                  struct tsr_error *error)
 {
-    struct tsr_bytes plain = {.limit = (size_t)*plain_left}, residue = {.limit = found->end - found->start};
-    size_t used = 0;
-    enum tsr_status status = tsr_prove(&tsr_node_deflate, work, p->file + found->start, found->end - found->start,
-                                       &used, &plain, &residue, error);
-    if (status == TSR_OK && used < TSR_PACKED_STREAM) status = tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
-    if (status == TSR_OK) {
-        *plain_left -= plain.size;
-        found->end = found->start + used;
-        return tsr_pack_stream(p, found->start, found->end, TSR_PIECE_DEFLATE, &plain, &residue, error);
-    }
-    tsr_bytes_free(&plain);
-    tsr_bytes_free(&residue);
-    return status;
+    const uint64_t unknown = PLAIN_FREE + PLAIN_RATIO * (uint64_t)s->p->size;
+    if (found->kind == JPEG)
+        return tsr_add_jpeg(s->p->file + found->start, found->end - found->start, &work->jpeg, error);
+    if (found->kind == FILES) return TSR_OK;
+    const uint64_t plain = found->plain > 0 ? found->plain : unknown;
+    work->largest = tsr_more_of(work->largest, plain);
+    work->plain = found->plain > 0 ? work->plain + plain : tsr_more_of(work->plain, unknown);
+    return TSR_OK;
 }
 
-/* What all streams take, at most; *has_deflate: some are of deflate. TSR_DECLINED: there is none. */
-static enum tsr_status add_streams(struct search *s, struct tsr_jpeg_work *work, bool *has_deflate,
-                                   struct tsr_error *error)
+/* What all streams take, at most. TSR_DECLINED: there is none. */
+static enum tsr_status add_streams(struct search *s, struct work *work, struct tsr_error *error)
 {
     enum tsr_status status = tsr_fail(error, TSR_DECLINED, "%s", "");
     struct found found;
-    *has_deflate = false;
+    bool has_files = false;
     for (size_t at = 0; status != TSR_ERROR_LIMIT && next_stream(s, at, &found);) {
-        if (found.is_jpeg) status = tsr_add_jpeg(s->p->file + found.start, found.end - found.start, work, error);
-        *has_deflate |= !found.is_jpeg;
-        at = found.is_jpeg ? found.end : found.start;
+        status = add_stream(s, &found, work, error);
+        has_files |= found.kind == FILES;
+        at = found.kind == DEFLATE ? found.start : found.end;
     }
+    s->member = 0;
+    s->in_vain = 0;
     if (status == TSR_ERROR_LIMIT) return status;
-    return work->memory > 0 || *has_deflate ? TSR_OK : TSR_DECLINED;
+    return work->jpeg.memory > 0 || work->plain > 0 || has_files ? TSR_OK : TSR_DECLINED;
 }
 
-/* Streams become pieces. *kinds: bit 0, JPEG; bit 1, deflate. s: as add_streams has left it, which has added what JPEG
- * streams take, up to where it looked for them. */
-static enum tsr_status put_streams(struct tsr_packed_file *p, struct search *s, uint64_t plain_left, unsigned *kinds,
+/* ---- Streams become pieces, several at once ----------------------------------------------------------------- */
+
+enum { LANES = 16 };
+
+struct lane {
+    const struct tsr_packed_file *p;
+    struct found found;
+    uint64_t most; /* plain bytes of deflate */
+    struct tsr_bytes plain, residue;
+    struct tsr_inner inner;
+    struct deflate_coder *coder; /* which a lane's next stream takes over */
+    enum tsr_status status;
+    struct tsr_error error;
+};
+
+/* Proves a deflate stream, of which the end is found; of a short one nothing is gained. */
+static enum tsr_status prove_deflate(struct lane *lane)
+{
+    const struct tsr_packed_file *const p = lane->p;
+    const struct tsr_node_work node = {.crew = p->crew, .kept = &lane->coder};
+    const size_t most = lane->found.end - lane->found.start;
+    size_t used = 0;
+    lane->plain.limit = (size_t)lane->most;
+    lane->residue.limit = most;
+    TSR_TRY(tsr_prove(&tsr_node_deflate, &node, p->file + lane->found.start, most, &used, &lane->plain, &lane->residue,
+                      &lane->error));
+    if (used < TSR_PACKED_STREAM) return tsr_fail(&lane->error, TSR_DECLINED, "%s", tsr_no_gain);
+    lane->found.end = lane->found.start + used;
+    if (!tsr_may_be_inner(p, lane->plain.bytes, lane->plain.size)) return TSR_OK;
+    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size, &lane->inner, &lane->error);
+    return status == TSR_DECLINED ? TSR_OK : status;
+}
+
+static void prove_lane(void *context, unsigned i)
+{
+    struct lane *const lane = (struct lane *)context + i;
+    const struct found *const found = &lane->found;
+    const size_t size = found->end - found->start;
+    lane->plain = lane->residue = (struct tsr_bytes){0};
+    lane->inner = (struct tsr_inner){.bytes = 0};
+    lane->status = found->kind == JPEG ? tsr_prove_jpeg(lane->p, found->start, size, &lane->plain, &lane->error)
+                   : found->kind == FILES
+                       ? tsr_code_inner(lane->p, lane->p->file + found->start, size, &lane->inner, &lane->error)
+                       : prove_deflate(lane);
+}
+
+static void free_lane(struct lane *lane)
+{
+    tsr_bytes_free(&lane->plain);
+    tsr_bytes_free(&lane->residue);
+    tsr_bytes_free(&lane->inner.tsr);
+}
+
+static enum tsr_status decline_lane(struct lane *lane)
+{
+    free_lane(lane);
+    return TSR_DECLINED;
+}
+
+/* Puts what a lane has made, which is not the lane's afterwards. TSR_DECLINED: it stays bytes. */
+static enum tsr_status put_lane(struct tsr_packed_file *p, struct lane *lane, struct work *work,
+                                struct tsr_error *error)
+{
+    const struct found *const found = &lane->found;
+    const uint64_t plain = lane->plain.size;
+    if (found->kind == JPEG)
+        return tsr_pack_stream(p, found->start, found->end, TSR_PIECE_JPEG, &lane->plain, &lane->residue, error);
+    if (found->kind == DEFLATE && plain > work->bytes_left) return decline_lane(lane);
+    const bool is_file = tsr_take_inner(p, &lane->inner);
+    if (found->kind == FILES && !is_file) return decline_lane(lane);
+    if (found->kind == FILES)
+        return tsr_pack_inner(p, found->start, found->end, TSR_PIECE_BYTES, found->end - found->start, &lane->inner,
+                              &lane->residue, error);
+    work->bytes_left -= is_file && lane->inner.tsr.size < plain ? lane->inner.tsr.size : plain;
+    tsr_bytes_free(is_file ? &lane->plain : &lane->inner.tsr);
+    return is_file
+               ? tsr_pack_inner(p, found->start, found->end, TSR_PIECE_DEFLATE, plain, &lane->inner, &lane->residue,
+                                error)
+               : tsr_pack_stream(p, found->start, found->end, TSR_PIECE_DEFLATE, &lane->plain, &lane->residue, error);
+}
+
+/* Whether too many streams of a kind have failed for more to be tried. Those of an archive never overlap. */
+static bool has_failed(const struct search *s, const struct work *work, enum kind kind)
+{
+    return s->container != ARCHIVE && work->failures[kind] >= MOST_FAILURES;
+}
+
+/* What a lane more takes of memory, but for coding a file, which claims its own. */
+static uint64_t lane_memory(const struct work *work)
+{
+    const uint64_t deflate = work->plain > 0 ? 3 * work->largest + tsr_deflate_memory(work->largest) : 0;
+    return tsr_more_of(work->jpeg.memory, deflate);
+}
+
+/* The next streams from byte *at on, of which the ends are known; or one. */
+static unsigned gather(struct search *s, size_t *at, const struct work *work, struct lane *lane, unsigned lanes)
+{
+    unsigned count = 0;
+    while (count < lanes) {
+        const size_t member = s->member;
+        struct found found;
+        if (!next_stream(s, *at, &found)) break;
+        const bool is_known = found.kind != DEFLATE || found.plain > 0;
+        if (count > 0 && !is_known) {
+            s->member = member;
+            break;
+        }
+        lane[count].p = s->p;
+        lane[count].found = found;
+        lane[count].most = found.plain > 0 ? found.plain : work->largest;
+        count++;
+        *at = found.end;
+        if (!is_known) break;
+    }
+    return count;
+}
+
+/* Takes what a lane has made, in the order of the streams. One of several that had too little memory is done again,
+ * alone. */
+static enum tsr_status settle_lane(struct search *s, struct lane *lanes, unsigned i, bool is_alone, struct work *work,
                                    struct tsr_error *error)
 {
-    struct deflate_coder *coder = NULL;
-    const struct tsr_node_work work = {.crew = p->crew, .kept = &coder};
-    enum tsr_status status = TSR_OK;
-    struct found found;
-    int failures[2] = {0, 0};
-    *kinds = 0;
-    s->in_vain = 0;
-    for (size_t at = 0; next_stream(s, at, &found);) {
-        const int kind = found.is_jpeg ? 0 : 1;
-        status = failures[kind] >= MOST_FAILURES ? TSR_DECLINED
-                 : found.is_jpeg                 ? tsr_pack_jpeg(p, found.start, found.end - found.start, error)
-                                                 : put_deflate(p, &work, &found, &plain_left, error);
-        if (status != TSR_OK && status != TSR_DECLINED) break;
-        at = status == TSR_OK || found.is_jpeg ? found.end : found.start;
-        if (status == TSR_OK) *kinds |= 1u << kind;
-        failures[kind] += status == TSR_DECLINED;
-        status = TSR_OK;
+    struct lane *const lane = &lanes[i];
+    const enum kind kind = lane->found.kind;
+    if (lane->status == TSR_ERROR_LIMIT && !is_alone) prove_lane(lanes, i);
+    if (lane->status != TSR_OK) {
+        free_lane(lane);
+        *error = lane->error;
     }
-    tsr_deflate_forget(coder);
+    enum tsr_status status = lane->status;
+    if (status == TSR_OK) status = has_failed(s, work, kind) ? decline_lane(lane) : put_lane(s->p, lane, work, error);
+    if (status == TSR_OK) work->kinds |= 1u << kind;
+    work->failures[kind] += status == TSR_DECLINED;
     return status;
+}
+
+/* Proves and puts streams one after the other or, where there are threads and memory, several at once. What is made
+ * does not depend on that. */
+static enum tsr_status put_lanes(struct search *s, struct work *work, struct lane *lanes, unsigned most,
+                                 struct tsr_error *error)
+{
+    enum tsr_status status = TSR_OK;
+    unsigned count;
+    for (size_t at = 0; status == TSR_OK && (count = gather(s, &at, work, lanes, most)) > 0;) {
+        if (count > 1)
+            s->p->crew.run(s->p->crew.pool, prove_lane, lanes, count);
+        else if (!has_failed(s, work, lanes->found.kind))
+            prove_lane(lanes, 0);
+        else
+            lanes->status = tsr_fail(&lanes->error, TSR_DECLINED, "%s", "");
+        for (unsigned i = 0; i < count; i++) {
+            const struct found found = lanes[i].found;
+            const enum tsr_status now = status == TSR_OK ? settle_lane(s, lanes, i, count == 1, work, error) : status;
+            if (status != TSR_OK) free_lane(&lanes[i]);
+            if (now == TSR_DECLINED && found.kind == DEFLATE && found.plain == 0) at = found.start;
+            if (now == TSR_OK && count == 1) at = lanes->found.end;
+            if (now != TSR_DECLINED) status = now;
+        }
+    }
+    return status;
+}
+
+static enum tsr_status put_streams(struct search *s, struct work *work, struct tsr_error *error)
+{
+    struct tsr_packed_file *const p = s->p;
+    struct lane *const lanes = calloc(LANES, sizeof *lanes);
+    const uint64_t each = lane_memory(work);
+    unsigned count = 1;
+    if (!lanes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to pack streams");
+    while (p->crew.run && count < LANES && tsr_input_take_spare(p->source->input, each)) count++;
+    const enum tsr_status status = put_lanes(s, work, lanes, count, error);
+    if (count > 1) tsr_input_return_spare(p->source->input, (count - 1) * each);
+    for (unsigned i = 0; i < LANES; i++) tsr_deflate_forget(lanes[i].coder);
+    free(lanes);
+    return status;
+}
+
+/* Claims what the streams take. Of deflate streams with too many plain bytes some stay bytes. */
+static enum tsr_status claim_streams(struct tsr_packed_file *p, struct work *work, struct tsr_error *error)
+{
+    const uint64_t size = p->size, most = PLAIN_FREE + PLAIN_RATIO * size;
+    uint64_t cost = tsr_jpeg_cost(size, work->jpeg.cost), bytes = tsr_jpeg_memory_of(p, work->jpeg.memory),
+             held = 2 * size;
+    if (work->plain > most) work->plain = most;
+    if (work->largest > work->plain) work->largest = work->plain;
+    if (work->plain > 0) {
+        uint64_t deflate = tsr_deflate_cost(size, work->plain, work->largest);
+        for (; deflate > TSR_PACKED_MEMORY && work->plain / 2 >= work->largest; work->plain /= 2)
+            deflate = tsr_deflate_cost(size, work->plain / 2, work->largest);
+        cost = tsr_more_of(cost, deflate);
+        bytes = tsr_more_of(bytes, tsr_deflate_memory_of(p, work->plain, work->largest));
+        held += work->plain;
+    }
+    work->bytes_left = work->plain;
+    return tsr_pack_claim(p, cost, bytes, held, error);
+}
+
+static enum tsr_status pack_streams(struct search *s, struct tsr_error *error)
+{
+    struct tsr_packed_file *const p = s->p;
+    struct work work = {.plain = 0};
+    TSR_TRY(add_streams(s, &work, error));
+    TSR_TRY(claim_streams(p, &work, error));
+    TSR_TRY(put_streams(s, &work, error));
+    if ((work.kinds & (1u << JPEG)) && work.kinds != 1u << JPEG) {
+        /* readers claim memory by the kind of the first stream: the room is enough for either */
+        const struct tsr_node_work room = {.room = p->source->header.room};
+        p->source->header.room = 2 * tsr_node_jpeg.memory(&room, p->size, true);
+    }
+    return TSR_OK;
 }
 
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error)
 {
-    const uint64_t size = p->size, plain = PLAIN_FREE + PLAIN_RATIO * size;
     struct search s = {.p = p, .container = container_of(p->file, p->size), .jpegs_until = p->size};
-    struct tsr_jpeg_work work = {0};
-    bool has_deflate = false;
-    unsigned kinds = 0;
-    TSR_TRY(add_streams(&s, &work, &has_deflate, error));
-    uint64_t cost = tsr_jpeg_cost(size, work.cost), bytes = tsr_jpeg_memory_of(p, work.memory), held = 2 * size;
-    if (has_deflate) {
-        cost = tsr_more_of(cost, tsr_deflate_cost(size, plain, plain));
-        bytes = tsr_more_of(bytes, tsr_deflate_memory_of(p, plain, plain));
-        held += plain;
-    }
-    TSR_TRY(tsr_pack_claim(p, cost, bytes, held, error));
-    TSR_TRY(put_streams(p, &s, plain, &kinds, error));
-    if (kinds == 3) { /* readers claim memory by the kind of the first stream: the room is enough for either */
-        const struct tsr_node_work room = {.room = p->source->header.room};
-        p->source->header.room = 2 * tsr_node_jpeg.memory(&room, size, true);
-    }
-    return TSR_OK;
+    p->has_inner = s.container == ARCHIVE && p->packing->inner.compress;
+    TSR_TRY(tsr_list_archive(p->file, p->size, &s.archive, error));
+    const enum tsr_status status = pack_streams(&s, error);
+    tsr_forget_archive(&s.archive);
+    return status;
 }

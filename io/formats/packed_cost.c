@@ -79,7 +79,7 @@ enum tsr_status tsr_pack_fail_memory(struct tsr_error *error)
 enum tsr_status tsr_pack_claim(struct tsr_packed_file *p, uint64_t cost, uint64_t bytes, uint64_t held,
                                struct tsr_error *error)
 {
-    const struct tsr_need need = {.opening = bytes, .held = held, .blob = held};
+    const struct tsr_need need = {.opening = bytes, .held = held, .blob = held, .has_inner = p->has_inner};
     if (cost > TSR_PACKED_MEMORY) return tsr_pack_fail_memory(error);
     const enum tsr_status status = tsr_input_claim(p->source->input, NULL, &need, error);
     return status == TSR_ERROR_CORRUPT ? tsr_decline(error) : status; /* more than was claimed before */

@@ -1,5 +1,5 @@
 /* Packs DICOM files without streams by the model of elements: short ones as one piece, long ones in blocks.
- * FORMAT.md 4.6.
+ * PACKED.md.
  */
 #include <stdlib.h>
 

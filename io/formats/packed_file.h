@@ -20,6 +20,7 @@ struct tsr_packed_file {
     size_t size, done;   /* bytes of the file, and those that pieces have */
     uint64_t verbatim;   /* what the file takes stored; 0: not known */
     bool is_one_code;    /* all of it is a code that no compressor shortens */
+    bool has_inner;      /* it may have files in it, which are coded */
 };
 
 static inline bool tsr_begins_jpeg(const uint8_t *bytes)
@@ -44,7 +45,7 @@ enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *erro
 /* What is found in other files: JPEG streams one after the other (MPO) or anywhere (AVI, PDF, TIFF), deflate streams of
  * PDF and of ZIP. */
 bool tsr_may_have_streams(const uint8_t *file, size_t size); /* from the first bytes */
-bool tsr_has_more_jpegs(const struct tsr_packed_file *p);    /* a JPEG file */
+bool tsr_has_more_jpegs(struct tsr_packed_file *p);          /* a JPEG file */
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error);
 /* The members of a gzip file. */
 enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error);
@@ -52,8 +53,26 @@ enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error
 enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
 
-/* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. */
+/* Whether a file in a file, which begins with these bytes, may become smaller as a file of its own. */
+bool tsr_may_be_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size);
+/* A file in a file, once it is coded. */
+struct tsr_inner {
+    struct tsr_bytes tsr; /* nothing: it is not coded */
+    uint64_t bytes;       /* of the file and of the files in it */
+    char damage[TSR_DAMAGE_LIMIT + 1];
+};
+/* Codes such a file; several threads may. TSR_DECLINED: it would be stored. The caller frees tsr, also after an error.
+ */
+enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size,
+                               struct tsr_inner *inner, struct tsr_error *error);
+/* Whether the file takes one that is coded: the files in it may have too many bytes. */
+bool tsr_take_inner(struct tsr_packed_file *p, const struct tsr_inner *inner);
+
+/* A JPEG stream becomes a piece, or stays bytes: TSR_DECLINED. And the first part of that, of which several threads may
+ * do one each. */
 enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error);
+enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, size_t start, size_t size, struct tsr_bytes *packed,
+                               struct tsr_error *error);
 
 /* What packing JPEG streams takes, at most: memory, which is of blocks and of what stands between the stream and what
  * it becomes; and the numbers that decide, see tsr_jpeg_cost. */
@@ -73,6 +92,10 @@ enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr
  * an error. */
 enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
                                 struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
+/* The same of a deflate stream, or (TSR_PIECE_BYTES) of bytes, that are a file in the file: size is the file's. */
+enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+                               uint64_t size, struct tsr_inner *inner, struct tsr_bytes *residue,
+                               struct tsr_error *error);
 
 /* A stream stays bytes: why, which is half a sentence, gets a beginning. Other errors stay as they are. */
 enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,

@@ -1,4 +1,4 @@
-/* Packs gzip: each member's deflate stream. FORMAT.md 4.6. */
+/* Packs gzip: each member's deflate stream. PACKED.md. */
 #include "packed_file.h"
 #include "io/bytes/crc32.h"
 #include "io/formats/nifti/nifti_header.h"
@@ -68,6 +68,27 @@ static void note_check(const struct tsr_packed_file *p, const uint8_t *tail, con
                               (size_t)(tail - p->file));
 }
 
+/* A member whose plain bytes are a file may be coded as that. */
+static enum tsr_status put_member(struct tsr_packed_file *p, size_t start, size_t end, struct tsr_bytes *plain,
+                                  struct tsr_bytes *residue, struct tsr_error *error)
+{
+    struct tsr_inner inner = {.bytes = 0};
+    const enum tsr_status status = tsr_may_be_inner(p, plain->bytes, plain->size)
+                                       ? tsr_code_inner(p, plain->bytes, plain->size, &inner, error)
+                                       : TSR_DECLINED;
+    if (status == TSR_OK && tsr_take_inner(p, &inner)) {
+        const uint64_t size = plain->size;
+        tsr_bytes_free(plain);
+        return tsr_pack_inner(p, start, end, TSR_PIECE_DEFLATE, size, &inner, residue, error);
+    }
+    tsr_bytes_free(&inner.tsr);
+    if (status == TSR_OK || status == TSR_DECLINED)
+        return tsr_pack_stream(p, start, end, TSR_PIECE_DEFLATE, plain, residue, error);
+    tsr_bytes_free(plain);
+    tsr_bytes_free(residue);
+    return status;
+}
+
 /* Members become pieces, until one cannot; it and what follows stays bytes. TSR_DECLINED: the first one cannot. */
 static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_node_work *work,
                                    struct gzip_limits *limits, struct tsr_error *error)
@@ -97,7 +118,7 @@ static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_n
         note_check(p, p->file + at + used, &plain);
         if (all == 0 && p->kind == TSR_KIND_NIFTI) tsr_read_nifti(plain.bytes, plain.size, &nifti, NULL);
         all += plain.size;
-        TSR_TRY(tsr_pack_stream(p, at, at + used, TSR_PIECE_DEFLATE, &plain, &residue, error));
+        TSR_TRY(put_member(p, at, at + used, &plain, &residue, error));
         end = at += used + TSR_GZIP_TAIL;
     } while (tsr_gzip_stream(p->file, p->size, &at));
     if (p->size - end > 2 && tsr_begins_gzip(p->file + end) && p->file[end + 2] == 8)
@@ -108,8 +129,17 @@ static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_n
     return TSR_OK;
 }
 
+/* Whether the first member looks like a file that is coded. */
+static bool begins_inner(struct tsr_packed_file *p)
+{
+    uint8_t head[512];
+    p->has_inner = p->packing->inner.compress != NULL;
+    return tsr_may_be_inner(p, head, tsr_gzip_first(p->file, p->size, head, sizeof head));
+}
+
 enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error)
 {
+    p->has_inner = begins_inner(p);
     struct gzip_limits limits = plain_limits(p);
     const uint64_t size = p->size;
     uint64_t cost = tsr_deflate_cost(size, limits.plain, limits.largest);

@@ -1,4 +1,4 @@
-/* Packs JPEG: a file, or the items of DICOM. FORMAT.md 4.6. */
+/* Packs JPEG: a file, or the items of DICOM. PACKED.md. */
 #include <string.h>
 
 #include "packed_file.h"
@@ -13,16 +13,25 @@ enum {
 
 static const char cannot_jpeg[] = "its JPEG stream cannot be coded: it ";
 
-enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error)
+enum tsr_status tsr_prove_jpeg(const struct tsr_packed_file *p, size_t start, size_t size, struct tsr_bytes *packed,
+                               struct tsr_error *error)
 {
-    struct tsr_bytes packed = {.limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0}, none = {0};
     const struct tsr_node_work work = {.crew = p->crew};
+    struct tsr_bytes none = {0};
     struct tsr_error why;
     size_t used;
-    const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, &used, &packed, &none, &why);
-    if (status == TSR_OK) return tsr_pack_stream(p, start, start + size, TSR_PIECE_JPEG, &packed, &none, error);
-    tsr_bytes_free(&packed);
+    packed->limit = size > TSR_PACKED_GAIN ? size - TSR_PACKED_GAIN : 0;
+    const enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, p->file + start, size, &used, packed, &none, &why);
+    if (status == TSR_OK) return TSR_OK;
+    tsr_bytes_free(packed);
     return tsr_pack_refuse(status, cannot_jpeg, &why, error);
+}
+
+enum tsr_status tsr_pack_jpeg(struct tsr_packed_file *p, size_t start, size_t size, struct tsr_error *error)
+{
+    struct tsr_bytes packed = {0}, none = {0};
+    TSR_TRY(tsr_prove_jpeg(p, start, size, &packed, error));
+    return tsr_pack_stream(p, start, start + size, TSR_PIECE_JPEG, &packed, &none, error);
 }
 
 /* The next item of DICOM from a byte on that begins as JPEG does. Where items are is not read from the file's header,

@@ -1,4 +1,4 @@
-/* Packs a PNG: a small one becomes one piece, of others the chunks IDAT become rows. FORMAT.md 4.6. */
+/* Packs a PNG: a small one becomes one piece, of others the chunks IDAT become rows. PACKED.md. */
 #include <string.h>
 
 #include "packed_file.h"

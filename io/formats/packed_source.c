@@ -1,5 +1,5 @@
 /* Packs files that are not coded as samples: finds streams in them, makes them smaller, and proves that they come back.
- * FORMAT.md 4.6. */
+ * PACKED.md. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,22 +36,36 @@ enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr
     return end == p->done ? TSR_OK : tsr_pack_known(p, TSR_PIECE_BYTES, p->done, end - p->done, end, error);
 }
 
-enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
-                                struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status put_parts(struct tsr_packed_file *p, size_t start, size_t end, const struct tsr_piece_head *head,
+                                 uint64_t room, struct tsr_bytes *plain, struct tsr_bytes *residue,
+                                 struct tsr_error *error)
 {
     tsr_bytes_fit(plain);
     tsr_bytes_fit(residue);
-    const struct tsr_node_parts parts = {plain->bytes, residue->bytes, plain->size, residue->size};
-    const struct tsr_piece_head head = {
-        .kind = kind, .size = plain->size, .residue = residue->size, .whole = end - start};
-    const uint64_t room = tsr_piece_node(kind)->room(&parts, end - start);
     if (room > p->source->header.room) p->source->header.room = room;
     enum tsr_status status = tsr_pack_bytes(p, start, error);
-    if (status == TSR_OK) status = put_head(p, &head, error);
+    if (status == TSR_OK) status = put_head(p, head, error);
     p->done = end;
     const enum tsr_status first = tsr_source_put(p->source, TSR_BLOB_PREFIX, plain->bytes, plain->size, true, error),
                           last = tsr_source_put(p->source, TSR_BLOB_PREFIX, residue->bytes, residue->size, true, error);
     return status != TSR_OK ? status : first != TSR_OK ? first : last;
+}
+
+enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+                                struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+{
+    const struct tsr_node_parts parts = {plain->bytes, residue->bytes, plain->size, residue->size};
+    const struct tsr_piece_head head = {
+        .kind = kind, .size = plain->size, .residue = residue->size, .whole = end - start};
+    return put_parts(p, start, end, &head, tsr_piece_node(kind)->room(&parts, end - start), plain, residue, error);
+}
+
+enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+                               uint64_t size, struct tsr_inner *inner, struct tsr_bytes *residue,
+                               struct tsr_error *error)
+{
+    const struct tsr_piece_head head = {.kind = kind, .size = size, .inner = inner->tsr.size, .residue = residue->size};
+    return put_parts(p, start, end, &head, tsr_inner_room(&head), &inner->tsr, residue, error);
 }
 
 enum tsr_status tsr_pack_refuse(enum tsr_status status, const char *begin, const struct tsr_error *why,
@@ -107,7 +121,7 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
 {
     const uint64_t size = tsr_input_size(input);
     const bool is_png = packing->kind == TSR_KIND_PNG;
-    uint8_t head[12] = {0};
+    uint8_t head[512] = {0};
     const size_t first = size < sizeof head ? (size_t)size : sizeof head;
     TSR_TRY(tsr_input_read(input, 0, head, first, error));
     if (packing->kind != TSR_KIND_DICOM && !is_png && !tsr_begins_jpeg(head) && !tsr_begins_gzip(head) &&
@@ -127,6 +141,7 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     struct tsr_header header = {.kind = kind, .recipe = TSR_RECIPE_PACKED, .exact = true};
     struct tsr_packed_file p = {.packing = packing, .crew = tsr_input_crew(input), .kind = kind, .size = (size_t)size};
     *source = NULL;
+    tsr_input_forget_inner(input);
     TSR_TRY(check_begin(input, packing, error));
     TSR_TRY(tsr_input_claim_header(input, size, error));
     snprintf(header.reason, sizeof header.reason, "%.*s", TSR_REASON_LIMIT, packing->reason);

@@ -30,7 +30,7 @@ static enum tsr_status open_packed(struct tsr_input *input, enum tsr_kind kind,
                                    const struct tsr_source_options *options, struct tsr_error *reason,
                                    struct tsr_source **source)
 {
-    const struct tsr_packing packing = {kind, reason->text, options->opened, options->coded};
+    const struct tsr_packing packing = {kind, reason->text, options->opened, options->coded, options->inner};
     struct tsr_error error = {0};
     if (strcmp(reason->text, tsr_deflate_costly) == 0) return TSR_DECLINED; /* it would take as much once more */
     if (!options->opened) tsr_input_give_back(input); /* the first way took less on some machines, more on others */

@@ -92,16 +92,24 @@ struct tsr_source {
     bool rasters_last;           /* set by the caller: rasters stay as they are until tsr_input_hash_read */
 };
 
+/* How a file that stands in another one becomes a whole .tsr, which is appended. Errors: TSR_DECLINED (it would be
+ * stored), others of compressing. compress NULL: no files in files are looked for. */
+struct tsr_inner_way {
+    enum tsr_status (*compress)(void *context, struct tsr_input *input, struct tsr_bytes *tsr, struct tsr_error *error);
+    void *context;
+};
+
 /* How an input is opened. */
 struct tsr_source_options {
     bool verbatim; /* the content is not coded as samples: reason says why. Of PNG, it may still be packed */
     const char *reason;
-    bool packs;                      /* what must be stored as it is may be packed: FORMAT.md 4.6 */
+    bool packs;                      /* what must be stored as it is may be packed: PACKED.md */
     const struct tsr_source *opened; /* if verbatim: the input's source as a PNG, which was read already; or NULL */
     uint64_t coded;                  /* if verbatim: bytes that it takes coded as samples; 0: not known */
     bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */
     bool may_lose;     /* the image may be coded with loss: claims the memory for that, too */
     const struct tsr_image *raster; /* the input is a raster of this image; NULL: a file */
+    struct tsr_inner_way inner;     /* of what is packed */
 };
 
 /* Opens a source for any input that can be read. An input that is not an image, or that cannot be restored, becomes a

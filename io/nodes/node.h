@@ -45,7 +45,7 @@ struct tsr_node {
     /* Of a node over bytes: what joining these parts takes as the header of a file tells it. limit: most bytes that are
      * made. Parts without bytes: only their sizes are known. */
     uint64_t (*room)(const struct tsr_node_parts *parts, uint64_t limit);
-    /* What the head of a piece says besides the size of the plain bytes: FORMAT.md 4.6. */
+    /* What the head of a piece says besides the size of the plain bytes: PACKED.md. */
     bool has_residue;    /* the residue's size; else there is no residue */
     uint64_t most_plain; /* most plain bytes of a piece, and at least 1; 0: any number */
     uint64_t most_whole; /* the head says how many bytes joining makes: at most so many, at least 1; 0: it does not */
@@ -82,7 +82,7 @@ static inline const struct tsr_node *tsr_raster_node(int number)
     return number >= 0 && number < TSR_RASTER_NODES ? nodes[number] : NULL;
 }
 
-/* Over bytes. Their numbers in files are kinds of pieces, FORMAT.md 4.6; that of gzip has none. Pieces of three kinds
+/* Over bytes. Their numbers in files are kinds of pieces, PACKED.md; that of gzip has none. Pieces of three kinds
  * are made by no node: bytes of the file, and the usual start and end of a PNG. */
 enum tsr_piece_kind {
     TSR_PIECE_BYTES,

@@ -1,12 +1,12 @@
 /* What a header tells; see header.h. */
 #include "header.h"
 
-const char tsr_smaller_stored[] = "coded as samples it would be larger", tsr_no_pixels[] = "it has no pixel data";
+const char tsr_smaller_stored[] = "coded as samples it would be larger", tsr_no_pixels[] = "it has no pixel data",
+           tsr_inner_coded[] = "the files in it are coded, each as one of its own";
 
 bool tsr_has_frames(const struct tsr_header *header)
 {
-    return header->recipe != TSR_RECIPE_VERBATIM && header->recipe != TSR_RECIPE_PACKED &&
-           header->recipe != TSR_RECIPE_SERIES;
+    return header->recipe != TSR_RECIPE_VERBATIM && !tsr_has_pieces(header) && header->recipe != TSR_RECIPE_SERIES;
 }
 
 bool tsr_recipe_may_be(enum tsr_recipe_number recipe, bool exact, bool lossy)
@@ -17,6 +17,7 @@ bool tsr_recipe_may_be(enum tsr_recipe_number recipe, bool exact, bool lossy)
     case TSR_RECIPE_DEFLATED:
     case TSR_RECIPE_ENCAPSULATED:
     case TSR_RECIPE_GZIPPED:
+    case TSR_RECIPE_INNER:
         return exact && !lossy;
     case TSR_RECIPE_SERIES:
         return !exact && !lossy;
@@ -34,7 +35,12 @@ bool tsr_is_series(const struct tsr_header *header)
 
 bool tsr_has_pieces(const struct tsr_header *header)
 {
-    return header->recipe == TSR_RECIPE_PACKED;
+    return header->recipe == TSR_RECIPE_PACKED || header->recipe == TSR_RECIPE_INNER;
+}
+
+bool tsr_has_inner(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_INNER;
 }
 
 bool tsr_has_rows(const struct tsr_header *header)

@@ -17,7 +17,8 @@ enum tsr_recipe_number {
     TSR_RECIPE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
     TSR_RECIPE_SERIES = 5,       /* several files, each restored in its own way: FORMAT.md 3.7 */
     TSR_RECIPE_PACKED = 6,       /* the blob has pieces of the file, streams of which are unpacked */
-    TSR_RECIPE_GZIPPED = 7       /* as splice, and the whole of it is put in gzip again */
+    TSR_RECIPE_GZIPPED = 7,      /* as splice, and the whole of it is put in gzip again */
+    TSR_RECIPE_INNER = 8         /* as packed, and some pieces are files, each restored in its own way */
 };
 
 /* Residues: what samples do not say of the streams of encapsulated frames, of the IDAT chunks of a PNG, or of a gzip
@@ -39,7 +40,7 @@ struct tsr_told_windows {
 };
 
 /* Reasons that files without frames have most. */
-extern const char tsr_smaller_stored[], tsr_no_pixels[];
+extern const char tsr_smaller_stored[], tsr_no_pixels[], tsr_inner_coded[];
 
 struct tsr_header {
     uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
@@ -48,6 +49,7 @@ struct tsr_header {
     bool exact;                        /* the restored file is the original, byte for byte */
     char reason[TSR_REASON_LIMIT + 1]; /* verbatim and packed only: why */
     uint64_t room;                     /* packed only: what unpacking a piece takes */
+    uint32_t inner;                    /* pieces that are files; else 0 */
     struct tsr_image image;            /* image, coding and parameters: not if verbatim or packed */
     struct tsr_coding coding;
     struct tsr_kept_ranges
@@ -74,6 +76,9 @@ bool tsr_has_frames(const struct tsr_header *header);
 
 /* Whether the blob has pieces of the file, streams of which are unpacked. */
 bool tsr_has_pieces(const struct tsr_header *header);
+
+/* Whether some of these pieces are files, each of which is a .tsr. */
+bool tsr_has_inner(const struct tsr_header *header);
 
 /* Whether these pieces are rows of a PNG, mostly. */
 bool tsr_has_rows(const struct tsr_header *header);

@@ -30,6 +30,7 @@ struct tsr_maker {
     struct tsr_step open;
     struct tsr_bytes plain;   /* what it has so far */
     struct tsr_bytes residue; /* of a piece */
+    uint32_t files;           /* pieces that were files */
     struct tsr_bytes made;    /* by a node */
     /* Frames. */
     const struct tsr_step *frames;
@@ -189,7 +190,7 @@ static enum tsr_status close_step(struct tsr_maker *m, const struct tsr_step *st
                        : close_node(m, m->residues.bytes, m->residues.size, error);
 }
 
-/* ---- Pieces: FORMAT.md 4.6 --------------------------------------------------------------------------------- */
+/* ---- Pieces: PACKED.md --------------------------------------------------------------------------------- */
 
 /* *is_last: there are no more pieces. */
 static enum tsr_status take_head(struct tsr_maker *m, struct tsr_piece_head *head, bool *is_last,
@@ -215,6 +216,7 @@ static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_hea
 {
     const struct tsr_node *const node = tsr_piece_node(head->kind);
     const struct tsr_step bytes = {.kind = TSR_STEP_BYTES, .from = TSR_BLOB_PREFIX, .size = head->size};
+    if (head->inner > 0) return tsr_fail(error, TSR_ERROR_VERSION, "files in it are not restored here");
     if (head->kind == TSR_PIECE_BYTES) return put_bytes(m, &bytes, error);
     if (head->kind == TSR_PIECE_PNG_END) return put(m, tsr_png_end, TSR_PNG_END_BYTES, error);
     if (head->kind == TSR_PIECE_PNG_START) {
@@ -231,27 +233,60 @@ static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_hea
     return close_node(m, m->residue.bytes, m->residue.size, error);
 }
 
-/* Codes of elements that follow each other, which threads join at once. */
+/* Pieces that follow each other and that threads make at once: codes of elements, files, and few bytes between them. */
 struct joining {
+    struct tsr_maker *maker;
     unsigned count, lanes; /* lanes: those that have memory */
+    uint64_t lane_bytes;
     struct lane {
+        struct tsr_maker *maker;
         struct tsr_piece_head head;
-        struct tsr_bytes code, made;
+        struct tsr_bytes code, residue, plain, made;
+        struct deflate_coder *coder;
         enum tsr_status status;
         struct tsr_error error;
     } lane[LANES];
 };
 
+static bool may_join(const struct tsr_maker *m, const struct tsr_piece_head *head)
+{
+    enum { FEW_BYTES = 1 << 12 };
+    if (m->making.enough > 0) return false;
+    return head->kind == TSR_PIECE_ELEMENTS || head->inner > 0 ||
+           (tsr_has_inner(m->header) && head->kind == TSR_PIECE_BYTES && head->size <= FEW_BYTES);
+}
+
+/* Makes the bytes of a piece: lane->made, or of bytes lane->plain or lane->code. */
+static enum tsr_status make_lane(struct lane *lane)
+{
+    const struct tsr_maker *const m = lane->maker;
+    const struct tsr_node_work work = {.whole = (size_t)lane->head.whole, .crew = m->work.crew, .kept = &lane->coder};
+    const struct tsr_leaves *const leaves = &m->making.leaves;
+    const struct tsr_bytes *plain = &lane->code;
+    lane->made.size = lane->plain.size = 0;
+    if (lane->head.inner > 0) {
+        lane->plain.limit = (size_t)lane->head.size;
+        TSR_TRY(leaves->file(leaves->context, lane->code.bytes, lane->code.size, &lane->plain, &lane->error));
+        plain = &lane->plain;
+    }
+    if (lane->head.kind == TSR_PIECE_BYTES) return TSR_OK;
+    const struct tsr_node_parts parts = {plain->bytes, lane->residue.bytes ? lane->residue.bytes : (const uint8_t *)"",
+                                         plain->size, lane->residue.size};
+    return tsr_piece_node(lane->head.kind)->join(&work, &parts, &lane->made, &lane->error);
+}
+
 static void join_lane(void *context, unsigned i)
 {
     struct lane *const lane = (struct lane *)context + i;
-    const struct tsr_node_work work = {.whole = (size_t)lane->head.whole};
-    const struct tsr_node_parts parts = {lane->code.bytes, (const uint8_t *)"", lane->code.size, 0};
-    lane->made.size = 0;
-    lane->status = tsr_piece_node(lane->head.kind)->join(&work, &parts, &lane->made, &lane->error);
+    lane->status = make_lane(lane);
 }
 
-/* Joins all, and puts them in their order. */
+static const struct tsr_bytes *made_of(const struct lane *lane)
+{
+    return lane->head.kind != TSR_PIECE_BYTES ? &lane->made : lane->head.inner > 0 ? &lane->plain : &lane->code;
+}
+
+/* Joins all, and puts them in their order. One of several that had too little memory is done again, alone. */
 static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct tsr_error *error)
 {
     const unsigned count = j->count;
@@ -267,46 +302,71 @@ static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct 
     else
         join_lane(j->lane, 0);
     for (unsigned i = 0; i < count; i++) {
-        if (j->lane[i].status != TSR_OK) {
-            if (error) *error = j->lane[i].error;
-            return j->lane[i].status;
+        struct lane *const lane = &j->lane[i];
+        if (lane->status == TSR_ERROR_LIMIT && count > 1) join_lane(j->lane, i);
+        if (lane->status != TSR_OK) {
+            if (error) *error = lane->error;
+            return lane->status;
         }
-        TSR_TRY(put(m, j->lane[i].made.bytes, j->lane[i].made.size, error));
+        TSR_TRY(put(m, made_of(lane)->bytes, made_of(lane)->size, error));
     }
     return TSR_OK;
 }
 
-/* Takes pieces of elements from this one on, and the head of the piece after them. */
+/* What a piece takes, by its head, before it is read. */
+static enum tsr_status check_room(struct tsr_maker *m, const struct tsr_piece_head *head, struct tsr_error *error)
+{
+    const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size};
+    if (head->inner == 0 && head->kind == TSR_PIECE_BYTES) return TSR_OK;
+    if (head->inner == 0)
+        return tsr_piece_node(head->kind)->room(&sizes, 0) > m->header->room ? fail_room(error) : TSR_OK;
+    if (m->files == m->header->inner)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has more files in it than its header says");
+    m->files++;
+    if (!m->making.leaves.file) return tsr_fail(error, TSR_ERROR_VERSION, "files in it are not restored here");
+    if (head->kind == TSR_PIECE_BYTES && head->size > bytes_left(m))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a file in it is longer than it");
+    return tsr_inner_room(head) > m->header->room || tsr_inner_room(head) > SIZE_MAX / 4 ? fail_room(error) : TSR_OK;
+}
+
+/* Takes pieces from this one on, and the head of the piece after them. */
 static enum tsr_status put_joined(struct tsr_maker *m, struct joining *j, struct tsr_piece_head *head, bool *is_last,
                                   struct tsr_error *error)
 {
-    for (*is_last = false; !*is_last && head->kind == TSR_PIECE_ELEMENTS;) {
-        const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size};
-        if (tsr_piece_node(head->kind)->room(&sizes, 0) > m->header->room) return fail_room(error);
+    for (*is_last = false; !*is_last && may_join(m, head);) {
+        TSR_TRY(check_room(m, head, error));
         if (j->count == j->lanes && j->lanes < LANES && m->work.crew.run &&
-            (!m->making.input || tsr_input_take_spare(m->making.input, LANE_BYTES)))
+            (!m->making.input || tsr_input_take_spare(m->making.input, j->lane_bytes)))
             j->lanes++;
         if (j->count == j->lanes) TSR_TRY(put_lanes(m, j, error));
         struct lane *const lane = &j->lane[j->count++];
+        lane->maker = m;
         lane->head = *head;
-        TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->size, &lane->code, error));
+        TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->inner > 0 ? head->inner : head->size, &lane->code, error));
+        TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->residue, &lane->residue, error));
         TSR_TRY(take_head(m, head, is_last, error));
     }
     return put_lanes(m, j, error);
 }
 
 /* The same. Memory for the first lane is claimed. */
-static enum tsr_status put_elements(struct tsr_maker *m, struct tsr_piece_head *head, bool *is_last,
-                                    struct tsr_error *error)
+static enum tsr_status join_pieces(struct tsr_maker *m, struct tsr_piece_head *head, bool *is_last,
+                                   struct tsr_error *error)
 {
     struct joining *const j = calloc(1, sizeof *j);
-    if (!j) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make elements");
+    if (!j) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make pieces");
     j->lanes = 1;
+    j->lane_bytes =
+        tsr_has_inner(m->header) ? tsr_unpacking_memory(m->header->room, m->header->room, NULL) : (uint64_t)LANE_BYTES;
     const enum tsr_status status = put_joined(m, j, head, is_last, error);
-    if (m->making.input && j->lanes > 1) tsr_input_return_spare(m->making.input, (j->lanes - 1) * (uint64_t)LANE_BYTES);
+    if (m->making.input && j->lanes > 1) tsr_input_return_spare(m->making.input, (j->lanes - 1) * j->lane_bytes);
     for (unsigned i = 0; i < LANES; i++) {
-        tsr_bytes_free(&j->lane[i].code);
-        tsr_bytes_free(&j->lane[i].made);
+        struct lane *const lane = &j->lane[i];
+        tsr_bytes_free(&lane->code);
+        tsr_bytes_free(&lane->residue);
+        tsr_bytes_free(&lane->plain);
+        tsr_bytes_free(&lane->made);
+        tsr_deflate_forget(lane->coder);
     }
     free(j);
     return status;
@@ -319,13 +379,15 @@ static enum tsr_status put_pieces(struct tsr_maker *m, struct tsr_error *error)
     bool is_last;
     TSR_TRY(take_head(m, &head, &is_last, error));
     while (!is_last && tsr_output_size(m->output) < enough) {
-        if (head.kind == TSR_PIECE_ELEMENTS && m->making.enough == 0) {
-            TSR_TRY(put_elements(m, &head, &is_last, error));
+        if (may_join(m, &head)) {
+            TSR_TRY(join_pieces(m, &head, &is_last, error));
             continue;
         }
         TSR_TRY(put_piece(m, &head, error));
         TSR_TRY(take_head(m, &head, &is_last, error));
     }
+    if (m->making.enough == 0 && m->files != m->header->inner)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has fewer files in it than its header says");
     return TSR_OK;
 }
 

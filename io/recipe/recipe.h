@@ -35,6 +35,10 @@ struct tsr_leaves {
                             struct tsr_error *error);
     /* Calls tsr_put_frame, or tsr_put_part, for each frame in order. */
     enum tsr_status (*frames)(void *context, struct tsr_maker *maker, struct tsr_error *error);
+    /* Restores the file that a whole .tsr holds: appends just as many bytes as the limit of plain says. NULL: no file
+     * in a file is restored. */
+    enum tsr_status (*file)(void *context, const uint8_t *tsr, size_t size, struct tsr_bytes *plain,
+                            struct tsr_error *error);
     void *context;
 };
 

@@ -212,6 +212,7 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
     if (f->size > most || f->blobs > most) return (struct tsr_restoring){.held = UINT64_MAX / 4}; /* no memory has it */
     switch (header->recipe) {
     case TSR_RECIPE_PACKED:
+    case TSR_RECIPE_INNER:
         r.held = tsr_unpacking_memory(header->room, f->size,
                                       f->begin ? tsr_first_node(f->begin->bytes, f->begin->size) : NULL);
         break;

@@ -1,4 +1,4 @@
-/* Packed files (FORMAT.md 4.6). The first byte chooses: any bytes as a file are compressed and come back; or any
+/* Packed files (PACKED.md). The first byte chooses: any bytes as a file are compressed and come back; or any
  * pieces are unpacked and do no harm, in whatever parts they come, and within their room. */
 #include "fuzz_pieces.h"
 #include "fuzz_reader.h"

@@ -1,4 +1,4 @@
-/* Pieces of packed files (FORMAT.md 4.6) from a fuzz target's bytes. */
+/* Pieces of packed files (PACKED.md) from a fuzz target's bytes. */
 #ifndef TSR_FUZZ_PIECES_H
 #define TSR_FUZZ_PIECES_H
 

@@ -1,4 +1,4 @@
-/* What the product unpacks of any pieces (DEFLATE.md, JPEG.md, FORMAT.md 4.6), the reference decoder unpacks to the
+/* What the product unpacks of any pieces (DEFLATE.md, JPEG.md, PACKED.md), the reference decoder unpacks to the
  * same bytes. */
 #include "fuzz_pieces.h"
 
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             struct expected e = {.bytes = tsr_output_bytes(output), .size = (size_t)tsr_output_size(output)};
             void *mark = ref_mark();
             ref_clear();
-            FUZZ_PROMISE(ref_unpack(pieces.bytes, pieces.size, room, compare, &e), "the reference decoder: %s",
+            FUZZ_PROMISE(ref_unpack(pieces.bytes, pieces.size, room, 0, compare, &e), "the reference decoder: %s",
                          ref_sentence());
             FUZZ_PROMISE(e.at == e.size, "the reference decoder makes %zu bytes of %zu", e.at, e.size);
             ref_release(mark);

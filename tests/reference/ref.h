@@ -59,7 +59,17 @@ void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
 
 /* ---- 3. The file (ref_container.c) ---- */
 
-enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES, REF_PACKED, REF_GZIPPED };
+enum {
+    REF_VERBATIM,
+    REF_SPLICE,
+    REF_PNG,
+    REF_DEFLATED,
+    REF_ENCAPSULATED,
+    REF_SERIES,
+    REF_PACKED,
+    REF_GZIPPED,
+    REF_FILES
+};
 
 struct ref_header { /* 3.1 */
     unsigned kind, restore;
@@ -72,7 +82,7 @@ struct ref_header { /* 3.1 */
     uint8_t parameters[64];
     unsigned parameter_count;
     uint32_t members;      /* 3.7 */
-    uint64_t room;         /* 4.6 */
+    uint64_t room, files;  /* 4.6; files: 0, but of REF_FILES */
     uint32_t least_weight; /* 3.9; 0: all frames weigh the same */
     unsigned kept_count;   /* 6.7; 0: there are no kept ranges */
     uint32_t kept_low[4], kept_high[4];
@@ -81,7 +91,7 @@ struct ref_header { /* 3.1 */
 /* Does the restore have frames? Verbatim and packed files have none. */
 static inline bool ref_has_frames(const struct ref_header *header)
 {
-    return header->restore != REF_VERBATIM && header->restore != REF_PACKED;
+    return header->restore != REF_VERBATIM && header->restore != REF_PACKED && header->restore != REF_FILES;
 }
 
 struct ref_section {
@@ -161,6 +171,8 @@ bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, 
 struct ref_output;
 /* If path is null, nothing is written, but size and hash are made. */
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only);
+/* The same to a stream, which ref_output_close() does not close. */
+struct ref_output *ref_output_to(FILE *file, const struct ref_header *header);
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
 /* 4.6: the prefix of a packed file. */
 bool ref_output_pieces(struct ref_output *out, const uint8_t *pieces, size_t size);
@@ -183,7 +195,8 @@ bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, str
 /* ---- 4.6 Packed (ref_packed.c) ---- */
 
 /* Makes what the pieces become. room: what one of them may take. */
-bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, ref_sink *put, void *to);
+/* files: pieces that are files, of which there are just as many. */
+bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, uint64_t files, ref_sink *put, void *to);
 
 /* ---- PNG.md, and pieces of PNG (ref_png.c) ---- */
 
@@ -216,6 +229,10 @@ bool ref_gzip(const uint8_t *plain, size_t plain_size, struct ref_bytes records,
 /* Writes the part to the file named to, if that is not null. made: the proof of what was made; its original is the
  * written file. */
 bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_only, struct ref_proof *made);
+/* 3.4 */
+bool ref_check_proof(const struct ref_part *part, const struct ref_proof *made, bool rasters_only);
+/* PACKED.md 2: the file of so many bytes that a .tsr restores, in memory of malloc(); NULL after an error. */
+uint8_t *ref_restore_inner(const uint8_t *tsr, size_t size, uint64_t plain);
 
 /* ---- 7.4, 7.6, 10. Huffman (ref_huffman.c) ---- */
 

@@ -253,7 +253,7 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
     if (b.bad) return ref_fail("the header is too short");
     if (version != 3) return ref_fail("version %u is unknown", version);
     if (h->kind > 4) return ref_fail("kind %u is unknown", h->kind);
-    if (h->restore > REF_GZIPPED) return ref_fail("restore %u is unknown", h->restore);
+    if (h->restore > REF_FILES) return ref_fail("restore %u is unknown", h->restore);
     h->exact = flags & 1;
     h->lossy = flags & 2;
     if (!check_flags(h, flags)) return false;
@@ -269,9 +269,12 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
     } else if (!ref_has_frames(h)) {
         uint64_t length = ref_number(&b, 1);
         const uint8_t *reason = ref_take(&b, length); /* a text for people, or the number of one and more text */
-        if (reason && length > 0 && (reason[0] == 0 || (reason[0] > 10 && reason[0] < 32)))
+        if (reason && length > 0 && (reason[0] == 0 || (reason[0] > 11 && reason[0] < 32)))
             return ref_fail("the reason's number is unknown");
-        if (h->restore == REF_PACKED) h->room = ref_varint(&b);
+        if (h->restore != REF_VERBATIM) h->room = ref_varint(&b);
+        if (h->restore == REF_FILES) h->files = ref_varint(&b);
+        if (h->restore == REF_FILES && (h->files < 1 || h->files > UINT32_MAX))
+            return ref_fail("the number of files is out of range");
         if (b.bad) return ref_fail("the header is too short");
     } else if (!read_image(h, &b)) {
         return false;

@@ -1,6 +1,9 @@
 /* FORMAT.md 3 and 4: decodes all sections of a file or of a member in order. */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
+
 #include "ref.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint32_t tiles, struct ref_output *out,
@@ -81,7 +84,7 @@ static bool output_prefix(const struct ref_part *part, struct ref_output *out, s
 {
     const uint8_t *bytes;
     size_t size;
-    if (part->header.restore == REF_PACKED)
+    if (part->header.restore == REF_PACKED || part->header.restore == REF_FILES)
         return gather(part, 0, &bytes, &size) && ref_output_pieces(out, bytes, size);
     if (has_residues(&part->header)) {
         if (!gather(part, 2, &bytes, &size)) return false;
@@ -210,4 +213,61 @@ bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_o
     if (!out) return false;
     const bool good = decode_sections(part, out, made);
     return ref_output_close(out, good ? &made->original : NULL) && good;
+}
+
+bool ref_check_proof(const struct ref_part *part, const struct ref_proof *made, bool rasters_only)
+{
+    const struct ref_header *h = &part->header;
+    struct ref_proof proof = {.original = {.size = 0}};
+    if (!ref_read_proof(&proof, part)) return false;
+    if (proof.has_samples && memcmp(made->samples, proof.samples, 16) != 0)
+        return ref_fail("the samples are not those of the proof");
+    if (h->exact)
+        return rasters_only || ref_is_piece(&made->original, &proof.original) ||
+               ref_fail("the restored file is not the original");
+    return ref_is_piece(&made->restored, &proof.restored) || ref_fail("the restored file is not that of the proof");
+}
+
+/* ---- PACKED.md 2 ---- */
+
+enum { INNER_DEPTH = 8 };
+static const uint64_t inner_limit = (uint64_t)1 << 30;
+static uint64_t inner_bytes; /* of all inner files of the outermost one */
+static int inner_depth;
+
+static bool decode_inner(struct ref_file *file, FILE *to, uint64_t plain)
+{
+    struct ref_part *parts;
+    struct ref_proof made = {.original = {.size = 0}};
+    size_t count;
+    if (!ref_list_parts(file, &parts, &count)) return false;
+    if (file->header.restore == REF_SERIES || !file->header.exact) return ref_fail("a file in a file is no whole file");
+    struct ref_output *out = ref_output_to(to, &parts->header);
+    if (!out) return false;
+    const bool good = decode_sections(parts, out, &made);
+    return ref_output_close(out, good ? &made.original : NULL) && good && ref_check_proof(parts, &made, false) &&
+           (made.original.size == plain || ref_fail("a file in a file has another size"));
+}
+
+uint8_t *ref_restore_inner(const uint8_t *tsr, size_t size, uint64_t plain)
+{
+    struct ref_file file;
+    char *bytes = NULL;
+    size_t made = 0;
+    if (inner_depth == 0) inner_bytes = 0;
+    if (inner_depth == INNER_DEPTH || plain > inner_limit - inner_bytes) {
+        ref_fail("files stand in each other too deep, or have too many bytes");
+        return NULL;
+    }
+    FILE *const to = open_memstream(&bytes, &made);
+    if (!to) return NULL;
+    inner_depth++;
+    inner_bytes += plain;
+    uint8_t *copy = ref_alloc(size, 1);
+    memcpy(copy, tsr, size);
+    bool good = ref_open_bytes(&file, copy, size, false) && decode_inner(&file, to, plain);
+    inner_depth--;
+    if (fclose(to) == 0 && good && made == plain) return (uint8_t *)bytes;
+    free(bytes);
+    return NULL;
 }

@@ -3,20 +3,6 @@
 
 #include <string.h>
 
-/* 3.4 */
-static bool check_proof(const struct ref_part *part, const struct ref_proof *made, bool rasters_only)
-{
-    const struct ref_header *h = &part->header;
-    struct ref_proof proof = {.original = {.size = 0}};
-    if (!ref_read_proof(&proof, part)) return false;
-    if (proof.has_samples && memcmp(made->samples, proof.samples, 16) != 0)
-        return ref_fail("the samples are not those of the proof");
-    if (h->exact)
-        return rasters_only || ref_is_piece(&made->original, &proof.original) ||
-               ref_fail("the restored file is not the original");
-    return ref_is_piece(&made->restored, &proof.restored) || ref_fail("the restored file is not that of the proof");
-}
-
 /* What the program does with a file. */
 struct task {
     const char *in, *to; /* to: null if nothing is written */
@@ -28,11 +14,12 @@ static bool decode_part(const struct ref_part *part, const struct task *task, ch
 {
     const struct ref_header *h = &part->header;
     struct ref_proof made = {.original = {.size = 0}};
-    if (!ref_decode_part(part, task->to, task->rasters_only, &made) || !check_proof(part, &made, task->rasters_only))
+    if (!ref_decode_part(part, task->to, task->rasters_only, &made) ||
+        !ref_check_proof(part, &made, task->rasters_only))
         return false;
     unsigned long long size = made.original.size;
     if (!ref_has_frames(h)) {
-        const char *how = h->restore == REF_PACKED ? "packed" : "verbatim";
+        const char *how = h->restore == REF_VERBATIM ? "verbatim" : "packed";
         (void)snprintf(line, line_size, "%s, the same %llu bytes", how, size);
     } else {
         (void)snprintf(line, line_size, "%lu x %lu x %lu samples of %u bits, %lu frames%s, %s %llu bytes",

@@ -5,7 +5,8 @@
 #include <string.h>
 
 struct ref_output {
-    FILE *file; /* null: nothing is written */
+    FILE *file;     /* null: nothing is written */
+    bool is_others; /* the file is the caller's */
     const struct ref_header *header;
     bool rasters_only;
     struct ref_hash *hash;
@@ -126,6 +127,18 @@ struct ref_output *ref_output_open(const char *path, const struct ref_header *he
     return NULL;
 }
 
+struct ref_output *ref_output_to(FILE *file, const struct ref_header *header)
+{
+    struct ref_output *out = ref_alloc(1, sizeof *out);
+    out->header = header;
+    out->hash = ref_hash_begin();
+    out->file = file;
+    out->is_others = true;
+    if (begin(out) && put_png_start(out)) return out;
+    ref_output_close(out, NULL);
+    return NULL;
+}
+
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size)
 {
     return out->rasters_only || put_inner(out, content, size);
@@ -143,7 +156,7 @@ static bool put_item(void *to, const void *data, size_t size)
 
 bool ref_output_pieces(struct ref_output *out, const uint8_t *pieces, size_t size)
 {
-    return ref_unpack(pieces, size, out->header->room, put_item, out);
+    return ref_unpack(pieces, size, out->header->room, out->header->files, put_item, out);
 }
 
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
@@ -201,7 +214,7 @@ bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
     if (good && is_all && out->records.size > out->size)
         good = ref_fail("the records are longer than the restored file"); /* 4.4 */
     free(out->plain);
-    if (out->file && fclose(out->file) != 0) good = ref_fail("cannot write");
+    if (out->file && !out->is_others && fclose(out->file) != 0) good = ref_fail("cannot write");
     struct ref_piece end = {.size = out->size};
     ref_hash_end(out->hash, end.hash);
     if (restored) *restored = end;

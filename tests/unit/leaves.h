@@ -43,7 +43,7 @@ static inline enum tsr_status put_test_frames(void *context, struct tsr_maker *m
 static inline enum tsr_status make_of(struct test_leaves *leaves, const struct tsr_header *header,
                                       struct tsr_output *output, struct tsr_error *error)
 {
-    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, leaves}};
+    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, NULL, leaves}};
     const enum tsr_status status = tsr_make(header, &making, output, error);
     free(leaves->part);
     leaves->part = NULL;

@@ -26,7 +26,7 @@ static void say_once(const struct tsr_error *error)
 /* Coded without samples: its streams, or its elements, are modelled. */
 static bool is_packed(const struct tsr_info *info)
 {
-    return info->returns == TSR_RETURNS_STREAMS;
+    return info->returns == TSR_RETURNS_STREAMS || info->returns == TSR_RETURNS_FILES;
 }
 
 /* Whether a DICOM file's transfer syntax is one of coded frames: PS3.6, table A-1. */
@@ -118,7 +118,9 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
     printf("  restores   %s (%s)\n", promise(info), tsr_returns_name(info->returns));
     if (coded) printf("  streams    %s: %s\n", coded, encapsulated_text(coded, info));
-    if (!info->has_image) {
+    if (info->files > 0) {
+        printf("  files      %u in it, each coded as one of its own\n", info->files);
+    } else if (!info->has_image) {
         printf("  %-9s  %s%s%s\n", tsr_way_name(info->way),
                is_packed(info) ? "not as samples" : "general compression alone", info->reason[0] ? ": " : "",
                shown(info->reason));
@@ -158,6 +160,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
     cJSON_AddStringToObject(o, "restore", tsr_returns_name(info->returns));
     cJSON_AddBoolToObject(o, "identical", info->promise == TSR_PROMISE_FILE);
     if (coded) cJSON_AddStringToObject(o, "encapsulated", coded);
+    if (info->files > 0) cJSON_AddNumberToObject(o, "files", info->files);
     cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
     cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
     write_hash(info->original_hash, hash);

@@ -105,7 +105,7 @@ static enum tsr_status stack_members(struct tsr_series_making *m, uint32_t first
     for (uint32_t i = 0; i < count; i++) bytes += 2 * tsr_series_output_bytes(m->members[first + i].size);
     tsr_account_open(&account, m->engine, NULL, NULL);
     account.is_member = true;
-    enum tsr_status status = tsr_account_claim(&account, bytes, error);
+    enum tsr_status status = tsr_account_claim(&account, bytes, false, error);
     if (status == TSR_OK) status = code_stack(m, first, count, error);
     tsr_account_close(&account);
     return status;

@@ -8,7 +8,7 @@ from ._image import Image
 from ._info import Element, Header, Info
 from ._native import library as _library
 from ._options import Options
-from ._reader import Member, Reader, open  # noqa: A004
+from ._reader import Images, Member, Reader, open  # noqa: A004
 from ._reports import Report, WindowLoss
 from ._sets import Result, SetError, compress_set
 
@@ -21,6 +21,7 @@ __all__ = [
     "Engine",
     "Header",
     "Image",
+    "Images",
     "Info",
     "Member",
     "Options",

@@ -83,6 +83,7 @@ class Info:
     original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
     `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
     is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
+    `files`: those in an archive or a gzip file that are coded as files of their own; `Member.images` has their images.
     """
 
     kind: str
@@ -107,6 +108,7 @@ class Info:
     psnr_stored_db: float | None
     windows: tuple[WindowLoss, ...]
     kept: tuple[tuple[int, int], ...]
+    files: int
 
 
 def info_from_native(info: _native.tsr_info) -> Info:
@@ -133,4 +135,5 @@ def info_from_native(info: _native.tsr_info) -> Info:
         psnr_stored_db=info.psnr_stored_db if info.psnr_stored_db >= 0 else None,
         windows=windows_from_native(info),
         kept=kept_from_native(info.kept, info.kept_count),
+        files=info.files,
     )

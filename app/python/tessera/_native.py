@@ -275,6 +275,7 @@ class tsr_info(Structure):
         ("window", tsr_window_loss * 4),
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
+        ("files", c_uint32),
     ]
 
 
@@ -408,6 +409,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_reader_name": (c_char_p, [c_void_p, c_uint32]),
     "tsr_read_info": (c_int, [c_void_p, c_uint32, POINTER(tsr_info), _error]),
     "tsr_reader_image": (c_int, [c_void_p, c_uint32, _image, _error]),
+    "tsr_reader_images": (c_int, [c_void_p, c_uint32, POINTER(c_uint32), _error]),
+    "tsr_open_image": (c_int, [c_void_p, c_uint32, c_uint32, POINTER(c_void_p), _error]),
     "tsr_list_header": (c_int, [c_void_p, c_uint32, c_int, POINTER(tsr_buffer), _error]),
     "tsr_read_header": (c_int, [c_void_p, c_uint32, POINTER(POINTER(tsr_metadata)), _error]),
     "tsr_metadata_free": (None, [POINTER(tsr_metadata)]),

@@ -6,7 +6,7 @@ import ctypes
 import io
 import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex, Union, overload
@@ -149,6 +149,56 @@ class _Handle:
             self.close()
 
 
+class _ImageHandle(_Handle):
+    """A native reader of a file in a file."""
+
+    def __init__(self, outer: _Handle, member: int, image: int) -> None:
+        self.source = Source(b"")
+        self._data = b""
+        self._uses = set()
+        self._handles = []
+        self._is_closed = False
+        self._engine = outer._engine
+        use, _ = self._engine._begin_use()
+        opened = ctypes.c_void_p()
+        try:
+            outer.call(_library.tsr_open_image, member, image, ctypes.byref(opened))
+        except BaseException:
+            self._engine._end_use(use)
+            raise
+        assert opened.value is not None
+        self._handles.append(opened.value)
+        self._engine_use = use
+
+
+class Images(Sequence["Member"]):
+    """The images of a member: its own, or those of the files in it. Each is opened when it is asked for."""
+
+    def __init__(self, member: Member) -> None:
+        count = ctypes.c_uint32()
+        member._call(_library.tsr_reader_images, ctypes.byref(count))
+        self._member = member
+        self._count = count.value
+        self._is_own = member.info.files == 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Member: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Member, ...]: ...
+    def __getitem__(self, index: int | slice) -> Member | tuple[Member, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(self._count)))
+        number = operator.index(index)
+        if not -self._count <= number < self._count:
+            raise IndexError(f"image {number} is outside of {self._count}")
+        if self._is_own:
+            return self._member
+        return Member(_ImageHandle(self._member._handle, self._member._number, number % self._count), 0, "")
+
+
 class Member:
     """A file of a reader.
 
@@ -176,6 +226,15 @@ class Member:
     def image(self) -> Image:
         """The layout of the samples in the original."""
         return image_from_native(self._image())
+
+    @property
+    def images(self) -> Images:
+        """The images that the member holds.
+
+        Its own, or those of all files in an archive (ZIP, TAR) or in gzip that are coded. Each is a member: it has
+        frames, a header and an original. Empty where no samples are coded.
+        """
+        return Images(self)
 
     @property
     def info(self) -> Info:

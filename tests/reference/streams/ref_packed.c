@@ -1,6 +1,8 @@
-/* JPEG.md and FORMAT.md 4.6: packed files, and packed bytes of JPEG streams. */
+/* JPEG.md and PACKED.md: packed files, and packed bytes of JPEG streams. */
 #include "ref_dct.h"
 #include "ref_deflate.h"
+
+#include <stdlib.h>
 
 /* ---- JPEG.md ---- */
 
@@ -79,8 +81,32 @@ static bool put_png_piece(uint64_t kind, const uint8_t *content, uint64_t size, 
     return put(to, bytes, kind == PNG_START ? 33 : 12);
 }
 
-static bool make_piece(struct ref_bytes *b, uint64_t room, ref_sink *put, void *to)
+/* 2: a piece that holds a file. */
+static bool make_file(struct ref_bytes *b, uint64_t kind, uint64_t room, ref_sink *put, void *to)
 {
+    uint64_t size = ref_varint(b), tsr_size = ref_varint(b), residue_size = kind == DEFLATE ? ref_varint(b) : 0;
+    const uint8_t *tsr = ref_take(b, tsr_size), *residue = ref_take(b, residue_size);
+    if (b->bad || size == 0 || tsr_size == 0 || size >> 60 > 0) return ref_fail("a piece that holds a file is corrupt");
+    if ((kind == DEFLATE ? 2 : 1) * (size + residue_size) + tsr_size > room)
+        return ref_fail("a piece takes more room than the header says");
+    uint8_t *bytes = ref_restore_inner(tsr, (size_t)tsr_size, size);
+    if (!bytes) return false;
+    struct ref_bytes content = {.data = bytes, .size = (size_t)size};
+    bool good = kind == BYTES
+                    ? put(to, bytes, (size_t)size)
+                    : make_plain_piece(kind, content, (struct ref_bytes){.data = residue, .size = (size_t)residue_size},
+                                       put, to);
+    free(bytes);
+    return good;
+}
+
+static bool make_piece(struct ref_bytes *b, uint64_t room, uint64_t *files, ref_sink *put, void *to)
+{
+    if (ref_left(b) > 0 && (b->data[b->at] == 16 + BYTES || b->data[b->at] == 16 + DEFLATE)) {
+        if (*files == 0) return ref_fail("there are more files than the header says");
+        --*files;
+        return make_file(b, ref_number(b, 1) - 16, room, put, to);
+    }
     uint64_t kind = ref_number(b, 1), size = ref_varint(b);
     bool is_plain = kind == DEFLATE || kind == PNG_CHUNKS;
     uint64_t residue_size = is_plain ? ref_varint(b) : 0, plain_size = kind == ELEMENTS ? ref_varint(b) : 0;
@@ -103,13 +129,13 @@ static bool make_piece(struct ref_bytes *b, uint64_t room, ref_sink *put, void *
                                            (struct ref_bytes){.data = residue, .size = (size_t)residue_size}, put, to);
 }
 
-bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, ref_sink *put, void *to)
+bool ref_unpack(const uint8_t *pieces, size_t size, uint64_t room, uint64_t files, ref_sink *put, void *to)
 {
     struct ref_bytes b = {.data = pieces, .size = size};
     while (ref_left(&b) > 0) {
         void *mark = ref_mark();
-        if (!make_piece(&b, room, put, to)) return false;
+        if (!make_piece(&b, room, &files, put, to)) return false;
         ref_release(mark);
     }
-    return true;
+    return files == 0 || ref_fail("there are fewer files than the header says");
 }

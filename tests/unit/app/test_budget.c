@@ -148,7 +148,7 @@ typedef enum tsr_status claim_function(struct claiming *c, uint64_t bytes, struc
 
 static enum tsr_status claim_files(struct claiming *c, uint64_t bytes, struct tsr_error *error)
 {
-    return tsr_account_claim(&c->account, bytes, error);
+    return tsr_account_claim(&c->account, bytes, false, error);
 }
 
 static enum tsr_status claim_header(struct claiming *c, uint64_t bytes, struct tsr_error *error)
@@ -211,7 +211,7 @@ TEST(what_never_fits)
     for (int unlimited = 0; unlimited < 2; unlimited++) {
         if (unlimited) assert_int_equal(tsr_engine_limit_memory(engine, UINT64_MAX, NULL), TSR_OK);
         open_account(&c, engine, "scan.dcm");
-        assert_int_equal(tsr_account_claim(&c.account, UINT64_MAX, &error), TSR_ERROR_LIMIT);
+        assert_int_equal(tsr_account_claim(&c.account, UINT64_MAX, false, &error), TSR_ERROR_LIMIT);
         close_account(&c);
     }
     tsr_engine_destroy(engine);
@@ -229,19 +229,19 @@ TEST(one_account)
         assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL), TSR_OK);
         assert_int_equal(c.account.headers, lot(engine, TSR_MEMORY_OF_HEADERS));
     }
-    assert_int_equal(tsr_account_claim(&c.account, 5000000, NULL), TSR_OK);
+    assert_int_equal(tsr_account_claim(&c.account, 5000000, false, NULL), TSR_OK);
     assert_int_equal(c.account.headers, 0);
     assert_true(tsr_pool_reserve(engine->pool, TSR_MEMORY_OF_HEADERS, lot(engine, TSR_MEMORY_OF_HEADERS)));
     assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL),
                      TSR_OK); /* read again: it does not wait */
     tsr_pool_release(engine->pool, TSR_MEMORY_OF_HEADERS, lot(engine, TSR_MEMORY_OF_HEADERS));
-    assert_int_equal(tsr_account_claim(&c.account, 5000000, NULL), TSR_OK);
-    assert_int_equal(tsr_account_claim(&c.account, 0, NULL), TSR_OK);
-    assert_int_equal(tsr_account_claim(&c.account, 5000001, NULL), TSR_ERROR_CORRUPT);
+    assert_int_equal(tsr_account_claim(&c.account, 5000000, false, NULL), TSR_OK);
+    assert_int_equal(tsr_account_claim(&c.account, 0, false, NULL), TSR_OK);
+    assert_int_equal(tsr_account_claim(&c.account, 5000001, false, NULL), TSR_ERROR_CORRUPT);
     assert_int_equal(c.account.files, 5000000);
     tsr_input_give_back(c.input); /* the file is read in another way, which may take more */
-    assert_int_equal(tsr_account_claim(&c.account, 5000001, NULL), TSR_OK);
-    assert_int_equal(tsr_account_claim(&c.account, 5000002, NULL), TSR_ERROR_CORRUPT);
+    assert_int_equal(tsr_account_claim(&c.account, 5000001, false, NULL), TSR_OK);
+    assert_int_equal(tsr_account_claim(&c.account, 5000002, false, NULL), TSR_ERROR_CORRUPT);
     close_account(&c);
     assert_true(is_free(engine));
     /* Only a header; nothing. */
@@ -266,14 +266,14 @@ TEST(large_files)
     assert_true(most > large && most >= all_lots(engine) && most < engine->memory_bytes);
     for (uint64_t bytes = large; bytes <= most; bytes += most - large) {
         open_account(&c, engine, "it");
-        assert_int_equal(tsr_account_claim(&c.account, bytes, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&c.account, bytes, false, NULL), TSR_OK);
         for (int which = 0; which < TSR_MEMORY_LOTS; which++)
             assert_false(tsr_pool_try_reserve(engine->pool, (enum tsr_memory_lot)which, 1));
-        assert_int_equal(tsr_account_claim(&c.account, large, NULL), TSR_OK);
-        assert_int_equal(tsr_account_claim(&c.account, bytes + 1, NULL), TSR_ERROR_CORRUPT);
+        assert_int_equal(tsr_account_claim(&c.account, large, false, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&c.account, bytes + 1, false, NULL), TSR_ERROR_CORRUPT);
         tsr_input_give_back(c.input);
         assert_true(is_free(engine));
-        assert_int_equal(tsr_account_claim(&c.account, 5, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&c.account, 5, false, NULL), TSR_OK);
         close_account(&c);
         assert_true(is_free(engine));
     }
@@ -281,15 +281,15 @@ TEST(large_files)
         open_account(&c, engine, "it");
         c.account.is_member = i == 0;
         if (i == 1) assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL), TSR_OK);
-        assert_int_equal(tsr_account_claim(&c.account, large, &error), TSR_ERROR_LIMIT);
+        assert_int_equal(tsr_account_claim(&c.account, large, false, &error), TSR_ERROR_LIMIT);
         assert_true(number_after(error.text, "memory_bytes of ") * MEGABYTE > engine->memory_bytes);
         close_account(&c);
     }
     open_account(&c, engine, "it");
     c.account.only_checks = true;
-    assert_int_equal(tsr_account_claim(&c.account, most, NULL), TSR_OK);
+    assert_int_equal(tsr_account_claim(&c.account, most, false, NULL), TSR_OK);
     assert_true(is_free(engine));
-    assert_int_equal(tsr_account_claim(&c.account, most + 1, NULL), TSR_ERROR_LIMIT);
+    assert_int_equal(tsr_account_claim(&c.account, most + 1, false, NULL), TSR_ERROR_LIMIT);
     close_account(&c);
     assert_true(is_free(engine));
     tsr_engine_destroy(engine);
@@ -411,7 +411,7 @@ static void claim_and_hold(struct sharing *s, struct rng *r)
         sleep_ms(1);
         atomic_fetch_sub(&s->headers, 1);
     }
-    faults += tsr_account_claim(&c.account, bytes, NULL) != TSR_OK;
+    faults += tsr_account_claim(&c.account, bytes, false, NULL) != TSR_OK;
     faults += atomic_fetch_add(&s->files, bytes) + bytes > limit;
     if (rng_below(r, 2)) sleep_ms(1);
     atomic_fetch_sub(&s->files, bytes);
@@ -461,7 +461,7 @@ static void *claim_and_tell(void *context)
     struct claiming c;
     open_account(&c, w->engine, "it");
     atomic_store(&w->begun, 1);
-    tsr_account_claim(&c.account, w->bytes, NULL);
+    tsr_account_claim(&c.account, w->bytes, false, NULL);
     atomic_store(&w->has_it, 1);
     close_account(&c);
     return NULL;
@@ -479,7 +479,7 @@ TEST(claims_wait)
         atomic_store(&w.begun, 0);
         atomic_store(&w.has_it, 0);
         open_account(&first, w.engine, "it");
-        assert_int_equal(tsr_account_claim(&first.account, w.bytes, NULL), TSR_OK);
+        assert_int_equal(tsr_account_claim(&first.account, w.bytes, false, NULL), TSR_OK);
         assert_int_equal(pthread_create(&second, NULL, claim_and_tell, &w), 0);
         await(&w.begun, 1);
         sleep_ms(5);

@@ -480,7 +480,7 @@ static unsigned check_pieces(struct bytes tsr_blob, struct bytes file)
     struct tsr_output *output = must(tsr_output_to_memory());
     const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = TSR_ELEMENTS_ROOM};
     struct test_leaves leaves = {.blob = {{tsr_blob.data, tsr_blob.size, 0}}, .step = 100000};
-    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, &leaves},
+    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, NULL, &leaves},
                                       .crew = {run_backwards, NULL}};
     unsigned count = 0;
     assert_int_equal(tsr_make(&header, &making, output, NULL), TSR_OK);
@@ -524,7 +524,7 @@ TEST(long_files)
     struct tsr_output *const output = must(tsr_output_to_memory());
     const struct tsr_header header = {.recipe = TSR_RECIPE_PACKED, .exact = true, .room = TSR_ELEMENTS_ROOM};
     struct test_leaves leaves = {.blob = {{blob[0].data, blob[0].size, 0}}, .step = 100000};
-    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, &leaves},
+    const struct tsr_making making = {.leaves = {read_test_leaf, put_test_frames, NULL, &leaves},
                                       .crew = {run_backwards, NULL}};
     tsr_output_limit(output, c.d.all.size - 1);
     assert_int_equal(tsr_make(&header, &making, output, NULL), TSR_ERROR_CORRUPT);

@@ -1,4 +1,4 @@
-/* Packed files (io/formats/packed.h): streams in files become pieces, and pieces become the file. FORMAT.md 4.6. */
+/* Packed files (io/formats/packed.h): streams in files become pieces, and pieces become the file. PACKED.md. */
 #include "tests/unit/support.h"
 
 #include <sys/resource.h>

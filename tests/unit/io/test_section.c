@@ -66,16 +66,16 @@ static struct tsr_header any_header(struct rng *r)
     struct tsr_header h;
     memset(&h, 0, sizeof h);
     h.kind = (enum tsr_kind)rng_below(r, TSR_KIND_COUNT);
-    h.recipe = rng_below(r, 6)   ? (enum tsr_recipe_number)rng_below(r, 5)
-               : rng_below(r, 2) ? TSR_RECIPE_PACKED
-                                 : TSR_RECIPE_GZIPPED;
+    h.recipe = rng_below(r, 6) ? (enum tsr_recipe_number)rng_below(r, 5)
+                               : (enum tsr_recipe_number)rng_between(r, TSR_RECIPE_PACKED, TSR_RECIPE_INNER);
     h.id = rng_next(r);
     /* Only a spliced file and a PNG may be either. */
     h.exact = (h.recipe != TSR_RECIPE_SPLICE && h.recipe != TSR_RECIPE_PNG) || rng_below(r, 2);
     if (!tsr_has_frames(&h)) {
         const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
         memset(h.reason, 'a' + (int)rng_below(r, 26), length);
-        if (h.recipe == TSR_RECIPE_PACKED) h.room = rng_next(r) >> rng_below(r, 64);
+        if (tsr_has_pieces(&h)) h.room = rng_next(r) >> rng_below(r, 64);
+        if (tsr_has_inner(&h)) h.inner = 1 + (uint32_t)(rng_next(r) >> rng_between(r, 33, 63));
         return h;
     }
     struct tsr_image *i = &h.image;
@@ -138,7 +138,7 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
 {
     const struct tsr_image *i = &a->image, *k = &b->image;
     return a->id == b->id && a->kind == b->kind && a->recipe == b->recipe && a->exact == b->exact &&
-           !strcmp(a->reason, b->reason) && a->room == b->room && i->columns == k->columns && i->rows == k->rows &&
+           !strcmp(a->reason, b->reason) && a->room == b->room && a->inner == b->inner && i->columns == k->columns && i->rows == k->rows &&
            i->frames == k->frames && i->components == k->components && i->bits_allocated == k->bits_allocated &&
            i->bits_stored == k->bits_stored && i->high_bit == k->high_bit && i->is_signed == k->is_signed &&
            i->planar == k->planar && i->big_endian == k->big_endian && i->swapped == k->swapped &&
@@ -186,7 +186,7 @@ TEST(headers_out_of_range)
         enum tsr_status status;
     } cases[] = {
         {0, 0, TSR_ERROR_VERSION},     {0, 2, TSR_ERROR_VERSION},  {0, 4, TSR_ERROR_VERSION},
-        {1, 5, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 8, TSR_ERROR_VERSION},
+        {1, 5, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 9, TSR_ERROR_VERSION},
         {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},  {3, 5, TSR_ERROR_CORRUPT},
         {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},   {14, 0, TSR_ERROR_USAGE},
         {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},   {16, 12, TSR_ERROR_USAGE},

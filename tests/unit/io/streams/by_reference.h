@@ -1,4 +1,4 @@
-/* What the reference decoder makes of a piece of a packed file, or of the code of one: FORMAT.md 4.6. */
+/* What the reference decoder makes of a piece of a packed file, or of the code of one: PACKED.md. */
 #ifndef TSR_TESTS_BY_REFERENCE_H
 #define TSR_TESTS_BY_REFERENCE_H
 
@@ -57,7 +57,7 @@ static inline enum tsr_status unmix(decode_by_product *product, decode_by_refere
 static inline bool unpack_piece(const struct tsr_bytes *piece, size_t plain_size, ref_sink *put, void *to)
 {
     (void)plain_size;
-    return ref_unpack(piece->bytes, piece->size, UINT64_MAX, put, to);
+    return ref_unpack(piece->bytes, piece->size, UINT64_MAX, 0, put, to);
 }
 
 /* residue: NULL if the piece is a JPEG stream. */

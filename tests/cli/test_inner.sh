@@ -1,0 +1,108 @@
+# Files in files: members of ZIP, TAR and gzip are coded as files of their own, and all comes back. PACKED.md 2.
+. "${0%/*}/steps.sh"
+
+bytes()
+{
+    wc -c <"$1"
+}
+
+# same FILE: FILE comes back from FILE.tsr, by the product and by the reference decoder.
+same()
+{
+    run 0 "$TESSERA" decompress -q -f "$1.tsr" -o back && cmp "$1" back || bad "$1 does not come back"
+    "$BIN/tsr_reference" "$1.tsr" theirs && cmp "$1" theirs || bad "$1: the reference decoder"
+}
+
+# inner FILE COUNT MOST: it has so many files in it, and takes at most so many bytes.
+inner()
+{
+    run 0 "$TESSERA" compress -q -f "$1"
+    [ "$(bytes "$1.tsr")" -le "$3" ] || bad "$1: $(bytes "$1.tsr") bytes, over $3"
+    run 0 "$TESSERA" info --json "$1.tsr"
+    grep -q "\"restore\":\"files\".*\"files\":$2,"  "$out" || bad "$1 has not $2 files in it: $(cat "$out")"
+    same "$1"
+}
+
+cp "$DATA"/dicom/ct/slice_0[123].dcm .
+run 0 "$TESSERA" compress -q slice_0*.dcm
+plain=$(($(bytes slice_01.dcm.tsr) + $(bytes slice_02.dcm.tsr) + $(bytes slice_03.dcm.tsr)))
+most=$((plain * 106 / 100 + 900))
+python3 - <<'P' || bad "no archives"
+import gzip, io, tarfile, zipfile
+names = ["slice_01.dcm", "slice_02.dcm", "slice_03.dcm"]
+for out, method in (("deflated.zip", zipfile.ZIP_DEFLATED), ("stored.zip", zipfile.ZIP_STORED)):
+    with zipfile.ZipFile(out, "w", method) as z:
+        for n in names:
+            z.write(n)
+class Pipe(io.RawIOBase):  # which cannot seek: sizes stand after the members
+    def __init__(self, f): self.f = f
+    def writable(self): return True
+    def write(self, b): return self.f.write(b)
+with open("piped.zip", "wb") as f, zipfile.ZipFile(Pipe(f), "w", zipfile.ZIP_DEFLATED) as z:
+    for n in names:
+        z.writestr(n, open(n, "rb").read())
+whole = open("piped.zip", "rb").read()
+open("cut.zip", "wb").write(whole[:whole.index(b"PK\1\2")])
+for form, out in ((tarfile.USTAR_FORMAT, "ustar.tar"), (tarfile.PAX_FORMAT, "pax.tar"), (tarfile.GNU_FORMAT, "gnu.tar")):
+    with tarfile.open(out, "w", format=form) as t:
+        for n in names:
+            t.add(n)
+        t.addfile(tarfile.TarInfo("empty"))
+open("ustar.tar.gz", "wb").write(gzip.compress(open("ustar.tar", "rb").read(), 6, mtime=0))
+with zipfile.ZipFile("deep.zip", "w", zipfile.ZIP_STORED) as z:
+    z.write("deflated.zip")
+    z.write("ustar.tar.gz")
+with zipfile.ZipFile("locked.zip", "w", zipfile.ZIP_DEFLATED) as z:
+    z.write(names[0])
+locked = bytearray(open("locked.zip", "rb").read())
+for at in (locked.index(b"PK\3\4") + 6, locked.index(b"PK\1\2") + 8):
+    locked[at] |= 1
+open("locked.zip", "wb").write(locked)
+data = open("deflated.zip", "rb").read()
+for depth in range(1, 12):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as z:
+        z.writestr("in", data)
+    data = out.getvalue()
+open("deepest.zip", "wb").write(data)
+P
+inner deflated.zip 3 $most
+inner stored.zip 3 $most
+inner piped.zip 3 $most
+inner cut.zip 3 $most
+inner ustar.tar 3 $most
+inner pax.tar 3 $most
+inner gnu.tar 3 $most
+inner ustar.tar.gz 1 $most
+inner deep.zip 2 $((2 * most))
+for file in locked deepest; do
+    run 0 "$TESSERA" compress -q -f $file.zip
+    same $file.zip
+done
+
+# Other kinds: PNG, PNM, NIfTI, JPEG, and what is stored. The efforts, threads and little memory change no byte that they
+# should not.
+python3 - "$DATA" <<'P' || bad "no archive"
+import sys, zipfile, glob, os
+with zipfile.ZipFile("kinds.zip", "w") as z:
+    for i, n in enumerate(sorted(glob.glob(sys.argv[1] + "/p*/*") + glob.glob(sys.argv[1] + "/nifti/*") + glob.glob(sys.argv[1] + "/dicom/*.dcm"))):
+        if os.path.isfile(n):
+            z.write(n, "%03d" % i, zipfile.ZIP_STORED if i % 3 else zipfile.ZIP_DEFLATED)
+P
+run 0 "$TESSERA" compress -q -f -T 1 kinds.zip && same kinds.zip && mv kinds.zip.tsr one.tsr
+run 0 "$TESSERA" compress -q -f -T 4 --memory 800M kinds.zip && cmp one.tsr kinds.zip.tsr || bad "threads change bytes"
+run 0 "$TESSERA" test -q -T 3 --memory 800M kinds.zip.tsr
+run 62 "$TESSERA" compress -q -f -T 1 --memory 60M kinds.zip
+grep -q 'memory' "$err" || bad "too little memory: $(cat "$err")"
+for effort in 1 9; do
+    run 0 "$TESSERA" compress -q -f -$effort deflated.zip && same deflated.zip
+done
+
+# Many at once, which all take all the memory, and as files of a series: none waits for ever.
+mkdir many && for i in 1 2 3 4 5 6 7 8; do cp deflated.zip many/$i.zip && cp slice_01.dcm many/$i.dcm; done
+run 0 "$TESSERA" compress -q -r -T 4 many -o manyout
+run 0 "$TESSERA" test -q -r -T 4 manyout
+run 0 "$TESSERA" compress -q -r -T 4 --series many.tsr many
+run 0 "$TESSERA" test -q -T 4 many.tsr
+run 0 "$TESSERA" decompress -q -T 4 many.tsr -o manyback
+diff -r many manyback >/dev/null || diff -r many manyback/many || bad "a series of archives does not come back"
