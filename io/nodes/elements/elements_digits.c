@@ -41,7 +41,7 @@ static void guess(struct tsr_digits *n)
 
 static void begin_number(struct tsr_digits *n)
 {
-    n->number = (struct tsr_digits_number){.hash = 0};
+    n->number = (struct tsr_digits_number){.size = 0};
     n->from_last = n->from_guess = 0;
     guess(n);
 }
@@ -84,7 +84,6 @@ void tsr_digits_take(struct tsr_digits *n, uint32_t byte)
     }
     n->from_last = follow(n->from_last, byte, n->last[n->phase][0].text[number->size]);
     n->from_guess = follow(n->from_guess, byte, n->guess[number->size]);
-    number->hash = tsr_mix_hash(number->hash, byte);
     if (number->size < TSR_DIGITS_TEXT) number->text[number->size++] = (uint8_t)byte;
     const bool is_digit = byte - '0' < 10;
     number->is_other |= number->size > USUAL || !(is_digit || byte == '.' || byte == '-' || byte == ' ');
@@ -100,7 +99,8 @@ uint32_t tsr_digits_code(const struct tsr_digits *n, struct tsr_mix *mix, int se
     const uint8_t *const last = n->last[n->phase][0].text;
     const uint32_t at = number->size, after = at < TSR_DIGITS_TEXT ? at + 1 : at;
     const uint32_t place = number->has_point ? number->decimals + 1 : 0, where = n->phase << 8 | at;
-    mix->context[0] = tsr_mix_hash(tsr_mix_hash(60, n->phase), number->hash);
+    mix->context[0] =
+        tsr_mix_hash(tsr_mix_hash(60, n->phase), ((uint32_t)n->guess[at] << 16) + (place << 8) + n->from_guess);
     mix->context[1] =
         tsr_mix_hash(tsr_mix_hash(61, where), (uint32_t)last[at] << 16 | (uint32_t)last[after] << 8 | n->from_last);
     mix->context[2] = tsr_mix_hash(62, n->recent);

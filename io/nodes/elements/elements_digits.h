@@ -16,7 +16,7 @@ enum {
 
 struct tsr_digits_number {
     uint8_t text[TSR_DIGITS_TEXT + 1]; /* zeros follow */
-    uint32_t size, hash;
+    uint32_t size;
     int64_t value; /* its digits */
     uint32_t decimals;
     bool has_point, is_negative;
@@ -25,11 +25,11 @@ struct tsr_digits_number {
 
 struct tsr_digits {
     uint32_t period, phase; /* coordinates, and that of the number */
-    struct tsr_digits_number number,
-        last[TSR_DIGITS_PERIOD][2];     /* last: of each coordinate, the last one and the one before */
-    uint8_t guess[TSR_DIGITS_TEXT + 1]; /* the number on the line of the last two */
-    uint32_t from_last, from_guess;     /* how the number differs from either so far */
-    uint32_t recent;                    /* the last three characters */
+    struct tsr_digits_number number;
+    struct tsr_digits_number last[TSR_DIGITS_PERIOD][2]; /* of each coordinate: the last one, the one before */
+    uint8_t guess[TSR_DIGITS_TEXT + 1];                  /* the number on the line of the last two */
+    uint32_t from_last, from_guess;                      /* how the number differs from either so far */
+    uint32_t recent;                                     /* the last three characters */
 };
 
 /* A list begins, of points with so many coordinates. */

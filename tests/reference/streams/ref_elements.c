@@ -38,7 +38,7 @@ struct state {
     /* ELEMENTS.md 6 */
     struct number {
         uint8_t T[21];
-        uint32_t n, k, d;
+        uint32_t n, d;
         int64_t v;
         bool point, negative, other;
     } number, previous[3], earlier[3];
@@ -351,7 +351,6 @@ static void take_in_list(struct state *z, uint8_t x)
     }
     z->a = differ(z->a, x, z->previous[z->c].T[N->n]);
     z->g = differ(z->g, x, z->G[N->n]);
-    N->k = HASH(N->k, x);
     if (N->n < 19) N->T[N->n++] = x;
     if (N->n > 16 || !(digit || x == '.' || x == '-' || x == ' ')) N->other = true;
     if (digit && !N->other) N->v = 10 * N->v + (x - '0');
@@ -364,7 +363,7 @@ static uint8_t next_symbol(struct state *z)
 {
     const struct number *N = &z->number, *A = &z->previous[z->c];
     uint32_t *h = z->m.h, n = N->n, q = N->point ? N->d + 1 : 0, w = 256 * z->c + n;
-    h[0] = HASH(60, z->c, N->k);
+    h[0] = HASH(60, z->c, 65536u * z->G[n] + 256 * q + z->g);
     h[1] = HASH(61, w, 65536u * A->T[n] + 256u * A->T[n + 1] + z->a);
     h[2] = HASH(62, z->t);
     h[3] = HASH(63, w, 65536u * z->G[n] + 256u * z->G[n + 1] + z->g);
