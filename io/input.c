@@ -44,6 +44,7 @@ struct tsr_input {
     char damage[TSR_DAMAGE_LIMIT + 1];
     struct tsr_input *outer;      /* of an inner file: the input that it stands in */
     _Atomic uint64_t inner_bytes; /* of the files in it, as they were counted */
+    uint64_t inner_limit;         /* of an inner file: most bytes of the files in it */
 };
 
 static struct tsr_input *create(const char *name)
@@ -114,6 +115,18 @@ enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes,
     inner->account = outer->account;
     *input = inner;
     return TSR_OK;
+}
+
+uint64_t tsr_input_inner_limit(const struct tsr_input *input)
+{
+    enum { FREE = 8 << 20, RATIO = 64 };
+    if (input->outer) return input->inner_limit;
+    return input->size < (TSR_INNER_BYTES - FREE) / RATIO ? FREE + RATIO * input->size : TSR_INNER_BYTES;
+}
+
+void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes)
+{
+    input->inner_limit = bytes;
 }
 
 bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes)

@@ -40,9 +40,15 @@ enum { TSR_INNER_DEPTH = 8 };
 enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes, size_t size, struct tsr_input **input,
                                      struct tsr_error *error);
 
+/* Bytes of the files in an input, and of all that stand in these, that are unwrapped when it is compressed: of an input
+ * that stands in no other they are a multiple of its size; of others what the outer one leaves to it, at first nothing.
+ * So the work is bounded, however files stand in each other. */
+uint64_t tsr_input_inner_limit(const struct tsr_input *input);
+void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes);
+
 /* Bytes of the files in an input, those in them included, as far as they were counted since it was opened or they were
  * forgotten. Counting fails where they are more than TSR_INNER_BYTES. */
-#define TSR_INNER_BYTES ((uint64_t)1 << 30)
+#define TSR_INNER_BYTES ((uint64_t)1 << 32)
 bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes);
 uint64_t tsr_input_inner_bytes(const struct tsr_input *input);
 void tsr_input_forget_inner(struct tsr_input *input);

@@ -1,4 +1,5 @@
 /* Files that are not images, or only look like images, and files that are packed: none is coded as samples. */
+#include <stdio.h>
 #include <string.h>
 
 #include "testdata_bytes.h"
@@ -52,9 +53,62 @@ static void make_packed(void)
     bytes_save(&b, VERBATIM, "packed/digits.gz");
 }
 
+/* A member of TAR (POSIX.1): a block of header, the file, zeros to the end of a block. */
+static void put_tar_member(struct bytes *b, const char *name, const struct bytes *file)
+{
+    enum { BLOCK = 512, NAME = 100, SIZE = 124, SUM = 148, TYPE = 156, MAGIC = 257 };
+    uint8_t header[BLOCK] = {0};
+    char number[16];
+    unsigned sum = 0;
+    memcpy(header, name, strlen(name));
+    memcpy(header + NAME, "0000644", 7);
+    (void)snprintf(number, sizeof number, "%011o", (unsigned)file->size);
+    memcpy(header + SIZE, number, 11);
+    memset(header + SUM, ' ', 8);
+    header[TYPE] = '0';
+    memcpy(header + MAGIC, "ustar\00000", 8);
+    for (int i = 0; i < BLOCK; i++) sum += header[i];
+    (void)snprintf(number, sizeof number, "%06o", sum);
+    memcpy(header + SUM, number, 7);
+    bytes_put(b, header, sizeof header);
+    bytes_put(b, file->data, file->size);
+    bytes_fill(b, 0, (BLOCK - file->size % BLOCK) % BLOCK);
+}
+
+/* A PGM of a slope with some noise. */
+static void put_slope(struct bytes *b, unsigned columns, unsigned rows, struct random *random)
+{
+    char header[32];
+    (void)snprintf(header, sizeof header, "P5 %u %u 255\n", columns, rows);
+    bytes_put_text(b, header);
+    for (unsigned y = 0; y < rows; y++)
+        for (unsigned x = 0; x < columns; x++) bytes_put_u8(b, 40 + (x + y) / 2 + random_below(random, 8));
+}
+
+/* An archive with images in it: one as it is, one in gzip; and a text. */
+static void make_archive(void)
+{
+    struct bytes b = {0}, file = {0}, gzip = {0};
+    struct random random = {1707};
+    put_slope(&file, 96, 80, &random);
+    put_tar_member(&b, "slope.pgm", &file);
+    bytes_free(&file);
+    bytes_put_text(&file, prose);
+    put_tar_member(&b, "text.txt", &file);
+    bytes_free(&file);
+    put_slope(&file, 112, 64, &random);
+    put_member(&gzip, &file, "slope.pgm");
+    put_tar_member(&b, "slope.pgm.gz", &gzip);
+    bytes_fill(&b, 0, 1024);
+    bytes_save(&b, VERBATIM, "packed/archive.tar");
+    bytes_free(&file);
+    bytes_free(&gzip);
+}
+
 void make_other(void)
 {
     make_packed();
+    make_archive();
     struct bytes b = {0};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bytes_put_text(&b, texts[i].content);

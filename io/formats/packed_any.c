@@ -127,6 +127,7 @@ bool tsr_has_more_jpegs(struct tsr_packed_file *p)
 struct work {
     struct tsr_jpeg_work jpeg;
     uint64_t plain, largest; /* plain bytes of all deflate streams, and of one, at most */
+    uint64_t files;          /* bytes that may be files: plain ones, and those of members that are not deflated */
     uint64_t bytes_left;     /* that deflate streams may still hold, as plain bytes or as the .tsr of a file */
     unsigned kinds;          /* a bit for each kind that became pieces */
     int failures[KINDS];
@@ -139,6 +140,7 @@ static enum tsr_status add_stream(struct search *s, const struct found *found, s
     const uint64_t unknown = PLAIN_FREE + PLAIN_RATIO * (uint64_t)s->p->size;
     if (found->kind == JPEG)
         return tsr_add_jpeg(s->p->file + found->start, found->end - found->start, &work->jpeg, error);
+    work->files += found->kind == FILES ? found->end - found->start : found->plain > 0 ? found->plain : unknown;
     if (found->kind == FILES) return TSR_OK;
     const uint64_t plain = found->plain > 0 ? found->plain : unknown;
     work->largest = tsr_more_of(work->largest, plain);
@@ -170,13 +172,25 @@ enum { LANES = 16 };
 struct lane {
     const struct tsr_packed_file *p;
     struct found found;
-    uint64_t most; /* plain bytes of deflate */
+    uint64_t most;        /* plain bytes of deflate */
+    uint64_t files, left; /* bytes that may be files; bytes of files in these that may be looked at */
     struct tsr_bytes plain, residue;
     struct tsr_inner inner;
     struct deflate_coder *coder; /* which a lane's next stream takes over */
     enum tsr_status status;
     struct tsr_error error;
 };
+
+static uint64_t inner_limit(const struct tsr_packed_file *p)
+{
+    return tsr_input_inner_limit(p->source->input);
+}
+
+/* What a file may have in it: its share. */
+static uint64_t share_of(const struct lane *lane, size_t size)
+{
+    return size > 0 ? lane->left / (lane->files / size + 1) : 0;
+}
 
 /* Proves a deflate stream, of which the end is found; of a short one nothing is gained. */
 static enum tsr_status prove_deflate(struct lane *lane)
@@ -192,7 +206,8 @@ static enum tsr_status prove_deflate(struct lane *lane)
     if (used < TSR_PACKED_STREAM) return tsr_fail(&lane->error, TSR_DECLINED, "%s", tsr_no_gain);
     lane->found.end = lane->found.start + used;
     if (!tsr_may_be_inner(p, lane->plain.bytes, lane->plain.size)) return TSR_OK;
-    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size, &lane->inner, &lane->error);
+    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size,
+                                                  share_of(lane, lane->plain.size), &lane->inner, &lane->error);
     return status == TSR_DECLINED ? TSR_OK : status;
 }
 
@@ -203,10 +218,10 @@ static void prove_lane(void *context, unsigned i)
     const size_t size = found->end - found->start;
     lane->plain = lane->residue = (struct tsr_bytes){0};
     lane->inner = (struct tsr_inner){.bytes = 0};
-    lane->status = found->kind == JPEG ? tsr_prove_jpeg(lane->p, found->start, size, &lane->plain, &lane->error)
-                   : found->kind == FILES
-                       ? tsr_code_inner(lane->p, lane->p->file + found->start, size, &lane->inner, &lane->error)
-                       : prove_deflate(lane);
+    lane->status = found->kind == JPEG    ? tsr_prove_jpeg(lane->p, found->start, size, &lane->plain, &lane->error)
+                   : found->kind == FILES ? tsr_code_inner(lane->p, lane->p->file + found->start, size,
+                                                           share_of(lane, size), &lane->inner, &lane->error)
+                                          : prove_deflate(lane);
 }
 
 static void free_lane(struct lane *lane)
@@ -272,7 +287,9 @@ static unsigned gather(struct search *s, size_t *at, const struct work *work, st
         }
         lane[count].p = s->p;
         lane[count].found = found;
-        lane[count].most = found.plain > 0 ? found.plain : work->largest;
+        lane[count].most = found.plain > 0 && found.plain < work->largest ? found.plain : work->largest;
+        lane[count].files = work->files;
+        lane[count].left = inner_limit(s->p) > work->files ? inner_limit(s->p) - work->files : 0;
         count++;
         *at = found.end;
         if (!is_known) break;
@@ -343,7 +360,8 @@ static enum tsr_status put_streams(struct search *s, struct work *work, struct t
 /* Claims what the streams take. Of deflate streams with too many plain bytes some stay bytes. */
 static enum tsr_status claim_streams(struct tsr_packed_file *p, struct work *work, struct tsr_error *error)
 {
-    const uint64_t size = p->size, most = PLAIN_FREE + PLAIN_RATIO * size;
+    const uint64_t size = p->size, ratio = PLAIN_FREE + PLAIN_RATIO * size,
+                   most = inner_limit(p) < ratio ? inner_limit(p) : ratio;
     uint64_t cost = tsr_jpeg_cost(size, work->jpeg.cost), bytes = tsr_jpeg_memory_of(p, work->jpeg.memory),
              held = 2 * size;
     if (work->plain > most) work->plain = most;

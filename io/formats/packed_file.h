@@ -61,9 +61,9 @@ struct tsr_inner {
     uint64_t bytes;       /* of the file and of the files in it */
     char damage[TSR_DAMAGE_LIMIT + 1];
 };
-/* Codes such a file; several threads may. TSR_DECLINED: it would be stored. The caller frees tsr, also after an error.
- */
-enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size,
+/* Codes such a file; several threads may. limit: bytes of the files in it that are unwrapped (tsr_input_inner_limit).
+ * TSR_DECLINED: it would be stored. The caller frees tsr, also after an error. */
+enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size, uint64_t limit,
                                struct tsr_inner *inner, struct tsr_error *error);
 /* Whether the file takes one that is coded: the files in it may have too many bytes. */
 bool tsr_take_inner(struct tsr_packed_file *p, const struct tsr_inner *inner);

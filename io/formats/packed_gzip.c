@@ -68,14 +68,15 @@ static void note_check(const struct tsr_packed_file *p, const uint8_t *tail, con
                               (size_t)(tail - p->file));
 }
 
-/* A member whose plain bytes are a file may be coded as that. */
+/* The first member may be coded as the file that its plain bytes are: others hold parts of one file, mostly. */
 static enum tsr_status put_member(struct tsr_packed_file *p, size_t start, size_t end, struct tsr_bytes *plain,
                                   struct tsr_bytes *residue, struct tsr_error *error)
 {
     struct tsr_inner inner = {.bytes = 0};
-    const enum tsr_status status = tsr_may_be_inner(p, plain->bytes, plain->size)
-                                       ? tsr_code_inner(p, plain->bytes, plain->size, &inner, error)
-                                       : TSR_DECLINED;
+    const uint64_t limit = tsr_input_inner_limit(p->source->input);
+    const bool may_be = p->done == 0 && plain->size <= limit && tsr_may_be_inner(p, plain->bytes, plain->size);
+    const enum tsr_status status =
+        may_be ? tsr_code_inner(p, plain->bytes, plain->size, limit - plain->size, &inner, error) : TSR_DECLINED;
     if (status == TSR_OK && tsr_take_inner(p, &inner)) {
         const uint64_t size = plain->size;
         tsr_bytes_free(plain);

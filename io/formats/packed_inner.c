@@ -11,7 +11,7 @@ bool tsr_may_be_inner(const struct tsr_packed_file *p, const uint8_t *bytes, siz
            tsr_begins_gzip(bytes) || tsr_may_have_streams(bytes, size);
 }
 
-enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size,
+enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size, uint64_t limit,
                                struct tsr_inner *inner, struct tsr_error *error)
 {
     const struct tsr_inner_way *const way = &p->packing->inner;
@@ -19,6 +19,7 @@ enum tsr_status tsr_code_inner(const struct tsr_packed_file *p, const uint8_t *b
     enum tsr_status status = tsr_input_open_inner(p->source->input, bytes, size, &input, error);
     if (status == TSR_ERROR_CORRUPT) return tsr_decline(error);
     if (status != TSR_OK) return status;
+    tsr_input_limit_inner(input, limit);
     *inner = (struct tsr_inner){.tsr = {.limit = SIZE_MAX / 2}};
     status = way->compress(way->context, input, &inner->tsr, error);
     inner->bytes = size + tsr_input_inner_bytes(input);

@@ -1,9 +1,8 @@
 /* Calls that are cancelled, at many of their questions, and what they tell of their progress. usage: watches FOLDER */
 #include <unistd.h>
 
-#include <tessera_cli.h>
-
 #include "check.h"
+#include "../../app/tessera_cli.h"
 
 static struct tsr_engine *engine;
 static struct tsr_error error;

@@ -231,7 +231,7 @@ bool ref_check_proof(const struct ref_part *part, const struct ref_proof *made, 
 /* ---- PACKED.md 2 ---- */
 
 enum { INNER_DEPTH = 8 };
-static const uint64_t inner_limit = (uint64_t)1 << 30;
+static const uint64_t inner_limit = (uint64_t)1 << 32;
 static uint64_t inner_bytes; /* of all inner files of the outermost one */
 static int inner_depth;
 
