@@ -344,7 +344,8 @@ struct tsr_watch {
     /* NULL, or: true ends the call, TSR_ERROR_CANCELLED. There is no output then. */
     bool (*is_cancelled)(void *context);
     /* NULL, or told that done of total bytes were read at this pass. done never falls, but that of two calls at once
-     * may be told in the other order. A source that is read twice tells it once. */
+     * may be told in the other order. A source that is read twice tells it once. Calls that look into sources for what
+     * these have in common tell nothing, and a series tells nothing of its proof. */
     void (*progress)(void *context, enum tsr_pass pass, uint64_t done, uint64_t total);
     void *context;
 };
@@ -839,7 +840,7 @@ TSR_API void tsr_metadata_free(struct tsr_metadata *metadata);
  * No pixels are read or decoded, nor is what follows them. text->bytes has a zero after its text->count bytes. Errors:
  * as tsr_read_header; TSR_ERROR_USAGE also where the member is not DICOM. */
 enum tsr_listing { TSR_LISTING_TEXT = 0, TSR_LISTING_JSON = 1 };
-TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
+TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing listing,
                                         struct tsr_buffer *text, struct tsr_error *error);
 
 /* Reads frame number frame, from 0, to a buffer with room for byte_count bytes.

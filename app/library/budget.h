@@ -52,6 +52,11 @@ enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, b
 /* What was claimed is others'. */
 void tsr_account_close(struct tsr_account *account);
 
+/* Closes an input, which may be NULL, and its account. Returns the status, or TSR_ERROR_CANCELLED if a read was
+ * cancelled, whatever came of that. */
+enum tsr_status tsr_account_end(struct tsr_account *account, struct tsr_input *input, enum tsr_status status,
+                                struct tsr_error *error);
+
 /* How much memory of the host the process may take; 0: a quarter of what there is, which it is at first. Errors:
  * TSR_ERROR_USAGE (too little for the engine's threads). */
 enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);

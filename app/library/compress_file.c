@@ -476,6 +476,8 @@ enum tsr_status tsr_compress_raster(struct tsr_engine *engine, const struct tsr_
                                     struct tsr_error *error)
 {
     TSR_TRY(tsr_check_image(image, error));
-    if (image->stacked_rows) return tsr_fail(error, TSR_ERROR_USAGE, "stacked_rows of a raster is not 0");
+    if (image->stacked_rows)
+        return tsr_fail(error, TSR_ERROR_USAGE, "image->stacked_rows is %u: set it to 0, a raster has no stacked rows",
+                        image->stacked_rows);
     return compress(engine, image, source, sink, options, report, error);
 }

@@ -351,7 +351,8 @@ static enum tsr_status export_blob(struct decoding *d, enum tsr_blob blob, struc
     }
 }
 
-static enum tsr_status export(struct decoding *d, struct tsr_error *error) {
+static enum tsr_status export_all(struct decoding *d, struct tsr_error *error)
+{
     TSR_TRY(export_blob(d, TSR_BLOB_PREFIX, error));
     if (tsr_has_frames(d->header)) TSR_TRY(decode_frames(d, NULL, error));
     TSR_TRY(export_blob(d, TSR_BLOB_SUFFIX, error));
@@ -371,7 +372,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     tsr_parts_begin(&d.parts);
     enum tsr_status status = TSR_ERROR_INTERNAL;
 #if TSR_WITH_DICOM
-    if (exporter) status = export(&d, error);
+    if (exporter) status = export_all(&d, error);
 #endif
     if (!exporter) status = make(&d, residues, output, error);
     if (status == TSR_OK) status = check_spliced(&d, output, error);

@@ -10,17 +10,6 @@
 #include "kernels/kept/kept_frames.h"
 #include "kernels/pool/thread_pool.h"
 
-size_t tsr_raster_bytes(const struct tsr_image *image)
-{
-    return (size_t)((tsr_frame_bits(image) + 7) / 8);
-}
-
-uint64_t tsr_all_rasters(const struct tsr_image *image)
-{
-    const uint64_t bits = tsr_frame_bits(image) * image->frames;
-    return bits / 8 + (bits % 8 != 0);
-}
-
 static struct tsr_hash128 frame_hash(const struct tsr_image *image, const uint8_t *raster)
 {
     return tsr_hash128_of(raster, tsr_raster_bytes(image));

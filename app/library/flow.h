@@ -8,6 +8,7 @@
 #include "io/formats/source.h"
 #include "kernels/engine.h"
 #include "loss/measure.h"
+#include "transform/image.h"
 
 /* Bytes of a file's frames without what stands around them: with loss as they were coded, without loss about, or
  * exactly if the frames were coded without loss to know it. around: about how many bytes stand around them. */
@@ -218,10 +219,6 @@ uint64_t tsr_frame_bound(const struct tsr_image *image, const struct tsr_kept_ra
 
 /* A clock that only goes forward. */
 double tsr_seconds(void);
-
-/* Bytes of a frame's raster, and of all frames' in a file. */
-size_t tsr_raster_bytes(const struct tsr_image *image);
-uint64_t tsr_all_rasters(const struct tsr_image *image);
 
 /* The hash of all frames' hashes, and how a frame is added to it. */
 void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster);

@@ -333,9 +333,10 @@ enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, str
 
 /* ---- Frames ----------------------------------------------------------------------------------------------- */
 
-static enum tsr_status decode_raster(struct tsr_reader *r, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+enum tsr_status tsr_reader_frame_of(struct tsr_reader *r, struct tsr_container_reader *container, uint32_t frame,
+                                    uint8_t *raster, struct tsr_error *error)
 {
-    if (r->container) return tsr_decode_frame_of(r->engine, r->container, frame, raster, error);
+    if (container) return tsr_decode_frame_of(r->engine, container, frame, raster, error);
     return tsr_source_read_frame(r->original, frame, raster, error);
 }
 
@@ -347,7 +348,7 @@ enum tsr_status tsr_reader_raster(struct tsr_reader *r, uint32_t frame, const ui
         uint8_t *const room = r->raster ? r->raster : malloc(bytes + 1);
         r->raster = NULL;
         if (!room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
-        const enum tsr_status status = decode_raster(r, frame, room, error);
+        const enum tsr_status status = tsr_reader_frame_of(r, r->container, frame, room, error);
         if (status != TSR_OK) {
             free(room);
             return status;

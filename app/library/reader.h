@@ -104,6 +104,10 @@ enum tsr_status tsr_reader_choose(struct tsr_reader *reader, uint32_t member, st
 /* With the lock: the header of the chosen member. */
 const struct tsr_header *tsr_reader_header(const struct tsr_reader *reader);
 
+/* The raster of a frame of what a container has chosen; NULL: of the original, with the lock. */
+enum tsr_status tsr_reader_frame_of(struct tsr_reader *reader, struct tsr_container_reader *container, uint32_t frame,
+                                    uint8_t *raster, struct tsr_error *error);
+
 /* With the lock: the raster of a frame of the chosen member, which is kept until another one is read. */
 enum tsr_status tsr_reader_raster(struct tsr_reader *reader, uint32_t frame, const uint8_t **raster,
                                   struct tsr_error *error);

@@ -17,10 +17,9 @@ enum { PNG_HEAD = 8 + 8 + 13 };
  */
 static uint64_t png_plain_limit(const struct tsr_packed_file *p)
 {
-    static const uint8_t channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
     if (p->size < PNG_HEAD) return 0;
     const uint64_t columns = tsr_read_u32_be(p->file + 16), rows = tsr_read_u32_be(p->file + 20),
-                   bits = (uint64_t)p->file[24] * channels[p->file[25] & 7];
+                   bits = (uint64_t)p->file[24] * tsr_png_channels(p->file[25]);
     const uint64_t row = columns * bits / 8 + 2;
     return row > TSR_PACKED_PLAIN || rows > TSR_PACKED_PLAIN / 2 / row ? 0 : 2 * row * rows + 64;
 }

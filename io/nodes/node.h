@@ -5,6 +5,7 @@
 
 #include "app/tessera.h"
 #include "io/bytes/grown.h"
+#include "transform/image.h"
 
 struct deflate_coder;
 
@@ -122,7 +123,7 @@ int tsr_raster_node_number(const struct tsr_node *node);
 /* Bytes of a frame's raster. */
 static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)
 {
-    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+    return tsr_raster_bytes(image);
 }
 
 /* Bits of its last byte that belong to samples; 0: all. */

@@ -107,6 +107,15 @@ static void print_damage(const struct tsr_info *info)
     if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
 
+/* "16 bits, signed", or "12 bits (0 to 11 of 16), big endian". */
+static void print_bits(const struct tsr_image *image)
+{
+    printf("%u bit%s", image->bits_stored, image->bits_stored == 1 ? "" : "s");
+    if (image->bits_stored < image->bits_allocated)
+        printf(" (%d to %u of %u)", image->high_bit + 1 - image->bits_stored, image->high_bit, image->bits_allocated);
+    printf("%s%s\n", image->is_signed ? ", signed" : "", image->big_endian ? ", big endian" : "");
+}
+
 /* coded: encapsulated_word. */
 static void print_text(const char *name, const char *coded, const struct tsr_info *info)
 {
@@ -129,10 +138,9 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
-        printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
-               i->rows, i->frames, i->frames == 1 ? "" : "s", i->components, i->components == 1 ? "" : "s",
-               i->planar ? " planar" : "", i->bits_stored, i->bits_allocated, i->high_bit,
-               i->is_signed ? ", signed" : "");
+        printf("  image      %u x %u, %u frame%s, %u component%s%s, ", i->columns, i->rows, i->frames,
+               i->frames == 1 ? "" : "s", i->components, i->components == 1 ? "" : "s", i->planar ? " planar" : "");
+        print_bits(i);
         if (are_units(info)) {
             printf("  coded      as streams of lossy JPEG, each of which can be read alone\n");
             printf("  payload    %llu bytes\n", (unsigned long long)info->payload_bytes);

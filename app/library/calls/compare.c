@@ -96,11 +96,7 @@ static enum tsr_status compare_samples(const struct tsr_call *call)
     enum tsr_status status = tsr_source_open(input, &options, &source, call->error);
     if (status == TSR_OK) status = compare_with(reader, source, call->report, call->error);
     tsr_source_close(source);
-    tsr_input_set_account(input, NULL);
-    tsr_account_close(&account);
-    status = tsr_input_end(input, status, call->error);
-    tsr_input_close(input);
-    return status;
+    return tsr_account_end(&account, input, status, call->error);
 }
 
 enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t member, const struct tsr_data_source *original,
