@@ -344,7 +344,8 @@ struct tsr_watch {
     /* NULL, or: true ends the call, TSR_ERROR_CANCELLED. There is no output then. */
     bool (*is_cancelled)(void *context);
     /* NULL, or told that done of total bytes were read at this pass. done never falls, but that of two calls at once
-     * may be told in the other order. A source that is read twice tells it once. */
+     * may be told in the other order. A source that is read twice tells it once. Calls that look into sources for what
+     * these have in common tell nothing, and a series tells nothing of its proof. */
     void (*progress)(void *context, enum tsr_pass pass, uint64_t done, uint64_t total);
     void *context;
 };
@@ -772,6 +773,8 @@ struct tsr_info {
     uint32_t kept_count; /* as there */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
     uint32_t files; /* members of an archive, or of gzip, that are coded as files of their own: tsr_open_image */
+    uint32_t units; /* frames that are not coded as samples, because their streams are lossy JPEG or cannot be made
+                       again: tsr_reader_stream reads these streams, and tsr_read_frame decodes those of lossy JPEG */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -837,7 +840,7 @@ TSR_API void tsr_metadata_free(struct tsr_metadata *metadata);
  * No pixels are read or decoded, nor is what follows them. text->bytes has a zero after its text->count bytes. Errors:
  * as tsr_read_header; TSR_ERROR_USAGE also where the member is not DICOM. */
 enum tsr_listing { TSR_LISTING_TEXT = 0, TSR_LISTING_JSON = 1 };
-TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing form,
+TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t member, enum tsr_listing listing,
                                         struct tsr_buffer *text, struct tsr_error *error);
 
 /* Reads frame number frame, from 0, to a buffer with room for byte_count bytes.
@@ -845,9 +848,13 @@ TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t memb
  *   Else it is the distance in bytes from a row's first byte to the next row's, at least that of the row's samples; a
  *   planar image has the rows of its components one after the other. Bytes between rows stay as they are.
  *   byte_count counts up to the end of the last row. The frame is held in memory once more.
- * Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors: TSR_ERROR_USAGE (no such
- * member or frame, no image, too little room; row_bytes for samples of 1 bit or a swapped image, whose rows need not
- * begin at a byte), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT. */
+ * A stream of lossy JPEG is decoded by libjpeg: what it takes for YCbCr becomes RGB, as it does for nearly all streams
+ * of three components, whatever the header's Photometric Interpretation says. Chroma that is subsampled is
+ * interpolated. Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors:
+ * TSR_ERROR_USAGE (no such member or frame, no image, too little room; row_bytes for samples of 1 bit or a swapped
+ * image, whose rows need not begin at a byte; the frame's stream could not be coded as samples, and stands in the file:
+ * info.units), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION (also: this build has no libjpeg), TSR_ERROR_LIMIT.
+ */
 TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
                                        size_t byte_count, size_t row_bytes, struct tsr_error *error);
 
@@ -881,6 +888,16 @@ TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t memb
  * restores and checks the whole original, and keeps it until another member is read. Errors: as tsr_read_frame. */
 TSR_API enum tsr_status tsr_read_original(struct tsr_reader *reader, uint32_t member, uint64_t offset, void *bytes,
                                           size_t count, size_t *got, struct tsr_error *error);
+
+/* Reads the stream of frame number frame, from 0, of encapsulated DICOM, as the original has it: its fragments one
+ * after the other, with their padding. *size becomes its bytes. They are copied if there is room for them, which count
+ * says in bytes; else nothing is. bytes may be NULL if count is 0. The stream is kept for the next call, so it costs
+ * nothing to ask for its size first. Cost, of a .tsr: a frame of info.units is read alone. Any other frame is decoded,
+ * and its stream made again, for which the records of all frames before it are passed over. Errors: as tsr_read_frame;
+ * TSR_ERROR_USAGE also for a member that is no encapsulated DICOM (of a .tsr: info.returns is not
+ * TSR_RETURNS_ENCAPSULATED). */
+TSR_API enum tsr_status tsr_reader_stream(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *bytes,
+                                          size_t count, size_t *size, struct tsr_error *error);
 
 /* As tsr_restore and tsr_test, of one member of a .tsr; it needs nothing of the others but, of some, one whose header
  * its own is compressed with. Damage to what belongs to no member is reported with member 0. TSR_ERROR_USAGE also for

@@ -72,6 +72,7 @@ struct tsr_need {
     uint64_t opening;   /* at most, until the source is open, or measured */
     uint64_t held;      /* then, while blobs and frames are coded */
     uint64_t blob;      /* of the longest blob; where there are no frames, 0: it is as long as the input */
+    uint64_t unit;      /* of the longest stream of a frame that may become a unit (io/recipe/unit.h); 0: none may */
     bool has_rasters;   /* rasters are among what is held: the encoder needs no room for them */
     bool only_lossless; /* its samples are never coded with loss */
     bool has_inner;     /* files in it are coded: they take what is left of all that the account can grant */

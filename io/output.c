@@ -478,11 +478,6 @@ enum tsr_status tsr_output_reopen(struct tsr_output *output, struct tsr_input **
     return tsr_input_from_descriptor(again, output->path, input, error);
 }
 
-int tsr_output_descriptor(const struct tsr_output *output)
-{
-    return output->file;
-}
-
 /* ---- Results ---------------------------------------------------------------------------------------------- */
 
 const uint8_t *tsr_output_bytes(const struct tsr_output *output)

@@ -96,9 +96,6 @@ void tsr_output_forgo_hash(struct tsr_output *output);
  * closed. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_reopen(struct tsr_output *output, struct tsr_input **input, struct tsr_error *error);
 
-/* The file's descriptor; -1 for other outputs. */
-int tsr_output_descriptor(const struct tsr_output *output);
-
 /* Gives a finished file its name. tsr_sync_folders then brings the name to the disk. Errors: TSR_ERROR_WRITE,
  * TSR_ERROR_EXISTS (a file of this name has appeared meanwhile), TSR_ERROR_SAME_FILE, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *error);

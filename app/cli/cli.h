@@ -285,7 +285,6 @@ static inline bool is_stored(const struct tsr_report *report)
 {
     return report->way == TSR_WAY_STORED;
 }
-const char *way_word(bool stored); /* "coded" or "stored" */
 
 /* summary/summary.c */
 void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times,

@@ -52,31 +52,32 @@ enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *er
 
 /* How much may be lost: of each loss its field, as a number, and the least and the most that it may be. */
 struct amount {
-    const char *name;
+    const char *loss, *name;
     int64_t value, least, most; /* of 64 bits: none is above INT64_MAX */
 };
 
 static enum tsr_status check_amounts(const struct tsr_compress_options *options, struct tsr_error *error)
 {
     const struct amount amounts[] = {
-        [TSR_LOSSLESS] = {"loss", 0, 0, 0},
-        [TSR_LOSS_QP] = {"qp_eighths", options->qp_eighths, tsr_lowest_qp(16), TSR_HIGHEST_QP},
-        [TSR_LOSS_MAX_ERROR] = {"max_error", options->max_error, 1, TSR_MAX_ERROR_LIMIT},
-        [TSR_LOSS_PSNR] = {"psnr_hundredths", options->psnr_hundredths, LEAST_PSNR, MOST_PSNR},
-        [TSR_LOSS_BYTES] = {"byte_limit", (int64_t)options->byte_limit, 1, INT64_MAX},
-        [TSR_LOSS_RATIO] = {"ratio_thousandths", (int64_t)options->ratio_thousandths, 1, INT64_MAX},
-        [TSR_LOSS_QUALITY] = {"quality", (int64_t)options->quality, TSR_QUALITY_DIAGNOSTIC, TSR_QUALITY_WEB},
+        [TSR_LOSSLESS] = {"TSR_LOSSLESS", "loss", 0, 0, 0},
+        [TSR_LOSS_QP] = {"TSR_LOSS_QP", "qp_eighths", options->qp_eighths, tsr_lowest_qp(16), TSR_HIGHEST_QP},
+        [TSR_LOSS_MAX_ERROR] = {"TSR_LOSS_MAX_ERROR", "max_error", options->max_error, 1, TSR_MAX_ERROR_LIMIT},
+        [TSR_LOSS_PSNR] = {"TSR_LOSS_PSNR", "psnr_hundredths", options->psnr_hundredths, LEAST_PSNR, MOST_PSNR},
+        [TSR_LOSS_BYTES] = {"TSR_LOSS_BYTES", "byte_limit", (int64_t)options->byte_limit, 1, INT64_MAX},
+        [TSR_LOSS_RATIO] = {"TSR_LOSS_RATIO", "ratio_thousandths", (int64_t)options->ratio_thousandths, 1, INT64_MAX},
+        [TSR_LOSS_QUALITY] = {"TSR_LOSS_QUALITY", "quality", (int64_t)options->quality, TSR_QUALITY_DIAGNOSTIC,
+                              TSR_QUALITY_WEB},
     };
     if ((int)options->loss < TSR_LOSSLESS || options->loss > TSR_LOSS_QUALITY)
         return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
     const struct amount *const asked = &amounts[options->loss];
     if (asked->value < asked->least || asked->value > asked->most)
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s %lld is outside %lld to %lld", asked->name, (long long)asked->value,
-                        (long long)asked->least, (long long)asked->most);
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is %lld: with loss %s it must be %lld to %lld", asked->name,
+                        (long long)asked->value, asked->loss, (long long)asked->least, (long long)asked->most);
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++)
         if (i != (size_t)options->loss && amounts[i].value != 0)
-            return tsr_fail(error, TSR_ERROR_USAGE, "%s is set, and loss is not the one that it belongs to",
-                            amounts[i].name);
+            return tsr_fail(error, TSR_ERROR_USAGE, "%s is set, and loss is %s: set %s to 0, or loss to %s",
+                            amounts[i].name, asked->loss, amounts[i].name, amounts[i].loss);
     return TSR_OK;
 }
 
@@ -242,11 +243,17 @@ struct asking {
     bool goes_on;
 };
 
+static void ask_whether_cancelled(void *context)
+{
+    struct asking *const a = context;
+    a->goes_on = !a->watch->is_cancelled || !a->watch->is_cancelled(a->watch->context);
+}
+
 static void ask_watch(void *context)
 {
     struct asking *const a = context;
     if (a->watch->progress) a->watch->progress(a->watch->context, a->pass, a->done, a->total);
-    a->goes_on = !a->watch->is_cancelled || !a->watch->is_cancelled(a->watch->context);
+    ask_whether_cancelled(context);
 }
 
 static bool asks(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)
@@ -261,6 +268,18 @@ enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr
     TSR_TRY(open_medium(source, input, error));
     tsr_input_set_watch(*input, source->watch, TSR_PASS_READ, asks);
     return TSR_OK;
+}
+
+static bool asks_only(const struct tsr_watch *watch, enum tsr_pass pass, uint64_t done, uint64_t total)
+{
+    struct asking a = {watch, pass, done, total, false};
+    tsr_call_back(ask_whether_cancelled, &a);
+    return a.goes_on;
+}
+
+void tsr_ask_without_progress(struct tsr_input *input, const struct tsr_data_source *source)
+{
+    tsr_input_set_watch(input, source->watch, TSR_PASS_READ, asks_only);
 }
 
 enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16], struct tsr_error *error)

@@ -21,7 +21,7 @@ struct tsr_wanted {
     const struct tsr_coding *settled; /* of a file that is coded again: its coding, resolved; NULL: to be found */
     bool keeps_origin;                /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster;   /* the image of a raster; NULL: the source is a file */
-    uint32_t kept_count;              /* as there */
+    uint32_t kept_count;              /* of values that no loss changes: as in struct tsr_data_source */
     const struct tsr_stored_values *kept;
 };
 
@@ -29,9 +29,8 @@ struct tsr_wanted {
 enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted,
                          struct tsr_error *error);
 
-/* TSR_ERROR_USAGE with the field that cannot be. tsr_check_sized: structures that begin with their size; NULL is an
- * error.
- */
+/* Check what a caller gives: TSR_ERROR_USAGE names the field that is not valid. tsr_check_sized: of structures that
+ * begin with their size, which must not be NULL. */
 enum tsr_status tsr_check_sized(const void *structure, size_t size, const char *name, struct tsr_error *error);
 enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error);
 enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error);
@@ -48,11 +47,14 @@ enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *
 
 enum tsr_status tsr_check_export(enum tsr_export_syntax to, struct tsr_error *error);
 
-/* An input of a source that was checked, and that stays until the input is closed; and an output for a sink, of a path
- * is_private as tsr_output_create has it. */
-/* With its watch. */
+/* An input of a source that was checked, and that stays until the input is closed, with the source's watch. */
 enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,
                                 struct tsr_error *error);
+
+/* The input's reads are no pass over the source: its watch can cancel them, and is told no progress. */
+void tsr_ask_without_progress(struct tsr_input *input, const struct tsr_data_source *source);
+
+/* An output for a sink, of a path is_private as tsr_output_create has it. */
 enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,
                               struct tsr_error *error);
 

@@ -348,3 +348,13 @@ void tsr_account_close(struct tsr_account *account)
     release_headers(account);
     give_back(&account->base);
 }
+
+enum tsr_status tsr_account_end(struct tsr_account *account, struct tsr_input *input, enum tsr_status status,
+                                struct tsr_error *error)
+{
+    if (input) tsr_input_set_account(input, NULL);
+    tsr_account_close(account);
+    status = tsr_input_end(input, status, error);
+    tsr_input_close(input);
+    return status;
+}

@@ -52,6 +52,11 @@ enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, b
 /* What was claimed is others'. */
 void tsr_account_close(struct tsr_account *account);
 
+/* Closes an input, which may be NULL, and its account. Returns the status, or TSR_ERROR_CANCELLED if a read was
+ * cancelled, whatever came of that. */
+enum tsr_status tsr_account_end(struct tsr_account *account, struct tsr_input *input, enum tsr_status status,
+                                struct tsr_error *error);
+
 /* How much memory of the host the process may take; 0: a quarter of what there is, which it is at first. Errors:
  * TSR_ERROR_USAGE (too little for the engine's threads). */
 enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);
@@ -86,6 +91,8 @@ uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_hea
  * what a reader has chosen, the reader's own included, with what takes the frames: the making of the file, or an
  * exporter. */
 uint32_t tsr_decoding_batch(const struct tsr_engine *engine, const struct tsr_container_reader *reader, size_t *space);
+/* Bytes of the longest section of a frame that is a unit; 0: the file has none. */
+uint64_t tsr_longest_unit(const struct tsr_container_reader *reader);
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
                            const struct tsr_restoring *restoring);
 

@@ -173,17 +173,31 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
                                                          : TSR_OK;
 }
 
-/* Measures what the file takes stored as it is or, a PNG, packed: what takes less. The other source of it is known, and
- * what it took. */
+/* Whether all frames are units, which are a little larger than a packed file, and much larger where frames are tiny: of
+ * a small file both are tried. */
+static bool is_small_with_units(const struct tsr_source *source)
+{
+    enum { SMALL = 1 << 20 };
+    return tsr_are_units(&source->header) && tsr_input_size(source->input) <= SMALL;
+}
+
+/* Measures what the file takes stored as it is or, a PNG or units, packed: what takes less. The other source of it is
+ * known, and what it took. */
 static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
                                         struct form *form, struct tsr_error *error)
 {
-    const bool is_png = tsr_makes_png(&coded->header) && coded->header.exact;
-    struct tsr_source_options options = {
-        .verbatim = true, .reason = tsr_smaller_stored, .packs = true, .opened = is_png ? coded : NULL, .coded = size};
+    const bool is_png = tsr_makes_png(&coded->header) && coded->header.exact,
+               may_be_packed = is_small_with_units(coded);
+    struct tsr_source_options options = {.verbatim = !may_be_packed,
+                                         .reason = tsr_smaller_stored,
+                                         .packs = true,
+                                         .no_units = true,
+                                         .opened = is_png ? coded : NULL,
+                                         .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
     if (status == TSR_DECLINED && is_kept(form)) {
         free_form(form);
+        options.verbatim = true;
         options.packs = false;
         status = measure_form(engine, coded->input, &options, form, error);
     }
@@ -203,9 +217,14 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const bool was_native = tsr_is_spliced(header) && header->image.bits_allocated > 1;
     const uint64_t little = tsr_makes_png(header) ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
-    if (!tsr_has_frames(header) || (most <= little && !is_refused)) return TSR_OK;
+    /* streams that are units may repeat each other, which general compression sees */
+    const bool is_surely_less = most <= little && !is_refused && !tsr_are_units(header);
+    if (!tsr_has_frames(header) || is_surely_less) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
-    if (status == TSR_OK && (is_refused || tsr_output_size(instead->output) < size))
+    /* units may take 1/32 more than packed streams: each can be read alone */
+    const uint64_t other = status == TSR_OK ? tsr_output_size(instead->output) : 0,
+                   more = is_small_with_units(source) && is_kept(instead) ? other / 32 + 16 : 0;
+    if (status == TSR_OK && (is_refused || other + more < size))
         return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
     free_form(instead);
     return status;
@@ -457,6 +476,8 @@ enum tsr_status tsr_compress_raster(struct tsr_engine *engine, const struct tsr_
                                     struct tsr_error *error)
 {
     TSR_TRY(tsr_check_image(image, error));
-    if (image->stacked_rows) return tsr_fail(error, TSR_ERROR_USAGE, "stacked_rows of a raster is not 0");
+    if (image->stacked_rows)
+        return tsr_fail(error, TSR_ERROR_USAGE, "image->stacked_rows is %u: set it to 0, a raster has no stacked rows",
+                        image->stacked_rows);
     return compress(engine, image, source, sink, options, report, error);
 }

@@ -37,6 +37,7 @@ struct decoding {
     size_t taken;                /* its bytes so far */
     enum tsr_status take_status; /* of restoring them */
     struct tsr_error *error;
+    struct tsr_units *units; /* of frames that are units */
 };
 
 /* The proof of files that are not the original, lossy or of samples alone, is of their parts; that the file is these
@@ -193,6 +194,8 @@ static void free_space(struct decoding *d)
 
 static void free_frames(struct decoding *d)
 {
+    tsr_units_give(d->units);
+    d->units = NULL;
     free_space(d);
     free(d->jobs);
     d->engine->ops->give_workspace(d->engine, d->rasters);
@@ -254,19 +257,61 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
     return TSR_OK;
 }
 
+/* ---- All frames --------------------------------------------------------------------------------------------- */
+
+/* Frames from this one on that are alike, units or not, at most so many. */
+static uint32_t frames_in_turn(const struct decoding *d, uint32_t first, uint32_t most)
+{
+    const uint32_t left = d->header->image.frames - first;
+    const bool is_unit = tsr_container_is_unit(d->reader, first);
+    if (most > left) most = left;
+    for (uint32_t i = 1; i < most && tsr_container_units(d->reader) > 0; i++)
+        if (tsr_container_is_unit(d->reader, first + i) != is_unit) return i;
+    return most;
+}
+
+/* Puts frames from this one on, which are units. *count: how many were put. */
+static enum tsr_status put_units(struct decoding *d, uint32_t first, uint32_t *count, struct tsr_error *error)
+{
+    *count = frames_in_turn(d, first, tsr_unit_lanes(d->units));
+    TSR_TRY(tsr_open_units(d->units, d->reader, first, count, &d->read_s, error));
+    const double start = tsr_seconds();
+    for (uint32_t i = 0; i < *count; i++) {
+        const struct tsr_bytes *const stream = tsr_made_unit(d->units, i);
+        TSR_TRY(tsr_put_stream(d->maker, stream->bytes, stream->size, error));
+    }
+    d->write_s += tsr_seconds() - start;
+    return TSR_OK;
+}
+
+static enum tsr_status allocate(struct decoding *d, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &d->header->image;
+    if (!tsr_has_samples(d->header)) return TSR_OK;
+    d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
+    d->jobs = calloc(d->batch, sizeof *d->jobs);
+    d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
+    if (d->jobs && d->rasters) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames of %zu bytes", d->batch, tsr_raster_bytes(image));
+}
+
 static enum tsr_status decode_frames(void *context, struct tsr_maker *maker, struct tsr_error *error)
 {
     struct decoding *const d = context;
     const struct tsr_image *image = &d->header->image;
     d->maker = maker;
-    d->batch = tsr_decoding_batch(d->engine, d->reader, &d->most_space);
-    d->jobs = calloc(d->batch, sizeof *d->jobs);
-    d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
-    if (!d->jobs || !d->rasters)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames of %zu bytes", d->batch,
-                        tsr_raster_bytes(image));
-    for (uint32_t first = 0; first < image->frames; first += d->batch)
-        TSR_TRY(decode_batch(d, first, image->frames - first < d->batch ? image->frames - first : d->batch, error));
+    if (tsr_container_units(d->reader) > 0)
+        TSR_TRY(tsr_units_take(d->engine, d->header, tsr_container_input(d->reader), tsr_longest_unit(d->reader),
+                               &d->units, error));
+    TSR_TRY(allocate(d, error));
+    for (uint32_t first = 0, count; first < image->frames; first += count) {
+        if (tsr_container_is_unit(d->reader, first)) {
+            TSR_TRY(put_units(d, first, &count, error));
+        } else {
+            count = frames_in_turn(d, first, d->batch);
+            TSR_TRY(decode_batch(d, first, count, error));
+        }
+    }
     free_frames(d); /* a file that is one stream is made of what the maker holds */
     return TSR_OK;
 }
@@ -306,7 +351,8 @@ static enum tsr_status export_blob(struct decoding *d, enum tsr_blob blob, struc
     }
 }
 
-static enum tsr_status export(struct decoding *d, struct tsr_error *error) {
+static enum tsr_status export_all(struct decoding *d, struct tsr_error *error)
+{
     TSR_TRY(export_blob(d, TSR_BLOB_PREFIX, error));
     if (tsr_has_frames(d->header)) TSR_TRY(decode_frames(d, NULL, error));
     TSR_TRY(export_blob(d, TSR_BLOB_SUFFIX, error));
@@ -326,7 +372,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     tsr_parts_begin(&d.parts);
     enum tsr_status status = TSR_ERROR_INTERNAL;
 #if TSR_WITH_DICOM
-    if (exporter) status = export(&d, error);
+    if (exporter) status = export_all(&d, error);
 #endif
     if (!exporter) status = make(&d, residues, output, error);
     if (status == TSR_OK) status = check_spliced(&d, output, error);

@@ -60,6 +60,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     if (!info->has_image) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->files = tsr_has_inner(header) ? header->inner : 0;
     info->image = *image;
+    info->units = tsr_container_units(reader);
     info->coding = header->coding;
     info->file_bytes = tsr_container_bytes(reader);
     info->original_bytes = proof.original_size;
@@ -111,6 +112,7 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
         if (status != TSR_OK) continue;
         info->original_bytes += one.original_bytes;
         info->payload_bytes += one.payload_bytes;
+        info->units += one.units;
         if (one.promise > info->promise) info->promise = one.promise;
         info->coding.lossy |= one.coding.lossy;
     }

@@ -10,17 +10,6 @@
 #include "kernels/kept/kept_frames.h"
 #include "kernels/pool/thread_pool.h"
 
-size_t tsr_raster_bytes(const struct tsr_image *image)
-{
-    return (size_t)((tsr_frame_bits(image) + 7) / 8);
-}
-
-uint64_t tsr_all_rasters(const struct tsr_image *image)
-{
-    const uint64_t bits = tsr_frame_bits(image) * image->frames;
-    return bits / 8 + (bits % 8 != 0);
-}
-
 static struct tsr_hash128 frame_hash(const struct tsr_image *image, const uint8_t *raster)
 {
     return tsr_hash128_of(raster, tsr_raster_bytes(image));
@@ -70,6 +59,7 @@ struct encoding {
     uint32_t tiles_taken;
     enum tsr_status take_status;
     struct tsr_error *take_error;
+    struct tsr_units *units; /* of frames that are units */
 };
 
 /* Puts a long blob. Of a file without frames as many chunks are compressed at once as there are threads, and as memory
@@ -274,61 +264,7 @@ static enum tsr_status put_alone(struct encoding *e, struct tsr_encode_job *job,
     return status;
 }
 
-/* ---- Models that several frames share: FORMAT.md 5.4 */
-
-/* Most frames of a stack: more gain little (fMRI: 15 frames 3.9 %, 75 frames 4.7 %), and all need the first one's
- * model. Models of larger frames are less than 1 % of them. */
-enum { STACK_LIMIT = 32, STACK_SAMPLES = 1 << 21, STACKED_SAMPLES = 1 << 17 };
-
-uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)
-{
-    int32_t width, height;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &width, &height);
-    /* Rasters that are a raster of a higher image if they stand one after the other, and tiles that end where they do.
-     */
-    const bool stackable = tsr_frame_bits(image) % 16 == 0 && (!image->planar || image->components == 1) &&
-                           image->rows % (uint32_t)height == 0;
-    const bool by_path_p = coding->path == TSR_PATH_PREDICT && !coding->lossy && coding->coder != TSR_CODER_CAVLC;
-    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
-    if (!stackable || !by_path_p || samples > STACKED_SAMPLES) return 0;
-    uint32_t most = 65535 / image->rows;
-    if (most > STACK_SAMPLES / samples) most = (uint32_t)(STACK_SAMPLES / samples);
-    if (most > STACK_LIMIT) most = STACK_LIMIT;
-    return most > 1 ? most : 0;
-}
-
-struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count)
-{
-    struct tsr_image stack = *image;
-    stack.frames = 1;
-    stack.stacked_rows = image->rows;
-    stack.rows = image->rows * count;
-    return stack;
-}
-
-struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count)
-{
-    const struct tsr_segment none = {NULL, 0};
-    const uint32_t tiles = stack->tiles / count;
-    return (struct tsr_coded_frame){i == 0 ? stack->model : none, tiles, stack->tile + i * tiles};
-}
-
-static size_t tiles_bytes(const struct tsr_coded_frame *frame)
-{
-    size_t bytes = 0;
-    for (uint32_t t = 0; t < frame->tiles; t++)
-        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
-    return bytes;
-}
-
-bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame *frames, uint32_t count)
-{
-    size_t alone = 0, together = stack->model.size + tiles_bytes(stack) + count - 1; /* the distances */
-    for (uint32_t i = 0; i < count; i++) alone += frames[i].model.size + tiles_bytes(&frames[i]);
-    if (together >= alone) return false;
-    for (uint32_t i = 0; i < count; i++) frames[i] = tsr_frame_of_stack(stack, i, count);
-    return true;
-}
+/* ---- Batches ------------------------------------------------------------------------------------------------ */
 
 /* Frames first to first + count - 1 of a batch, all coded, with one model where that is smaller. Then as ever. */
 static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
@@ -336,7 +272,7 @@ static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t co
     const struct tsr_image *image = &e->source->header.image;
     const struct tsr_image image_of_all = tsr_stack(image, count);
     struct tsr_encode_job stack = {.raster = e->jobs[first].raster};
-    struct tsr_coded_frame frames[STACK_LIMIT];
+    struct tsr_coded_frame frames[TSR_STACK_LIMIT];
     for (uint32_t i = 0; i < count; i++) frames[i] = e->jobs[first + i].coded;
     if (count > 1) {
         const enum tsr_status status =
@@ -427,11 +363,43 @@ static void do_piece(void *context, unsigned piece)
         e->hashes[piece - HASHES_FRAMES] = frame_hash(&e->source->header.image, e->jobs[piece - HASHES_FRAMES].raster);
 }
 
+/* ---- All frames --------------------------------------------------------------------------------------------- */
+
+/* Frames from this one on that are alike, units or not, at most so many. */
+static uint32_t frames_in_turn(const struct encoding *e, uint32_t first, uint32_t most)
+{
+    const uint8_t *const units = e->source->units;
+    const uint32_t left = e->source->header.image.frames - first;
+    if (most > left) most = left;
+    for (uint32_t i = 1; units && i < most; i++)
+        if (units[first + i] != units[first]) return i;
+    return most;
+}
+
+/* Frames from this one on, which are units. *count: how many were put. */
+static enum tsr_status put_units(struct encoding *e, uint32_t first, uint32_t *count, struct tsr_error *error)
+{
+    *count = frames_in_turn(e, first, tsr_unit_lanes(e->units));
+    TSR_TRY(tsr_make_units(e->units, e->source, first, count, &e->encoded.read_s, error));
+    const double start = tsr_seconds();
+    for (uint32_t i = 0; i < *count; i++) {
+        const struct tsr_bytes *const unit = tsr_made_unit(e->units, i);
+        TSR_TRY(tsr_container_put_unit(e->writer, unit->bytes, unit->size, error));
+    }
+    e->encoded.write_s += tsr_seconds() - start;
+    e->frames_done += *count;
+    return check_excess(e, error);
+}
+
 static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
-    for (uint32_t first = 0; first < image->frames; first += e->batch) {
-        const uint32_t count = image->frames - first < e->batch ? image->frames - first : e->batch;
+    for (uint32_t first = 0, count; first < image->frames; first += count) {
+        if (e->source->units && e->source->units[first]) {
+            TSR_TRY(put_units(e, first, &count, error));
+            continue;
+        }
+        count = frames_in_turn(e, first, e->batch);
         const uint32_t hashed = e->source->header.coding.lossy ? 0 : count; /* of lossy ones, what they became */
         struct batch_work work = {.e = e, .first = first, .count = count, .error = error};
         TSR_TRY(read_batch(e, first, count, error));
@@ -471,7 +439,10 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     const struct tsr_image *image = &e->source->header.image;
     const struct tsr_engine_ops *ops = e->engine->ops;
     const bool is_lossy = e->source->header.coding.lossy;
-    if (!tsr_has_frames(&e->source->header)) return TSR_OK;
+    if (e->source->units)
+        TSR_TRY(
+            tsr_units_take(e->engine, &e->source->header, e->source->input, e->source->longest_unit, &e->units, error));
+    if (!tsr_has_samples(&e->source->header)) return TSR_OK;
     const struct tsr_input *const input = e->source->input;
     const struct tsr_need need = tsr_input_need(input);
     const struct tsr_plan plan =
@@ -504,6 +475,8 @@ static void give_room_back(struct encoding *e)
 
 static void give_back(struct encoding *e)
 {
+    tsr_units_give(e->units);
+    e->units = NULL;
     free(e->jobs);
     free(e->hashes);
     give_room_back(e);
@@ -570,7 +543,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     if (status == TSR_OK && source->header.exact) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK && e.encoded.estimates)
         status = tsr_estimate_around(source, writer, &e.encoded.estimate.around, error);
-    if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
+    if (status == TSR_OK && tsr_has_frames(&source->header)) status = encode_frames(&e, error);
     if (status == TSR_OK && e.jobs) status = keep_raster(&e, error);
     if (status == TSR_OK) status = weigh_saving(&e, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);

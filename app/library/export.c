@@ -49,10 +49,7 @@ static enum tsr_status prove(struct tsr_engine *engine, const struct tsr_input *
     tsr_account_open(&account, engine, input, NULL);
     account.output_bytes = held;
     if (status == TSR_OK) status = tsr_exporter_check(exporter, input, samples, error);
-    if (input) tsr_input_set_account(input, NULL);
-    status = tsr_input_end(input, status, error);
-    tsr_input_close(input);
-    tsr_account_close(&account);
+    status = tsr_account_end(&account, input, status, error);
     if (status == TSR_OK || status == TSR_ERROR_LIMIT || status == TSR_ERROR_CANCELLED) return status;
     char why[400];
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->text);
@@ -97,6 +94,11 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     struct tsr_error why = {0};
     if (tsr_can_export(header, to, &why) != TSR_OK)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s cannot be exported: %.400s", name, why.text);
+    if (tsr_container_units(reader) > 0)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "%s cannot be exported: %u of its %u frames are not coded as samples; tessera decompress "
+                        "restores it",
+                        name, tsr_container_units(reader), header->image.frames);
     enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
     if (status == TSR_OK) status = learn_samples(engine, reader, account, &proof, error);
     if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);
@@ -156,11 +158,8 @@ static enum tsr_status export_source(const struct tsr_call *call)
     if (status == TSR_OK)
         status = tsr_export_file(call->engine, in, reader, &account, name, call->sink,
                                  (enum tsr_export_syntax)call->choice, call->report, error);
-    status = tsr_input_end(in, status, error);
     tsr_container_close(reader);
-    tsr_input_close(in);
-    tsr_account_close(&account);
-    return status;
+    return tsr_account_end(&account, in, status, error);
 }
 
 enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,

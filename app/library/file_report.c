@@ -32,10 +32,12 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     report->kind = header->kind;
     report->way = tsr_way_of(header);
     report->promise = tsr_promise_of(header);
-    report->has_image = tsr_has_frames(header);
+    report->has_image = tsr_has_samples(header);
     memcpy(report->damage, header->damage, sizeof report->damage);
     if (!report->has_image) {
-        snprintf(report->reason, sizeof report->reason, "%s", tsr_reason_of(header));
+        snprintf(report->reason, sizeof report->reason, "%s",
+                 tsr_has_frames(header) ? "its frames are streams of lossy JPEG, which can be read one by one"
+                                        : tsr_reason_of(header));
         return;
     }
     const struct tsr_image *image = &header->image;

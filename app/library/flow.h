@@ -8,6 +8,7 @@
 #include "io/formats/source.h"
 #include "kernels/engine.h"
 #include "loss/measure.h"
+#include "transform/image.h"
 
 /* Bytes of a file's frames without what stands around them: with loss as they were coded, without loss about, or
  * exactly if the frames were coded without loss to know it. around: about how many bytes stand around them. */
@@ -77,6 +78,7 @@ bool tsr_lower_coding(const struct tsr_image *image, const struct tsr_coding *to
 
 /* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they
  * share. How many frames of this image and coding a stack may have; 0: none. */
+enum { TSR_STACK_LIMIT = 32 }; /* frames of a stack, at most */
 uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding);
 struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count);
 
@@ -125,6 +127,31 @@ bool tsr_saves_little(const struct tsr_source *source, const struct tsr_estimate
 enum tsr_status tsr_measure_saving(struct tsr_engine *engine, struct tsr_source *source, enum tsr_coder asked,
                                    const struct tsr_container_writer *writer, struct tsr_estimate *frames,
                                    bool *saves_little, struct tsr_error *error);
+
+/* ---- Frames that are units (io/recipe/unit.h): frames/units.c. As many threads as have memory make or open them. */
+
+struct tsr_units;
+
+/* Room for units of a file; longest: bytes of its longest stream, or of its longest unit. Memory for one was claimed;
+ * that for others the input grants. */
+enum tsr_status tsr_units_take(struct tsr_engine *engine, const struct tsr_header *header, struct tsr_input *input,
+                               uint64_t longest, struct tsr_units **units, struct tsr_error *error);
+void tsr_units_give(struct tsr_units *units);
+
+/* Units that are worked on at once, at most. */
+uint32_t tsr_unit_lanes(const struct tsr_units *units);
+
+/* Makes the units of frames first to first + *count - 1 of a source; or opens those of a container. *count becomes the
+ * number that was made: fewer if there is less memory. seconds: time of reading is added. */
+enum tsr_status tsr_make_units(struct tsr_units *units, struct tsr_source *source, uint32_t first, uint32_t *count,
+                               double *seconds, struct tsr_error *error);
+enum tsr_status tsr_open_units(struct tsr_units *units, struct tsr_container_reader *reader, uint32_t first,
+                               uint32_t *count, double *seconds, struct tsr_error *error);
+
+/* Number i of what was made: a unit, or a stream. */
+const struct tsr_bytes *tsr_made_unit(const struct tsr_units *units, uint32_t i);
+
+/* ---- Decoding ----------------------------------------------------------------------------------------------- */
 
 /* How a .tsr, or the chosen member of a series, was restored. */
 struct tsr_decoded {
@@ -192,10 +219,6 @@ uint64_t tsr_frame_bound(const struct tsr_image *image, const struct tsr_kept_ra
 
 /* A clock that only goes forward. */
 double tsr_seconds(void);
-
-/* Bytes of a frame's raster, and of all frames' in a file. */
-size_t tsr_raster_bytes(const struct tsr_image *image);
-uint64_t tsr_all_rasters(const struct tsr_image *image);
 
 /* The hash of all frames' hashes, and how a frame is added to it. */
 void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster);

@@ -4,6 +4,7 @@
 #include "io/formats/png/png_file.h"
 #include "io/formats/packed.h"
 #include "io/nodes/png/png_idat.h"
+#include "io/recipe/unit.h"
 #include "kernels/kept/kept_frames.h"
 
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
@@ -39,6 +40,12 @@ static uint32_t batch_frames(const struct tsr_engine *engine, const struct tsr_i
 
 /* ---- Encoding --------------------------------------------------------------------------------------------------- */
 
+/* Of one frame that is a unit. */
+static uint64_t unit_memory(const struct tsr_header *header, const struct tsr_need *need)
+{
+    return need->unit > 0 ? tsr_unit_memory(header, need->unit) : 0;
+}
+
 /* What encoding takes besides its batches. */
 static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_header *header,
                              const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes)
@@ -46,7 +53,7 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     const uint64_t blobs = tsr_chunk_memory(false, need->blob > 0 || header ? need->blob : input_bytes);
     if (!header) return need->held + blobs;
     const struct tsr_image *const image = &header->image;
-    uint64_t bytes = need->held + blobs + tsr_index_memory(image, input_bytes);
+    uint64_t bytes = need->held + blobs + tsr_index_memory(image, input_bytes) + unit_memory(header, need);
     if (image->bits_allocated == 1) bytes += tsr_raster_bytes(image) + 2; /* a window over samples */
     if (!coding->lossy) return bytes;
     const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
@@ -80,7 +87,7 @@ static uint64_t memory_to_encode(const struct tsr_engine *engine, const struct t
 {
     const struct tsr_engine_ops *const ops = engine->ops;
     const uint64_t fixed = fixed_memory(engine, header, coding, need, input_bytes);
-    if (!header) return fixed;
+    if (!header || tsr_are_units(header)) return fixed;
     const struct tsr_plan plan = tsr_plan_encoding(engine, header, coding, need, input_bytes);
     const uint64_t rasters =
         need->has_rasters ? 0 : ops->workspace_bytes((uint64_t)plan.batch * tsr_raster_bytes(&header->image));
@@ -141,13 +148,16 @@ static uint32_t hardest_tiles(const struct tsr_engine *engine, const struct tsr_
     const struct tsr_image *const image = &tsr_container_header(reader)->image;
     uint32_t hardest = 0, last = 0;
     uint64_t most = 0;
+    bool is_first = true;
     for (uint32_t f = 0; f < image->frames; f++) {
+        if (tsr_container_is_unit(reader, f)) continue;
         const uint32_t tiles = tsr_container_frame_tiles(reader, f);
-        if (f > 0 && tiles == last) continue;
+        if (!is_first && tiles == last) continue;
         last = tiles;
         const uint64_t bytes = engine->ops->decode_bound(engine, image, tiles, 1);
-        if (f == 0 || bytes > most || (bytes == most && tiles > hardest)) hardest = tiles;
+        if (is_first || bytes > most || (bytes == most && tiles > hardest)) hardest = tiles;
         most = more_of(most, bytes);
+        is_first = false;
     }
     return hardest;
 }
@@ -182,18 +192,29 @@ static uint64_t both(const struct tsr_image *image, const struct batch_memory *b
     return r->held + batch->rasters + (image->frames == 1 ? more_of(batch->space, r->work) : batch->space + r->work);
 }
 
+uint64_t tsr_longest_unit(const struct tsr_container_reader *reader)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    uint64_t longest = 0;
+    if (!tsr_may_have_units(header) || tsr_container_units(reader) == 0) return 0;
+    for (uint32_t f = 0; f < header->image.frames; f++)
+        if (tsr_container_is_unit(reader, f)) longest = more_of(longest, tsr_container_unit_bytes(reader, f));
+    return longest;
+}
+
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader,
                            const struct tsr_restoring *restoring)
 {
     const struct tsr_header *const header = tsr_container_header(reader);
     const struct tsr_image *const image = &header->image;
     const uint64_t own = tsr_container_memory(reader);
-    if (!tsr_has_frames(header)) return own + restoring->held + restoring->work;
+    const uint64_t longest = tsr_longest_unit(reader), units = longest > 0 ? tsr_unit_memory(header, longest) : 0;
+    if (!tsr_has_frames(header) || tsr_are_units(header)) return own + restoring->held + restoring->work + units;
     const uint32_t tiles = hardest_tiles(engine, reader),
                    batch = decoding_batch(engine, image, &header->kept, tiles, own);
     const struct batch_memory frames =
         batch_memory(engine, image, &header->kept, tiles, batch, batch_sections(reader, image->frames, batch));
-    return own + both(image, &frames, restoring);
+    return own + units + both(image, &frames, restoring);
 }
 
 uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size)
@@ -221,8 +242,9 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
         .threads = (unsigned)tsr_pool_threads(engine->pool),
     };
     const struct tsr_restoring restoring = tsr_restoring_memory(&made, &foreseen);
+    if (tsr_are_units(header)) return own + restoring.held + unit_memory(header, need);
     const struct batch_memory frames = batch_memory(engine, image, kept, tiles, batch, sections);
-    const uint64_t bytes = own + both(image, &frames, &restoring);
+    const uint64_t bytes = own + both(image, &frames, &restoring) + unit_memory(header, need);
     if (!tsr_has_own_writer(&made)) return bytes;
     const uint64_t limit = need->blob + raster + raster / 32; /* of the PNG, which is in memory then */
     return more_of(bytes + limit, tsr_png_again_memory(&made, limit));

@@ -117,8 +117,7 @@ static enum tsr_status read_raster(const struct tsr_call *call, struct tsr_conta
     const uint8_t *raster;
     if (container && call->region)
         return tsr_decode_region_of(r->engine, container, call->frame, call->region, out, call->error);
-    if (container) return tsr_decode_frame_of(r->engine, container, call->frame, out, call->error);
-    if (!call->region) return tsr_source_read_frame(r->original, call->frame, out, call->error);
+    if (!call->region) return tsr_reader_frame_of(r, container, call->frame, out, call->error);
     TSR_TRY(tsr_reader_raster(r, call->frame, &raster, call->error));
     tsr_cut_region(image, raster, call->region, out);
     return TSR_OK;

@@ -15,6 +15,9 @@ static void forget_member(struct tsr_reader *r)
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) tsr_forget_blob(&r->blob[blob]);
     tsr_output_close(r->restored);
     r->restored = NULL;
+    tsr_bytes_free(&r->stream);
+    r->has_stream = false;
+    r->record = 0;
     tsr_forget_inner(&r->inner);
     r->chosen = TSR_ALL_MEMBERS;
 }
@@ -270,6 +273,7 @@ static void describe_original(const struct tsr_reader *r, struct tsr_info *info)
     info->has_image = tsr_has_frames(header);
     memcpy(info->reason, header->reason, sizeof info->reason);
     info->image = header->image;
+    for (uint32_t f = 0; r->original->units && f < header->image.frames; f++) info->units += r->original->units[f];
     info->file_bytes = info->original_bytes = tsr_input_size(r->input);
     info->max_error = -1;
     info->psnr_db = info->psnr_stored_db = -1;
@@ -329,9 +333,10 @@ enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, str
 
 /* ---- Frames ----------------------------------------------------------------------------------------------- */
 
-static enum tsr_status decode_raster(struct tsr_reader *r, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+enum tsr_status tsr_reader_frame_of(struct tsr_reader *r, struct tsr_container_reader *container, uint32_t frame,
+                                    uint8_t *raster, struct tsr_error *error)
 {
-    if (r->container) return tsr_decode_frame_of(r->engine, r->container, frame, raster, error);
+    if (container) return tsr_decode_frame_of(r->engine, container, frame, raster, error);
     return tsr_source_read_frame(r->original, frame, raster, error);
 }
 
@@ -343,7 +348,7 @@ enum tsr_status tsr_reader_raster(struct tsr_reader *r, uint32_t frame, const ui
         uint8_t *const room = r->raster ? r->raster : malloc(bytes + 1);
         r->raster = NULL;
         if (!room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
-        const enum tsr_status status = decode_raster(r, frame, room, error);
+        const enum tsr_status status = tsr_reader_frame_of(r, r->container, frame, room, error);
         if (status != TSR_OK) {
             free(room);
             return status;

@@ -57,6 +57,11 @@ struct tsr_reader {
     uint8_t *raster;
     struct tsr_kept_blob blob[TSR_BLOB_COUNT];
     struct tsr_output *restored; /* the whole original, or NULL */
+    bool has_stream;             /* that of a frame is kept: */
+    uint32_t stream_frame;
+    struct tsr_bytes stream;
+    uint32_t record;    /* of an encapsulated file, a frame whose record was found, */
+    uint64_t record_at; /* at this byte of the residues */
     struct tsr_inner_list inner;
     uint8_t *owned; /* the bytes of a file in a file; NULL: the source is the caller's */
     pthread_mutex_t views_lock;
@@ -99,6 +104,10 @@ enum tsr_status tsr_reader_choose(struct tsr_reader *reader, uint32_t member, st
 /* With the lock: the header of the chosen member. */
 const struct tsr_header *tsr_reader_header(const struct tsr_reader *reader);
 
+/* The raster of a frame of what a container has chosen; NULL: of the original, with the lock. */
+enum tsr_status tsr_reader_frame_of(struct tsr_reader *reader, struct tsr_container_reader *container, uint32_t frame,
+                                    uint8_t *raster, struct tsr_error *error);
+
 /* With the lock: the raster of a frame of the chosen member, which is kept until another one is read. */
 enum tsr_status tsr_reader_raster(struct tsr_reader *reader, uint32_t frame, const uint8_t **raster,
                                   struct tsr_error *error);
@@ -117,6 +126,10 @@ enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_contai
                                     uint8_t *raster, struct tsr_error *error);
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error);
+
+/* calls/read_stream.c: appends the stream of a frame that is a unit. */
+enum tsr_status tsr_read_unit(struct tsr_container_reader *container, uint32_t frame, struct tsr_bytes *stream,
+                              struct tsr_error *error);
 
 /* The raster of a rectangle, from the raster of an image of which it is a part. */
 void tsr_cut_region(const struct tsr_image *image, const uint8_t *raster, const struct tsr_region *region,

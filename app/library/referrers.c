@@ -1,12 +1,14 @@
 /* Which files of a set refer to which images of it by their SOP Instance UID, for those whose UID a loss changes.
  * Headers alone are read, twice: what is held at once is one UID a file, and the elements of one header a thread. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/library/arguments.h"
 #include "app/library/budget.h"
 #include "app/library/call.h"
+#include "app/tessera_cli.h"
 #include "io/formats/format.h"
 #include "kernels/pool/thread_pool.h"
 #include "transform/status.h"
@@ -14,7 +16,6 @@
 #include "io/formats/dicom/deflate_stream.h"
 #include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_file.h"
-#include "app/tessera_cli.h"
 #endif
 
 struct search {
@@ -25,6 +26,7 @@ struct search {
     struct tsr_referrers *referrers;
     pthread_mutex_t lock; /* of the referrers */
     bool has_no_memory;   /* under the lock, too */
+    atomic_bool is_cancelled;
 };
 
 #if TSR_WITH_DICOM
@@ -70,15 +72,16 @@ static void inflate_head(struct head *head, const struct tsr_dicom_scan *scan)
 }
 
 /* False: it is no DICOM, or cannot be read. Of a damaged header, what comes before the damage is listed. */
-static bool open_head(struct tsr_engine *engine, const struct tsr_data_source *source, struct head *head)
+static bool open_head(const struct search *s, const struct tsr_data_source *source, struct head *head)
 {
     enum { BYTES = 132 };
     struct tsr_dicom_scan scan;
     struct tsr_error ignored;
     uint8_t first[BYTES] = {0};
     *head = (struct head){.input = NULL};
-    if (tsr_open_source(source, &head->input, &ignored) != TSR_OK) return false;
-    tsr_account_open(&head->account, engine, head->input, NULL);
+    if (atomic_load(&s->is_cancelled) || tsr_open_source(source, &head->input, &ignored) != TSR_OK) return false;
+    tsr_ask_without_progress(head->input, source);
+    tsr_account_open(&head->account, s->engine, head->input, NULL);
     const size_t size = tsr_input_size(head->input) < BYTES ? (size_t)tsr_input_size(head->input) : BYTES;
     if (tsr_input_read(head->input, 0, first, size, &ignored) != TSR_OK) return false;
     const struct tsr_format *const format = tsr_format_of(first, size);
@@ -91,16 +94,14 @@ static bool open_head(struct tsr_engine *engine, const struct tsr_data_source *s
     return true;
 }
 
-static void close_head(struct head *head)
+static void close_head(struct search *s, struct head *head)
 {
+    struct tsr_error ignored;
     free(head->meta.entries);
     free(head->listing.entries);
     tsr_input_close(head->inflated);
-    if (head->input) {
-        tsr_input_set_account(head->input, NULL);
-        tsr_account_close(&head->account);
-    }
-    tsr_input_close(head->input);
+    if (head->input && tsr_account_end(&head->account, head->input, TSR_OK, &ignored) != TSR_OK)
+        atomic_store(&s->is_cancelled, true);
     free(head->bytes);
 }
 
@@ -181,11 +182,11 @@ static void add_found(struct search *s, uint32_t from, const struct instance **f
 
 static void find_instance(void *context, unsigned k)
 {
-    const struct search *const s = context;
+    struct search *const s = context;
     struct head head;
     s->instances[k].number = k;
-    if (open_head(s->engine, s->sources[k], &head)) read_instance(&head, s->instances[k].uid);
-    close_head(&head);
+    if (open_head(s, s->sources[k], &head)) read_instance(&head, s->instances[k].uid);
+    close_head(s, &head);
 }
 
 /* The first instance of those with this UID, or NULL. */
@@ -205,7 +206,7 @@ static void find_references(void *context, unsigned k)
     char own[TSR_DICOM_UID_BYTES], uid[TSR_DICOM_UID_BYTES];
     size_t count = 0;
     const struct instance **found = NULL;
-    if (open_head(s->engine, s->sources[k], &head)) {
+    if (open_head(s, s->sources[k], &head)) {
         read_instance(&head, own);
         found = calloc(head.listing.count + 1, sizeof *found);
         for (size_t i = 0; found && i < head.listing.count; i++) {
@@ -221,7 +222,7 @@ static void find_references(void *context, unsigned k)
         pthread_mutex_unlock(&s->lock);
     }
     free(found);
-    close_head(&head);
+    close_head(s, &head);
 }
 
 static enum tsr_status search_all(struct search *s, struct tsr_error *error)
@@ -234,7 +235,10 @@ static enum tsr_status search_all(struct search *s, struct tsr_error *error)
     }
     const bool fails = !s->instances || s->has_no_memory;
     free(s->instances);
-    return fails ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the references of %u files", s->count) : TSR_OK;
+    if (fails) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the references of %u files", s->count);
+    if (!s->is_cancelled) return TSR_OK;
+    memset(s->referrers, 0, s->count * sizeof *s->referrers);
+    return tsr_fail(error, TSR_ERROR_CANCELLED, "the references were not found: the call was cancelled");
 }
 
 #else

@@ -56,11 +56,8 @@ static enum tsr_status restore(const struct tsr_call *call)
                           tsr_container_members(reader));
     if (status == TSR_OK)
         status = tsr_restore_file(call->engine, in, reader, &account, call->sink, true, call->report, error);
-    status = tsr_input_end(in, status, error);
     tsr_container_close(reader);
-    tsr_input_close(in);
-    tsr_account_close(&account);
-    return status;
+    return tsr_account_end(&account, in, status, error);
 }
 
 enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_data_source *source,

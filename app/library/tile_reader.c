@@ -2,8 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/recipe/unit.h"
 #include "kernels/kept/kept_frames.h"
 #include "reader.h"
+#if TSR_WITH_DICOM
+#include "io/formats/dicom/dicom_file.h"
+#endif
 
 /* Tiles of a frame, with its model, as they were read. */
 struct coded {
@@ -49,11 +53,31 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
     return status == TSR_OK ? TSR_OK : tsr_blame_frame(&job, frame, error);
 }
 
+/* Decodes a frame that is a unit: one of lossy JPEG. */
+static enum tsr_status decode_unit(struct tsr_container_reader *container, uint32_t frame, uint8_t *raster,
+                                   struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_container_header(container);
+    if (tsr_has_samples(header) || !TSR_WITH_DICOM)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "frame %u has no samples: its stream could not be made again from samples, and stands in the "
+                        "file as it is",
+                        frame);
+    struct tsr_bytes stream = {.limit = SIZE_MAX / 4};
+    enum tsr_status status = tsr_read_unit(container, frame, &stream, error);
+#if TSR_WITH_DICOM
+    if (status == TSR_OK) status = tsr_dicom_decode_jpeg(&header->image, stream.bytes, stream.size, raster, error);
+#endif
+    tsr_bytes_free(&stream);
+    return status;
+}
+
 enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                     uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_image *const image = &tsr_container_header(container)->image;
     struct coded coded = {0};
+    if (tsr_container_is_unit(container, frame)) return decode_unit(container, frame, raster, error);
     TSR_TRY(tsr_check_frame_sections(container, frame, error));
     enum tsr_status status = make_room(&coded, tsr_container_frame_bytes(container, frame),
                                        tsr_container_frame_tiles(container, frame), error);
@@ -146,11 +170,25 @@ static enum tsr_status decode_touched(struct tsr_engine *engine, const struct ts
     return status;
 }
 
+/* A unit is decoded whole. */
+static enum tsr_status cut_unit(struct tsr_container_reader *container, uint32_t frame, const struct tsr_region *region,
+                                uint8_t *out, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &tsr_container_header(container)->image;
+    uint8_t *const raster = malloc(tsr_raster_bytes(image) + 1);
+    if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", tsr_raster_bytes(image));
+    const enum tsr_status status = decode_unit(container, frame, raster, error);
+    if (status == TSR_OK) tsr_cut_region(image, raster, region, out);
+    free(raster);
+    return status;
+}
+
 enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
 {
     struct coded coded = {0};
     struct touched touched;
+    if (tsr_container_is_unit(container, frame)) return cut_unit(container, frame, region, out, error);
     TSR_TRY(tsr_check_frame_sections(container, frame, error));
     uint8_t *const model_bytes = malloc(tsr_container_model_bytes(container, frame) + 1);
     if (!model_bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame's model");

@@ -215,9 +215,6 @@ enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify by,
     status = status == TSR_OK ? tsr_verify_written(engine, by, reader, &account, expected, report, error)
                               : tsr_fail_verify(status, error);
     if (status == TSR_OK) status = tsr_input_ask(input, error);
-    status = tsr_input_end(input, status, error);
     tsr_container_close(reader);
-    tsr_input_close(input);
-    tsr_account_close(&account);
-    return status;
+    return tsr_account_end(&account, input, status, error);
 }

@@ -91,20 +91,22 @@ struct opinion {
     int32_t input;
 };
 
-static inline struct opinion opinion_of(struct tsr_mix *mix, int m, uint32_t node, uint32_t depth)
+/* top: 2^bits of a symbol; left: bits of it that are not coded yet. */
+static inline struct opinion opinion_of(struct tsr_mix *mix, int m, uint32_t node, uint32_t top, uint32_t left)
 {
     const uint32_t expected = (uint32_t)mix->match[m].expected, length = mix->match[m].length;
-    if (mix->match[m].expected < 0 || (expected + 256) >> (8 - depth) != node) return (struct opinion){0};
+    if (mix->match[m].expected < 0 || (expected + top) >> left != node) return (struct opinion){0};
     struct tsr_mix_slot *const slot = &mix->match_slot[m][mix->set][length < 16 ? length / 2 : length < 32 ? 8 : 9];
-    const uint32_t bit = expected >> (7 - depth) & 1;
+    const uint32_t bit = expected >> (left - 1) & 1;
     const int32_t input = mix->stretch[(slot->chance ^ 32768u) >> 4];
     return (struct opinion){slot, bit, bit ? input : -input};
 }
 
-/* n and matches, the numbers of contexts and of matches, are known where this is compiled, for the usual
- * ones. */
-static inline __attribute__((always_inline)) uint32_t code_bit(struct tsr_mix *mix, const uint32_t *context, int n,
-                                                               int matches, uint32_t node, uint32_t depth,
+/* Codes a bit. n and matches, the numbers of contexts and of matches, are known where this is compiled, for the usual
+ * ones. context: whose slots lie anywhere, and are noted; or NULL: they lie in lines of the cache. */
+static inline __attribute__((always_inline)) uint32_t code_bit(struct tsr_mix *mix, const uint32_t *context,
+                                                               struct tsr_mix_slot *const *line, int n, int matches,
+                                                               uint32_t node, uint32_t top, uint32_t left,
                                                                uint32_t value)
 {
     struct tsr_mix_slot *slot[TSR_MIX_CONTEXTS], seen[TSR_MIX_CONTEXTS];
@@ -113,20 +115,20 @@ static inline __attribute__((always_inline)) uint32_t code_bit(struct tsr_mix *m
     int32_t *weight_of_match[TSR_MIX_MATCHES];
     uint16_t *const noted = mix->noted[mix->bits++ % TSR_MIX_NOTED];
     for (int m = 0; m < matches; m++) {
-        opinion[m] = opinion_of(mix, m, node, depth);
+        opinion[m] = opinion_of(mix, m, node, top, left);
         weight_of_match[m] = &mix->weight[mix->set][TSR_MIX_CONTEXTS + m][0];
         sum += (opinion[m].input * (*weight_of_match[m] >> 2)) >> 7;
     }
     for (int i = 0; i < n; i++) {
-        noted[i] = (uint16_t)((context[i] + node * NODE_STEP) >> 16);
-        slot[i] = &mix->slot[i * TSR_MIX_SLOTS + noted[i]];
+        if (context) noted[i] = (uint16_t)((context[i] + node * NODE_STEP) >> 16);
+        slot[i] = context ? &mix->slot[i * TSR_MIX_SLOTS + noted[i]] : line[i] + node;
         seen[i] = *slot[i];
         input[i] = mix->stretch[(seen[i].chance ^ 32768u) >> 4];
         weight[i] = &mix->weight[mix->set][i][mix->seen_class[seen[i].seen]];
         was[i] = *weight[i];
         sum += (input[i] * (was[i] >> 2)) >> 7;
     }
-    for (int i = 0; i < n; i++) { /* the slots of both bits that may come */
+    for (int i = 0; context && i < n; i++) { /* the slots of both bits that may come */
         const struct tsr_mix_slot *const slots = &mix->slot[i * TSR_MIX_SLOTS];
         __builtin_prefetch(slots + ((context[i] + 2 * node * NODE_STEP) >> 16), 1);
         __builtin_prefetch(slots + ((context[i] + (2 * node + 1) * NODE_STEP) >> 16), 1);
@@ -147,9 +149,24 @@ static inline __attribute__((always_inline)) uint32_t code_byte(struct tsr_mix *
 {
     uint32_t node = 1, context[TSR_MIX_CONTEXTS];
     for (int i = 0; i < n; i++) context[i] = mix->context[i] * SPREAD;
-    for (uint32_t depth = 0; depth < 8; depth++)
-        node = node << 1 | code_bit(mix, context, n, matches, node, depth, value >> (7 - depth) & 1);
-    return node - 256;
+    for (uint32_t left = 8; left > 0; left--)
+        node = node << 1 | code_bit(mix, context, NULL, n, matches, node, 1 << 8, left, value >> (left - 1) & 1);
+    return node - (1 << 8);
+}
+
+uint32_t tsr_mix_symbol(struct tsr_mix *mix, uint32_t value)
+{
+    enum { BITS = 4, TOP = 1 << BITS };
+    struct tsr_mix_slot *line[TSR_MIX_FEW];
+    uint32_t node = 1;
+    mix->bits |= 2 * TSR_MIX_NOTED; /* more than have noted slots: these are not */
+    for (int i = 0; i < TSR_MIX_FEW; i++) {
+        line[i] = &mix->slot[(size_t)i * TSR_MIX_SLOTS + (mix->context[i] * SPREAD >> 16) / TOP * TOP];
+        __builtin_prefetch(line[i], 1);
+    }
+    for (uint32_t left = BITS; left > 0; left--)
+        node = node << 1 | code_bit(mix, NULL, line, TSR_MIX_FEW, 1, node, TOP, left, value >> (left - 1) & 1);
+    return node - TOP;
 }
 
 uint32_t tsr_mix_byte(struct tsr_mix *mix, uint32_t value)

@@ -6,11 +6,12 @@
 
 enum {
     TSR_MIX_CONTEXTS = 16, /* at most */
+    TSR_MIX_FEW = 5,       /* of a symbol */
     TSR_MIX_MATCHES = 2,   /* at most */
     TSR_MIX_INPUTS = TSR_MIX_CONTEXTS + TSR_MIX_MATCHES,
     TSR_MIX_SLOTS = 1 << 16,
     TSR_MIX_SEEN = 8,       /* classes of how often a slot was seen */
-    TSR_MIX_SETS = 8,       /* at most */
+    TSR_MIX_SETS = 11,      /* at most */
     TSR_MIX_NOTED = 1 << 13 /* bits of which the slots are noted */
 };
 
@@ -55,6 +56,9 @@ void tsr_mix_begin(struct tsr_mix *mix, const struct tsr_mix *origin);
 
 /* Codes a byte by the contexts; the value is used by a writer only. */
 uint32_t tsr_mix_byte(struct tsr_mix *mix, uint32_t value);
+
+/* Codes a symbol of four bits by the first TSR_MIX_FEW contexts and the first match, which expects a symbol. */
+uint32_t tsr_mix_symbol(struct tsr_mix *mix, uint32_t value);
 
 uint32_t tsr_mix_hash(uint32_t h, uint32_t v);
 uint32_t tsr_mix_hash_of(uint32_t h, const uint8_t *bytes, size_t size);

@@ -97,6 +97,10 @@ enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *writer
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, const struct tsr_piece *pieces, int count,
                                        struct tsr_error *error);
 
+/* Puts a frame that is not coded as samples: a unit of io/recipe/unit.h, of which the container knows nothing. */
+enum tsr_status tsr_container_put_unit(struct tsr_container_writer *writer, const void *unit, size_t size,
+                                       struct tsr_error *error);
+
 /* The most bytes of memory that a section costs its writer: its entry, twice while the list of entries grows, and its
  * line of the index. */
 enum { TSR_SECTION_MEMORY = 96 };
@@ -242,6 +246,14 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum
  * frame's. */
 uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame);
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame);
+
+/* Whether a frame is a unit, and has no samples; the number of these frames; bytes of its buffer; and the unit, which
+ * points into the buffer. Only one thread at a time may call the last one. */
+bool tsr_container_is_unit(const struct tsr_container_reader *reader, uint32_t frame);
+uint32_t tsr_container_units(const struct tsr_container_reader *reader);
+size_t tsr_container_unit_bytes(const struct tsr_container_reader *reader, uint32_t frame);
+enum tsr_status tsr_container_get_unit(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
+                                       struct tsr_piece *unit, struct tsr_error *error);
 
 /* The same in parts: a frame's model, and its tiles first .. first + count - 1. *_bytes gives the size of the buffer,
  * into which the pieces point. Nothing else is read. */

@@ -79,7 +79,9 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
 {
     const uint32_t frames = tsr_has_frames(&r->chosen.header) ? r->chosen.header.image.frames : 0;
     const size_t sections = r->end - r->first;
-    const bool is_walked = r->sections.is_walked;
+    const bool is_walked = r->sections.is_walked, may_be_units = tsr_may_have_units(&r->chosen.header),
+               are_units = tsr_are_units(&r->chosen.header);
+    r->units = 0;
     TSR_TRY(check_types(r, r->first, r->end, error));
     if (frames > sections && !is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames cannot be in %zu sections", frames, sections);
@@ -92,12 +94,14 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     bool in_frame = false;
     for (size_t i = r->first; i < r->end; i++) {
         const struct tsr_place *place = &r->sections.place[i];
-        const bool begins = place->type == TSR_SECTION_FRAME || place->type == TSR_SECTION_LIKE;
-        if (begins && frame < frames) {
-            r->model_place[frame] = i;
+        const bool is_unit = place->type == TSR_SECTION_UNIT && may_be_units,
+                   begins = place->type == TSR_SECTION_FRAME || place->type == TSR_SECTION_LIKE;
+        if ((is_unit || (begins && !are_units)) && frame < frames) {
+            r->model_place[frame] = is_unit ? TSR_NOWHERE : i;
+            r->units += is_unit;
             if (place->type == TSR_SECTION_LIKE) TSR_TRY(find_model(r, i, &r->model_place[frame], error));
             r->frame_place[frame++] = i;
-            in_frame = true;
+            in_frame = !is_unit;
             continue;
         }
         in_frame &= place->type == TSR_SECTION_TILE;
@@ -107,6 +111,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
                                (unsigned long long)place->offset);
         proofs += i + 1 == r->end && (place->type == TSR_SECTION_MEMBER || place->type == TSR_SECTION_PROOF);
     }
+    if (may_be_units && !are_units && frames > 0 && r->units == frames)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "none of the %u frames is coded, which the header denies", frames);
     if (frame == frames && proofs == 1) return TSR_OK;
     if (is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT,

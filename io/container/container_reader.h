@@ -29,7 +29,8 @@ struct tsr_container_reader {
     size_t listed_count;
     struct kept_twin *twins; /* the twins that were read */
     size_t *frame_place;     /* by frame: the place of its section */
-    size_t *model_place;     /* by frame: the place of its model; TSR_NOWHERE: the model is damaged */
+    size_t *model_place;     /* by frame: the place of its model; TSR_NOWHERE: it is damaged, or the frame is a unit */
+    uint32_t units;          /* frames that are units */
     uint8_t *blob;           /* a decompressed blob */
     size_t blob_capacity;
     struct base { /* for each blob: the content that others are compressed with, and its member */

@@ -148,6 +148,17 @@ enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const vo
     return tsr_put_section(w, TSR_SECTION_FRAME, pieces, 2, error);
 }
 
+enum tsr_status tsr_container_put_unit(struct tsr_container_writer *w, const void *unit, size_t size,
+                                       struct tsr_error *error)
+{
+    uint8_t number[TSR_VARINT_LIMIT];
+    const struct tsr_piece pieces[2] = {{number, tsr_put_varint(number, w->frames)}, {unit, size}};
+    w->frames++;
+    w->tiles = 0;
+    TSR_TRY(tsr_keep_part(w, TSR_SECTION_UNIT, pieces + 1, 1, error));
+    return tsr_put_section(w, TSR_SECTION_UNIT, pieces, 2, error);
+}
+
 enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uint32_t distance, struct tsr_error *error)
 {
     uint8_t numbers[2 * TSR_VARINT_LIMIT];

@@ -1,5 +1,5 @@
 /* Items of a header: time of modification and permissions of the original; what looks damaged in it; the range of its
- * values; kept ranges; the least weight of a frame's errors; windows. FORMAT.md 3.9. */
+ * values; kept ranges; the least weight of a frame's errors; windows; the head that units share. FORMAT.md 3.9. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -188,6 +188,29 @@ static bool get_windows(struct tsr_cursor *c, struct tsr_header *header)
     return true;
 }
 
+/* ---- Units -------------------------------------------------------------------------------------------------- */
+
+static bool has_shared_head(const struct tsr_header *header)
+{
+    return tsr_has_frames(header) && header->shared_head_size > 0;
+}
+
+static size_t put_shared_head(uint8_t *out, const struct tsr_header *header)
+{
+    memcpy(out, header->shared_head, header->shared_head_size);
+    return header->shared_head_size;
+}
+
+static bool get_shared_head(struct tsr_cursor *c, struct tsr_header *header)
+{
+    const size_t size = c->size;
+    if (!tsr_has_frames(header) || tsr_has_samples(header) || size == 0 || size > sizeof header->shared_head)
+        return false;
+    memcpy(header->shared_head, tsr_get_bytes(c, size), size);
+    header->shared_head_size = size;
+    return true;
+}
+
 /* ---- All of them -------------------------------------------------------------------------------------------- */
 
 /* In ascending order of their tags. An item with an odd tag must be known to a reader. put writes the value, and
@@ -197,9 +220,13 @@ static const struct item {
     bool (*has)(const struct tsr_header *header);
     size_t (*put)(uint8_t *out, const struct tsr_header *header);
     bool (*get)(struct tsr_cursor *value, struct tsr_header *header);
-} items[] = {{2, has_origin, put_origin, get_origin}, {4, has_damage, put_damage, get_damage},
-             {6, has_range, put_range, get_range},    {7, tsr_has_kept, put_kept, get_kept},
-             {8, has_weight, put_weight, get_weight}, {9, has_windows, put_windows, get_windows}};
+} items[] = {{2, has_origin, put_origin, get_origin},
+             {4, has_damage, put_damage, get_damage},
+             {6, has_range, put_range, get_range},
+             {7, tsr_has_kept, put_kept, get_kept},
+             {8, has_weight, put_weight, get_weight},
+             {9, has_windows, put_windows, get_windows},
+             {11, has_shared_head, put_shared_head, get_shared_head}};
 enum { ITEMS = sizeof items / sizeof items[0] };
 
 bool tsr_has_items(const struct tsr_header *header)

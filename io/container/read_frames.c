@@ -166,3 +166,27 @@ enum tsr_status tsr_container_get_tiles(struct tsr_container_reader *r, uint32_t
 {
     return get_sections(r, frame, (size_t)first + 1, count, buffer, NULL, tiles, error);
 }
+
+/* ---- Units -------------------------------------------------------------------------------------------------- */
+
+bool tsr_container_is_unit(const struct tsr_container_reader *reader, uint32_t frame)
+{
+    return reader->sections.place[reader->frame_place[frame]].type == TSR_SECTION_UNIT;
+}
+
+uint32_t tsr_container_units(const struct tsr_container_reader *reader)
+{
+    return reader->units;
+}
+
+size_t tsr_container_unit_bytes(const struct tsr_container_reader *reader, uint32_t frame)
+{
+    const uint64_t bytes = some_bytes(reader, frame, 0, 1);
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
+}
+
+enum tsr_status tsr_container_get_unit(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
+                                       struct tsr_piece *unit, struct tsr_error *error)
+{
+    return get_sections(r, frame, 0, 1, buffer, unit, NULL, error);
+}

@@ -30,6 +30,7 @@ enum tsr_section_type {
     TSR_SECTION_FRAME = 'F',
     TSR_SECTION_LIKE = 'G',
     TSR_SECTION_TILE = 'T',
+    TSR_SECTION_UNIT = 'U',
     TSR_SECTION_PROOF = 'P',
     TSR_SECTION_MEMBER = 'M',
     TSR_SECTION_TWIN = 'D',
@@ -55,7 +56,7 @@ static inline bool tsr_is_spare_type(uint8_t type)
  * reader. */
 static inline bool tsr_is_unknown_type(uint8_t type)
 {
-    static const char known[] = "HBFGTPMDICS";
+    static const char known[] = "HBFGTUPMDICS";
     return type >= 'A' && type <= 'Z' && !memchr(known, type, sizeof known - 1);
 }
 

@@ -199,7 +199,8 @@ static enum tsr_status put_part(struct tsr_container_writer *w, uint8_t type, st
         return put_blob_part(w, type, part, error);
     }
     if (type == TSR_SECTION_TILE) return *in_frame ? tsr_container_put_tile(w, &piece, 1, error) : fail(error);
-    *in_frame = true;
+    *in_frame = type != TSR_SECTION_UNIT;
+    if (type == TSR_SECTION_UNIT) return tsr_container_put_unit(w, part.bytes, part.size, error);
     if (type == TSR_SECTION_FRAME) return tsr_container_put_frame(w, part.bytes, part.size, error);
     distance = tsr_get_varint(&part);
     if (type != TSR_SECTION_LIKE || part.bad || part.at != part.size || distance > TSR_LIKE_LIMIT) return fail(error);

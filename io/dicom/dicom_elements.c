@@ -189,7 +189,6 @@ static enum tsr_status end_scan(struct scanning *s)
 {
     struct tsr_dicom_walk *const w = &s->walk;
     struct tsr_dicom_scan *const scan = s->scan;
-    w->stops = true;
     enum tsr_status status = walk_to_pixels(s);
     scan->elements = w->elements;
     if (w->has_wrong_guess && w->is_disordered) scan->is_two_ways = true;
@@ -244,17 +243,4 @@ enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, st
     begin(&s, input, start, listing, scan, error);
     scan->form.explicit_vr = true;
     return end_scan(&s);
-}
-
-enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
-{
-    struct tsr_dicom_walk w;
-    struct tsr_dicom_visit visit = {.found = TSR_FOUND_ELEMENT};
-    tsr_dicom_begin_walk(&w, input, scan->pixels.end, scan->form, error);
-    w.layer[0].highest_tag = TSR_TAG_PIXEL_DATA;
-    w.layer[0].count = scan->elements;
-    if (scan->pixels.length == TSR_UNDEFINED_LENGTH) TSR_TRY(tsr_dicom_walk_fragments(&w, &scan->pixels));
-    while (visit.found != TSR_FOUND_END) TSR_TRY(tsr_dicom_walk_on(&w, &visit));
-    scan->elements += w.elements;
-    return TSR_OK;
 }

@@ -89,7 +89,4 @@ enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_li
 enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_listing *listing,
                                        struct tsr_dicom_scan *scan, struct tsr_error *error);
 
-/* Continues a scan from the pixel data to the end of the input, and adds the elements there to scan->elements. */
-enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
-
 #endif

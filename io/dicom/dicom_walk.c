@@ -182,7 +182,7 @@ static enum tsr_status step_elements(struct tsr_dicom_walk *w, struct tsr_dicom_
     if (element->tag == TSR_TAG_ITEM) return fail_element(w, element, "is in no sequence");
     if (element->tag >> 16 == TSR_TAG_ITEM >> 16) return fail(w, "a delimiter stands among its elements");
     TSR_TRY(tsr_dicom_walk_count(w, element->tag));
-    const bool is_end = w->stops && !is_item && tsr_dicom_holds_pixels(element->tag);
+    const bool is_end = !is_item && tsr_dicom_holds_pixels(element->tag);
     visit->found = is_end ? TSR_FOUND_PIXELS : TSR_FOUND_ELEMENT;
     visit->depth = (uint32_t)w->depth;
     *is_visit = true;
@@ -240,7 +240,7 @@ enum tsr_status tsr_dicom_walk_on(struct tsr_dicom_walk *w, struct tsr_dicom_vis
         const struct tsr_dicom_layer *const layer = &w->layer[w->depth];
         *visit = (struct tsr_dicom_visit){.found = TSR_FOUND_END};
         if (w->depth == 0 && w->at == w->size) return TSR_OK;
-        if (w->stops && w->at > TSR_DICOM_HEADER_LIMIT)
+        if (w->at > TSR_DICOM_HEADER_LIMIT)
             return tsr_fail(w->error, TSR_ERROR_CORRUPT, "its header has more than %d MiB",
                             TSR_DICOM_HEADER_LIMIT >> 20);
         if (layer->has_end && w->depth > 0 && w->at == layer->end) {
@@ -253,13 +253,6 @@ enum tsr_status tsr_dicom_walk_on(struct tsr_dicom_walk *w, struct tsr_dicom_vis
         TSR_TRY(status);
     }
     return TSR_OK;
-}
-
-enum tsr_status tsr_dicom_walk_fragments(struct tsr_dicom_walk *w, const struct tsr_dicom_element *pixels)
-{
-    w->at = pixels->value;
-    return push(w, (struct tsr_dicom_layer){
-                       .kind = TSR_LAYER_FRAGMENTS, .sequence = *pixels, .form = w->layer[0].form, .end = pixels->end});
 }
 
 /* ---- Heads in an input ------------------------------------------------------------------------------------ */

@@ -37,7 +37,6 @@ struct tsr_dicom_walk {
     uint64_t elements, disorder; /* elements and items, also those of what turned out to be no sequence */
     bool is_disordered;          /* tags of the data set do not ascend */
     bool has_wrong_guess;        /* a value begins as a sequence and is none */
-    bool stops;                  /* at the pixels of the data set; else it goes on to the end of the input */
     bool has_preamble;           /* with DICM */
     bool is_other_form;          /* elements do not have the form that the transfer syntax says */
     struct tsr_error *error;
@@ -48,7 +47,7 @@ enum tsr_dicom_found {
     TSR_FOUND_ELEMENT,
     TSR_FOUND_ITEM,        /* or a fragment */
     TSR_FOUND_NO_SEQUENCE, /* an earlier element is none, though its value begins as one: its content does not count */
-    TSR_FOUND_PIXELS,      /* the walk stops */
+    TSR_FOUND_PIXELS,      /* of the data set: the walk stops there */
     TSR_FOUND_END          /* of the input */
 };
 
@@ -67,9 +66,6 @@ void tsr_dicom_begin_walk(struct tsr_dicom_walk *walk, struct tsr_input *input, 
 /* The next element or item. Errors: TSR_ERROR_CORRUPT with the reason (an unknown form of DICOM, or a file that was
  * made to take much time; with an offset, an element is cut there), TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_walk_on(struct tsr_dicom_walk *walk, struct tsr_dicom_visit *visit);
-
-/* Goes on into the fragments of an element. */
-enum tsr_status tsr_dicom_walk_fragments(struct tsr_dicom_walk *walk, const struct tsr_dicom_element *pixels);
 
 /* For who reads elements of another form at the place of the walk: holds the input up to byte end, or all of it if it
  * ends before; counts an element; and fails. */

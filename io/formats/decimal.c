@@ -1,6 +1,8 @@
 /* Decimal numbers; see the header. */
 #include "decimal.h"
 
+#include <string.h>
+
 #define MOST_DIGITS INT64_C(1000000000000000000)
 enum { EXPONENT_LIMIT = 99, QUOTIENT_LIMIT = 2000000000 };
 
@@ -139,4 +141,26 @@ double tsr_decimal_double(struct tsr_decimal a)
     double power = 1;
     for (int32_t k = exponent < 0 ? -exponent : exponent; k > 0; k--) power *= 10;
     return exponent < 0 ? number / power : number * power;
+}
+
+void tsr_put_decimal(const uint8_t number[16], char digits[40])
+{
+    uint8_t rest[16];
+    char reversed[40];
+    size_t count = 0, at = 0;
+    memcpy(rest, number, sizeof rest);
+    bool more = true;
+    while (more) {
+        unsigned remainder = 0;
+        more = false;
+        for (size_t i = 0; i < sizeof rest; i++) {
+            remainder = remainder << 8 | rest[i];
+            rest[i] = (uint8_t)(remainder / 10);
+            remainder %= 10;
+            more = more || rest[i] != 0;
+        }
+        reversed[count++] = (char)('0' + remainder);
+    }
+    while (count > 0) digits[at++] = reversed[--count];
+    digits[at] = '\0';
 }

@@ -30,6 +30,9 @@ int32_t tsr_floor_quotient(struct tsr_decimal a, struct tsr_decimal b);
 /* factor * a / b, rounded, halves up, of numbers that are not negative; b is not 0. More than 2^32 - 1 becomes that. */
 uint32_t tsr_share(uint32_t factor, struct tsr_decimal a, struct tsr_decimal b);
 
+/* Writes a number of 128 bits, most significant byte first, in decimal digits. */
+void tsr_put_decimal(const uint8_t number[16], char digits[40]);
+
 /* For people. */
 double tsr_decimal_double(struct tsr_decimal a);
 

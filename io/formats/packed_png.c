@@ -16,8 +16,7 @@ enum { PNG_HEAD = 8 + 8 + 13 };
 /* Bytes of a row of so many columns with its filter, and at most one more. */
 static uint64_t row_bytes(const struct tsr_packed_file *p, uint64_t columns)
 {
-    static const uint8_t channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
-    return columns * p->file[24] * channels[p->file[25] & 7] / 8 + 2;
+    return columns * p->file[24] * tsr_png_channels(p->file[25]) / 8 + 2;
 }
 
 /* The most plain bytes of a PNG, by its header: all rows and their filters, of interlaced ones in up to seven passes.

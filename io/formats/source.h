@@ -20,6 +20,9 @@ struct tsr_source_ops {
      * same prefix. */
     enum tsr_status (*derive)(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
                               const struct tsr_value_range *range, struct tsr_error *error);
+    /* Reads the stream of a frame that is a unit: appends it. NULL: there are none. */
+    enum tsr_status (*read_stream)(struct tsr_source *source, uint32_t frame, struct tsr_bytes *stream,
+                                   struct tsr_error *error);
     void (*close)(struct tsr_source *source); /* frees what the format has besides */
 };
 
@@ -78,10 +81,12 @@ struct tsr_source {
     const uint8_t *rasters;
     struct tsr_input *samples;
     bool owns_samples;
-    uint64_t first;              /* byte of the first sample */
-    uint8_t *window;             /* bytes of a raster of single bits, before they are aligned */
-    void *held[2];               /* memory that is freed when the source is closed */
-    uint32_t left_out;           /* of DICOM: tag of a sequence that does not come back with the samples; 0: none */
+    uint64_t first;        /* byte of the first sample */
+    uint8_t *window;       /* bytes of a raster of single bits, before they are aligned */
+    void *held[2];         /* memory that is freed when the source is closed */
+    const uint8_t *units;  /* by frame, in memory of the source: 1: it is a unit (io/recipe/unit.h); NULL: none is */
+    uint64_t longest_unit; /* bytes of a stream, at most */
+    uint32_t left_out;     /* of DICOM: tag of a sequence that does not come back with the samples; 0: none */
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */
@@ -106,6 +111,7 @@ struct tsr_source_options {
     bool packs;                      /* what must be stored as it is may be packed: PACKED.md */
     const struct tsr_source *opened; /* if verbatim: the input's source as a PNG, which was read already; or NULL */
     uint64_t coded;                  /* if verbatim: bytes that it takes coded as samples; 0: not known */
+    bool no_units;                   /* a file whose frames all would be units (io/recipe/unit.h) is packed or stored */
     bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */
     bool may_lose;     /* the image may be coded with loss: claims the memory for that, too */
     const struct tsr_image *raster; /* the input is a raster of this image; NULL: a file */

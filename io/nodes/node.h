@@ -5,6 +5,7 @@
 
 #include "app/tessera.h"
 #include "io/bytes/grown.h"
+#include "transform/image.h"
 
 struct deflate_coder;
 
@@ -16,6 +17,8 @@ struct tsr_node_work {
     struct deflate_coder **kept;   /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
     size_t whole;                  /* bytes that joining makes, where the node is told; else 0 */
     uint64_t room;                 /* what the file says that joining takes; else 0 */
+    const uint8_t *known;          /* of JPEG streams: a packed head, which theirs may be like; or NULL: JPEG.md 5 */
+    size_t known_size;
 };
 
 /* Plain bytes and a residue. */
@@ -52,7 +55,8 @@ struct tsr_node {
 
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
-/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. */
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. The kind 6 is that
+ * of units (io/recipe/header.h): one node more has the number 7. */
 enum {
     TSR_NODE_RLE,
     TSR_NODE_JPEG_LOSSLESS,
@@ -119,7 +123,7 @@ int tsr_raster_node_number(const struct tsr_node *node);
 /* Bytes of a frame's raster. */
 static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)
 {
-    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+    return tsr_raster_bytes(image);
 }
 
 /* Bits of its last byte that belong to samples; 0: all. */

@@ -9,6 +9,21 @@ bool tsr_has_frames(const struct tsr_header *header)
     return header->recipe != TSR_RECIPE_VERBATIM && !tsr_has_pieces(header) && header->recipe != TSR_RECIPE_SERIES;
 }
 
+bool tsr_may_have_units(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_ENCAPSULATED;
+}
+
+bool tsr_are_units(const struct tsr_header *header)
+{
+    return tsr_may_have_units(header) && header->parameter_count > 0 && header->parameters[0] == TSR_STREAMS_OF_UNITS;
+}
+
+bool tsr_has_samples(const struct tsr_header *header)
+{
+    return tsr_has_frames(header) && !tsr_are_units(header);
+}
+
 bool tsr_recipe_may_be(enum tsr_recipe_number recipe, bool exact, bool lossy)
 {
     switch (recipe) {

@@ -8,6 +8,9 @@
 
 enum { TSR_FORMAT_VERSION = 3 };
 
+/* The kind of streams of an encapsulated file whose frames all are units: FORMAT.md 4.5. */
+enum { TSR_STREAMS_OF_UNITS = 6 };
+
 /* How blobs and frames become the original file again. FORMAT.md section 4. */
 enum tsr_recipe_number {
     TSR_RECIPE_VERBATIM = 0,     /* the blob is the file */
@@ -28,6 +31,7 @@ enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2,
 #define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in millionths */
 #define TSR_WINDOW_UNIT 1000000
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096, TSR_LEAST_RANGE = 255 };
+enum { TSR_SHARED_HEAD_LIMIT = 600 };    /* bytes of a packed head */
 enum { TSR_MOST_RANGE = (1 << 24) - 1 }; /* in a series whose slopes differ, a range may exceed 16 bits */
 
 /* The windows by which a loss was measured. FORMAT.md 3.9. */
@@ -61,7 +65,9 @@ struct tsr_header {
     uint32_t least_weight;             /* of a frame's errors, if lossy, 1 .. 65535; 0: all frames weigh the same */
     struct tsr_origin origin;          /* of the original, where it is stored */
     char damage[TSR_DAMAGE_LIMIT + 1]; /* what looks damaged in the original; empty: nothing was noticed */
-    uint32_t members;                  /* files in a series, whose header has only this, id and restore */
+    uint8_t shared_head[TSR_SHARED_HEAD_LIMIT]; /* of streams that are units; 0 bytes: they share none */
+    size_t shared_head_size;
+    uint32_t members; /* files in a series, whose header has only this, id and restore */
 };
 
 /* ---- Questions about a recipe: outside of io/recipe and io/formats nothing compares its number --------------- */
@@ -73,6 +79,12 @@ bool tsr_is_series(const struct tsr_header *header);
 
 /* Whether the file, which is no series, has frames: it is neither verbatim nor packed. */
 bool tsr_has_frames(const struct tsr_header *header);
+
+/* Whether frames may be units, which have no samples: FORMAT.md 4.4; and whether others may have samples. A file
+ * without frames has none. */
+bool tsr_may_have_units(const struct tsr_header *header);
+bool tsr_has_samples(const struct tsr_header *header);
+bool tsr_are_units(const struct tsr_header *header); /* there are frames, and none has samples */
 
 /* Whether the blob has pieces of the file, streams of which are unpacked. */
 bool tsr_has_pieces(const struct tsr_header *header);

@@ -422,31 +422,51 @@ static enum tsr_status join_frame(struct tsr_maker *m, const struct tsr_node_par
     return join_frame(m, parts, error);
 }
 
-/* Reads a frame's record, makes the stream, and writes the stream in its fragments. FORMAT.md 4.4. */
-static enum tsr_status put_encapsulated(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
+/* The next frame's record. FORMAT.md 4.4. */
+static enum tsr_status take_record(struct tsr_maker *m, struct tsr_record *record, struct tsr_error *error)
 {
     struct tsr_cursor c = {m->residues.bytes, m->residues.size, m->residues_at, false};
-    const uint64_t fragments = tsr_get_varint(&c);
-    const size_t sizes_at = c.at;
     m->frames_done++;
-    for (uint64_t i = 1; i < fragments && !c.bad; i++) tsr_get_varint(&c);
-    const uint64_t size = tsr_get_varint(&c);
-    if (c.bad || fragments == 0 || size > c.size - c.at)
+    if (!tsr_get_record(&c, record) || record->residue_size > c.size - c.at)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no valid residue", m->frames_done);
-    m->residues_at = c.at + (size_t)size;
-    const struct tsr_node_parts parts = {raster, c.bytes + c.at, tsr_node_raster_bytes(&m->header->image),
-                                         (size_t)size};
-    TSR_TRY(join_frame(m, &parts, error));
+    m->residues_at = c.at + (size_t)record->residue_size;
+    record->residue = c.bytes + c.at;
+    return TSR_OK;
+}
+
+/* Writes a stream in its fragments. */
+static enum tsr_status put_fragments(struct tsr_maker *m, const struct tsr_record *record, const uint8_t *stream,
+                                     size_t size, struct tsr_error *error)
+{
+    struct tsr_cursor sizes = record->sizes;
     size_t at = 0;
-    c.at = sizes_at;
-    for (uint64_t i = 1; i < fragments; i++) {
-        const uint64_t part = tsr_get_varint(&c);
-        if (part > m->made.size - at)
+    for (uint64_t i = 1; i < record->fragments; i++) {
+        const uint64_t part = tsr_get_varint(&sizes);
+        if (part > size - at)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the fragments of frame %u exceed its stream", m->frames_done);
-        TSR_TRY(put_item(m, m->made.bytes + at, (size_t)part, error));
+        TSR_TRY(put_item(m, stream + at, (size_t)part, error));
         at += (size_t)part;
     }
-    return put_item(m, m->made.bytes + at, m->made.size - at, error);
+    return put_item(m, stream + at, size - at, error);
+}
+
+/* Makes a frame's stream of its raster. */
+static enum tsr_status put_encapsulated(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
+{
+    struct tsr_record record;
+    TSR_TRY(take_record(m, &record, error));
+    const struct tsr_node_parts parts = {raster, record.residue, tsr_node_raster_bytes(&m->header->image),
+                                         (size_t)record.residue_size};
+    TSR_TRY(join_frame(m, &parts, error));
+    return put_fragments(m, &record, m->made.bytes, m->made.size, error);
+}
+
+enum tsr_status tsr_put_stream(struct tsr_maker *m, const uint8_t *stream, size_t size, struct tsr_error *error)
+{
+    struct tsr_record record;
+    TSR_TRY(take_record(m, &record, error));
+    if (record.residue_size == 0) return put_fragments(m, &record, stream, size, error);
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has a residue, and no samples", m->frames_done);
 }
 
 /* Writes the IDAT chunks of a PNG: the same as in the original, or libpng's if samples were lost. PNG.md. */

@@ -33,7 +33,7 @@ struct tsr_leaves {
      * call. */
     enum tsr_status (*read)(void *context, enum tsr_blob blob, const uint8_t **bytes, size_t *size,
                             struct tsr_error *error);
-    /* Calls tsr_put_frame, or tsr_put_part, for each frame in order. */
+    /* Calls tsr_put_frame, tsr_put_part or tsr_put_stream for each frame in order. */
     enum tsr_status (*frames)(void *context, struct tsr_maker *maker, struct tsr_error *error);
     /* Restores the file that a whole .tsr holds: appends just as many bytes as the limit of plain says. NULL: no file
      * in a file is restored. */
@@ -60,8 +60,21 @@ enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_makin
 
 /* Puts the next frame; or some of its bytes, if it may come in parts. */
 enum tsr_status tsr_put_frame(struct tsr_maker *maker, const uint8_t *raster, struct tsr_error *error);
+/* Puts the stream of the next frame, which is a unit: unit.h. */
+enum tsr_status tsr_put_stream(struct tsr_maker *maker, const uint8_t *stream, size_t size, struct tsr_error *error);
 bool tsr_puts_parts(const struct tsr_maker *maker);
 enum tsr_status tsr_put_part(struct tsr_maker *maker, const uint8_t *bytes, size_t size, struct tsr_error *error);
+
+/* ---- Records of encapsulated frames: FORMAT.md 4.4 ------------------------------------------------------------ */
+
+struct tsr_record {
+    uint64_t fragments, residue_size;
+    struct tsr_cursor sizes; /* of the fragments but the last */
+    const uint8_t *residue;  /* not set by tsr_get_record */
+};
+
+/* Reads a record up to its residue. False: it is not valid, or ends before that. */
+bool tsr_get_record(struct tsr_cursor *cursor, struct tsr_record *record);
 
 /* ---- What making takes -------------------------------------------------------------------------------------- */
 

@@ -82,15 +82,25 @@ static enum tsr_status splice(const struct tsr_header *header, struct tsr_recipe
     return TSR_OK;
 }
 
+bool tsr_get_record(struct tsr_cursor *c, struct tsr_record *record)
+{
+    record->fragments = tsr_get_varint(c);
+    record->sizes = *c;
+    for (uint64_t i = 1; i < record->fragments && !c->bad; i++) tsr_get_varint(c);
+    record->residue_size = tsr_get_varint(c);
+    return !c->bad && record->fragments > 0;
+}
+
 static enum tsr_status encapsulated(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
 {
     const struct tsr_image *const image = &header->image;
     const int kind = header->parameters[0];
-    if (header->parameter_count == 1 && !tsr_raster_node(kind))
+    const bool are_units = kind == TSR_STREAMS_OF_UNITS;
+    if (header->parameter_count == 1 && !are_units && !tsr_raster_node(kind))
         return tsr_fail(error, TSR_ERROR_VERSION, "the file has streams of kind %d, which this version does not know",
                         kind);
     if (header->parameter_count != 1 || image->big_endian || image->swapped ||
-        (image->bits_allocated == 1 && !tsr_raster_node(kind)->takes_bits))
+        (image->bits_allocated == 1 && (are_units || !tsr_raster_node(kind)->takes_bits)))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
     add_parts(recipe, tsr_raster_node(kind));
     return TSR_OK;
@@ -185,6 +195,7 @@ static uint64_t encapsulated_work(const struct tsr_header *header, const struct 
 {
     const struct tsr_node *const node = tsr_raster_node(header->parameters[0]);
     const uint64_t bound = tsr_usual_stream(&header->image, residues), stream = bound < f->size ? bound : f->size;
+    if (tsr_are_units(header)) return 0; /* units have their own: unit.h */
     return stream + (node ? node->memory(&(struct tsr_node_work){.image = &header->image}, stream, true) : 0);
 }
 
@@ -207,7 +218,10 @@ static uint64_t deflated_work(const struct tsr_foreseen *f, uint64_t plain)
 struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
 {
     static const uint64_t most = UINT64_MAX / 64;
-    const uint64_t residues = !tsr_has_residues(header) ? 0 : f->residues ? f->residues->size : f->size;
+    const uint64_t most_residues = tsr_are_units(header) && f->blobs < f->size ? f->blobs : f->size, /* records alone */
+        residues = !tsr_has_residues(header) ? 0
+                   : f->residues             ? f->residues->size
+                                             : most_residues;
     struct tsr_restoring r = {.held = residues};
     if (f->size > most || f->blobs > most) return (struct tsr_restoring){.held = UINT64_MAX / 4}; /* no memory has it */
     switch (header->recipe) {

@@ -8,13 +8,9 @@
 #include "kernels/engine_cpu/engine_cpu.h"
 #include "kept_masks.h"
 #include "kept_words.h"
+#include "transform/image.h"
 
 enum { SIZE_BYTES = TSR_PIECE_SIZE_LIMIT };
-
-static size_t raster_bytes(const struct tsr_image *image)
-{
-    return (size_t)((tsr_frame_bits(image) + 7) / 8);
-}
 
 uint64_t tsr_mask_bound(const struct tsr_image *image, const struct tsr_kept_ranges *kept, uint64_t tiles)
 {
@@ -108,7 +104,7 @@ static size_t lay_out_encoding(struct encode_space *s, const struct tsr_engine *
     size_t used = 0;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &s->cut.tile_width, &s->cut.tile_height);
     s->frame_tiles = tsr_tile_count(image, &s->cut);
-    s->stride = (raster_bytes(image) + 63) / 64 * 64;
+    s->stride = (tsr_raster_bytes(image) + 63) / 64 * 64;
     const uint64_t tile = (uint64_t)s->cut.tile_width * (uint64_t)s->cut.tile_height * image->components;
     s->mask_bytes = SIZE_BYTES + tsr_raw_mask_bytes(tile, kept);
     const uint64_t each =
@@ -143,7 +139,7 @@ static void make_base(void *context, unsigned frame)
     m.raster = e->jobs[frame].raster;
     const bool keeps_sign = !has_expected_words(&m);
     uint8_t *const base = e->space->bases + frame * e->space->stride;
-    memcpy(base, m.raster, raster_bytes(m.image));
+    memcpy(base, m.raster, tsr_raster_bytes(m.image));
     for (unsigned c = 0; c < m.image->components; c++)
         fill_component(&m, tsr_component_of(m.image, c), keeps_sign, base);
 }

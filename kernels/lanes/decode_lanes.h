@@ -220,7 +220,7 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
 }
 
 /* Decodes all rows of a tile. Returns false if a symbol is invalid at its place. At the end lane[] has the rest of the
- * lanes' strings, or their states. */
+ * lanes' strings, or their states. The form for AVX-512 takes 16 lanes or more, of Huffman codes alone. */
 bool tsr_decode_rows_sse2(struct decoding *t, struct decoding_lane *lane, int lanes);
 bool tsr_decode_rows_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
 bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);

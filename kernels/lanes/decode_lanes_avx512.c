@@ -1,6 +1,6 @@
 /* Decoding a tile's lanes for AVX-512; see decode_lanes.h. A vector has sixteen lanes; more lanes take two vectors. It
- * is for 16 lanes or more of Huffman codes: with fewer, or rANS, AVX2 is as fast or faster. Gain: 1.1 times AVX2 on CT
- * and MR (tests/bench/decisions/032).
+ * is called for 16 lanes or more of Huffman codes alone: with fewer, or rANS, AVX2 is as fast or faster. Gain: 1.1
+ * times AVX2 on CT and MR (tests/bench/decisions/032).
  *
  * The results of the last ticks are kept as lane_history.h says. */
 #include "lane_history.h"
@@ -14,8 +14,7 @@ enum { VECTOR = 16 };
 struct sixteen {
     __m512i pair[3]; /* high: a sample less 2^15, low: the one before; pair[i] ends i samples before the last */
     __m512i magnitude[2], run;
-    __m512i even, odd, count; /* Huffman */
-    __m512i state;            /* rANS */
+    __m512i even, odd, count; /* bits that were read, and their number */
     __mmask16 after_run;
     __m512i tables, highest, run_tables; /* the tables used, a bit each; the highest sample; tables that gave runs */
 };
@@ -53,32 +52,26 @@ TSR_AVX512_INLINE __m512i join(__m512i low_of_even, __m512i high_of_odd)
     return _mm512_ternarylogic_epi64(_mm512_set1_epi64(UINT32_MAX), low_of_even, high_of_odd, BY_FIRST);
 }
 
-/* Looks up four numbers of a table, at byte offsets scale * index. */
-TSR_AVX512_INLINE __m128i look_up_four(const uint8_t *table, __m128i index, int scale)
+/* Looks up four numbers of a table. */
+TSR_AVX512_INLINE __m128i look_up_four(const uint32_t *table, __m128i index)
 {
     const uint64_t early = (uint64_t)_mm_cvtsi128_si64(index), late = (uint64_t)_mm_extract_epi64(index, 1);
     const uint64_t at[4] = {early & UINT32_MAX, early >> 32, late & UINT32_MAX, late >> 32};
     __m128i found[4];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        int32_t number;
-        memcpy(&number, table + at[i] * (uint64_t)scale, sizeof number);
-        found[i] = _mm_cvtsi32_si128(number);
-    }
+    for (int i = 0; i < 4; i++) found[i] = _mm_cvtsi32_si128((int32_t)table[at[i]]);
     return _mm_unpacklo_epi64(_mm_unpacklo_epi32(found[0], found[1]), _mm_unpacklo_epi32(found[2], found[3]));
 }
 
-/* The same for the first lanes: 4, 8 or 16. The gather instruction takes 1.5 times as long for 16, and no less
- * time for fewer. */
-TSR_AVX512_INLINE __m512i look_up(const void *table, __m512i index, int scale, int lanes)
+/* The same for sixteen. The gather instruction takes 1.5 times as long. */
+TSR_AVX512_INLINE __m512i look_up(const uint32_t *table, __m512i index)
 {
-    __m256i half = _mm256_castsi128_si256(look_up_four(table, _mm512_castsi512_si128(index), scale));
-    if (lanes == 4) return _mm512_castsi256_si512(half);
-    half = _mm256_inserti128_si256(half, look_up_four(table, _mm512_extracti32x4_epi32(index, 1), scale), 1);
-    if (lanes == 8) return _mm512_castsi256_si512(half);
+    const __m256i half =
+        _mm256_inserti128_si256(_mm256_castsi128_si256(look_up_four(table, _mm512_castsi512_si128(index))),
+                                look_up_four(table, _mm512_extracti32x4_epi32(index, 1)), 1);
     const __m256i other =
-        _mm256_inserti128_si256(_mm256_castsi128_si256(look_up_four(table, _mm512_extracti32x4_epi32(index, 2), scale)),
-                                look_up_four(table, _mm512_extracti32x4_epi32(index, 3), scale), 1);
+        _mm256_inserti128_si256(_mm256_castsi128_si256(look_up_four(table, _mm512_extracti32x4_epi32(index, 2))),
+                                look_up_four(table, _mm512_extracti32x4_epi32(index, 3)), 1);
     return _mm512_inserti64x4(_mm512_castsi256_si512(half), other, 1);
 }
 
@@ -116,7 +109,7 @@ TSR_AVX512_INLINE __m512i take_words(struct word_stream *stream, __mmask16 first
 
 /* Takes a symbol for each lane of coding from its table. Returns the values; *run: the lanes whose symbol is a run. */
 TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
-                                       __mmask16 coding, __m512i table, int lanes, __mmask16 *run)
+                                       __mmask16 coding, __m512i table, __mmask16 *run)
 {
     const __mmask16 needs = _mm512_mask_cmplt_epi32_mask(coding, s->count, all(t->refill_bits));
     const __mmask16 needs_more =
@@ -130,7 +123,7 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
 
     const __m512i top =
         join(_mm512_srli_epi64(even, 64 - TSR_DIRECT_BITS), _mm512_srli_epi64(odd, 32 - TSR_DIRECT_BITS));
-    __m512i entry = look_up(t->d->entry, _mm512_add_epi32(_mm512_slli_epi32(table, TSR_DIRECT_BITS), top), 4, lanes);
+    __m512i entry = look_up(t->d->entry, _mm512_add_epi32(_mm512_slli_epi32(table, TSR_DIRECT_BITS), top));
     const __mmask16 longer = _mm512_mask_test_epi32_mask(coding, entry, all(ENTRY_LONGER));
     if (__builtin_expect(longer != 0, 0)) {
         const __m512i whole =
@@ -149,40 +142,6 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
     s->odd = _mm512_sllv_epi64(odd, bits_odd);
     s->count = _mm512_sub_epi32(count, bits);
     return _mm512_and_si512(_mm512_add_epi32(_mm512_srli_epi32(entry, ENTRY_VALUE), taken), all(UINT16_MAX));
-}
-
-/* ---- rANS ------------------------------------------------------------------------------------------------- */
-
-/* The same with rANS. */
-TSR_AVX512_INLINE __m512i take_rans(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
-                                    __mmask16 coding, __m512i table, int lanes, __mmask16 *run)
-{
-    static_assert(sizeof(struct tsr_rans_decoder) == TSR_RANS_TOTAL + 4 * TSR_RANS_ALPHABET, "slots, then places");
-    const uint8_t *codes = (const uint8_t *)t->d->rans_codes;
-    const __m512i slot = _mm512_and_si512(s->state, all(TSR_RANS_TOTAL - 1));
-    const __m512i code = _mm512_mullo_epi32(table, all((int32_t)sizeof(struct tsr_rans_decoder)));
-    const __m512i symbol = look_up(codes, _mm512_add_epi32(code, slot), 1, lanes); /* in the low byte */
-    const __m512i place =
-        look_up(codes + TSR_RANS_TOTAL,
-                _mm512_add_epi32(code, _mm512_slli_epi32(_mm512_and_si512(symbol, all(127)), 2)), 1, lanes);
-    const __m512i raw_bits = look_up_128(load(t->d->raw_bits), symbol, load(t->d->raw_bits + 64));
-    const __m512i mantissa = look_up_128(load(t->d->mantissa), symbol, load(t->d->mantissa + 64));
-    *run = _mm512_mask_cmpge_epi32_mask(coding, _mm512_and_si512(symbol, all(127)), all(TSR_RUN_SYMBOL));
-    __m512i x = _mm512_mullo_epi32(_mm512_srli_epi32(place, 16), _mm512_srli_epi32(s->state, TSR_RANS_BITS));
-    x = _mm512_add_epi32(x, _mm512_sub_epi32(slot, _mm512_and_si512(place, all(UINT16_MAX))));
-    /* A first word is taken before the raw bits, a second one after them; x already tells whether each is needed. */
-    const __mmask16 needs = _mm512_mask_cmplt_epu32_mask(coding, x, all(TSR_RANS_LOW));
-    const __m512i bound = _mm512_sllv_epi32(_mm512_mask_mov_epi32(all(TSR_RANS_LOW), needs, all(1)), raw_bits);
-    const __mmask16 needs_more = _mm512_mask_cmplt_epu32_mask(coding, x, bound);
-    const __m512i words = take_word_pairs(stream, needs, needs_more);
-    x = _mm512_mask_shldi_epi32(x, needs, x, words, 16);
-    const __m512i raw = _mm512_andnot_si512(_mm512_sllv_epi32(all(-1), raw_bits), x);
-    x = _mm512_srlv_epi32(x, raw_bits);
-    x = _mm512_mask_or_epi32(x, needs_more, _mm512_slli_epi32(x, 16), _mm512_and_si512(words, all(UINT16_MAX)));
-    s->state = _mm512_mask_mov_epi32(s->state, coding, x);
-    /* The length of a run to the end of its row does not fit a byte of mantissa. */
-    const __mmask16 to_end = _mm512_cmpeq_epi32_mask(_mm512_and_si512(symbol, all(127)), all(TSR_RUN_TO_END));
-    return _mm512_mask_mov_epi32(_mm512_add_epi32(_mm512_sllv_epi32(mantissa, raw_bits), raw), to_end, all(UINT16_MAX));
 }
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
@@ -316,13 +275,12 @@ TSR_AVX512_INLINE void finish_quiet(struct sixteen *s, const struct part_way *k)
 
 /* The last part. Symbols and samples that are invalid show in s->tables, s->run_tables and s->highest. */
 TSR_AVX512_INLINE void finish_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
-                                      const struct part_way *k, int lanes, bool rans)
+                                      const struct part_way *k)
 {
     const __m512i zero = _mm512_setzero_si512(), range = all(t->range);
     const __mmask16 coding = k->coding;
     __mmask16 begins;
-    const __m512i value = rans ? take_rans(t, stream, s, coding, k->table, lanes, &begins)
-                               : take_huffman(t, stream, s, coding, k->table, lanes, &begins);
+    const __m512i value = take_huffman(t, stream, s, coding, k->table, &begins);
 
     /* Runs that begin, and runs that go on. */
     const __mmask16 of_run = _kor_mask16(begins, _kand_mask16(k->in_run, k->active));
@@ -414,7 +372,6 @@ TSR_AVX512_INLINE void load_lanes(const struct lane_history *h, int first, struc
     s->even = load(h->bits[0] + first / 2);
     s->odd = load(h->bits[1] + first / 2);
     s->count = load(h->count + first);
-    s->state = load(h->state + first);
 }
 
 TSR_AVX512_INLINE void store_lanes(struct lane_history *h, int first, const struct sixteen *s)
@@ -422,7 +379,6 @@ TSR_AVX512_INLINE void store_lanes(struct lane_history *h, int first, const stru
     store(h->bits[0] + first / 2, s->even);
     store(h->bits[1] + first / 2, s->odd);
     store(h->count + first, s->count);
-    store(h->state + first, s->state);
 }
 
 /* Vectors are changed in registers: what is stored number by number could not be loaded as a vector for some cycles. */
@@ -495,12 +451,10 @@ TSR_AVX512_INLINE void write_sixteen(int16_t *rows, uint16_t *mags, const ptrdif
 
 /* Decodes all rows of a tile. It is longer than 60 lines: cut into functions that share its variables in a structure,
  * it was 1 to 2 % slower. */
-TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups,
-                                   const bool rans)
+TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups)
 {
     static_assert(TSR_LANE_LIMIT == 2 * VECTOR, "two vectors hold all lanes");
     const struct tsr_predictor_model *model = t->d->predictor;
-    const int vector_lanes = lanes <= 4 ? 4 : lanes <= 8 ? 8 : VECTOR;
     const int pitch = ABOVE + VECTOR * groups, set = t->label ? model->set : 0;
     const int32_t period = tsr_lane_period(t->width, t->d->model->lanes), width = t->width;
     const bool referring = set && model->shape.references > 0;
@@ -622,7 +576,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
 #pragma GCC unroll 2
                 for (int g = 0; g < groups; g++) ask_sixteen(t, &s[g], &in, j, VECTOR * g, &k[g]);
 #pragma GCC unroll 2
-                for (int g = 0; g < groups; g++) finish_sixteen(t, &stream, &s[g], &k[g], vector_lanes, rans);
+                for (int g = 0; g < groups; g++) finish_sixteen(t, &stream, &s[g], &k[g]);
             }
 #pragma GCC unroll 2
             for (int g = 0; g < groups; g++) {
@@ -669,14 +623,14 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
     return true;
 }
 
-TSR_AVX512 static bool decode_huffman(struct decoding *t, struct decoding_lane *lane, int lanes)
+TSR_AVX512 static bool decode_sixteen(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
-    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, false) : decode_rows(t, lane, lanes, 2, false);
+    return decode_rows(t, lane, lanes, 1);
 }
 
-TSR_AVX512 static bool decode_rans(struct decoding *t, struct decoding_lane *lane, int lanes)
+TSR_AVX512 static bool decode_more(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
-    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, true) : decode_rows(t, lane, lanes, 2, true);
+    return decode_rows(t, lane, lanes, 2);
 }
 
 bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes)
@@ -684,13 +638,10 @@ bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int 
     struct lane_history *h = &t->h;
     memset(h->bits, 0, sizeof h->bits);
     memset(h->count, 0, sizeof h->count);
-    memset(h->state, 0, sizeof h->state);
-    for (int l = 0; l < lanes; l++) h->state[l] = lane[l].state;
-    if (!(t->d->rans ? decode_rans(t, lane, lanes) : decode_huffman(t, lane, lanes))) return false;
+    if (!(lanes == VECTOR ? decode_sixteen(t, lane, lanes) : decode_more(t, lane, lanes))) return false;
     for (int l = 0; l < lanes; l++) {
         lane[l].reader.bits = h->bits[l % 2][l / 2];
         lane[l].reader.count = h->count[l];
-        lane[l].state = h->state[l];
     }
     return true;
 }

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "transform/image.h"
+
 const struct tsr_measured tsr_measure_all = {.weight = TSR_WHOLE_WEIGHT};
 
 /* Inlined for each size of words, and for frames without windows and kept ranges: what is constant leaves the loop,
@@ -113,7 +115,7 @@ void tsr_add_difference(const struct tsr_image *image, const struct tsr_measured
     const size_t words = (size_t)image->columns * image->rows * image->components;
     struct tsr_difference frame = {0};
     if (!what) what = &tsr_measure_all;
-    if (what->windows == 0 && what->kept == 0 && memcmp(a, b, (size_t)((tsr_frame_bits(image) + 7) / 8)) == 0) {
+    if (what->windows == 0 && what->kept == 0 && memcmp(a, b, tsr_raster_bytes(image)) == 0) {
         sum->samples += words;
         return;
     }

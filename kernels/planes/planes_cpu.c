@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "transform/image.h"
+
 /* The words of one component, in rasters of 1, 8 or 16 bits allocated: where the first lies and how far apart they
  * are, in words. */
 struct word_walk {
@@ -241,7 +243,7 @@ void tsr_join_raster(const struct tsr_image *image, const struct tsr_frame_model
 {
     const size_t count = (size_t)image->columns * image->rows;
     const struct tsr_word_layout layout = layout_of(image, model->extends_sign);
-    if (image->bits_allocated == 1) memset(raster, 0, (size_t)((tsr_frame_bits(image) + 7) / 8));
+    if (image->bits_allocated == 1) memset(raster, 0, tsr_raster_bytes(image));
     for (int c = 0; c < image->components; c++) {
         const int second = image->components + c;
         if (tsr_has_halves(image)) {

@@ -40,8 +40,8 @@ struct tsr_pool {
     struct group *group;  /* of each seat */
     uint64_t next_ticket; /* of threads that want a seat */
     int wanting, idle;    /* threads, in all groups */
-    int resting, few;     /* threads that rest, or that want their seat again; limit of resting (see above) */
-    int ahead;            /* pieces that began since a thread that wanted a seat got one */
+    int resting, few; /* threads that rest, or that want their seat again; of how many tsr_may_begin allows pieces */
+    int ahead;        /* pieces that began since a thread that wanted a seat got one */
     size_t resting_bytes, resting_limit;
     struct memory {
         size_t limit, reserved;

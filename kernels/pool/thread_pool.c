@@ -288,8 +288,8 @@ static bool may_reserve(const struct memory *memory, uint64_t ticket, size_t byt
     return memory->turn == ticket && bytes <= memory->limit - memory->reserved;
 }
 
-/* Waits until the calling thread may reserve, or until it may tsr_help, if it had a seat. Gives its seat up meanwhile.
- * Releases the lock while it waits. */
+/* Waits until the calling thread may reserve, or, if it had a seat, until there are pieces that it can work on. Gives
+ * its seat up meanwhile. Releases the lock while it waits. */
 static void wait_for_memory(struct tsr_pool *pool, const struct memory *memory, uint64_t ticket, size_t bytes)
 {
     const bool was_seated = tsr_seated_in == pool;

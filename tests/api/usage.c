@@ -258,6 +258,11 @@ static void readers(const struct tsr_data_source *tsr)
     FAILS(TSR_ERROR_USAGE, tsr_read_original(reader, 1, 0, bytes, 8, &got, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_original(reader, 0, 0, NULL, 8, &got, &error));
     FAILS(TSR_ERROR_USAGE, tsr_read_original(reader, 0, 0, bytes, 8, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_reader_stream(NULL, 0, 0, bytes, 8, &got, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_reader_stream(reader, 1, 0, bytes, 8, &got, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_reader_stream(reader, 0, 0, NULL, 8, &got, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_reader_stream(reader, 0, 0, bytes, 8, NULL, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_reader_stream(reader, 0, 0, bytes, 8, &got, &error)); /* its frames are no streams */
     FAILS(TSR_ERROR_USAGE, tsr_restore_member(reader, 0, NULL, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_test_member(reader, 1, NULL, &error));
     FAILS(TSR_ERROR_USAGE, tsr_export_member(reader, 0, NULL, TSR_EXPORT_RLE, NULL, &error));

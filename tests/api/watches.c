@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "../../app/tessera_cli.h"
 
 static struct tsr_engine *engine;
 static struct tsr_error error;
@@ -141,6 +142,57 @@ static void check_reader(struct tsr_data_source source)
     tsr_close(reader);
 }
 
+enum { RANGES, REFERRERS, SERIES, SET_CALLS };
+
+/* A call of two sources, as images of one series that is coded with loss. */
+static enum tsr_status call_of_two(int number, const struct tsr_data_source two[2])
+{
+    static const char *const set_names[SET_CALLS] = {"ranges", "referrers", "a series"};
+    const struct tsr_data_source *const each[] = {&two[0], &two[1]};
+    const struct tsr_series_file files[] = {{two[0], "one"}, {two[1], "other"}};
+    struct tsr_compress_options lossy = TSR_COMPRESS_OPTIONS;
+    struct tsr_series_options options = TSR_SERIES_OPTIONS;
+    struct tsr_buffer buffer = {NULL, 0};
+    const struct tsr_data_sink sink = tsr_to_memory(&buffer);
+    struct tsr_referrers referrers[2];
+    uint32_t ranges[2];
+    what = set_names[number];
+    if (number == RANGES) return tsr_common_ranges(engine, each, 2, true, ranges, &error);
+    if (number == REFERRERS) return tsr_find_referrers(engine, each, 2, referrers, &error);
+    lossy.loss = TSR_LOSS_QP, lossy.qp_eighths = 20 * TSR_QP_UNIT, lossy.allow_lossy = true;
+    options.compress = &lossy;
+    const enum tsr_status status = tsr_compress_series(engine, files, 2, &sink, &options, NULL, NULL, NULL, &error);
+    CHECK(status == TSR_OK || !buffer.bytes, "%s: bytes after an error", what);
+    tsr_buffer_free(&buffer);
+    return status;
+}
+
+/* The second of two sources is watched. Only the series reads it as a whole, and tells that once. */
+static void check_call_of_two(int number, const struct bytes *original)
+{
+    struct watcher w = {0};
+    struct tsr_watch watch = TSR_WATCH;
+    const struct tsr_data_source source = tsr_from_memory(original->data, original->count);
+    struct tsr_data_source two[] = {source, source};
+    watch.is_cancelled = is_cancelled;
+    watch.context = &w;
+    watch.progress = note_progress;
+    two[1].watch = &watch;
+    DO(call_of_two(number, two));
+    CHECK(w.questions > 1, "%s asks %d times", what, w.questions);
+    CHECK(w.total[TSR_PASS_READ] == (number == SERIES ? original->count : 0) &&
+              w.done[TSR_PASS_READ] == w.total[TSR_PASS_READ] && w.total[TSR_PASS_PROVE] == 0,
+          "%s: %llu of %llu bytes were read", what, (unsigned long long)w.done[TSR_PASS_READ],
+          (unsigned long long)w.total[TSR_PASS_READ]);
+    const int questions = w.questions;
+    for (int at = 1; at <= questions; at++) {
+        w = (struct watcher){.cancels_at = at};
+        FAILS(TSR_ERROR_CANCELLED, call_of_two(number, two));
+    }
+    w = (struct watcher){.cancels_at = questions + 1};
+    DO(call_of_two(number, two));
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2, "usage: watches FOLDER");
@@ -165,6 +217,7 @@ int main(int argc, char **argv)
         check_call(RESTORE, coded, NULL, false);
         check_call(TEST, coded, NULL, false);
         check_call(OPEN, coded, NULL, false);
+        for (int number = 0; i == 0 && number < SET_CALLS; number++) check_call_of_two(number, &originals[i]);
         if (i == 0) {
             check_call(EXPORT, coded, NULL, true);
             check_call(RASTER, tsr_from_memory(originals[i].data + originals[i].count - raster, raster), &image, true);

@@ -96,9 +96,19 @@ static struct bytes as_deflated(struct bytes native)
     return made;
 }
 
+/* A file of RLE in colours, of whose last frame no samples can be made. */
+static struct bytes with_bad_frame(struct bytes file)
+{
+    size_t at = file.size - 8;
+    while (at > 0 && memcmp(file.data + at, "\3\0\0\0\100\0\0\0", 8) != 0) at--;
+    if (at == 0) stop("there is no frame of RLE");
+    file.data[at] = 1; /* segments */
+    return file;
+}
+
 /* ---- Kinds ------------------------------------------------------------------------------------------------ */
 
-enum form { AS_IT_IS, DEFLATED, SERIES };
+enum form { AS_IT_IS, DEFLATED, BAD_FRAME, SERIES };
 
 struct kind {
     const char *name, *original[2];
@@ -115,6 +125,8 @@ static const struct kind kinds[] = {
     {"deflated", {"dicom/forms/explicit_little.dcm", NULL}, DEFLATED, false},
     {"rle", {"dicom/forms/rle_16bit.dcm", "dicom/forms/rle_fragments.dcm"}, AS_IT_IS, true},
     {"streams_of_bits", {"dicom/forms/rle_1bit.dcm", "dicom/forms/deflated_frames_1bit.dcm"}, AS_IT_IS, false},
+    {"bad_frame", {"dicom/forms/rle_rgb_frames.dcm", NULL}, BAD_FRAME, false},
+    {"lossy_jpeg", {"dicom/packed/jpeg_lossy.dcm", NULL}, AS_IT_IS, false},
     {"deflated_frames", {"dicom/forms/deflated_frames.dcm", NULL}, AS_IT_IS, false},
     {"rare_pixels", {"dicom/samples/ybr_pairs.dcm", "dicom/samples/double.dcm"}, AS_IT_IS, false},
     {"jpeg_lossless", {"dicom/forms/jpeg_lossless.dcm", "dicom/forms/jpeg_lossless_rgb.dcm"}, AS_IT_IS, true},
@@ -127,9 +139,9 @@ static const struct kind kinds[] = {
     {"series", {NULL, NULL}, SERIES, true},
 };
 
-static bool is_verbatim(const struct kind *kind)
+static bool has_no_samples(const struct kind *kind)
 {
-    return strncmp(kind->name, "verbatim", strlen("verbatim")) == 0;
+    return strncmp(kind->name, "verbatim", strlen("verbatim")) == 0 || strcmp(kind->name, "lossy_jpeg") == 0;
 }
 
 static const char *const members[2][6] = {
@@ -146,6 +158,7 @@ static struct bytes make_original(const struct kind *kind, int which, const char
     struct bytes file = original(data, kind->original[is_alone ? 0 : which]);
     if (is_alone && which == 1) file = other(file, strstr(kind->original[0], "dicom") != NULL);
     if (kind->form == DEFLATED) return as_deflated(file);
+    if (kind->form == BAD_FRAME) return with_bad_frame(file);
     return file;
 }
 
@@ -239,8 +252,8 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     for (int i = 0; i < count; i++) unlink(input[i]);
     unlink(coded);
     unlink(restored);
-    if (kind->form != SERIES && report[0].has_image == is_verbatim(kind)) fprintf(stderr, "%s\n", report[0].reason);
-    return kind->form == SERIES || report[0].has_image != is_verbatim(kind);
+    if (kind->form != SERIES && report[0].has_image == has_no_samples(kind)) fprintf(stderr, "%s\n", report[0].reason);
+    return kind->form == SERIES || report[0].has_image != has_no_samples(kind);
 }
 
 static void free_seed(struct seed *seed)
@@ -260,7 +273,7 @@ int make_combinations(struct tsr_engine *engine, const char *data, const char *w
     if (!*combinations) stop("no memory");
     for (size_t k = 0; k < KINDS; k++)
         for (int lossy = 0; lossy <= (int)kinds[k].has_loss; lossy++)
-            for (size_t w = 0; w < (is_verbatim(&kinds[k]) ? 1 : WAYS); w++) {
+            for (size_t w = 0; w < (has_no_samples(&kinds[k]) ? 1 : WAYS); w++) {
                 struct combination *c = &(*combinations)[count];
                 snprintf(c->name, sizeof c->name, "%s%s %s", kinds[k].name, lossy ? "_lossy" : "", ways[w].name);
                 bool is_one = true;

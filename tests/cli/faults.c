@@ -35,6 +35,7 @@
 #include "app/cli/mount/mount.h"
 #endif
 #include "app/library/flow.h"
+#include "io/output_parts.h"
 #include "io/formats/format.h"
 #include "io/formats/dicom/dicom_export.h"
 #include "io/recipe/recipe.h"
@@ -131,7 +132,7 @@ enum tsr_status __wrap_tsr_output_finish(struct tsr_output *output, struct tsr_e
 enum tsr_status __wrap_tsr_output_finish(struct tsr_output *output, struct tsr_error *error)
 {
     const enum tsr_status status = __real_tsr_output_finish(output, error);
-    const int file = tsr_output_descriptor(output);
+    const int file = output->file;
     if (status != TSR_OK || !planted("disk") || file < 0) return status;
     const char *place = getenv("TESSERA_FAULT_AT");
     const long at = place ? strtol(place, NULL, 10) : -1;

@@ -110,6 +110,14 @@ changes_byte()
     printf "\\$(printf %o $((255 - byte)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 
+# open_pipe: opens the FIFO pipe as 3, to be read, with room for 64 KiB. A command that writes to it, `>pipe 3<&-`, waits
+# when its lines fill it.
+open_pipe()
+{
+    exec 4<>pipe 3<pipe 4<&-
+    "$BIN/tsr_small_pipe" <&3 || bad "a pipe has more than 64 KiB"
+}
+
 bytes_of()
 {
     wc -c <"$1" | tr -d ' '

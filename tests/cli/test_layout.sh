@@ -195,10 +195,11 @@ run 0 "$TESSERA" test -q -r made --include '*/' --include '*.tsr' --exclude '*'
 rm -rf ./*
 
 # --- A report that is not complete is no file after a signal.
-mkdir set && for i in 1 2 3 4 5 6 7 8 9; do head -c 3000000 /dev/urandom >set/$i; done
-"$TESSERA" compress -T 1 -r set -o made --report page.html >"$out" 2>"$err" &
+mkdir set && { echo 'P5 4096 2048 255' && head -c 8388608 /dev/urandom; } >set/1
+for i in 2 3 4 5 6 7 8 9; do ln set/1 set/$i; done
+"$TESSERA" compress -9 -T 1 -r set -o made --report page.html >"$out" 2>"$err" &
 process=$!
-for _ in $(seq 200); do [ -e made/1.tsr ] && break || sleep 0.05; done
+for _ in $(seq 600); do [ -e made/1.tsr ] && break || sleep 0.05; done
 [ -e page.html.part ] || bad "the report's part is not there while the run is at work"
 kill -INT $process && wait $process
 [ $? -eq 130 ] || bad "not ended by the signal: $(cat "$err")"
@@ -206,7 +207,7 @@ kill -INT $process && wait $process
 if [ -x "$BIN/tessera-rivals" ]; then
     "$TESSERA" compare set/* "$DATA"/dicom/ct/* --html c.html --csv c.csv >"$out" 2>"$err" &
     process=$!
-    for _ in $(seq 200); do [ -e c.csv.part ] && break || sleep 0.05; done
+    for _ in $(seq 600); do [ -e c.csv.part ] && break || sleep 0.05; done
     kill -TERM $process && wait $process
     for part in c.html.part c.csv.part; do [ -e $part ] && bad "$part is left by a signal"; done
 fi

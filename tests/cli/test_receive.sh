@@ -32,7 +32,8 @@ starts()
     while [ $tries -lt 20 ]; do
         storescp -B -od incoming -xs -xcr "$1" $port >"$WORK/storescp" 2>&1 &
         server=$!
-        sleep 0.3
+        until echoscu localhost $port >/dev/null 2>&1; do kill -0 $server 2>/dev/null && sleep 0.05 || break; done
+        sleep 0.1 # one that finds the port in use ends, and another program has answered
         kill -0 $server 2>/dev/null && return 0
         port=$((port + 7)) tries=$((tries + 1))
     done
@@ -43,11 +44,11 @@ sends()
 {
     storescu localhost $port "$@" >"$err" 2>&1 || bad "storescu fails: $(tail -1 "$err")"
 }
-# waits COUNT: until so many files are left in incoming, at most 20 seconds.
+# waits COUNT: until so many files are left in incoming, at most 80 seconds.
 waits()
 {
     tries=0
-    while [ "$(find incoming -type f | wc -l)" -gt "$1" ] && [ $tries -lt 200 ]; do
+    while [ "$(find incoming -type f | wc -l)" -gt "$1" ] && [ $tries -lt 800 ]; do
         sleep 0.1
         tries=$((tries + 1))
     done

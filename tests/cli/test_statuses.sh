@@ -75,11 +75,11 @@ usage decompress -5 a.tsr
 for argument in 0.5 201 -40 x '' ' ' nan inf 40.001 40dB; do one_word "'$argument'" compress --psnr "$argument" inputs/a.pgm; done
 for argument in 0 -1 x '' ' ' nan inf k :1 1:2 10:1:1 0:1 5kk 0.1x 1e99; do one_word "'$argument'" compress --size "$argument" inputs/a.pgm; done
 for argument in -1 1.5 32768 x '' ' ' nan inf; do one_word "'$argument'" compress --max-error "$argument" inputs/a.pgm; done
-for two in '--qp 20 --psnr 40' '--psnr 40 --max-error 0' '--size 9k --qp 30' '--max-error 3 --size 2:1'; do
+for two in '--qp 20 --psnr 40' '--psnr 40 --max-error 0' '--size 9k --qp 30' '--max-error 3 --size 2:1' \
+    '--psnr 40 --size 10k' '--qp 20 --qp 30' '--quality web --quality web'; do
     # shellcheck disable=SC2086
     one_word 'exclude each other' compress $two inputs/a.pgm
 done
-one_word 'one target is enough' compress --psnr 40 --size 10k inputs/a.pgm
 one_word 'transform' compress --path predict --psnr 40 inputs/a.pgm
 one_word 'transform' compress --size 10:1 --path predict inputs/a.pgm
 one_word 'predictive' compress --max-error 2 --path transform inputs/a.pgm

@@ -86,12 +86,20 @@ struct ref_header { /* 3.1 */
     uint32_t least_weight; /* 3.9; 0: all frames weigh the same */
     unsigned kept_count;   /* 6.7; 0: there are no kept ranges */
     uint32_t kept_low[4], kept_high[4];
-    unsigned window_count; /* 3.9, item 9 */
+    unsigned window_count;    /* 3.9, item 9 */
+    uint8_t shared_head[600]; /* 3.9, item 11 */
+    unsigned shared_head_size;
 };
 /* Does the restore have frames? Verbatim and packed files have none. */
 static inline bool ref_has_frames(const struct ref_header *header)
 {
     return header->restore != REF_VERBATIM && header->restore != REF_PACKED && header->restore != REF_FILES;
+}
+
+/* 4.4: is each frame a unit, without samples? */
+static inline bool ref_are_units(const struct ref_header *header)
+{
+    return header->restore == REF_ENCAPSULATED && header->parameter_count == 1 && header->parameters[0] == 6;
 }
 
 struct ref_section {
@@ -164,6 +172,9 @@ bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes
 /* 3.7, 5.4: the section that a section B or G of a part needs. For others it is the section itself. */
 bool ref_find_needed(const struct ref_part *part, size_t section, size_t *needed);
 /* 3.3: the content of a part's section, in memory of ref_alloc(). */
+/* Decompresses zstd to room for size bytes, which it must have. */
+bool ref_unzstd(uint8_t *room, size_t size, const uint8_t *stored, size_t stored_size, const uint8_t *dictionary,
+                size_t dictionary_size);
 bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, const uint8_t **content, size_t *size);
 
 /* ---- 4. Restoring (ref_restore.c) ---- */
@@ -179,6 +190,8 @@ bool ref_output_pieces(struct ref_output *out, const uint8_t *pieces, size_t siz
 /* PNG.md, 4.4: blob 2, before the first frame. The bytes must stay. */
 void ref_output_records(struct ref_output *out, const uint8_t *records, size_t size);
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
+/* ENCAPSULATED.md: a frame that is a unit, of these bytes. */
+bool ref_output_unit(struct ref_output *out, const uint8_t *unit, size_t size);
 bool ref_output_samples_end(struct ref_output *out); /* after the last frame */
 /* Closes the output and gives the restored file's size and hash. After an error it is called with restored null. */
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored);
@@ -191,6 +204,10 @@ bool ref_check_encapsulated(const struct ref_header *header);
 /* Makes the items of the frame whose record is the next of records. */
 bool ref_encapsulate(const struct ref_header *header, const uint8_t *raster, struct ref_bytes *records, ref_sink *put,
                      void *to);
+
+/* ENCAPSULATED.md: the same of a frame that is a unit. */
+bool ref_put_unit(const struct ref_header *header, const uint8_t *unit, size_t size, struct ref_bytes *records,
+                  ref_sink *put, void *to);
 
 /* ---- 4.6 Packed (ref_packed.c) ---- */
 

@@ -71,7 +71,7 @@ static bool is_letter(unsigned type)
 
 bool ref_is_unknown(unsigned type)
 {
-    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGTPMDICS");
+    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGTUPMDICS");
 }
 
 bool ref_fail_type(const struct ref_file *file, size_t section)
@@ -198,6 +198,15 @@ static bool read_windows(struct ref_header *h, struct ref_bytes *value)
     return h->window_count > 0 && ref_left(value) == 0;
 }
 
+/* 3.9: the shared head of units. */
+static bool read_shared_head(struct ref_header *h, const struct ref_bytes *value)
+{
+    if (!ref_are_units(h) || value->size < 1 || value->size > sizeof h->shared_head) return false;
+    memcpy(h->shared_head, value->data, value->size);
+    h->shared_head_size = (unsigned)value->size;
+    return true;
+}
+
 /* 3.9. The items end with the header. */
 static bool read_items(struct ref_header *h, struct ref_bytes *b)
 {
@@ -210,10 +219,10 @@ static bool read_items(struct ref_header *h, struct ref_bytes *b)
         if (b->bad) return ref_fail("an item is too long");
         if ((int)tag <= before) return ref_fail("items are not in order");
         before = (int)tag;
-        if (tag % 2 != 0 && tag != 7 && tag != 9) return ref_fail("an item of tag %u is unknown", tag);
+        if (tag % 2 != 0 && tag != 7 && tag != 9 && tag != 11) return ref_fail("an item of tag %u is unknown", tag);
         if ((tag == 2 && !is_origin(&value)) || (tag == 4 && length > 159) || (tag == 6 && !is_range(h, &value)) ||
             (tag == 7 && !read_kept(h, &value)) || (tag == 8 && !read_weight(h, &value)) ||
-            (tag == 9 && !read_windows(h, &value)))
+            (tag == 9 && !read_windows(h, &value)) || (tag == 11 && !read_shared_head(h, &value)))
             return ref_fail("an item of the header is corrupt");
     }
     return true;

@@ -116,6 +116,7 @@ static bool check_loss(const struct ref_frame *frame, const struct ref_header *h
 /* How far the frames of a part are decoded. */
 struct progress {
     uint32_t frames, of_frames, tiles;
+    uint32_t coded; /* frames that are not units */
     bool in_frame;
     struct ref_frame frame;
     void *frame_mark;
@@ -125,11 +126,22 @@ struct progress {
 static bool leave_frame(const struct ref_part *part, struct ref_output *out, struct progress *at)
 {
     if (!at->in_frame) return true;
-    uint8_t *hash = at->hashes + (size_t)(at->frames - 1) * 16;
+    uint8_t *hash = at->hashes + (size_t)at->coded++ * 16;
     if (!end_frame(&at->frame, &part->header, at->tiles, out, at->raster, hash)) return false;
-    if (at->frames == at->of_frames && !ref_output_samples_end(out)) return false;
     at->in_frame = false;
     ref_release(at->frame_mark);
+    return true;
+}
+
+/* ENCAPSULATED.md: a frame that is a unit. b: its body. */
+static bool decode_unit(const struct ref_header *h, struct ref_bytes *b, struct ref_output *out, struct progress *at)
+{
+    if (h->restore != REF_ENCAPSULATED) return ref_fail("there is a unit in a file that is not encapsulated");
+    if (ref_varint(b) != at->frames || b->bad) return ref_fail("a unit is out of order");
+    at->frames++;
+    void *mark = ref_mark();
+    if (!ref_output_unit(out, b->data + b->at, ref_left(b))) return false;
+    ref_release(mark);
     return true;
 }
 
@@ -143,7 +155,10 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
     if (type == 'B' || (type >= 'a' && type <= 'z')) { /* 3.11: small letters are skipped */
         return at->frames == 0 || at->frames == at->of_frames ||
                ref_fail("section %zu ('%c') stands between frames", i, (int)type);
+    } else if (type == 'U') {
+        return decode_unit(h, &b, out, at);
     } else if (type == 'F' || type == 'G') {
+        if (ref_are_units(h)) return ref_fail("a frame of a file of units is none");
         if (ref_varint(&b) != at->frames || b.bad) return ref_fail("a frame is out of order");
         at->frames++;
         at->tiles = 0;
@@ -191,7 +206,7 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     struct progress at = {.frames = 0};
     for (size_t i = part->first; i < part->end; i++) {
         unsigned type = part->file->sections[i].type;
-        at.of_frames += type == 'F' || type == 'G';
+        at.of_frames += type == 'F' || type == 'G' || type == 'U';
     }
     if (at.of_frames != (has_image ? h->frames : 0)) return ref_fail("the number of frames is wrong");
     at.hashes = ref_alloc(at.of_frames, 16);
@@ -201,8 +216,10 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     for (size_t i = part->first; i < part->end; i++)
         if (!decode_section(part, i, out, &at)) return false;
     if (!leave_frame(part, out, &at)) return false;
+    if (h->restore == REF_ENCAPSULATED && !ref_are_units(h) && at.coded == 0) return ref_fail("no frame is coded");
+    if (has_image && !ref_output_samples_end(out)) return false;
     if (!output_blobs(part, out, 1, &suffix)) return false;
-    ref_hash128(at.hashes, (size_t)at.of_frames * 16, made->samples);
+    ref_hash128(at.hashes, (size_t)at.coded * 16, made->samples);
     if (has_image) hash_parts(h, &prefix, &suffix, made);
     return true;
 }

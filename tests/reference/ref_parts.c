@@ -224,6 +224,22 @@ static bool read_blob_head(struct ref_bytes b, struct blob_head *head)
     return true;
 }
 
+bool ref_unzstd(uint8_t *room, size_t size, const uint8_t *stored, size_t stored_size, const uint8_t *dictionary,
+                size_t dictionary_size)
+{
+#ifdef REF_WITH_ZSTD
+    ZSTD_DCtx *state = ZSTD_createDCtx();
+    if (!state) return ref_fail("zstd has no memory");
+    if (dictionary) (void)ZSTD_DCtx_refPrefix(state, dictionary, dictionary_size);
+    size_t got = ZSTD_decompressDCtx(state, room, size, stored, stored_size);
+    ZSTD_freeDCtx(state);
+    return (!ZSTD_isError(got) && got == size) || ref_fail("a blob or a unit does not decompress");
+#else
+    (void)room, (void)size, (void)stored, (void)stored_size, (void)dictionary, (void)dictionary_size;
+    return ref_fail("this program was built without zstd");
+#endif
+}
+
 /* Gives a blob's content. dictionary is null if there is none. */
 static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size_t dictionary_size,
                    const uint8_t **content)
@@ -232,21 +248,9 @@ static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size
         *content = head->stored;
         return head->size == head->stored_size || ref_fail("a blob's size is wrong");
     }
-#ifdef REF_WITH_ZSTD
     uint8_t *memory = ref_alloc(head->size, 1);
-    ZSTD_DCtx *state = ZSTD_createDCtx();
-    if (!state) return ref_fail("zstd has no memory");
-    if (dictionary) (void)ZSTD_DCtx_refPrefix(state, dictionary, dictionary_size);
-    size_t got = ZSTD_decompressDCtx(state, memory, head->size, head->stored, head->stored_size);
-    ZSTD_freeDCtx(state);
-    if (ZSTD_isError(got) || got != head->size) return ref_fail("a blob does not decompress");
     *content = memory;
-    return true;
-#else
-    (void)dictionary;
-    (void)dictionary_size;
-    return ref_fail("this program was built without zstd");
-#endif
+    return ref_unzstd(memory, head->size, head->stored, head->stored_size, dictionary, dictionary_size);
 }
 
 /* 3.7: finds the section whose blob is the dictionary of a blob of method 2. A damaged section without a twin is

@@ -74,7 +74,7 @@ static bool begin(struct ref_output *out)
 {
     const struct ref_header *h = out->header;
     if (h->restore == REF_ENCAPSULATED && !ref_check_encapsulated(h)) return false;
-    if (out->rasters_only) return ref_has_frames(h) || ref_fail("the file has no samples");
+    if (out->rasters_only) return (ref_has_frames(h) && !ref_are_units(h)) || ref_fail("the file has no samples");
     if (!ref_has_frames(h) || h->restore == REF_ENCAPSULATED) return true;
     if (h->restore == REF_PNG) return ref_check_png(h);
     if (h->restore == REF_GZIPPED) {
@@ -184,6 +184,11 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
         }
     }
     return true;
+}
+
+bool ref_output_unit(struct ref_output *out, const uint8_t *unit, size_t size)
+{
+    return out->rasters_only || ref_put_unit(out->header, unit, size, &out->records, put_item, out);
 }
 
 bool ref_output_samples_end(struct ref_output *out)

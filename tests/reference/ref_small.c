@@ -41,6 +41,9 @@ static bool add_part(struct ref_file *file, unsigned type, struct ref_bytes part
         n->in_frame = true;
         n->tiles = 0;
         put_varint(&numbers, room, n->frames++);
+    } else if (type == 'U') {
+        n->in_frame = false;
+        put_varint(&numbers, room, n->frames++);
     } else {
         return ref_fail("a part of type %u of a small file is unknown", type);
     }

@@ -7,17 +7,22 @@ cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$build/bin/tessera_testdata" "$work/set" >/dev/null
-mkdir "$work/set/streams"
+mkdir "$work/set/streams" "$work/set/made"
+python3 lists.py >"$work/set/made/lists.dcm"
 "$build/bin/tsr_streams" "$work/set/streams" 240 1 # encapsulated DICOM files
 "$build/bin/tessera" compress -q -o "$work/mr_small.tsr" "$work/set/dicom/mr/small_05.dcm" # and one of JPEG 2000
 "$build/bin/tessera" export -q --to j2k -o "$work/set/streams/mr_small.j2k.dcm" "$work/mr_small.tsr"
+# One with a frame that is a unit; and frames of lossy JPEG, of which one cannot be packed.
+"$build/bin/tsr_dicom_frames" "$work/set/streams/239.rle.dcm" "$work/set/streams/bad_frame.dcm" 1 noise
+"$build/bin/tsr_dicom_frames" "$work/frames.dcm" 5 16 16
+"$build/bin/tsr_dicom_frames" "$work/frames.dcm" "$work/set/streams/jpeg_frames.dcm" 2 noise
 while IFS='|' read -r name source options _; do
   # shellcheck disable=SC2086 # options are words
   "$build/bin/tessera" compress -q -f $options -o "$name.tsr" "$work/set/$source"
   "$build/bin/tsr_reference" "$name.tsr" "$work/restored"
   rasters=- # for verbatim files
   case $source in
-  other/* | packed/* | png/chunks/animated.png | png/chunks/chunks_palette.png | png/chunks/frames.png | png/damaged/truncated.png | dicom/odd/no_pixels_behind.dcm) ;; # verbatim, and packed
+  other/* | packed/* | made/* | streams/jpeg_frames.dcm | png/chunks/animated.png | png/chunks/chunks_palette.png | png/chunks/frames.png | png/damaged/truncated.png | dicom/odd/no_pixels_behind.dcm) ;; # verbatim, and packed
   *)
     "$build/bin/tsr_reference" --rasters "$name.tsr" "$work/rasters"
     rasters=$(sha256sum <"$work/rasters" | cut -c1-64)

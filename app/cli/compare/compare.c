@@ -46,7 +46,7 @@ static double work_of(struct tsr_engine *engine, const struct task *task)
     struct tsr_info info = TSR_INFO;
     struct tsr_error ignored;
     const bool is_image = task->status == TSR_OK && tsr_open(engine, &source, &reader, &ignored) == TSR_OK &&
-                          tsr_read_info(reader, 0, &info, &ignored) == TSR_OK && info.has_image;
+                          tsr_read_info(reader, 0, &info, &ignored) == TSR_OK && info.has_image && info.units == 0;
     tsr_close(reader);
     if (!is_image) return 1 + file;
     const double pixels = (double)info.image.columns * info.image.rows;

@@ -171,7 +171,7 @@ void print_image_json(const struct columns *columns, const struct report_image *
     add_number(o, "stream_bytes", image->stream_bytes > 0, (double)image->stream_bytes);
     add_number(o, "sample_bytes", image->sample_bytes > 0, (double)image->sample_bytes);
     add_text(o, "encapsulated", image->encapsulated);
-    add_text(o, "way", image->tsr_bytes > 0 ? way_word(image->is_stored) : NULL);
+    add_text(o, "way", image->tsr_bytes > 0 ? tsr_way_name(image->is_stored ? TSR_WAY_STORED : TSR_WAY_CODED) : NULL);
     add_text(o, "proof", proofs[image->proof]);
     add_text(o, "reason", image->reason);
     add_text(o, "window", image->window);

@@ -221,7 +221,7 @@ static enum tsr_status measure_reader(struct tsr_engine *engine, const struct op
     }
     measure_whole(engine, options, task->input, &fields, image);
     if (info.kind == TSR_KIND_PNG) image->own_png_bytes = image->file_bytes;
-    if (!info.has_image) return TSR_OK; /* the reason is known: there are no samples to compare */
+    if (!info.has_image || info.units > 0) return TSR_OK; /* the reason is known: there are no samples to compare */
     return measure_frame(options, columns, reader, &info, task->input, measured, error);
 }
 

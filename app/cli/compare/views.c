@@ -225,7 +225,7 @@ static bool make_view(struct tsr_engine *engine, const struct options *options, 
     struct crop crop = {.picture = NULL};
     struct rival *rival = NULL;
     const bool good = tsr_open(engine, &source, &reader, &error) == TSR_OK &&
-                      tsr_read_info(reader, 0, &info, &error) == TSR_OK && info.has_image &&
+                      tsr_read_info(reader, 0, &info, &error) == TSR_OK && info.has_image && info.units == 0 &&
                       read_middle_frame(reader, &info.image, &frame, &error) == TSR_OK && frame.samples &&
                       take_crop(reader, &frame, view, &crop);
     const bool is_picture = good && (view->components == 1 || view->components == 3) && !info.image.exact_only;

@@ -124,7 +124,6 @@ static enum tsr_status take_coding(int code, struct coding_options *o, struct gi
     case LONG_CODER:
         return parse_coder(optarg, o);
     case LONG_QP:
-        return parse_qp(optarg, given);
     case LONG_PSNR:
     case LONG_QUALITY:
     case LONG_SIZE:

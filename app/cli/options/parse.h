@@ -55,8 +55,8 @@ enum { ROWS_LIMIT = 128 }; /* of the table of options */
 
 /* Which of these options are among them. */
 struct given {
-    bool path, target, max_error, qp;
-    int32_t qp_eighths;
+    bool path, max_error;
+    int targets; /* --quality, --qp, --psnr and --size, each time */
 };
 
 /* verbs.c */
@@ -67,7 +67,6 @@ int find_verb(const char *word); /* VERB_COUNT: it is none */
 
 /* parse_coding.c: how compress codes, and what may be lost. */
 enum tsr_status parse_target(int code, const char *text, struct coding_options *o, struct given *given);
-enum tsr_status parse_qp(const char *text, struct given *given);
 enum tsr_status parse_max_error(const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_keep(const char *text, struct coding_options *o);
 enum tsr_status parse_path(const char *text, struct coding_options *o, struct given *given);

@@ -5,16 +5,17 @@
 
 #include "parse.h"
 
-/* A QP, here in eighths. */
-enum tsr_status parse_qp(const char *text, struct given *given)
+/* A QP in eighths. */
+static enum tsr_status parse_qp(const char *text, struct coding_options *o)
 {
     int32_t qp[QP_LIST_LIMIT];
     int count;
     const enum tsr_status status = parse_qp_list(text, qp, &count);
-    if (status == TSR_OK && count != 1) return usage("compress wants one --qp, not '%s'", text);
-    if (status == TSR_OK) given->qp_eighths = qp[0];
-    given->qp = status == TSR_OK;
-    return status;
+    if (status != TSR_OK) return status;
+    if (count != 1) return usage("compress wants one --qp, not '%s'", text);
+    o->compress.loss = TSR_LOSS_QP;
+    o->compress.qp_eighths = qp[0];
+    return TSR_OK;
 }
 
 /* A PSNR in hundredths of a dB. */
@@ -54,9 +55,9 @@ static enum tsr_status parse_size(const char *text, struct coding_options *o)
 
 enum tsr_status parse_target(int code, const char *text, struct coding_options *o, struct given *given)
 {
-    if (given->target) return usage("%s", "one target is enough: --quality, --psnr or --size");
-    given->target = true;
-    return code == LONG_PSNR      ? parse_psnr(text, o)
+    given->targets++;
+    return code == LONG_QP        ? parse_qp(text, o)
+           : code == LONG_PSNR    ? parse_psnr(text, o)
            : code == LONG_QUALITY ? parse_quality(text, o)
                                   : parse_size(text, o);
 }

@@ -70,10 +70,10 @@ enum tsr_status check_option_names(const struct options *o)
 enum tsr_status settle_options(struct options *o, const struct given *given)
 {
     struct tsr_compress_options *const compress = &o->coding.compress;
-    const bool has_qp = given->qp;
-    if (has_qp + given->target + given->max_error > 1)
-        return usage("%s", "--quality, --qp, --psnr, --size and --max-error exclude each other");
-    if ((has_qp || given->target) && given->path && compress->path == TSR_PATH_PREDICT)
+    if (given->targets + given->max_error > 1)
+        return usage("%s",
+                     "--quality, --qp, --psnr, --size and --max-error exclude each other: give one of them, once");
+    if (given->targets > 0 && given->path && compress->path == TSR_PATH_PREDICT)
         return usage("%s", "--quality, --qp, --psnr and --size need the transform path, not --path predict");
     if (o->machine.engine == TSR_ENGINE_CPU && o->machine.gpus.count > 0)
         return usage("%s", "--gpu needs the CUDA engine, not --engine cpu");
@@ -81,17 +81,13 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
         return usage("%s", "--verify cuda needs the CUDA engine, not --engine cpu");
     if (o->machine.gpus.count > 0) o->machine.engine = TSR_ENGINE_CUDA; /* who names one demands it */
     if (o->series.path && o->out.path) return usage("%s", "--series names the output; -o would name another");
-    if (o->series.path && given->target && compress->loss != TSR_LOSS_PSNR && compress->loss != TSR_LOSS_QUALITY)
+    if (o->series.path && (compress->loss == TSR_LOSS_BYTES || compress->loss == TSR_LOSS_RATIO))
         return usage("%s", "--size is for a single file, not for a --series");
     if (given->max_error && compress->path == TSR_PATH_TRANSFORM)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
-    if (o->coding.kept_count > 0 && !has_qp && !given->target && !given->max_error)
+    if (o->coding.kept_count > 0 && given->targets == 0 && !given->max_error)
         return usage("%s", "--keep is for loss, which --quality, --qp, --psnr, --size or --max-error asks for");
-    if (has_qp || given->target) compress->path = TSR_PATH_TRANSFORM;
-    if (has_qp) {
-        compress->loss = TSR_LOSS_QP;
-        compress->qp_eighths = given->qp_eighths;
-    }
+    if (given->targets > 0) compress->path = TSR_PATH_TRANSFORM;
     if (compress->least_db > 0 && compress->loss == TSR_LOSS_QUALITY)
         compress->least_db = tsr_quality_floor(compress->quality);
     struct tsr_error error;

@@ -26,11 +26,11 @@ enum { DEPTHS = 33 };
 
 struct totals {
     size_t done, failed, lossy, identical, same_samples, unverified, fallbacks, from_disk, current, removed;
-    size_t damaged;     /* originals that look so */
-    size_t kept;        /* other originals that --rm has left */
-    size_t compared;    /* with the originals */
-    size_t gone;        /* current, and removed by an earlier run */
-    struct way ways[2]; /* coded, stored */
+    size_t damaged;  /* originals that look so */
+    size_t kept;     /* other originals that --rm has left */
+    size_t compared; /* with the originals */
+    size_t gone;     /* current, and removed by an earlier run */
+    struct way ways[TSR_WAY_STORED + 1];
     const char *engine; /* of all files, "mixed", or NULL */
     const char *verified_by;
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
@@ -100,7 +100,7 @@ static const char *add_name_of(const char *known, const char *name)
 
 static void add_way(const struct tsr_report *r)
 {
-    struct way *const way = &totals.ways[is_stored(r)];
+    struct way *const way = &totals.ways[r->way];
     way->files++;
     way->bytes_in += r->bytes_in;
     way->bytes_out += r->bytes_out;
@@ -253,13 +253,14 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "current", options->archive.update != UPDATE_OFF, (double)t->current);
     add_number(o, "compared", options->archive.update != UPDATE_OFF || options->verb == VERB_VERIFY,
                (double)t->compared);
-    for (int stored = 0; stored < 2; stored++) {
+    for (int i = TSR_WAY_CODED; i <= TSR_WAY_STORED; i++) {
         char name[32];
-        const struct way *const way = &t->ways[stored];
-        add_number(o, way_word(stored), true, (double)way->files);
-        snprintf(name, sizeof name, "%s_bytes_in", way_word(stored));
+        const struct way *const way = &t->ways[i];
+        const char *const word = tsr_way_name((enum tsr_way)i);
+        add_number(o, word, true, (double)way->files);
+        snprintf(name, sizeof name, "%s_bytes_in", word);
         add_number(o, name, true, (double)way->bytes_in);
-        snprintf(name, sizeof name, "%s_bytes_out", way_word(stored));
+        snprintf(name, sizeof name, "%s_bytes_out", word);
         add_number(o, name, true, (double)way->bytes_out);
     }
     add_number(o, "identical", true, (double)t->identical);
@@ -437,11 +438,11 @@ static void print_current(const struct options *options)
 static void print_ways(void)
 {
     const char *comma = "  ";
-    for (int stored = 0; stored < 2; stored++) {
-        const struct way *const way = &totals.ways[stored];
+    for (int i = TSR_WAY_CODED; i <= TSR_WAY_STORED; i++) {
+        const struct way *const way = &totals.ways[i];
         if (way->files == 0) continue;
-        talk("%s%zu %s (%llu -> %llu bytes)", comma, way->files, way_word(stored), (unsigned long long)way->bytes_in,
-             (unsigned long long)way->bytes_out);
+        talk("%s%zu %s (%llu -> %llu bytes)", comma, way->files, tsr_way_name((enum tsr_way)i),
+             (unsigned long long)way->bytes_in, (unsigned long long)way->bytes_out);
         comma = ", ";
     }
     talk("\n");

@@ -154,7 +154,7 @@ static enum tsr_status hash_samples(struct tsr_reader *tsr, uint32_t member, str
     struct tsr_info info = TSR_INFO;
     struct sha256 sha;
     enum tsr_status status = tsr_read_info(tsr, member, &info, error);
-    if (status != TSR_OK || !info.has_image) return status;
+    if (status != TSR_OK || !info.has_image || info.units > 0) return status; /* a unit has no samples of its own */
     hashes->frames = info.image.frames;
     const size_t bytes = (size_t)((tsr_frame_bits(&info.image) + 7) / 8);
     uint8_t *const raster = malloc(bytes);

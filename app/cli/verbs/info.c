@@ -58,12 +58,18 @@ static const char *encapsulated_word(struct tsr_reader *reader, uint32_t member,
     return is_packed(info) ? "exact" : "stored";
 }
 
+/* Whether no frame is coded as samples. */
+static bool are_units(const struct tsr_info *info)
+{
+    return info->has_image && info->units == info->image.frames;
+}
+
 static const char *encapsulated_text(const char *word, const struct tsr_info *info)
 {
-    return strcmp(word, "stored") == 0          ? "general compression alone"
-           : strcmp(word, "samples alone") == 0 ? "a native file comes back"
-           : !info->has_image                   ? "they come back, and were coded without being decoded"
-                                                : "they come back, made again from their samples";
+    return strcmp(word, "stored") == 0           ? "general compression alone"
+           : strcmp(word, "samples alone") == 0  ? "a native file comes back"
+           : !info->has_image || are_units(info) ? "they come back, and were coded without being decoded"
+                                                 : "they come back, made again from their samples";
 }
 
 static const char *promise(const struct tsr_info *info)
@@ -95,6 +101,21 @@ static void print_kept(const struct tsr_stored_values *kept, bool is_first)
     if (kept->highest > kept->lowest) printf(" to %d", kept->highest);
 }
 
+static void print_damage(const struct tsr_info *info)
+{
+    if (info->original_damage[0]) printf("  original   looks damaged: %s\n", shown(info->original_damage));
+    if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
+}
+
+/* "16 bits, signed", or "12 bits (0 to 11 of 16), big endian". */
+static void print_bits(const struct tsr_image *image)
+{
+    printf("%u bit%s", image->bits_stored, image->bits_stored == 1 ? "" : "s");
+    if (image->bits_stored < image->bits_allocated)
+        printf(" (%d to %u of %u)", image->high_bit + 1 - image->bits_stored, image->high_bit, image->bits_allocated);
+    printf("%s%s\n", image->is_signed ? ", signed" : "", image->big_endian ? ", big endian" : "");
+}
+
 /* coded: encapsulated_word. */
 static void print_text(const char *name, const char *coded, const struct tsr_info *info)
 {
@@ -117,10 +138,18 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
-        printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
-               i->rows, i->frames, i->frames == 1 ? "" : "s", i->components, i->components == 1 ? "" : "s",
-               i->planar ? " planar" : "", i->bits_stored, i->bits_allocated, i->high_bit,
-               i->is_signed ? ", signed" : "");
+        printf("  image      %u x %u, %u frame%s, %u component%s%s, ", i->columns, i->rows, i->frames,
+               i->frames == 1 ? "" : "s", i->components, i->components == 1 ? "" : "s", i->planar ? " planar" : "");
+        print_bits(i);
+        if (are_units(info)) {
+            printf("  coded      as streams of lossy JPEG, each of which can be read alone\n");
+            printf("  payload    %llu bytes\n", (unsigned long long)info->payload_bytes);
+            print_damage(info);
+            return;
+        }
+        if (info->units > 0)
+            printf("  units      %u frame%s not coded as samples: the stream%s in the file\n", info->units,
+                   info->units == 1 ? " is" : "s are", info->units == 1 ? " stands" : "s stand");
         printf("  coded      path %s, coder %s, %s", tsr_path_name(info->coding.path),
                tsr_coder_name(info->coding.coder), info->coding.lossy ? "" : "lossless");
         if (has_qp(&info->coding)) printf("QP %.3f, ", info->coding.qp_eighths / 8.0);
@@ -134,8 +163,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                8.0 * (double)info->payload_bytes / count);
         if (info->has_samples_hash) printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
-    if (info->original_damage[0]) printf("  original   looks damaged: %s\n", shown(info->original_damage));
-    if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
+    print_damage(info);
 }
 
 /* member: the file's name in a series, or NULL. coded: encapsulated_word. */
@@ -158,6 +186,7 @@ static void print_json(const char *name, const char *member, const char *coded, 
     write_hash(info->original_hash, hash);
     cJSON_AddStringToObject(o, "original_xxh3_128", hash);
     cJSON_AddNumberToObject(o, "sections", (double)info->sections);
+    if (info->units > 0) cJSON_AddNumberToObject(o, "units", info->units);
     if (!info->has_image) {
         add_text(o, "reason", info->reason);
     } else {

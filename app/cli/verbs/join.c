@@ -140,7 +140,8 @@ static bool take_file_line(const cJSON *o)
     file->is_lossy = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "lossless"));
     file->is_unproven =
         file->is_done && strcmp(status, "ok") == 0 && cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "verified"));
-    file->is_stored = file->is_done && text_of(o, "way") && strcmp(text_of(o, "way"), way_word(true)) == 0;
+    file->is_stored =
+        file->is_done && text_of(o, "way") && strcmp(text_of(o, "way"), tsr_way_name(TSR_WAY_STORED)) == 0;
     file->is_damaged = file->is_done && text_of(o, "damage");
     file->is_kept = file->is_done && !file->is_damaged && text_of(o, "kept");
     file->bytes_in = number_in(o, "bytes_in");
@@ -338,7 +339,7 @@ static void leave_one_each(void)
 
 struct sums {
     size_t files, done, failed, missing, identical, lossy, unproven, damaged, kept, not_taken, shards_missing;
-    size_t ways[2];                      /* coded, stored */
+    size_t coded, stored;
     double bytes_in, bytes_out, unknown; /* files of shards that have said nothing */
 };
 
@@ -359,7 +360,7 @@ static struct sums add_up(void)
         s.unproven += file->is_unproven;
         s.damaged += file->is_damaged;
         s.kept += file->is_kept;
-        s.ways[file->is_stored]++;
+        *(file->is_stored ? &s.stored : &s.coded) += 1;
         s.bytes_in += file->bytes_in;
         s.bytes_out += file->bytes_out;
     }
@@ -418,7 +419,8 @@ static void print_json(const struct sums *s, const struct tally *tally)
     add_number(o, "damaged", true, (double)s->damaged);
     add_number(o, "kept", true, (double)s->kept);
     add_number(o, "not_taken", true, (double)s->not_taken);
-    for (int stored = 0; stored < 2; stored++) add_number(o, way_word(stored), true, (double)s->ways[stored]);
+    add_number(o, tsr_way_name(TSR_WAY_CODED), true, (double)s->coded);
+    add_number(o, tsr_way_name(TSR_WAY_STORED), true, (double)s->stored);
     add_number(o, "runs", true, (double)joined.runs);
     add_number(o, "runs_failed", true, (double)joined.failed_run_count);
     add_number(o, "runs_cut", true, (double)joined.cut_count);
@@ -460,8 +462,8 @@ static void print_report(const struct sums *s, const struct tally *tally)
     if (s->bytes_out > 0) talk(", ratio %.3f", s->bytes_in / s->bytes_out);
     talk(", %zu run%s", joined.runs, plural(joined.runs));
     if (joined.shards > 0) talk(" of %u shards", joined.shards);
-    talk("\n  %zu coded, %zu stored; %zu the same file, %zu lossy, %zu failed, %.0f not reported\n", s->ways[0],
-         s->ways[1], s->identical, s->lossy, s->failed, (double)s->missing + s->unknown);
+    talk("\n  %zu coded, %zu stored; %zu the same file, %zu lossy, %zu failed, %.0f not reported\n", s->coded,
+         s->stored, s->identical, s->lossy, s->failed, (double)s->missing + s->unknown);
     if (judge(tally) == VERDICT_PASS && tally->not_taken == 0) talk("  every file of the set is done\n");
     say_verdict(tally, verdict);
     talk("%s\n", verdict);

@@ -14,11 +14,6 @@ bool has_qp(const struct tsr_coding *coding)
     return coding->lossy && coding->path == TSR_PATH_TRANSFORM;
 }
 
-const char *way_word(bool stored)
-{
-    return stored ? "stored" : "coded";
-}
-
 static const char *status_word(const struct outcome *outcome)
 {
     return outcome->status != TSR_OK ? "failed" : outcome->is_current ? "current" : "ok";
@@ -128,7 +123,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     if (options->verb == VERB_VERIFY) add_name(o, "original", task->original);
     add_name(o, "output", ok ? options->series.path ? options->series.path : task->output : NULL);
     add_text(o, "status", status_word(outcome));
-    add_text(o, "way", ok ? way_word(is_stored(r)) : NULL);
+    add_text(o, "way", ok ? tsr_way_name(r->way) : NULL);
     add_text(o, "kind", ok ? tsr_kind_name(r->kind) : NULL);
     add_number(o, "bytes_in", ok, (double)r->bytes_in);
     add_number(o, "bytes_out", ok, (double)r->bytes_out);
@@ -261,7 +256,7 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (options->verb == VERB_DECOMPRESS && r->promise != TSR_PROMISE_FILE)
         talk("  %s", r->promise == TSR_PROMISE_LOSSY ? "lossy" : "same samples, new file");
     if (!r->has_image)
-        talk("  %s: %s", is_stored(r) ? "stored" : "coded, but not as samples", shown(r->reason));
+        talk("  %s: %s", is_stored(r) ? tsr_way_name(r->way) : "coded, but not as samples", shown(r->reason));
     else if (r->reason[0])
         talk("  %s", shown(r->reason));
     if (r->fallback[0]) talk("  by the CPU engine: %s", r->fallback);

@@ -31,7 +31,7 @@ static void report_current(const struct tsr_info *info, struct tsr_report *repor
     report->kind = info->kind;
     report->way = info->way;
     report->promise = info->promise;
-    report->has_image = info->has_image;
+    report->has_image = info->has_image && info->units < info->image.frames;
     report->image = info->image;
     report->coding = info->coding;
     report->bytes_in = info->original_bytes;

@@ -30,24 +30,37 @@ struct grouping {
         uint32_t number;
     } * members;
     struct group *groups;
-    atomic_bool has_no_memory;
+    atomic_bool has_no_memory, is_cancelled;
 };
 
 /* ---- Groups ----------------------------------------------------------------------------------------------- */
 
+/* Opens a source of which a part is read. False: it cannot be opened, or it is in vain. */
+static bool look_into(const struct grouping *g, const struct tsr_data_source *source, struct tsr_input **input,
+                      struct tsr_account *account)
+{
+    struct tsr_error ignored;
+    if (atomic_load(&g->is_cancelled) || tsr_open_source(source, input, &ignored) != TSR_OK) return false;
+    tsr_ask_without_progress(*input, source);
+    tsr_account_open(account, g->engine, *input, NULL);
+    return true;
+}
+
+static void look_away(struct grouping *g, struct tsr_input *input, struct tsr_account *account)
+{
+    struct tsr_error ignored;
+    if (tsr_account_end(account, input, TSR_OK, &ignored) != TSR_OK) atomic_store(&g->is_cancelled, true);
+}
+
 static void find_series(void *context, unsigned k)
 {
-    const struct grouping *const g = context;
+    struct grouping *const g = context;
     struct tsr_input *input = NULL;
     struct tsr_account account;
-    struct tsr_error ignored;
     g->members[k] = (struct member){.series = {.slope = {1, 0}}, .number = k};
-    if (tsr_open_source(g->sources[k], &input, &ignored) != TSR_OK) return;
-    tsr_account_open(&account, g->engine, input, NULL);
+    if (!look_into(g, g->sources[k], &input, &account)) return;
     if (!tsr_dicom_tell_series(input, &g->members[k].series)) g->members[k].series.uid[0] = '\0';
-    tsr_input_set_account(input, NULL);
-    tsr_account_close(&account);
-    tsr_input_close(input);
+    look_away(g, input, &account);
 }
 
 static int by_uid(const void *a, const void *b)
@@ -61,7 +74,7 @@ static int by_uid(const void *a, const void *b)
 
 /* Counts the values of one image, in stored values of a slope, and adds those that are not kept. It adds nothing if the
  * image has no range of its own, or cannot be read now. */
-static void count_image(struct tsr_engine *engine, const struct tsr_data_source *from, uint32_t weight,
+static void count_image(struct grouping *g, const struct tsr_data_source *from, uint32_t weight,
                         struct tsr_value_counts *one, struct tsr_value_counts *sum, uint32_t *whole)
 {
     const struct tsr_source_options options = {.samples_only = true, .may_lose = true}; /* then slopes are read */
@@ -69,8 +82,7 @@ static void count_image(struct tsr_engine *engine, const struct tsr_data_source 
     struct tsr_source *source = NULL;
     struct tsr_account account;
     struct tsr_error ignored;
-    if (tsr_open_source(from, &input, &ignored) != TSR_OK) return;
-    tsr_account_open(&account, engine, input, NULL);
+    if (!look_into(g, from, &input, &account)) return;
     memset(one, 0, sizeof *one);
     if (tsr_source_open(input, &options, &source, &ignored) == TSR_OK && tsr_has_frames(&source->header) &&
         tsr_has_own_range(&source->header.image) &&
@@ -81,9 +93,7 @@ static void count_image(struct tsr_engine *engine, const struct tsr_data_source 
         tsr_add_counts(&source->header.image, one->count, weight, sum);
     }
     tsr_source_close(source);
-    tsr_input_set_account(input, NULL);
-    tsr_account_close(&account);
-    tsr_input_close(input);
+    look_away(g, input, &account);
 }
 
 /* The image of a group that is looked at as number i of so many. */
@@ -107,7 +117,7 @@ static void find_range(void *context, unsigned n)
     for (uint32_t i = 0; counts && i < taken; i++) {
         const struct member *const member = member_of(g, group, i, taken);
         const uint32_t weight = tsr_share(TSR_WHOLE_WEIGHT, member->series.slope, group->slope);
-        count_image(g->engine, g->sources[member->number], weight, counts + 1, counts, &whole);
+        count_image(g, g->sources[member->number], weight, counts + 1, counts, &whole);
     }
     if (counts && counts->samples > 0) group->range = tsr_range_of_counts(counts, whole);
     free(counts);
@@ -158,7 +168,10 @@ enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data
     const bool fails = !g.members || !g.groups || g.has_no_memory;
     free(g.members);
     free(g.groups);
-    return fails ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the ranges of %u images", count) : TSR_OK;
+    if (fails) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the ranges of %u images", count);
+    if (!g.is_cancelled) return TSR_OK;
+    memset(ranges, 0, count * sizeof *ranges);
+    return tsr_fail(error, TSR_ERROR_CANCELLED, "the ranges were not found: the call was cancelled");
 }
 
 static enum tsr_status find_ranges(const struct tsr_call *call)

@@ -71,6 +71,9 @@ static enum tsr_status compare_with(struct tsr_reader *reader, struct tsr_source
     const struct tsr_header *const header = tsr_reader_header(reader);
     if (!tsr_has_frames(header) || !tsr_has_frames(&source->header))
         return tsr_fail(error, TSR_ERROR_VERIFY, "only samples can be compared, and one of the files has none");
+    if (source->units || (reader->container && tsr_container_units(reader->container) > 0))
+        return tsr_fail(error, TSR_ERROR_VERIFY,
+                        "only samples can be compared, and some frames are not coded as samples");
     TSR_TRY(check_images(&header->image, &source->header.image, error));
     struct comparing c = {.reader = reader, .what = tsr_measured_of(&header->image, &header->kept), .error = error};
     c.what.range = tsr_header_range(header);
@@ -93,11 +96,7 @@ static enum tsr_status compare_samples(const struct tsr_call *call)
     enum tsr_status status = tsr_source_open(input, &options, &source, call->error);
     if (status == TSR_OK) status = compare_with(reader, source, call->report, call->error);
     tsr_source_close(source);
-    tsr_input_set_account(input, NULL);
-    tsr_account_close(&account);
-    status = tsr_input_end(input, status, call->error);
-    tsr_input_close(input);
-    return status;
+    return tsr_account_end(&account, input, status, call->error);
 }
 
 enum tsr_status tsr_compare_samples(struct tsr_reader *reader, uint32_t member, const struct tsr_data_source *original,

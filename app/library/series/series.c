@@ -157,6 +157,8 @@ static void make_member(struct tsr_series_making *m, uint32_t k)
     if (status == TSR_OK && !direct)
         status = tsr_output_make_room(member->output, tsr_series_output_bytes(member->size), &error);
     if (status == TSR_OK) status = encode_member(m, k, input, &error);
+    if (status == TSR_OK) status = tsr_input_ask(input, &error);
+    status = tsr_input_end(input, status, &error);
     tsr_input_close(input);
     if (status == TSR_OK) return;
     pthread_mutex_lock(&m->lock);
@@ -252,6 +254,7 @@ static void prove_member(void *context, unsigned k)
     const double start = tsr_seconds();
     enum tsr_status status = check_cancelled(m, &error);
     if (status == TSR_OK) status = tsr_output_reopen(m->output, &input, &error);
+    if (input) tsr_ask_without_progress(input, &m->files[k].source);
     tsr_account_open(&account, m->engine, input, NULL);
     if (status == TSR_OK) status = tsr_container_share(m->reader, input, &reader, &error);
     if (status == TSR_OK) status = tsr_container_choose(reader, k, &error);
@@ -262,8 +265,7 @@ static void prove_member(void *context, unsigned k)
              : status == TSR_ERROR_CANCELLED ? status
                                              : tsr_fail_verify(status, &error);
     tsr_container_close(reader);
-    tsr_input_close(input);
-    tsr_account_close(&account);
+    status = tsr_account_end(&account, input, status, &error);
     m->report[k].verify_s = tsr_seconds() - start;
     m->report[k].verified = status == TSR_OK;
     pthread_mutex_lock(&m->lock);

@@ -84,6 +84,7 @@ class Info:
     `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
     is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
     `files`: those in an archive or a gzip file that are coded as files of their own; `Member.images` has their images.
+    `units`: frames whose streams stand in the file: lossy JPEG, or such that could not be made again from samples.
     """
 
     kind: str
@@ -109,6 +110,7 @@ class Info:
     windows: tuple[WindowLoss, ...]
     kept: tuple[tuple[int, int], ...]
     files: int
+    units: int
 
 
 def info_from_native(info: _native.tsr_info) -> Info:
@@ -136,4 +138,5 @@ def info_from_native(info: _native.tsr_info) -> Info:
         windows=windows_from_native(info),
         kept=kept_from_native(info.kept, info.kept_count),
         files=info.files,
+        units=info.units,
     )

@@ -276,6 +276,7 @@ class tsr_info(Structure):
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
         ("files", c_uint32),
+        ("units", c_uint32),
     ]
 
 
@@ -422,6 +423,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tsr_read_original": (
         c_int,
         [c_void_p, c_uint32, c_uint64, c_void_p, c_size_t, POINTER(c_size_t), _error],
+    ),
+    "tsr_reader_stream": (
+        c_int,
+        [c_void_p, c_uint32, c_uint32, c_void_p, c_size_t, POINTER(c_size_t), _error],
     ),
     "tsr_restore_member": (c_int, [c_void_p, c_uint32, _sink, _report, _error]),
     "tsr_test_member": (c_int, [c_void_p, c_uint32, _report, _error]),

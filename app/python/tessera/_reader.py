@@ -320,6 +320,30 @@ class Member:
         values = self[:]
         return values if dtype is None else values.astype(dtype, copy=False)
 
+    def stream(self, frame: SupportsIndex) -> bytes:
+        """The stream of a frame of encapsulated DICOM, as the original has it.
+
+        Parameters
+        ----------
+        frame : int
+            Its number; a negative one counts from the end.
+
+        Returns
+        -------
+        bytes
+            Its fragments, one after the other.
+        """
+        frames = self.frames
+        number = operator.index(frame)
+        if not -frames <= number < frames:
+            raise IndexError(f"there is no frame {number}: the image has {frames}")
+        size = ctypes.c_size_t()
+        self._call(_library.tsr_reader_stream, number % frames, None, 0, ctypes.byref(size))
+        stream = ctypes.create_string_buffer(size.value)
+        if size.value:
+            self._call(_library.tsr_reader_stream, number % frames, stream, size.value, ctypes.byref(size))
+        return stream.raw[: size.value]
+
     def original(self) -> bytes:
         """The bytes of the original. Those of a .tsr are checked against the hashes in it.
 

@@ -8,7 +8,7 @@
 const char *const colours[COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "currentColor"};
 const char *const dashes[DASHES] = {"none", "7 3", "2 2.5", "9 3 2 3", "4 2.5"};
 static const char grid[] = "stroke=\"currentColor\" stroke-opacity=\"0.14\"";
-const char ink[] = "stroke=\"currentColor\" stroke-opacity=\"0.7\"";
+static const char ink[] = "stroke=\"currentColor\" stroke-opacity=\"0.7\"";
 
 /* ---- Axes ---------------------------------------------------------------------------------------------------- */
 

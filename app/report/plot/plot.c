@@ -1,4 +1,4 @@
-/* Plots: what they hold. plot_svg.c draws them. See plot.h. */
+/* Plots: their panels, series and marks, which callers add. plot_svg.c draws them. See plot.h. */
 #include <stdlib.h>
 #include <string.h>
 

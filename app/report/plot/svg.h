@@ -10,7 +10,6 @@
 enum { COLOURS = 7, DASHES = 5, MARKERS = 8, ROW = 34 /* pixels of a row of PLOT_ROWS */ };
 extern const char *const colours[COLOURS];
 extern const char *const dashes[DASHES];
-extern const char ink[];
 
 /* Where a panel's axes stand, in pixels, and the size of its text. */
 struct frame {

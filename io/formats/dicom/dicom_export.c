@@ -190,7 +190,7 @@ uint32_t tsr_exporter_left_out(const struct tsr_exporter *e)
 /* A raster of one image as that of another one, which differs from it in planes and in the order of bytes alone. */
 static void arrange(const struct tsr_image *from, const struct tsr_image *to, const uint8_t *raster, uint8_t *out)
 {
-    const size_t size = (size_t)((tsr_frame_bits(from) + 7) / 8), bytes = from->bits_allocated / 8;
+    const size_t size = tsr_raster_bytes(from), bytes = from->bits_allocated / 8;
     const size_t pixels = (size_t)from->columns * from->rows, n = from->components;
     if (from->planar != to->planar) {
         for (size_t c = 0; c < n; c++)
@@ -456,10 +456,10 @@ static enum tsr_status put_bits(struct tsr_exporter *e, struct tsr_error *error)
 
 enum tsr_status tsr_exporter_put_frame(struct tsr_exporter *e, const uint8_t *raster, struct tsr_error *error)
 {
-    const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
+    const size_t size = tsr_raster_bytes(&e->to);
     if (e->frames == 0) TSR_TRY(begin(e, error));
     if (has_values(e)) {
-        const struct tsr_hash128 hash = tsr_hash128_of(raster, (size_t)((tsr_frame_bits(&e->from) + 7) / 8));
+        const struct tsr_hash128 hash = tsr_hash128_of(raster, tsr_raster_bytes(&e->from));
         tsr_hasher_add(&e->given, hash.bytes, sizeof hash.bytes);
     }
     arrange(&e->from, &e->to, raster, e->raster);
@@ -524,7 +524,7 @@ static enum tsr_status compare(const struct tsr_exporter *e, struct tsr_source *
                                const struct tsr_hash128 *samples, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
-    const size_t size = (size_t)((tsr_frame_bits(&e->to) + 7) / 8);
+    const size_t size = tsr_raster_bytes(&e->to);
     struct tsr_hasher frames;
     tsr_hasher_init(&frames);
     if (!tsr_has_frames(&source->header))

@@ -103,6 +103,10 @@ enum tsr_status tsr_dicom_encode_jpeg_2000(const struct tsr_image *image, const 
                                            bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
 enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const uint8_t *stream, size_t size,
                                            uint8_t *raster, struct tsr_error *error);
+/* The raster of a stream of lossy JPEG, of samples of 8 bits, by libjpeg: YCbCr becomes RGB. Errors: TSR_ERROR_CORRUPT
+ * (it cannot be decoded, or is of another image), TSR_ERROR_VERSION (this build has no libjpeg), TSR_ERROR_LIMIT. */
+enum tsr_status tsr_dicom_decode_jpeg(const struct tsr_image *image, const uint8_t *stream, size_t size,
+                                      uint8_t *raster, struct tsr_error *error);
 enum tsr_status tsr_dicom_decode_htj2k(const struct tsr_image *image, const uint8_t *stream, size_t size,
                                        uint8_t *raster, struct tsr_error *error);
 

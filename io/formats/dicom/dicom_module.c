@@ -165,3 +165,13 @@ enum tsr_status tsr_dicom_decode_jpeg_2000(const struct tsr_image *image, const 
     TSR_TRY(need_module(&module, error));
     return module->decode_jpeg_2000(image, stream, size, raster, error);
 }
+
+enum tsr_status tsr_dicom_decode_jpeg(const struct tsr_image *image, const uint8_t *stream, size_t size,
+                                      uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    if (!TSR_WITH_JPEG)
+        return tsr_fail(error, TSR_ERROR_VERSION, "this build has no libjpeg to decode a frame of lossy JPEG");
+    TSR_TRY(need_module(&module, error));
+    return module->decode_jpeg(image, stream, size, raster, error);
+}

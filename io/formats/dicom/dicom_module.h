@@ -1,6 +1,6 @@
-/* The module that holds what is in C++, and is linked with DCMTK, OpenJPEG and OpenJPH: tessera-dicom.so. Loading DCMTK
- * and its dictionary takes 15 ms, which only what needs its dictionary shall pay: headers as text, exports of implicit
- * VR or big endian. */
+/* The module that holds what is in C++, and is linked with DCMTK, OpenJPEG, OpenJPH and libjpeg: tessera-dicom.so.
+ * Loading DCMTK and its dictionary takes 15 ms, which only what needs its dictionary shall pay: headers as text,
+ * exports of implicit VR or big endian. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_MODULE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_MODULE_H
 
@@ -19,6 +19,8 @@ struct tsr_dicom_module {
                                         bool is_rgb, struct tsr_dicom_made *made, struct tsr_error *error);
     enum tsr_status (*decode_jpeg_2000)(const struct tsr_image *image, const uint8_t *stream, size_t size,
                                         uint8_t *raster, struct tsr_error *error);
+    enum tsr_status (*decode_jpeg)(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
+                                   struct tsr_error *error); /* NULL: the build has no libjpeg */
 };
 
 /* The path of a file that stands beside the module. False: there is none. */

@@ -8,6 +8,7 @@
 #include "dicom_image.h"
 #include "encapsulated_source.h"
 #include "jpeg_2000.h"
+#include "unit_source.h"
 #include "io/formats/format.h"
 #include "io/recipe/prove.h"
 #include "io/nodes/deflate/deflate.h"
@@ -122,29 +123,6 @@ static void object_to_loss(const struct header *header, struct tsr_source *sourc
     snprintf(source->modality, sizeof source->modality, "%s", header->dicom.modality);
 }
 
-/* Writes a number of 128 bits, most significant byte first, in decimal digits. */
-static void put_decimal(const uint8_t number[16], char digits[40])
-{
-    uint8_t rest[16];
-    char reversed[40];
-    size_t count = 0, at = 0;
-    memcpy(rest, number, sizeof rest);
-    bool more = true;
-    while (more) {
-        unsigned remainder = 0;
-        more = false;
-        for (size_t i = 0; i < sizeof rest; i++) {
-            remainder = remainder << 8 | rest[i];
-            rest[i] = (uint8_t)(remainder / 10);
-            remainder %= 10;
-            more = more || rest[i] != 0;
-        }
-        reversed[count++] = (char)('0' + remainder);
-    }
-    while (count > 0) digits[at++] = reversed[--count];
-    digits[at] = '\0';
-}
-
 /* The UID of a lossy copy: 2.25.N (PS3.5 B.2). N is the XXH3-128 of the original's hash and the coding, so the same
  * input and options give the same bytes. */
 static void derive_uid(const struct tsr_hash128 *original, const struct tsr_coding *coding,
@@ -160,7 +138,7 @@ static void derive_uid(const struct tsr_hash128 *original, const struct tsr_codi
     seed[18] = (uint8_t)coding->effort;
     for (int i = 0; i < 20; i++) seed[19 + i] = (uint8_t)(numbers[i / 4] >> 8 * (i % 4));
     const struct tsr_hash128 hash = tsr_hash128_of(seed, sizeof seed);
-    put_decimal(hash.bytes, digits);
+    tsr_put_decimal(hash.bytes, digits);
     snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
 }
 
@@ -428,13 +406,15 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */
 
-/* Opens the streams of an encapsulated file, which come back as they are; or samples: its samples, which come back in a
- * native file. */
+/* How the streams of an encapsulated file are opened: all come back as they are; those that cannot be made again are
+ * units; or the samples alone come back, in a native file. */
+enum opening { ALL_AGAIN, SOME_UNITS, SAMPLES };
+
 static enum tsr_status open_streams(struct tsr_input *input, const struct header *found, const struct tsr_node *kind,
-                                    bool samples, struct tsr_source **source, struct tsr_error *error)
+                                    enum opening opening, struct tsr_source **source, struct tsr_error *error)
 {
     const struct tsr_dicom_element *const pixels = &found->scan.pixels;
-    const bool was_mixed = strcmp(found->dicom.photometric, "YBR_RCT") == 0;
+    const bool samples = opening == SAMPLES, was_mixed = strcmp(found->dicom.photometric, "YBR_RCT") == 0;
     struct tsr_image image;
     if (pixels->length != TSR_UNDEFINED_LENGTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has a length, which coded frames do not have");
@@ -455,7 +435,7 @@ static enum tsr_status open_streams(struct tsr_input *input, const struct header
         image.planar = false;
         TSR_TRY(tsr_encapsulated_open_samples(input, &image, kind, &native, source, error));
     } else {
-        TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, source, error));
+        TSR_TRY(tsr_encapsulated_open(input, &image, pixels->value, kind, opening == SOME_UNITS, source, error));
     }
     object_to_loss(found, *source);
     return TSR_OK;
@@ -500,22 +480,39 @@ static const struct tsr_node *stream_kind_of(enum tsr_dicom_syntax syntax)
     return NULL;
 }
 
-/* Opens an encapsulated file: exactly, or, if that cannot be and is allowed, its samples. */
+/* Opens the samples of an encapsulated file. */
+static enum tsr_status open_samples(struct tsr_input *input, const struct header *found, const struct tsr_node *kind,
+                                    struct tsr_source **source, struct tsr_error *error)
+{
+    /* the library takes more forms of streams, but also what lost something, which only the syntax rules out */
+    if (kind == &tsr_node_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0) kind = &tsr_node_jpeg_2000;
+    return open_streams(input, found, kind, SAMPLES, source, error);
+}
+
+/* Opens an encapsulated file: exactly; or, if that cannot be and is allowed, its samples; or exactly with some frames
+ * that have no samples. */
 static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const struct tsr_source_options *options,
                                                const struct header *found, struct tsr_source **source,
                                                struct tsr_error *error)
 {
     const struct tsr_node *kind = stream_kind_of(found->dicom.syntax);
+    const bool again = kind && kind->join, samples = kind && options->samples_only;
+    struct tsr_error why;
+    if (!again && !samples && !options->no_units)
+        return tsr_units_open(input, &found->dicom, &found->scan.pixels, source, error);
+    if (!again && !samples)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found->dicom.syntax_uid);
     enum tsr_status status = TSR_ERROR_CORRUPT;
-    if (kind && kind->join)
-        status = open_streams(input, found, kind, false, source, error);
-    else if (!kind || !options->samples_only)
-        tsr_fail(error, status, "its transfer syntax is %s", found->dicom.syntax_uid);
-    if (status != TSR_ERROR_CORRUPT || !kind || !options->samples_only) return status;
-    if (kind->join) tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
-    /* the library takes more forms of streams, but also what lost something, which only the syntax rules out */
-    if (kind == &tsr_node_j2k && strcmp(found->dicom.syntax_uid, TSR_JPEG_2000_UID) != 0) kind = &tsr_node_jpeg_2000;
-    return open_streams(input, found, kind, true, source, error);
+    if (again) status = open_streams(input, found, kind, samples ? ALL_AGAIN : SOME_UNITS, source, error);
+    if (status != TSR_ERROR_CORRUPT || !samples) return status;
+    if (again) tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
+    status = open_samples(input, found, kind, source, error);
+    if (status != TSR_ERROR_CORRUPT || !again) return status;
+    tsr_input_give_back(input);
+    status = open_streams(input, found, kind, SOME_UNITS, source, &why);
+    if (status == TSR_ERROR_CORRUPT || status == TSR_OK) return status;
+    *error = why;
+    return status;
 }
 
 static enum tsr_status open_encapsulated(struct tsr_input *input, const struct tsr_source_options *options,

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "io/bytes/cursor.h"
+#include "io/dicom/fragments.h"
 #include "io/recipe/prove.h"
+#include "io/recipe/unit.h"
 
 /* Rasters of at most this size are kept from the check of the streams until they are coded. */
 #define KEPT_BYTES ((uint64_t)64 << 20)
@@ -14,129 +16,28 @@
 enum { UNFOLD_RATIO = 1024 };
 
 enum {
-    ITEM_HEAD = TSR_DICOM_HEAD,
     RESIDUE_MORE = 4096, /* bytes that a residue may have more than its stream: a longer one is of no use */
     RECORD_BYTES = 16,   /* of a frame's record, besides its residue and the sizes of fragments */
     USUAL_SHARE = 4,     /* of the streams' bytes, which all residues have at most as a rule */
-    FEW_BYTES = 1 << 16  /* besides that */
+    FEW_BYTES = 1 << 16, /* besides that */
+    IN_VAIN = 16         /* frames that cannot be made again before any that can, at most */
 };
 
 /* Room for residues: none, as a rule, or all that there may be. */
 enum room { NO_ROOM, USUAL_ROOM, ALL_ROOM };
 
-/* The value of an item of the pixel data, as offsets in the file. */
-struct fragment {
-    size_t start, size;
-};
-
 struct encapsulated_source {
     struct tsr_source base;
     const struct tsr_node *kind;
     const uint8_t *file; /* the whole file, held by the input */
-    struct fragment *fragment;
-    uint32_t *first; /* of each frame, its first fragment; then the number of all fragments */
+    struct tsr_fragments fragments;
     struct tsr_bytes residues, joined;
     bool takes_more; /* residues are longer than their limit */
-    size_t prefix_size, suffix_start;
+    uint8_t *units;  /* by frame: 1: its stream stands in the file, and it has no samples */
+    uint32_t unit_count;
+    bool takes_units;  /* a frame may be one */
     bool samples_only; /* they come back in a native file */
 };
-
-/* ---- Fragments --------------------------------------------------------------------------------------------- */
-
-/* Whether a whole item stands at a byte. */
-static bool item_at(const uint8_t *file, size_t size, size_t at, struct fragment *fragment)
-{
-    struct tsr_dicom_element item;
-    if (!tsr_dicom_item_at(file, at, size, &item)) return false;
-    *fragment = (struct fragment){item.value, item.length};
-    return true;
-}
-
-static enum tsr_status list_fragments(struct encapsulated_source *s, size_t size, size_t at, struct fragment *table,
-                                      uint32_t *count, struct tsr_error *error)
-{
-    struct fragment fragment;
-    size_t end = at;
-    if (!item_at(s->file, size, at, table)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no offset table");
-    end = at = table->start + table->size;
-    *count = 0;
-    while (*count < UINT32_MAX && item_at(s->file, size, end, &fragment)) {
-        ++*count;
-        end = fragment.start + fragment.size;
-    }
-    s->fragment = malloc(((size_t)*count + 1) * sizeof *s->fragment);
-    if (!s->fragment) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u fragments", *count);
-    for (uint32_t i = 0; i < *count; i++) {
-        item_at(s->file, size, at, &s->fragment[i]);
-        at = s->fragment[i].start + s->fragment[i].size;
-    }
-    return TSR_OK;
-}
-
-/* Whether the basic offset table says where each frame begins: offsets of items, from the first fragment's item. */
-static bool follow_table(struct encapsulated_source *s, const struct fragment *table, uint32_t count)
-{
-    const uint32_t frames = s->base.header.image.frames;
-    uint32_t frame = 0;
-    if (table->size != 4 * (uint64_t)frames) return false;
-    for (uint32_t i = 0; i < count && frame < frames; i++)
-        if (s->fragment[i].start - s->fragment[0].start == tsr_read_u32(s->file + table->start + 4 * (size_t)frame))
-            s->first[frame++] = i;
-    return frame == frames && s->first[0] == 0;
-}
-
-/* Whether each frame begins with the marker SOI, or SOC and SIZ of JPEG 2000, and no other fragment does. */
-static bool follow_markers(struct encapsulated_source *s, uint32_t count)
-{
-    const uint32_t frames = s->base.header.image.frames;
-    uint32_t frame = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *const bytes = s->file + s->fragment[i].start;
-        static const uint8_t soi[] = {0xff, 0xd8}, soc[] = {0xff, 0x4f, 0xff, 0x51};
-        if ((s->fragment[i].size < sizeof soi || memcmp(bytes, soi, sizeof soi) != 0) &&
-            (s->fragment[i].size < sizeof soc || memcmp(bytes, soc, sizeof soc) != 0))
-            continue;
-        if (frame < frames) s->first[frame] = i;
-        frame++;
-    }
-    return frame == frames && s->first[0] == 0;
-}
-
-/* Whether the frames of samples end where fragments do. */
-static bool follow_sizes(struct encapsulated_source *s, uint32_t count)
-{
-    const uint32_t frames = s->base.header.image.frames;
-    const uint64_t raster = tsr_node_raster_bytes(&s->base.header.image);
-    uint64_t has = raster;
-    uint32_t frame = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (has >= raster) {
-            if (frame < frames) s->first[frame] = i;
-            frame++;
-            has = 0;
-        }
-        has += s->fragment[i].size;
-    }
-    return frame == frames && has >= raster;
-}
-
-/* Says which fragments are a frame's. */
-static enum tsr_status assign_fragments(struct encapsulated_source *s, const struct fragment *table, uint32_t count,
-                                        struct tsr_error *error)
-{
-    const uint32_t frames = s->base.header.image.frames;
-    if (count < frames) return tsr_fail(error, TSR_ERROR_CORRUPT, "its %u frames are in %u fragments", frames, count);
-    s->first = calloc((size_t)frames + 1, sizeof *s->first);
-    if (!s->first) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", frames);
-    const bool has_markers = s->kind != &tsr_node_uncompressed,
-               is_told = count != frames && (follow_table(s, table, count) ||
-                                             (has_markers ? follow_markers(s, count) : follow_sizes(s, count)));
-    if (!is_told && count % frames != 0)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "nothing says which of its %u fragments are a frame's", count);
-    for (uint32_t f = 0; f < frames && !is_told; f++) s->first[f] = f * (count / frames); /* each has as many */
-    s->first[frames] = count;
-    return TSR_OK;
-}
 
 /* ---- Streams ----------------------------------------------------------------------------------------------- */
 
@@ -144,14 +45,13 @@ static enum tsr_status assign_fragments(struct encapsulated_source *s, const str
 static enum tsr_status find_stream(struct encapsulated_source *s, uint32_t frame, const uint8_t **stream, size_t *size,
                                    struct tsr_error *error)
 {
-    const struct fragment *const fragment = s->fragment + s->first[frame];
-    const uint32_t count = s->first[frame + 1] - s->first[frame];
+    const uint32_t first = s->fragments.first[frame];
+    const struct tsr_fragment *const fragment = s->fragments.fragment + first;
     *stream = s->file + fragment->start;
-    *size = fragment->size;
-    if (count == 1) return TSR_OK;
+    *size = (size_t)fragment->size;
+    if (s->fragments.first[frame + 1] - first == 1) return TSR_OK;
     s->joined.size = 0;
-    for (uint32_t i = 0; i < count; i++)
-        TSR_TRY(tsr_bytes_put(&s->joined, s->file + fragment[i].start, fragment[i].size, error));
+    TSR_TRY(tsr_fragments_read(&s->fragments, s->base.input, frame, &s->joined, error));
     *stream = s->joined.bytes;
     *size = s->joined.size;
     return *stream ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no stream", frame + 1);
@@ -161,13 +61,11 @@ static enum tsr_status find_stream(struct encapsulated_source *s, uint32_t frame
 static enum tsr_status put_record(struct encapsulated_source *s, uint32_t frame, const struct tsr_bytes *residue,
                                   struct tsr_error *error)
 {
-    const struct fragment *const fragment = s->fragment + s->first[frame];
-    const uint32_t count = s->first[frame + 1] - s->first[frame];
+    const uint32_t count = s->fragments.first[frame + 1] - s->fragments.first[frame];
     const uint64_t most = residue->size + TSR_VARINT_LIMIT * ((uint64_t)count + 1);
     s->takes_more = most > s->residues.limit - s->residues.size;
     if (s->takes_more) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams cannot be made again from few bytes");
-    TSR_TRY(tsr_bytes_put_varint(&s->residues, count, error));
-    for (uint32_t i = 0; i + 1 < count; i++) TSR_TRY(tsr_bytes_put_varint(&s->residues, fragment[i].size, error));
+    TSR_TRY(tsr_fragments_put_record(&s->fragments, frame, &s->residues, error));
     return tsr_bytes_put_list(&s->residues, residue->bytes, residue->size, 0, error);
 }
 
@@ -197,14 +95,37 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
     return proven == TSR_OK ? put_record(s, frame, residue, error) : proven;
 }
 
+/* Makes a unit of a frame whose stream cannot be made again, unless it looks as if none could. first: why the first one
+ * is a unit. */
+static enum tsr_status take_unit(struct encapsulated_source *s, uint32_t frame, struct tsr_error *first,
+                                 struct tsr_error *why)
+{
+    const uint32_t frames = s->base.header.image.frames;
+    const struct tsr_bytes none = {0};
+    if (s->unit_count == 0) *first = *why;
+    if (frames == 1 || (frame + 1 >= IN_VAIN && s->unit_count == frame)) return TSR_ERROR_CORRUPT;
+    if (!s->units) s->units = calloc(frames, sizeof *s->units);
+    if (!s->units) return tsr_fail(why, TSR_ERROR_LIMIT, "no memory for %u frames", frames);
+    if (why->offset != TSR_NO_OFFSET) tsr_input_note_damage(s->base.input, "%s", why->text);
+    s->units[frame] = 1;
+    s->unit_count++;
+    return put_record(s, frame, &none, why);
+}
+
 static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *rasters, struct tsr_error *error)
 {
     const struct tsr_image *const image = &s->base.header.image;
     const size_t raster_bytes = tsr_node_raster_bytes(image);
     struct tsr_bytes residue = {0}, again = {0};
+    struct tsr_error first = {.offset = TSR_NO_OFFSET};
     enum tsr_status status = TSR_OK;
-    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++)
-        status = take_frame(s, f, rasters + (s->base.rasters ? f * raster_bytes : 0), &residue, &again, error);
+    struct tsr_error why;
+    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
+        status = take_frame(s, f, rasters + (s->base.rasters ? f * raster_bytes : 0), &residue, &again, &why);
+        if (status == TSR_ERROR_CORRUPT && s->takes_units && !s->takes_more) status = take_unit(s, f, &first, &why);
+    }
+    if (status == TSR_OK && s->unit_count == image->frames) status = TSR_ERROR_CORRUPT;
+    if (status != TSR_OK && error) *error = s->unit_count > 0 && status == TSR_ERROR_CORRUPT ? first : why;
     tsr_bytes_free(&residue);
     tsr_bytes_free(&again);
     return status;
@@ -231,52 +152,30 @@ static void close_encapsulated(struct tsr_source *source)
     struct encapsulated_source *s = (struct encapsulated_source *)source;
     tsr_bytes_free(&s->residues);
     tsr_bytes_free(&s->joined);
-    free(s->fragment);
-    free(s->first);
+    tsr_fragments_free(&s->fragments);
+    free(s->units);
 }
 
-static const struct tsr_source_ops encapsulated_ops = {.read_frame = read_frame, .close = close_encapsulated};
+static enum tsr_status read_stream(struct tsr_source *source, uint32_t frame, struct tsr_bytes *stream,
+                                   struct tsr_error *error)
+{
+    struct encapsulated_source *s = (struct encapsulated_source *)source;
+    return tsr_fragments_read(&s->fragments, source->input, frame, stream, error);
+}
+
+static const struct tsr_source_ops encapsulated_ops = {
+    .read_frame = read_frame, .read_stream = read_stream, .close = close_encapsulated};
 
 /* ---- Memory ------------------------------------------------------------------------------------------------ */
-
-/* What the items from the offset table on say of the streams: their bytes, those of the longest, and the number of
- * fragments. */
-struct items {
-    uint64_t bytes, longest, count;
-};
-
-/* Looks at the items of the file, which is not held yet. After very many of them no more is looked at. */
-static struct items look_at_items(struct tsr_input *input, uint64_t value, uint32_t frames)
-{
-    enum { MOST = 1 << 20 };
-    const uint64_t size = tsr_input_size(input);
-    struct items items = {0};
-    uint64_t at = value;
-    for (bool is_table = true; items.count < MOST; is_table = false) {
-        struct tsr_dicom_piece item;
-        if (!tsr_dicom_read_item(input, at, &item) || item.head.tag != TSR_TAG_ITEM || item.head.length > item.left)
-            break;
-        const uint64_t bytes = item.head.length;
-        at = item.value + bytes;
-        if (is_table) continue;
-        items.count++;
-        items.bytes += bytes;
-        if (bytes > items.longest) items.longest = bytes;
-    }
-    if (items.count == MOST) items = (struct items){size, size, size / ITEM_HEAD};
-    if (items.count != frames) items.longest = items.bytes; /* a frame has several, or it is no such file */
-    return items;
-}
 
 /* What reading takes: the file, the list of its fragments, residues; a stream joined and made again, a residue, and
  * what their coder takes; and the rasters that are kept, or one. */
 static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *image, uint64_t value,
-                               const struct tsr_node *kind, enum room room, uint64_t *residues_room)
+                               const struct tsr_node *kind, enum room room, bool takes_units, uint64_t *residues_room)
 {
-    const struct items items = look_at_items(input, value, image->frames);
+    const struct tsr_items items = tsr_fragments_look(input, value, image->frames);
     const uint64_t raster = tsr_node_raster_bytes(image), all = raster * image->frames, size = tsr_input_size(input),
-                   lists =
-                       sizeof(struct fragment) * (items.count + 1) + sizeof(uint32_t) * (image->frames + (uint64_t)1),
+                   lists = tsr_fragments_memory(&items, image->frames) + image->frames,
                    most = items.bytes + RECORD_BYTES * (uint64_t)image->frames, usual = most / USUAL_SHARE + FEW_BYTES,
                    residues = room == NO_ROOM                    ? 0
                               : room == ALL_ROOM || usual > most ? most
@@ -290,6 +189,7 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
         .opening = held + (all <= KEPT_BYTES ? 0 : raster) + again + (kind->join ? items.longest : 0),
         .held = held + (all <= KEPT_BYTES ? 0 : again),
         .blob = size,
+        .unit = takes_units && image->frames > 1 ? items.longest : 0,
         .has_rasters = all <= KEPT_BYTES,
         .only_lossless = true,
     };
@@ -299,15 +199,13 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
 {
     const struct tsr_image *const image = &s->base.header.image;
     const uint64_t raster = tsr_node_raster_bytes(image), all = raster * image->frames;
-    struct fragment table = {0};
-    uint32_t count = 0;
     if (raster > ((uint64_t)64 << 20) + UNFOLD_RATIO * (uint64_t)size)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "its frames would have %llu bytes each, too many for a file of its size",
                         (unsigned long long)raster);
-    TSR_TRY(list_fragments(s, size, value, &table, &count, error));
-    TSR_TRY(assign_fragments(s, &table, count, error));
-    uint8_t *const rasters = malloc((size_t)(all <= KEPT_BYTES ? all : raster));
+    TSR_TRY(tsr_fragments_list(s->base.input, value, image->frames, s->kind == &tsr_node_uncompressed ? raster : 0,
+                               &s->fragments, error));
+    uint8_t *const rasters = calloc(1, (size_t)(all <= KEPT_BYTES ? all : raster)); /* those of units are zeros */
     if (!rasters)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for frames of %llu bytes", (unsigned long long)raster);
     s->base.held[0] = all <= KEPT_BYTES ? rasters : NULL;
@@ -315,19 +213,19 @@ static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, 
     s->joined.limit = 2 * size;
     const enum tsr_status status = take_frames(s, rasters, error);
     if (!s->base.rasters) free(rasters);
-    s->prefix_size = s->fragment[0].start - ITEM_HEAD;
-    s->suffix_start = s->fragment[count - 1].start + s->fragment[count - 1].size;
+    s->base.units = s->units;
+    s->base.longest_unit = s->fragments.longest;
     return status;
 }
 
 /* A source with all that both functions below share. */
 static enum tsr_status create(struct tsr_input *input, const struct tsr_header *header, uint64_t value,
-                              const struct tsr_node *kind, enum room room, uint64_t more,
+                              const struct tsr_node *kind, enum room room, bool takes_units, uint64_t more,
                               struct encapsulated_source **source, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     uint64_t residues;
-    struct tsr_need need = need_of(input, &header->image, value, kind, room, &residues);
+    struct tsr_need need = need_of(input, &header->image, value, kind, room, takes_units, &residues);
     need.opening += more;
     need.held += more;
     if (size > SIZE_MAX / 4)
@@ -338,12 +236,14 @@ static enum tsr_status create(struct tsr_input *input, const struct tsr_header *
     if (!s) return TSR_ERROR_LIMIT;
     s->base.only_lossless = "samples of encapsulated files";
     s->kind = kind;
+    s->takes_units = takes_units;
     s->residues.limit = (size_t)residues;
     return tsr_input_hold(input, (size_t)size, &s->file, error);
 }
 
 enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
-                                      const struct tsr_node *kind, struct tsr_source **source, struct tsr_error *error)
+                                      const struct tsr_node *kind, bool takes_units, struct tsr_source **source,
+                                      struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     const struct tsr_header header = {.kind = TSR_KIND_DICOM,
@@ -356,7 +256,7 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
     enum tsr_status status = TSR_OK;
     *source = NULL;
     for (enum room room = USUAL_ROOM; room <= ALL_ROOM; room++) {
-        status = create(input, &header, value, kind, room, 0, &s, error);
+        status = create(input, &header, value, kind, room, takes_units, 0, &s, error);
         if (status == TSR_OK) status = open_streams(s, (size_t)size, value, error);
         if (status == TSR_OK) break;
         const bool goes_on = room == USUAL_ROOM && s && s->takes_more;
@@ -368,10 +268,10 @@ enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_
     const struct tsr_bytes residues = s->residues;
     s->residues = (struct tsr_bytes){0};
     status = tsr_source_put(&s->base, TSR_BLOB_RESIDUES, residues.bytes, residues.size, true, error);
-    if (status == TSR_OK) status = tsr_source_put(&s->base, TSR_BLOB_PREFIX, s->file, s->prefix_size, false, error);
+    const uint64_t before = s->fragments.before, after = s->fragments.after;
+    if (status == TSR_OK) status = tsr_source_put(&s->base, TSR_BLOB_PREFIX, s->file, before, false, error);
     if (status == TSR_OK)
-        status =
-            tsr_source_put(&s->base, TSR_BLOB_SUFFIX, s->file + s->suffix_start, size - s->suffix_start, false, error);
+        status = tsr_source_put(&s->base, TSR_BLOB_SUFFIX, s->file + size - after, after, false, error);
     return tsr_source_finish(s, status, source);
 }
 
@@ -380,13 +280,13 @@ static enum tsr_status make_native(struct encapsulated_source *s, const struct t
                                    size_t size, struct tsr_error *error)
 {
     const struct tsr_dicom_scan *const scan = samples->scan;
-    const uint8_t *const suffix = s->file + s->suffix_start;
-    const size_t skipped = tsr_dicom_skip_pixels(&scan->pixels, 0, suffix, size - s->suffix_start);
+    const size_t rest = (size_t)s->fragments.after;
+    const uint8_t *const suffix = s->file + size - rest;
+    const size_t skipped = tsr_dicom_skip_pixels(&scan->pixels, 0, suffix, rest);
     struct tsr_dicom_text before = {0}, after = {0};
     enum tsr_status status = tsr_dicom_rewrite(s->file, scan, &samples->target, &before, error);
     tsr_dicom_put(&after, "", samples->target.native_bytes % 2);
-    if (status == TSR_OK)
-        status = tsr_dicom_rewrite_rest(suffix + skipped, size - s->suffix_start - skipped, scan->form, &after, error);
+    if (status == TSR_OK) status = tsr_dicom_rewrite_rest(suffix + skipped, rest - skipped, scan->form, &after, error);
     s->base.left_out = before.left_out ? before.left_out : after.left_out;
     const enum tsr_status first = tsr_source_put(&s->base, TSR_BLOB_PREFIX, before.bytes, before.size, true, error),
                           last = tsr_source_put(&s->base, TSR_BLOB_SUFFIX, after.bytes, after.size, true, error);
@@ -404,7 +304,7 @@ enum tsr_status tsr_encapsulated_open_samples(struct tsr_input *input, const str
     const struct tsr_header native = {.kind = TSR_KIND_DICOM, .recipe = TSR_RECIPE_SPLICE, .image = *image};
     struct encapsulated_source *s = NULL;
     *source = NULL;
-    enum tsr_status status = create(input, &native, header, kind, NO_ROOM, more, &s, error);
+    enum tsr_status status = create(input, &native, header, kind, NO_ROOM, false, more, &s, error);
     if (status == TSR_OK) {
         s->samples_only = true;
         status = open_streams(s, (size_t)size, header, error);

@@ -7,10 +7,12 @@
 #include "io/nodes/node.h"
 
 /* Opens a source of a file whose pixel data has an undefined length and begins at byte value, of a kind of stream that
- * has a number (tsr_raster_node_number). Each frame is decoded, and its stream is made again and compared. Errors:
+ * has a number (tsr_raster_node_number). Each frame is decoded, and its stream is made again and compared. takes_units:
+ * others than the first and only frame, which cannot be, become units (io/recipe/unit.h). Errors:
  * TSR_ERROR_CORRUPT with the reason (half a sentence in which "it" is the file), TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_encapsulated_open(struct tsr_input *input, const struct tsr_image *image, size_t value,
-                                      const struct tsr_node *kind, struct tsr_source **source, struct tsr_error *error);
+                                      const struct tsr_node *kind, bool takes_units, struct tsr_source **source,
+                                      struct tsr_error *error);
 
 /* The same of the samples alone, which come back in a native file: splice, not exact. The image is interleaved; kind is
  * any that reads. */

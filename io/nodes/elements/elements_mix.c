@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "elements_digits.h"
 #include "elements_place.h"
 #include "io/bytes/mix_coders.h"
 
 #define WAVES 0x54001010u
+#define CONTOUR 0x30060050u
 
 enum {
     CONTEXTS = 12,
@@ -14,18 +16,21 @@ enum {
     SEEN = 1 << 14, /* bytes that are learned first, at most */
     FEW = 255,
     NO_BYTE = 256,
-    ELEMENT = 256 /* bytes of an element that is learned, at most */
+    ELEMENT = 256, /* bytes of an element that is learned, at most */
+    LIST = 64      /* bytes of a list of numbers, at least */
 };
 
 /* Sets of weights. */
-enum { IN_START, IN_TAG, IN_LENGTH, IN_NUMBERS, IN_UID, IN_DIGITS, IN_CODES, IN_TEXT, SETS };
-static const int32_t weights[TSR_MIX_SETS] = {5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000};
+enum { IN_START, IN_TAG, IN_LENGTH, IN_NUMBERS, IN_UID, IN_DIGITS, IN_CODES, IN_TEXT, IN_LIST };
+static_assert(IN_LIST + TSR_DIGITS_SETS == TSR_MIX_SETS, "all sets");
+static const int32_t weights[TSR_MIX_SETS] = {5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 10000, 10000, 10000};
 
 struct coder {
     struct tsr_mix_coder base;
     struct tsr_place place;
     uint32_t word, last_word; /* of text: hashes of the letters and digits of a word, and of the one before it */
     uint32_t shape;           /* kinds of the last three characters */
+    struct tsr_digits numbers;
 };
 
 static uint32_t hash2(uint32_t h, uint32_t a, uint32_t b)
@@ -193,8 +198,33 @@ static void follow_old(struct coder *c, uint32_t byte)
     old->expected = p->old_value > 0 ? c->base.history.bytes[p->old_value + p->offset] : -1;
 }
 
+/* Whether the byte is one of a long list of numbers as text, in a string that is longer than what is learned. */
+static bool is_in_list(const struct coder *c)
+{
+    const struct tsr_place *const p = &c->place;
+    return p->size > SEEN && p->part == TSR_PLACE_IN_VALUE && p->length >= LIST && tsr_place_is_vr(p->vr, "DSIS");
+}
+
+/* Codes a byte of a list, if it has a symbol. */
+static bool code_in_list(struct coder *c, uint32_t *byte)
+{
+    if (c->place.offset == 0) tsr_digits_begin(&c->numbers, c->place.tag == CONTOUR ? TSR_DIGITS_PERIOD : 1);
+    const uint32_t symbol = tsr_digits_code(&c->numbers, c->base.mix, IN_LIST, tsr_digits_symbol(*byte));
+    c->base.mix->match[1].expected = -1;
+    if (symbol == TSR_DIGITS_OTHER) return false;
+    *byte = tsr_digits_byte(symbol);
+    c->base.history.bytes[c->base.history.size++] = (uint8_t)*byte;
+    return true;
+}
+
 static uint32_t code_byte(struct coder *c, uint32_t value)
 {
+    const bool is_list = is_in_list(c);
+    if (is_list && code_in_list(c, &value)) {
+        tsr_digits_take(&c->numbers, value);
+        tsr_place_take(&c->place, (uint8_t)value);
+        return value;
+    }
     if (c->place.part == TSR_PLACE_START)
         set_start(c);
     else if (c->place.part == TSR_PLACE_IN_HEAD)
@@ -202,6 +232,7 @@ static uint32_t code_byte(struct coder *c, uint32_t value)
     else
         set_value(c);
     const uint32_t byte = tsr_mix_byte(c->base.mix, value);
+    if (is_list) tsr_digits_take(&c->numbers, byte);
     tsr_mix_remember(c->base.mix, &c->base.history, byte);
     tsr_place_take(&c->place, (uint8_t)byte);
     follow_text(c, byte);

@@ -13,8 +13,15 @@ size_t tsr_jpeg_end(const uint8_t *stream, size_t size, bool takes_next, size_t 
  * directly, whether that has its end. */
 bool tsr_jpeg_has_end(const uint8_t *stream, size_t size);
 
-/* The blocks of coefficients that unpacking takes. limit: most bytes of the stream. 0: the packed bytes are damaged. */
-uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit);
+/* The blocks of coefficients that unpacking takes. limit: most bytes of the stream. 0: the packed bytes are damaged.
+ * The same of a stream. 0: the node refuses it. */
+uint64_t tsr_jpeg_blocks(const struct tsr_node_work *work, const uint8_t *packed, size_t size, uint64_t limit);
+uint64_t tsr_jpeg_stream_blocks(const uint8_t *stream, size_t size);
+
+/* Appends the packed head of a stream up to its first scan, at most TSR_JPEG_SHARED bytes of it, for the node's work on
+ * streams that are like this one. JPEG.md 5. */
+enum tsr_status tsr_jpeg_share_head(const uint8_t *stream, size_t size, struct tsr_bytes *packed,
+                                    struct tsr_error *error);
 
 /* The memory that coefficients and their coder take, to pack a stream, and to unpack what it becomes. Besides that
  * there are the stream, what it becomes, and in between no more bytes than four times the stream's. Looks at the

@@ -50,11 +50,13 @@ static enum tsr_status put_literals(const uint8_t *bytes, size_t size, struct ts
     return tsr_bytes_put(packed, bytes, size, error);
 }
 
-static enum tsr_status put_all(struct places *places, const uint8_t *bytes, size_t size, struct tsr_bytes *packed,
-                               struct tsr_error *error)
+/* bytes: known ones, and the head. */
+static enum tsr_status put_all(struct places *places, const uint8_t *bytes, size_t known, size_t size,
+                               struct tsr_bytes *packed, struct tsr_error *error)
 {
-    size_t at = 0, literals = TSR_JPEG_KNOWN;
-    for (; at < TSR_JPEG_KNOWN; at++) note(places, bytes, at);
+    size_t at = 0, literals = known;
+    for (; at < known && at + TSR_JPEG_LEAST_COPY <= size; at++) note(places, bytes, at);
+    at = known;
     while (at + TSR_JPEG_LEAST_COPY <= size) {
         size_t from = 0, length = find(places, bytes, at, size, &from);
         if (length == 0) {
@@ -71,24 +73,25 @@ static enum tsr_status put_all(struct places *places, const uint8_t *bytes, size
     return put_literals(bytes + literals, size - literals, packed, error);
 }
 
-enum tsr_status tsr_jpeg_put_head(const uint8_t *head, size_t size, struct tsr_bytes *packed, struct tsr_error *error)
+enum tsr_status tsr_jpeg_put_head(const uint8_t *head, size_t known, size_t size, struct tsr_bytes *packed,
+                                  struct tsr_error *error)
 {
     if (size > UINT32_MAX / 2) return tsr_fail(error, TSR_ERROR_CORRUPT, "has too many bytes outside of its scans");
     struct places *places = calloc(1, sizeof *places);
-    if (places) places->before = malloc((TSR_JPEG_KNOWN + size) * sizeof *places->before);
+    if (places) places->before = malloc((known + size) * sizeof *places->before);
     const enum tsr_status status = places && places->before
-                                       ? put_all(places, head - TSR_JPEG_KNOWN, TSR_JPEG_KNOWN + size, packed, error)
+                                       ? put_all(places, head - known, known, known + size, packed, error)
                                        : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream's head");
     if (places) free(places->before);
     free(places);
     return status;
 }
 
-bool tsr_jpeg_get_head(struct tsr_cursor *packed, uint8_t *head, size_t size)
+bool tsr_jpeg_get_head(struct tsr_cursor *packed, uint8_t *head, size_t known, size_t size)
 {
-    uint8_t *bytes = head - TSR_JPEG_KNOWN;
-    size_t at = TSR_JPEG_KNOWN;
-    size += TSR_JPEG_KNOWN;
+    uint8_t *bytes = head - known;
+    size_t at = known;
+    size += known;
     while (at < size) {
         const uint64_t token = tsr_get_varint(packed), length = token / 2 + (token & 1 ? TSR_JPEG_LEAST_COPY : 1);
         if (packed->bad || length > size - at) return false;

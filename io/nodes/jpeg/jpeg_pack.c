@@ -22,7 +22,8 @@ static const char no_scan[] = "has no scan";
 
 /* A stream between its two forms. */
 struct parts {
-    uint8_t *head; /* with what is known before it */
+    uint8_t *head; /* after what is known before it: */
+    size_t known;
     size_t head_size;
     int16_t *coefficients;
     uint8_t *counts;
@@ -38,12 +39,27 @@ static void free_parts(struct parts *parts)
     tsr_bytes_free(&parts->oddities.runs.bytes);
 }
 
-static enum tsr_status make_head(struct parts *parts, size_t size, struct tsr_error *error)
+static enum tsr_status damaged(struct tsr_error *error)
 {
-    parts->head = size < SIZE_MAX - TSR_JPEG_KNOWN ? malloc(TSR_JPEG_KNOWN + size) : NULL;
-    if (!parts->head) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a head of %zu bytes", size);
-    tsr_jpeg_put_known(parts->head);
-    return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the coded bytes of a JPEG stream are damaged");
+}
+
+/* Room for a head of size bytes, and what is known before it. */
+static enum tsr_status make_head(const struct tsr_node_work *work, struct parts *parts, size_t size,
+                                 struct tsr_error *error)
+{
+    struct tsr_cursor shared = {work->known, work->known_size, 0, false};
+    const uint64_t more = work->known_size > 0 ? tsr_get_varint(&shared) : 0;
+    if (shared.bad || more > TSR_JPEG_SHARED) return damaged(error);
+    const size_t known = TSR_JPEG_KNOWN + (size_t)more;
+    uint8_t *const bytes = size < SIZE_MAX - known ? malloc(known + size) : NULL;
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a head of %zu bytes", size);
+    tsr_jpeg_put_known(bytes);
+    parts->head = bytes;
+    parts->known = known;
+    const bool is_good =
+        tsr_jpeg_get_head(&shared, bytes + TSR_JPEG_KNOWN, TSR_JPEG_KNOWN, (size_t)more) && shared.at == shared.size;
+    return is_good ? TSR_OK : damaged(error);
 }
 
 static enum tsr_status make_blocks(struct parts *parts, size_t blocks, struct tsr_error *error)
@@ -74,7 +90,7 @@ static enum tsr_status read_stream(struct tsr_jpeg *jpeg, struct parts *parts, s
             return TSR_OK;
         }
         const size_t size = (found ? jpeg->at : jpeg->size) - from;
-        memcpy(parts->head + TSR_JPEG_KNOWN + parts->head_size, jpeg->bytes + from, size);
+        memcpy(parts->head + parts->known + parts->head_size, jpeg->bytes + from, size);
         parts->head_size += size;
         if (!found) break;
         if (!parts->coefficients) TSR_TRY(make_blocks(parts, jpeg->blocks, error));
@@ -122,17 +138,17 @@ static enum tsr_status put_stream(struct tsr_jpeg *jpeg, struct parts *parts, st
     TSR_TRY(tsr_bytes_put_varint(packed, jpeg->size, error));
     TSR_TRY(put_oddities(&parts->oddities, packed, error));
     TSR_TRY(tsr_bytes_put_varint(packed, parts->head_size, error));
-    TSR_TRY(tsr_jpeg_put_head(parts->head + TSR_JPEG_KNOWN, parts->head_size, packed, error));
+    TSR_TRY(tsr_jpeg_put_head(parts->head + parts->known, parts->known, parts->head_size, packed, error));
     struct tsr_bytes slices = {.limit = packed->limit - packed->size}; /* longer ones would become no smaller */
     const enum tsr_status status = put_slices(jpeg, parts, &slices, packed, error);
     tsr_bytes_free(&slices);
     return status;
 }
 
-static enum tsr_status pack(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_bytes *packed,
-                            struct tsr_error *error)
+static enum tsr_status pack(const struct tsr_node_work *work, struct tsr_jpeg *jpeg, struct parts *parts,
+                            struct tsr_bytes *packed, struct tsr_error *error)
 {
-    TSR_TRY(make_head(parts, jpeg->size, error));
+    TSR_TRY(make_head(work, parts, jpeg->size, error));
     TSR_TRY(read_stream(jpeg, parts, error));
     if (packed->limit > jpeg->size) packed->limit = jpeg->size;
     const enum tsr_status status = put_stream(jpeg, parts, packed, NULL);
@@ -154,7 +170,6 @@ static size_t without_zeros(const uint8_t *stream, size_t size)
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *bytes, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    (void)work;
     (void)residue;
     *used = size;
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
@@ -162,7 +177,7 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     struct parts held = {.oddities = {.padding = {.limit = SIZE_MAX / 4}, .runs = {.bytes = {.limit = SIZE_MAX / 4}}}};
     jpeg->bytes = bytes;
     jpeg->size = jpeg->stream_size = without_zeros(bytes, size);
-    const enum tsr_status status = pack(jpeg, &held, plain, error);
+    const enum tsr_status status = pack(work, jpeg, &held, plain, error);
     if (status == TSR_OK) *used = jpeg->size;
     free_parts(&held);
     free(jpeg);
@@ -170,11 +185,6 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
 }
 
 /* ---- Unpacking -------------------------------------------------------------------------------------------- */
-
-static enum tsr_status damaged(struct tsr_error *error)
-{
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "the coded bytes of a JPEG stream are damaged");
-}
 
 static bool get_oddities(struct tsr_cursor *packed, struct tsr_jpeg_oddities *o)
 {
@@ -225,24 +235,25 @@ static enum tsr_status write_stream(struct tsr_jpeg *jpeg, struct parts *parts, 
 }
 
 /* Reads all up to the slices, and makes the head. */
-static enum tsr_status get_head(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_cursor *packed, uint64_t limit,
-                                struct tsr_error *error)
+static enum tsr_status get_head(const struct tsr_node_work *work, struct tsr_jpeg *jpeg, struct parts *parts,
+                                struct tsr_cursor *packed, uint64_t limit, struct tsr_error *error)
 {
     const uint64_t size = tsr_get_varint(packed);
     if (packed->bad || size >> SIZE_BITS || size > limit || !get_oddities(packed, &parts->oddities))
         return damaged(error);
     const uint64_t head_size = tsr_get_varint(packed);
     if (packed->bad || head_size > size) return damaged(error);
-    TSR_TRY(make_head(parts, (size_t)head_size, error));
-    if (!tsr_jpeg_get_head(packed, parts->head + TSR_JPEG_KNOWN, (size_t)head_size)) return damaged(error);
-    *jpeg = (struct tsr_jpeg){.bytes = parts->head + TSR_JPEG_KNOWN, .size = (size_t)head_size, .stream_size = size};
+    TSR_TRY(make_head(work, parts, (size_t)head_size, error));
+    uint8_t *const head = parts->head + parts->known;
+    if (!tsr_jpeg_get_head(packed, head, parts->known, (size_t)head_size)) return damaged(error);
+    *jpeg = (struct tsr_jpeg){.bytes = head, .size = (size_t)head_size, .stream_size = size};
     return TSR_OK;
 }
 
-static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct tsr_cursor *packed,
-                              struct tsr_bytes *stream, struct tsr_error *error)
+static enum tsr_status unpack(const struct tsr_node_work *work, struct tsr_jpeg *jpeg, struct parts *parts,
+                              struct tsr_cursor *packed, struct tsr_bytes *stream, struct tsr_error *error)
 {
-    TSR_TRY(get_head(jpeg, parts, packed, stream->limit - stream->size, error));
+    TSR_TRY(get_head(work, jpeg, parts, packed, stream->limit - stream->size, error));
     const struct tsr_jpeg start = *jpeg;
     for (bool found = true; found;) TSR_TRY(tsr_jpeg_next_scan(jpeg, &found, error));
     if (jpeg->scans == 0) return damaged(error);
@@ -257,32 +268,62 @@ static enum tsr_status unpack(struct tsr_jpeg *jpeg, struct parts *parts, struct
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                             struct tsr_bytes *bytes, struct tsr_error *error)
 {
-    (void)work;
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
     struct parts held = {.head = NULL};
     struct tsr_cursor cursor = {parts->plain, parts->plain_size, 0, false};
-    const enum tsr_status status = unpack(jpeg, &held, &cursor, bytes, error);
+    const enum tsr_status status = unpack(work, jpeg, &held, &cursor, bytes, error);
     held.oddities.padding.bytes = NULL; /* of the packed bytes */
     free_parts(&held);
     free(jpeg);
     return status;
 }
 
-uint64_t tsr_jpeg_blocks(const uint8_t *packed, size_t size, uint64_t limit)
+uint64_t tsr_jpeg_blocks(const struct tsr_node_work *work, const uint8_t *packed, size_t size, uint64_t limit)
 {
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
     if (!jpeg) return 0;
     struct parts parts = {.head = NULL};
     struct tsr_cursor cursor = {packed, size, 0, false};
     bool found = false;
-    const bool known = get_head(jpeg, &parts, &cursor, limit, NULL) == TSR_OK &&
+    const bool known = get_head(work, jpeg, &parts, &cursor, limit, NULL) == TSR_OK &&
                        tsr_jpeg_next_scan(jpeg, &found, NULL) == TSR_OK && found;
     const uint64_t blocks = known ? jpeg->blocks : 0;
     parts.oddities.padding.bytes = NULL; /* of the packed bytes */
     free_parts(&parts);
     free(jpeg);
     return blocks;
+}
+
+uint64_t tsr_jpeg_stream_blocks(const uint8_t *stream, size_t size)
+{
+    struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
+    if (!jpeg) return 0;
+    *jpeg = (struct tsr_jpeg){.bytes = stream, .size = size, .stream_size = size};
+    bool found = false;
+    const uint64_t blocks = tsr_jpeg_next_scan(jpeg, &found, NULL) == TSR_OK && found ? jpeg->blocks : 0;
+    free(jpeg);
+    return blocks;
+}
+
+enum tsr_status tsr_jpeg_share_head(const uint8_t *stream, size_t size, struct tsr_bytes *packed,
+                                    struct tsr_error *error)
+{
+    struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
+    struct parts parts = {.head = NULL};
+    bool found = false;
+    if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
+    *jpeg = (struct tsr_jpeg){.bytes = stream, .size = size, .stream_size = size};
+    enum tsr_status status = tsr_jpeg_next_scan(jpeg, &found, error);
+    const size_t shared = jpeg->at < TSR_JPEG_SHARED ? jpeg->at : TSR_JPEG_SHARED;
+    if (status == TSR_OK && !found) status = tsr_fail(error, TSR_ERROR_CORRUPT, no_scan);
+    if (status == TSR_OK) status = make_head(&(struct tsr_node_work){0}, &parts, shared, error);
+    if (status == TSR_OK) memcpy(parts.head + parts.known, stream, shared);
+    if (status == TSR_OK) status = tsr_bytes_put_varint(packed, shared, error);
+    if (status == TSR_OK) status = tsr_jpeg_put_head(parts.head + parts.known, parts.known, shared, packed, error);
+    free_parts(&parts);
+    free(jpeg);
+    return status;
 }
 
 enum tsr_status tsr_jpeg_memory(const uint8_t *stream, size_t size, uint64_t *memory, struct tsr_error *error)
@@ -312,8 +353,9 @@ static uint64_t memory(const struct tsr_node_work *work, uint64_t bytes, bool jo
 static uint64_t room(const struct tsr_node_parts *parts, uint64_t limit)
 {
     enum { BLOCK_BYTES = 132 };
+    const struct tsr_node_work work = {0};
     return 2 * (uint64_t)parts->plain_size +
-           (parts->plain ? BLOCK_BYTES * tsr_jpeg_blocks(parts->plain, parts->plain_size, limit) : 0);
+           (parts->plain ? BLOCK_BYTES * tsr_jpeg_blocks(&work, parts->plain, parts->plain_size, limit) : 0);
 }
 
 const struct tsr_node tsr_node_jpeg = {.name = "jpeg", .split = split, .join = join, .memory = memory, .room = room};

@@ -9,13 +9,15 @@
 enum {
     TSR_JPEG_KNOWN_HEAD = 491,
     TSR_JPEG_KNOWN = 100 * 2 * 64 + TSR_JPEG_KNOWN_HEAD, /* bytes before a head, which it can copy from */
+    TSR_JPEG_SHARED = 1024,                              /* most bytes of a head that several streams share */
     TSR_JPEG_LEAST_COPY = 4
 };
 
 void tsr_jpeg_put_known(uint8_t known[TSR_JPEG_KNOWN]);
 
-/* head: TSR_JPEG_KNOWN bytes before the size bytes of the head are known. get fills the head in, or returns false. */
-enum tsr_status tsr_jpeg_put_head(const uint8_t *head, size_t size, struct tsr_bytes *packed, struct tsr_error *error);
-bool tsr_jpeg_get_head(struct tsr_cursor *packed, uint8_t *head, size_t size);
+/* head: so many bytes before the size bytes of the head are known. get fills the head in, or returns false. */
+enum tsr_status tsr_jpeg_put_head(const uint8_t *head, size_t known, size_t size, struct tsr_bytes *packed,
+                                  struct tsr_error *error);
+bool tsr_jpeg_get_head(struct tsr_cursor *packed, uint8_t *head, size_t known, size_t size);
 
 #endif

@@ -47,8 +47,9 @@ struct ref_dct {
     struct ref_dct_scan *scans;
 };
 
-/* JPEG.md 5: makes size bytes of the head from tokens, in memory of ref_alloc(). */
-bool ref_dct_make_head(struct ref_bytes *tokens, size_t size, const uint8_t **head);
+/* JPEG.md 5: makes size bytes of the head from tokens, in memory of ref_alloc(). shared: the shared head, or nothing.
+ */
+bool ref_dct_make_head(struct ref_bytes *tokens, struct ref_bytes shared, size_t size, const uint8_t **head);
 /* JPEG.md 1: reads head and head_size. stream_size: the bytes of the stream. */
 bool ref_dct_read_head(struct ref_dct *dct, uint64_t stream_size);
 /* JPEG.md 3: decodes the slice that has these rows of MCUs. */

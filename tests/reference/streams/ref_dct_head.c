@@ -67,11 +67,10 @@ static void put_known(struct ref_stream *known)
     ref_put(known, scan, sizeof scan);
 }
 
-bool ref_dct_make_head(struct ref_bytes *tokens, size_t size, const uint8_t **head)
+/* Appends size bytes from tokens. */
+static bool put_tokens(struct ref_bytes *tokens, size_t size, struct ref_stream *out)
 {
-    struct ref_stream made = {.data = NULL};
-    put_known(&made);
-    if (made.size != KNOWN_SIZE) return ref_fail("the known bytes are wrong");
+    struct ref_stream made = *out;
     size_t end = made.size + size;
     while (made.size < end) {
         uint64_t t = ref_varint(tokens), from = t % 2 == 0 ? 0 : ref_varint(tokens);
@@ -81,7 +80,21 @@ bool ref_dct_make_head(struct ref_bytes *tokens, size_t size, const uint8_t **he
             return ref_fail("a JPEG stream's head is corrupt");
         for (uint64_t i = 0; i < count; i++) ref_put_byte(&made, bytes ? bytes[i] : made.data[from + i]);
     }
-    *head = made.data + KNOWN_SIZE;
+    *out = made;
+    return true;
+}
+
+bool ref_dct_make_head(struct ref_bytes *tokens, struct ref_bytes shared, size_t size, const uint8_t **head)
+{
+    struct ref_stream made = {.data = NULL};
+    put_known(&made);
+    if (made.size != KNOWN_SIZE) return ref_fail("the known bytes are wrong");
+    uint64_t more = shared.size > 0 ? ref_varint(&shared) : 0;
+    if (shared.bad || more > 1024) return ref_fail("the shared head is corrupt");
+    if (!put_tokens(&shared, (size_t)more, &made) || ref_left(&shared) > 0)
+        return ref_fail("the shared head is corrupt");
+    if (!put_tokens(tokens, size, &made)) return false;
+    *head = made.data + KNOWN_SIZE + more;
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* ELEMENTS.md: elements. */
 #include "ref_mix.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LEAST_ROOM = 1 << 20, PLAIN = 1 << 20, CODE = 1 << 21, SEEN = 1 << 14 };
@@ -34,6 +35,15 @@ struct state {
     struct level level[16];
     struct known known[1 << 10];
     uint32_t word, last, shape; /* ELEMENTS.md 2 */
+    /* ELEMENTS.md 6 */
+    struct number {
+        uint8_t T[21];
+        uint32_t n, d;
+        int64_t v;
+        bool point, negative, other;
+    } number, previous[3], earlier[3];
+    uint32_t P, c, t, a, g;
+    uint8_t G[21];
 };
 
 /* hash(h, v[0], v[1], ...) */
@@ -288,6 +298,83 @@ static void wave_contexts(struct state *z)
     h[11] = HASH(50, y, n[0], n[1]);
 }
 
+/* ---- ELEMENTS.md 6 ---- */
+
+static const char symbols[] = "0123456789.-\\ e";
+
+static uint8_t symbol_of(uint8_t byte)
+{
+    return (uint8_t)(byte == 0 ? 12 : strchr(symbols, byte) ? strchr(symbols, byte) - symbols : 15);
+}
+
+static void begin_number(struct state *z)
+{
+    struct number *A = &z->previous[z->c], *B = &z->earlier[z->c];
+    z->number = (struct number){.n = 0};
+    z->a = z->g = 0;
+    memcpy(z->G, A->T, sizeof z->G);
+    if (A->other || B->other || A->d != B->d) return;
+    int64_t v = 2 * A->v - B->v;
+    char digits[40], text[40];
+    int width = (int)A->d + 1, count = snprintf(digits, sizeof digits, "%0*lld", width, (long long)(v < 0 ? -v : v));
+    snprintf(text, sizeof text, "%s%.*s%s%s", v < 0 ? "-" : "", count - (int)A->d, digits, A->d > 0 ? "." : "",
+             digits + count - A->d);
+    memset(z->G, 0, sizeof z->G);
+    memcpy(z->G, text, strlen(text));
+}
+
+static void begin_list(struct state *z)
+{
+    z->P = z->tag == 0x30060050 ? 3 : 1;
+    z->c = z->t = 0;
+    begin_number(z);
+}
+
+static uint32_t differ(uint32_t f, int x, int y)
+{
+    if (f > 0) return f < 24 ? f + 8 : f;
+    return x == y ? 0 : 8u + (x - y == 1 ? 1 : x - y == -1 ? 2 : x - y == 2 ? 3 : x - y == -2 ? 4 : x > y ? 5 : 6);
+}
+
+static void take_in_list(struct state *z, uint8_t x)
+{
+    struct number *N = &z->number;
+    bool digit = x >= '0' && x <= '9';
+    z->t = (256 * z->t + x) % (1u << 24);
+    if (x == '\\') {
+        if (N->negative) N->v = -N->v;
+        z->earlier[z->c] = z->previous[z->c];
+        z->previous[z->c] = *N;
+        z->c = (z->c + 1) % z->P;
+        begin_number(z);
+        return;
+    }
+    z->a = differ(z->a, x, z->previous[z->c].T[N->n]);
+    z->g = differ(z->g, x, z->G[N->n]);
+    if (N->n < 19) N->T[N->n++] = x;
+    if (N->n > 16 || !(digit || x == '.' || x == '-' || x == ' ')) N->other = true;
+    if (digit && !N->other) N->v = 10 * N->v + (x - '0');
+    if (digit && N->point) N->d++;
+    if (x == '.') N->point = true;
+    if (x == '-') N->negative = true;
+}
+
+static uint8_t next_symbol(struct state *z)
+{
+    const struct number *N = &z->number, *A = &z->previous[z->c];
+    uint32_t *h = z->m.h, n = N->n, q = N->point ? N->d + 1 : 0, w = 256 * z->c + n;
+    h[0] = HASH(60, z->c, 65536u * z->G[n] + 256 * q + z->g);
+    h[1] = HASH(61, w, 65536u * A->T[n] + 256u * A->T[n + 1] + z->a);
+    h[2] = HASH(62, z->t);
+    h[3] = HASH(63, w, 65536u * z->G[n] + 256u * z->G[n + 1] + z->g);
+    h[4] = HASH(64, w, 256 * q + z->G[n]);
+    z->m.s = q == 0 ? 8 : q < 3 ? 9 : 10;
+    z->m.match[0] = (struct ref_match){z->a == 0, symbol_of(A->T[n]), 2 * n};
+    uint8_t symbol = ref_mixed_symbol(&z->m);
+    z->m.match[0] = z->m.match[1] = (struct ref_match){.exists = false};
+    return symbol;
+}
+
 /* ---- ELEMENTS.md ---- */
 
 static void begin_string(struct state *z, uint32_t size, unsigned form)
@@ -301,8 +388,30 @@ static void begin_string(struct state *z, uint32_t size, unsigned form)
     if (form & 1) begin_element(z);
 }
 
+static void take(struct state *z, uint8_t byte)
+{
+    z->at++;
+    if (z->part == HEAD)
+        take_in_head(z, byte);
+    else if (z->part == VALUE)
+        take_in_value(z, byte);
+    else if (++z->o == 132)
+        begin_element(z);
+}
+
 static uint8_t next_byte(struct state *z, uint8_t known)
 {
+    bool in_list = z->part == VALUE && has("DS IS", z->vr) && z->length >= 64 && z->Z > SEEN;
+    if (in_list) {
+        if (z->o == 0) begin_list(z);
+        uint8_t symbol = next_symbol(z), byte = (uint8_t)symbols[symbol];
+        if (symbol < 15) {
+            z->m.history[z->m.size++] = byte;
+            take_in_list(z, byte);
+            take(z, byte);
+            return byte;
+        }
+    }
     if (z->part == START)
         start_contexts(z);
     else if (z->part == HEAD)
@@ -311,13 +420,8 @@ static uint8_t next_byte(struct state *z, uint8_t known)
         value_contexts(z);
     if (z->part == VALUE && z->tag == 0x54001010 && z->m.s == 3 && !z->B && z->channels > 0) wave_contexts(z);
     uint8_t byte = ref_mixed_byte(&z->m, known);
-    z->at++;
-    if (z->part == HEAD)
-        take_in_head(z, byte);
-    else if (z->part == VALUE)
-        take_in_value(z, byte);
-    else if (++z->o == 132)
-        begin_element(z);
+    if (in_list) take_in_list(z, byte);
+    take(z, byte);
     follow(z, byte);
     return byte;
 }
@@ -385,12 +489,12 @@ static void know_all(struct state *z)
 
 bool ref_elements(const uint8_t *code, uint64_t size, uint64_t plain_size, uint64_t room, ref_sink *put, void *to)
 {
-    static const int32_t weights[8] = {5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000};
+    static const int32_t weights[11] = {5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000, 10000, 10000, 10000};
     if (size > CODE || plain_size == 0 || plain_size > PLAIN || room < LEAST_ROOM)
         return ref_fail("a piece of elements is too large");
     struct state *z = ref_alloc(1, sizeof *z);
     uint8_t *bytes = ref_alloc((size_t)plain_size, 1);
-    ref_mix_begin(&z->m, 12, 8, weights, SEEN + PLAIN);
+    ref_mix_begin(&z->m, 12, 11, weights, SEEN + PLAIN);
     z->m.matches = 2;
     z->m.n = 12;
     know_all(z);

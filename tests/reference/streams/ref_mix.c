@@ -82,14 +82,15 @@ struct opinion {
     bool says;
 };
 
-static struct opinion opinion_of(struct ref_mix *z, unsigned m, uint32_t node)
+/* bits: of a byte or a symbol */
+static struct opinion opinion_of(struct ref_mix *z, unsigned m, uint32_t node, unsigned bits)
 {
     const struct ref_match *match = &z->match[m];
     unsigned done = 0;
     while (node >> (done + 1) > 0) done++;
-    if (!match->exists || (match->e | 256u) >> (8 - done) != node) return (struct opinion){.slot = NULL};
+    if (!match->exists || (match->e | 1u << bits) >> (bits - done) != node) return (struct opinion){.slot = NULL};
     unsigned number = match->length < 16 ? match->length / 2 : match->length < 32 ? 8 : 9;
-    return (struct opinion){&z->match_slots[m][z->s][number], match->e >> (7 - done) & 1};
+    return (struct opinion){&z->match_slots[m][z->s][number], match->e >> (bits - 1 - done) & 1};
 }
 
 static int64_t squeeze(int64_t w)
@@ -97,20 +98,27 @@ static int64_t squeeze(int64_t w)
     return w > 1 << 20 ? 1 << 20 : w < -(1 << 20) ? -(1 << 20) : w;
 }
 
-static unsigned mixed_bit(struct ref_mix *z, uint32_t node, unsigned known)
+static uint32_t slot_number(const struct ref_mix *z, unsigned i, uint32_t node, unsigned bits)
+{
+    const uint32_t spread = 0x85ebca6bu;
+    return bits == 4 ? 16 * ((uint32_t)(z->h[i] * spread) >> 20) + node
+                     : (uint32_t)((z->h[i] + node * 0x9e3779b1u) * spread) >> 16;
+}
+
+static unsigned mixed_bit(struct ref_mix *z, uint32_t node, unsigned bits, unsigned known)
 {
     struct ref_slot *slot[REF_MIX_MOST + 2];
     struct opinion opinion[2];
     int64_t x[REF_MIX_MOST + 2], sum = 0;
     int32_t *w[REF_MIX_MOST + 2];
-    unsigned n = z->n, all = n + z->matches;
+    unsigned n = bits == 4 ? 5 : z->n, matches = bits == 4 ? 1 : z->matches, all = n + matches;
     for (unsigned i = 0; i < n; i++) {
-        slot[i] = &z->slots[i][(uint32_t)((z->h[i] + node * 0x9e3779b1u) * 0x85ebca6bu) >> 16];
+        slot[i] = &z->slots[i][slot_number(z, i, node, bits)];
         x[i] = z->stretch[slot[i]->p >> 4];
         w[i] = &z->w[z->s][i][class_of(slot[i]->c)];
     }
-    for (unsigned m = 0; m < z->matches; m++) {
-        opinion[m] = opinion_of(z, m, node);
+    for (unsigned m = 0; m < matches; m++) {
+        opinion[m] = opinion_of(z, m, node, bits);
         x[n + m] = opinion[m].slot ? z->stretch[opinion[m].slot->p >> 4] : 0;
         if (!opinion[m].says) x[n + m] = -x[n + m];
         w[n + m] = &z->v[z->s][m];
@@ -121,7 +129,7 @@ static unsigned mixed_bit(struct ref_mix *z, uint32_t node, unsigned known)
     int64_t miss = down(bit ? 65536 - p : -p, 3);
     for (unsigned i = 0; i < all; i++) *w[i] = (int32_t)squeeze(*w[i] + down(24 * x[i] * miss + 65536, 17));
     for (unsigned i = 0; i < n; i++) learn(slot[i], bit);
-    for (unsigned m = 0; m < z->matches; m++)
+    for (unsigned m = 0; m < matches; m++)
         if (opinion[m].slot) learn(opinion[m].slot, bit == opinion[m].says);
     return bit;
 }
@@ -164,9 +172,16 @@ static void add_to_history(struct ref_mix *z, uint8_t byte)
 uint8_t ref_mixed_byte(struct ref_mix *z, uint8_t known)
 {
     uint32_t node = 1;
-    for (int i = 7; i >= 0; i--) node = 2 * node + mixed_bit(z, node, known >> i & 1);
+    for (int i = 7; i >= 0; i--) node = 2 * node + mixed_bit(z, node, 8, known >> i & 1);
     add_to_history(z, (uint8_t)node);
     return (uint8_t)node;
+}
+
+uint8_t ref_mixed_symbol(struct ref_mix *z)
+{
+    uint32_t node = 1;
+    for (int i = 0; i < 4; i++) node = 2 * node + mixed_bit(z, node, 4, 0);
+    return (uint8_t)(node - 16);
 }
 
 uint32_t ref_back(const struct ref_mix *z, uint32_t i)

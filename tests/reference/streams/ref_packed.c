@@ -25,7 +25,7 @@ static bool read_slices(struct ref_dct *dct, struct ref_bytes *b)
 }
 
 /* Makes the stream, in memory of ref_alloc(). */
-static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *takes)
+static bool make_jpeg(struct ref_bytes b, struct ref_bytes shared, struct ref_stream *out, uint64_t *takes)
 {
     struct ref_dct *dct = ref_alloc(1, sizeof *dct);
     struct ref_dct_choices choices = {.padding = 0};
@@ -48,7 +48,7 @@ static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *take
         return ref_fail("the sizes of a JPEG stream are corrupt");
     dct->head_size = (size_t)head_size;
     *takes = 2 * (uint64_t)b.size;
-    if (!ref_dct_make_head(&b, dct->head_size, &dct->head) || !ref_dct_read_head(dct, size)) return false;
+    if (!ref_dct_make_head(&b, shared, dct->head_size, &dct->head) || !ref_dct_read_head(dct, size)) return false;
     *takes += 132 * dct->blocks;
     for (unsigned c = 0; c < dct->components; c++) {
         struct ref_dct_component *component = &dct->component[c];
@@ -56,6 +56,18 @@ static bool make_jpeg(struct ref_bytes b, struct ref_stream *out, uint64_t *take
     }
     if (!read_slices(dct, &b) || !ref_dct_put_stream(dct, &choices, out)) return false;
     return out->size == size || ref_fail("a JPEG stream has another size");
+}
+
+/* ENCAPSULATED.md 2 */
+bool ref_unpack_unit(const struct ref_header *h, const struct ref_bytes *content, uint64_t most, struct ref_stream *out)
+{
+    struct ref_bytes packed = {.data = content->data + content->at, .size = ref_left(content)},
+                     shared = {.data = h->shared_head, .size = h->shared_head_size};
+    uint64_t takes = 0, across = (h->columns + 31) / 32, down = (h->rows + 31) / 32;
+    if (!make_jpeg(packed, shared, out, &takes)) return false;
+    if (takes - 2 * (uint64_t)packed.size > 132 * 16 * across * down * h->components)
+        return ref_fail("a unit has more blocks than the image");
+    return out->size <= most || ref_fail("the stream of a unit is too long");
 }
 
 /* ---- 4.6 ---- */
@@ -124,7 +136,8 @@ static bool make_piece(struct ref_bytes *b, uint64_t room, uint64_t *files, ref_
     if (kind == ELEMENTS) return ref_elements(data, size, plain_size, room, put, to);
     struct ref_stream jpeg = {.data = NULL};
     uint64_t takes = 2 * size + 2 * residue_size;
-    if (kind == JPEG && !make_jpeg(content, &jpeg, &takes)) return false;
+    struct ref_bytes none = {.data = NULL};
+    if (kind == JPEG && !make_jpeg(content, none, &jpeg, &takes)) return false;
     if (takes > room) return ref_fail("a piece takes more room than the header says");
     return kind == JPEG ? put(to, jpeg.data, jpeg.size)
                         : make_plain_piece(kind, content,

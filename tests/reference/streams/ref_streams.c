@@ -190,10 +190,27 @@ bool ref_check_encapsulated(const struct ref_header *h)
 {
     if (h->parameter_count != 1) return ref_fail("the parameters of the encapsulation are corrupt");
     unsigned kind = h->parameters[0];
-    if (kind > 5) return ref_fail("stream kind %u is unknown", kind);
+    if (kind > 6) return ref_fail("stream kind %u is unknown", kind);
     if (h->big_endian || h->swapped ||
-        ((h->allocated == 1 || h->allocated == 32) && (kind == 1 || kind == 2 || kind == 4)))
+        ((h->allocated == 1 || h->allocated == 32) && (kind == 1 || kind == 2 || kind == 4)) ||
+        (h->allocated == 1 && kind == 6))
         return ref_fail("the layout is not one of encapsulated frames");
+    return true;
+}
+
+/* Writes the items of a stream. */
+static bool put_items(const struct ref_stream *s, uint64_t fragments, const uint64_t *sizes, ref_sink *put, void *to)
+{
+    size_t at = 0;
+    for (uint64_t i = 0; i < fragments; i++) {
+        uint64_t size = i + 1 < fragments ? sizes[i] : s->size - at;
+        if (size > s->size - at || size > UINT32_MAX)
+            return ref_fail("the fragments have more bytes than their stream");
+        uint8_t item[8] = {0xfe, 0xff, 0x00, 0xe0};
+        for (unsigned k = 0; k < 4; k++) item[4 + k] = (uint8_t)(size >> (8 * k));
+        if (!put(to, item, sizeof item) || !put(to, s->data + at, (size_t)size)) return false;
+        at += (size_t)size;
+    }
     return true;
 }
 
@@ -202,15 +219,42 @@ bool ref_encapsulate(const struct ref_header *h, const uint8_t *raster, struct r
 {
     uint64_t fragments, *sizes = NULL;
     struct ref_stream s = {.header = h, .raster = raster};
-    if (!read_record(records, &fragments, &sizes, &s.residue) || !ref_make_stream(&s, h->parameters[0])) return false;
-    size_t at = 0;
-    for (uint64_t i = 0; i < fragments; i++) {
-        uint64_t size = i + 1 < fragments ? sizes[i] : s.size - at;
-        if (size > s.size - at || size > UINT32_MAX) return ref_fail("the fragments have more bytes than their stream");
-        uint8_t item[8] = {0xfe, 0xff, 0x00, 0xe0};
-        for (unsigned k = 0; k < 4; k++) item[4 + k] = (uint8_t)(size >> (8 * k));
-        if (!put(to, item, sizeof item) || !put(to, s.data + at, (size_t)size)) return false;
-        at += (size_t)size;
+    return read_record(records, &fragments, &sizes, &s.residue) && ref_make_stream(&s, h->parameters[0]) &&
+           put_items(&s, fragments, sizes, put, to);
+}
+
+/* ---- ENCAPSULATED.md 2: units ---- */
+
+/* The stream of the unit kind 1. most: bytes that it may have. */
+static bool decompress_unit(struct ref_bytes *b, uint64_t most, struct ref_stream *s)
+{
+    uint64_t size = ref_varint(b);
+    if (b->bad || size < 1 || size > most) return ref_fail("the stream of a unit is too long");
+    s->data = ref_alloc((size_t)size, 1);
+    s->size = (size_t)size;
+    return ref_unzstd(s->data, s->size, b->data + b->at, ref_left(b), NULL, 0);
+}
+
+bool ref_put_unit(const struct ref_header *h, const uint8_t *unit, size_t size, struct ref_bytes *records,
+                  ref_sink *put, void *to)
+{
+    uint64_t fragments, *sizes = NULL;
+    struct ref_bytes b = {.data = unit, .size = size};
+    struct ref_stream s = {.header = h};
+    const uint64_t samples = (uint64_t)h->columns * h->rows * h->components,
+                   most = ref_raster_size(h) + 2 * samples + 65536;
+    unsigned kind = (unsigned)ref_number(&b, 1);
+    if (!read_record(records, &fragments, &sizes, &s.residue)) return false;
+    if (b.bad || s.residue.size > 0) return ref_fail("a unit is corrupt, or has a residue");
+    if (kind == 0) {
+        ref_put(&s, b.data + b.at, ref_left(&b));
+    } else if (kind == 1) {
+        if (!decompress_unit(&b, most, &s)) return false;
+    } else if (kind == 2) {
+        if (!ref_are_units(h)) return ref_fail("there is packed JPEG in a file of other streams");
+        if (!ref_unpack_unit(h, &b, most, &s)) return false;
+    } else {
+        return ref_fail("unit kind %u is unknown", kind);
     }
-    return true;
+    return put_items(&s, fragments, sizes, put, to);
 }

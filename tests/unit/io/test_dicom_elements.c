@@ -193,11 +193,6 @@ TEST(files)
             assert_true(scan.meta_start == expected.meta_start && scan.meta_end == expected.meta_end);
             assert_true(scan.form.big_endian == forms[f].big_endian && scan.form.explicit_vr == forms[f].explicit_vr);
             assert_false(scan.is_deflated);
-            /* The elements after the samples. */
-            struct tsr_input *input = must(tsr_input_from_memory(d.all.data, d.all.size, "it"));
-            assert_int_equal(tsr_dicom_scan_rest(input, &scan, &error), TSR_OK);
-            assert_int_equal(scan.elements, d.elements);
-            tsr_input_close(input);
             free_dicom(&d);
         }
     }
@@ -268,40 +263,6 @@ TEST(delimiters_with_lengths)
     assert_true(tsr_dicom_next_element(&all, &e));
     assert_int_equal(e.tag, 0x00280010);
     assert_false(tsr_dicom_next_element(&all, &e));
-    free_dicom(&d);
-}
-
-/* Fragments are skipped and counted. */
-TEST(fragments)
-{
-    struct dicom_bytes d = {.form = explicit_little};
-    struct tsr_dicom_scan scan;
-    struct tsr_error error;
-    put_meta(&d, "1.2.840.10008.1.2.5");
-    put_dataset(&d);
-    put_head(&d, TSR_TAG_PIXEL_DATA, "OB", TSR_UNDEFINED_LENGTH);
-    const uint64_t before = d.elements;
-    const size_t value = d.all.size;
-    put_head(&d, TAG_ITEM, "", 0);
-    for (uint32_t i = 0; i < 5; i++) put_value(&d, TAG_ITEM, "", samples, 10 + 2 * i);
-    put_head(&d, TAG_SEQUENCE_END, "", 0);
-    put_text(&d, 0xfffcfffc, "OB", "padding ");
-    struct tsr_input *input = must(tsr_input_from_memory(d.all.data, d.all.size, "it"));
-    assert_int_equal(tsr_dicom_scan_file(input, &scan, &error), TSR_OK);
-    assert_true(scan.pixels.value == value && scan.pixels.length == TSR_UNDEFINED_LENGTH && scan.elements == before);
-    assert_int_equal(tsr_dicom_scan_rest(input, &scan, &error), TSR_OK);
-    assert_int_equal(scan.elements, d.elements);
-    tsr_input_close(input);
-    /* Files that end after the head of the pixel data. */
-    for (size_t size = value; size < d.all.size; size++) {
-        const bool is_whole = size == d.all.size - 20; /* without the padding: its head of 12 bytes, and 8 */
-        input = must(tsr_input_from_memory(in_front_of_a_guard(d.all.data, size), size, "it"));
-        assert_int_equal(tsr_dicom_scan_file(input, &scan, &error), TSR_OK);
-        const enum tsr_status status = tsr_dicom_scan_rest(input, &scan, &error);
-        expect(status == (is_whole ? TSR_OK : TSR_ERROR_CORRUPT), "%zu of %zu bytes: %d", size, d.all.size,
-               (int)status);
-        tsr_input_close(input);
-    }
     free_dicom(&d);
 }
 
@@ -675,25 +636,6 @@ TEST(elements_in_disorder)
     }
 }
 
-/* After the samples, too: an element that belongs before the samples costs a comparison with every element. */
-TEST(rest_in_disorder)
-{
-    for (uint32_t low = 0; low <= 600; low += 600) {
-        struct dicom_bytes d = make_many(explicit_little, 10000, ASCENDING);
-        struct tsr_dicom_scan scan;
-        struct tsr_error error;
-        for (uint32_t i = 0; i < 600; i++)
-            put_text(&d, (i < low ? 0x00110000u : 0x7fe30000u) | (0x1000 + i), "LO", "text");
-        struct tsr_input *input = must(tsr_input_from_memory(d.all.data, d.all.size, "it"));
-        assert_int_equal(tsr_dicom_scan_file(input, &scan, &error), TSR_OK);
-        assert_int_equal(tsr_dicom_scan_rest(input, &scan, &error), low > 0 ? TSR_ERROR_CORRUPT : TSR_OK);
-        if (low > 0) assert_non_null(strstr(error.text, "disorder"));
-        if (low == 0) assert_int_equal(scan.elements, d.elements);
-        tsr_input_close(input);
-        free_dicom(&d);
-    }
-}
-
 /* Many short lists in disorder cost no more than short lists. */
 TEST(items_in_disorder)
 {
@@ -843,7 +785,6 @@ int main(void)
                                        cmocka_unit_test(forms_that_are_not_as_said),
                                        cmocka_unit_test(uids),
                                        cmocka_unit_test(delimiters_with_lengths),
-                                       cmocka_unit_test(fragments),
                                        cmocka_unit_test(icons),
                                        cmocka_unit_test(deflated),
                                        cmocka_unit_test(cut_files),
@@ -852,7 +793,6 @@ int main(void)
                                        cmocka_unit_test(guesses),
                                        cmocka_unit_test(deep_files),
                                        cmocka_unit_test(elements_in_disorder),
-                                       cmocka_unit_test(rest_in_disorder),
                                        cmocka_unit_test(items_in_disorder),
                                        cmocka_unit_test(many_elements_come_back),
                                        cmocka_unit_test(elements_without_number),

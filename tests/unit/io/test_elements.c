@@ -307,6 +307,95 @@ TEST(largest)
     free(file.data);
 }
 
+/* ---- Lists of numbers ----------------------------------------------------------------------------------------- */
+
+/* A list of points that go on as they did before, but for a little. */
+static void put_points(struct dicom_bytes *d, struct rng *r, uint32_t points)
+{
+    char text[32 * 200];
+    int used = 0, at[2] = {(int)rng_below(r, 20000) - 10000, (int)rng_below(r, 20000) - 10000}, step[2] = {60, -70};
+    for (uint32_t i = 0; i < points; i++) {
+        for (int k = 0; k < 2; k++) {
+            step[k] += (int)rng_below(r, 5) - 2;
+            at[k] += step[k];
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s%s%d.%02d", i + (uint32_t)k ? "\\" : "",
+                             at[k] < 0 ? "-" : "", abs(at[k]) / 100, abs(at[k]) % 100);
+        }
+        used += snprintf(text + used, sizeof text - (size_t)used, "\\-12.5");
+    }
+    put_text(d, 0x30060050, "DS", text);
+}
+
+TEST(points)
+{
+    for (size_t f = 0; f < COUNT_OF(forms); f++) {
+        struct dicom_bytes d = {.form = *forms[f]};
+        struct rng r = {60};
+        put_meta(&d, syntax_of(d.form));
+        put_text(&d, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.481.3");
+        for (int i = 0; i < 20; i++) put_points(&d, &r, 150);
+        struct tsr_bytes code = mix(d.all);
+        expect(code.size < d.all.size / 11, "form %zu: %zu of %zu bytes", f, code.size, d.all.size);
+        expect_back(d.all, "points");
+        tsr_bytes_free(&code);
+        free_dicom(&d);
+    }
+}
+
+/* Numbers of up to 23 characters, and what is none. */
+static size_t put_odd_number(char *text, struct rng *r)
+{
+    static const char any[] = "0123456789.-\\ e+E,\x7f\xff";
+    const uint32_t kind = rng_below(r, 4), size = rng_below(r, 24), point = rng_below(r, size + 2);
+    for (uint32_t i = 0; i < size; i++)
+        text[i] = kind == 0             ? any[rng_below(r, sizeof any)]
+                  : i == 0 && kind == 1 ? '-'
+                  : i == point          ? '.'
+                                        : (char)('0' + rng_below(r, 10));
+    return size;
+}
+
+/* As many bytes as the strings that are learned, one more, and many; lists of 62 bytes, 64 and more. */
+TEST(odd_lists)
+{
+    enum { SEEN = 1 << 14 };
+    static const size_t sizes[] = {SEEN, SEEN + 1, 3 * SEEN};
+    static const uint32_t lengths[] = {62, 64, 66, 700, 5000};
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        struct dicom_bytes d = {.form = *forms[s]};
+        struct rng r = {61};
+        char text[6000];
+        put_meta(&d, syntax_of(d.form));
+        for (uint32_t i = 0; d.all.size < sizes[s]; i++) {
+            const uint32_t length = lengths[rng_below(&r, COUNT_OF(lengths))];
+            for (size_t used = 0; used < length; text[used++] = '\\') used += put_odd_number(text + used, &r);
+            if (i % 5 == 4) memset(text + 20, 0, 3);
+            put_value(&d, i % 3 ? 0x30060050 : 0x30040058, i % 7 == 6 ? "IS" : "DS", text, length);
+        }
+        d.all.size = sizes[s];
+        expect_back(d.all, "odd lists");
+        free_dicom(&d);
+    }
+}
+
+/* A list whose code would be too long, which is noticed soon, leaves nothing to the next file. */
+TEST(after_a_list_that_fails)
+{
+    struct rng r = {62};
+    const struct bytes file = make_file(0, &r);
+    struct dicom_bytes d = {.form = explicit_little};
+    for (int i = 0; i < 20; i++) put_points(&d, &r, 150);
+    struct tsr_bytes before = mix(file), none = {.limit = 100};
+    assert_int_equal(split_by(&tsr_node_elements, d.all.data, d.all.size, &none, NULL, NULL), TSR_ERROR_CORRUPT);
+    struct tsr_bytes after = mix(file);
+    expect(before.size == after.size && memcmp(before.bytes, after.bytes, after.size) == 0, "another code");
+    tsr_bytes_free(&before);
+    tsr_bytes_free(&none);
+    tsr_bytes_free(&after);
+    free_dicom(&d);
+    free(file.data);
+}
+
 /* ---- Long files ----------------------------------------------------------------------------------------------- */
 
 enum { LONG = TSR_ELEMENTS_PLAIN + 100000 };
@@ -483,11 +572,21 @@ TEST(whole_files)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_once),   cmocka_unit_test(come_back),      cmocka_unit_test(any_bytes),
-        cmocka_unit_test(waves),     cmocka_unit_test(items_of_bytes), cmocka_unit_test(same_code),
-        cmocka_unit_test(damaged),   cmocka_unit_test(limits),         cmocka_unit_test(room_for_what_is_learned),
-        cmocka_unit_test(largest),   cmocka_unit_test(whole_files),    cmocka_unit_test(blocks),
-        cmocka_unit_test(long_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(at_once),
+                                       cmocka_unit_test(come_back),
+                                       cmocka_unit_test(any_bytes),
+                                       cmocka_unit_test(waves),
+                                       cmocka_unit_test(items_of_bytes),
+                                       cmocka_unit_test(same_code),
+                                       cmocka_unit_test(damaged),
+                                       cmocka_unit_test(limits),
+                                       cmocka_unit_test(room_for_what_is_learned),
+                                       cmocka_unit_test(largest),
+                                       cmocka_unit_test(whole_files),
+                                       cmocka_unit_test(blocks),
+                                       cmocka_unit_test(long_files),
+                                       cmocka_unit_test(points),
+                                       cmocka_unit_test(odd_lists),
+                                       cmocka_unit_test(after_a_list_that_fails)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }

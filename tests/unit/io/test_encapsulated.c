@@ -121,7 +121,7 @@ static void open_file(struct opened *o, struct bytes file, const struct tsr_imag
     *o = (struct opened){.file = must(malloc(file.size + !file.size)), .size = file.size};
     memcpy(o->file, file.data, file.size);
     o->input = must(tsr_input_from_memory(o->file, o->size, "encapsulated"));
-    o->status = tsr_encapsulated_open(o->input, image, BEFORE, tsr_raster_node(kind), &o->source, &o->error);
+    o->status = tsr_encapsulated_open(o->input, image, BEFORE, tsr_raster_node(kind), false, &o->source, &o->error);
 }
 
 static void close_file(struct opened *o)
@@ -590,7 +590,7 @@ TEST(wrong_headers)
         if (i == 4) header.image.swapped = true;
         if (i == 5) header.image.bits_allocated = header.image.bits_stored = 1;
         if (i == 5) header.parameters[0] = TSR_NODE_JPEG_LS;
-        if (i >= 6) header.parameters[0] = (uint8_t)(i == 6 ? TSR_RASTER_NODES : 255);
+        if (i >= 6) header.parameters[0] = (uint8_t)(i == 6 ? TSR_STREAMS_OF_UNITS + 1 : 255);
         const enum tsr_status status = tsr_recipe_of(&header, 0, NULL, &recipe, NULL);
         const enum tsr_status wanted = i == 0 ? TSR_OK : i < 6 ? TSR_ERROR_CORRUPT : TSR_ERROR_VERSION;
         expect(status == wanted, "case %d: %s", i, tsr_status_name(status));

@@ -10,6 +10,7 @@
 
 #include "failing_calls.h"
 #include "io/folder.h"
+#include "io/output_parts.h"
 #include "io/part.h"
 #include "io/nodes/node.h"
 
@@ -230,7 +231,7 @@ TEST(permissions)
         assert_int_equal(chmod(path_in_folder("in"), modes[i]), 0);
         assert_int_equal(tsr_input_open(path_in_folder("in"), &input, NULL), TSR_OK);
         struct tsr_output *output = create("out", true);
-        assert_true(fstat(tsr_output_descriptor(output), &status) == 0 && (status.st_mode & 07777) == 0600);
+        assert_true(fstat(output->file, &status) == 0 && (status.st_mode & 07777) == 0600);
         tsr_output_inherit(output, input);
         assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
         assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);

@@ -9,6 +9,7 @@
 
 #include "failing_calls.h"
 #include "io/file_set.h"
+#include "io/output_parts.h"
 #include "io/part.h"
 
 static struct tsr_output *create(const char *name, struct tsr_file_set *run)
@@ -93,7 +94,7 @@ TEST(marks_of_parts)
             assert_int_equal(tsr_output_patch(output, k, bytes + k, 1, NULL), TSR_OK);
         }
         assert_int_equal(tsr_output_flush(output, NULL), TSR_OK);
-        assert_true(pread(tsr_output_descriptor(output), begin, sizeof begin, 0) == sizeof begin);
+        assert_true(pread(output->file, begin, sizeof begin, 0) == sizeof begin);
         assert_memory_equal(begin, mark, sizeof mark);
         assert_int_equal(tsr_output_read(output, 0, got, size, NULL), TSR_OK);
         if (size > 0) assert_memory_equal(got, bytes, size);
@@ -184,7 +185,7 @@ TEST(outputs_that_leave_their_run)
     assert_int_equal(tsr_output_publish(output, NULL), TSR_ERROR_WRITE);
     plan_no_failures();
     struct stat status;
-    assert_int_equal(fstat(tsr_output_descriptor(output), &status), 0);
+    assert_int_equal(fstat(output->file, &status), 0);
     const struct tsr_file_state its = tsr_state_of(&status);
     assert_null(tsr_file_set_find(run, path_in_folder("a"), &its));
     tsr_output_close(output);

@@ -447,10 +447,10 @@ TEST(heads)
         for (size_t k = 0; k < size; k++)
             head[TSR_JPEG_KNOWN + k] = i % 2 ? (uint8_t)rng_below(&r, 3) : head[(size_t)i * 60 + k];
         struct tsr_bytes packed = {.limit = LIMIT};
-        assert_int_equal(tsr_jpeg_put_head(head + TSR_JPEG_KNOWN, size, &packed, NULL), TSR_OK);
+        assert_int_equal(tsr_jpeg_put_head(head + TSR_JPEG_KNOWN, TSR_JPEG_KNOWN, size, &packed, NULL), TSR_OK);
         assert_true(i % 2 || packed.size <= size / 4 + 8);
         struct tsr_cursor cursor = {packed.bytes, packed.size, 0, false};
-        assert_true(tsr_jpeg_get_head(&cursor, again + TSR_JPEG_KNOWN, size));
+        assert_true(tsr_jpeg_get_head(&cursor, again + TSR_JPEG_KNOWN, TSR_JPEG_KNOWN, size));
         assert_int_equal(cursor.at, packed.size);
         assert_memory_equal(again, head, TSR_JPEG_KNOWN + size);
         free(head);
@@ -468,7 +468,7 @@ TEST(copies_from_ahead)
         put_u8(&packed, 1);
         assert_int_equal(tsr_bytes_put_varint(&packed, from, NULL), TSR_OK);
         struct tsr_cursor cursor = {packed.bytes, packed.size, 0, false};
-        assert_int_equal(tsr_jpeg_get_head(&cursor, head + TSR_JPEG_KNOWN, 4), from < TSR_JPEG_KNOWN);
+        assert_int_equal(tsr_jpeg_get_head(&cursor, head + TSR_JPEG_KNOWN, TSR_JPEG_KNOWN, 4), from < TSR_JPEG_KNOWN);
     }
     tsr_bytes_free(&packed);
 }

@@ -1,6 +1,6 @@
 /* See dcmtk_witness.h. No exception leaves this file. */
 #include "dcmtk_witness.h"
-#include "io/formats/dicom/dcmtk_objects.h"
+#include "io/formats/dicom/module/dcmtk_objects.h"
 
 #include <cstring>
 #include <vector>

@@ -2,7 +2,7 @@
 #ifndef TSR_IO_FORMATS_DICOM_DCMTK_OBJECTS_H
 #define TSR_IO_FORMATS_DICOM_DCMTK_OBJECTS_H
 
-#include "dicom_module.h"
+#include "io/formats/dicom/dicom_module.h"
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "dicom_module.h"
+#include "io/formats/dicom/dicom_module.h"
 
 /* A raster as numbers, component by component of each pixel, and back. */
 struct jpeg_2000_job {

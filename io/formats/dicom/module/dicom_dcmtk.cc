@@ -2,6 +2,7 @@
  * module of its own (dicom_module.h). No exception leaves this file. */
 #include "dcmtk_objects.h"
 #include "jpeg_2000_codecs.h"
+#include "jpeg_codec.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -213,6 +214,6 @@ tsr_status print(const tsr_dicom_bytes *header, bool as_json, tsr_dicom_made *ma
 
 extern "C" {
 __attribute__((visibility("default"))) extern const tsr_dicom_module TSR_DICOM_MODULE;
-const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare,         make_explicit, print,
-                                           encode_jpeg_2000,   decode_jpeg_2000};
+const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare,          make_explicit, print,
+                                           encode_jpeg_2000,   decode_jpeg_2000, decode_jpeg};
 }

@@ -1,0 +1,57 @@
+/* Stacks: frames that share a model. FORMAT.md 5.4. See flow.h. */
+#include "app/library/flow.h"
+#include "transform/coder.h"
+
+/* Most frames of a stack: more gain little (fMRI: 15 frames 3.9 %, 75 frames 4.7 %), and all need the first one's
+ * model. Models of larger frames are less than 1 % of them. */
+enum { STACK_SAMPLES = 1 << 21, STACKED_SAMPLES = 1 << 17 };
+
+uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    int32_t width, height;
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &width, &height);
+    /* Rasters that are a raster of a higher image if they stand one after the other, and tiles that end where they do.
+     */
+    const bool stackable = tsr_frame_bits(image) % 16 == 0 && (!image->planar || image->components == 1) &&
+                           image->rows % (uint32_t)height == 0;
+    const bool by_path_p = coding->path == TSR_PATH_PREDICT && !coding->lossy && coding->coder != TSR_CODER_CAVLC;
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
+    if (!stackable || !by_path_p || samples > STACKED_SAMPLES) return 0;
+    uint32_t most = 65535 / image->rows;
+    if (most > STACK_SAMPLES / samples) most = (uint32_t)(STACK_SAMPLES / samples);
+    if (most > TSR_STACK_LIMIT) most = TSR_STACK_LIMIT;
+    return most > 1 ? most : 0;
+}
+
+struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count)
+{
+    struct tsr_image stack = *image;
+    stack.frames = 1;
+    stack.stacked_rows = image->rows;
+    stack.rows = image->rows * count;
+    return stack;
+}
+
+struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count)
+{
+    const struct tsr_segment none = {NULL, 0};
+    const uint32_t tiles = stack->tiles / count;
+    return (struct tsr_coded_frame){i == 0 ? stack->model : none, tiles, stack->tile + i * tiles};
+}
+
+static size_t tiles_bytes(const struct tsr_coded_frame *frame)
+{
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < frame->tiles; t++)
+        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
+    return bytes;
+}
+
+bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame *frames, uint32_t count)
+{
+    size_t alone = 0, together = stack->model.size + tiles_bytes(stack) + count - 1; /* the distances */
+    for (uint32_t i = 0; i < count; i++) alone += frames[i].model.size + tiles_bytes(&frames[i]);
+    if (together >= alone) return false;
+    for (uint32_t i = 0; i < count; i++) frames[i] = tsr_frame_of_stack(stack, i, count);
+    return true;
+}

@@ -1,0 +1,83 @@
+"""A slide of JPEG tiles: makes a DICOM of COUNT tiles, 256 x 256, quality 80, of a smooth texture like that of tissue.
+usage: slide.py OUT.dcm COUNT         makes the file, and tells the bytes of its JPEG streams
+       slide.py --read FILE.tsr       times opening it, and reading 20 tiles by chance: their streams, their pixels
+Needs numpy, and Pillow and pydicom, or the Python package of Tessera."""
+
+import io
+import random
+import resource
+import struct
+import sys
+import time
+
+import numpy as np
+
+SIDE, TILE = 4096, 256
+
+
+def smooth(random_state, step):
+    from PIL import Image
+
+    coarse = random_state.normal(0, 1, (SIDE // step + 2, SIDE // step + 2)).astype("f4")
+    return np.asarray(Image.fromarray(coarse).resize((SIDE, SIDE), Image.BICUBIC))
+
+
+def make(path, count):
+    from PIL import Image
+    from pydicom.dataset import Dataset, FileMetaDataset
+
+    state = np.random.default_rng(3)
+    base = sum(smooth(state, step) * weight for step, weight in ((256, 30), (64, 25), (16, 18), (6, 10)))
+    base = base + state.normal(0, 4, (SIDE, SIDE))
+    nuclei = (smooth(state, 12) > 1.0) * -60
+    channels = (205 + base * 0.5 + nuclei, 150 + base * 0.8 + nuclei, 190 + base * 0.45 + nuclei * 0.6)
+    picture = np.clip(np.stack(channels, -1), 0, 255).astype("u1")
+    meta = FileMetaDataset()
+    meta.TransferSyntaxUID = "1.2.840.10008.1.2.4.50"
+    meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = "1.2.840.10008.5.1.4.1.1.77.1.6", "1.2.3.4.5"
+    slide = Dataset()
+    slide.file_meta = meta
+    slide.SOPClassUID, slide.SOPInstanceUID, slide.Modality = meta.MediaStorageSOPClassUID, "1.2.3.4.5", "SM"
+    slide.Rows = slide.Columns = TILE
+    slide.NumberOfFrames, slide.SamplesPerPixel, slide.PhotometricInterpretation = count, 3, "YBR_FULL_422"
+    slide.PlanarConfiguration, slide.BitsAllocated, slide.BitsStored, slide.HighBit = 0, 8, 8, 7
+    slide.PixelRepresentation, slide.LossyImageCompression = 0, "01"
+    slide.save_as(path, enforce_file_format=True)
+    total = 0
+    with open(path, "ab") as out:
+        out.write(struct.pack("<HH2sHI", 0x7FE0, 0x10, b"OB", 0, 0xFFFFFFFF) + struct.pack("<HHI", 0xFFFE, 0xE000, 0))
+        for k in range(count):
+            y, x = state.integers(0, SIDE - TILE, 2)
+            tile = picture[y : y + TILE, x : x + TILE]
+            tile = (tile, tile[::-1], tile[:, ::-1])[k % 3]
+            stream = io.BytesIO()
+            Image.fromarray(np.ascontiguousarray(tile)).save(stream, "JPEG", quality=80)
+            data = stream.getvalue() + b"\0" * (len(stream.getvalue()) % 2)
+            total += len(data)
+            out.write(struct.pack("<HHI", 0xFFFE, 0xE000, len(data)) + data)
+        out.write(struct.pack("<HHI", 0xFFFE, 0xE0DD, 0))
+    print(f"{count} tiles, {total} bytes of JPEG, {total / count:.0f} a tile")
+
+
+def read(path):
+    import tessera
+
+    start = time.perf_counter()
+    reader = tessera.open(path, engine="cpu")
+    print(f"opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {len(reader)} tiles")
+    random.seed(1)
+    tiles = [random.randrange(len(reader)) for _ in range(20)]
+    for what, take in (("stream", reader.stream), ("pixels", reader.__getitem__)):
+        times = []
+        for k in tiles:
+            start = time.perf_counter()
+            take(k)
+            times.append((time.perf_counter() - start) * 1e3)
+        print(f"{what}: first {times[0]:.1f} ms, median {sorted(times)[10]:.1f}, longest of the others {max(times[1:]):.1f}")
+    print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    read(sys.argv[2]) if sys.argv[1] == "--read" else make(sys.argv[1], int(sys.argv[2]))
