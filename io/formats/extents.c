@@ -146,7 +146,7 @@ static enum tsr_status read_samples(struct tsr_source *s, uint32_t frame, uint8_
 enum tsr_status tsr_source_read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster,
                                       struct tsr_error *error)
 {
-    const size_t bytes = tsr_node_raster_bytes(&source->header.image);
+    const size_t bytes = tsr_raster_bytes(&source->header.image);
     if (source->units && source->units[frame] && tsr_has_samples(&source->header))
         return tsr_fail(error, TSR_ERROR_USAGE, "frame %u has no samples: its stream cannot be made again from samples",
                         frame);

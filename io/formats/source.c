@@ -101,7 +101,7 @@ enum tsr_status tsr_source_visit(struct tsr_source *source,
                                  void *context, struct tsr_error *error)
 {
     const struct tsr_image *const image = &source->header.image;
-    const size_t bytes = tsr_node_raster_bytes(image);
+    const size_t bytes = tsr_raster_bytes(image);
     const uint8_t *const held = source->units ? NULL : source->rasters; /* a unit has none */
     uint8_t *const raster = held ? NULL : malloc(bytes);
     enum tsr_status status = TSR_OK;

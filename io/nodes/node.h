@@ -120,12 +120,6 @@ static inline const struct tsr_node *tsr_piece_node(enum tsr_piece_kind number)
 /* The number of a node, -1: it has none. */
 int tsr_raster_node_number(const struct tsr_node *node);
 
-/* Bytes of a frame's raster. */
-static inline size_t tsr_node_raster_bytes(const struct tsr_image *image)
-{
-    return tsr_raster_bytes(image);
-}
-
 /* Bits of its last byte that belong to samples; 0: all. */
 static inline unsigned tsr_node_last_bits(const struct tsr_image *image)
 {

@@ -6,7 +6,7 @@
 #include "transform/planes/difference.h"
 #include "transform/planes/kept_ranges.h"
 
-enum { TSR_FORMAT_VERSION = 3 };
+enum { TSR_FORMAT_VERSION = 4 };
 
 /* The kind of streams of an encapsulated file whose frames all are units: FORMAT.md 4.5. */
 enum { TSR_STREAMS_OF_UNITS = 6 };

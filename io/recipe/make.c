@@ -455,7 +455,7 @@ static enum tsr_status put_encapsulated(struct tsr_maker *m, const uint8_t *rast
 {
     struct tsr_record record;
     TSR_TRY(take_record(m, &record, error));
-    const struct tsr_node_parts parts = {raster, record.residue, tsr_node_raster_bytes(&m->header->image),
+    const struct tsr_node_parts parts = {raster, record.residue, tsr_raster_bytes(&m->header->image),
                                          (size_t)record.residue_size};
     TSR_TRY(join_frame(m, &parts, error));
     return put_fragments(m, &record, m->made.bytes, m->made.size, error);
@@ -472,7 +472,7 @@ enum tsr_status tsr_put_stream(struct tsr_maker *m, const uint8_t *stream, size_
 /* Writes the IDAT chunks of a PNG: the same as in the original, or libpng's if samples were lost. PNG.md. */
 static enum tsr_status put_idat(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
 {
-    const struct tsr_node_parts parts = {raster, m->residues.bytes, tsr_node_raster_bytes(&m->header->image),
+    const struct tsr_node_parts parts = {raster, m->residues.bytes, tsr_raster_bytes(&m->header->image),
                                          m->residues.size};
     if (!m->header->exact)
         return tsr_png_write_raster(tsr_png_rows_of(m->header), m->header->parameters[TSR_PNG_COLOUR_TYPE], raster,

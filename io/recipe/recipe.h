@@ -105,7 +105,7 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
  * and its residue. A longer one is possible. */
 uint64_t tsr_usual_stream(const struct tsr_image *image, uint64_t residues);
 
-/* ---- Version 3 of the format: headers and their steps ------------------------------------------------------- */
+/* ---- The steps of a header ---------------------------------------------------------------------------------- */
 
 enum { TSR_STEPS_LIMIT = 8, TSR_START_LIMIT = 64 };
 struct tsr_recipe {

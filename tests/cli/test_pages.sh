@@ -47,7 +47,7 @@ run 0 "$TESSERA" compress -q --series series.tsr ramp.pgm text.txt
 is_said()
 {
     said=$(file -b -m "$magic" "$1" 2>&1)
-    [ "$said" = "Tessera compressed file, version 3, $2" ] || bad "file: $1: $said"
+    [ "$said" = "Tessera compressed file, version 4, $2" ] || bad "file: $1: $said"
     [ "$(file -b --mime-type -m "$magic" "$1" 2>&1)" = application/x-tessera ] || bad "the media type of $1"
 }
 is_said ramp.pgm.tsr PNM

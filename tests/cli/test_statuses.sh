@@ -237,8 +237,8 @@ grep -q 'DAMAGED *the header' "$out" || bad "info does not tell of the damage"
 for verb in decompress test info; do refuses 62 'frame of 268402689 samples is over the limit' "$TESSERA" $verb wide.tsr; done
 
 # 63: a version, a kind, a restore and a coding that this program does not know.
-"$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 04
-for verb in decompress test info; do refuses 63 'format version 4 ' "$TESSERA" $verb version.tsr; done
+"$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 05
+for verb in decompress test info; do refuses 63 'format version 5 ' "$TESSERA" $verb version.tsr; done
 "$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 ff
 refuses 63 'format version 255 ' "$TESSERA" test version.tsr
 for patch in 1:05 2:05 2:09 3:08; do

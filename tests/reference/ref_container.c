@@ -260,7 +260,7 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
     unsigned flags = (unsigned)ref_number(&b, 1);
     h->id = ref_number(&b, 8);
     if (b.bad) return ref_fail("the header is too short");
-    if (version != 3) return ref_fail("version %u is unknown", version);
+    if (version != 4) return ref_fail("version %u is unknown", version);
     if (h->kind > 4) return ref_fail("kind %u is unknown", h->kind);
     if (h->restore > REF_FILES) return ref_fail("restore %u is unknown", h->restore);
     h->exact = flags & 1;

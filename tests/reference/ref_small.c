@@ -109,7 +109,7 @@ bool ref_open_small(struct ref_file *file)
 {
     /* The headers that brief files stand for: restore 6 of a PNG, reason 1, room 2^18; of DICOM, reason 2, room 2^20.
      */
-    static const uint8_t usual[2][9] = {{3, 1, 6, 1, 1, 1, 0x80, 0x80, 0x10}, {3, 3, 6, 1, 1, 2, 0x80, 0x80, 0x40}};
+    static const uint8_t usual[2][9] = {{4, 1, 6, 1, 1, 1, 0x80, 0x80, 0x10}, {4, 3, 6, 1, 1, 2, 0x80, 0x80, 0x40}};
     uint8_t header[1024] = {0};
     if (file->size < 4 + 1 + 8 || file->size > (1u << 20) + (1u << 14))
         return ref_fail("a small file cannot have %zu bytes", file->size);

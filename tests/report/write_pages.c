@@ -21,7 +21,7 @@ static double random_number(void) /* 0 to 1 */
 
 static const struct report_origin origin = {
     .version = "0.9.0",
-    .format_version = 3,
+    .format_version = 4,
     .command = "tessera compare -r --html comparison.html FOLDER",
     .machine = "AMD EPYC 7543 <engineering> & \"sample\"",
     .instruction_sets = "AVX2, AVX-512",

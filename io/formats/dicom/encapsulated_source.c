@@ -88,7 +88,7 @@ static enum tsr_status take_frame(struct encapsulated_source *s, uint32_t frame,
         tsr_input_note_damage(s->base.input, "the stream of frame %u is damaged: %s", frame + 1, why.text);
     if (s->samples_only) return TSR_OK;
     const struct tsr_node_work work = {.image = image};
-    const struct tsr_node_parts parts = {raster, residue->bytes, tsr_node_raster_bytes(image), residue->size};
+    const struct tsr_node_parts parts = {raster, residue->bytes, tsr_raster_bytes(image), residue->size};
     const enum tsr_status proven = tsr_prove_parts(s->kind, &work, &parts, stream, size, again, error);
     if (proven == TSR_DECLINED)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frame %u does not come back as the same stream", frame + 1);
@@ -115,7 +115,7 @@ static enum tsr_status take_unit(struct encapsulated_source *s, uint32_t frame, 
 static enum tsr_status take_frames(struct encapsulated_source *s, uint8_t *rasters, struct tsr_error *error)
 {
     const struct tsr_image *const image = &s->base.header.image;
-    const size_t raster_bytes = tsr_node_raster_bytes(image);
+    const size_t raster_bytes = tsr_raster_bytes(image);
     struct tsr_bytes residue = {0}, again = {0};
     struct tsr_error first = {.offset = TSR_NO_OFFSET};
     enum tsr_status status = TSR_OK;
@@ -174,7 +174,7 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
                                const struct tsr_node *kind, enum room room, bool takes_units, uint64_t *residues_room)
 {
     const struct tsr_items items = tsr_fragments_look(input, value, image->frames);
-    const uint64_t raster = tsr_node_raster_bytes(image), all = raster * image->frames, size = tsr_input_size(input),
+    const uint64_t raster = tsr_raster_bytes(image), all = raster * image->frames, size = tsr_input_size(input),
                    lists = tsr_fragments_memory(&items, image->frames) + image->frames,
                    most = items.bytes + RECORD_BYTES * (uint64_t)image->frames, usual = most / USUAL_SHARE + FEW_BYTES,
                    residues = room == NO_ROOM                    ? 0
@@ -198,7 +198,7 @@ static struct tsr_need need_of(struct tsr_input *input, const struct tsr_image *
 static enum tsr_status open_streams(struct encapsulated_source *s, size_t size, size_t value, struct tsr_error *error)
 {
     const struct tsr_image *const image = &s->base.header.image;
-    const uint64_t raster = tsr_node_raster_bytes(image), all = raster * image->frames;
+    const uint64_t raster = tsr_raster_bytes(image), all = raster * image->frames;
     if (raster > ((uint64_t)64 << 20) + UNFOLD_RATIO * (uint64_t)size)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "its frames would have %llu bytes each, too many for a file of its size",

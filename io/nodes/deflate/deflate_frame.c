@@ -16,7 +16,7 @@ static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *st
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_image *const image = node->image;
-    const size_t bytes = tsr_node_raster_bytes(image);
+    const size_t bytes = tsr_raster_bytes(image);
     const unsigned bits = tsr_node_last_bits(image);
     struct tsr_bytes coded = {.limit = residue->limit};
     size_t end = 0;
@@ -36,7 +36,7 @@ static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_n
                             struct tsr_bytes *stream, struct tsr_error *error)
 {
     struct tsr_cursor c = {parts->residue, parts->residue_size, 0, false};
-    const size_t begin = stream->size, bytes = tsr_node_raster_bytes(node->image);
+    const size_t begin = stream->size, bytes = tsr_raster_bytes(node->image);
     const uint64_t code = tsr_get_varint(&c);
     const uint8_t *const tail = tsr_get_bytes(&c, code > 0 ? code - 1 : 0);
     if (c.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflate stream is damaged");
@@ -48,7 +48,7 @@ static enum tsr_status join(const struct tsr_node_work *node, const struct tsr_n
 /* Of reading, plain bytes and a residue. */
 static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, bool writes)
 {
-    const uint64_t bytes = tsr_node_raster_bytes(node->image);
+    const uint64_t bytes = tsr_raster_bytes(node->image);
     return (writes ? 0 : bytes + stream_bytes) + tsr_deflate_memory(bytes);
 }
 

@@ -466,7 +466,7 @@ static uint64_t memory(const struct tsr_node_work *node, uint64_t stream_bytes, 
 {
     (void)stream_bytes;
     (void)writes;
-    return tsr_node_raster_bytes(node->image);
+    return tsr_raster_bytes(node->image);
 }
 
 const struct tsr_node tsr_node_rle = {

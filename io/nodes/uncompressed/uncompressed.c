@@ -5,7 +5,7 @@
 static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
-    const size_t bytes = tsr_node_raster_bytes(work->image);
+    const size_t bytes = tsr_raster_bytes(work->image);
     const unsigned bits = tsr_node_last_bits(work->image);
     *used = size;
     if (size < bytes)
@@ -22,7 +22,7 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *st
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                             struct tsr_bytes *stream, struct tsr_error *error)
 {
-    const size_t bytes = tsr_node_raster_bytes(work->image);
+    const size_t bytes = tsr_raster_bytes(work->image);
     const unsigned bits = tsr_node_last_bits(work->image);
     TSR_TRY(tsr_bytes_put(stream, parts->plain, bytes, error));
     if (parts->residue_size == 0) return tsr_bytes_put(stream, "", bytes % 2, error);

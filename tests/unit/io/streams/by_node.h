@@ -32,7 +32,7 @@ static inline enum tsr_status split_png(struct tsr_png_rows rows, const uint8_t 
                                         struct tsr_bytes *residue)
 {
     const struct tsr_node_work work = png_work(rows, NULL);
-    const size_t bytes = tsr_node_raster_bytes(rows.image);
+    const size_t bytes = tsr_raster_bytes(rows.image);
     struct tsr_bytes plain = {.bytes = raster, .capacity = bytes, .limit = bytes};
     size_t used;
     return tsr_node_png.split(&work, chunks, size, &used, &plain, residue, NULL);
@@ -42,7 +42,7 @@ static inline enum tsr_status join_png(struct tsr_png_rows rows, const struct ts
                                        const uint8_t *residue, size_t size, struct tsr_bytes *chunks)
 {
     const struct tsr_node_work work = png_work(rows, crew);
-    const struct tsr_node_parts parts = {raster, residue, tsr_node_raster_bytes(rows.image), size};
+    const struct tsr_node_parts parts = {raster, residue, tsr_raster_bytes(rows.image), size};
     return tsr_node_png.join(&work, &parts, chunks, NULL);
 }
 

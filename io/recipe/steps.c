@@ -1,4 +1,4 @@
-/* Version 3 of the format: the steps of a header, and what they take. FORMAT.md 4.1 to 4.4, 4.6, GZIP.md. */
+/* The steps of a header, and what they take: FORMAT.md 4.1 to 4.4, 4.6, GZIP.md. */
 #include "recipe.h"
 
 #include <string.h>
@@ -23,12 +23,6 @@ uint64_t tsr_gzipped_bytes(const struct tsr_header *header)
     const bool is_valid = !c.bad && c.at == c.size && bytes < (uint64_t)1 << 31 && image->bits_allocated > 1 &&
                           tsr_frame_bits(image) / 8 * image->frames <= bytes;
     return is_valid ? bytes : 0;
-}
-
-/* Bytes of all rasters. */
-static uint64_t all_samples(const struct tsr_header *header)
-{
-    return (tsr_frame_bits(&header->image) * header->image.frames + 7) / 8;
 }
 
 /* ---- Steps -------------------------------------------------------------------------------------------------- */
@@ -142,7 +136,8 @@ static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs,
 {
     struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false},
                       tail = {residues->bytes, residues->size, 0, false};
-    const uint64_t before = tsr_get_varint(&c), size = tsr_get_varint(&tail), plain = all_samples(header) + blobs;
+    const uint64_t before = tsr_get_varint(&c), size = tsr_get_varint(&tail),
+                   plain = tsr_all_rasters(&header->image) + blobs;
     TSR_TRY(get_spare(header, &c, recipe, error));
     const uint8_t *const bytes = tsr_get_bytes(&tail, size);
     if (tail.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
@@ -238,8 +233,8 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
                                : lossy_png_work(&header->image);
         break;
     case TSR_RECIPE_DEFLATED:
-        r.held += all_samples(header) + f->blobs;
-        r.work = deflated_work(f, all_samples(header) + f->blobs);
+        r.held += tsr_all_rasters(&header->image) + f->blobs;
+        r.work = deflated_work(f, tsr_all_rasters(&header->image) + f->blobs);
         r.is_at_end = true;
         break;
     case TSR_RECIPE_GZIPPED:
