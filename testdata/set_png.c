@@ -119,8 +119,8 @@ static const struct damage {
     long place;
 } damages[] = {
     /* The signature has 8 bytes, IHDR 25, then IDAT follows; the last 12 bytes are IEND. */
-    {"bad_crc_header", CODED, FLIP, 30}, {"bad_colour_type", VERBATIM, FLIP, 25}, {"bad_crc_data", VERBATIM, FLIP, -13},
-    {"bad_data", VERBATIM, FLIP, 300},   {"truncated", VERBATIM, CUT, 500},       {"no_end", VERBATIM, CUT, -12},
+    {"bad_crc_header", CODED, FLIP, 30}, {"bad_colour_type", VERBATIM, FLIP, 25}, {"bad_crc_data", CODED, FLIP, -13},
+    {"bad_data", VERBATIM, FLIP, 300},   {"truncated", VERBATIM, CUT, 500},       {"no_end", CODED, CUT, -12},
     {"no_data", VERBATIM, CUT, 33},      {"trailing_bytes", CODED, APPEND, 0},
 };
 

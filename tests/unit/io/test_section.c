@@ -186,7 +186,7 @@ TEST(headers_out_of_range)
         uint8_t value;
         enum tsr_status status;
     } cases[] = {
-        {0, 0, TSR_ERROR_VERSION},     {0, 2, TSR_ERROR_VERSION},  {0, 4, TSR_ERROR_VERSION},
+        {0, 0, TSR_ERROR_VERSION},     {0, 3, TSR_ERROR_VERSION},  {0, 5, TSR_ERROR_VERSION},
         {1, 5, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 9, TSR_ERROR_VERSION},
         {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},  {3, 5, TSR_ERROR_CORRUPT},
         {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},   {14, 0, TSR_ERROR_USAGE},

@@ -615,7 +615,7 @@ TEST(wrong_members)
             body->size = header_at;
             body->data[header_at - 1] = 13;
             append(body,
-                   "\3\0\5\0"
+                   "\4\0\5\0"
                    "eight id"
                    "\1",
                    13);

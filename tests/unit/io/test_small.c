@@ -119,9 +119,9 @@ static struct bytes sealed(const char *bytes, size_t size)
     return b;
 }
 
-#define IMAGE "\x10\3\2\1\1\1\1\1\1\10\10\7\0\0\0" /* length; PNM, splice, exact; 1 x 1 sample */
+#define IMAGE "\x10\4\2\1\1\1\1\1\1\10\10\7\0\0\0" /* length; PNM, splice, exact; 1 x 1 sample */
 #define PROOF "\1xxxxxxxxxxxxxxxx"
-#define STORED "\5\3\0\0\1\0" PROOF
+#define STORED "\5\4\0\0\1\0" PROOF
 
 TEST(hostile)
 {
@@ -132,7 +132,7 @@ TEST(hostile)
 #define CASE(what, bytes) {what, bytes, sizeof bytes - 1}
         CASE("nothing", ""),
         CASE("no header", "\x40"),
-        CASE("a header of three bytes", "\3\3\0\0"),
+        CASE("a header of three bytes", "\3\4\0\0"),
         CASE("a brief file without proof", "\0"),
         CASE("half a proof of a brief file", "\0\1xxx"),
         CASE("a brief file without code", "\0" PROOF),
@@ -141,9 +141,9 @@ TEST(hostile)
         CASE("a brief file of elements without code", "\1" PROOF),
         CASE("a brief file of other elements", "\1" PROOF "any code"),
         CASE("a brief file of another form", "\2" PROOF "any code"),
-        CASE("a series", "\5\3\0\5\0\1" PROOF "\0"),
-        CASE("no proof", "\5\3\0\0\1\0"),
-        CASE("half a proof", "\5\3\0\0\1\0\1xxx"),
+        CASE("a series", "\5\4\0\5\0\1" PROOF "\0"),
+        CASE("no proof", "\5\4\0\0\1\0"),
+        CASE("half a proof", "\5\4\0\0\1\0\1xxx"),
         CASE("65 parts", STORED "\x41"),
         CASE("2^63 parts", STORED "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
         CASE("no parts, but bytes", STORED "\0x"),
