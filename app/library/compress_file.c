@@ -285,6 +285,7 @@ static void note_written(const struct tsr_source *source, const struct tsr_encod
                          struct tsr_written *written)
 {
     written->header = source->header;
+    snprintf(written->header.damage, sizeof written->header.damage, "%s", tsr_input_damage(source->input));
     written->tried_loss |= tsr_has_frames(&source->header) && source->header.coding.lossy;
     written->ssim = encoded->difference.ssim;
     memcpy(written->modality, source->modality, sizeof written->modality);

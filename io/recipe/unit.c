@@ -23,13 +23,13 @@ static uint64_t most_bytes(const struct tsr_image *image)
 }
 
 /* A varint and zstd. False: it is not smaller. */
-static bool compress(const uint8_t *stream, size_t size, struct tsr_bytes *unit, struct tsr_error *error)
+static bool compress(const uint8_t *stream, size_t size, struct tsr_bytes *unit)
 {
 #if TSR_WITH_ZSTD
     const size_t before = unit->size;
     ZSTD_CCtx *const context = tsr_take_compressor();
-    bool is_made = context && size > TSR_VARINT_LIMIT && tsr_bytes_put_u8(unit, TSR_UNIT_ZSTD, error) == TSR_OK &&
-                   tsr_bytes_put_varint(unit, size, error) == TSR_OK && tsr_bytes_reserve(unit, size, error) == TSR_OK;
+    bool is_made = context && size > TSR_VARINT_LIMIT && tsr_bytes_put_u8(unit, TSR_UNIT_ZSTD, NULL) == TSR_OK &&
+                   tsr_bytes_put_varint(unit, size, NULL) == TSR_OK && tsr_bytes_reserve(unit, size, NULL) == TSR_OK;
     const size_t head = unit->size - before;
     if (is_made) {
         const size_t made = ZSTD_compressCCtx(context, unit->bytes + unit->size, size - head, stream, size,
@@ -44,7 +44,6 @@ static bool compress(const uint8_t *stream, size_t size, struct tsr_bytes *unit,
     (void)stream;
     (void)size;
     (void)unit;
-    (void)error;
     return false;
 #endif
 }
@@ -83,7 +82,7 @@ static enum tsr_status pack_jpeg(const struct tsr_header *header, const uint8_t 
     TSR_TRY(tsr_bytes_put_u8(unit, TSR_UNIT_JPEG, error));
     struct tsr_bytes packed = {.limit = size > 1 ? size - 1 : 1};
     enum tsr_status status = tsr_prove(&tsr_node_jpeg, &work, stream, size, &used, &packed, &none, error);
-    if (status == TSR_OK && used < size) status = tsr_fail(error, TSR_DECLINED, "it has a fault");
+    if (status == TSR_OK && used < size) status = TSR_DECLINED; /* the error says which fault it has */
     if (status == TSR_OK) status = tsr_bytes_put(unit, packed.bytes, packed.size, error);
     tsr_bytes_free(&packed);
     return status;
@@ -93,15 +92,15 @@ enum tsr_status tsr_unit_make(const struct tsr_header *header, const uint8_t *st
                               struct tsr_bytes *unit, enum tsr_unit_kind *kind, struct tsr_error *error)
 {
     const size_t before = unit->size;
-    struct tsr_error why;
+    struct tsr_error why = {.offset = TSR_NO_OFFSET};
     enum tsr_status status = TSR_DECLINED;
     *kind = TSR_UNIT_JPEG;
     if (tsr_are_units(header)) status = pack_jpeg(header, stream, size, unit, &why);
-    if (status == TSR_ERROR_LIMIT && error) *error = why;
+    if (error) *error = why;
     if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
     unit->size = before;
     *kind = TSR_UNIT_ZSTD;
-    if (size <= most_bytes(&header->image) && compress(stream, size, unit, &why)) return TSR_OK;
+    if (size <= most_bytes(&header->image) && compress(stream, size, unit)) return TSR_OK;
     *kind = TSR_UNIT_BYTES;
     TSR_TRY(tsr_bytes_put_u8(unit, TSR_UNIT_BYTES, error));
     return tsr_bytes_put(unit, stream, size, error);

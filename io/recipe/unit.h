@@ -9,6 +9,7 @@
 enum tsr_unit_kind { TSR_UNIT_BYTES, TSR_UNIT_ZSTD, TSR_UNIT_JPEG };
 
 /* Appends the unit of a stream, the smallest that is tried and that gives the same stream again. *kind: which one.
+ * After TSR_OK the error has an offset if the stream looks damaged there; the text says how, as half a sentence.
  * Errors: TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_unit_make(const struct tsr_header *header, const uint8_t *stream, size_t size,
                               struct tsr_bytes *unit, enum tsr_unit_kind *kind, struct tsr_error *error);

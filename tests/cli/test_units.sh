@@ -70,6 +70,13 @@ done
 frames tiles.dcm bad.dcm 0 noise
 proof bad.dcm
 [ "$(units bad.dcm.tsr)" = 12 ] || bad "the first is noise: $(cat count) of 12 frames are units"
+# What looks damaged within a scan is named, though the frames are read when the header is written.
+frames large.dcm 5 64 64
+cp large.dcm hurt.dcm
+dd if=/dev/zero of=hurt.dcm bs=1 seek=$(($(wc -c <large.dcm) / 2)) count=60 conv=notrunc 2>"$err"
+run 0 "$TESSERA" compress -q --json hurt.dcm
+grep -q '"damage":"the JPEG stream of frame 3 has bits that are no code' "$out" || bad "a fault is not named: $(cat "$out")"
+proof hurt.dcm
 # The bytes depend on nothing but the file.
 for threads in 1 3; do
     run 0 "$TESSERA" compress -q -T $threads tiles.dcm -o t$threads.tsr

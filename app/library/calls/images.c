@@ -114,7 +114,8 @@ static enum tsr_status open_holder(struct tsr_reader *r, uint32_t member, uint32
         return tsr_fail(error, TSR_ERROR_USAGE, "there is no image %u: %s has %u, counted from 0", *image, r->name,
                         images);
     if (!tsr_has_inner(tsr_reader_header(r)))
-        return tsr_fail(error, TSR_ERROR_USAGE, "the image of %s is its own: no other reader is opened for it", r->name);
+        return tsr_fail(error, TSR_ERROR_USAGE, "the image of %s is its own: no other reader is opened for it",
+                        r->name);
     size_t file = r->inner.count - 1;
     while (r->inner.file[file].first > *image) file--;
     *image -= r->inner.file[file].first;

@@ -99,7 +99,12 @@ enum tsr_status tsr_make_units(struct tsr_units *u, struct tsr_source *source, u
         TSR_TRY(source->ops->read_stream(source, first + i, &u->lane[i].in, error));
     }
     *seconds += tsr_seconds() - start;
-    return run(u, make_unit, first, *count, error);
+    TSR_TRY(run(u, make_unit, first, *count, error));
+    for (uint32_t i = 0; i < *count; i++)
+        if (u->lane[i].error.offset != TSR_NO_OFFSET)
+            tsr_input_note_damage(source->input, "the JPEG stream of frame %u %.100s", first + i + 1,
+                                  u->lane[i].error.text);
+    return TSR_OK;
 }
 
 static void open_unit(void *context, unsigned i)

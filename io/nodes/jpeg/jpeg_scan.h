@@ -30,7 +30,8 @@ struct tsr_jpeg_oddities {
 enum tsr_status tsr_jpeg_read_scan(struct tsr_jpeg *jpeg, int16_t *coefficients, struct tsr_jpeg_oddities *oddities,
                                    struct tsr_error *error);
 
-/* Appends the bytes of jpeg->scan; of a cut stream, the last scan is that with which the head ends. Any coefficients and any oddities are taken. Errors: the same. */
+/* Appends the bytes of jpeg->scan; of a cut stream, the last scan is that with which the head ends. Any coefficients
+ * and any oddities are taken. Errors: the same. */
 enum tsr_status tsr_jpeg_write_scan(const struct tsr_jpeg *jpeg, const int16_t *coefficients,
                                     struct tsr_jpeg_oddities *oddities, struct tsr_bytes *stream,
                                     struct tsr_error *error);
