@@ -40,6 +40,6 @@ assert kind == "dicom", kind
 assert tessera.__file__.startswith(sys.prefix) and os.environ["DCMDICTPATH"].startswith(sys.prefix)
 '
 # Now what the tests use besides.
-"$work/clean/bin/pip" install --quiet "$wheel[all]" xarray numpydoc mypy
+"$work/clean/bin/pip" install --quiet "$wheel[all]" xarray numpydoc mypy pillow
 TESSERA_ALL_TESTS=1 "$work/clean/bin/python" "$root/tests/python/run.py" installed "$build/bin/tessera_testdata" \
   "$build/bin/tessera" cc "$work/tests"
