@@ -1,5 +1,6 @@
 # Files in files: members of ZIP, TAR and gzip are coded as files of their own, and all comes back. PACKED.md 2.
 . "${0%/*}/steps.sh"
+command -v python3 >/dev/null || { echo 'skipped: there is no python3 to make archives' && exit 77; }
 
 bytes()
 {
