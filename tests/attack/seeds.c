@@ -136,6 +136,7 @@ static const struct kind kinds[] = {
     {"nifti", {"nifti/small.nii.gz", "nifti/few_stored.nii.gz"}, AS_IT_IS, false},
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
     {"verbatim_cut", {"packed/cut.jpg", "png/damaged/truncated.png"}, AS_IT_IS, false}, /* packed */
+    {"verbatim_files", {"packed/archive.tar", NULL}, AS_IT_IS, false},                  /* files in a file */
     {"series", {NULL, NULL}, SERIES, true},
 };
 
