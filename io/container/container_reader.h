@@ -99,7 +99,7 @@ void tsr_forget_twins(struct tsr_container_reader *r);
 struct tsr_stored_blob {
     uint8_t blob, method;
     uint8_t distance; /* the blob is compressed with one of the member that stands this number of members before */
-    uint64_t size;    /* bytes of the content */
+    size_t size;      /* bytes of the content; more than TSR_BLOB_CHUNK: it is not valid */
     const uint8_t *bytes;
     size_t stored;
 };

@@ -9,7 +9,8 @@ static void get_head(struct tsr_cursor *c, struct tsr_stored_blob *b)
 {
     b->blob = tsr_get_u8(c);
     b->method = tsr_get_u8(c);
-    b->size = tsr_get_varint(c);
+    const uint64_t size = tsr_get_varint(c);
+    b->size = size <= TSR_BLOB_CHUNK ? (size_t)size : TSR_BLOB_CHUNK + 1;
     b->distance = b->method == TSR_BLOB_ZSTD_AFTER ? tsr_get_u8(c) : 0;
 }
 
@@ -77,8 +78,8 @@ enum tsr_status tsr_read_blob(struct tsr_container_reader *r, size_t number, str
         return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
                            "blob %u or its method %u is unknown to this program", b->blob, b->method);
     if (c.bad || b->size > TSR_BLOB_CHUNK || b->size == 0)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u cannot have %llu bytes", b->blob,
-                           (unsigned long long)b->size);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u has no bytes, or more than %zu", b->blob,
+                           TSR_BLOB_CHUNK);
     const bool good = b->method == TSR_BLOB_RAW          ? b->stored == b->size
                       : b->method == TSR_BLOB_ZSTD_AFTER ? b->distance > 0
                                                          : b->method == TSR_BLOB_ZSTD;

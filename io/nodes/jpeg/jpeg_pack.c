@@ -86,7 +86,7 @@ static enum tsr_status read_stream(struct tsr_jpeg *jpeg, struct parts *parts, s
         const enum tsr_status status = tsr_jpeg_next_scan(jpeg, &found, error);
         if (status != TSR_OK && !parts->coefficients) return status;
         if (status != TSR_OK) { /* between scans */
-            jpeg->at = jpeg->size = jpeg->stream_size = from;
+            jpeg->stream_size = jpeg->at = jpeg->size = from;
             return TSR_OK;
         }
         const size_t size = (found ? jpeg->at : jpeg->size) - from;
@@ -176,7 +176,7 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *by
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
     struct parts held = {.oddities = {.padding = {.limit = SIZE_MAX / 4}, .runs = {.bytes = {.limit = SIZE_MAX / 4}}}};
     jpeg->bytes = bytes;
-    jpeg->size = jpeg->stream_size = without_zeros(bytes, size);
+    jpeg->stream_size = jpeg->size = without_zeros(bytes, size);
     const enum tsr_status status = pack(work, jpeg, &held, plain, error);
     if (status == TSR_OK) *used = jpeg->size;
     free_parts(&held);
