@@ -121,11 +121,19 @@ static enum tsr_status push(struct tsr_dicom_walk *w, struct tsr_dicom_layer lay
     return TSR_OK;
 }
 
+/* Where the innermost layer ends at the latest: one without an end lies within those around it. */
+static size_t latest_end(const struct tsr_dicom_walk *w)
+{
+    int depth = w->depth;
+    while (depth > 0 && !w->layer[depth].has_end) depth--;
+    return w->layer[depth].has_end ? w->layer[depth].end : w->size;
+}
+
 /* Reads the head of the element at the current place, in the innermost layer. */
 static enum tsr_status read_element(struct tsr_dicom_walk *w, struct tsr_dicom_element *element)
 {
     const struct tsr_dicom_layer *const layer = &w->layer[w->depth];
-    const size_t end = layer->has_end ? layer->end : w->size;
+    const size_t end = latest_end(w);
     TSR_TRY(tsr_dicom_walk_hold(w, end - w->at < TSR_DICOM_LONG_HEAD ? end : w->at + TSR_DICOM_LONG_HEAD));
     if (tsr_dicom_element_at(w->bytes, w->at, end, layer->form, element)) return TSR_OK;
     const bool has_head = tsr_dicom_head_at(w->bytes, w->at, end, layer->form, element);

@@ -64,7 +64,7 @@ static enum tsr_status take(struct tsr_maker *m, enum tsr_blob blob, uint64_t mo
     if (m->ahead_size == 0) TSR_TRY(leaves->read(leaves->context, blob, &m->ahead, &m->ahead_size, error));
     *bytes = m->ahead;
     *size = m->ahead_size < most ? m->ahead_size : (size_t)most;
-    m->ahead += *size;
+    if (*size > 0) m->ahead += *size;
     m->ahead_size -= *size;
     return TSR_OK;
 }

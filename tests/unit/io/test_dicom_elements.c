@@ -266,6 +266,35 @@ TEST(delimiters_with_lengths)
     free_dicom(&d);
 }
 
+/* What has no length of its own ends within the item that it stands in: that item ends before a delimiter, or within a
+ * fragment. Nothing is read behind the file. */
+TEST(content_longer_than_its_item)
+{
+    enum { SEQUENCE = 12, ITEM = 8 }; /* bytes of their heads */
+    for (size_t cut = 0; cut <= 24; cut++) {
+        struct dicom_bytes d = {.form = explicit_little};
+        struct tsr_dicom_scan scan;
+        struct tsr_error error;
+        const size_t start = d.all.size;
+        put_head(&d, 0x00880200, "SQ", 0);
+        put_head(&d, TAG_ITEM, "", 0);
+        put_us(&d, 0x00280010, 2);
+        put_head(&d, TSR_TAG_PIXEL_DATA, "OB", TSR_UNDEFINED_LENGTH);
+        put_value(&d, TAG_ITEM, "", samples, 8);
+        put_head(&d, TAG_SEQUENCE_END, "", 0);
+        const uint32_t item = (uint32_t)(d.all.size - start - SEQUENCE - ITEM - cut);
+        tsr_put_u32(d.all.data + start + SEQUENCE - 4, item + ITEM);
+        tsr_put_u32(d.all.data + start + SEQUENCE + ITEM - 4, item);
+        uint8_t *const exact = must(malloc(d.all.size)); /* reading past it is found under a sanitizer */
+        memcpy(exact, d.all.data, d.all.size);
+        const enum tsr_status status = scan_bytes(exact, d.all.size, &scan, &error);
+        expect(status == TSR_ERROR_CORRUPT, "cut by %zu: %s", cut, tsr_status_name(status));
+        expect((cut == 0) == (strstr(error.text, "no pixel data") != NULL), "cut by %zu: %s", cut, error.text);
+        free(exact);
+        free_dicom(&d);
+    }
+}
+
 /* Pixel data in items, native or encapsulated, belong to an icon. The data set's come later. */
 TEST(icons)
 {
@@ -785,6 +814,7 @@ int main(void)
                                        cmocka_unit_test(forms_that_are_not_as_said),
                                        cmocka_unit_test(uids),
                                        cmocka_unit_test(delimiters_with_lengths),
+                                       cmocka_unit_test(content_longer_than_its_item),
                                        cmocka_unit_test(icons),
                                        cmocka_unit_test(deflated),
                                        cmocka_unit_test(cut_files),
