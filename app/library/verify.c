@@ -37,8 +37,8 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     struct tsr_hasher frames;
     struct tsr_proof found;
     const struct tsr_image *const again = &source->header.image;
-    if (!tsr_makes_png(&source->header) || !tsr_same_image(image, again) || image->exact_only != again->exact_only ||
-        header->parameter_count != source->header.parameter_count ||
+    if (!tsr_makes_png(&source->header) || source->only_lossless || !tsr_same_image(image, again) ||
+        image->exact_only != again->exact_only || header->parameter_count != source->header.parameter_count ||
         memcmp(header->parameters, source->header.parameters, header->parameter_count) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the PNG that the .tsr describes");
     tsr_parts_begin(&parts);
