@@ -362,7 +362,10 @@ static enum tsr_status settle_lane(struct search *s, struct lane *lanes, unsigne
 {
     struct lane *const lane = &lanes[i];
     const enum kind kind = lane->found.kind;
-    if (lane->status == TSR_ERROR_LIMIT && !is_alone) prove_lane(lanes, i);
+    if (lane->status == TSR_ERROR_LIMIT && !is_alone) {
+        free_lane(lane);
+        prove_lane(lanes, i);
+    }
     if (lane->status != TSR_OK) {
         free_lane(lane);
         *error = lane->error;
