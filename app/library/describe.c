@@ -17,7 +17,7 @@ const char *tsr_returns_name(enum tsr_returns returns)
     return (unsigned)returns < sizeof names / sizeof names[0] ? names[returns] : "";
 }
 
-static enum tsr_returns returns_of(enum tsr_recipe_number recipe)
+static enum tsr_returns returns_of(const struct tsr_header *header)
 {
     static const enum tsr_returns returns[] = {[TSR_RECIPE_VERBATIM] = TSR_RETURNS_STORED,
                                                [TSR_RECIPE_SPLICE] = TSR_RETURNS_SPLICED,
@@ -26,14 +26,13 @@ static enum tsr_returns returns_of(enum tsr_recipe_number recipe)
                                                [TSR_RECIPE_ENCAPSULATED] = TSR_RETURNS_ENCAPSULATED,
                                                [TSR_RECIPE_SERIES] = TSR_RETURNS_SERIES,
                                                [TSR_RECIPE_PACKED] = TSR_RETURNS_STREAMS,
-                                               [TSR_RECIPE_GZIPPED] = TSR_RETURNS_GZIPPED,
                                                [TSR_RECIPE_INNER] = TSR_RETURNS_FILES};
-    return returns[recipe];
+    return tsr_is_in_gzip(header) ? TSR_RETURNS_GZIPPED : returns[header->recipe];
 }
 
 enum tsr_way tsr_way_of(const struct tsr_header *header)
 {
-    return returns_of(header->recipe) == TSR_RETURNS_STORED ? TSR_WAY_STORED : TSR_WAY_CODED;
+    return returns_of(header) == TSR_RETURNS_STORED ? TSR_WAY_STORED : TSR_WAY_CODED;
 }
 
 enum tsr_promise tsr_promise_of(const struct tsr_header *header)
@@ -55,7 +54,7 @@ enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_inf
     info->kind = header->kind;
     info->way = tsr_way_of(header);
     info->promise = tsr_promise_of(header);
-    info->returns = returns_of(header->recipe);
+    info->returns = returns_of(header);
     info->has_image = tsr_has_frames(header);
     if (!info->has_image) snprintf(info->reason, sizeof info->reason, "%s", tsr_reason_of(header));
     info->files = tsr_has_inner(header) ? header->inner : 0;

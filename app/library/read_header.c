@@ -253,7 +253,7 @@ static enum tsr_status take_packed(struct tsr_reader *r, struct tsr_dicom_listin
 static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_listing *listing,
                                          struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
 {
-    const bool is_inflated = tsr_has_deflated_prefix(tsr_reader_header(r));
+    const bool is_inflated = tsr_is_deflated(tsr_reader_header(r));
     if (tsr_has_pieces(tsr_reader_header(r))) return take_packed(r, listing, found, header, error);
     TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
     const enum tsr_status status = scan_bytes(r, listing, found, is_inflated, header, error);
@@ -266,7 +266,7 @@ static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, s
 {
     struct tsr_dicom_listing listing = {0};
     struct tsr_dicom_scan found = {0};
-    const bool is_plain = !r->container && !tsr_is_wrapped(tsr_reader_header(r));
+    const bool is_plain = !r->container && !tsr_is_deflated(tsr_reader_header(r));
     enum tsr_status status = is_plain ? take_dicom_file(r->input, &listing, &found, header, error)
                                       : take_dicom_prefix(r, &listing, &found, header, error);
     header->base.big_endian = status == TSR_OK && found.form.big_endian;

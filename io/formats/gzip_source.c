@@ -94,7 +94,7 @@ static enum tsr_status unfold(struct tsr_source *s, const uint8_t *file, size_t 
     struct tsr_bytes plain = {.limit = plain_bytes}, residue = {.limit = size + 64};
     size_t used;
     struct tsr_error why;
-    enum tsr_status status = tsr_prove(&tsr_node_gzip, &work, file, size, &used, &plain, &residue, &why);
+    enum tsr_status status = tsr_prove(&tsr_node_deflated, &work, file, size, &used, &plain, &residue, &why);
     s->held[0] = plain.bytes;
     if (status != TSR_OK) *error = why;
     if (status == TSR_OK) {
@@ -108,6 +108,13 @@ static enum tsr_status unfold(struct tsr_source *s, const uint8_t *file, size_t 
     return status;
 }
 
+/* All bytes of the file belong to streams, or stand around them. */
+static void set_recipe(struct tsr_header *header)
+{
+    header->recipe = TSR_RECIPE_DEFLATED;
+    header->parameter_count = tsr_put_varint(header->parameters, 0);
+}
+
 /* Gives a source what the one of its plain bytes has. */
 static enum tsr_status set_plain(struct tsr_source *s, const struct tsr_format *format,
                                  const struct tsr_source_options *options, struct tsr_error *error)
@@ -115,8 +122,7 @@ static enum tsr_status set_plain(struct tsr_source *s, const struct tsr_format *
     struct tsr_source *inner = NULL;
     TSR_TRY(open_inner(s->samples, format, options, &inner, error));
     s->header = inner->header;
-    s->header.recipe = TSR_RECIPE_GZIPPED;
-    s->header.parameter_count = tsr_put_varint(s->header.parameters, tsr_input_size(s->samples));
+    set_recipe(&s->header);
     s->only_lossless = inner->only_lossless ? inner->only_lossless : "samples in a gzip file";
     s->windows = inner->windows;
     inner->windows.frame = NULL;
@@ -140,8 +146,7 @@ enum tsr_status tsr_gzip_open(struct tsr_input *input, const struct tsr_format *
     if (size > SIZE_MAX / 16 || plain > SIZE_MAX / 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a gzip file of %llu bytes", (unsigned long long)size);
     if (!format->measure) TSR_TRY(look_inside(input, format, options, (size_t)plain, &header, error));
-    header.recipe = TSR_RECIPE_GZIPPED;
-    header.parameter_count = tsr_put_varint(header.parameters, plain);
+    set_recipe(&header);
     const struct tsr_need need = {.opening = size + tsr_gzip_memory(plain, size),
                                   .held = 2 * size + plain,
                                   .blob = size + SUFFIX,

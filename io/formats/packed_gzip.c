@@ -1,6 +1,5 @@
 /* Packs gzip: each member's deflate stream. PACKED.md. */
 #include "packed_file.h"
-#include "io/bytes/crc32.h"
 #include "io/formats/nifti/nifti_header.h"
 #include "io/nodes/deflate/deflate.h"
 #include "io/nodes/gzip/gzip.h"
@@ -59,15 +58,6 @@ static struct gzip_limits plain_limits(const struct tsr_packed_file *p)
     return l;
 }
 
-/* Notes a wrong check at the end of a member. */
-static void note_check(const struct tsr_packed_file *p, const uint8_t *tail, const struct tsr_bytes *plain)
-{
-    if (tsr_read_u32(tail) != tsr_crc32_by(&p->crew, plain->bytes, plain->size) ||
-        tsr_read_u32(tail + 4) != (uint32_t)plain->size)
-        tsr_input_note_damage(p->source->input, "its gzip member has a wrong check (CRC-32 or length), at byte %zu",
-                              (size_t)(tail - p->file));
-}
-
 static void note_member(const struct tsr_packed_file *p, size_t at, const struct tsr_error *why)
 {
     if (why->offset != TSR_NO_OFFSET)
@@ -123,7 +113,8 @@ static enum tsr_status put_members(struct tsr_packed_file *p, const struct tsr_n
             return TSR_OK;
         }
         is_cut = why.text[0];
-        if (!is_cut) note_check(p, p->file + at + used, &plain);
+        if (!is_cut && !tsr_gzip_check(&p->crew, p->file + at + used, &plain))
+            tsr_input_note_damage(p->source->input, "%s, at byte %zu", tsr_gzip_wrong_check, at + used);
         if (is_cut && end > 0) note_member(p, at, &why);
         if (is_cut && end == 0) {
             p->fault = why;

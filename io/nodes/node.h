@@ -85,8 +85,8 @@ static inline const struct tsr_node *tsr_raster_node(int number)
     return number >= 0 && number < TSR_RASTER_NODES ? nodes[number] : NULL;
 }
 
-/* Over bytes. Their numbers in files are kinds of pieces, PACKED.md; that of gzip has none. Pieces of three kinds
- * are made by no node: bytes of the file, and the usual start and end of a PNG. */
+/* Over bytes. Their numbers in files are kinds of pieces, PACKED.md; that of deflated files has none. Pieces of three
+ * kinds are made by no node: bytes of the file, and the usual start and end of a PNG. */
 enum tsr_piece_kind {
     TSR_PIECE_BYTES,
     TSR_PIECE_JPEG,
@@ -99,7 +99,7 @@ enum tsr_piece_kind {
     TSR_PIECE_KINDS
 };
 extern const struct tsr_node tsr_node_deflate;    /* RFC 1951: DEFLATE.md */
-extern const struct tsr_node tsr_node_gzip;       /* RFC 1952: GZIP.md */
+extern const struct tsr_node tsr_node_deflated;   /* deflate streams with bytes around them, as in gzip: GZIP.md */
 extern const struct tsr_node tsr_node_png_chunks; /* the zlib stream in IDAT chunks: PNG.md */
 extern const struct tsr_node tsr_node_jpeg;       /* lossy JPEG, packed: JPEG.md */
 extern const struct tsr_node tsr_node_small_png;  /* whole PNG files, by mixed predictions: SMALL_PNG.md */

@@ -31,7 +31,6 @@ bool tsr_recipe_may_be(enum tsr_recipe_number recipe, bool exact, bool lossy)
     case TSR_RECIPE_PACKED:
     case TSR_RECIPE_DEFLATED:
     case TSR_RECIPE_ENCAPSULATED:
-    case TSR_RECIPE_GZIPPED:
     case TSR_RECIPE_INNER:
         return exact && !lossy;
     case TSR_RECIPE_SERIES:
@@ -73,14 +72,14 @@ bool tsr_has_plain_parts(const struct tsr_header *header)
     return header->recipe == TSR_RECIPE_VERBATIM || (tsr_is_spliced(header) && tsr_frame_bits(&header->image) % 8 == 0);
 }
 
-bool tsr_has_deflated_prefix(const struct tsr_header *header)
+bool tsr_is_deflated(const struct tsr_header *header)
 {
     return header->recipe == TSR_RECIPE_DEFLATED;
 }
 
-bool tsr_is_wrapped(const struct tsr_header *header)
+bool tsr_is_in_gzip(const struct tsr_header *header)
 {
-    return tsr_has_deflated_prefix(header) || header->recipe == TSR_RECIPE_GZIPPED;
+    return tsr_is_deflated(header) && header->parameter_count > 0 && header->parameters[0] == 0;
 }
 
 bool tsr_makes_png(const struct tsr_header *header)
@@ -96,7 +95,7 @@ bool tsr_has_own_writer(const struct tsr_header *header)
 void tsr_take_loss(struct tsr_header *header)
 {
     header->exact = false;
-    if (!tsr_has_deflated_prefix(header)) return;
+    if (!tsr_is_deflated(header)) return;
     header->recipe = TSR_RECIPE_SPLICE; /* the copy is not deflated */
     header->parameter_count = 0;
 }

@@ -16,16 +16,15 @@ enum tsr_recipe_number {
     TSR_RECIPE_VERBATIM = 0,     /* the blob is the file */
     TSR_RECIPE_SPLICE = 1,       /* prefix, rasters, suffix */
     TSR_RECIPE_PNG = 2,          /* prefix, IDAT chunks made from the raster, suffix */
-    TSR_RECIPE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
+    TSR_RECIPE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on; or the whole of it, in gzip */
     TSR_RECIPE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
     TSR_RECIPE_SERIES = 5,       /* several files, each restored in its own way: FORMAT.md 3.7 */
     TSR_RECIPE_PACKED = 6,       /* the blob has pieces of the file, streams of which are unpacked */
-    TSR_RECIPE_GZIPPED = 7,      /* as splice, and the whole of it is put in gzip again */
-    TSR_RECIPE_INNER = 8         /* as packed, and some pieces are files, each restored in its own way */
+    TSR_RECIPE_INNER = 7         /* as packed, and some pieces are files, each restored in its own way */
 };
 
-/* Residues: what samples do not say of the streams of encapsulated frames, of the IDAT chunks of a PNG, or of a gzip
- * file. */
+/* Residues: what samples do not say of the streams of encapsulated frames, of the IDAT chunks of a PNG, or of a
+ * deflated file. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
 #define TSR_WINDOW_LIMIT ((int64_t)1 << 52) /* of a window's center and width, in millionths */
@@ -101,11 +100,10 @@ bool tsr_is_spliced(const struct tsr_header *header);
 /* Whether prefix, frames and suffix, or the blob, are bytes of the original as they are. */
 bool tsr_has_plain_parts(const struct tsr_header *header);
 
-/* Whether the prefix stands deflated in the file, from a certain byte on. */
-bool tsr_has_deflated_prefix(const struct tsr_header *header);
-
-/* Whether the file, or what follows a certain byte of it, is plain bytes that are wrapped in deflate or gzip. */
-bool tsr_is_wrapped(const struct tsr_header *header);
+/* Whether prefix, rasters and suffix are deflated in the file, from a certain byte on; and whether all of them are, in
+ * a gzip file. */
+bool tsr_is_deflated(const struct tsr_header *header);
+bool tsr_is_in_gzip(const struct tsr_header *header);
 
 /* Whether the frame becomes the IDAT chunks of a PNG; and whether without a residue, by a writer of ours: the file is
  * not the original then. */

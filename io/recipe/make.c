@@ -165,9 +165,6 @@ static enum tsr_status close_node(struct tsr_maker *m, const uint8_t *residue, s
     m->work.whole = (size_t)m->open.whole;
     if (m->open.before > 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the %s stream begins after the end of the file", node->name);
-    if (m->open.is_exact && m->plain.size != m->open.size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a %s node has %zu plain bytes, and should have %llu", node->name,
-                        m->plain.size, (unsigned long long)m->open.size);
     if (m->recipe.count == 0 && node->room(&parts, m->made.limit) > m->header->room) return fail_room(error);
     TSR_TRY(node->join(&m->work, &parts, &m->made, error));
     m->is_open = false;
@@ -180,14 +177,6 @@ static void open_node(struct tsr_maker *m, const struct tsr_step *step)
     m->open = *step;
     tsr_bytes_free(&m->plain);
     m->plain.limit = (size_t)step->size;
-}
-
-static enum tsr_status close_step(struct tsr_maker *m, const struct tsr_step *step, struct tsr_error *error)
-{
-    TSR_TRY(put_waiting(m, error));
-    m->residues_at = m->residues.size;
-    return step->bytes ? close_node(m, step->bytes, (size_t)step->size, error)
-                       : close_node(m, m->residues.bytes, m->residues.size, error);
 }
 
 /* ---- Pieces: PACKED.md --------------------------------------------------------------------------------- */
@@ -546,7 +535,9 @@ static enum tsr_status run_step(struct tsr_maker *m, const struct tsr_step *step
         open_node(m, step);
         return TSR_OK;
     case TSR_STEP_CLOSE:
-        return close_step(m, step, error);
+        TSR_TRY(put_waiting(m, error));
+        m->residues_at = m->residues.size;
+        return close_node(m, m->residues.bytes, m->residues.size, error);
     }
     return TSR_OK;
 }
@@ -568,7 +559,7 @@ static enum tsr_status run(struct tsr_maker *m, struct tsr_error *error)
 {
     if (m->making.enough == 0) TSR_TRY(check_blobs(m, error));
     if (tsr_has_frames(m->header)) TSR_TRY(keep_residues(m, error));
-    TSR_TRY(tsr_recipe_of(m->header, m->making.blobs, &m->residues, &m->recipe, error));
+    TSR_TRY(tsr_recipe_of(m->header, m->making.blobs, &m->recipe, error));
     if (m->recipe.count == 0) return put_pieces(m, error);
     for (int i = 0; i < m->recipe.count; i++) TSR_TRY(run_step(m, &m->recipe.step[i], error));
     TSR_TRY(put_waiting(m, error));

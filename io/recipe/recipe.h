@@ -15,12 +15,11 @@ enum tsr_step_kind { TSR_STEP_BYTES, TSR_STEP_FRAMES, TSR_STEP_OPEN, TSR_STEP_CL
 
 struct tsr_step {
     enum tsr_step_kind kind;
-    /* Of bytes: they themselves, or the blob that has them. Of a node's end: its residue; NULL: all residues. */
+    /* Of bytes: they themselves, or the blob that has them. The residue of a node that ends is all residues. */
     const uint8_t *bytes;
     enum tsr_blob from;
     uint64_t size;   /* of bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes */
-    bool is_exact;   /* at a node's begin: it takes just as many, */
-    uint64_t before; /* and begins after so many bytes more, which it does not take */
+    uint64_t before; /* at a node's begin: it begins after so many bytes more, which it does not take */
     const struct tsr_node *node; /* that begins, or that each frame goes through; or NULL */
     uint64_t whole;              /* bytes that the node makes, where it is told; else 0 */
     uint64_t foreseen;           /* bytes that a node will get, for which room is made; 0: they are not known */
@@ -81,9 +80,6 @@ bool tsr_get_record(struct tsr_cursor *cursor, struct tsr_record *record);
 /* Whether files of this header have residues. */
 bool tsr_has_residues(const struct tsr_header *header);
 
-/* Of a gzipped file, the plain bytes that its header promises; 0: its parameters are not valid. GZIP.md. */
-uint64_t tsr_gzipped_bytes(const struct tsr_header *header);
-
 /* What is known of a file before it is made. */
 struct tsr_foreseen {
     uint64_t size;                    /* at most, of what is made, in bytes */
@@ -118,8 +114,8 @@ struct tsr_recipe {
 /* Bytes of the file that stand before its prefix and follow from the header, of a PNG. Returns their number. */
 size_t tsr_known_start(const struct tsr_header *header, uint8_t start[TSR_START_LIMIT]);
 
-/* The steps of a header. blobs: as above. residues: all of them. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_VERSION. */
-enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, const struct tsr_bytes *residues,
-                              struct tsr_recipe *recipe, struct tsr_error *error);
+/* The steps of a header. blobs: as above. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_VERSION. */
+enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, struct tsr_recipe *recipe,
+                              struct tsr_error *error);
 
 #endif

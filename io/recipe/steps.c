@@ -1,9 +1,8 @@
-/* The steps of a header, and what they take: FORMAT.md 4.1 to 4.4, 4.6, GZIP.md. */
+/* The steps of a header, and what they take: FORMAT.md 4.1 to 4.4, 4.6. */
 #include "recipe.h"
 
 #include <string.h>
 
-#include "io/nodes/deflate/deflate.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/png/png_idat.h"
 #include "pieces.h"
@@ -12,17 +11,7 @@
 bool tsr_has_residues(const struct tsr_header *header)
 {
     return header->exact && (header->recipe == TSR_RECIPE_ENCAPSULATED || header->recipe == TSR_RECIPE_PNG ||
-                             header->recipe == TSR_RECIPE_DEFLATED || header->recipe == TSR_RECIPE_GZIPPED);
-}
-
-uint64_t tsr_gzipped_bytes(const struct tsr_header *header)
-{
-    const struct tsr_image *image = &header->image;
-    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
-    const uint64_t bytes = tsr_get_varint(&c);
-    const bool is_valid = !c.bad && c.at == c.size && bytes < (uint64_t)1 << 31 && image->bits_allocated > 1 &&
-                          tsr_frame_bits(image) / 8 * image->frames <= bytes;
-    return is_valid ? bytes : 0;
+                             header->recipe == TSR_RECIPE_DEFLATED);
 }
 
 /* ---- Steps -------------------------------------------------------------------------------------------------- */
@@ -117,45 +106,24 @@ static enum tsr_status png(const struct tsr_header *header, struct tsr_recipe *r
     return TSR_OK;
 }
 
-static enum tsr_status gzipped(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
+static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs, struct tsr_recipe *recipe,
+                                struct tsr_error *error)
 {
-    const uint64_t plain = tsr_gzipped_bytes(header);
-    if (plain == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's parameters of gzip are not valid");
+    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
+    const uint64_t before = tsr_get_varint(&c), plain = tsr_all_rasters(&header->image) + blobs;
+    TSR_TRY(get_spare(header, &c, recipe, error));
     struct tsr_step *const open = add(recipe, TSR_STEP_OPEN);
-    open->node = &tsr_node_gzip;
-    open->size = open->foreseen = plain;
-    open->is_exact = true;
+    open->node = &tsr_node_deflated;
+    open->before = before;
+    open->size = SIZE_MAX / 2;
+    open->foreseen = plain > before ? plain - before : 0;
     add_parts(recipe, NULL);
     add(recipe, TSR_STEP_CLOSE);
     return TSR_OK;
 }
 
-/* The residues of a deflated file begin with the bytes after its stream. */
-static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs, const struct tsr_bytes *residues,
-                                struct tsr_recipe *recipe, struct tsr_error *error)
-{
-    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false},
-                      tail = {residues->bytes, residues->size, 0, false};
-    const uint64_t before = tsr_get_varint(&c), size = tsr_get_varint(&tail),
-                   plain = tsr_all_rasters(&header->image) + blobs;
-    TSR_TRY(get_spare(header, &c, recipe, error));
-    const uint8_t *const bytes = tsr_get_bytes(&tail, size);
-    if (tail.bad) return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
-    struct tsr_step *const open = add(recipe, TSR_STEP_OPEN);
-    open->node = &tsr_node_deflate;
-    open->before = before;
-    open->size = SIZE_MAX / 2;
-    open->foreseen = plain > before ? plain - before : 0;
-    add_parts(recipe, NULL);
-    struct tsr_step *const close = add(recipe, TSR_STEP_CLOSE);
-    close->bytes = tail.bytes + tail.at;
-    close->size = tail.size - tail.at;
-    add_known(recipe, bytes, (size_t)size);
-    return TSR_OK;
-}
-
-enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, const struct tsr_bytes *residues,
-                              struct tsr_recipe *recipe, struct tsr_error *error)
+enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, struct tsr_recipe *recipe,
+                              struct tsr_error *error)
 {
     memset(recipe, 0, sizeof *recipe);
     switch (header->recipe) {
@@ -164,11 +132,9 @@ enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, c
     case TSR_RECIPE_PNG:
         return png(header, recipe, error);
     case TSR_RECIPE_DEFLATED:
-        return deflated(header, blobs, residues, recipe, error);
+        return deflated(header, blobs, recipe, error);
     case TSR_RECIPE_ENCAPSULATED:
         return encapsulated(header, recipe, error);
-    case TSR_RECIPE_GZIPPED:
-        return gzipped(header, recipe, error);
     case TSR_RECIPE_VERBATIM:
         add_bytes(recipe, TSR_BLOB_PREFIX, TSR_ALL_BYTES);
         return TSR_OK;
@@ -201,15 +167,6 @@ static uint64_t lossy_png_work(const struct tsr_image *image)
     return FIXED + sizeof(void *) * (uint64_t)image->rows + ROWS * (tsr_frame_bits(image) / 8 / image->rows + 1);
 }
 
-static uint64_t deflated_work(const struct tsr_foreseen *f, uint64_t plain)
-{
-    struct tsr_cursor c = {f->residues ? f->residues->bytes : NULL, f->residues ? f->residues->size : 0, 0, false};
-    const uint64_t tail = tsr_get_varint(&c);
-    if (c.bad || tail > c.size - c.at) return f->size + tsr_deflate_memory(plain);
-    const uint8_t *const coded = c.bytes + c.at + tail;
-    return f->size + tsr_deflate_writing_memory(plain, coded, c.size - c.at - (size_t)tail, f->threads);
-}
-
 struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const struct tsr_foreseen *f)
 {
     static const uint64_t most = UINT64_MAX / 64;
@@ -234,12 +191,7 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
         break;
     case TSR_RECIPE_DEFLATED:
         r.held += tsr_all_rasters(&header->image) + f->blobs;
-        r.work = deflated_work(f, tsr_all_rasters(&header->image) + f->blobs);
-        r.is_at_end = true;
-        break;
-    case TSR_RECIPE_GZIPPED:
-        r.held += tsr_gzipped_bytes(header);
-        r.work = tsr_gzip_making_memory(tsr_gzipped_bytes(header), f->size, f->residues, f->threads);
+        r.work = tsr_deflated_memory(tsr_all_rasters(&header->image) + f->blobs, f->size, f->residues, f->threads);
         r.is_at_end = true;
         break;
     default:

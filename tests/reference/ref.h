@@ -59,17 +59,7 @@ void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
 
 /* ---- 3. The file (ref_container.c) ---- */
 
-enum {
-    REF_VERBATIM,
-    REF_SPLICE,
-    REF_PNG,
-    REF_DEFLATED,
-    REF_ENCAPSULATED,
-    REF_SERIES,
-    REF_PACKED,
-    REF_GZIPPED,
-    REF_FILES
-};
+enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES, REF_PACKED, REF_FILES };
 
 struct ref_header { /* 3.1 */
     unsigned kind, restore;
@@ -236,9 +226,7 @@ uint32_t ref_crc32(const uint8_t *data, size_t size); /* PNG specification, anne
 
 /* ---- GZIP.md (ref_gzip.c) ---- */
 
-/* The plain size of the parameters. */
-bool ref_gzip_size(const struct ref_header *header, size_t *size);
-/* The gzip file, in memory of ref_alloc(). */
+/* The deflate streams and what is around them, in memory of ref_alloc(). */
 bool ref_gzip(const uint8_t *plain, size_t plain_size, struct ref_bytes records, uint8_t **bytes, size_t *size);
 
 /* ---- All of a file, or of a member (ref_file.c) ---- */

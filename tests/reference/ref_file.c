@@ -17,8 +17,7 @@ static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint3
 
 static bool has_residues(const struct ref_header *h)
 {
-    return h->restore == REF_DEFLATED || h->restore == REF_ENCAPSULATED || h->restore == REF_GZIPPED ||
-           (h->restore == REF_PNG && h->exact);
+    return h->restore == REF_DEFLATED || h->restore == REF_ENCAPSULATED || (h->restore == REF_PNG && h->exact);
 }
 
 /* 3.3: the blobs that a restore may have. */

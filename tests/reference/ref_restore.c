@@ -1,5 +1,5 @@
 /* FORMAT.md 4: restores the original. */
-#include "ref_deflate.h"
+#include "ref.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,9 @@ struct ref_output {
     uint8_t last_bits; /* the parameter of 4.1 */
     /* Deflated, 4.2. */
     uint64_t plain_left;
-    uint8_t *plain;                             /* memory of ref_alloc() would end with its frame */
-    size_t plain_size, plain_room, plain_limit; /* limit: of a gzip file, GZIP.md */
-    struct ref_bytes records;                   /* 4.2, PNG.md, 4.4, GZIP.md */
+    uint8_t *plain; /* memory of ref_alloc() would end with its frame */
+    size_t plain_size, plain_room;
+    struct ref_bytes records; /* PNG.md, 4.4, GZIP.md */
 };
 
 /* ---- Bytes of the restored file ---- */
@@ -33,18 +33,15 @@ static bool put(struct ref_output *out, const void *data, size_t size)
     return true;
 }
 
-/* Writes bytes. GZIP.md: those of a gzip file are kept. 4.2: so are those of a deflate stream, but not those before it.
- */
+/* Writes bytes. 4.2: those of deflate streams are kept, but not those before them. */
 static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
 {
-    bool is_gzip = out->header->restore == REF_GZIPPED;
-    if (!is_gzip && out->header->restore != REF_DEFLATED) return put(out, data, size);
+    if (out->header->restore != REF_DEFLATED) return put(out, data, size);
     size_t before = size < out->plain_left ? size : (size_t)out->plain_left;
     if (!put(out, data, before)) return false;
     out->plain_left -= before;
     size -= before;
     if (size == 0) return true;
-    if (is_gzip && size > out->plain_limit - out->plain_size) return ref_fail("a gzip file has too many plain bytes");
     if (size > out->plain_room - out->plain_size) {
         out->plain_room = 2 * out->plain_room + size;
         uint8_t *grown = realloc(out->plain, out->plain_room);
@@ -58,14 +55,10 @@ static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
 
 static bool put_deflated(struct ref_output *out)
 {
-    struct ref_bytes *b = &out->records;
-    struct ref_deflate_out stream = {.bits = 0};
-    uint64_t tail_size = ref_varint(b);
-    const uint8_t *tail = ref_take(b, tail_size);
-    if (b->bad) return ref_fail("the residue of a deflated file is corrupt");
+    uint8_t *bytes;
+    size_t size;
     if (out->plain_left > 0) return ref_fail("the deflated part begins behind the end");
-    return ref_deflate(out->plain, out->plain_size, b->data + b->at, ref_left(b), &stream) &&
-           put(out, stream.bytes, (size_t)(stream.bits / 8)) && put(out, tail, (size_t)tail_size);
+    return ref_gzip(out->plain, out->plain_size, out->records, &bytes, &size) && put(out, bytes, size);
 }
 
 /* ---- The parts of a file, in order ---- */
@@ -77,9 +70,6 @@ static bool begin(struct ref_output *out)
     if (out->rasters_only) return (ref_has_frames(h) && !ref_are_units(h)) || ref_fail("the file has no samples");
     if (!ref_has_frames(h) || h->restore == REF_ENCAPSULATED) return true;
     if (h->restore == REF_PNG) return ref_check_png(h);
-    if (h->restore == REF_GZIPPED) {
-        return ref_gzip_size(h, &out->plain_limit);
-    }
     struct ref_bytes b = {.data = h->parameters, .size = h->parameter_count};
     if (h->restore == REF_DEFLATED) out->plain_left = ref_varint(&b);
     unsigned used = (unsigned)(ref_frame_bits(h) * h->frames % 8); /* bits that are used of the last byte */
@@ -201,20 +191,10 @@ bool ref_output_samples_end(struct ref_output *out)
     return put_inner(out, &out->bit_byte, 1);
 }
 
-/* GZIP.md */
-static bool put_gzip(struct ref_output *out)
-{
-    uint8_t *bytes;
-    size_t size;
-    if (out->plain_size != out->plain_limit) return ref_fail("a gzip file has too few plain bytes");
-    return ref_gzip(out->plain, out->plain_size, out->records, &bytes, &size) && put(out, bytes, size);
-}
-
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
 {
     bool good = true, is_all = restored && !out->rasters_only;
     if (is_all && out->header->restore == REF_PNG) good = put_png_end(out);
-    if (is_all && out->header->restore == REF_GZIPPED) good = put_gzip(out);
     if (is_all && out->header->restore == REF_DEFLATED) good = put_deflated(out);
     if (good && is_all && out->records.size > out->size)
         good = ref_fail("the records are longer than the restored file"); /* 4.4 */

@@ -349,7 +349,7 @@ static enum tsr_status inflate_file(struct dicom_source *s, size_t start, const 
     const size_t file_size = (size_t)tsr_input_size(source->input), inflated = (size_t)size->inflated;
     const struct tsr_node_work work = {.crew = tsr_input_crew(source->input)};
     struct tsr_bytes plain = {.limit = inflated}, coded = {.limit = 2 * file_size + 4096};
-    uint8_t tail[TSR_VARINT_LIMIT];
+    uint8_t head[2 + TSR_VARINT_LIMIT] = {0}; /* of the record of the only stream: GZIP.md */
     const uint8_t *file;
     size_t used = 0;
     TSR_TRY(tsr_input_hold(source->input, file_size, &file, error));
@@ -362,12 +362,14 @@ static enum tsr_status inflate_file(struct dicom_source *s, size_t start, const 
     plain.limit += start;
     if (status == TSR_OK) status = tsr_bytes_put_before(&plain, &meta, error);
     source->held[0] = plain.bytes;
-    const size_t rest = file_size - start - used, tail_size = tsr_put_varint(tail, rest);
-    if (status == TSR_OK) status = tsr_source_put_small(source, TSR_BLOB_RESIDUES, tail, tail_size, error);
-    if (status == TSR_OK) status = tsr_source_put(source, TSR_BLOB_RESIDUES, file + start + used, rest, false, error);
-    if (status == TSR_OK) return tsr_source_put(source, TSR_BLOB_RESIDUES, coded.bytes, coded.size, true, error);
-    tsr_bytes_free(&coded);
-    return status;
+    const size_t head_size = 2 + tsr_put_varint(head + 2, coded.size);
+    if (status == TSR_OK) status = tsr_source_put_small(source, TSR_BLOB_RESIDUES, head, head_size, error);
+    if (status != TSR_OK) {
+        tsr_bytes_free(&coded);
+        return status;
+    }
+    TSR_TRY(tsr_source_put(source, TSR_BLOB_RESIDUES, coded.bytes, coded.size, true, error));
+    return tsr_source_put(source, TSR_BLOB_RESIDUES, file + start + used, file_size - start - used, false, error);
 }
 
 /* The same, and its meaning. */

@@ -1,4 +1,4 @@
-/* Gzip files as plain bytes and a residue, and back. GZIP.md. */
+/* Deflate streams with bytes around them as plain bytes and a residue, and back: gzip files. GZIP.md. */
 #include "gzip.h"
 
 #include <string.h>
@@ -6,8 +6,6 @@
 #include "io/bytes/crc32.h"
 #include "io/bytes/cursor.h"
 #include "io/nodes/deflate/deflate.h"
-
-enum { WRONG = 12, WRONG_BYTES = 1 + TSR_GZIP_TAIL }; /* of a residue: a wrong check stands before it */
 
 /* ---- Members ------------------------------------------------------------------------------------------------ */
 
@@ -33,6 +31,14 @@ bool tsr_gzip_stream(const uint8_t *file, size_t size, size_t *at)
     return *at < size && size - *at > TSR_GZIP_TAIL;
 }
 
+const char tsr_gzip_wrong_check[] = "its gzip member has a wrong check (CRC-32 or length)";
+
+bool tsr_gzip_check(const struct tsr_crew *crew, const uint8_t *tail, const struct tsr_bytes *plain)
+{
+    return tsr_read_u32(tail) == tsr_crc32_by(crew, plain->bytes, plain->size) &&
+           tsr_read_u32(tail + 4) == (uint32_t)plain->size;
+}
+
 size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t room)
 {
     struct tsr_bytes plain = {.limit = SIZE_MAX / 2};
@@ -49,38 +55,29 @@ size_t tsr_gzip_first(const uint8_t *file, size_t size, uint8_t *bytes, size_t r
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
 
 struct member {
-    size_t start, stream, end; /* bytes of the file: its first, the first of its stream, the first after it */
+    size_t start, stream, end; /* bytes of the file: after the stream before, the first of its stream, after that */
     struct tsr_bytes plain;    /* where it stands among the plain bytes of all */
     struct tsr_bytes residue;
 };
 
-/* Reads the member at byte start, whose plain bytes go to the end of all, where they have room. */
+/* Reads the first member of a file, or the one after a stream that ends at byte start. Its plain bytes go to the end of
+ * all, where they have room. */
 static enum tsr_status read_member(const struct tsr_deflate_way *way, const uint8_t *file, size_t size, size_t start,
                                    const struct tsr_bytes *all, struct member *m, struct tsr_error *error)
 {
     const size_t room = all->capacity - all->size;
     size_t used = 0;
     *m = (struct member){.start = start,
-                         .stream = start,
+                         .stream = start > 0 ? start + TSR_GZIP_TAIL : 0,
                          .plain = {.bytes = all->bytes + all->size, .capacity = room, .limit = room},
                          .residue.limit = size};
     if (!tsr_gzip_stream(file, size, &m->stream)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no gzip member");
     TSR_TRY(tsr_deflate_read_by(way, file + m->stream, size - m->stream - TSR_GZIP_TAIL, &used, &m->plain, &m->residue,
                                 error));
-    const uint8_t *const tail = file + m->stream + used;
-    m->end = m->stream + used + TSR_GZIP_TAIL;
-    if (tsr_read_u32(tail) == tsr_crc32_by(&way->crew, m->plain.bytes, m->plain.size) &&
-        tsr_read_u32(tail + 4) == (uint32_t)m->plain.size)
-        return TSR_OK;
-    struct tsr_bytes wrong = {.limit = WRONG_BYTES};
-    enum tsr_status status = tsr_bytes_put_u8(&wrong, WRONG, error);
-    if (status == TSR_OK) status = tsr_bytes_put(&wrong, tail, TSR_GZIP_TAIL, error);
-    if (status == TSR_OK) status = tsr_bytes_put_before(&m->residue, &wrong, error);
-    tsr_bytes_free(&wrong);
-    if (status == TSR_OK)
-        tsr_fail_at(error, TSR_ERROR_CORRUPT, m->end - TSR_GZIP_TAIL,
-                    "its gzip member has a wrong check (CRC-32 or length), at byte %zu", m->end - TSR_GZIP_TAIL);
-    return status;
+    m->end = m->stream + used;
+    if (!tsr_gzip_check(&way->crew, file + m->end, &m->plain))
+        tsr_fail_at(error, TSR_ERROR_CORRUPT, m->end, "%s, at byte %zu", tsr_gzip_wrong_check, m->end);
+    return TSR_OK;
 }
 
 /* Appends the record of a member. */
@@ -135,38 +132,24 @@ static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *fi
 
 static enum tsr_status fail_residue(struct tsr_error *error)
 {
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a gzip file is damaged");
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the residue of a deflated file is damaged");
 }
 
-/* The wrong check that a residue begins with, and passes it. NULL: the check is right. */
-static const uint8_t *get_wrong(const uint8_t **residue, size_t *size)
-{
-    if (*size < WRONG_BYTES || **residue != WRONG) return NULL;
-    *residue += WRONG_BYTES;
-    *size -= WRONG_BYTES;
-    return *residue - TSR_GZIP_TAIL;
-}
-
-/* Appends the next member. *at: of its plain bytes, and of those of the next one. */
-static enum tsr_status write_member(const struct tsr_deflate_way *way, struct tsr_cursor *c,
+/* Appends the next stream, and what stands before it. *at: of its plain bytes, and of those of the next one. */
+static enum tsr_status write_stream(const struct tsr_deflate_way *way, struct tsr_cursor *c,
                                     const struct tsr_node_parts *parts, size_t *at, bool *is_last,
                                     struct tsr_bytes *file, struct tsr_error *error)
 {
     size_t head_size = 0, residue_size = 0;
-    uint8_t tail[TSR_GZIP_TAIL];
     const uint64_t wanted = tsr_get_varint(c);
     const uint8_t *const head = tsr_get_list(c, &head_size), *residue = tsr_get_list(c, &residue_size);
-    const uint8_t *const wrong = get_wrong(&residue, &residue_size);
     *is_last = wanted == 0;
     if (c->bad || (!*is_last && (wanted < TSR_GZIP_LEAST || wanted > parts->plain_size - *at)))
         return fail_residue(error);
     const size_t size = *is_last ? parts->plain_size - *at : (size_t)wanted;
     TSR_TRY(tsr_bytes_put(file, head, head_size, error));
-    TSR_TRY(tsr_deflate_write_by(way, parts->plain + *at, size, residue, residue_size, file, error));
-    tsr_put_u32(tail, tsr_crc32_by(&way->crew, parts->plain + *at, size));
-    tsr_put_u32(tail + 4, (uint32_t)size);
     *at += size;
-    return tsr_bytes_put(file, wrong ? wrong : tail, sizeof tail, error);
+    return tsr_deflate_write_by(way, parts->plain + *at - size, size, residue, residue_size, file, error);
 }
 
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
@@ -179,7 +162,7 @@ static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_n
     bool is_last = false;
     enum tsr_status status = TSR_OK;
     way.kept = &coder;
-    while (!is_last && status == TSR_OK) status = write_member(&way, &c, parts, &at, &is_last, file, error);
+    while (!is_last && status == TSR_OK) status = write_stream(&way, &c, parts, &at, &is_last, file, error);
     tsr_deflate_forget(coder);
     return status == TSR_OK ? tsr_bytes_put(file, c.bytes + c.at, c.size - c.at, error) : status;
 }
@@ -193,7 +176,7 @@ uint64_t tsr_gzip_memory(uint64_t plain, uint64_t file)
     return plain + 3 * file + tsr_deflate_memory(plain);
 }
 
-uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, unsigned threads)
+uint64_t tsr_deflated_memory(uint64_t plain, uint64_t file, const struct tsr_bytes *residue, unsigned threads)
 {
     struct tsr_cursor c = {residue ? residue->bytes : NULL, residue ? residue->size : 0, 0, false};
     uint64_t most = 0;
@@ -201,9 +184,8 @@ uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_
         size_t head = 0, size = 0;
         is_last = tsr_get_varint(&c) == 0;
         tsr_get_list(&c, &head);
-        const uint8_t *coded = tsr_get_list(&c, &size);
+        const uint8_t *const coded = tsr_get_list(&c, &size);
         if (c.bad) break;
-        get_wrong(&coded, &size);
         const uint64_t bytes = tsr_deflate_writing_memory(plain, coded, size, threads);
         if (bytes > most) most = bytes;
     }
@@ -211,4 +193,4 @@ uint64_t tsr_gzip_making_memory(uint64_t plain, uint64_t file, const struct tsr_
     return file + most;
 }
 
-const struct tsr_node tsr_node_gzip = {.name = "gzip", .split = split, .join = join};
+const struct tsr_node tsr_node_deflated = {.name = "deflate", .split = split, .join = join};

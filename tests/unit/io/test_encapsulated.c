@@ -591,7 +591,7 @@ TEST(wrong_headers)
         if (i == 5) header.image.bits_allocated = header.image.bits_stored = 1;
         if (i == 5) header.parameters[0] = TSR_NODE_JPEG_LS;
         if (i >= 6) header.parameters[0] = (uint8_t)(i == 6 ? TSR_STREAMS_OF_UNITS + 1 : 255);
-        const enum tsr_status status = tsr_recipe_of(&header, 0, NULL, &recipe, NULL);
+        const enum tsr_status status = tsr_recipe_of(&header, 0, &recipe, NULL);
         const enum tsr_status wanted = i == 0 ? TSR_OK : i < 6 ? TSR_ERROR_CORRUPT : TSR_ERROR_VERSION;
         expect(status == wanted, "case %d: %s", i, tsr_status_name(status));
     }
