@@ -6,9 +6,7 @@
 #include "flow.h"
 #include "io/recipe/recipe.h"
 #include "kernels/kept/kept_frames.h"
-#if TSR_WITH_DICOM
 #include "io/formats/dicom/dicom_export.h"
-#endif
 
 /* A batch at work. */
 struct decoding {
@@ -228,9 +226,7 @@ static enum tsr_status decode_some(struct decoding *d, uint32_t first, uint32_t 
 
 static enum tsr_status put_frame(struct decoding *d, const uint8_t *raster, struct tsr_error *error)
 {
-#if TSR_WITH_DICOM
     if (d->exporter) return tsr_exporter_put_frame(d->exporter, raster, error);
-#endif
     return tsr_put_frame(d->maker, raster, error);
 }
 
@@ -339,7 +335,6 @@ static enum tsr_status make(struct decoding *d, struct tsr_bytes *residues, stru
     return tsr_make(d->header, &making, output, error);
 }
 
-#if TSR_WITH_DICOM
 static enum tsr_status export_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
 {
     for (;;) {
@@ -358,7 +353,6 @@ static enum tsr_status export_all(struct decoding *d, struct tsr_error *error)
     TSR_TRY(export_blob(d, TSR_BLOB_SUFFIX, error));
     return tsr_exporter_end(d->exporter, error);
 }
-#endif
 
 /* output: of the restored file; else exporter is not NULL. */
 static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_reader *reader,
@@ -371,9 +365,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
     tsr_hasher_init(&d.spliced);
     tsr_parts_begin(&d.parts);
     enum tsr_status status = TSR_ERROR_INTERNAL;
-#if TSR_WITH_DICOM
     if (exporter) status = export_all(&d, error);
-#endif
     if (!exporter) status = make(&d, residues, output, error);
     if (status == TSR_OK) status = check_spliced(&d, output, error);
     if (status == TSR_OK) status = tsr_container_check_id(reader, error);

@@ -6,8 +6,6 @@
 #include "files.h"
 #include "io/formats/dicom/dicom_export.h"
 
-#if TSR_WITH_DICOM
-
 /* Decodes to a new exporter. Its samples are what the .tsr promises. */
 static enum tsr_status write_file(struct tsr_engine *engine, struct tsr_container_reader *reader,
                                   const struct tsr_proof *proof, enum tsr_export_syntax to, bool all_bits,
@@ -129,18 +127,6 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     tsr_output_close(out);
     return status;
 }
-
-#else
-
-enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
-                                struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
-                                enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
-{
-    (void)engine, (void)input, (void)reader, (void)account, (void)sink, (void)to, (void)report;
-    return tsr_fail(error, TSR_ERROR_VERSION, "exporting %s needs zlib, which this build does not have", name);
-}
-
-#endif
 
 static enum tsr_status export_source(const struct tsr_call *call)
 {

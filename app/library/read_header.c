@@ -7,11 +7,9 @@
 #include "call.h"
 #include "reader.h"
 #include "io/recipe/recipe.h"
-#if TSR_WITH_DICOM
-#include "io/formats/dicom/deflate_stream.h"
 #include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_file.h"
-#endif
+#include "io/nodes/deflate/deflate.h"
 
 /* Bytes of a header that are read, at most: as many as the DICOM reader takes. */
 #define HEADER_LIMIT ((size_t)64 << 20)
@@ -21,9 +19,7 @@ struct header {
     struct tsr_metadata base;
     uint8_t *bytes;
     struct tsr_element *elements;
-#if TSR_WITH_DICOM
     struct tsr_dicom_scan scan;
-#endif
 };
 
 void tsr_metadata_free(struct tsr_metadata *metadata)
@@ -101,7 +97,6 @@ static enum tsr_status list_chunks(struct header *header, struct tsr_error *erro
 
 /* ---- DICOM ------------------------------------------------------------------------------------------------ */
 
-#if TSR_WITH_DICOM
 static enum tsr_status keep_elements(const struct tsr_dicom_listing *listing, struct header *header,
                                      struct tsr_error *error)
 {
@@ -197,23 +192,19 @@ static enum tsr_status unpack_prefix(struct tsr_reader *r, size_t wanted, struct
 }
 
 /* Replaces a file whose data set is deflated by its meta header and the first bytes that the data set inflates to. */
-static enum tsr_status inflate_header(struct tsr_input *input, size_t meta_end, struct header *header,
-                                      struct tsr_error *error)
+static enum tsr_status inflate_header(size_t meta_end, struct header *header, struct tsr_error *error)
 {
-    struct tsr_stream_size size;
-    size_t first = HEADER_LIMIT;
-    uint8_t *const bytes = malloc(meta_end + first);
-    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an inflated header");
-    memcpy(bytes, header->bytes, meta_end);
-    const enum tsr_status status =
-        tsr_measure_stream(input, meta_end, UINT64_MAX, bytes + meta_end, &first, &size, error);
+    const size_t size = header->base.byte_count - meta_end;
+    struct tsr_bytes bytes = {.limit = SIZE_MAX / 2};
+    enum tsr_status status = tsr_bytes_put(&bytes, header->bytes, meta_end, error);
+    if (status == TSR_OK) status = tsr_deflate_first(header->bytes + meta_end, size, meta_end + HEADER_LIMIT, &bytes);
     if (status != TSR_OK) {
-        free(bytes);
-        return status;
+        tsr_bytes_free(&bytes);
+        return tsr_fail(error, status, "its deflate stream is damaged, or there is no memory to inflate it");
     }
     free(header->bytes);
-    header->bytes = bytes;
-    header->base.byte_count = meta_end + first;
+    header->bytes = bytes.bytes;
+    header->base.byte_count = bytes.size;
     return TSR_OK;
 }
 
@@ -225,7 +216,7 @@ static enum tsr_status scan_bytes(const struct tsr_reader *r, struct tsr_dicom_l
     if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
     enum tsr_status status = scan(input, listing, found, is_inflated, error);
     const bool is_deflated = status == TSR_ERROR_USAGE && found->is_deflated && !is_inflated;
-    if (is_deflated) status = inflate_header(input, found->meta_end, header, error);
+    if (is_deflated) status = inflate_header(found->meta_end, header, error);
     tsr_input_close(input);
     if (!is_deflated || status != TSR_OK) return status;
     listing->count = 0;
@@ -275,14 +266,6 @@ static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, s
     free(listing.entries);
     return status;
 }
-#else
-static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, struct tsr_error *error)
-{
-    (void)r;
-    (void)header;
-    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs zlib, and this build has none");
-}
-#endif
 
 /* ---- All -------------------------------------------------------------------------------------------------- */
 
@@ -353,7 +336,6 @@ enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, stru
 
 /* ---- Text ------------------------------------------------------------------------------------------------- */
 
-#if TSR_WITH_DICOM
 /* A line as those of DCMTK of the pixel data, whose value was not read. */
 static enum tsr_status add_pixel_line(const struct tsr_dicom_element *pixels, struct tsr_buffer *text,
                                       struct tsr_error *error)
@@ -390,14 +372,6 @@ static enum tsr_status print_dicom(const struct header *header, enum tsr_listing
     if (status != TSR_OK) tsr_buffer_free(text);
     return status;
 }
-#else
-static enum tsr_status print_dicom(const struct header *header, enum tsr_listing listing, struct tsr_buffer *text,
-                                   struct tsr_error *error)
-{
-    (void)header, (void)listing, (void)text;
-    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs zlib, and this build has none");
-}
-#endif
 
 static enum tsr_status list_header(const struct tsr_call *call)
 {

@@ -12,11 +12,9 @@
 #include "io/formats/format.h"
 #include "kernels/pool/thread_pool.h"
 #include "transform/status.h"
-#if TSR_WITH_DICOM
-#include "io/formats/dicom/deflate_stream.h"
 #include "io/dicom/dicom_elements.h"
 #include "io/formats/dicom/dicom_file.h"
-#endif
+#include "io/nodes/deflate/deflate.h"
 
 struct search {
     struct tsr_engine *engine;
@@ -28,8 +26,6 @@ struct search {
     bool has_no_memory;   /* under the lock, too */
     atomic_bool is_cancelled;
 };
-
-#if TSR_WITH_DICOM
 
 struct instance {
     char uid[TSR_DICOM_UID_BYTES]; /* empty: it is not known */
@@ -50,24 +46,23 @@ struct head {
     struct tsr_input *input;    /* of the file */
     struct tsr_account account; /* what a large header takes is claimed */
     struct tsr_input *inflated; /* of a deflated file: the first bytes of its data set; else NULL */
-    uint8_t *bytes;             /* those */
+    struct tsr_bytes bytes;     /* those */
     struct tsr_dicom_listing meta, listing;
 };
 
 /* Presentation states and reports are deflated at times; they are small. Of larger files the meta header has to do. */
 static void inflate_head(struct head *head, const struct tsr_dicom_scan *scan)
 {
-    enum { FIRST = 1 << 20, LARGEST_FILE = 4 << 20, LARGEST = 256 << 20 };
-    struct tsr_stream_size size;
+    enum { FIRST = 1 << 20, LARGEST_FILE = 4 << 20 };
+    const uint64_t size = tsr_input_size(head->input);
+    const uint8_t *file;
     struct tsr_dicom_scan inner;
     struct tsr_error ignored;
-    size_t first = FIRST;
-    if (tsr_input_size(head->input) > LARGEST_FILE) return;
-    head->bytes = malloc(first);
-    if (!head->bytes ||
-        tsr_measure_stream(head->input, scan->meta_end, LARGEST, head->bytes, &first, &size, &ignored) != TSR_OK)
+    head->bytes.limit = SIZE_MAX / 2;
+    if (size > LARGEST_FILE || tsr_input_hold(head->input, (size_t)size, &file, &ignored) != TSR_OK ||
+        tsr_deflate_first(file + scan->meta_end, (size_t)size - scan->meta_end, FIRST, &head->bytes) != TSR_OK)
         return;
-    head->inflated = tsr_input_from_memory(head->bytes, first, "");
+    head->inflated = tsr_input_from_memory(head->bytes.bytes, head->bytes.size, "");
     if (head->inflated) tsr_dicom_list_dataset(head->inflated, 0, &head->listing, &inner, &ignored);
 }
 
@@ -102,7 +97,7 @@ static void close_head(struct search *s, struct head *head)
     tsr_input_close(head->inflated);
     if (head->input && tsr_account_end(&head->account, head->input, TSR_OK, &ignored) != TSR_OK)
         atomic_store(&s->is_cancelled, true);
-    free(head->bytes);
+    tsr_bytes_free(&head->bytes);
 }
 
 /* Reads the UID that an element holds. False: it holds none. */
@@ -240,17 +235,6 @@ static enum tsr_status search_all(struct search *s, struct tsr_error *error)
     memset(s->referrers, 0, s->count * sizeof *s->referrers);
     return tsr_fail(error, TSR_ERROR_CANCELLED, "the references were not found: the call was cancelled");
 }
-
-#else
-
-static enum tsr_status search_all(struct search *s, struct tsr_error *error)
-{
-    (void)s;
-    (void)error;
-    return TSR_OK;
-}
-
-#endif
 
 static enum tsr_status find_referrers(const struct tsr_call *call)
 {

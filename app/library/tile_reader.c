@@ -5,9 +5,7 @@
 #include "io/recipe/unit.h"
 #include "kernels/kept/kept_frames.h"
 #include "reader.h"
-#if TSR_WITH_DICOM
 #include "io/formats/dicom/dicom_file.h"
-#endif
 
 /* Tiles of a frame, with its model, as they were read. */
 struct coded {
@@ -58,18 +56,14 @@ static enum tsr_status decode_unit(struct tsr_container_reader *container, uint3
                                    struct tsr_error *error)
 {
     const struct tsr_header *const header = tsr_container_header(container);
-    if (tsr_has_samples(header) || !TSR_WITH_DICOM)
+    if (tsr_has_samples(header))
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "frame %u has no samples: its stream could not be made again from samples, and stands in the "
                         "file as it is",
                         frame);
     struct tsr_bytes stream = {.limit = SIZE_MAX / 4};
     enum tsr_status status = tsr_read_unit(container, frame, &stream, error);
-#if TSR_WITH_DICOM
     if (status == TSR_OK) status = tsr_dicom_decode_jpeg(&header->image, stream.bytes, stream.size, raster, error);
-#else
-    (void)raster;
-#endif
     tsr_bytes_free(&stream);
     return status;
 }

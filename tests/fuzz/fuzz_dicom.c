@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "io/formats/dicom/deflate_stream.h"
+#include "io/nodes/deflate/deflate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -31,15 +31,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 {
     struct fuzz_random random = {seed};
     const size_t start = deflated_start(data, size);
-    struct tsr_input *input = tsr_input_from_memory(data, size, "data");
-    struct tsr_stream_size stream;
-    uint8_t *dataset = fuzz_alloc(INFLATED_LIMIT);
-    size_t dataset_size = INFLATED_LIMIT;
-    const bool is_stream =
-        start > 0 && input && fuzz_below(&random, 8) > 0 &&
-        tsr_measure_stream(input, start, INFLATED_LIMIT, dataset, &dataset_size, &stream, NULL) == TSR_OK;
-    tsr_input_close(input);
-    if (!is_stream) {
+    struct tsr_bytes plain = {.limit = SIZE_MAX / 2};
+    const bool is_stream = start > 0 && fuzz_below(&random, 8) > 0 &&
+                           tsr_deflate_first(data + start, size - start, INFLATED_LIMIT, &plain) == TSR_OK;
+    uint8_t *const dataset = plain.bytes;
+    size_t dataset_size = plain.size < INFLATED_LIMIT ? plain.size : INFLATED_LIMIT;
+    if (!is_stream || dataset_size == 0) {
         free(dataset);
         return LLVMFuzzerMutate(data, size, max_size);
     }

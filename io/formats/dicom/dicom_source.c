@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "deflate_stream.h"
 #include "dicom_derive.h"
 #include "dicom_image.h"
 #include "encapsulated_source.h"
@@ -23,8 +22,6 @@ static bool is_dicom(const uint8_t *head, size_t size)
     const bool big = head[0] == 0 && (head[1] == 2 || head[1] == 8) && head[2] == 0;
     return little || big;
 }
-
-#if TSR_WITH_DICOM
 
 /* The bytes that a compressed file may unfold to. Real files unfold to less than 64 times their size, or are small. */
 #define UNFOLD_LIMIT ((uint64_t)1 << 30)
@@ -272,45 +269,49 @@ static enum tsr_status open_native(struct tsr_input *input, const struct header 
 
 /* ---- Deflated --------------------------------------------------------------------------------------------- */
 
-/* Reads the description of the image from the first first_size bytes that a deflated data set inflates to. Measures the
- * whole stream. */
-static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t first_size, bool may_lose,
-                                  struct tsr_stream_size *size, struct header *found, struct tsr_image *image,
-                                  bool *only_lossless, struct tsr_error *error)
+/* The stream of a deflated file. */
+struct stream {
+    const uint8_t *bytes;
+    size_t size, start; /* start: in the file */
+    size_t inflated;    /* bytes that it becomes */
+};
+
+/* Reads the description of the image from the first bytes that a deflated data set inflates to, at least so many. */
+static enum tsr_status peek_image(struct tsr_input *input, const struct stream *stream, size_t first_size,
+                                  bool may_lose, struct header *found, struct tsr_image *image, bool *only_lossless,
+                                  struct tsr_error *error)
 {
-    uint8_t *first = malloc(first_size);
-    struct tsr_input *memory = NULL;
-    enum tsr_status status = first ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", first_size);
-    if (status == TSR_OK)
-        status = tsr_measure_stream(input, start, unfold_limit(tsr_input_size(input)), first, &first_size, size, error);
-    if (status == TSR_OK) {
-        memory = tsr_input_from_memory(first, first_size, tsr_input_name(input));
-        if (!memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    }
+    struct tsr_bytes first = {.limit = SIZE_MAX / 2};
+    enum tsr_status status = tsr_deflate_first(stream->bytes, stream->size, first_size, &first);
+    if (status == TSR_ERROR_CORRUPT) tsr_fail(error, status, "its deflate stream is damaged");
+    struct tsr_input *const memory =
+        status == TSR_OK ? tsr_input_from_memory(first.bytes, first.size, tsr_input_name(input)) : NULL;
+    if (!memory && status != TSR_ERROR_CORRUPT) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     if (status == TSR_OK) status = tsr_dicom_scan_dataset(memory, 0, &found->scan, error);
-    found->bytes = first;
+    found->bytes = first.bytes;
     if (status == TSR_OK) status = describe_header(found, true, may_lose, error);
     if (status == TSR_OK) {
         const struct tsr_dicom_element *const pixels = &found->scan.pixels;
-        const uint64_t left = size->inflated - pixels->value, available = left < pixels->length ? left : pixels->length;
+        const uint64_t left = stream->inflated - pixels->value,
+                       available = left < pixels->length ? left : pixels->length;
         struct tsr_dicom_native native;
         status = tsr_dicom_native_image(&found->dicom, pixels->tag, available, image, &native, error);
         tsr_dicom_note_short(input, &found->dicom, native.wanted, available);
         *only_lossless = only_lossless_of(found, &native) != NULL;
     }
     tsr_input_close(memory);
-    free(first);
+    tsr_bytes_free(&first);
     return status;
 }
 
 /* The file; plain bytes; residues, twice while they are joined or while pieces are, or the stream that is made again.
  */
-static struct tsr_need deflated_need(uint64_t file_size, size_t start, const struct tsr_stream_size *size,
-                                     const struct tsr_dicom_scan *scan, bool may_lose)
+static struct tsr_need deflated_need(uint64_t file_size, const struct stream *stream, const struct tsr_dicom_scan *scan,
+                                     bool may_lose)
 {
-    const uint64_t plain = start + size->inflated, held = 2 * file_size + plain + header_memory(scan, may_lose),
-                   header = scan->pixels.value;
-    return (struct tsr_need){.opening = held + 2 * file_size + tsr_deflate_memory(size->inflated),
+    const uint64_t plain = (uint64_t)stream->start + stream->inflated,
+                   held = 2 * file_size + plain + header_memory(scan, may_lose), header = scan->pixels.value;
+    return (struct tsr_need){.opening = held + 2 * file_size + tsr_deflate_memory(stream->inflated),
                              .held = held,
                              .blob = file_size > header ? file_size : header};
 }
@@ -318,35 +319,43 @@ static struct tsr_need deflated_need(uint64_t file_size, size_t start, const str
 /* Measures a deflated file, and claims the memory for it. The header is looked for in FEW_BYTES first, then in
  * MANY_BYTES. */
 static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, bool may_lose, struct tsr_header *header,
-                                        struct tsr_stream_size *size, struct tsr_error *error)
+                                        struct stream *stream, struct tsr_error *error)
 {
     enum { FEW_BYTES = 1 << 20, MANY_BYTES = 64 << 20 };
     const uint64_t file_size = tsr_input_size(input);
     struct header found;
     struct tsr_image image;
+    struct tsr_error why;
+    const uint8_t *file;
     bool only_lossless = false;
-    *size = (struct tsr_stream_size){0, 0};
     if (file_size > UNFOLD_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of more than 1 GiB");
-    enum tsr_status status = peek_image(input, start, FEW_BYTES, may_lose, size, &found, &image, &only_lossless, error);
-    if (status == TSR_ERROR_CORRUPT && size->inflated > FEW_BYTES) {
-        TSR_TRY(tsr_input_claim_header(input, MANY_BYTES, error));
-        status = peek_image(input, start, MANY_BYTES, may_lose, size, &found, &image, &only_lossless, error);
+    TSR_TRY(tsr_input_claim_header(input, file_size + tsr_deflate_memory(8 * file_size), error));
+    TSR_TRY(tsr_input_hold(input, (size_t)file_size, &file, error));
+    *stream = (struct stream){file + start, (size_t)file_size - start, start, 0};
+    enum tsr_status status =
+        tsr_deflate_measure(stream->bytes, stream->size, unfold_limit(file_size), &stream->inflated, &why);
+    if (status == TSR_ERROR_CORRUPT && why.offset != TSR_NO_OFFSET)
+        return tsr_fail_at(error, status, start + why.offset, "its deflate stream is damaged: %.300s", why.text);
+    if (status != TSR_OK) return tsr_fail(error, status, "%s", why.text);
+    status = peek_image(input, stream, FEW_BYTES, may_lose, &found, &image, &only_lossless, error);
+    if (status == TSR_ERROR_CORRUPT && stream->inflated > FEW_BYTES) {
+        TSR_TRY(tsr_input_claim_header(input, file_size + MANY_BYTES, error));
+        status = peek_image(input, stream, MANY_BYTES, may_lose, &found, &image, &only_lossless, error);
     }
     TSR_TRY(status);
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
     header->image = image;
-    struct tsr_need need = deflated_need(file_size, start, size, &found.scan, may_lose);
+    struct tsr_need need = deflated_need(file_size, stream, &found.scan, may_lose);
     need.only_lossless = only_lossless;
     return tsr_input_claim(input, header, &need, error);
 }
 
 /* Makes the file as it would be without deflation: meta header and data set. Proves that the stream comes back; what
  * follows it becomes a residue, too. FORMAT.md 4.2. */
-static enum tsr_status inflate_file(struct dicom_source *s, size_t start, const struct tsr_stream_size *size,
-                                    struct tsr_error *error)
+static enum tsr_status inflate_file(struct dicom_source *s, const struct stream *stream, struct tsr_error *error)
 {
     struct tsr_source *const source = &s->base;
-    const size_t file_size = (size_t)tsr_input_size(source->input), inflated = (size_t)size->inflated;
+    const size_t file_size = (size_t)tsr_input_size(source->input), start = stream->start, inflated = stream->inflated;
     const struct tsr_node_work work = {.crew = tsr_input_crew(source->input)};
     struct tsr_bytes plain = {.limit = inflated}, coded = {.limit = 2 * file_size + 4096};
     uint8_t head[2 + TSR_VARINT_LIMIT] = {0}; /* of the record of the only stream: GZIP.md */
@@ -374,14 +383,14 @@ static enum tsr_status inflate_file(struct dicom_source *s, size_t start, const 
 
 /* The same, and its meaning. */
 static enum tsr_status set_deflated(struct dicom_source *s, const struct tsr_dicom_scan *meta,
-                                    const struct tsr_stream_size *size, bool may_lose, bool tells_windows,
+                                    const struct stream *stream, bool may_lose, bool tells_windows,
                                     struct tsr_error *error)
 {
     struct tsr_source *const source = &s->base;
     struct header found;
-    TSR_TRY(inflate_file(s, meta->meta_end, size, error));
+    TSR_TRY(inflate_file(s, stream, error));
     source->samples =
-        tsr_input_from_memory(source->held[0], meta->meta_end + (size_t)size->inflated, tsr_input_name(source->input));
+        tsr_input_from_memory(source->held[0], stream->start + stream->inflated, tsr_input_name(source->input));
     source->owns_samples = true;
     if (!source->samples) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     TSR_TRY(tsr_dicom_scan_dataset(source->samples, meta->meta_end, &found.scan, error));
@@ -398,11 +407,11 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
                                      bool tells_windows, struct tsr_source **source, struct tsr_error *error)
 {
     struct tsr_header header = {.kind = TSR_KIND_DICOM, .recipe = TSR_RECIPE_DEFLATED, .exact = true};
-    struct tsr_stream_size size;
-    TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &header, &size, error));
+    struct stream stream;
+    TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &header, &stream, error));
     header.parameter_count = tsr_put_varint(header.parameters, meta->meta_end);
     struct dicom_source *const s = tsr_source_create(sizeof *s, input, &header, &dicom_ops, error);
-    const enum tsr_status status = s ? set_deflated(s, meta, &size, may_lose, tells_windows, error) : TSR_ERROR_LIMIT;
+    const enum tsr_status status = s ? set_deflated(s, meta, &stream, may_lose, tells_windows, error) : TSR_ERROR_LIMIT;
     return tsr_source_finish(s, status, source);
 }
 
@@ -566,25 +575,5 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     if (status == TSR_OK || status == TSR_ERROR_CORRUPT) tsr_dicom_note_fragments(input, &found.scan, &found.dicom);
     return status;
 }
-
-#else
-
-static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
-                                  struct tsr_source **source, struct tsr_error *error)
-{
-    (void)input;
-    (void)options;
-    *source = NULL;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no zlib to read DICOM");
-}
-
-bool tsr_dicom_tell_series(struct tsr_input *input, struct tsr_dicom_series *series)
-{
-    (void)input;
-    *series = (struct tsr_dicom_series){.slope = {1, 0}};
-    return false;
-}
-
-#endif
 
 const struct tsr_format tsr_dicom_format = {TSR_KIND_DICOM, "dicom", is_dicom, open_dicom, NULL};

@@ -171,18 +171,51 @@ static enum tsr_status inflate(struct reading *r)
     return inflate_all(r, NULL);
 }
 
+/* Leaves the tokens that become so many bytes, or a few more. Returns the bytes. */
+static size_t cut_tokens(struct deflate_tokens *tokens, size_t wanted)
+{
+    size_t bytes = 0, count = 0;
+    for (; count < tokens->count && bytes < wanted; count++) {
+        const size_t length = deflate_length(tokens->tokens[count]);
+        bytes += length > 0 ? length : 1;
+    }
+    tokens->count = count;
+    return bytes;
+}
+
 enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t count, struct tsr_bytes *plain)
 {
     struct deflate_source source = {.stream = stream, .size = size};
     struct deflate_block *const block = calloc(1, sizeof *block);
-    const size_t limit = plain->size + (DEFLATE_MOST + 1) * count + 65535;
     enum tsr_status status = block ? TSR_OK : TSR_ERROR_LIMIT;
     while (status == TSR_OK && plain->size < count && !block->final) {
+        const uint8_t *stored = NULL;
         size_t bytes = 0;
         block->most = count - plain->size; /* tokens, each of a byte or more */
         block->is_cut = true;
-        status = inflate_block(&source, block, limit, &bytes, plain, NULL);
-        if (block->tokens.count == block->most) break; /* it stopped within the block */
+        status = tsr_deflate_block(&source, block, SIZE_MAX / 2, &bytes, &stored, NULL);
+        if (status == TSR_OK && block->type == DEFLATE_STORED)
+            status = tsr_bytes_put(plain, stored, bytes, NULL);
+        else if (status == TSR_OK)
+            status = expand(plain, &block->tokens, cut_tokens(&block->tokens, block->most), NULL);
+    }
+    if (block) free(block->tokens.tokens);
+    free(block);
+    return status;
+}
+
+enum tsr_status tsr_deflate_measure(const uint8_t *stream, size_t size, size_t limit, size_t *plain,
+                                    struct tsr_error *error)
+{
+    struct deflate_source source = {.stream = stream, .size = size};
+    struct deflate_block *const block = calloc(1, sizeof *block);
+    enum tsr_status status = block ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, no_memory);
+    *plain = 0;
+    while (status == TSR_OK && !block->final) {
+        const uint8_t *stored;
+        size_t bytes = 0;
+        status = tsr_deflate_block(&source, block, limit - *plain, &bytes, &stored, error);
+        *plain += bytes;
     }
     if (block) free(block->tokens.tokens);
     free(block);

@@ -76,9 +76,14 @@ enum tsr_status tsr_deflate_read_up_to(const struct tsr_deflate_way *way, const 
                                        size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
                                        struct tsr_error *error);
 
-/* Inflates the first bytes of a stream, which may end early after them: at least count, unless it ends. Errors:
- * TSR_ERROR_CORRUPT (it is no deflate stream), TSR_ERROR_LIMIT (memory). */
+/* Inflates the first bytes of a stream, which may end early after them: until there are count plain bytes, and at most
+ * 257 more, unless it ends. Errors: TSR_ERROR_CORRUPT (it is no deflate stream), TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_deflate_first(const uint8_t *stream, size_t size, size_t count, struct tsr_bytes *plain);
+
+/* The bytes that a stream inflates to, which are not kept: memory is that of tsr_deflate_memory. Errors:
+ * TSR_ERROR_CORRUPT (not a whole deflate stream, or it inflates to more than limit bytes), TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_deflate_measure(const uint8_t *stream, size_t size, size_t limit, size_t *plain,
+                                    struct tsr_error *error);
 
 /* Makes the stream again, and appends it. Any plain bytes and any residue are taken: what is not valid is
  * TSR_ERROR_CORRUPT. */
