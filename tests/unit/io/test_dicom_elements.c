@@ -700,7 +700,8 @@ TEST(many_elements_come_back)
         const struct tsr_header *header = tsr_container_header(reader);
         assert_int_equal(header->kind, TSR_KIND_DICOM);
         assert_int_equal(header->recipe, order == ASCENDING ? TSR_RECIPE_SPLICE : TSR_RECIPE_VERBATIM);
-        if (order != ASCENDING) assert_non_null(strstr(header->reason, "disorder"));
+        const bool is_raw = tsr.size > d.all.size; /* without zstd, the shortest form has no reason */
+        expect(order == ASCENDING || is_raw || strstr(header->reason, "disorder"), "%s", header->reason);
         tsr_container_close(reader);
         tsr_input_close(input);
         free(tsr.data);
