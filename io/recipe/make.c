@@ -28,10 +28,9 @@ struct tsr_maker {
     size_t ahead_size;
     bool is_open; /* a node has begun: */
     struct tsr_step open;
-    struct tsr_bytes plain;   /* what it has so far */
-    struct tsr_bytes residue; /* of a piece */
-    uint32_t files;           /* pieces that were files */
-    struct tsr_bytes made;    /* by a node */
+    struct tsr_bytes plain; /* what it has so far */
+    uint32_t files;         /* pieces that were files */
+    struct tsr_bytes made;  /* by a node */
     /* Frames. */
     const struct tsr_step *frames;
     uint32_t frames_done;
@@ -162,10 +161,8 @@ static enum tsr_status close_node(struct tsr_maker *m, const uint8_t *residue, s
                                          residue ? residue : (const uint8_t *)"", m->plain.size, size};
     m->made.size = 0;
     m->made.limit = bytes_left(m);
-    m->work.whole = (size_t)m->open.whole;
     if (m->open.before > 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the %s stream begins after the end of the file", node->name);
-    if (m->recipe.count == 0 && node->room(&parts, m->made.limit) > m->header->room) return fail_room(error);
     TSR_TRY(node->join(&m->work, &parts, &m->made, error));
     m->is_open = false;
     return put(m, m->made.bytes, m->made.size, error);
@@ -201,30 +198,9 @@ static enum tsr_status take_head(struct tsr_maker *m, struct tsr_piece_head *hea
     return TSR_OK;
 }
 
-static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_head *head, struct tsr_error *error)
-{
-    const struct tsr_node *const node = tsr_piece_node(head->kind);
-    const struct tsr_step bytes = {.kind = TSR_STEP_BYTES, .from = TSR_BLOB_PREFIX, .size = head->size};
-    if (head->inner > 0) return tsr_fail(error, TSR_ERROR_VERSION, "files in it are not restored here");
-    if (head->kind == TSR_PIECE_BYTES) return put_bytes(m, &bytes, error);
-    if (head->kind == TSR_PIECE_PNG_END) return put(m, tsr_png_end, TSR_PNG_END_BYTES, error);
-    if (head->kind == TSR_PIECE_PNG_START) {
-        uint8_t start[TSR_PNG_START_BYTES];
-        TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->size, &m->residue, error));
-        tsr_png_start_of(m->residue.bytes, start);
-        return put(m, start, sizeof start, error);
-    }
-    const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size, .residue_size = (size_t)head->residue};
-    if (node->room(&sizes, 0) > m->header->room || head->size + head->residue > SIZE_MAX / 4) return fail_room(error);
-    open_node(m, &(struct tsr_step){.kind = TSR_STEP_OPEN, .node = node, .size = head->size, .whole = head->whole});
-    TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->size, &m->plain, error));
-    TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->residue, &m->residue, error));
-    return close_node(m, m->residue.bytes, m->residue.size, error);
-}
-
-/* Pieces that follow each other and that threads make at once: codes of elements, files, and few bytes between them. */
+/* Pieces that follow each other and that threads make at once: codes of elements, files, and few bytes between them.
+ * Others are made one by one. */
 struct joining {
-    struct tsr_maker *maker;
     unsigned count, lanes; /* lanes: those that have memory */
     uint64_t lane_bytes;
     struct lane {
@@ -237,21 +213,28 @@ struct joining {
     } lane[LANES];
 };
 
+static bool are_bytes(const struct tsr_piece_head *head)
+{
+    return head->kind == TSR_PIECE_BYTES && head->inner == 0;
+}
+
 static bool may_join(const struct tsr_maker *m, const struct tsr_piece_head *head)
 {
     enum { FEW_BYTES = 1 << 12 };
     if (m->making.enough > 0) return false;
     return head->kind == TSR_PIECE_ELEMENTS || head->inner > 0 ||
-           (tsr_has_inner(m->header) && head->kind == TSR_PIECE_BYTES && head->size <= FEW_BYTES);
+           (tsr_has_inner(m->header) && are_bytes(head) && head->size <= FEW_BYTES);
 }
 
 /* Makes the bytes of a piece: lane->made, or of bytes lane->plain or lane->code. */
 static enum tsr_status make_lane(struct lane *lane)
 {
     const struct tsr_maker *const m = lane->maker;
+    const struct tsr_node *const node = tsr_piece_node(lane->head.kind);
     const struct tsr_node_work work = {.whole = (size_t)lane->head.whole, .crew = m->work.crew, .kept = &lane->coder};
     const struct tsr_leaves *const leaves = &m->making.leaves;
     const struct tsr_bytes *plain = &lane->code;
+    uint8_t start[TSR_PNG_START_BYTES];
     lane->made.size = lane->plain.size = 0;
     if (lane->head.inner > 0) {
         lane->plain.limit = (size_t)lane->head.size;
@@ -259,9 +242,17 @@ static enum tsr_status make_lane(struct lane *lane)
         plain = &lane->plain;
     }
     if (lane->head.kind == TSR_PIECE_BYTES) return TSR_OK;
-    const struct tsr_node_parts parts = {plain->bytes, lane->residue.bytes ? lane->residue.bytes : (const uint8_t *)"",
-                                         plain->size, lane->residue.size};
-    return tsr_piece_node(lane->head.kind)->join(&work, &parts, &lane->made, &lane->error);
+    if (lane->head.kind == TSR_PIECE_PNG_END)
+        return tsr_bytes_put(&lane->made, tsr_png_end, TSR_PNG_END_BYTES, &lane->error);
+    if (lane->head.kind == TSR_PIECE_PNG_START) {
+        tsr_png_start_of(plain->bytes, start);
+        return tsr_bytes_put(&lane->made, start, sizeof start, &lane->error);
+    }
+    const struct tsr_node_parts parts = {plain->bytes ? plain->bytes : (const uint8_t *)"",
+                                         lane->residue.bytes ? lane->residue.bytes : (const uint8_t *)"", plain->size,
+                                         lane->residue.size};
+    if (lane->head.inner == 0 && node->room(&parts, lane->made.limit) > m->header->room) return fail_room(&lane->error);
+    return node->join(&work, &parts, &lane->made, &lane->error);
 }
 
 static void join_lane(void *context, unsigned i)
@@ -288,7 +279,7 @@ static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct 
     }
     if (count > 1)
         m->work.crew.run(m->work.crew.pool, join_lane, j->lane, count);
-    else
+    else if (count == 1)
         join_lane(j->lane, 0);
     for (unsigned i = 0; i < count; i++) {
         struct lane *const lane = &j->lane[i];
@@ -298,6 +289,7 @@ static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct 
             return lane->status;
         }
         TSR_TRY(put(m, made_of(lane)->bytes, made_of(lane)->size, error));
+        if (count == 1) tsr_bytes_free(&lane->code); /* it may be large, and the next piece small */
     }
     return TSR_OK;
 }
@@ -305,49 +297,65 @@ static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct 
 /* What a piece takes, by its head, before it is read. */
 static enum tsr_status check_room(struct tsr_maker *m, const struct tsr_piece_head *head, struct tsr_error *error)
 {
-    const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size};
-    if (head->inner == 0 && head->kind == TSR_PIECE_BYTES) return TSR_OK;
-    if (head->inner == 0)
-        return tsr_piece_node(head->kind)->room(&sizes, 0) > m->header->room ? fail_room(error) : TSR_OK;
+    const struct tsr_node *const node = tsr_piece_node(head->kind);
+    const struct tsr_node_parts sizes = {.plain_size = (size_t)head->size, .residue_size = (size_t)head->residue};
+    const uint64_t room = head->inner > 0 ? tsr_inner_room(head) : node ? node->room(&sizes, 0) : 0;
+    if (room > m->header->room || room > SIZE_MAX / 4 || head->size > SIZE_MAX / 4 || head->residue > SIZE_MAX / 4)
+        return fail_room(error);
+    if (head->inner == 0) return TSR_OK;
     if (m->files == m->header->inner)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has more files in it than its header says");
     m->files++;
     if (!m->making.leaves.file) return tsr_fail(error, TSR_ERROR_VERSION, "files in it are not restored here");
     if (head->kind == TSR_PIECE_BYTES && head->size > bytes_left(m))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "a file in it is longer than it");
-    return tsr_inner_room(head) > m->header->room || tsr_inner_room(head) > SIZE_MAX / 4 ? fail_room(error) : TSR_OK;
+    return TSR_OK;
 }
 
-/* Takes pieces from this one on, and the head of the piece after them. */
-static enum tsr_status put_joined(struct tsr_maker *m, struct joining *j, struct tsr_piece_head *head, bool *is_last,
+/* Takes a piece. Memory for the first lane is claimed. */
+static enum tsr_status take_piece(struct tsr_maker *m, struct joining *j, const struct tsr_piece_head *head,
                                   struct tsr_error *error)
 {
-    for (*is_last = false; !*is_last && may_join(m, head);) {
-        TSR_TRY(check_room(m, head, error));
-        if (j->count == j->lanes && j->lanes < LANES && m->work.crew.run &&
-            (!m->making.input || tsr_input_take_spare(m->making.input, j->lane_bytes)))
-            j->lanes++;
-        if (j->count == j->lanes) TSR_TRY(put_lanes(m, j, error));
-        struct lane *const lane = &j->lane[j->count++];
-        lane->maker = m;
-        lane->head = *head;
-        TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->inner > 0 ? head->inner : head->size, &lane->code, error));
-        TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->residue, &lane->residue, error));
-        TSR_TRY(take_head(m, head, is_last, error));
-    }
-    return put_lanes(m, j, error);
+    TSR_TRY(check_room(m, head, error));
+    if (j->count == j->lanes && j->lanes < LANES && m->work.crew.run &&
+        (!m->making.input || tsr_input_take_spare(m->making.input, j->lane_bytes)))
+        j->lanes++;
+    if (j->count == j->lanes) TSR_TRY(put_lanes(m, j, error));
+    struct lane *const lane = &j->lane[j->count++];
+    lane->maker = m;
+    lane->head = *head;
+    TSR_TRY(collect(m, TSR_BLOB_PREFIX, head->inner > 0 ? head->inner : head->size, &lane->code, error));
+    return collect(m, TSR_BLOB_PREFIX, head->residue, &lane->residue, error);
 }
 
-/* The same. Memory for the first lane is claimed. */
-static enum tsr_status join_pieces(struct tsr_maker *m, struct tsr_piece_head *head, bool *is_last,
-                                   struct tsr_error *error)
+static enum tsr_status put_all(struct tsr_maker *m, struct joining *j, struct tsr_error *error)
+{
+    const uint64_t enough = m->making.enough > 0 ? m->making.enough : UINT64_MAX;
+    struct tsr_piece_head head;
+    bool is_last;
+    TSR_TRY(take_head(m, &head, &is_last, error));
+    while (!is_last && tsr_output_size(m->output) < enough) {
+        const bool joins = may_join(m, &head);
+        const struct tsr_step bytes = {.kind = TSR_STEP_BYTES, .from = TSR_BLOB_PREFIX, .size = head.size};
+        if (!joins) TSR_TRY(put_lanes(m, j, error));
+        TSR_TRY(!joins && are_bytes(&head) ? put_bytes(m, &bytes, error) : take_piece(m, j, &head, error));
+        if (!joins) TSR_TRY(put_lanes(m, j, error));
+        TSR_TRY(take_head(m, &head, &is_last, error));
+    }
+    TSR_TRY(put_lanes(m, j, error));
+    if (m->making.enough == 0 && m->files != m->header->inner)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has fewer files in it than its header says");
+    return TSR_OK;
+}
+
+static enum tsr_status put_pieces(struct tsr_maker *m, struct tsr_error *error)
 {
     struct joining *const j = calloc(1, sizeof *j);
     if (!j) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make pieces");
     j->lanes = 1;
     j->lane_bytes =
         tsr_has_inner(m->header) ? tsr_unpacking_memory(m->header->room, m->header->room, NULL) : (uint64_t)LANE_BYTES;
-    const enum tsr_status status = put_joined(m, j, head, is_last, error);
+    const enum tsr_status status = put_all(m, j, error);
     if (m->making.input && j->lanes > 1) tsr_input_return_spare(m->making.input, (j->lanes - 1) * j->lane_bytes);
     for (unsigned i = 0; i < LANES; i++) {
         struct lane *const lane = &j->lane[i];
@@ -359,25 +367,6 @@ static enum tsr_status join_pieces(struct tsr_maker *m, struct tsr_piece_head *h
     }
     free(j);
     return status;
-}
-
-static enum tsr_status put_pieces(struct tsr_maker *m, struct tsr_error *error)
-{
-    const uint64_t enough = m->making.enough > 0 ? m->making.enough : UINT64_MAX;
-    struct tsr_piece_head head;
-    bool is_last;
-    TSR_TRY(take_head(m, &head, &is_last, error));
-    while (!is_last && tsr_output_size(m->output) < enough) {
-        if (may_join(m, &head)) {
-            TSR_TRY(join_pieces(m, &head, &is_last, error));
-            continue;
-        }
-        TSR_TRY(put_piece(m, &head, error));
-        TSR_TRY(take_head(m, &head, &is_last, error));
-    }
-    if (m->making.enough == 0 && m->files != m->header->inner)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has fewer files in it than its header says");
-    return TSR_OK;
 }
 
 /* ---- Frames ------------------------------------------------------------------------------------------------- */
@@ -583,7 +572,6 @@ enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_makin
     if (m->spare_bytes > 0 && making->input) tsr_input_return_spare(making->input, m->spare_bytes);
     tsr_bytes_free(&m->residues);
     tsr_bytes_free(&m->plain);
-    tsr_bytes_free(&m->residue);
     tsr_bytes_free(&m->made);
     tsr_deflate_forget(m->coder);
     free(m);

@@ -21,7 +21,6 @@ struct tsr_step {
     uint64_t size;   /* of bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes */
     uint64_t before; /* at a node's begin: it begins after so many bytes more, which it does not take */
     const struct tsr_node *node; /* that begins, or that each frame goes through; or NULL */
-    uint64_t whole;              /* bytes that the node makes, where it is told; else 0 */
     uint64_t foreseen;           /* bytes that a node will get, for which room is made; 0: they are not known */
 };
 
