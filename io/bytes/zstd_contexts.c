@@ -1,5 +1,10 @@
-/* zstd's contexts, kept between blobs; see zstd_contexts.h. Part of builds with zstd. */
+/* zstd, or nothing in its place; see zstd_contexts.h. */
 #include "zstd_contexts.h"
+
+#include <stdlib.h>
+
+#if TSR_WITH_ZSTD
+#include <zstd_errors.h>
 
 #include "kept.h"
 
@@ -32,4 +37,70 @@ void tsr_give_decompressor(ZSTD_DCtx *context)
     if (!context) return;
     ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters);
     if (ZSTD_sizeof_DCtx(context) > KEPT_BYTES || !tsr_kept_give(&decompressors, context)) ZSTD_freeDCtx(context);
+}
+
+size_t tsr_zstd_bound(size_t size)
+{
+    return ZSTD_compressBound(size);
+}
+
+size_t tsr_zstd_compress(const void *base, size_t base_size, const void *bytes, size_t size, int level, uint8_t *made,
+                         size_t room)
+{
+    ZSTD_CCtx *const context = tsr_take_compressor();
+    size_t result = 0;
+    if (!context) return 0;
+    if (base_size == 0) {
+        result = ZSTD_compressCCtx(context, made, room, bytes, size, level);
+    } else {
+        result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+        if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base, base_size);
+        if (!ZSTD_isError(result)) result = ZSTD_compress2(context, made, room, bytes, size);
+    }
+    tsr_give_compressor(context);
+    return ZSTD_isError(result) ? 0 : result;
+}
+
+enum tsr_status tsr_zstd_decompress(const void *base, size_t base_size, const void *coded, size_t coded_size,
+                                    uint8_t *bytes, size_t size)
+{
+    ZSTD_DCtx *const context = tsr_take_decompressor();
+    if (!context) return TSR_ERROR_LIMIT;
+    size_t result = base_size > 0 ? ZSTD_DCtx_refPrefix(context, base, base_size) : 0;
+    if (!ZSTD_isError(result)) result = ZSTD_decompressDCtx(context, bytes, size, coded, coded_size);
+    tsr_give_decompressor(context);
+    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation) return TSR_ERROR_LIMIT;
+    return ZSTD_isError(result) || result != size ? TSR_ERROR_CORRUPT : TSR_OK;
+}
+
+#else
+
+size_t tsr_zstd_bound(size_t size)
+{
+    return size;
+}
+
+size_t tsr_zstd_compress(const void *base, size_t base_size, const void *bytes, size_t size, int level, uint8_t *made,
+                         size_t room)
+{
+    (void)base, (void)base_size, (void)bytes, (void)level, (void)made, (void)room;
+    return size;
+}
+
+enum tsr_status tsr_zstd_decompress(const void *base, size_t base_size, const void *coded, size_t coded_size,
+                                    uint8_t *bytes, size_t size)
+{
+    (void)base, (void)base_size, (void)coded, (void)coded_size, (void)bytes, (void)size;
+    return TSR_ERROR_VERSION;
+}
+
+#endif
+
+size_t tsr_zstd_size(const void *bytes, size_t size, int level)
+{
+    const size_t bound = tsr_zstd_bound(size);
+    uint8_t *const made = malloc(bound);
+    const size_t taken = made ? tsr_zstd_compress(NULL, 0, bytes, size, level, made, bound) : 0;
+    free(made);
+    return taken;
 }

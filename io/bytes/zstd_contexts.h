@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/tessera.h"
+
 /* Bytes that are compressed at once, at most. */
 #define TSR_BLOB_CHUNK ((size_t)1 << 22)
 
@@ -26,9 +28,24 @@ static inline uint64_t tsr_chunk_memory(bool is_rows, uint64_t bytes)
     return is_rows ? 16 * chunk + ((uint64_t)8 << 20) : 3 * chunk;
 }
 
+/* Most bytes that so many become. */
+size_t tsr_zstd_bound(size_t size);
+
+/* Compresses bytes, as a continuation of a base; base_size 0: alone. Returns the bytes made; 0: no memory, or there is
+ * no room for them. A build without zstd makes nothing and returns size. */
+size_t tsr_zstd_compress(const void *base, size_t base_size, const void *bytes, size_t size, int level, uint8_t *made,
+                         size_t room);
+
+/* The bytes that others become alone. 0: no memory. */
+size_t tsr_zstd_size(const void *bytes, size_t size, int level);
+
+/* The way back: just as many bytes. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT (memory), TSR_ERROR_VERSION (a build
+ * without zstd). */
+enum tsr_status tsr_zstd_decompress(const void *base, size_t base_size, const void *coded, size_t coded_size,
+                                    uint8_t *bytes, size_t size);
+
 #if TSR_WITH_ZSTD
 #include <zstd.h>
-#include <zstd_errors.h>
 
 /* Take a context, which the caller gives back; NULL: no memory. The context has no parameters and no prefix, and makes
  * the same bytes as a new one. */

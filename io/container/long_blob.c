@@ -42,15 +42,6 @@ static void fail(struct long_blob *b, enum tsr_status status)
     pthread_cond_broadcast(&b->put);
 }
 
-#if TSR_WITH_ZSTD
-/* Returns the compressed size or an error of zstd. */
-static size_t compress(const struct long_blob *b, ZSTD_CCtx *compressor, const struct chunk *chunk)
-{
-    return ZSTD_compressCCtx(compressor, chunk->bytes + chunk->size, b->bound, chunk->bytes, chunk->size,
-                             tsr_container_level(b->writer, chunk->size));
-}
-#endif
-
 /* Puts the chunks whose turn it is. With the lock. */
 static void put_ready(struct long_blob *b)
 {
@@ -67,30 +58,23 @@ static void put_ready(struct long_blob *b)
 }
 
 /* Reads, compresses and puts chunk next. With the lock, which it releases while it compresses. */
-static void do_chunk(struct long_blob *b, void *compressor)
+static void do_chunk(struct long_blob *b)
 {
     const uint64_t number = b->next++;
     struct chunk *const c = &b->chunk[number % b->places];
-    c->size = c->made = chunk_size(b, number);
+    c->size = chunk_size(b, number);
     const enum tsr_status status =
         b->source.read(b->source.context, number * TSR_BLOB_CHUNK, c->bytes, c->size, b->error);
     if (status != TSR_OK) {
         fail(b, status);
         return;
     }
-#if TSR_WITH_ZSTD
     pthread_mutex_unlock(&b->lock);
-    const size_t made = compress(b, compressor, c);
+    c->made = tsr_zstd_compress(NULL, 0, c->bytes, c->size, tsr_container_level(b->writer, c->size), c->bytes + c->size,
+                                b->bound);
     pthread_mutex_lock(&b->lock);
     if (b->status != TSR_OK) return;
-    if (ZSTD_isError(made)) {
-        fail(b, tsr_fail(b->error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(made), c->size));
-        return;
-    }
-    c->made = made;
-#else
-    (void)compressor;
-#endif
+    if (c->made == 0) fail(b, tsr_fail(b->error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", c->size));
     c->is_ready = true;
     put_ready(b);
 }
@@ -98,23 +82,15 @@ static void do_chunk(struct long_blob *b, void *compressor)
 static void run_lane(void *context, unsigned lane)
 {
     struct long_blob *const b = context;
-    void *compressor = NULL;
     (void)lane;
     pthread_mutex_lock(&b->lock);
-#if TSR_WITH_ZSTD
-    compressor = tsr_take_compressor();
-    if (!compressor) fail(b, tsr_fail(b->error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", TSR_BLOB_CHUNK));
-#endif
     while (b->status == TSR_OK && b->next < b->chunks) {
         if (b->next - b->written == b->places)
             pthread_cond_wait(&b->put, &b->lock);
         else
-            do_chunk(b, compressor);
+            do_chunk(b);
     }
     pthread_mutex_unlock(&b->lock);
-#if TSR_WITH_ZSTD
-    tsr_give_compressor(compressor);
-#endif
 }
 
 static void free_chunks(struct long_blob *b)
@@ -132,9 +108,7 @@ enum tsr_status tsr_put_long_blob(struct tsr_container_writer *writer, enum tsr_
     if (!crew.run || lanes < 1) lanes = 1;
     if (lanes > TSR_BLOB_LANES) lanes = TSR_BLOB_LANES;
     const unsigned places = lanes == 1 ? 1 : lanes + 1;
-#if TSR_WITH_ZSTD
-    b.bound = ZSTD_compressBound(most);
-#endif
+    b.bound = tsr_zstd_bound(most);
     for (; b.places < places; b.places++) {
         b.chunk[b.places].bytes = malloc(most + b.bound);
         if (b.chunk[b.places].bytes) continue;

@@ -93,25 +93,15 @@ enum tsr_status tsr_read_blob(struct tsr_container_reader *r, size_t number, str
 static enum tsr_status unpack_blob(const struct tsr_place *place, const struct tsr_stored_blob *b,
                                    const struct base *base, uint8_t *out, struct tsr_error *error)
 {
-#if TSR_WITH_ZSTD
-    ZSTD_DCtx *context = tsr_take_decompressor();
-    if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decompress %zu bytes", b->size);
-    size_t result = base ? ZSTD_DCtx_refPrefix(context, base->bytes, base->size) : 0;
-    if (!ZSTD_isError(result)) result = ZSTD_decompressDCtx(context, out, b->size, b->bytes, b->stored);
-    tsr_give_decompressor(context);
-    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decompress %zu bytes", b->size);
-    if (ZSTD_isError(result) || result != b->size)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob at byte %llu does not decompress",
-                           (unsigned long long)place->offset);
-    return TSR_OK;
-#else
-    (void)b;
-    (void)base;
-    (void)out;
-    return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
-                       "the metadata is compressed with zstd, which this build does not have");
-#endif
+    const enum tsr_status status =
+        tsr_zstd_decompress(base ? base->bytes : NULL, base ? base->size : 0, b->bytes, b->stored, out, b->size);
+    if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "no memory to decompress %zu bytes", b->size);
+    if (status == TSR_ERROR_VERSION)
+        return tsr_fail_at(error, status, place->offset,
+                           "the metadata is compressed with zstd, which this build does not have");
+    return status == TSR_OK ? TSR_OK
+                            : tsr_fail_at(error, status, place->offset, "the blob at byte %llu does not decompress",
+                                          (unsigned long long)place->offset);
 }
 
 enum tsr_status tsr_find_base(struct tsr_container_reader *r, const struct tsr_place *place, uint8_t blob,

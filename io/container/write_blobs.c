@@ -23,7 +23,6 @@ int tsr_container_level(const struct tsr_container_writer *w, size_t size)
     return is_quick ? TSR_LOW_LEVEL : tsr_zstd_level(tsr_has_rows(header), size);
 }
 
-#if TSR_WITH_ZSTD
 /* Compresses a chunk alone. Of 100 headers of large images one to six are longer at the best level, by up to eight
  * bytes: both levels are tried, so that no file is longer because of a higher effort. */
 static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint8_t *bytes, size_t size, size_t *made,
@@ -31,23 +30,17 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint
 {
     const int level = tsr_container_level(w, size);
     const bool tries_both = level == TSR_HIGH_LEVEL && is_large_image(&w->header);
-    const size_t bound = ZSTD_compressBound(size);
+    const size_t bound = tsr_zstd_bound(size);
     TSR_TRY(tsr_grow_buffer(&w->compressed, &w->compressed_capacity, tries_both ? 2 * bound : bound, error));
-    ZSTD_CCtx *const compressor = tsr_take_compressor();
-    if (!compressor) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    *made = ZSTD_compressCCtx(compressor, w->compressed, bound, bytes, size, level);
-    if (tries_both && !ZSTD_isError(*made)) {
+    *made = tsr_zstd_compress(NULL, 0, bytes, size, level, w->compressed, bound);
+    if (tries_both && *made > 0) {
         uint8_t *const other = w->compressed + bound;
-        const size_t made_other = ZSTD_compressCCtx(compressor, other, bound, bytes, size, TSR_LOW_LEVEL);
+        const size_t made_other = tsr_zstd_compress(NULL, 0, bytes, size, TSR_LOW_LEVEL, other, bound);
         if (made_other < *made) memcpy(w->compressed, other, made_other);
-        if (made_other < *made || ZSTD_isError(made_other)) *made = made_other;
+        if (made_other < *made) *made = made_other;
     }
-    tsr_give_compressor(compressor);
-    if (ZSTD_isError(*made))
-        return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(*made), size);
-    return TSR_OK;
+    return *made > 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
 }
-#endif
 
 enum tsr_status tsr_container_put_stored(struct tsr_container_writer *w, enum tsr_blob blob,
                                          enum tsr_blob_method method, uint64_t size, struct tsr_piece stored,
@@ -74,10 +67,8 @@ enum tsr_status tsr_put_alone(struct tsr_container_writer *w, enum tsr_blob blob
     const uint8_t *at = bytes;
     for (size_t now; size > 0; at += now, size -= now) {
         now = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
-        size_t made = now;
-#if TSR_WITH_ZSTD
+        size_t made;
         TSR_TRY(compress_chunk(w, at, now, &made, error));
-#endif
         TSR_TRY(tsr_container_put_chunk(w, blob, (struct tsr_piece){at, now}, (struct tsr_piece){w->compressed, made},
                                         error));
     }
@@ -121,18 +112,7 @@ enum tsr_status tsr_container_put_long_blob(struct tsr_container_writer *w, enum
 
 uint64_t tsr_container_guess_blob(const struct tsr_container_writer *w, const uint8_t *bytes, size_t size)
 {
-    if (w->is_member) return 0;
-#if TSR_WITH_ZSTD
     enum { GUESSING_LEVEL = 3 };
-    const size_t bound = ZSTD_compressBound(size);
-    uint8_t *const made = malloc(bound);
-    ZSTD_CCtx *const compressor = made ? tsr_take_compressor() : NULL;
-    const size_t guess = compressor ? ZSTD_compressCCtx(compressor, made, bound, bytes, size, GUESSING_LEVEL) : size;
-    tsr_give_compressor(compressor);
-    free(made);
-    return ZSTD_isError(guess) ? size : guess;
-#else
-    (void)bytes;
-    return size;
-#endif
+    const size_t guess = w->is_member ? 0 : tsr_zstd_size(bytes, size, GUESSING_LEVEL);
+    return guess > 0 || w->is_member ? guess : size;
 }

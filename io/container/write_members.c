@@ -7,24 +7,15 @@
 #include "long_blob.h"
 #include "io/bytes/zstd_contexts.h"
 
-#if TSR_WITH_ZSTD
 /* Compresses bytes as a continuation of the base. */
 static enum tsr_status compress_after(struct tsr_container_writer *w, const struct tsr_written_base *base,
                                       const void *bytes, size_t size, size_t *compressed, struct tsr_error *error)
 {
-    TSR_TRY(tsr_grow_buffer(&w->compressed, &w->compressed_capacity, ZSTD_compressBound(size), error));
-    ZSTD_CCtx *context = tsr_take_compressor();
-    if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, tsr_container_level(w, size));
-    if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base->bytes, base->size);
-    if (!ZSTD_isError(result)) result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
-    tsr_give_compressor(context);
-    if (ZSTD_isError(result))
-        return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
-    *compressed = result;
-    return TSR_OK;
+    TSR_TRY(tsr_grow_buffer(&w->compressed, &w->compressed_capacity, tsr_zstd_bound(size), error));
+    *compressed = tsr_zstd_compress(base->bytes, base->size, bytes, size, tsr_container_level(w, size), w->compressed,
+                                    w->compressed_capacity);
+    return *compressed > 0 ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
 }
-#endif
 
 enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *member, struct tsr_output *output,
                                           struct tsr_container_writer **again, struct tsr_error *error)
@@ -48,7 +39,6 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
 {
     enum { BASE_LEAST = 64, BASE_REACH = 255 };
     struct tsr_written_base *base = &series->base[blob];
-#if TSR_WITH_ZSTD
     const uint32_t distance = series->members - base->member;
     if (base->size >= BASE_LEAST && distance <= BASE_REACH) {
         size_t after = 0;
@@ -62,7 +52,6 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
             return tsr_put_section(series, TSR_SECTION_BLOB, pieces, 2, error);
         }
     }
-#endif
     const bool is_base = waiting->size >= BASE_LEAST;
     if (is_base) {
         uint8_t *bytes = malloc(waiting->size);

@@ -19,8 +19,6 @@ struct tsr_priced tsr_priced_bytes(const uint8_t *bytes, size_t size)
     return (struct tsr_priced){read_bytes, (void *)(uintptr_t)bytes, size, false};
 }
 
-#if TSR_WITH_ZSTD
-
 enum { LANES = 4, QUICK_LEVEL = 7 };
 
 /* Chunks of what is priced. Each lane takes the next one. */
@@ -36,32 +34,40 @@ struct pricing {
 /* A quick look: adds what a chunk becomes, or the chunk's own size if that is less, as it becomes that. Of a chunk that
  * makes the sum larger than the limit the rest is not compressed. Streamed, a chunk may take some bytes more or less
  * than by one call. False: zstd failed. */
-static bool look_at_chunk(struct pricing *p, ZSTD_CCtx *compressor, const uint8_t *chunk, size_t size)
+static bool look_at_chunk(struct pricing *p, const uint8_t *chunk, size_t size)
 {
+#if TSR_WITH_ZSTD
     uint8_t made[1 << 14];
     ZSTD_inBuffer in = {chunk, size, 0};
     size_t sum = 0, left = 1;
-    ZSTD_CCtx_reset(compressor, ZSTD_reset_session_only);
-    if (ZSTD_isError(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, QUICK_LEVEL)) ||
-        ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(compressor, size)))
-        return false;
-    while (left > 0 && atomic_load(&p->size) <= p->limit) {
+    ZSTD_CCtx *const compressor = tsr_take_compressor();
+    bool is_good = compressor &&
+                   !ZSTD_isError(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, QUICK_LEVEL)) &&
+                   !ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(compressor, size));
+    while (is_good && left > 0 && atomic_load(&p->size) <= p->limit) {
         ZSTD_outBuffer out = {made, sizeof made, 0};
         left = ZSTD_compressStream2(compressor, &out, &in, ZSTD_e_end);
-        if (ZSTD_isError(left)) return false;
+        is_good = !ZSTD_isError(left);
         const size_t more = sum + out.pos < size ? out.pos : size - sum;
-        atomic_fetch_add(&p->size, more);
+        if (is_good) atomic_fetch_add(&p->size, more);
         sum += more;
     }
+    tsr_give_compressor(compressor);
+    return is_good;
+#else
+    (void)chunk;
+    atomic_fetch_add(&p->size, size);
     return true;
+#endif
 }
 
 /* Adds exactly what a chunk takes in a container. made: room for it. */
-static void price_chunk(struct pricing *p, ZSTD_CCtx *compressor, const uint8_t *chunk, size_t size, uint8_t *made)
+static void price_chunk(struct pricing *p, const uint8_t *chunk, size_t size, uint8_t *made)
 {
-    const size_t taken = ZSTD_compressCCtx(compressor, made, ZSTD_compressBound(size), chunk, size,
-                                           tsr_zstd_level(p->priced->is_rows, size));
-    atomic_fetch_add(&p->size, ZSTD_isError(taken) || taken > size ? size : taken);
+    const size_t taken =
+        tsr_zstd_compress(NULL, 0, chunk, size, tsr_zstd_level(p->priced->is_rows, size), made, tsr_zstd_bound(size));
+    if (taken == 0) atomic_store(&p->failed, true);
+    atomic_fetch_add(&p->size, taken > size ? size : taken);
 }
 
 static void price_lane(void *context, unsigned lane)
@@ -70,10 +76,9 @@ static void price_lane(void *context, unsigned lane)
     const uint64_t whole = p->priced->size;
     const size_t chunks = (size_t)((whole - 1) / TSR_BLOB_CHUNK + 1),
                  most = whole < TSR_BLOB_CHUNK ? (size_t)whole : TSR_BLOB_CHUNK;
-    uint8_t *const chunk = malloc(most + (p->quick ? 0 : ZSTD_compressBound(most)));
-    ZSTD_CCtx *const compressor = tsr_take_compressor();
+    uint8_t *const chunk = malloc(most + (p->quick ? 0 : tsr_zstd_bound(most)));
     (void)lane;
-    if (!chunk || !compressor) atomic_store(&p->failed, true);
+    if (!chunk) atomic_store(&p->failed, true);
     while (!atomic_load(&p->failed) && atomic_load(&p->size) <= p->limit) {
         const size_t i = atomic_fetch_add(&p->next, 1);
         if (i >= chunks) break;
@@ -82,11 +87,10 @@ static void price_lane(void *context, unsigned lane)
         if (p->priced->read(p->priced->context, at, chunk, now, NULL) != TSR_OK)
             atomic_store(&p->failed, true);
         else if (!p->quick)
-            price_chunk(p, compressor, chunk, now, chunk + most);
-        else if (!look_at_chunk(p, compressor, chunk, now))
+            price_chunk(p, chunk, now, chunk + most);
+        else if (!look_at_chunk(p, chunk, now))
             atomic_store(&p->failed, true);
     }
-    tsr_give_compressor(compressor);
     free(chunk);
 }
 
@@ -116,36 +120,6 @@ uint64_t tsr_price_quickly(const struct tsr_priced *priced, uint64_t limit, stru
 
 bool tsr_is_cheaper(const uint8_t *bytes, size_t size, size_t than)
 {
-    const size_t bound = ZSTD_compressBound(size);
-    uint8_t *const made = malloc(bound);
-    ZSTD_CCtx *const context = tsr_take_compressor();
-    const size_t became = made && context ? ZSTD_compressCCtx(context, made, bound, bytes, size, QUICK_LEVEL) : than;
-    tsr_give_compressor(context);
-    free(made);
-    return !ZSTD_isError(became) && became < than;
+    const size_t became = tsr_zstd_size(bytes, size, QUICK_LEVEL);
+    return became > 0 && became < than;
 }
-
-#else
-
-uint64_t tsr_price(const struct tsr_priced *priced, uint64_t limit)
-{
-    (void)limit;
-    return priced->size;
-}
-
-uint64_t tsr_price_quickly(const struct tsr_priced *priced, uint64_t limit, struct tsr_input *input)
-{
-    (void)limit;
-    (void)input;
-    return priced->size;
-}
-
-bool tsr_is_cheaper(const uint8_t *bytes, size_t size, size_t than)
-{
-    (void)bytes;
-    (void)size;
-    (void)than;
-    return false;
-}
-
-#endif

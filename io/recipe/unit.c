@@ -25,43 +25,18 @@ static uint64_t most_bytes(const struct tsr_image *image)
 /* A varint and zstd. False: it is not smaller. */
 static bool compress(const uint8_t *stream, size_t size, struct tsr_bytes *unit)
 {
-#if TSR_WITH_ZSTD
     const size_t before = unit->size;
-    ZSTD_CCtx *const context = tsr_take_compressor();
-    bool is_made = context && size > TSR_VARINT_LIMIT && tsr_bytes_put_u8(unit, TSR_UNIT_ZSTD, NULL) == TSR_OK &&
+    bool is_made = size > TSR_VARINT_LIMIT && tsr_bytes_put_u8(unit, TSR_UNIT_ZSTD, NULL) == TSR_OK &&
                    tsr_bytes_put_varint(unit, size, NULL) == TSR_OK && tsr_bytes_reserve(unit, size, NULL) == TSR_OK;
     const size_t head = unit->size - before;
     if (is_made) {
-        const size_t made = ZSTD_compressCCtx(context, unit->bytes + unit->size, size - head, stream, size,
-                                              tsr_zstd_level(false, size));
-        is_made = !ZSTD_isError(made);
+        const size_t made = tsr_zstd_compress(NULL, 0, stream, size, tsr_zstd_level(false, size),
+                                              unit->bytes + unit->size, size - head);
+        is_made = made > 0 && made <= size - head;
         if (is_made) unit->size += made;
     }
-    tsr_give_compressor(context);
     if (!is_made) unit->size = before;
     return is_made;
-#else
-    (void)stream;
-    (void)size;
-    (void)unit;
-    return false;
-#endif
-}
-
-static bool decompress(const uint8_t *coded, size_t size, uint8_t *stream, size_t whole)
-{
-#if TSR_WITH_ZSTD
-    ZSTD_DCtx *const context = tsr_take_decompressor();
-    const size_t made = context ? ZSTD_decompressDCtx(context, stream, whole, coded, size) : 0;
-    tsr_give_decompressor(context);
-    return context && !ZSTD_isError(made) && made == whole;
-#else
-    (void)coded;
-    (void)size;
-    (void)stream;
-    (void)whole;
-    return false;
-#endif
 }
 
 static struct tsr_node_work work_of(const struct tsr_header *header)
@@ -149,10 +124,12 @@ enum tsr_status tsr_unit_open(const struct tsr_header *header, const uint8_t *un
                         kind);
     const uint64_t whole = tsr_get_varint(&c);
     if (c.bad || whole == 0 || whole > most_bytes(&header->image)) return damaged(error);
-    if (!TSR_WITH_ZSTD)
-        return tsr_fail(error, TSR_ERROR_VERSION, "a frame is compressed with zstd, which this build does not have");
     TSR_TRY(tsr_bytes_reserve(stream, (size_t)whole, error));
-    if (!decompress(unit + c.at, size - c.at, stream->bytes + stream->size, (size_t)whole)) return damaged(error);
+    const enum tsr_status status =
+        tsr_zstd_decompress(NULL, 0, unit + c.at, size - c.at, stream->bytes + stream->size, (size_t)whole);
+    if (status == TSR_ERROR_VERSION)
+        return tsr_fail(error, status, "a frame is compressed with zstd, which this build does not have");
+    if (status != TSR_OK) return damaged(error);
     stream->size += (size_t)whole;
     return TSR_OK;
 }
