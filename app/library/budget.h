@@ -103,8 +103,4 @@ uint64_t tsr_png_again_memory(const struct tsr_header *header, uint64_t size);
 uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_header *header,
                            const struct tsr_coding *coding, const struct tsr_need *need, uint64_t input_bytes);
 
-/* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
- * longer than the input is given up. */
-uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes);
-
 #endif

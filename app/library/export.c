@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "call.h"
 #include "files.h"
 #include "io/formats/dicom/dicom_export.h"
 
@@ -126,48 +125,4 @@ enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *inp
     tsr_exporter_free(exporter);
     tsr_output_close(out);
     return status;
-}
-
-static enum tsr_status export_source(const struct tsr_call *call)
-{
-    const struct tsr_data_source *const source = call->source;
-    struct tsr_error *const error = call->error;
-    struct tsr_input *in = NULL;
-    struct tsr_container_reader *reader = NULL;
-    struct tsr_account account;
-    const char *const name = tsr_source_name(source);
-    enum tsr_status status = tsr_open_source(source, &in, error);
-    tsr_account_open(&account, call->engine, in, NULL);
-    if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
-    if (status == TSR_OK && tsr_container_is_series(reader))
-        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", name, tsr_container_members(reader));
-    if (status == TSR_OK)
-        status = tsr_export_file(call->engine, in, reader, &account, name, call->sink,
-                                 (enum tsr_export_syntax)call->choice, call->report, error);
-    tsr_container_close(reader);
-    return tsr_account_end(&account, in, status, error);
-}
-
-enum tsr_status tsr_export(struct tsr_engine *engine, const struct tsr_data_source *source,
-                           const struct tsr_data_sink *sink, enum tsr_export_syntax to, struct tsr_report *report,
-                           struct tsr_error *error)
-{
-    struct tsr_error ignored;
-    struct tsr_report own;
-    if (!error) error = &ignored;
-    TSR_TRY(tsr_check_pointer(engine, "engine", error));
-    TSR_TRY(tsr_check_source(source, error));
-    TSR_TRY(tsr_check_sink(sink, error));
-    TSR_TRY(tsr_check_apart(source, sink, error));
-    TSR_TRY(tsr_check_export(to, error));
-    TSR_TRY(tsr_check_report(&report, &own, error));
-    tsr_clear_report(report);
-    const struct tsr_call call = {.run = export_source,
-                                  .engine = engine,
-                                  .source = source,
-                                  .sink = sink,
-                                  .choice = (int)to,
-                                  .report = report,
-                                  .error = error};
-    return tsr_run_call(&call);
 }

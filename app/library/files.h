@@ -82,21 +82,23 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
 /* Where a file that is only tested goes; NULL: no memory. */
 struct tsr_output *tsr_output_to_test(const struct tsr_header *header);
 
-/* Restores what a reader of the input has chosen to a sink, or tests it (NULL). account: the input's. whole: damage to
- * what the file holds twice makes a test fail. */
-enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input,
-                                 struct tsr_container_reader *reader, struct tsr_account *account,
-                                 const struct tsr_data_sink *sink, bool whole, struct tsr_report *report,
-                                 struct tsr_error *error);
-
 /* calls/common_range.c: tsr_common_ranges(), from within a call. */
 enum tsr_status tsr_find_ranges(struct tsr_engine *engine, const struct tsr_data_source *const *sources, uint32_t count,
                                 bool are_one, uint32_t *ranges, struct tsr_error *error);
 
-/* Exports what a reader of the input has chosen. name: what to call it in sentences. */
+/* Exports what a reader of the input has chosen: of tsr_run_on_file. */
 enum tsr_status tsr_export_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
                                 struct tsr_account *account, const char *name, const struct tsr_data_sink *sink,
                                 enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error);
+
+/* Restores what a reader of the input has chosen to a call's sink, tests it (no sink), or exports it: the call's choice
+ * is a syntax, or this. account: the input's. name: what to call it in sentences. whole: damage to what the file holds
+ * twice makes a test fail. */
+enum { TSR_NO_EXPORT = -1 };
+struct tsr_call;
+enum tsr_status tsr_run_on_file(const struct tsr_call *call, struct tsr_input *input,
+                                struct tsr_container_reader *reader, struct tsr_account *account, const char *name,
+                                bool whole);
 
 /* describe.c: how a file with this header is held, and what it promises. */
 enum tsr_way tsr_way_of(const struct tsr_header *header);

@@ -20,7 +20,9 @@ static uint64_t more_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes)
+/* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
+ * longer than the input is given up. */
+static uint64_t index_memory(const struct tsr_image *image, uint64_t input_bytes)
 {
     const uint64_t sections = image->frames * (tsr_most_tiles(image) + 1), most = (input_bytes + TSR_EXCESS_BYTES) / 10;
     return less_of(sections, most) * TSR_SECTION_MEMORY;
@@ -53,7 +55,7 @@ static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_h
     const uint64_t blobs = tsr_chunk_memory(false, need->blob > 0 || header ? need->blob : input_bytes);
     if (!header) return need->held + blobs;
     const struct tsr_image *const image = &header->image;
-    uint64_t bytes = need->held + blobs + tsr_index_memory(image, input_bytes) + unit_memory(header, need);
+    uint64_t bytes = need->held + blobs + index_memory(image, input_bytes) + unit_memory(header, need);
     if (image->bits_allocated == 1) bytes += tsr_raster_bytes(image) + 2; /* a window over samples */
     if (!coding->lossy) return bytes;
     const struct tsr_engine_ops *const ops = engine->ops; /* what is read again: a frame, from its payload */
@@ -229,7 +231,7 @@ uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_hea
     const uint32_t tiles = tsr_coded_tiles(image, coding);
     const uint64_t whole = input_bytes + TSR_EXCESS_BYTES, raster = tsr_raster_bytes(image),
                    blob = less_of(need->blob, TSR_BLOB_CHUNK), /* which is held twice */
-        own = tsr_index_memory(image, input_bytes) + 2 * blob;
+        own = index_memory(image, input_bytes) + 2 * blob;
     const struct tsr_kept_ranges *const kept = tsr_kept_of(header, coding);
     const uint32_t batch = decoding_batch(engine, image, kept, tiles, own);
     const uint64_t masks = kept->count > 0 ? tsr_mask_bound(image, kept, tiles) : 0,

@@ -400,7 +400,8 @@ static enum tsr_status check_twins(struct tsr_reader *r, struct tsr_input *input
     return status;
 }
 
-static enum tsr_status restore_member(const struct tsr_call *call)
+/* Restores, tests or exports a member. */
+static enum tsr_status run_on_member(const struct tsr_call *call)
 {
     struct tsr_reader *const r = call->reader;
     const uint32_t member = call->member;
@@ -408,36 +409,19 @@ static enum tsr_status restore_member(const struct tsr_call *call)
     struct tsr_input *input = NULL;
     struct tsr_container_reader *container = NULL;
     struct tsr_account account;
+    const char *const name = tsr_reader_name(r, member);
     enum tsr_status status = tsr_reader_open_member(r, member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, NULL);
     /* Damage to what belongs to no member is said once, not of each of them. */
     if (status == TSR_OK && !call->sink && member == 0 && r->content == TSR_CONTENT_SERIES)
         status = check_twins(r, input, error);
     if (status == TSR_OK)
-        status = tsr_restore_file(r->engine, input, container, &account, call->sink, member == 0, call->report, error);
+        status = tsr_run_on_file(call, input, container, &account, name && name[0] ? name : r->name, member == 0);
     tsr_container_close(container);
     status = tsr_input_end(input, tsr_reader_check(r, status, error), error);
     tsr_input_close(input);
     tsr_account_close(&account);
     return status;
-}
-
-static enum tsr_status check_and_restore(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
-                                         struct tsr_report *report, struct tsr_error *error)
-{
-    struct tsr_error ignored;
-    struct tsr_report own;
-    if (!error) error = &ignored;
-    TSR_TRY(tsr_check_report(&report, &own, error));
-    TSR_TRY(tsr_reader_check_member(reader, member, error));
-    if (reader->content == TSR_CONTENT_ORIGINAL)
-        return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", reader->name);
-    tsr_clear_report(report);
-    struct tsr_call call = tsr_call_of_reader(reader, restore_member, member, error);
-    call.takes_turn = false;
-    call.sink = sink;
-    call.report = report;
-    return tsr_run_call(&call);
 }
 
 /* The sink must not be the file that is open. */
@@ -448,63 +432,45 @@ static enum tsr_status check_apart(const struct tsr_reader *r, const struct tsr_
     return source.descriptor < 0 ? TSR_OK : tsr_check_apart(&source, sink, error);
 }
 
-enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
-                                   struct tsr_report *report, struct tsr_error *error)
-{
-    TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    TSR_TRY(tsr_check_sink(sink, error));
-    TSR_TRY(check_apart(reader, sink, error));
-    return check_and_restore(reader, member, sink, report, error);
-}
-
-enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t member, struct tsr_report *report,
-                                struct tsr_error *error)
-{
-    TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    return check_and_restore(reader, member, NULL, report, error);
-}
-
-/* ---- Members exported ------------------------------------------------------------------------------------- */
-
-static enum tsr_status export_member(const struct tsr_call *call)
-{
-    struct tsr_reader *const r = call->reader;
-    struct tsr_error *const error = call->error;
-    struct tsr_input *input = NULL;
-    struct tsr_container_reader *container = NULL;
-    struct tsr_account account;
-    const char *const name = tsr_reader_name(r, call->member);
-    enum tsr_status status = tsr_reader_open_member(r, call->member, &input, &container, error);
-    tsr_account_open(&account, r->engine, input, NULL);
-    if (status == TSR_OK)
-        status = tsr_export_file(r->engine, input, container, &account, name && name[0] ? name : r->name, call->sink,
-                                 (enum tsr_export_syntax)call->choice, call->report, error);
-    tsr_container_close(container);
-    status = tsr_input_end(input, tsr_reader_check(r, status, error), error);
-    tsr_input_close(input);
-    tsr_account_close(&account);
-    return status;
-}
-
-enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
-                                  enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
+/* choice: a syntax to export to, or TSR_NO_EXPORT. */
+static enum tsr_status check_and_run(struct tsr_reader *reader, uint32_t member, bool has_sink,
+                                     const struct tsr_data_sink *sink, int choice, struct tsr_report *report,
+                                     struct tsr_error *error)
 {
     struct tsr_error ignored;
     struct tsr_report own;
     if (!error) error = &ignored;
     TSR_TRY(tsr_check_pointer(reader, "reader", error));
-    TSR_TRY(tsr_check_sink(sink, error));
-    TSR_TRY(check_apart(reader, sink, error));
-    TSR_TRY(tsr_check_export(to, error));
+    if (has_sink) TSR_TRY(tsr_check_sink(sink, error));
+    if (has_sink) TSR_TRY(check_apart(reader, sink, error));
     TSR_TRY(tsr_check_report(&report, &own, error));
     TSR_TRY(tsr_reader_check_member(reader, member, error));
     if (reader->content == TSR_CONTENT_ORIGINAL)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is an original, and not a .tsr", reader->name);
     tsr_clear_report(report);
-    struct tsr_call call = tsr_call_of_reader(reader, export_member, member, error);
+    struct tsr_call call = tsr_call_of_reader(reader, run_on_member, member, error);
     call.takes_turn = false;
     call.sink = sink;
-    call.choice = (int)to;
+    call.choice = choice;
     call.report = report;
     return tsr_run_call(&call);
+}
+
+enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
+                                   struct tsr_report *report, struct tsr_error *error)
+{
+    return check_and_run(reader, member, true, sink, TSR_NO_EXPORT, report, error);
+}
+
+enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t member, struct tsr_report *report,
+                                struct tsr_error *error)
+{
+    return check_and_run(reader, member, false, NULL, TSR_NO_EXPORT, report, error);
+}
+
+enum tsr_status tsr_export_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
+                                  enum tsr_export_syntax to, struct tsr_report *report, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_export(to, error));
+    return check_and_run(reader, member, true, sink, (int)to, report, error);
 }

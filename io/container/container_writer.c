@@ -328,7 +328,7 @@ uint64_t tsr_container_twin_bytes(size_t model)
 /* The blobs among the parts of a small file. */
 static enum tsr_status copy_parts(const struct tsr_small *from, struct tsr_small *to, struct tsr_error *error)
 {
-    struct tsr_piece part = {from->bytes, 0};
+    struct tsr_piece part = {from->content.bytes, 0};
     for (int i = 0; i < from->count; i++, part.bytes = (const uint8_t *)part.bytes + part.size) {
         bool fits;
         part.size = from->part_size[i];

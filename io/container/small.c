@@ -8,7 +8,7 @@
 
 void tsr_small_free(struct tsr_small *small)
 {
-    if (small) free(small->bytes);
+    if (small) tsr_bytes_free(&small->content);
     free(small);
 }
 
@@ -18,21 +18,12 @@ enum tsr_status tsr_small_add(struct tsr_small *small, uint8_t type, const struc
     size_t size = 0;
     *fits = small->count < TSR_SMALL_PARTS;
     for (int i = 0; i < count && *fits; i++) {
-        *fits = pieces[i].size <= limit - small->size - size;
+        *fits = pieces[i].size <= limit - small->content.size - size;
         size += pieces[i].size;
     }
     if (!*fits) return TSR_OK;
-    if (size > small->capacity - small->size) {
-        const size_t capacity = 2 * small->capacity > small->size + size ? 2 * small->capacity : small->size + size;
-        uint8_t *const grown = realloc(small->bytes, capacity);
-        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a small file of %zu bytes", capacity);
-        small->bytes = grown;
-        small->capacity = capacity;
-    }
-    for (int i = 0; i < count; i++) {
-        if (pieces[i].size > 0) memcpy(small->bytes + small->size, pieces[i].bytes, pieces[i].size);
-        small->size += pieces[i].size;
-    }
+    small->content.limit = limit;
+    for (int i = 0; i < count; i++) TSR_TRY(tsr_bytes_put(&small->content, pieces[i].bytes, pieces[i].size, error));
     small->type[small->count] = type;
     small->part_size[small->count++] = size;
     return TSR_OK;
@@ -49,7 +40,7 @@ uint64_t tsr_small_payload(const struct tsr_small *small)
 uint64_t tsr_small_bytes(const struct tsr_small *small)
 {
     uint8_t varint[TSR_VARINT_LIMIT];
-    uint64_t bytes = small->size;
+    uint64_t bytes = small->content.size;
     int last = small->count - 1; /* its size does not stand in the file */
     for (int i = 0; i < small->count; i++)
         if (small->type[i] / 2 == TSR_BLOB_SUFFIX) last = i;
@@ -87,8 +78,8 @@ static size_t put_head(const struct tsr_small *small, const struct tsr_header *h
 static int standard_of(const struct tsr_small *small, const struct tsr_header *header, uint64_t original, size_t *head)
 {
     uint8_t wanted[TSR_HEADER_LIMIT], body[TSR_HEADER_LIMIT];
-    if (small->count != 1 || small->type[0] != 0 || small->size == 0) return -1;
-    const int number = tsr_standard_recipe(small->bytes, small->size, original, head);
+    if (small->count != 1 || small->type[0] != 0 || small->content.size == 0) return -1;
+    const int number = tsr_standard_recipe(small->content.bytes, small->content.size, original, head);
     if (number < 0) return -1;
     struct tsr_header usual = tsr_standard_header(number);
     usual.id = header->id;
@@ -116,11 +107,11 @@ enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_
     size_t left_out = 0;
     const int number = standard_of(small, header, proof->original_size, &left_out);
     const bool is_brief = number >= 0;
-    const uint8_t *const content = small->bytes ? small->bytes + (is_brief ? left_out : 0) : NULL;
-    const size_t content_size = small->size - (is_brief ? left_out : 0);
+    const uint8_t *const content = is_brief ? small->content.bytes + left_out : small->content.bytes;
+    const size_t content_size = small->content.size - (is_brief ? left_out : 0);
     size_t size =
         is_brief ? put_brief_head(number, &short_proof, header, head) : put_head(small, &brief, &short_proof, head);
-    while (!is_brief && size + small->size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
+    while (!is_brief && size + small->content.size + sizeof check > proof->original_size + TSR_SMALL_EXCESS &&
            !tsr_has_frames(header) && tsr_shorten_header(&brief))
         size = put_head(small, &brief, &short_proof, head);
     tsr_hasher_init(&hasher);

@@ -3,6 +3,7 @@
 #ifndef TSR_IO_CONTAINER_SMALL_H
 #define TSR_IO_CONTAINER_SMALL_H
 
+#include "io/bytes/grown.h"
 #include "section.h"
 
 enum {
@@ -12,10 +13,9 @@ enum {
     TSR_SMALL_LIMIT = TSR_SMALL_STORED + 0x4000 /* bytes of a small file */
 };
 
-/* Parts of a small file. bytes: their contents, one after the other. */
+/* Parts of a small file. content: theirs, one after the other. */
 struct tsr_small {
-    uint8_t *bytes;
-    size_t size, capacity;
+    struct tsr_bytes content;
     uint8_t type[TSR_SMALL_PARTS];
     size_t part_size[TSR_SMALL_PARTS];
     int count;

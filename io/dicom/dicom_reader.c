@@ -59,12 +59,6 @@ bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct ts
     return true;
 }
 
-bool tsr_dicom_item_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_element *item)
-{
-    return tsr_dicom_element_at(bytes, at, end, (struct tsr_dicom_form){false, false}, item) &&
-           item->tag == TSR_TAG_ITEM && item->length != TSR_UNDEFINED_LENGTH;
-}
-
 struct tsr_dicom_form tsr_dicom_inner_form(const struct tsr_dicom_element *sequence, struct tsr_dicom_form outer)
 {
     const bool is_unknown = sequence->vr[0] == 'U' && sequence->vr[1] == 'N';

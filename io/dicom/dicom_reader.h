@@ -68,9 +68,6 @@ bool tsr_dicom_head_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_d
 bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
                           struct tsr_dicom_element *element);
 
-/* A whole item of encapsulated pixel data, which is little endian: an offset table, or a fragment. */
-bool tsr_dicom_item_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_element *item);
-
 /* How the items of a sequence are encoded. Items of a sequence of VR UN are implicit little endian (PS3.5, 6.2.2, note
  * 4). */
 struct tsr_dicom_form tsr_dicom_inner_form(const struct tsr_dicom_element *sequence, struct tsr_dicom_form outer);

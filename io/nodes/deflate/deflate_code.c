@@ -438,7 +438,7 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
 {
     struct deflate_model *m = &c->model;
     uint32_t markers = 0;
-    tsr_deflate_chances(&c->chances);
+    tsr_init_chances((struct tsr_chance *)&c->chances, sizeof c->chances / sizeof(struct tsr_chance));
     c->segment_at = c->segment_first;
     c->segment_last = c->stored_last = c->history = 0;
     do {
@@ -456,9 +456,4 @@ enum tsr_status tsr_deflate_code(struct deflate_coder *c)
     if (c->end > 0 && (bits_of(c) != c->end || m->at != c->to || c->block.final != (c->to == m->size)))
         return damaged(c);
     return m->at < end_of(c) && m->at < c->stop ? damaged(c) : TSR_OK;
-}
-
-void tsr_deflate_chances(struct deflate_chances *chances)
-{
-    tsr_init_chances((struct tsr_chance *)chances, sizeof *chances / sizeof(struct tsr_chance));
 }

@@ -221,7 +221,6 @@ struct deflate_chances {
     struct tsr_chance head_sizes[3], same_length[16], code_length[16][16], op[4], op_symbol[4], op_extra[3][128];
     struct tsr_chance same_kind, kind[8], segment_rest, segment_same, segment[TSR_NUMBER_CHANCES], tail;
 };
-void tsr_deflate_chances(struct deflate_chances *chances);
 
 /* Where blocks begin: all of them, or some, evenly. */
 enum { DEFLATE_MARKS = 64 };

@@ -157,14 +157,6 @@ static void load_row(const struct tsr_image *image, const uint8_t *raster, uint3
     }
 }
 
-static int category_of(int32_t difference)
-{
-    uint32_t size = difference < 0 ? 0u - (uint32_t)difference : (uint32_t)difference;
-    int category = 0;
-    for (; size > 0; size >>= 1) category++;
-    return category;
-}
-
 /* How many differences of each category each component has. */
 static enum tsr_status count_categories(const struct tsr_image *image, const uint8_t *raster, int bits,
                                         uint64_t found[][TSR_JPEG_CATEGORIES], struct tsr_error *error)
@@ -183,7 +175,7 @@ static enum tsr_status count_categories(const struct tsr_image *image, const uin
             1, image->components, 1 << (bits - 1), image->columns, y > 0 ? samples + (y + 1) % 2 * width : NULL, now};
         load_row(image, raster, y, now);
         tsr_jpeg_predict_differences(&row, TSR_JPEG_MODULO, differences);
-        for (size_t i = 0; i < width; i++) found[i % image->components][category_of(differences[i])]++;
+        for (size_t i = 0; i < width; i++) found[i % image->components][tsr_bit_width((uint32_t)abs(differences[i]))]++;
     }
     free(samples);
     free(differences);

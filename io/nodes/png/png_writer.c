@@ -73,7 +73,8 @@ static void ignore_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
-enum tsr_status tsr_png_status(const char *message)
+/* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
+static enum tsr_status status_of(const char *message)
 {
     static const char *const words[] = {"nsufficient memory", "ut of memory", "ut of Memory"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -94,7 +95,7 @@ static enum tsr_status encode(const struct tsr_image *image, int colour_type, bo
     if (setjmp(png_jmpbuf(png))) {
         png_destroy_write_struct(&png, &info);
         if (e->status != TSR_OK) return e->status;
-        return tsr_fail(e->error, tsr_png_status(e->message), "libpng: %s", e->message);
+        return tsr_fail(e->error, status_of(e->message), "libpng: %s", e->message);
     }
     png_set_write_fn(png, e, take_bytes, flush_nothing);
     png_set_IHDR(png, info, image->columns, image->rows, image->bits_stored, colour_type,

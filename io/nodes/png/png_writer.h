@@ -10,7 +10,4 @@
 enum tsr_status tsr_png_write_raster(struct tsr_png_rows of, int colour_type, const uint8_t *raster,
                                      struct tsr_output *output, struct tsr_error *error);
 
-/* The status of a libpng error, from its message: nothing else tells that libpng got no memory. */
-enum tsr_status tsr_png_status(const char *message);
-
 #endif
