@@ -179,11 +179,8 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
                                         struct form *form, struct tsr_error *error)
 {
     const bool is_png = tsr_makes_png(&coded->header) && coded->header.exact;
-    struct tsr_source_options options = {.verbatim = true,
-                                         .reason = tsr_smaller_stored,
-                                         .packs = true,
-                                         .opened = is_png ? coded : NULL,
-                                         .coded = size};
+    struct tsr_source_options options = {
+        .verbatim = true, .reason = tsr_smaller_stored, .packs = true, .opened = is_png ? coded : NULL, .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
     if (status == TSR_DECLINED && is_kept(form)) {
         free_form(form);

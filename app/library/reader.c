@@ -388,8 +388,7 @@ enum tsr_status tsr_reader_raster(struct tsr_reader *r, uint32_t frame, const ui
         uint8_t *const room = r->raster ? r->raster : malloc(bytes + 1);
         r->raster = NULL;
         if (!room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
-        const enum tsr_status status =
-            tsr_reader_frame_of(r, r->original ? NULL : r->container, frame, room, error);
+        const enum tsr_status status = tsr_reader_frame_of(r, r->original ? NULL : r->container, frame, room, error);
         if (status != TSR_OK) {
             free(room);
             return status;

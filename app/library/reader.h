@@ -55,8 +55,8 @@ struct tsr_reader {
     struct tsr_source *original;
     struct tsr_input *stored;   /* of such a member: the restored bytes; or NULL */
     struct tsr_account account; /* of either input: it only checks */
-    uint32_t chosen;             /* TSR_ALL_MEMBERS: no member */
-    uint32_t raster_frame;       /* whose raster is kept, if it is not NULL */
+    uint32_t chosen;            /* TSR_ALL_MEMBERS: no member */
+    uint32_t raster_frame;      /* whose raster is kept, if it is not NULL */
     uint8_t *raster;
     struct tsr_kept_blob blob[TSR_BLOB_COUNT];
     struct tsr_output *restored; /* the whole original, or NULL */

@@ -61,8 +61,8 @@ static enum tsr_status decode_unit(struct tsr_container_reader *container, uint3
     enum tsr_status status = tsr_read_unit(container, frame, &stream, error);
 #if TSR_WITH_DICOM
     if (status == TSR_OK)
-        status = tsr_dicom_decode_stream(tsr_container_header(container), frame, stream.bytes, stream.size, raster,
-                                         error);
+        status =
+            tsr_dicom_decode_stream(tsr_container_header(container), frame, stream.bytes, stream.size, raster, error);
 #else
     (void)raster;
     if (status == TSR_OK)

@@ -98,9 +98,8 @@ static enum tsr_status pack_jpeg(const struct tsr_header *header, const uint8_t 
 static enum tsr_status open_head(const struct tsr_header *header, struct tsr_bytes *head, struct tsr_error *error)
 {
     head->limit = SIZE_MAX / 4;
-    return header->shared_head_size > 0
-               ? tsr_jpeg_open_head(header->shared_head, header->shared_head_size, head, error)
-               : TSR_OK;
+    return header->shared_head_size > 0 ? tsr_jpeg_open_head(header->shared_head, header->shared_head_size, head, error)
+                                        : TSR_OK;
 }
 
 static size_t common_bytes(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)

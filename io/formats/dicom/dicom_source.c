@@ -10,7 +10,6 @@
 #include "frame_stream.h"
 #include "jpeg_2000.h"
 #include "unit_source.h"
-#include "io/dicom/dicom_walk.h"
 #include "io/formats/format.h"
 #include "io/recipe/prove.h"
 #include "io/nodes/deflate/deflate.h"
@@ -491,21 +490,6 @@ static enum tsr_status open_samples(struct tsr_input *input, const struct header
     return open_streams(input, found, kind, SAMPLES, source, error);
 }
 
-/* Whether frames have lost something, as the first of several says: none is held then to see whether it comes back. */
-static bool frames_lose(struct tsr_input *input, const struct header *found)
-{
-    enum { LOOK = 1 << 12 };
-    uint8_t bytes[LOOK];
-    struct tsr_dicom_piece item;
-    uint64_t at = found->scan.pixels.value;
-    if (found->dicom.frames < 2 || !tsr_dicom_read_item(input, at, &item)) return false;
-    at = item.value + item.head.length; /* the offset table is passed */
-    if (!tsr_dicom_read_item(input, at, &item)) return false;
-    const size_t size = item.head.length < LOOK ? item.head.length : LOOK;
-    return size <= item.left && tsr_input_read(input, item.value, bytes, size, NULL) == TSR_OK &&
-           tsr_dicom_loses(bytes, size);
-}
-
 /* Opens with some frames that have no samples, or, without a kind, with none that has. The reason why nothing else can
  * be is kept. */
 static enum tsr_status open_with_units(struct tsr_input *input, const struct tsr_source_options *options,
@@ -514,9 +498,9 @@ static enum tsr_status open_with_units(struct tsr_input *input, const struct tsr
 {
     struct tsr_error why;
     tsr_input_give_back(input); /* another way may take more */
-    const enum tsr_status status = kind ? open_streams(input, found, kind, SOME_UNITS, source, &why)
-                                        : tsr_units_open(input, &found->dicom, &found->scan.pixels,
-                                                         options->reads_frames, source, &why);
+    const enum tsr_status status =
+        kind ? open_streams(input, found, kind, SOME_UNITS, source, &why)
+             : tsr_units_open(input, &found->dicom, &found->scan.pixels, options->reads_frames, source, &why);
     if (status != TSR_OK && status != TSR_ERROR_CORRUPT) *error = why;
     return status;
 }
@@ -527,10 +511,10 @@ static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const st
                                                const struct header *found, struct tsr_source **source,
                                                struct tsr_error *error)
 {
-    const struct tsr_node *const kind = frames_lose(input, found) ? NULL : stream_kind_of(found->dicom.syntax);
+    const bool lose = found->dicom.frames > 1 && tsr_dicom_frames_lose(input, found->scan.pixels.value);
+    const struct tsr_node *const kind = lose ? NULL : stream_kind_of(found->dicom.syntax);
     const bool again = kind && kind->join, samples = kind && options->samples_only;
-    enum tsr_status status =
-        tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found->dicom.syntax_uid);
+    enum tsr_status status = tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found->dicom.syntax_uid);
     if (again) status = open_streams(input, found, kind, samples ? ALL_AGAIN : SOME_UNITS, source, error);
     if (status == TSR_ERROR_CORRUPT && samples) {
         tsr_input_give_back(input); /* decoding alone may take more than making the streams again */

@@ -3,6 +3,7 @@
 
 #include "dicom_file.h"
 #include "io/bytes/cursor.h"
+#include "io/dicom/dicom_walk.h"
 #include "io/nodes/jpeg_ls/jpeg_ls.h"
 #include "jpeg_2000.h"
 
@@ -42,12 +43,23 @@ static int find_marker(const uint8_t *stream, size_t size, bool is_scan, struct 
     return 0;
 }
 
-bool tsr_dicom_loses(const uint8_t *stream, size_t size)
+static bool loses(const uint8_t *stream, size_t size)
 {
     struct tsr_cursor segment;
     if (find_marker(stream, size, false, &segment) != SOF55) return tsr_jpeg_2000_loses(stream, size);
     if (!find_marker(stream, size, true, &segment)) return false;
     return segment.size >= 3 && segment.bytes[segment.size - 3] > 0; /* NEAR: T.87 C.2.3 */
+}
+
+bool tsr_dicom_frames_lose(struct tsr_input *input, uint64_t value)
+{
+    enum { LOOK = 1 << 12 };
+    uint8_t bytes[LOOK];
+    struct tsr_dicom_piece item;
+    if (!tsr_dicom_read_item(input, value, &item) || !tsr_dicom_read_item(input, item.value + item.head.length, &item))
+        return false;
+    const size_t size = item.head.length < LOOK ? item.head.length : LOOK;
+    return size <= item.left && tsr_input_read(input, item.value, bytes, size, NULL) == TSR_OK && loses(bytes, size);
 }
 
 /* PS3.5 G.5: the number of segments, and the offset of the first. */
@@ -82,7 +94,8 @@ static enum tsr_status decode(const struct tsr_header *header, const uint8_t *st
     struct tsr_cursor segment;
     const int marker = find_marker(stream, size, false, &segment);
     const struct tsr_node *const node = node_of(header, stream, size);
-    const bool is_2000 = tsr_begins_jpeg_2000(stream, size), is_lossy = marker == SOF0 || marker == SOF1 || marker == SOF2 || marker == SOF9 || marker == SOF10;
+    const bool is_2000 = tsr_begins_jpeg_2000(stream, size),
+               is_lossy = marker == SOF0 || marker == SOF1 || marker == SOF2 || marker == SOF9 || marker == SOF10;
     if ((is_2000 || is_lossy) && image->planar && image->components > 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its colours are in planes, which this codec does not have");
     if (is_2000) return tsr_jpeg_2000_read(image, stream, size, raster, error);

@@ -145,8 +145,8 @@ static bool is_better_whole(const struct tsr_items *items, uint32_t frames, uint
     return frames == 1 || (size <= SMALL && UNIT_BYTES * (uint64_t)frames > items->bytes / 32);
 }
 
-static enum tsr_status open_source(struct tsr_input *input, const struct tsr_dicom *dicom, uint64_t value,
-                                   bool is_read, struct tsr_source **source, struct tsr_error *error)
+static enum tsr_status open_source(struct tsr_input *input, const struct tsr_dicom *dicom, uint64_t value, bool is_read,
+                                   struct tsr_source **source, struct tsr_error *error)
 {
     struct tsr_header header = {.kind = TSR_KIND_DICOM,
                                 .recipe = TSR_RECIPE_ENCAPSULATED,

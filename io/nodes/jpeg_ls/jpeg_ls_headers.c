@@ -120,7 +120,8 @@ static bool set_coding(struct tsr_jpeg_ls_headers *h)
         c->t3 = default_or(c->t3, t3 < 4 ? 4 : t3, c->t2, m);
     }
     if (c->reset == 0) c->reset = 64;
-    return c->t1 > near && c->t1 <= c->t2 && c->t2 <= c->t3 && c->t3 <= m && c->reset >= 3 && c->reset <= (m < 255 ? 255 : m);
+    return c->t1 > near && c->t1 <= c->t2 && c->t2 <= c->t3 && c->t3 <= m && c->reset >= 3 &&
+           c->reset <= (m < 255 ? 255 : m);
 }
 
 /* The scan's components; each has one scan. */

@@ -41,9 +41,9 @@ struct tsr_jpeg_ls_coder {
     const struct tsr_jpeg_ls_headers *headers;
     int32_t maximum, range;
     int32_t near, step; /* T.87's NEAR, and 2 NEAR + 1: 0 and 1 without loss */
-    int32_t longest; /* LIMIT - qbpp - 1: zeros of an escape */
-    int32_t brief;   /* codes with fewer zeros are brief: the least of longest and JPEG_LS_SHORT */
-    int bits;        /* qbpp */
+    int32_t longest;    /* LIMIT - qbpp - 1: zeros of an escape */
+    int32_t brief;      /* codes with fewer zeros are brief: the least of longest and JPEG_LS_SHORT */
+    int bits;           /* qbpp */
     uint32_t reset;
     uint32_t run_index[TSR_JPEG_LS_COMPONENTS];
     struct jpeg_ls_context contexts[JPEG_LS_CONTEXTS];

@@ -64,7 +64,7 @@ TEST(lies_in_bodies)
         enum tsr_status status;
     } cases[] = {
         {"no kind", 0, {0}, false, TSR_ERROR_CORRUPT},
-        {"kind 3", 1, {3}, true, TSR_ERROR_VERSION},
+        {"kind 5", 1, {5}, true, TSR_ERROR_VERSION},
         {"kind 255", 1, {255}, true, TSR_ERROR_VERSION},
         {"other bytes", 3, {0, 1, 2}, false, TSR_ERROR_CORRUPT},
         {"zstd without bytes", 2, {1, 0}, false, TSR_ERROR_CORRUPT},
@@ -74,6 +74,18 @@ TEST(lies_in_bodies)
         {"no packed JPEG", 1, {2}, false, TSR_ERROR_CORRUPT},
         {"packed JPEG of 2^39 bytes", 8, {2, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0}, true, TSR_ERROR_CORRUPT},
         {"packed JPEG that is none", 6, {2, 40, 0, 30, 2, 7}, true, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault, without a size", 1, {3}, false, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault, of no bytes", 2, {3, 0}, true, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault, longer than the unit", 5, {3, 0xff, 0xff, 0xff, 0x7f}, true, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault that is none", 9, {3, 5, 40, 0, 30, 2, 7, 1, 2}, true, TSR_ERROR_CORRUPT},
+        {"a shared head of unknown size", 1, {4}, false, TSR_ERROR_CORRUPT},
+        {"most of the shared head", 2, {4, 1}, true, TSR_ERROR_CORRUPT},
+        {"more than the shared head", 3, {4, 0xff, 0x7f}, true, TSR_ERROR_CORRUPT},
+        {"2^60 less than the shared head",
+         10,
+         {4, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10},
+         true,
+         TSR_ERROR_CORRUPT},
     };
     for (int i = 0; i < 2; i++)
         for (size_t c = 0; c < COUNT_OF(cases); c++) {
@@ -188,11 +200,45 @@ TEST(kinds)
     }
 }
 
+/* Streams that begin alike, but for the last. */
+TEST(shared_heads)
+{
+    struct tsr_header header = {.recipe = TSR_RECIPE_ENCAPSULATED,
+                                .image = {.columns = 64, .rows = 64, .frames = 2, .components = 1, .bits_allocated = 8},
+                                .parameters = {TSR_STREAMS_OF_UNITS},
+                                .parameter_count = 1};
+    struct rng r = {4};
+    uint8_t streams[4][900];
+    for (int i = 0; i < 4; i++)
+        for (size_t k = 0; k < sizeof streams[0]; k++)
+            streams[i][k] = i > 0 && k < 200 ? streams[0][k] : (uint8_t)rng_next(&r);
+    for (size_t k = 150; k < 200; k++) streams[2][k] ^= 1;
+    streams[3][3] ^= 1;
+    const struct tsr_bytes two[2] = {{.bytes = streams[0], .size = 900}, {.bytes = streams[1], .size = 900}};
+    tsr_unit_share_head(&two[0], &two[1], true, &header);
+    assert_true(header.shared_head_size >= 200 && header.shared_head_size < 220);
+    for (int i = 0; i < 4; i++) {
+        const size_t left_out[4] = {200, 200, 150, 0};
+        struct tsr_bytes unit = {.limit = SIZE_MAX / 4}, back = {.limit = SIZE_MAX / 4};
+        enum tsr_unit_kind kind;
+        assert_int_equal(tsr_unit_make(&header, streams[i], 900, &unit, &kind, NULL), TSR_OK);
+        assert_int_equal(kind, left_out[i] > 0 ? TSR_UNIT_HEADED : TSR_UNIT_BYTES);
+        assert_int_equal(unit.size, 900 + 1 - left_out[i] + (left_out[i] > 0));
+        assert_int_equal(tsr_unit_open(&header, unit.bytes, unit.size, &back, NULL), TSR_OK);
+        assert_true(back.size == 900 && memcmp(back.bytes, streams[i], 900) == 0);
+        tsr_bytes_free(&unit);
+        tsr_bytes_free(&back);
+    }
+    tsr_unit_share_head(&two[0], &(struct tsr_bytes){.bytes = streams[3], .size = 900}, true, &header);
+    assert_int_equal(header.shared_head_size, 0); /* three bytes are too few */
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_files),    cmocka_unit_test(lies_in_bodies), cmocka_unit_test(lies_of_places),
         cmocka_unit_test(lies_in_headers), cmocka_unit_test(noise),          cmocka_unit_test(kinds),
+        cmocka_unit_test(shared_heads),
     };
     if (argc != 2) return 2;
     golden = argv[1];
