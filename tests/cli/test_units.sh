@@ -62,9 +62,11 @@ grep -q '"restore":"encapsulated"' "$out" && bad "a file without a good frame is
 frames tiles.dcm 12 32 32
 proof tiles.dcm
 [ "$(units tiles.dcm.tsr)" = 12 ] || bad "$(cat count) of 12 frames are units"
-for how in cut noise empty; do
+for how in cut noise empty fault; do
     frames tiles.dcm bad.dcm 7 $how
     proof bad.dcm
+    [ $how = noise ] || [ "$(wc -c <bad.dcm.tsr)" -le $(($(wc -c <tiles.dcm.tsr) + $(wc -c <bad.dcm) / 36)) ] ||
+        bad "$how costs more than a third of the stream: $(wc -c <bad.dcm.tsr), $(wc -c <tiles.dcm.tsr)"
     [ "$(units bad.dcm.tsr)" = 12 ] || bad "$how: $(cat count) of 12 frames are units"
 done
 frames tiles.dcm bad.dcm 0 noise
@@ -84,6 +86,14 @@ for threads in 1 3; do
 done
 run 0 "$TESSERA" info tiles.dcm.tsr
 grep -q 'as streams, each of which can be read alone' "$out" || bad "info: $(cat "$out")"
+# Frames of no codec, which begin alike, take fewer bytes than their streams; tiny ones are better stored whole.
+frames alike.dcm 12 3200 alike
+proof alike.dcm
+[ "$(units alike.dcm.tsr)" = 12 ] || bad "$(cat count) of 12 frames of noise are units"
+[ "$(wc -c <alike.dcm.tsr)" -le $((12 * 3200 - 11 * (400 - 28) + 900)) ] || bad "alike: $(wc -c <alike.dcm.tsr)"
+frames tiny.dcm 12 400 alike
+proof tiny.dcm
+[ "$(units tiny.dcm.tsr)" = 0 ] || bad "$(cat count) of 12 tiny frames are units"
 # One frame is packed as ever.
 frames one.dcm 1 24 24
 proof one.dcm

@@ -7,10 +7,11 @@ import struct
 import subprocess
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tessera
-from data import DATA, Case
+from data import DATA, PROGRAM, Case
 from tessera import Status, TesseraError
 
 try:
@@ -259,7 +260,22 @@ class StreamsTest(Case):
         coded = self.check(dicom_of_jpeg(jpeg, 96, 128), jpeg, [np.asarray(Image.open(io.BytesIO(jpeg[0])))], 3)
         with tessera.open(coded) as reader:
             self.assertEqual((reader.info.units, reader.info.restore), (0, "streams"))
-            np.testing.assert_array_equal(reader[0, 10:20, 30:77], reader[0][10:20, 30:77])
+            pixels = reader[0]
+            np.testing.assert_array_equal(reader[0, 10:20, 30:77], pixels[10:20, 30:77])
+        with tessera.open(coded) as reader, ThreadPoolExecutor(4) as pool:  # all ask at once, the first one restores
+            for got in pool.map(lambda _: reader[0], range(24)):
+                np.testing.assert_array_equal(got, pixels)
+        for name, content in (("a.dcm", data), ("b.dcm", dicom_of_jpeg(tiles(3), 96, 128)), ("c.txt", b"text")):
+            (self.folder / name).write_bytes(content)
+        out = self.folder / "all.tsr"
+        subprocess.run([PROGRAM, "compress", "-q", "--series", out, *sorted(self.folder.glob("[abc].*"))], check=True)
+        with tessera.open(out) as series:
+            for _ in range(2):  # what was restored of another member is given up
+                np.testing.assert_array_equal(series["a.dcm"][0], np.asarray(Image.open(io.BytesIO(stream))))
+                self.assertEqual(series["b.dcm"].stream(2), tiles(3)[2])
+                self.assertEqual(series["a.dcm"].stream(0), stream)
+                with self.assertRaisesRegex(TesseraError, "no image"):
+                    series["c.txt"][0]
 
     @unittest.skipUnless(Image, "Pillow is missing")
     def test_stored_images(self) -> None:

@@ -44,12 +44,20 @@ enum { UNIT = TSR_SECTION_UNIT, FRAME = TSR_SECTION_FRAME, TILE = TSR_SECTION_TI
 
 TEST(golden_files)
 {
-    static const char *const names[] = {"jpeg_frames", "stream_bad_frame"};
-    for (int i = 0; i < 2; i++) {
-        struct sections s = sections_of(names[i]);
-        assert_true(find_section(&s, UNIT, i == 0 ? 4 : 0) > 0);
-        assert_int_equal(find_section(&s, UNIT, i == 0 ? 5 : 1), -1);
-        expect_status(&s, TSR_OK, names[i]);
+    static const struct {
+        const char *name;
+        int units, kind; /* of the first unit, or of the one with a fault */
+    } files[] = {{"jpeg_frames", 5, TSR_UNIT_JPEG},
+                 {"stream_bad_frame", 1, TSR_UNIT_BYTES},
+                 {"fault_frames", 5, TSR_UNIT_FAULTY_JPEG},
+                 {"alike_frames", 4, TSR_UNIT_HEADED}};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        struct sections s = sections_of(files[i].name);
+        const int fault = find_section(&s, UNIT, files[i].kind == TSR_UNIT_FAULTY_JPEG ? 3 : 0);
+        assert_true(fault > 0 && find_section(&s, UNIT, files[i].units - 1) > 0);
+        assert_int_equal(s.section[fault].body.data[1], files[i].kind);
+        assert_int_equal(find_section(&s, UNIT, files[i].units), -1);
+        expect_status(&s, TSR_OK, files[i].name);
     }
 }
 
@@ -164,9 +172,10 @@ TEST(lies_in_headers)
 TEST(noise)
 {
     struct rng r = {77};
-    for (int i = 0; i < 600; i++) {
-        struct sections s = sections_of(i % 2 ? "jpeg_frames" : "stream_bad_frame");
-        struct bytes *const body = &s.section[find_section(&s, UNIT, 0)].body;
+    static const char *const names[] = {"jpeg_frames", "stream_bad_frame", "fault_frames", "alike_frames"};
+    for (int i = 0; i < 1200; i++) {
+        struct sections s = sections_of(names[i % 4]);
+        struct bytes *const body = &s.section[find_section(&s, UNIT, i % 4 == 2 ? 3 : 0)].body;
         for (uint32_t n = 1 + rng_below(&r, 4); n > 0; n--)
             body->data[1 + rng_below(&r, (uint32_t)body->size - 1)] = (uint8_t)rng_next(&r);
         const enum tsr_status status = restored(join(&s));
