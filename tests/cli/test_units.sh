@@ -69,6 +69,7 @@ for how in cut noise empty fault; do
         bad "$how costs more than a third of the stream: $(wc -c <bad.dcm.tsr), $(wc -c <tiles.dcm.tsr)"
     [ "$(units bad.dcm.tsr)" = 12 ] || bad "$how: $(cat count) of 12 frames are units"
 done
+grep -q '"original_damage":"the JPEG stream of frame 8 has bits' "$out" || bad "a small .tsr does not say: $(cat "$out")"
 frames tiles.dcm bad.dcm 0 noise
 proof bad.dcm
 [ "$(units bad.dcm.tsr)" = 12 ] || bad "the first is noise: $(cat count) of 12 frames are units"
@@ -79,6 +80,11 @@ dd if=/dev/zero of=hurt.dcm bs=1 seek=$(($(wc -c <large.dcm) / 2)) count=60 conv
 run 0 "$TESSERA" compress -q --json hurt.dcm
 grep -q '"damage":"the JPEG stream of frame 3 has bits that are no code' "$out" || bad "a fault is not named: $(cat "$out")"
 proof hurt.dcm
+run 0 "$TESSERA" info --json hurt.dcm.tsr
+grep -q '"original_damage":"the JPEG stream of frame 3 has bits that are no code' "$out" ||
+    bad "the .tsr does not say the fault: $(cat "$out")"
+run 0 "$TESSERA" test --json hurt.dcm.tsr
+grep -q '"damage":"the JPEG stream of frame 3 has bits that are no code' "$out" || bad "test does not: $(cat "$out")"
 # The bytes depend on nothing but the file.
 for threads in 1 3; do
     run 0 "$TESSERA" compress -q -T $threads tiles.dcm -o t$threads.tsr

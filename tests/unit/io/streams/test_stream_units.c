@@ -168,6 +168,28 @@ TEST(lies_in_headers)
     free(tsr.data);
 }
 
+/* A proof says what looked damaged, in at most 159 bytes, where each frame is a unit. */
+TEST(lies_in_proofs)
+{
+    static const struct {
+        const char *name;
+        size_t more;
+        enum tsr_status status;
+    } cases[] = {{"jpeg_frames", 1, TSR_OK},
+                 {"jpeg_frames", 159, TSR_OK},
+                 {"jpeg_frames", 160, TSR_ERROR_CORRUPT},
+                 {"stream_bad_frame", 1, TSR_ERROR_CORRUPT}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct sections s = sections_of(cases[i].name);
+        const int at = find_section(&s, TSR_SECTION_PROOF, 0);
+        struct bytes body = copy_bytes(s.section[at].body.data, s.section[at].body.size);
+        for (size_t k = 0; k < cases[i].more; k++) append(&body, "x", 1);
+        replace_body(&s, at, body.data, body.size);
+        free(body.data);
+        expect_status(&s, cases[i].status, cases[i].name);
+    }
+}
+
 /* Any other bytes: they are refused, and nothing breaks. */
 TEST(noise)
 {
@@ -247,7 +269,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_files),    cmocka_unit_test(lies_in_bodies), cmocka_unit_test(lies_of_places),
         cmocka_unit_test(lies_in_headers), cmocka_unit_test(noise),          cmocka_unit_test(kinds),
-        cmocka_unit_test(shared_heads),
+        cmocka_unit_test(shared_heads),    cmocka_unit_test(lies_in_proofs),
     };
     if (argc != 2) return 2;
     golden = argv[1];
