@@ -1,5 +1,6 @@
 """Streams of the frames of encapsulated DICOM, and frames that have no samples."""
 
+import base64
 import io
 import pathlib
 import shutil
@@ -26,6 +27,13 @@ except ImportError:
 HAS_JPEG_2000 = Image and features.check("jpg_2000")
 
 FORMS = DATA / "dicom" / "forms"
+# Irreversible HTJ2K of 24 x 16 numbers, by OpenJPH: a wave with squares of 255.
+HT_STREAM = base64.b64decode(
+    "/0//UQApQAAAAAAYAAAAEAAAAAAAAAAAAAAAGAAAABAAAAAAAAAAAAABBwEB/1AACAACAAAAIP9SAAwAAgABAAMEBEAA/1wAFyJJvEnLSctJ2k"
+    "JCQkJCljogOiA52P9kABYAAU9wZW5KUEggVmVyIDAuOS4wLv+QAAoAAAAAAKIAAf+TwCsA8MI8FDNnACEBezYAwCqgFXAKkKY4fg7XARF4tQBG"
+    "E4vJ+gBBB/l2AB5L0PkAS361AMBaMBaUBODlaL8VA+gAB88FzcAYsPq4AIMPFRBiOYEEGGIAZHR0Kb+YAPwAlJEb1gDAtGBaUCYz7jDjjvi3yS"
+    "SrQ5JReWK7AOECDBntwPeARt55F+DHyU3cAP758ARVAP/Z"
+)
 
 
 def streams_of(data: bytes) -> list[bytes]:
@@ -209,6 +217,14 @@ class StreamsTest(Case):
                 data = dicom_of(streams, 90, 120, "1.2.840.10008.1.2.4.91", photometric, bits)
                 by_pydicom = pydicom.dcmread(io.BytesIO(data)).pixel_array
                 np.testing.assert_array_equal(by_pydicom, np.stack(wanted))
+
+    def test_lossy_htj2k(self) -> None:
+        rows, columns = np.mgrid[0:16, 0:24]
+        wave = (0.5 + 0.45 * np.sin((columns + 9) / 5) * np.cos(rows / 7)) * 255
+        wanted = np.where((columns // 8 + rows // 8) % 5 == 0, 255, wave).astype(np.uint8)
+        for count in (1, 3):
+            data = dicom_of([HT_STREAM] * count, 16, 24, "1.2.840.10008.1.2.4.203", "MONOCHROME2")
+            self.check(data, [HT_STREAM] * count, [wanted] * count, 12)
 
     @unittest.skipUnless(HAS_JPEG_2000, "Pillow with JPEG 2000 is missing")
     def test_signed_jpeg_2000(self) -> None:
