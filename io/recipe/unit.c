@@ -5,6 +5,7 @@
 
 #include "io/bytes/zstd_contexts.h"
 #include "io/nodes/jpeg/jpeg.h"
+#include "price.h"
 #include "prove.h"
 #include "recipe.h"
 
@@ -134,8 +135,8 @@ static enum tsr_status put_stream(const struct tsr_header *header, const uint8_t
     *kind = status == TSR_OK ? TSR_UNIT_HEADED : TSR_UNIT_BYTES;
     if (status == TSR_DECLINED) status = tsr_bytes_put_u8(unit, TSR_UNIT_BYTES, error);
     if (status == TSR_OK && *kind == TSR_UNIT_BYTES) status = tsr_bytes_put(unit, stream, size, error);
-    if (status == TSR_OK && size <= most_bytes(&header->image) && compress(stream, size, &coded) &&
-        coded.size < unit->size - before) {
+    if (status == TSR_OK && size <= most_bytes(&header->image) && tsr_is_cheaper(stream, size, unit->size - before) &&
+        compress(stream, size, &coded) && coded.size < unit->size - before) {
         *kind = TSR_UNIT_ZSTD;
         unit->size = before;
         status = tsr_bytes_put(unit, coded.bytes, coded.size, error);
