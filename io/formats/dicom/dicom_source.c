@@ -467,7 +467,7 @@ static const struct tsr_node *stream_kind_of(enum tsr_dicom_syntax syntax)
     case TSR_DICOM_JPEG_2000:
         return &tsr_node_j2k;
     case TSR_DICOM_HTJ2K:
-        return &tsr_node_htj2k;
+        return &tsr_node_jpeg_2000;
     case TSR_DICOM_JPEG_LOSSLESS:
     case TSR_DICOM_JPEG_SV1:
         return &tsr_node_jpeg_lossless;

@@ -168,55 +168,39 @@ static bool is_sound(const struct tsr_image *image, const uint8_t *stream, size_
     return main_header_is_sound(image, stream, size, &at) && tiles_are_sound(stream, size, at);
 }
 
-static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, bool is_ht,
-                                   const struct headers *headers, uint8_t *raster, struct tsr_error *error)
+/* lossless: what has lost something is refused, and so is what the build cannot read. */
+static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, bool lossless,
+                                   uint8_t *raster, struct tsr_error *error)
 {
     enum { FEW_TILES = 64, TILE_SAMPLES = 256 }; /* OpenJPEG takes some KB for each tile that the header tells of */
+    struct headers headers;
+    if (!read_headers(stream, size, &headers)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is no JPEG 2000 stream");
+    const char *const lacks = tsr_jpeg_2000_lacks(headers.is_ht);
+    if (lacks) return tsr_fail(error, lossless ? TSR_ERROR_CORRUPT : TSR_ERROR_VERSION, "%s", lacks);
+    if (lossless && headers.loses)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it was coded with an irreversible transform");
     if (image->bits_allocated != 8 && image->bits_allocated != 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%d bits are allocated", image->bits_allocated);
-    if (headers->tiles > FEW_TILES + (uint64_t)image->columns * image->rows / TILE_SAMPLES)
+    if (headers.tiles > FEW_TILES + (uint64_t)image->columns * image->rows / TILE_SAMPLES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it has more tiles than a usual image");
-    if (is_ht && !is_sound(image, stream, size))
+    if (headers.is_ht && !is_sound(image, stream, size))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is damaged, or unusual: OpenJPH is not trusted with it");
-    return is_ht ? tsr_dicom_decode_htj2k(image, stream, size, raster, error)
-                 : tsr_dicom_decode_jpeg_2000(image, stream, size, raster, error);
-}
-
-static enum tsr_status read_lossless(const struct tsr_image *image, const uint8_t *stream, size_t size, bool is_ht,
-                                     uint8_t *raster, struct tsr_error *error)
-{
-    struct headers headers;
-    if (tsr_jpeg_2000_lacks(is_ht)) return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_jpeg_2000_lacks(is_ht));
-    if (!read_headers(stream, size, &headers)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is no JPEG 2000 stream");
-    if (headers.loses) return tsr_fail(error, TSR_ERROR_CORRUPT, "it was coded with an irreversible transform");
-    return read_stream(image, stream, size, is_ht, &headers, raster, error);
+    return headers.is_ht ? tsr_dicom_decode_htj2k(image, stream, size, raster, error)
+                         : tsr_dicom_decode_jpeg_2000(image, stream, size, raster, error);
 }
 
 enum tsr_status tsr_jpeg_2000_read(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
                                    struct tsr_error *error)
 {
-    struct headers headers;
-    if (!read_headers(stream, size, &headers)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is no JPEG 2000 stream");
-    const char *const lacks = tsr_jpeg_2000_lacks(headers.is_ht);
-    if (lacks) return tsr_fail(error, TSR_ERROR_VERSION, "%s", lacks);
-    return read_stream(image, stream, size, headers.is_ht, &headers, raster, error);
+    return read_stream(image, stream, size, false, raster, error);
 }
 
-static enum tsr_status read_jpeg_2000(const struct tsr_node_work *work, const uint8_t *stream, size_t size,
-                                      size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                                      struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     (void)residue;
     *used = size;
-    return read_lossless(work->image, stream, size, false, plain->bytes, error);
-}
-
-static enum tsr_status read_htj2k(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
-                                  struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
-{
-    (void)residue;
-    *used = size;
-    return read_lossless(work->image, stream, size, true, plain->bytes, error);
+    return read_stream(work->image, stream, size, true, plain->bytes, error);
 }
 
 enum { FIXED_MEMORY = 4 << 20 };
@@ -231,20 +215,12 @@ static uint64_t raster_bytes(const struct tsr_image *image)
     return samples_of(image) * image->bits_allocated / 8;
 }
 
-/* OpenJPEG has samples four times in 32 bits: as they come, as an image, transformed, and in blocks. */
+/* OpenJPEG has samples four times in 32 bits: as they come, as an image, transformed, and in blocks. OpenJPH has them
+ * once, and a raster, in a process. */
 static uint64_t memory(const struct tsr_node_work *work, uint64_t stream_bytes, bool writes)
 {
-    const struct tsr_image *const image = work->image;
     (void)writes;
-    return 4 * sizeof(int32_t) * samples_of(image) + 3 * stream_bytes + FIXED_MEMORY;
-}
-
-/* OpenJPH has samples once, and few rows of others. That is in a process, which has a raster, too. */
-static uint64_t memory_of_process(const struct tsr_node_work *work, uint64_t stream_bytes, bool writes)
-{
-    const struct tsr_image *const image = work->image;
-    (void)writes;
-    return sizeof(int32_t) * samples_of(image) + raster_bytes(image) + 3 * stream_bytes + 2 * FIXED_MEMORY;
+    return 4 * sizeof(int32_t) * samples_of(work->image) + 3 * stream_bytes + 2 * (uint64_t)FIXED_MEMORY;
 }
 
 uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht)
@@ -253,8 +229,7 @@ uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht)
     return sizeof(int32_t) * samples_of(image) * (is_ht ? 1 : 4) + room * (is_ht ? 2 : 1) + FIXED_MEMORY;
 }
 
-const struct tsr_node tsr_node_jpeg_2000 = {.name = "JPEG 2000", .split = read_jpeg_2000, .memory = memory};
-const struct tsr_node tsr_node_htj2k = {.name = "HTJ2K", .split = read_htj2k, .memory = memory_of_process};
+const struct tsr_node tsr_node_jpeg_2000 = {.name = "JPEG 2000", .split = split, .memory = memory};
 
 enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                     bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error)

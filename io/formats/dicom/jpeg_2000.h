@@ -5,10 +5,9 @@
 #include "dicom_file.h"
 #include "io/nodes/node.h"
 
-/* Streams that are read and never made again: they have no write, and no residue. Errors: TSR_ERROR_CORRUPT (also: the
- * stream's transform loses something, or the build has no library), TSR_ERROR_LIMIT. */
+/* Streams of either kind that are read and never made again: they have no write, and no residue. Errors:
+ * TSR_ERROR_CORRUPT (also: the stream's transform loses something, or the build has no library), TSR_ERROR_LIMIT. */
 extern const struct tsr_node tsr_node_jpeg_2000;
-extern const struct tsr_node tsr_node_htj2k;
 
 bool tsr_begins_jpeg_2000(const uint8_t *stream, size_t size);
 
