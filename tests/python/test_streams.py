@@ -117,6 +117,16 @@ def with_bad_frame() -> bytes:
     return bytes(data)
 
 
+def decoded(opened: tessera.Member, frame: int) -> np.ndarray | None:
+    """A frame; None: this build lacks its codec."""
+    try:
+        return opened[frame]
+    except TesseraError as error:
+        if error.status != Status.VERSION:
+            raise
+        return None
+
+
 class StreamsTest(Case):
     def test_coded_frames(self) -> None:
         for name in ("rle_rgb_frames", "rle_1bit", "jpeg_lossless_rgb", "jpeg_ls_rgb", "deflated_frames", "jpeg_ls_fragments"):
@@ -184,10 +194,8 @@ class StreamsTest(Case):
                 self.assertEqual(opened.shape[0], len(streams))
                 for k in (len(streams) - 1, 0):
                     self.assertEqual(opened.stream(k), streams[k])
-                    try:
-                        pixels = opened[k]
-                    except TesseraError as error:
-                        self.assertEqual(error.status, Status.VERSION)  # a build without the library
+                    pixels = decoded(opened, k)
+                    if pixels is None:
                         continue
                     self.assertEqual(pixels.dtype.itemsize, wanted[k].dtype.itemsize)
                     difference = abs(pixels.astype(int) - wanted[k].astype(int))
@@ -240,9 +248,9 @@ class StreamsTest(Case):
         self.check(data, streams, [(p + 32768).astype(np.uint16).view(np.int16) for p in plain])
         short = [of_jpeg_2000(p.astype(np.uint8)) for p in smooth(4, 255)]
         with tessera.open(dicom_of(short, 90, 120, "1.2.840.10008.1.2.4.91", "MONOCHROME2", 16, True)) as reader:
-            with self.assertRaisesRegex(TesseraError, "sign of samples") as caught:
+            with self.assertRaises(TesseraError) as caught:
                 reader[0]
-            self.assertIn(caught.exception.status, (Status.CORRUPT, Status.VERSION))
+            self.assertRegex(str(caught.exception), "sign of samples|this build has no libopenjp2")
 
     @unittest.skipUnless(HAS_JPEG_2000, "Pillow with JPEG 2000 is missing")
     def test_other_images(self) -> None:
@@ -276,7 +284,9 @@ class StreamsTest(Case):
         coded = self.check(dicom_of_jpeg(jpeg, 96, 128), jpeg, [np.asarray(Image.open(io.BytesIO(jpeg[0])))], 3)
         with tessera.open(coded) as reader:
             self.assertEqual((reader.info.units, reader.info.restore), (0, "streams"))
-            pixels = reader[0]
+            pixels = decoded(reader, 0)
+            if pixels is None:
+                return
             np.testing.assert_array_equal(reader[0, 10:20, 30:77], pixels[10:20, 30:77])
         with tessera.open(coded) as reader, ThreadPoolExecutor(4) as pool:  # all ask at once, the first one restores
             for got in pool.map(lambda _: reader[0], range(24)):
@@ -287,7 +297,9 @@ class StreamsTest(Case):
         subprocess.run([PROGRAM, "compress", "-q", "--series", out, *sorted(self.folder.glob("[abc].*"))], check=True)
         with tessera.open(out) as series:
             for _ in range(2):  # what was restored of another member is given up
-                np.testing.assert_array_equal(series["a.dcm"][0], np.asarray(Image.open(io.BytesIO(stream))))
+                lossy = decoded(series["a.dcm"], 0)
+                if lossy is not None:
+                    np.testing.assert_allclose(lossy, np.asarray(Image.open(io.BytesIO(stream))), atol=1)
                 self.assertEqual(series["b.dcm"].stream(2), tiles(3)[2])
                 self.assertEqual(series["a.dcm"].stream(0), stream)
                 with self.assertRaisesRegex(TesseraError, "no image"):
