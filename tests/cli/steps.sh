@@ -110,12 +110,26 @@ changes_byte()
     printf "\\$(printf %o $((255 - byte)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 
-# open_pipe: opens the FIFO pipe as 3, to be read, with room for 64 KiB. A command that writes to it, `>pipe 3<&-`, waits
-# when its lines fill it.
+# open_pipe [BYTES]: opens the FIFO pipe as 3, to be read, with room for 64 KiB, of which so many bytes are filled. A
+# command that writes to it, `>pipe 3<&-`, waits when its lines fill it: it is at work for as long as the script wants.
 open_pipe()
 {
-    exec 4<>pipe 3<pipe 4<&-
+    exec 4<>pipe 3<pipe
     "$BIN/tsr_small_pipe" <&3 || bad "a pipe has more than 64 KiB"
+    head -c "${1:-0}" /dev/zero >&4
+    exec 4<&-
+}
+FEW_LINES=64512 # so many bytes are filled: 1 KiB is left, for two lines of JSON or so
+
+# awaits PROCESS COMMAND...: waits until the command succeeds, however long that takes. 1: the process ends before.
+awaits()
+{
+    awaited=$1
+    shift
+    until "$@"; do
+        kill -0 "$awaited" 2>/dev/null || { "$@" && return 0 || return 1; }
+        sleep 0.02
+    done
 }
 
 bytes_of()
