@@ -590,6 +590,7 @@ struct tsr_report {
     uint32_t kept_count; /* of lossy files: ranges of values that did not change, those that the file or the caller
                             names and its background */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
+    uint32_t files; /* of an archive: the files in it that are coded as files of their own; else 0 */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 

@@ -20,7 +20,7 @@ static const char *const phrases[] = {"",
                                       "its JPEG stream cannot be coded",
                                       "its gzip stream cannot be coded",
                                       "coded it would not be smaller by 64 bytes",
-                                      "the files in it are coded, each as one of its own"};
+                                      "the files inside are coded"};
 enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
 enum { SENTENCES = 7 }; /* from here on each says enough alone */
 

@@ -83,7 +83,7 @@ TEST(a_codec_that_hangs_costs_its_seconds)
     clock_gettime(CLOCK_MONOTONIC, &after);
     const double seconds = (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
     expect_failed(&r, "took more than 1 s");
-    expect(seconds >= 1 && seconds < 5, "%g s", seconds);
+    expect(seconds >= 1, "%g s", seconds);
     expect_works("a codec that hangs");
 }
 
