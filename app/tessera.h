@@ -527,7 +527,7 @@ enum { TSR_REPORTED_WINDOWS = 4 };
 /* How a .tsr holds a file. */
 enum tsr_way {
     TSR_WAY_NONE = 0,  /* the file is in no .tsr */
-    TSR_WAY_CODED = 1, /* its samples are modelled, or its streams (JPEG, deflate), or its elements */
+    TSR_WAY_CODED = 1, /* its samples, streams (JPEG, deflate), elements or the files in it are modelled */
     TSR_WAY_STORED = 2 /* general compression alone */
 };
 

@@ -205,7 +205,7 @@ static enum tsr_status check_excess(const struct encoding *e, struct tsr_error *
     const uint64_t pixels = tsr_frame_bits(&e->source->header.image) / 8 * e->frames_done,
                    all = tsr_input_size(e->source->input), blobs = blob[TSR_BLOB_PREFIX] + blob[TSR_BLOB_RESIDUES],
                    most = pixels < all ? pixels + blobs : all + blobs;
-    if (!e->encoded.gives_up || tsr_container_written(e->writer) <= most + TSR_EXCESS_BYTES) return TSR_OK;
+    if (!e->encoded.stops_if_longer || tsr_container_written(e->writer) <= most + TSR_EXCESS_BYTES) return TSR_OK;
     return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
 }
 
@@ -526,7 +526,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.writer = writer;
     e.encoded.profile = encoded->profile;
     e.encoded.decoder = encoded->decoder;
-    e.encoded.gives_up = encoded->gives_up;
+    e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;
     e.encoded.coder = encoded->coder;

@@ -36,8 +36,8 @@ class WindowLoss:
 class Report:
     """What became of a file (struct tsr_report). None: the number does not apply.
 
-    `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
-    has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
+    `way` is "coded" (its samples, its streams or the files in it are modelled) or "stored" (general compression alone).
+    `verbatim`: it has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
     empty where nothing was noticed. `psnr_db` and `ssim` are those of the values' `range`, `psnr_stored_db` that of all
     that the stored bits could hold. `ratio_limit` is the published limit of pixel_bytes / payload_bytes for a loss in this
     `modality`.
