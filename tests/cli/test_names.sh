@@ -289,6 +289,7 @@ for options in -f --update; do
     exec 3<&-
     wait $process
     [ $? -eq 75 ] || bad "$options replaces what has appeared"
+    forget_progress
     cmp another.tsr out/499.tsr && [ "$(cat out/498.tsr)" = 'no .tsr' ] || bad "$options has replaced what has appeared"
     failed=$(fields exit error | grep -c '^41.*has appeared since this run began, and is left as it is$')
     case $options in -f) wanted=6 ;; *) wanted=5 ;; esac
