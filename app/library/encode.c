@@ -1,4 +1,5 @@
 /* Encoding: source, frames, engine, container. decode.c mirrors it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -556,6 +557,8 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     if (status == TSR_OK) {
         proof->original_size = tsr_input_size(source->input);
         proof->has_samples = e.jobs != NULL;
+        if (!source->header.damage[0])
+            snprintf(proof->damage, sizeof proof->damage, "%s", tsr_input_damage(source->input));
         if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
         if (source->header.coding.lossy) tsr_note_difference(&source->header.image, &e.difference, proof);
         if (!source->header.exact)
