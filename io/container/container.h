@@ -63,6 +63,9 @@ void tsr_container_writer_free(struct tsr_container_writer *writer);
 /* The file becomes one of many sections even if it is small. Call this before anything is put. */
 void tsr_container_stay_large(struct tsr_container_writer *writer);
 
+/* The header's room, files and reason, which are known late: of a header that grows. Call this before the end. */
+void tsr_container_know_pieces(struct tsr_container_writer *writer, const struct tsr_header *header);
+
 /* Appends bytes to a blob, compressed if that is smaller. Large pieces, up to TSR_BLOB_CHUNK bytes, compress best. */
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);

@@ -1,6 +1,5 @@
 /* Packs what is inside files that are no images here: JPEG streams one after the other (MPO) or anywhere (AVI, PDF,
- * TIFF), deflate streams of PDF (FlateDecode), and members of archives (ZIP, TAR). PACKED.md. Whatever
- * looks like a stream is tried, and proven. */
+ * TIFF), and deflate streams of PDF (FlateDecode). PACKED.md. Whatever looks like a stream is tried, and proven. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +18,12 @@ enum {
     ENDLESS_COST = 1 << 27 /* and the most that it may take (struct tsr_jpeg_work) */
 };
 
-enum container { OTHER, JPEGS, PDF, ARCHIVE };
+enum container { OTHER, JPEGS, PDF };
 
 static enum container container_of(const uint8_t *file, size_t size)
 {
     static const char pdf[] = "%PDF-", avi[] = "RIFF", little[] = "II*", big[] = "MM\0*";
     if (size < 12) return OTHER;
-    if (tsr_begins_zip(file, size) || tsr_begins_tar(file, size)) return ARCHIVE;
     if (memcmp(file, pdf, 5) == 0) return PDF;
     const bool has_jpegs =
         memcmp(file, avi, 4) == 0 || memcmp(file, little, 4) == 0 || memcmp(file, big, 4) == 0 || tsr_begins_jpeg(file);
@@ -34,22 +32,21 @@ static enum container container_of(const uint8_t *file, size_t size)
 
 bool tsr_may_have_streams(const uint8_t *file, size_t size)
 {
-    return container_of(file, size) != OTHER;
+    return container_of(file, size) != OTHER || tsr_begins_zip(file, size) || tsr_begins_tar(file, size);
 }
 
-enum kind { JPEG, DEFLATE, FILES, KINDS };
+enum kind { JPEG, DEFLATE, KINDS };
 
-/* A stream that was found, or a file that may be coded. */
+/* A stream that was found. */
 struct found {
     size_t start, end; /* bytes of the file; at most, if the end is not known */
-    uint64_t plain;    /* of deflate, its plain bytes, as it is told; 0: it is not */
     enum kind kind;
     bool is_endless; /* of JPEG: no end is known, as of a damaged stream */
 };
 
 static bool has_end(const struct found *found)
 {
-    return found->kind == JPEG ? !found->is_endless : found->kind != DEFLATE || found->plain > 0;
+    return found->kind == JPEG && !found->is_endless;
 }
 
 /* Where the search goes on after a stream that stays bytes. */
@@ -63,8 +60,6 @@ static size_t after(const struct found *found)
 struct search {
     struct tsr_packed_file *p;
     enum container container;
-    struct tsr_archive archive;
-    size_t member;      /* the next one */
     uint64_t in_vain;   /* bytes that were read up to ends of JPEG streams, and are none of theirs */
     size_t jpegs_until; /* from this byte on no JPEG is looked for: too much was read in vain */
 };
@@ -106,40 +101,9 @@ static bool pdf_stream_at(const struct tsr_packed_file *p, size_t at, struct fou
     return true;
 }
 
-/* Whether the member begins like a file that is coded. */
-static bool may_be_coded(const struct search *s, const struct tsr_archive_member *m)
-{
-    enum { HEAD = 512 };
-    const uint8_t *const bytes = s->p->file + m->start;
-    struct tsr_bytes plain = {.limit = SIZE_MAX / 2};
-    if (!m->is_deflated) return tsr_may_be_inner(s->p, bytes, m->size);
-    tsr_deflate_first(bytes, m->size, HEAD, &plain); /* after an error, what was made before it counts */
-    const bool may_be = tsr_may_be_inner(s->p, plain.bytes, plain.size);
-    tsr_bytes_free(&plain);
-    return may_be;
-}
-
-/* The next member of an archive, from a byte on, that is deflated, begins with JPEG, or may be coded as a file. */
-static bool next_member(struct search *s, size_t at, struct found *found)
-{
-    while (s->member < s->archive.count) {
-        const struct tsr_archive_member *const m = &s->archive.member[s->member++];
-        if (m->start < at || m->size < TSR_PACKED_STREAM) continue;
-        const size_t end = m->start + m->size;
-        const bool is_jpeg = !m->is_deflated && jpeg_at(s, m->start, found);
-        if (is_jpeg && (found->is_endless || found->end > end))
-            *found = (struct found){.start = m->start, .end = end, .kind = JPEG};
-        if (is_jpeg) return true;
-        *found = (struct found){m->start, end, m->plain, m->is_deflated ? DEFLATE : FILES, false};
-        if (m->is_deflated || may_be_coded(s, m)) return true;
-    }
-    return false;
-}
-
 /* The next stream from a byte on. */
 static bool next_stream(struct search *s, size_t at, struct found *found)
 {
-    if (s->container == ARCHIVE) return next_member(s, at, found);
     for (; at < s->p->size; at++) {
         const uint8_t byte = s->p->file[at];
         if (byte == 0xff && jpeg_at(s, at, found)) return true;
@@ -158,10 +122,9 @@ bool tsr_has_more_jpegs(struct tsr_packed_file *p)
 /* What the streams of a file take. */
 struct work {
     struct tsr_jpeg_work jpeg;
-    uint64_t plain, largest; /* plain bytes of all deflate streams, and of one, at most */
-    uint64_t files;          /* bytes that may be files: plain ones, and those of members that are not deflated */
-    uint64_t bytes_left;     /* that deflate streams may still hold, as plain bytes or as the .tsr of a file */
-    unsigned kinds;          /* a bit for each kind that became pieces */
+    uint64_t plain;      /* plain bytes of all deflate streams, at most */
+    uint64_t bytes_left; /* that deflate streams may still hold */
+    unsigned kinds;      /* a bit for each kind that became pieces */
     int failures[KINDS];
 };
 
@@ -169,20 +132,17 @@ struct work {
 static enum tsr_status add_stream(struct search *s, const struct found *found, struct work *work,
                                   struct tsr_error *error)
 {
-    const uint64_t unknown = PLAIN_FREE + PLAIN_RATIO * (uint64_t)s->p->size;
-    if (found->kind == JPEG) {
-        struct tsr_jpeg_work one = {0};
-        TSR_TRY(tsr_add_jpeg(s->p->file + found->start, found->end - found->start, &one, error));
-        if (found->is_endless && one.cost > ENDLESS_COST) return TSR_OK;
-        work->jpeg.memory = tsr_more_of(work->jpeg.memory, one.memory);
-        work->jpeg.cost = tsr_more_of(work->jpeg.cost, one.cost);
+    struct tsr_jpeg_work one = {0};
+    if (found->kind == DEFLATE) {
+        const uint64_t most = tsr_input_inner_limit(s->p->source->input),
+                       plain = PLAIN_FREE + PLAIN_RATIO * (uint64_t)s->p->size;
+        work->plain = plain < most ? plain : most;
         return TSR_OK;
     }
-    work->files += found->kind == FILES ? found->end - found->start : found->plain > 0 ? found->plain : unknown;
-    if (found->kind == FILES) return TSR_OK;
-    const uint64_t plain = found->plain > 0 ? found->plain : unknown;
-    work->largest = tsr_more_of(work->largest, plain);
-    work->plain = found->plain > 0 ? work->plain + plain : tsr_more_of(work->plain, unknown);
+    TSR_TRY(tsr_add_jpeg(s->p->file + found->start, found->end - found->start, &one, error));
+    if (found->is_endless && one.cost > ENDLESS_COST) return TSR_OK;
+    work->jpeg.memory = tsr_more_of(work->jpeg.memory, one.memory);
+    work->jpeg.cost = tsr_more_of(work->jpeg.cost, one.cost);
     return TSR_OK;
 }
 
@@ -191,15 +151,11 @@ static enum tsr_status add_streams(struct search *s, struct work *work, struct t
 {
     enum tsr_status status = tsr_fail(error, TSR_DECLINED, "%s", "");
     struct found found;
-    bool has_files = false;
-    for (size_t at = 0; status != TSR_ERROR_LIMIT && next_stream(s, at, &found); at = after(&found)) {
+    for (size_t at = 0; status != TSR_ERROR_LIMIT && next_stream(s, at, &found); at = after(&found))
         status = add_stream(s, &found, work, error);
-        has_files |= found.kind == FILES;
-    }
-    s->member = 0;
     s->in_vain = 0;
     if (status == TSR_ERROR_LIMIT) return status;
-    return work->jpeg.memory > 0 || work->plain > 0 || has_files ? TSR_OK : TSR_DECLINED;
+    return work->jpeg.memory > 0 || work->plain > 0 ? TSR_OK : TSR_DECLINED;
 }
 
 /* ---- Streams become pieces, several at once ----------------------------------------------------------------- */
@@ -212,25 +168,12 @@ struct lane {
     size_t found_end; /* the stream may end before, with a fault */
     uint64_t in_vain; /* of the search, once the stream was found, */
     size_t jpegs_until;
-    uint64_t most;        /* plain bytes of deflate */
-    uint64_t files, left; /* bytes that may be files; bytes of files in these that may be looked at */
+    uint64_t most; /* plain bytes of deflate */
     struct tsr_bytes plain, residue;
-    struct tsr_inner inner;
     struct deflate_coder *coder; /* which a lane's next stream takes over */
     enum tsr_status status;
     struct tsr_error error;
 };
-
-static uint64_t inner_limit(const struct tsr_packed_file *p)
-{
-    return tsr_input_inner_limit(p->source->input);
-}
-
-/* What a file may have in it: its share. */
-static uint64_t share_of(const struct lane *lane, size_t size)
-{
-    return size > 0 ? lane->left / (lane->files / size + 1) : 0;
-}
 
 /* Proves a deflate stream, of which the end is found; of a short one nothing is gained. */
 static enum tsr_status prove_deflate(struct lane *lane)
@@ -246,10 +189,7 @@ static enum tsr_status prove_deflate(struct lane *lane)
     const bool is_too_long = lane->error.text[0] && lane->error.offset == TSR_NO_OFFSET;
     if (used < TSR_PACKED_STREAM || is_too_long) return tsr_fail(&lane->error, TSR_DECLINED, "%s", tsr_no_gain);
     lane->found.end = lane->found.start + used;
-    if (!tsr_may_be_inner(p, lane->plain.bytes, lane->plain.size)) return TSR_OK;
-    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size,
-                                                  share_of(lane, lane->plain.size), &lane->inner, &lane->error);
-    return status == TSR_DECLINED ? TSR_OK : status;
+    return TSR_OK;
 }
 
 static void prove_lane(void *context, unsigned i)
@@ -259,11 +199,8 @@ static void prove_lane(void *context, unsigned i)
     const size_t size = lane->found_end - found->start;
     size_t used = size;
     lane->plain = lane->residue = (struct tsr_bytes){0};
-    lane->inner = (struct tsr_inner){.bytes = 0};
     lane->status = found->kind == JPEG ? tsr_prove_jpeg(lane->p, found->start, size, &used, &lane->plain, &lane->error)
-                   : found->kind == FILES ? tsr_code_inner(lane->p, lane->p->file + found->start, size,
-                                                           share_of(lane, size), &lane->inner, &lane->error)
-                                          : prove_deflate(lane);
+                                       : prove_deflate(lane);
     if (found->kind == JPEG) lane->found.end = found->start + (lane->status == TSR_OK ? used : size);
 }
 
@@ -271,7 +208,6 @@ static void free_lane(struct lane *lane)
 {
     tsr_bytes_free(&lane->plain);
     tsr_bytes_free(&lane->residue);
-    tsr_bytes_free(&lane->inner.tsr);
 }
 
 static enum tsr_status decline_lane(struct lane *lane)
@@ -285,34 +221,17 @@ static enum tsr_status put_lane(struct tsr_packed_file *p, struct lane *lane, st
                                 struct tsr_error *error)
 {
     const struct found *const found = &lane->found;
-    const uint64_t plain = lane->plain.size;
-    if (found->kind == JPEG)
-        return tsr_pack_stream(p, found->start, found->end, TSR_PIECE_JPEG, &lane->plain, &lane->residue, error);
-    if (found->kind == DEFLATE && plain > work->bytes_left) return decline_lane(lane);
-    const bool is_file = tsr_take_inner(p, &lane->inner);
-    if (found->kind == FILES && !is_file) return decline_lane(lane);
-    if (found->kind == FILES)
-        return tsr_pack_inner(p, found->start, found->end, TSR_PIECE_BYTES, found->end - found->start, &lane->inner,
-                              &lane->residue, error);
-    work->bytes_left -= is_file && lane->inner.tsr.size < plain ? lane->inner.tsr.size : plain;
-    tsr_bytes_free(is_file ? &lane->plain : &lane->inner.tsr);
-    return is_file
-               ? tsr_pack_inner(p, found->start, found->end, TSR_PIECE_DEFLATE, plain, &lane->inner, &lane->residue,
-                                error)
-               : tsr_pack_stream(p, found->start, found->end, TSR_PIECE_DEFLATE, &lane->plain, &lane->residue, error);
+    const bool is_jpeg = found->kind == JPEG;
+    if (!is_jpeg && lane->plain.size > work->bytes_left) return decline_lane(lane);
+    if (!is_jpeg) work->bytes_left -= lane->plain.size;
+    return tsr_pack_stream(p, found->start, found->end, is_jpeg ? TSR_PIECE_JPEG : TSR_PIECE_DEFLATE, &lane->plain,
+                           &lane->residue, error);
 }
 
-/* Whether too many streams of a kind have failed for more to be tried. Those of an archive never overlap. */
-static bool has_failed(const struct search *s, const struct work *work, enum kind kind)
+/* Whether too many streams of a kind have failed for more to be tried. */
+static bool has_failed(const struct work *work, enum kind kind)
 {
-    return s->container != ARCHIVE && work->failures[kind] >= MOST_FAILURES;
-}
-
-/* What a lane more takes of memory, but for coding a file, which claims its own. */
-static uint64_t lane_memory(const struct work *work)
-{
-    const uint64_t deflate = work->plain > 0 ? 3 * work->largest + tsr_deflate_memory(work->largest) : 0;
-    return tsr_more_of(work->jpeg.memory, deflate);
+    return work->failures[kind] >= MOST_FAILURES;
 }
 
 /* Whether a JPEG stream takes no more than was claimed: after one that ends with a fault, others are found. */
@@ -345,9 +264,7 @@ static unsigned gather(struct search *s, size_t *at, const struct work *work, st
         lane[count].found_end = found.end;
         lane[count].in_vain = s->in_vain;
         lane[count].jpegs_until = s->jpegs_until;
-        lane[count].most = found.plain > 0 && found.plain < work->largest ? found.plain : work->largest;
-        lane[count].files = work->files;
-        lane[count].left = inner_limit(s->p) > work->files ? inner_limit(s->p) - work->files : 0;
+        lane[count].most = work->plain;
         count++;
         *at = found.end;
         if (!is_known) break;
@@ -371,7 +288,7 @@ static enum tsr_status settle_lane(struct search *s, struct lane *lanes, unsigne
         *error = lane->error;
     }
     enum tsr_status status = lane->status;
-    if (status == TSR_OK) status = has_failed(s, work, kind) ? decline_lane(lane) : put_lane(s->p, lane, work, error);
+    if (status == TSR_OK) status = has_failed(work, kind) ? decline_lane(lane) : put_lane(s->p, lane, work, error);
     if (status == TSR_OK) work->kinds |= 1u << kind;
     work->failures[kind] += status == TSR_DECLINED;
     return status;
@@ -381,7 +298,7 @@ static enum tsr_status settle_lane(struct search *s, struct lane *lanes, unsigne
 static bool go_back(struct search *s, const struct lane *lane, size_t *at)
 {
     const struct found *const found = &lane->found;
-    if (found->kind != JPEG || found->end == lane->found_end || s->container == ARCHIVE) return false;
+    if (found->kind != JPEG || found->end == lane->found_end) return false;
     s->in_vain = lane->in_vain + (found->is_endless ? 0 : lane->found_end - found->end);
     s->jpegs_until = lane->jpegs_until;
     *at = found->end;
@@ -398,7 +315,7 @@ static enum tsr_status put_lanes(struct search *s, struct work *work, struct lan
     for (size_t at = 0; status == TSR_OK && (count = gather(s, &at, work, lanes, most)) > 0;) {
         if (count > 1)
             s->p->crew.run(s->p->crew.pool, prove_lane, lanes, count);
-        else if (!has_failed(s, work, lanes->found.kind))
+        else if (!has_failed(work, lanes->found.kind))
             prove_lane(lanes, 0);
         else
             lanes->status = tsr_fail(&lanes->error, TSR_DECLINED, "%s", "");
@@ -423,7 +340,7 @@ static enum tsr_status put_streams(struct search *s, struct work *work, struct t
 {
     struct tsr_packed_file *const p = s->p;
     struct lane *const lanes = calloc(LANES, sizeof *lanes);
-    const uint64_t each = lane_memory(work);
+    const uint64_t each = work->jpeg.memory; /* of a lane more: deflate streams have no end, and are proven alone */
     unsigned count = 1;
     if (!lanes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to pack streams");
     while (p->crew.run && count < LANES && tsr_input_take_spare(p->source->input, each)) count++;
@@ -434,21 +351,15 @@ static enum tsr_status put_streams(struct search *s, struct work *work, struct t
     return status;
 }
 
-/* Claims what the streams take. Of deflate streams with too many plain bytes some stay bytes. */
+/* Claims what the streams take. */
 static enum tsr_status claim_streams(struct tsr_packed_file *p, struct work *work, struct tsr_error *error)
 {
-    const uint64_t size = p->size, ratio = PLAIN_FREE + PLAIN_RATIO * size,
-                   most = inner_limit(p) < ratio ? inner_limit(p) : ratio;
+    const uint64_t size = p->size;
     uint64_t cost = tsr_jpeg_cost(size, work->jpeg.cost), bytes = tsr_jpeg_memory_of(p, work->jpeg.memory),
              held = 2 * size;
-    if (work->plain > most) work->plain = most;
-    if (work->largest > work->plain) work->largest = work->plain;
     if (work->plain > 0) {
-        uint64_t deflate = tsr_deflate_cost(size, work->plain, work->largest);
-        for (; deflate > TSR_PACKED_MEMORY && work->plain / 2 >= work->largest; work->plain /= 2)
-            deflate = tsr_deflate_cost(size, work->plain / 2, work->largest);
-        cost = tsr_more_of(cost, deflate);
-        bytes = tsr_more_of(bytes, tsr_deflate_memory_of(p, work->plain, work->largest));
+        cost = tsr_more_of(cost, tsr_deflate_cost(size, work->plain, work->plain));
+        bytes = tsr_more_of(bytes, tsr_deflate_memory_of(p, work->plain, work->plain));
         held += work->plain;
     }
     work->bytes_left = work->plain;
@@ -473,9 +384,5 @@ static enum tsr_status pack_streams(struct search *s, struct tsr_error *error)
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error)
 {
     struct search s = {.p = p, .container = container_of(p->file, p->size), .jpegs_until = p->size};
-    p->has_inner = s.container == ARCHIVE && p->packing->inner.compress;
-    TSR_TRY(tsr_list_archive(p->file, p->size, &s.archive, error));
-    const enum tsr_status status = pack_streams(&s, error);
-    tsr_forget_archive(&s.archive);
-    return status;
+    return pack_streams(&s, error);
 }
