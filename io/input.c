@@ -121,9 +121,8 @@ enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes,
 
 uint64_t tsr_input_inner_limit(const struct tsr_input *input)
 {
-    enum { FREE = 8 << 20 };
-    if (input->outer) return input->inner_limit;
-    return input->size < UINT64_MAX / 2 / TSR_INNER_RATIO ? FREE + TSR_INNER_RATIO * input->size : UINT64_MAX / 2;
+    static const uint64_t free_bytes = 8 << 20, most = UINT64_MAX / 2 / TSR_INNER_RATIO;
+    return input->outer ? input->inner_limit : free_bytes + TSR_INNER_RATIO * (input->size < most ? input->size : most);
 }
 
 void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes)
@@ -550,20 +549,15 @@ static enum tsr_status check_name(const struct tsr_input *input, struct tsr_erro
                : tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
 }
 
-/* Reads what is not hashed before this byte. */
+/* Reads what is not hashed before this byte: usually all is. */
 static enum tsr_status hash_until(struct tsr_input *input, uint64_t end, struct tsr_error *error)
 {
-    enum { CHUNK = 1 << 16 };
-    if (input->hashed >= end) return TSR_OK; /* usually all bytes are hashed already */
-    uint8_t *const chunk = malloc(CHUNK);
-    if (!chunk) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to hash %s", input->name);
-    enum tsr_status status = TSR_OK;
-    while (status == TSR_OK && input->hashed < end) {
+    uint8_t chunk[1 << 14];
+    while (input->hashed < end) {
         const uint64_t left = end - input->hashed;
-        status = tsr_input_read(input, input->hashed, chunk, left < CHUNK ? (size_t)left : CHUNK, error);
+        TSR_TRY(tsr_input_read(input, input->hashed, chunk, left < sizeof chunk ? (size_t)left : sizeof chunk, error));
     }
-    free(chunk);
-    return status;
+    return TSR_OK;
 }
 
 enum tsr_status tsr_input_view(struct tsr_input *input, uint64_t offset, size_t size, uint8_t **room,

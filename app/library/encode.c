@@ -113,9 +113,8 @@ static enum tsr_status copy_growing(struct encoding *e, struct tsr_error *error)
         tsr_source_forget(source, TSR_BLOB_PREFIX, r.start);
     }
     tsr_container_know_pieces(e->writer, &source->header);
-    return tsr_container_written(e->writer) < tsr_input_size(source->input)
-               ? TSR_OK
-               : tsr_fail(error, TSR_DECLINED, "coded, it would be larger");
+    if (tsr_container_written(e->writer) < tsr_input_size(source->input)) return TSR_OK;
+    return tsr_fail(error, TSR_DECLINED, "coded, it would be larger");
 }
 
 /* Whether the files in the file have no more bytes together than readers take. */
@@ -123,9 +122,8 @@ static enum tsr_status check_inner(const struct encoding *e, struct tsr_error *e
 {
     const struct tsr_input *const input = e->source->input;
     const uint64_t most = tsr_inner_most(tsr_input_size(input), tsr_container_written(e->writer));
-    return !tsr_has_inner(&e->source->header) || tsr_input_inner_bytes(input) <= most
-               ? TSR_OK
-               : tsr_fail(error, TSR_DECLINED, "the files in it have too many bytes");
+    if (!tsr_has_inner(&e->source->header) || tsr_input_inner_bytes(input) <= most) return TSR_OK;
+    return tsr_fail(error, TSR_DECLINED, "the files in it have too many bytes");
 }
 
 static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)

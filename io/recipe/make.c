@@ -237,8 +237,7 @@ static enum tsr_status put_piece(struct tsr_maker *m, const struct tsr_piece_hea
 
 /* Pieces that follow each other and that threads make at once: codes of elements, files, and few bytes between them. */
 struct joining {
-    struct tsr_maker *maker;
-    unsigned count, lanes, most; /* lanes: those that have memory; most: that may have it */
+    unsigned count, lanes; /* lanes: those that have memory */
     uint64_t lane_bytes;
     struct lane {
         struct tsr_maker *maker;
@@ -288,50 +287,29 @@ static const struct tsr_bytes *made_of(const struct lane *lane)
     return lane->head.kind != TSR_PIECE_BYTES ? &lane->made : lane->head.inner > 0 ? &lane->plain : &lane->code;
 }
 
-static void give_lanes_back(struct joining *j)
+static void give_lanes_back(const struct tsr_maker *m, struct joining *j)
 {
-    const struct tsr_making *const making = &j->maker->making;
-    if (making->input && j->lanes > 1) tsr_input_return_spare(making->input, (j->lanes - 1) * j->lane_bytes);
+    if (m->making.input && j->lanes > 1) tsr_input_return_spare(m->making.input, (j->lanes - 1) * j->lane_bytes);
     j->lanes = 1;
 }
 
-/* Makes one of several that had too little memory. Those after it are made again, since theirs is given back. */
-static void make_alone(struct joining *j, unsigned count, unsigned number)
-{
-    for (unsigned i = 0; i < count; i++) {
-        struct lane *const lane = &j->lane[i];
-        const size_t limit = lane->made.limit;
-        tsr_bytes_free(&lane->plain);
-        tsr_bytes_free(&lane->made);
-        lane->made.limit = limit;
-        if (i > number) lane->status = TSR_ERROR_LIMIT;
-    }
-    give_lanes_back(j);
-    j->most = number > 0 ? number : 1;
-    join_lane(j->lane, number);
-}
-
-/* Joins all, and puts them in their order. */
+/* Joins all, and puts them in their order. One of several that had too little memory is done again, alone. */
 static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct tsr_error *error)
 {
     const unsigned count = j->count;
     uint64_t sum = 0;
     j->count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        j->lane[i].made.limit = bytes_left(m, sum);
-        sum += j->lane[i].head.whole;
-    }
+    for (unsigned i = 0; i < count; sum += j->lane[i++].head.whole) j->lane[i].made.limit = bytes_left(m, sum);
     if (count > 1)
         m->work.crew.run(m->work.crew.pool, join_lane, j->lane, count);
     else
         join_lane(j->lane, 0);
-    for (unsigned i = 0; i < count; i++) {
-        struct lane *const lane = &j->lane[i];
-        if (lane->status == TSR_ERROR_LIMIT && count > 1) make_alone(j, count, i);
-        if (lane->status != TSR_OK) {
-            if (error) *error = lane->error;
-            return lane->status;
-        }
+    for (struct lane *lane = j->lane; lane < j->lane + count; lane++) {
+        const bool again = lane->status == TSR_ERROR_LIMIT && (count > 1 || j->lanes > 1);
+        if (again) give_lanes_back(m, j);
+        if (again) join_lane(lane, 0);
+        if (lane->status != TSR_OK && error) *error = lane->error;
+        TSR_TRY(lane->status);
         TSR_TRY(put(m, made_of(lane)->bytes, made_of(lane)->size, error));
     }
     return TSR_OK;
@@ -348,8 +326,6 @@ static enum tsr_status check_room(struct tsr_maker *m, const struct tsr_piece_he
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has more files in it than its header says");
     m->files++;
     if (!m->making.leaves.file) return tsr_fail(error, TSR_ERROR_VERSION, "files in it are not restored here");
-    if (head->kind == TSR_PIECE_BYTES && head->size > bytes_left(m, 0))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a file in it is longer than it");
     return tsr_inner_room(head) > m->header->room || tsr_inner_room(head) > SIZE_MAX / 4 ? fail_room(error) : TSR_OK;
 }
 
@@ -359,7 +335,7 @@ static enum tsr_status put_joined(struct tsr_maker *m, struct joining *j, struct
 {
     for (*is_last = false; !*is_last && may_join(m, head);) {
         TSR_TRY(check_room(m, head, error));
-        if (j->count == j->lanes && j->lanes < j->most && m->work.crew.run &&
+        if (j->count == j->lanes && j->lanes < LANES && m->work.crew.run &&
             (!m->making.input || tsr_input_take_spare(m->making.input, j->lane_bytes)))
             j->lanes++;
         if (j->count == j->lanes) TSR_TRY(put_lanes(m, j, error));
@@ -379,15 +355,12 @@ static enum tsr_status join_pieces(struct tsr_maker *m, struct tsr_piece_head *h
 {
     struct joining *const j = calloc(1, sizeof *j);
     if (!j) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make pieces");
-    j->maker = m;
+    const uint64_t room = m->header->room;
     j->lanes = 1;
-    j->most = LANES;
-    j->lane_bytes =
-        tsr_has_inner(m->header) ? tsr_unpacking_memory(m->header->room, m->header->room, NULL) : (uint64_t)LANE_BYTES;
+    j->lane_bytes = tsr_has_inner(m->header) ? tsr_unpacking_memory(room, room, NULL) : (uint64_t)LANE_BYTES;
     const enum tsr_status status = put_joined(m, j, head, is_last, error);
-    give_lanes_back(j);
-    for (unsigned i = 0; i < LANES; i++) {
-        struct lane *const lane = &j->lane[i];
+    give_lanes_back(m, j);
+    for (struct lane *lane = j->lane; lane < j->lane + LANES; lane++) {
         tsr_bytes_free(&lane->code);
         tsr_bytes_free(&lane->residue);
         tsr_bytes_free(&lane->plain);

@@ -305,7 +305,12 @@ TEST(zip64)
         assert_true(archive.member[0].start == near + 30 && archive.member[0].plain == (way == 0 ? 1500 : 0));
         tsr_forget_archive(&archive);
     }
-    /* Without a directory, by what the local header tells: here, behind 3 MiB. */
+}
+
+/* ZIP64 without a directory, by what the local header tells. */
+TEST(zip64_alone)
+{
+    uint8_t first[30] = "PK\3\4";
     uint8_t alone[30 + 20] = "PK\3\4";
     put32(alone + 18, UINT32_MAX);
     put32(alone + 22, UINT32_MAX);
@@ -314,9 +319,9 @@ TEST(zip64)
     put16(alone + 32, 16);
     put64(alone + 34, 700);
     put64(alone + 42, 600);
-    s = (struct sparse){.at = {0, 3 << 20}, .part = {first, alone}, .size = {sizeof first, sizeof alone}};
+    struct sparse s = {.at = {0, 3 << 20}, .part = {first, alone}, .size = {sizeof first, sizeof alone}};
     put16(first + 6, 1); /* encrypted */
-    archive = list_sparse(&s, 4 << 20);
+    struct tsr_archive archive = list_sparse(&s, 4 << 20);
     assert_int_equal(archive.count, 1);
     assert_true(archive.member[0].start == (3 << 20) + 50 && archive.member[0].size == 600 &&
                 archive.member[0].plain == 700 && !archive.member[0].is_deflated);
@@ -387,8 +392,8 @@ TEST(tar)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces), cmocka_unit_test(inputs),   cmocka_unit_test(zip), cmocka_unit_test(zip64),
-        cmocka_unit_test(many),   cmocka_unit_test(long_tar), cmocka_unit_test(tar),
+        cmocka_unit_test(pieces),      cmocka_unit_test(inputs), cmocka_unit_test(zip),      cmocka_unit_test(zip64),
+        cmocka_unit_test(zip64_alone), cmocka_unit_test(many),   cmocka_unit_test(long_tar), cmocka_unit_test(tar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
