@@ -750,7 +750,7 @@ struct tsr_info {
     enum tsr_promise promise; /* of a series the worst of its files'; of an original what a lossless coding of its
                                  samples would promise */
     enum tsr_returns returns;
-    bool has_image; /* frames can be read; else reason says why not */
+    bool has_image; /* frames are coded, and read alone; else reason says why not */
     char reason[256];
     uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
     struct tsr_image image;
@@ -773,8 +773,8 @@ struct tsr_info {
     uint32_t kept_count; /* as there */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
     uint32_t files; /* members of an archive, or of gzip, that are coded as files of their own: tsr_open_image */
-    uint32_t units; /* frames that are not coded as samples, because their streams are lossy JPEG or cannot be made
-                       again: tsr_reader_stream reads these streams, and tsr_read_frame decodes those of lossy JPEG */
+    uint32_t units; /* frames that are not coded as samples, because their streams have lost something or cannot be made
+                       again: tsr_reader_stream reads these streams, and tsr_read_frame decodes them */
 };
 #define TSR_INFO TSR_SIZED(struct tsr_info)
 
@@ -848,13 +848,14 @@ TSR_API enum tsr_status tsr_list_header(struct tsr_reader *reader, uint32_t memb
  *   Else it is the distance in bytes from a row's first byte to the next row's, at least that of the row's samples; a
  *   planar image has the rows of its components one after the other. Bytes between rows stay as they are.
  *   byte_count counts up to the end of the last row. The frame is held in memory once more.
- * A stream of lossy JPEG is decoded by libjpeg: what it takes for YCbCr becomes RGB, as it does for nearly all streams
- * of three components, whatever the header's Photometric Interpretation says. Chroma that is subsampled is
- * interpolated. Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors:
- * TSR_ERROR_USAGE (no such member or frame, no image, too little room; row_bytes for samples of 1 bit or a swapped
- * image, whose rows need not begin at a byte; the frame's stream could not be coded as samples, and stands in the file:
- * info.units), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION (also: this build has no libjpeg), TSR_ERROR_LIMIT.
- */
+ * Cost: the tiles of the frame, and the model of the frame that it shares one with. The stream of a frame of info.units
+ * is decoded instead: lossy JPEG by libjpeg (what it takes for YCbCr becomes RGB, as it does for nearly all streams of
+ * three components, whatever the header's Photometric Interpretation says; chroma that is subsampled is interpolated),
+ * JPEG 2000 by OpenJPEG, HTJ2K by OpenJPH. An image that is stored or packed (info.has_image is not set) is restored by
+ * the first call, and kept until another member is read. Errors: TSR_ERROR_USAGE (no such member or frame, no image,
+ * too little room; row_bytes for samples of 1 bit or a swapped image, whose rows need not begin at a byte),
+ * TSR_ERROR_READ, TSR_ERROR_CORRUPT (also: a codec cannot decode the stream, or it is of another image),
+ * TSR_ERROR_VERSION (also: this build lacks the codec), TSR_ERROR_LIMIT. */
 TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
                                        size_t byte_count, size_t row_bytes, struct tsr_error *error);
 
@@ -894,8 +895,7 @@ TSR_API enum tsr_status tsr_read_original(struct tsr_reader *reader, uint32_t me
  * says in bytes; else nothing is. bytes may be NULL if count is 0. The stream is kept for the next call, so it costs
  * nothing to ask for its size first. Cost, of a .tsr: a frame of info.units is read alone. Any other frame is decoded,
  * and its stream made again, for which the records of all frames before it are passed over. Errors: as tsr_read_frame;
- * TSR_ERROR_USAGE also for a member that is no encapsulated DICOM (of a .tsr: info.returns is not
- * TSR_RETURNS_ENCAPSULATED). */
+ * TSR_ERROR_USAGE also for a member that is no encapsulated DICOM. */
 TSR_API enum tsr_status tsr_reader_stream(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *bytes,
                                           size_t count, size_t *size, struct tsr_error *error);
 

@@ -173,31 +173,17 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
                                                          : TSR_OK;
 }
 
-/* Whether all frames are units, which are a little larger than a packed file, and much larger where frames are tiny: of
- * a small file both are tried. */
-static bool is_small_with_units(const struct tsr_source *source)
-{
-    enum { SMALL = 1 << 20 };
-    return tsr_are_units(&source->header) && tsr_input_size(source->input) <= SMALL;
-}
-
-/* Measures what the file takes stored as it is or, a PNG or units, packed: what takes less. The other source of it is
- * known, and what it took. */
+/* Measures what the file takes stored as it is or, a PNG, packed: what takes less. The other source of it is known, and
+ * what it took. */
 static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
                                         struct form *form, struct tsr_error *error)
 {
-    const bool is_png = tsr_makes_png(&coded->header) && coded->header.exact,
-               may_be_packed = is_small_with_units(coded);
-    struct tsr_source_options options = {.verbatim = !may_be_packed,
-                                         .reason = tsr_smaller_stored,
-                                         .packs = true,
-                                         .no_units = true,
-                                         .opened = is_png ? coded : NULL,
-                                         .coded = size};
+    const bool is_png = tsr_makes_png(&coded->header) && coded->header.exact;
+    struct tsr_source_options options = {
+        .verbatim = true, .reason = tsr_smaller_stored, .packs = true, .opened = is_png ? coded : NULL, .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
     if (status == TSR_DECLINED && is_kept(form)) {
         free_form(form);
-        options.verbatim = true;
         options.packs = false;
         status = measure_form(engine, coded->input, &options, form, error);
     }
@@ -221,9 +207,9 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const bool is_surely_less = most <= little && !is_refused && !tsr_are_units(header);
     if (!tsr_has_frames(header) || is_surely_less) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
-    /* units may take 1/32 more than packed streams: each can be read alone */
+    /* units may take 1/32 more than what is stored: each can be read alone */
     const uint64_t other = status == TSR_OK ? tsr_output_size(instead->output) : 0,
-                   more = is_small_with_units(source) && is_kept(instead) ? other / 32 + 16 : 0;
+                   more = tsr_are_units(header) ? other / 32 + 16 : 0;
     if (status == TSR_OK && (is_refused || other + more < size))
         return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
     free_form(instead);

@@ -120,9 +120,8 @@ static enum tsr_status copy_growing(struct encoding *e, struct tsr_error *error)
 /* Whether the files in the file have no more bytes together than readers take. */
 static enum tsr_status check_inner(const struct encoding *e, struct tsr_error *error)
 {
-    const struct tsr_input *const input = e->source->input;
-    const uint64_t most = tsr_inner_most(tsr_input_size(input), tsr_container_written(e->writer));
-    if (!tsr_has_inner(&e->source->header) || tsr_input_inner_bytes(input) <= most) return TSR_OK;
+    const uint64_t most = tsr_inner_most(tsr_input_size(e->source->input), tsr_container_written(e->writer));
+    if (!tsr_has_inner(&e->source->header) || tsr_input_inner_bytes(e->source->input) <= most) return TSR_OK;
     return tsr_fail(error, TSR_DECLINED, "the files in it have too many bytes");
 }
 
@@ -586,6 +585,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     if (status == TSR_OK) {
         proof->original_size = tsr_input_size(source->input);
         proof->has_samples = e.jobs != NULL;
+        if (!source->header.damage[0]) memcpy(proof->damage, tsr_input_damage(source->input), sizeof proof->damage);
         if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
         if (source->header.coding.lossy) tsr_note_difference(&source->header.image, &e.difference, proof);
         if (!source->header.exact)

@@ -36,7 +36,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     memcpy(report->damage, header->damage, sizeof report->damage);
     if (!report->has_image) {
         snprintf(report->reason, sizeof report->reason, "%s",
-                 tsr_has_frames(header) ? "its frames are streams of lossy JPEG, which can be read one by one"
+                 tsr_has_frames(header) ? "its frames are streams, which can be read one by one"
                                         : tsr_reason_of(header));
         return;
     }

@@ -157,15 +157,18 @@ static enum tsr_status read_rows(const struct tsr_call *call, struct tsr_contain
     return status;
 }
 
-static enum tsr_status read_by_view(const struct tsr_call *call)
+/* *in_turn: it needs the lock. */
+static enum tsr_status read_by_view(const struct tsr_call *call, bool *in_turn)
 {
     struct tsr_reader *const r = call->reader;
     struct tsr_view *view;
     enum tsr_status status = take_view(r, &view, call->error);
+    *in_turn = false;
     if (status == TSR_OK) {
         tsr_input_begin(view->input);
         status = choose(r, view, call->member, call->error);
-        if (status == TSR_OK) status = read_rows(call, view->container);
+        *in_turn = status == TSR_OK && tsr_may_hold_frames(tsr_container_header(view->container));
+        if (status == TSR_OK && !*in_turn) status = read_rows(call, view->container);
         status = tsr_input_end(view->input, tsr_reader_check(r, status, call->error), call->error);
         give_view(r, view);
     }
@@ -175,14 +178,18 @@ static enum tsr_status read_by_view(const struct tsr_call *call)
 static enum tsr_status read_at_once(const struct tsr_call *call)
 {
     struct tsr_reader *const r = call->reader;
+    struct tsr_container_reader *container = NULL;
     TSR_TRY(tsr_reader_check_member(r, call->member, call->error));
-    if (!r->container)
-        tsr_reader_begin(r);
-    else if (pthread_mutex_trylock(&r->lock) != 0)
-        return read_by_view(call);
+    if (!r->container || pthread_mutex_trylock(&r->lock) != 0) {
+        bool in_turn = true;
+        const enum tsr_status status = r->container ? read_by_view(call, &in_turn) : TSR_OK;
+        if (status != TSR_OK || !in_turn) return status;
+        pthread_mutex_lock(&r->lock);
+    }
     tsr_input_begin(r->input);
     enum tsr_status status = tsr_reader_choose(r, call->member, call->error);
-    if (status == TSR_OK) status = read_rows(call, r->container);
+    if (status == TSR_OK) status = tsr_reader_frames(r, &container, call->error);
+    if (status == TSR_OK) status = read_rows(call, container);
     return tsr_reader_end(r, status, call->error);
 }
 

@@ -130,12 +130,12 @@ static enum tsr_status read_parts(struct tsr_reader *r, uint64_t offset, uint8_t
     return TSR_OK;
 }
 
-/* Restores and checks the whole original, which is kept. */
-static enum tsr_status restore_whole(struct tsr_reader *r, struct tsr_error *error)
+enum tsr_status tsr_reader_restore(struct tsr_reader *r, struct tsr_error *error)
 {
     struct tsr_proof proof;
     struct tsr_decoded decoded;
     bool identical;
+    if (r->restored) return TSR_OK;
     struct tsr_output *const output = tsr_output_to_memory();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to restore");
     enum tsr_status status = tsr_container_get_proof(r->container, &proof, error);
@@ -171,7 +171,7 @@ static enum tsr_status read_original(const struct tsr_call *call)
     }
     TSR_TRY(tsr_reader_choose(r, member, error));
     if (tsr_has_plain_parts(tsr_reader_header(r))) return read_parts(r, offset, bytes, count, got, error);
-    if (!r->restored) TSR_TRY(restore_whole(r, error));
+    TSR_TRY(tsr_reader_restore(r, error));
     *got = clip(tsr_output_size(r->restored), offset, count);
     if (*got > 0) memcpy(bytes, tsr_output_bytes(r->restored) + offset, *got);
     return TSR_OK;

@@ -13,6 +13,12 @@ static void forget_member(struct tsr_reader *r)
     free(r->raster);
     r->raster = NULL;
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) tsr_forget_blob(&r->blob[blob]);
+    if (r->container) {
+        tsr_source_close(r->original);
+        r->original = NULL;
+    }
+    tsr_input_close(r->stored);
+    r->stored = NULL;
     tsr_output_close(r->restored);
     r->restored = NULL;
     tsr_bytes_free(&r->stream);
@@ -42,6 +48,15 @@ static void free_reader(struct tsr_reader *r)
 void tsr_close(struct tsr_reader *reader)
 {
     if (reader) free_reader(reader);
+}
+
+/* What originals are read from: it may take no more memory than files may. */
+static void open_account(struct tsr_reader *r, struct tsr_input *input)
+{
+    tsr_account_open(&r->account, r->engine, input, NULL);
+    r->account.only_checks = true;
+    r->account.base.grant_spare = NULL;
+    tsr_input_set_crew(input, (struct tsr_crew){0}); /* readers may be many */
 }
 
 /* Whether a status may come of a file that has changed. Each section of a .tsr is bound to its file, so that one of
@@ -146,10 +161,7 @@ static enum tsr_status open_reader(const struct tsr_call *call)
     const enum tsr_status status = tsr_container_open(r->input, &r->container, error);
     if (status == TSR_ERROR_NOT_TSR) {
         r->content = TSR_CONTENT_ORIGINAL;
-        tsr_account_open(&r->account, r->engine, r->input, NULL);
-        r->account.only_checks = true;
-        r->account.base.grant_spare = NULL;
-        tsr_input_set_crew(r->input, (struct tsr_crew){0}); /* readers may be many */
+        open_account(r, r->input);
         return TSR_OK;
     }
     TSR_TRY(status);
@@ -244,13 +256,14 @@ enum tsr_status tsr_reader_choose_in(const struct tsr_reader *r, struct tsr_cont
                     tsr_container_name(container));
 }
 
+static const struct tsr_source_options reading = {.samples_only = true, .reads_frames = true};
+
 enum tsr_status tsr_reader_choose(struct tsr_reader *r, uint32_t member, struct tsr_error *error)
 {
-    const struct tsr_source_options options = {.samples_only = true};
     TSR_TRY(tsr_reader_check_member(r, member, error));
     if (r->chosen == member) return TSR_OK;
     forget_member(r);
-    if (!r->container && !r->original) TSR_TRY(tsr_source_open(r->input, &options, &r->original, error));
+    if (!r->container && !r->original) TSR_TRY(tsr_source_open(r->input, &reading, &r->original, error));
     if (r->container) TSR_TRY(tsr_reader_choose_in(r, r->container, member, error));
     r->chosen = member;
     return TSR_OK;
@@ -259,6 +272,29 @@ enum tsr_status tsr_reader_choose(struct tsr_reader *r, uint32_t member, struct 
 const struct tsr_header *tsr_reader_header(const struct tsr_reader *r)
 {
     return r->container ? tsr_container_header(r->container) : &r->original->header;
+}
+
+/* Opens the restored bytes of a member as an original. */
+static enum tsr_status open_stored(struct tsr_reader *r, struct tsr_error *error)
+{
+    TSR_TRY(tsr_reader_restore(r, error));
+    r->stored = tsr_input_from_memory(tsr_output_bytes(r->restored), tsr_output_size(r->restored), r->name);
+    if (!r->stored) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    open_account(r, r->stored);
+    return tsr_source_open(r->stored, &reading, &r->original, error);
+}
+
+enum tsr_status tsr_reader_frames(struct tsr_reader *r, struct tsr_container_reader **container,
+                                  struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_reader_header(r);
+    *container = tsr_may_hold_frames(header) ? NULL : r->container;
+    if (*container || r->original) return TSR_OK;
+    const enum tsr_status status = open_stored(r, error);
+    if (status == TSR_OK) return TSR_OK;
+    tsr_input_close(r->stored);
+    r->stored = NULL;
+    return status;
 }
 
 /* ---- What a member is ------------------------------------------------------------------------------------- */
@@ -317,8 +353,12 @@ enum tsr_status tsr_reader_image_of(const struct tsr_reader *r, const struct tsr
 
 static enum tsr_status run_read_image(const struct tsr_call *call)
 {
-    TSR_TRY(tsr_reader_choose(call->reader, call->member, call->error));
-    return tsr_reader_image_of(call->reader, tsr_reader_header(call->reader), call->out, call->error);
+    struct tsr_reader *const r = call->reader;
+    struct tsr_container_reader *container;
+    TSR_TRY(tsr_reader_choose(r, call->member, call->error));
+    TSR_TRY(tsr_reader_frames(r, &container, call->error));
+    return tsr_reader_image_of(r, container ? tsr_container_header(container) : &r->original->header, call->out,
+                               call->error);
 }
 
 enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
@@ -342,13 +382,13 @@ enum tsr_status tsr_reader_frame_of(struct tsr_reader *r, struct tsr_container_r
 
 enum tsr_status tsr_reader_raster(struct tsr_reader *r, uint32_t frame, const uint8_t **raster, struct tsr_error *error)
 {
-    const size_t bytes = tsr_raster_bytes(&tsr_reader_header(r)->image);
+    const size_t bytes = tsr_raster_bytes(r->original ? &r->original->header.image : &tsr_reader_header(r)->image);
     const bool is_kept = r->raster && r->raster_frame == frame;
     if (!is_kept) {
         uint8_t *const room = r->raster ? r->raster : malloc(bytes + 1);
         r->raster = NULL;
         if (!room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame of %zu bytes", bytes);
-        const enum tsr_status status = tsr_reader_frame_of(r, r->container, frame, room, error);
+        const enum tsr_status status = tsr_reader_frame_of(r, r->original ? NULL : r->container, frame, room, error);
         if (status != TSR_OK) {
             free(room);
             return status;

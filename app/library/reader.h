@@ -50,10 +50,13 @@ struct tsr_reader {
     char **names; /* of a series; NULL: damaged, or another member's */
     /* The lock is of the input and the container, too. */
     pthread_mutex_t lock;
-    struct tsr_source *original; /* opened when it is first asked for */
-    struct tsr_account account;  /* of an original: it only checks */
-    uint32_t chosen;             /* TSR_ALL_MEMBERS: no member */
-    uint32_t raster_frame;       /* whose raster is kept, if it is not NULL */
+    /* Opened when it is first asked for: of an original, or of a member that is stored or packed and was restored, so
+     * that frames in it are read all the same. */
+    struct tsr_source *original;
+    struct tsr_input *stored;   /* of such a member: the restored bytes; or NULL */
+    struct tsr_account account; /* of either input: it only checks */
+    uint32_t chosen;            /* TSR_ALL_MEMBERS: no member */
+    uint32_t raster_frame;      /* whose raster is kept, if it is not NULL */
     uint8_t *raster;
     struct tsr_kept_blob blob[TSR_BLOB_COUNT];
     struct tsr_output *restored; /* the whole original, or NULL */
@@ -103,6 +106,14 @@ enum tsr_status tsr_reader_choose(struct tsr_reader *reader, uint32_t member, st
 
 /* With the lock: the header of the chosen member. */
 const struct tsr_header *tsr_reader_header(const struct tsr_reader *reader);
+
+/* With the lock: whom frames of the chosen member are asked of: the container; NULL: reader->original, which is opened,
+ * for which a member that is stored or packed is restored and kept. Errors: those of tsr_read_original. */
+enum tsr_status tsr_reader_frames(struct tsr_reader *reader, struct tsr_container_reader **container,
+                                  struct tsr_error *error);
+
+/* Restores and checks the whole original of the chosen member, which is kept. */
+enum tsr_status tsr_reader_restore(struct tsr_reader *reader, struct tsr_error *error);
 
 /* The raster of a frame of what a container has chosen; NULL: of the original, with the lock. */
 enum tsr_status tsr_reader_frame_of(struct tsr_reader *reader, struct tsr_container_reader *container, uint32_t frame,

@@ -6,7 +6,7 @@
 #include "kernels/kept/kept_frames.h"
 #include "reader.h"
 #if TSR_WITH_DICOM
-#include "io/formats/dicom/dicom_file.h"
+#include "io/formats/dicom/frame_stream.h"
 #endif
 
 /* Tiles of a frame, with its model, as they were read. */
@@ -53,22 +53,20 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
     return status == TSR_OK ? TSR_OK : tsr_blame_frame(&job, frame, error);
 }
 
-/* Decodes a frame that is a unit: one of lossy JPEG. */
+/* Decodes a frame that is a unit. */
 static enum tsr_status decode_unit(struct tsr_container_reader *container, uint32_t frame, uint8_t *raster,
                                    struct tsr_error *error)
 {
-    const struct tsr_header *const header = tsr_container_header(container);
-    if (tsr_has_samples(header) || !TSR_WITH_DICOM)
-        return tsr_fail(error, TSR_ERROR_USAGE,
-                        "frame %u has no samples: its stream could not be made again from samples, and stands in the "
-                        "file as it is",
-                        frame);
     struct tsr_bytes stream = {.limit = SIZE_MAX / 4};
     enum tsr_status status = tsr_read_unit(container, frame, &stream, error);
 #if TSR_WITH_DICOM
-    if (status == TSR_OK) status = tsr_dicom_decode_jpeg(&header->image, stream.bytes, stream.size, raster, error);
+    if (status == TSR_OK)
+        status =
+            tsr_dicom_decode_stream(tsr_container_header(container), frame, stream.bytes, stream.size, raster, error);
 #else
     (void)raster;
+    if (status == TSR_OK)
+        status = tsr_fail(error, TSR_ERROR_VERSION, "this build has no zlib, and decodes no frame of DICOM");
 #endif
     tsr_bytes_free(&stream);
     return status;

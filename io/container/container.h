@@ -28,6 +28,9 @@ struct tsr_proof {
     /* If the restored file is not the original: bytes of its parts, and the hash of their hashes. */
     uint64_t restored_size;
     struct tsr_hash128 restored;
+    /* If each frame is a unit, or there are files in it: what looked damaged after the header was written; else empty.
+     */
+    char damage[TSR_DAMAGE_LIMIT + 1];
 };
 
 /* Whether proofs are equal, as far as both have the parts. */

@@ -344,5 +344,6 @@ enum tsr_status tsr_container_get_proof(struct tsr_container_reader *r, struct t
     TSR_TRY(tsr_read_own(r, r->sections.count - 1, TSR_SECTION_PROOF, &body, &size, error));
     if (!tsr_get_proof(body, size, &r->chosen.header, proof))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the proof of %zu bytes is not valid", size);
+    tsr_note_proven_damage(&r->chosen.header, proof);
     return TSR_OK;
 }

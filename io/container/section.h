@@ -86,6 +86,12 @@ enum tsr_status tsr_get_items(struct tsr_cursor *cursor, struct tsr_header *head
 /* The damage of a header that does not say what is damaged. */
 extern const char tsr_some_damage[];
 
+/* What a proof says of damage, the header says from now on. */
+static inline void tsr_note_proven_damage(struct tsr_header *header, const struct tsr_proof *proof)
+{
+    if (proof->damage[0]) memcpy(header->damage, proof->damage, sizeof header->damage);
+}
+
 /* A proof's body, at most TSR_PROOF_LIMIT bytes. get returns false if the body is not valid. */
 size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct tsr_header *header);
 bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *header, struct tsr_proof *proof);

@@ -113,6 +113,8 @@ enum tsr_status tsr_small_write(const struct tsr_small *small, const struct tsr_
     uint8_t head[HEAD_LIMIT], check[TSR_CHECK_BYTES];
     struct tsr_hasher hasher;
     if (header->exact) short_proof.has_samples = false; /* the original's hash says more */
+    tsr_note_proven_damage(&brief, proof);
+    short_proof.damage[0] = '\0';
     size_t left_out = 0;
     const int number = standard_of(small, header, proof->original_size, &left_out);
     const bool is_brief = number >= 0;

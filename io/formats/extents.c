@@ -155,10 +155,7 @@ enum tsr_status tsr_source_read_frame(struct tsr_source *source, uint32_t frame,
                                       struct tsr_error *error)
 {
     const size_t bytes = tsr_raster_bytes(&source->header.image);
-    if (source->units && source->units[frame] && tsr_has_samples(&source->header))
-        return tsr_fail(error, TSR_ERROR_USAGE, "frame %u has no samples: its stream cannot be made again from samples",
-                        frame);
-    if (source->rasters) {
+    if (source->rasters && !(source->units && source->units[frame])) {
         memcpy(raster, source->rasters + frame * bytes, bytes);
         return TSR_OK;
     }

@@ -114,7 +114,7 @@ struct tsr_source_options {
     bool packs;                      /* what must be stored as it is may be packed: PACKED.md */
     const struct tsr_source *opened; /* if verbatim: the input's source as a PNG, which was read already; or NULL */
     uint64_t coded;                  /* if verbatim: bytes that it takes coded as samples; 0: not known */
-    bool no_units;                   /* a file whose frames all would be units (io/recipe/unit.h) is packed or stored */
+    bool reads_frames;               /* to read its frames, not to code it: how many bytes that takes does not matter */
     bool samples_only; /* encapsulated DICOM is decoded and coded even if its streams cannot be reproduced */
     bool may_lose;     /* the image may be coded with loss: claims the memory for that, too */
     const struct tsr_image *raster; /* the input is a raster of this image; NULL: a file */

@@ -1,6 +1,8 @@
 /* What a header tells; see header.h. */
 #include "header.h"
 
+#include <string.h>
+
 const char tsr_smaller_stored[] = "coded as samples it would be larger", tsr_no_pixels[] = "it has no pixel data",
            tsr_inner_coded[] = "the files in it are coded, each as one of its own";
 
@@ -51,6 +53,12 @@ bool tsr_is_series(const struct tsr_header *header)
 bool tsr_has_pieces(const struct tsr_header *header)
 {
     return header->recipe == TSR_RECIPE_PACKED || header->recipe == TSR_RECIPE_INNER;
+}
+
+bool tsr_may_hold_frames(const struct tsr_header *header)
+{
+    return !tsr_has_frames(header) && !tsr_is_series(header) && !tsr_has_inner(header) &&
+           header->kind != TSR_KIND_OTHER && strcmp(header->reason, tsr_no_pixels) != 0;
 }
 
 bool tsr_has_inner(const struct tsr_header *header)

@@ -87,6 +87,9 @@ bool tsr_may_have_units(const struct tsr_header *header);
 bool tsr_has_samples(const struct tsr_header *header);
 bool tsr_are_units(const struct tsr_header *header); /* there are frames, and none has samples */
 
+/* Whether the file is an image that is stored or packed, so that frames are read from its restored bytes. */
+bool tsr_may_hold_frames(const struct tsr_header *header);
+
 /* Whether the blob has pieces of the file, streams of which are unpacked. */
 bool tsr_has_pieces(const struct tsr_header *header);
 

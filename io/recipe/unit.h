@@ -6,7 +6,7 @@
 #include "header.h"
 #include "io/nodes/node.h"
 
-enum tsr_unit_kind { TSR_UNIT_BYTES, TSR_UNIT_ZSTD, TSR_UNIT_JPEG };
+enum tsr_unit_kind { TSR_UNIT_BYTES, TSR_UNIT_ZSTD, TSR_UNIT_JPEG, TSR_UNIT_FAULTY_JPEG, TSR_UNIT_HEADED };
 
 /* Appends the unit of a stream, the smallest that is tried and that gives the same stream again. *kind: which one.
  * After TSR_OK the error has an offset if the stream looks damaged there; the text says how, as half a sentence.
@@ -23,7 +23,9 @@ enum tsr_status tsr_unit_open(const struct tsr_header *header, const uint8_t *un
  * bytes. */
 uint64_t tsr_unit_memory(const struct tsr_header *header, uint64_t bytes);
 
-/* The packed head that the units of a file share, of a stream: for the header. Not set: there is none. */
-void tsr_unit_share_head(const uint8_t *stream, size_t size, struct tsr_header *header);
+/* The head that the units of a file share, for the header: of a stream of JPEG that is packed; or, is_plain, the first
+ * bytes that a stream and another one have in common. Not set: there is none. */
+void tsr_unit_share_head(const struct tsr_bytes *stream, const struct tsr_bytes *other, bool is_plain,
+                         struct tsr_header *header);
 
 #endif

@@ -1,5 +1,6 @@
 """A slide of JPEG tiles: makes a DICOM of COUNT tiles, 256 x 256, quality 80, of a smooth texture like that of tissue.
 usage: slide.py OUT.dcm COUNT         makes the file, and tells the bytes of its JPEG streams
+       slide.py OUT.dcm COUNT j2k     the same of irreversible JPEG 2000, 15:1
        slide.py --read FILE.tsr       times opening it, and reading 20 tiles by chance: their streams, their pixels
 Needs numpy, and Pillow and pydicom, or the Python package of Tessera."""
 
@@ -22,8 +23,18 @@ def smooth(random_state, step):
     return np.asarray(Image.fromarray(coarse).resize((SIDE, SIDE), Image.BICUBIC))
 
 
-def make(path, count):
+def encode(tile, codec):
     from PIL import Image
+
+    stream, image = io.BytesIO(), Image.fromarray(np.ascontiguousarray(tile))
+    if codec == "j2k":
+        image.save(stream, "JPEG2000", no_jp2=True, irreversible=True, mct=1, quality_layers=[15])
+    else:
+        image.save(stream, "JPEG", quality=80)
+    return stream.getvalue()
+
+
+def make(path, count, codec="jpeg"):
     from pydicom.dataset import Dataset, FileMetaDataset
 
     state = np.random.default_rng(3)
@@ -33,13 +44,13 @@ def make(path, count):
     channels = (205 + base * 0.5 + nuclei, 150 + base * 0.8 + nuclei, 190 + base * 0.45 + nuclei * 0.6)
     picture = np.clip(np.stack(channels, -1), 0, 255).astype("u1")
     meta = FileMetaDataset()
-    meta.TransferSyntaxUID = "1.2.840.10008.1.2.4.50"
+    meta.TransferSyntaxUID = "1.2.840.10008.1.2.4." + ("91" if codec == "j2k" else "50")
     meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = "1.2.840.10008.5.1.4.1.1.77.1.6", "1.2.3.4.5"
     slide = Dataset()
     slide.file_meta = meta
     slide.SOPClassUID, slide.SOPInstanceUID, slide.Modality = meta.MediaStorageSOPClassUID, "1.2.3.4.5", "SM"
     slide.Rows = slide.Columns = TILE
-    slide.NumberOfFrames, slide.SamplesPerPixel, slide.PhotometricInterpretation = count, 3, "YBR_FULL_422"
+    slide.NumberOfFrames, slide.SamplesPerPixel, slide.PhotometricInterpretation = count, 3, "YBR_ICT" if codec == "j2k" else "YBR_FULL_422"
     slide.PlanarConfiguration, slide.BitsAllocated, slide.BitsStored, slide.HighBit = 0, 8, 8, 7
     slide.PixelRepresentation, slide.LossyImageCompression = 0, "01"
     slide.save_as(path, enforce_file_format=True)
@@ -50,13 +61,12 @@ def make(path, count):
             y, x = state.integers(0, SIDE - TILE, 2)
             tile = picture[y : y + TILE, x : x + TILE]
             tile = (tile, tile[::-1], tile[:, ::-1])[k % 3]
-            stream = io.BytesIO()
-            Image.fromarray(np.ascontiguousarray(tile)).save(stream, "JPEG", quality=80)
-            data = stream.getvalue() + b"\0" * (len(stream.getvalue()) % 2)
+            data = encode(tile, codec)
+            data += b"\0" * (len(data) % 2)
             total += len(data)
             out.write(struct.pack("<HHI", 0xFFFE, 0xE000, len(data)) + data)
         out.write(struct.pack("<HHI", 0xFFFE, 0xE0DD, 0))
-    print(f"{count} tiles, {total} bytes of JPEG, {total / count:.0f} a tile")
+    print(f"{count} tiles, {total} bytes of {codec}, {total / count:.0f} a tile")
 
 
 def read(path):
@@ -78,6 +88,6 @@ def read(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    read(sys.argv[2]) if sys.argv[1] == "--read" else make(sys.argv[1], int(sys.argv[2]))
+    read(sys.argv[2]) if sys.argv[1] == "--read" else make(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

@@ -1,6 +1,7 @@
 /* DICOM files of frames, one fragment each.
  *   tsr_dicom_frames OUT FRAMES ACROSS DOWN          writes frames of lossy JPEG of so many blocks of 8 x 8 samples
- *   tsr_dicom_frames IN OUT FRAME cut|empty|noise    copies a file with another stream in a frame, from 0
+ *   tsr_dicom_frames OUT FRAMES BYTES alike          writes frames of so many bytes of noise, 1/8 of them the same
+ *   tsr_dicom_frames IN OUT FRAME cut|empty|noise|fault copies a file with another stream in a frame, from 0
  *   tsr_dicom_frames IN FRAME                        writes the stream of a frame to stdout */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,15 +73,26 @@ static void put_header(struct bytes *b, int frames, int across, int down)
     put_short(b, 0x00280103, 0);
 }
 
+/* Noise that begins as all frames do. */
+static void put_alike(struct bytes *frame, size_t size, uint64_t seed)
+{
+    struct random same = {0x5eed}, other = {seed + 1};
+    for (size_t i = 0; i < size; i++) bytes_put_u8(frame, (uint8_t)random_below(i < size / 8 ? &same : &other, 256));
+}
+
+/* down 0: frames of noise, of across bytes. */
 static void make(const char *out, int frames, int across, int down)
 {
     struct bytes b = {0}, none = {0};
-    put_header(&b, frames, across, down);
+    put_header(&b, frames, down > 0 ? across : 4, down > 0 ? down : 4);
     bytes_put(&b, "\xe0\x7f\x10\0OB\0\0\xff\xff\xff\xff", 12);
     put_item(&b, 0xe000, &none);
     for (int k = 0; k < frames; k++) {
         struct bytes frame = {0};
-        jpeg_put_lossy(&frame, across, down, (uint64_t)k);
+        if (down > 0)
+            jpeg_put_lossy(&frame, across, down, (uint64_t)k);
+        else
+            put_alike(&frame, (size_t)across, (uint64_t)k);
         if (frame.size % 2) bytes_put_u8(&frame, 0);
         put_item(&b, 0xe000, &frame);
         bytes_free(&frame);
@@ -129,6 +141,8 @@ static void damage(const char *in, const char *out, long frame, const char *how)
     bytes_put(&stream, file.data + at + 8, size);
     if (strcmp(how, "cut") == 0) stream.size = size / 4 * 2;
     if (strcmp(how, "empty") == 0) stream.size = 0;
+    for (size_t i = 0; strcmp(how, "fault") == 0 && i < size / 16; i++) /* ones are no code */
+        stream.data[size / 4 * 3 + i] = i % 2 ? 0 : 0xff;
     struct random random = {0x5eed};
     for (size_t i = 0; strcmp(how, "noise") == 0 && i < size; i++) stream.data[i] = (uint8_t)random_below(&random, 256);
     bytes_put(&b, file.data, at);
@@ -149,7 +163,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc != 5) fail("wrong arguments");
-    if (strspn(argv[4], "0123456789") == strlen(argv[4]))
+    if (strspn(argv[4], "0123456789") == strlen(argv[4]) || strcmp(argv[4], "alike") == 0)
         make(argv[1], atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
     else
         damage(argv[1], argv[2], atol(argv[3]), argv[4]);

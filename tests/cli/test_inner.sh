@@ -134,6 +134,7 @@ with zipfile.ZipFile("large.zip", "w") as z:
             f.write(open(n, "rb").read())
         z.write(n, "again/%s" % n, zipfile.ZIP_DEFLATED)
         z.writestr("fill%d" % i, fill[: len(fill) // 3])
+    z.write(sys.argv[1] + "/packed/cut.jpg", "cut.jpg")
 whole = open("large.zip", "rb").read()
 open("large_cut.zip", "wb").write(whole[: whole.index(b"PK\1\2")])
 lying = bytearray(whole)
@@ -155,7 +156,9 @@ with zipfile.ZipFile("large_none.zip", "w") as z:
     z.writestr("fill", fill)
 P
 inner large.tar 3 $((most + 20000))
-inner large.zip 8 $((4 * most))
+inner large.zip 9 $((4 * most))
+run 0 "$TESSERA" info --json large.zip.tsr
+grep -q '"damage":"a file in it looks damaged' "$out" || bad "a damaged file in a large archive: $(cat "$out")"
 inner large_text.zip 0 200000
 for file in large_cut large_lying large_none; do
     run 0 "$TESSERA" compress -q -f $file.zip

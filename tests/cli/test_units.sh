@@ -62,11 +62,14 @@ grep -q '"restore":"encapsulated"' "$out" && bad "a file without a good frame is
 frames tiles.dcm 12 32 32
 proof tiles.dcm
 [ "$(units tiles.dcm.tsr)" = 12 ] || bad "$(cat count) of 12 frames are units"
-for how in cut noise empty; do
+for how in cut noise empty fault; do
     frames tiles.dcm bad.dcm 7 $how
     proof bad.dcm
+    [ $how = noise ] || [ "$(wc -c <bad.dcm.tsr)" -le $(($(wc -c <tiles.dcm.tsr) + $(wc -c <bad.dcm) / 36)) ] ||
+        bad "$how costs more than a third of the stream: $(wc -c <bad.dcm.tsr), $(wc -c <tiles.dcm.tsr)"
     [ "$(units bad.dcm.tsr)" = 12 ] || bad "$how: $(cat count) of 12 frames are units"
 done
+grep -q '"original_damage":"the JPEG stream of frame 8 has bits' "$out" || bad "a small .tsr does not say: $(cat "$out")"
 frames tiles.dcm bad.dcm 0 noise
 proof bad.dcm
 [ "$(units bad.dcm.tsr)" = 12 ] || bad "the first is noise: $(cat count) of 12 frames are units"
@@ -77,13 +80,26 @@ dd if=/dev/zero of=hurt.dcm bs=1 seek=$(($(wc -c <large.dcm) / 2)) count=60 conv
 run 0 "$TESSERA" compress -q --json hurt.dcm
 grep -q '"damage":"the JPEG stream of frame 3 has bits that are no code' "$out" || bad "a fault is not named: $(cat "$out")"
 proof hurt.dcm
+run 0 "$TESSERA" info --json hurt.dcm.tsr
+grep -q '"original_damage":"the JPEG stream of frame 3 has bits that are no code' "$out" ||
+    bad "the .tsr does not say the fault: $(cat "$out")"
+run 0 "$TESSERA" test --json hurt.dcm.tsr
+grep -q '"damage":"the JPEG stream of frame 3 has bits that are no code' "$out" || bad "test does not: $(cat "$out")"
 # The bytes depend on nothing but the file.
 for threads in 1 3; do
     run 0 "$TESSERA" compress -q -T $threads tiles.dcm -o t$threads.tsr
     cmp tiles.dcm.tsr t$threads.tsr || bad "$threads threads make other bytes"
 done
 run 0 "$TESSERA" info tiles.dcm.tsr
-grep -q 'as streams of lossy JPEG' "$out" || bad "info: $(cat "$out")"
+grep -q 'as streams, each of which can be read alone' "$out" || bad "info: $(cat "$out")"
+# Frames of no codec, which begin alike, take fewer bytes than their streams; tiny ones are better stored whole.
+frames alike.dcm 12 3200 alike
+proof alike.dcm
+[ "$(units alike.dcm.tsr)" = 12 ] || bad "$(cat count) of 12 frames of noise are units"
+[ "$(wc -c <alike.dcm.tsr)" -le $((12 * 3200 - 11 * (400 - 28) + 900)) ] || bad "alike: $(wc -c <alike.dcm.tsr)"
+frames tiny.dcm 12 400 alike
+proof tiny.dcm
+[ "$(units tiny.dcm.tsr)" = 0 ] || bad "$(cat count) of 12 tiny frames are units"
 # One frame is packed as ever.
 frames one.dcm 1 24 24
 proof one.dcm

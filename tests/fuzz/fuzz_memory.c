@@ -56,14 +56,15 @@ static bool is_part(const struct tsr_image *image, const uint8_t *frame, const s
     return true;
 }
 
-/* A frame of a file that has units may have no samples, but a stream. */
+/* A frame that is not coded as samples may have a stream that no codec decodes. */
 static bool is_unit(struct tsr_reader *reader, uint32_t member, uint32_t frame, enum tsr_status status)
 {
     struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_info info = TSR_INFO;
     size_t size;
-    if (status != TSR_ERROR_USAGE) return false;
-    if (tsr_read_info(reader, member, &info, &error) != TSR_OK || info.units == 0) return false;
+    if (status != TSR_ERROR_CORRUPT && status != TSR_ERROR_VERSION) return false;
+    if (tsr_read_info(reader, member, &info, &error) != TSR_OK) return false;
+    if (info.units == 0) return !info.has_image;
     check_status(tsr_reader_stream(reader, member, frame, NULL, 0, &size, &error), &error, "a stream");
     return true;
 }

@@ -12,10 +12,13 @@ python3 lists.py >"$work/set/made/lists.dcm"
 "$build/bin/tsr_streams" "$work/set/streams" 240 1 # encapsulated DICOM files
 "$build/bin/tessera" compress -q -o "$work/mr_small.tsr" "$work/set/dicom/mr/small_05.dcm" # and one of JPEG 2000
 "$build/bin/tessera" export -q --to j2k -o "$work/set/streams/mr_small.j2k.dcm" "$work/mr_small.tsr"
-# One with a frame that is a unit; and frames of lossy JPEG, of which one cannot be packed.
+# One with a frame that is a unit; frames of lossy JPEG, of which one cannot be packed; the same, packed up to a fault; and
+# frames of no codec, which begin alike.
 "$build/bin/tsr_dicom_frames" "$work/set/streams/239.rle.dcm" "$work/set/streams/bad_frame.dcm" 1 noise
 "$build/bin/tsr_dicom_frames" "$work/frames.dcm" 5 16 16
 "$build/bin/tsr_dicom_frames" "$work/frames.dcm" "$work/set/streams/jpeg_frames.dcm" 2 noise
+"$build/bin/tsr_dicom_frames" "$work/frames.dcm" "$work/set/streams/fault_frames.dcm" 3 fault
+"$build/bin/tsr_dicom_frames" "$work/set/streams/alike_frames.dcm" 4 1000 alike
 while IFS='|' read -r name source options _; do
   # shellcheck disable=SC2086 # options are words
   case $name in
@@ -25,7 +28,7 @@ while IFS='|' read -r name source options _; do
   "$build/bin/tsr_reference" "$name.tsr" "$work/restored"
   rasters=- # for verbatim files
   case $source in
-  other/* | packed/* | made/* | streams/jpeg_frames.dcm | png/chunks/animated.png | png/chunks/chunks_palette.png | png/chunks/frames.png | png/damaged/truncated.png | dicom/odd/no_pixels_behind.dcm) ;; # verbatim, and packed
+  other/* | packed/* | made/* | streams/*_frames.dcm | png/chunks/animated.png | png/chunks/chunks_palette.png | png/chunks/frames.png | png/damaged/truncated.png | dicom/odd/no_pixels_behind.dcm) ;; # verbatim, and packed
   *)
     "$build/bin/tsr_reference" --rasters "$name.tsr" "$work/rasters"
     rasters=$(sha256sum <"$work/rasters" | cut -c1-64)

@@ -142,7 +142,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
                i->frames == 1 ? "" : "s", i->components, i->components == 1 ? "" : "s", i->planar ? " planar" : "");
         print_bits(i);
         if (are_units(info)) {
-            printf("  coded      as streams of lossy JPEG, each of which can be read alone\n");
+            printf("  coded      as streams, each of which can be read alone\n");
             printf("  payload    %llu bytes\n", (unsigned long long)info->payload_bytes);
             print_damage(info);
             return;

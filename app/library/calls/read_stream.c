@@ -104,9 +104,9 @@ static enum tsr_status limit_stream(struct tsr_reader *r, struct tsr_error *erro
 static enum tsr_status fill_stream(struct tsr_reader *r, uint32_t frame, struct tsr_error *error)
 {
     struct tsr_bytes *const stream = &r->stream;
-    if (!r->container && r->original->ops && r->original->ops->read_stream)
+    if (r->original && r->original->ops && r->original->ops->read_stream)
         return r->original->ops->read_stream(r->original, frame, stream, error);
-    if (!r->container || !tsr_may_have_units(tsr_container_header(r->container)))
+    if (r->original || !tsr_may_have_units(tsr_container_header(r->container)))
         return tsr_fail(error, TSR_ERROR_USAGE, "the frames of %s are no streams of their own", r->name);
     return tsr_container_is_unit(r->container, frame) ? tsr_read_unit(r->container, frame, stream, error)
                                                       : join_frame(r, frame, stream, error);
@@ -115,9 +115,12 @@ static enum tsr_status fill_stream(struct tsr_reader *r, uint32_t frame, struct 
 static enum tsr_status read_stream(const struct tsr_call *call)
 {
     struct tsr_reader *const r = call->reader;
+    struct tsr_container_reader *container;
     struct tsr_image image;
     TSR_TRY(tsr_reader_choose(r, call->member, call->error));
-    TSR_TRY(tsr_reader_image_of(r, tsr_reader_header(r), &image, call->error));
+    TSR_TRY(tsr_reader_frames(r, &container, call->error));
+    TSR_TRY(tsr_reader_image_of(r, container ? tsr_container_header(container) : &r->original->header, &image,
+                                call->error));
     if (call->frame >= image.frames)
         return tsr_fail(call->error, TSR_ERROR_USAGE, "there is no frame %u: the image has %u, counted from 0",
                         call->frame, image.frames);

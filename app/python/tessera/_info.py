@@ -84,7 +84,7 @@ class Info:
     `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
     is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
     `files`: those in an archive or a gzip file that are coded as files of their own; `Member.images` has their images.
-    `units`: frames whose streams stand in the file: lossy JPEG, or such that could not be made again from samples.
+    `units`: frames whose streams stand in the file: lossy ones, or such that could not be made again from samples.
     """
 
     kind: str

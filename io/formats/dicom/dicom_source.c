@@ -7,6 +7,7 @@
 #include "dicom_derive.h"
 #include "dicom_image.h"
 #include "encapsulated_source.h"
+#include "frame_stream.h"
 #include "jpeg_2000.h"
 #include "unit_source.h"
 #include "io/formats/format.h"
@@ -466,7 +467,7 @@ static const struct tsr_node *stream_kind_of(enum tsr_dicom_syntax syntax)
     case TSR_DICOM_JPEG_2000:
         return &tsr_node_j2k;
     case TSR_DICOM_HTJ2K:
-        return &tsr_node_htj2k;
+        return &tsr_node_jpeg_2000;
     case TSR_DICOM_JPEG_LOSSLESS:
     case TSR_DICOM_JPEG_SV1:
         return &tsr_node_jpeg_lossless;
@@ -489,29 +490,39 @@ static enum tsr_status open_samples(struct tsr_input *input, const struct header
     return open_streams(input, found, kind, SAMPLES, source, error);
 }
 
+/* Opens with some frames that have no samples, or, without a kind, with none that has. The reason why nothing else can
+ * be is kept. */
+static enum tsr_status open_with_units(struct tsr_input *input, const struct tsr_source_options *options,
+                                       const struct header *found, const struct tsr_node *kind,
+                                       struct tsr_source **source, struct tsr_error *error)
+{
+    struct tsr_error why;
+    tsr_input_give_back(input); /* another way may take more */
+    const enum tsr_status status =
+        kind ? open_streams(input, found, kind, SOME_UNITS, source, &why)
+             : tsr_units_open(input, &found->dicom, &found->scan.pixels, options->reads_frames, source, &why);
+    if (status != TSR_OK && status != TSR_ERROR_CORRUPT) *error = why;
+    return status;
+}
+
 /* Opens an encapsulated file: exactly; or, if that cannot be and is allowed, its samples; or exactly with some frames
- * that have no samples. */
+ * that have no samples, or with none that has. */
 static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const struct tsr_source_options *options,
                                                const struct header *found, struct tsr_source **source,
                                                struct tsr_error *error)
 {
-    const struct tsr_node *kind = stream_kind_of(found->dicom.syntax);
+    const bool lose = found->dicom.frames > 1 && tsr_dicom_frames_lose(input, found->scan.pixels.value);
+    const struct tsr_node *const kind = lose ? NULL : stream_kind_of(found->dicom.syntax);
     const bool again = kind && kind->join, samples = kind && options->samples_only;
-    struct tsr_error why;
-    if (!again && !samples && !options->no_units)
-        return tsr_units_open(input, &found->dicom, &found->scan.pixels, source, error);
-    if (!again && !samples)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found->dicom.syntax_uid);
-    enum tsr_status status = TSR_ERROR_CORRUPT;
+    enum tsr_status status = tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found->dicom.syntax_uid);
     if (again) status = open_streams(input, found, kind, samples ? ALL_AGAIN : SOME_UNITS, source, error);
-    if (status != TSR_ERROR_CORRUPT || !samples) return status;
-    if (again) tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
-    status = open_samples(input, found, kind, source, error);
-    if (status != TSR_ERROR_CORRUPT || !again) return status;
-    tsr_input_give_back(input);
-    status = open_streams(input, found, kind, SOME_UNITS, source, &why);
-    if (status == TSR_ERROR_CORRUPT || status == TSR_OK) return status;
-    *error = why;
+    if (status == TSR_ERROR_CORRUPT && samples) {
+        tsr_input_give_back(input); /* decoding alone may take more than making the streams again */
+        status = open_samples(input, found, kind, source, error);
+    }
+    if (status == TSR_ERROR_CORRUPT && again && samples)
+        status = open_with_units(input, options, found, kind, source, error);
+    if (status == TSR_ERROR_CORRUPT) status = open_with_units(input, options, found, NULL, source, error);
     return status;
 }
 

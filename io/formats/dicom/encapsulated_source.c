@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame_stream.h"
 #include "io/bytes/cursor.h"
 #include "io/dicom/fragments.h"
 #include "io/recipe/prove.h"
@@ -141,7 +142,9 @@ static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uin
     size_t size;
     struct tsr_bytes residue = {.limit = SIZE_MAX};
     enum tsr_status status = find_stream(s, frame, &stream, &size, error);
-    if (status == TSR_OK)
+    if (status == TSR_OK && s->units && s->units[frame])
+        status = tsr_dicom_decode_stream(&source->header, frame, stream, size, raster, error);
+    else if (status == TSR_OK)
         status = tsr_node_split(s->kind, &source->header.image, stream, size, raster, &residue, error);
     tsr_bytes_free(&residue);
     return status;

@@ -9,8 +9,27 @@ enum { SOC = 0x4f, SIZ = 0x51, COD = 0x52, COC = 0x53, SOT = 0x90, SOD = 0x93, E
 
 /* What the headers of a stream say. */
 struct headers {
-    bool has_coding, loses;
+    bool has_size, is_ht, has_coding, loses;
+    uint64_t tiles;
 };
+
+static uint64_t parts_of(uint64_t whole, uint64_t part)
+{
+    return part == 0 || whole == 0 ? UINT64_MAX : (whole - 1) / part + 1;
+}
+
+/* SIZ: its capabilities, and how many tiles there are. */
+static void take_size(const uint8_t *segment, struct headers *headers)
+{
+    enum { PART_15 = 0x40 }; /* T.814: blocks of HT */
+    uint32_t number[8];      /* the image's end, the image's begin, a tile's sides, the first tile's begin */
+    for (int i = 0; i < 8; i++) number[i] = tsr_read_u32_be(segment + 4 + 4 * i);
+    const uint64_t across = parts_of((uint64_t)number[0] - number[6], number[4]),
+                   down = parts_of((uint64_t)number[1] - number[7], number[5]);
+    headers->has_size = number[0] > number[6] && number[1] > number[7] && across <= UINT32_MAX && down <= UINT32_MAX;
+    headers->tiles = headers->has_size ? across * down : 0;
+    headers->is_ht = segment[2] & PART_15;
+}
 
 /* Reads marker segments from *at up to the marker that ends a header, SOT or SOD. False: they are damaged. */
 static bool read_segments(const uint8_t *stream, size_t size, size_t *at, int last, struct headers *headers)
@@ -19,6 +38,7 @@ static bool read_segments(const uint8_t *stream, size_t size, size_t *at, int la
         const uint8_t *const segment = stream + *at + 2;
         const size_t length = tsr_read_u16_be(segment);
         if (length < 2 || length > size - *at - 2) return false;
+        if (stream[*at + 1] == SIZ && length >= 38) take_size(segment, headers);
         if (stream[*at + 1] == COD && length >= 12) {
             headers->has_coding = true;
             headers->loses |= segment[11] != REVERSIBLE;
@@ -29,13 +49,17 @@ static bool read_segments(const uint8_t *stream, size_t size, size_t *at, int la
     return size - *at >= 2 && stream[*at] == 0xff && stream[*at + 1] == last;
 }
 
+bool tsr_begins_jpeg_2000(const uint8_t *stream, size_t size)
+{
+    return size > 3 && stream[0] == 0xff && stream[1] == SOC && stream[2] == 0xff && stream[3] == SIZ;
+}
+
 /* The main header and those of all tile-parts. */
 static bool read_headers(const uint8_t *stream, size_t size, struct headers *headers)
 {
     size_t at = 2;
-    *headers = (struct headers){false, false};
-    if (size < 4 || stream[0] != 0xff || stream[1] != SOC || !read_segments(stream, size, &at, SOT, headers))
-        return false;
+    *headers = (struct headers){0};
+    if (!tsr_begins_jpeg_2000(stream, size) || !read_segments(stream, size, &at, SOT, headers)) return false;
     while (size - at >= 12 && stream[at] == 0xff && stream[at + 1] == SOT) {
         const size_t start = at,
                      part = (size_t)tsr_read_u16_be(stream + at + 6) << 16 | tsr_read_u16_be(stream + at + 8);
@@ -45,7 +69,14 @@ static bool read_headers(const uint8_t *stream, size_t size, struct headers *hea
         if (part < at - start) return false;
         at = start + part;
     }
-    return headers->has_coding;
+    return headers->has_size && headers->has_coding;
+}
+
+bool tsr_jpeg_2000_loses(const uint8_t *stream, size_t size)
+{
+    struct headers headers = {0};
+    size_t at = 2;
+    return tsr_begins_jpeg_2000(stream, size) && read_segments(stream, size, &at, SOT, &headers) && headers.loses;
 }
 
 const char *tsr_jpeg_2000_lacks(bool is_ht)
@@ -87,6 +118,15 @@ static int sound_levels(const uint8_t *segment, size_t length)
     return length == 12u + (segment[2] & 1 ? segment[7] + 1u : 0) ? segment[7] : -1;
 }
 
+/* QCD: the steps of all bands but the first, or -1. Each has a byte, or, quantised, two. */
+static int sound_steps(const uint8_t *segment, size_t length)
+{
+    enum { NONE, EXPOUNDED = 2 };
+    const int style = segment[2] & 0x1f;
+    if (style == NONE) return (int)length - 4;
+    return style == EXPOUNDED && length % 2 == 1 ? (int)length / 2 - 2 : -1;
+}
+
 static bool main_header_is_sound(const struct tsr_image *image, const uint8_t *stream, size_t size, size_t *at)
 {
     int levels = -1, steps = -1;
@@ -97,8 +137,7 @@ static bool main_header_is_sound(const struct tsr_image *image, const uint8_t *s
         if (length < 4 || length > size - *at - 2 || (marker == SIZ) != (*at == 2)) return false;
         if (marker == SIZ && !sizes_are_sound(image, segment, length)) return false;
         if (marker == COD && (levels >= 0 || (levels = sound_levels(segment, length)) < 0)) return false;
-        if (marker == QCD && (steps >= 0 || segment[2] & 0x1f)) return false;
-        if (marker == QCD) steps = (int)length - 4;
+        if (marker == QCD && (steps >= 0 || (steps = sound_steps(segment, length)) < 0)) return false;
         if (marker != SIZ && marker != COD && marker != QCD && marker != CAP && marker != TLM && marker != PRF &&
             marker != COM)
             return false;
@@ -129,32 +168,35 @@ static bool is_sound(const struct tsr_image *image, const uint8_t *stream, size_
     return main_header_is_sound(image, stream, size, &at) && tiles_are_sound(stream, size, at);
 }
 
-static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, bool is_ht,
+/* lossless: what has lost something is refused, and so is what the build cannot read. */
+static enum tsr_status read_stream(const struct tsr_image *image, const uint8_t *stream, size_t size, bool lossless,
                                    uint8_t *raster, struct tsr_error *error)
 {
+    enum { FEW_TILES = 64, TILE_SAMPLES = 256 }; /* OpenJPEG takes some KB for each tile that the header tells of */
     struct headers headers;
-    if (tsr_jpeg_2000_lacks(is_ht)) return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_jpeg_2000_lacks(is_ht));
     if (!read_headers(stream, size, &headers)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is no JPEG 2000 stream");
-    if (headers.loses) return tsr_fail(error, TSR_ERROR_CORRUPT, "it was coded with an irreversible transform");
+    const char *const lacks = tsr_jpeg_2000_lacks(headers.is_ht);
+    if (lacks) return tsr_fail(error, lossless ? TSR_ERROR_CORRUPT : TSR_ERROR_VERSION, "%s", lacks);
+    if (lossless && headers.loses)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it was coded with an irreversible transform");
     if (image->bits_allocated != 8 && image->bits_allocated != 16)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%d bits are allocated", image->bits_allocated);
-    if (is_ht && !is_sound(image, stream, size))
+    if (headers.tiles > FEW_TILES + (uint64_t)image->columns * image->rows / TILE_SAMPLES)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has more tiles than a usual image");
+    if (headers.is_ht && !is_sound(image, stream, size))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is damaged, or unusual: OpenJPH is not trusted with it");
-    return is_ht ? tsr_dicom_decode_htj2k(image, stream, size, raster, error)
-                 : tsr_dicom_decode_jpeg_2000(image, stream, size, raster, error);
+    return headers.is_ht ? tsr_dicom_decode_htj2k(image, stream, size, raster, error)
+                         : tsr_dicom_decode_jpeg_2000(image, stream, size, raster, error);
 }
 
-static enum tsr_status read_jpeg_2000(const struct tsr_node_work *work, const uint8_t *stream, size_t size,
-                                      size_t *used, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                                      struct tsr_error *error)
+enum tsr_status tsr_jpeg_2000_read(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
+                                   struct tsr_error *error)
 {
-    (void)residue;
-    *used = size;
-    return read_stream(work->image, stream, size, false, plain->bytes, error);
+    return read_stream(image, stream, size, false, raster, error);
 }
 
-static enum tsr_status read_htj2k(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
-                                  struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
+static enum tsr_status split(const struct tsr_node_work *work, const uint8_t *stream, size_t size, size_t *used,
+                             struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     (void)residue;
     *used = size;
@@ -173,20 +215,12 @@ static uint64_t raster_bytes(const struct tsr_image *image)
     return samples_of(image) * image->bits_allocated / 8;
 }
 
-/* OpenJPEG has samples four times in 32 bits: as they come, as an image, transformed, and in blocks. */
+/* OpenJPEG has samples four times in 32 bits: as they come, as an image, transformed, and in blocks. OpenJPH has them
+ * once, and a raster, in a process. */
 static uint64_t memory(const struct tsr_node_work *work, uint64_t stream_bytes, bool writes)
 {
-    const struct tsr_image *const image = work->image;
     (void)writes;
-    return 4 * sizeof(int32_t) * samples_of(image) + 3 * stream_bytes + FIXED_MEMORY;
-}
-
-/* OpenJPH has samples once, and few rows of others. That is in a process, which has a raster, too. */
-static uint64_t memory_of_process(const struct tsr_node_work *work, uint64_t stream_bytes, bool writes)
-{
-    const struct tsr_image *const image = work->image;
-    (void)writes;
-    return sizeof(int32_t) * samples_of(image) + raster_bytes(image) + 3 * stream_bytes + 2 * FIXED_MEMORY;
+    return 4 * sizeof(int32_t) * samples_of(work->image) + 3 * stream_bytes + 2 * (uint64_t)FIXED_MEMORY;
 }
 
 uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht)
@@ -195,8 +229,7 @@ uint64_t tsr_jpeg_2000_memory(const struct tsr_image *image, bool is_ht)
     return sizeof(int32_t) * samples_of(image) * (is_ht ? 1 : 4) + room * (is_ht ? 2 : 1) + FIXED_MEMORY;
 }
 
-const struct tsr_node tsr_node_jpeg_2000 = {.name = "JPEG 2000", .split = read_jpeg_2000, .memory = memory};
-const struct tsr_node tsr_node_htj2k = {.name = "HTJ2K", .split = read_htj2k, .memory = memory_of_process};
+const struct tsr_node tsr_node_jpeg_2000 = {.name = "JPEG 2000", .split = split, .memory = memory};
 
 enum tsr_status tsr_jpeg_2000_write(const struct tsr_image *image, const uint8_t *raster, int bits, bool is_ht,
                                     bool is_rgb, struct tsr_bytes *stream, struct tsr_error *error)

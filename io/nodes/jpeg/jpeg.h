@@ -18,10 +18,17 @@ bool tsr_jpeg_has_end(const uint8_t *stream, size_t size);
 uint64_t tsr_jpeg_blocks(const struct tsr_node_work *work, const uint8_t *packed, size_t size, uint64_t limit);
 uint64_t tsr_jpeg_stream_blocks(const uint8_t *stream, size_t size);
 
+enum { TSR_JPEG_SHARED = 1024 }; /* most bytes of a head that several streams share */
+
 /* Appends the packed head of a stream up to its first scan, at most TSR_JPEG_SHARED bytes of it, for the node's work on
  * streams that are like this one. JPEG.md 5. */
 enum tsr_status tsr_jpeg_share_head(const uint8_t *stream, size_t size, struct tsr_bytes *packed,
                                     struct tsr_error *error);
+
+/* The same of any bytes, of which there are no more; and appends them again. */
+enum tsr_status tsr_jpeg_share_bytes(const uint8_t *head, size_t size, struct tsr_bytes *packed,
+                                     struct tsr_error *error);
+enum tsr_status tsr_jpeg_open_head(const uint8_t *packed, size_t size, struct tsr_bytes *head, struct tsr_error *error);
 
 /* The memory that coefficients and their coder take, to pack a stream, and to unpack what it becomes. Besides that
  * there are the stream, what it becomes, and in between no more bytes than four times the stream's. Looks at the

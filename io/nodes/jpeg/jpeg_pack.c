@@ -306,22 +306,40 @@ uint64_t tsr_jpeg_stream_blocks(const uint8_t *stream, size_t size)
     return blocks;
 }
 
+enum tsr_status tsr_jpeg_share_bytes(const uint8_t *head, size_t size, struct tsr_bytes *packed,
+                                     struct tsr_error *error)
+{
+    struct parts parts = {.head = NULL};
+    enum tsr_status status = make_head(&(struct tsr_node_work){0}, &parts, size, error);
+    if (status == TSR_OK && size > 0) memcpy(parts.head + parts.known, head, size);
+    if (status == TSR_OK) status = tsr_bytes_put_varint(packed, size, error);
+    if (status == TSR_OK) status = tsr_jpeg_put_head(parts.head + parts.known, parts.known, size, packed, error);
+    free_parts(&parts);
+    return status;
+}
+
+enum tsr_status tsr_jpeg_open_head(const uint8_t *packed, size_t size, struct tsr_bytes *head, struct tsr_error *error)
+{
+    const struct tsr_node_work work = {.known = packed, .known_size = size};
+    struct parts parts = {.head = NULL};
+    enum tsr_status status = make_head(&work, &parts, 0, error);
+    if (status == TSR_OK)
+        status = tsr_bytes_put(head, parts.head + TSR_JPEG_KNOWN, parts.known - TSR_JPEG_KNOWN, error);
+    free_parts(&parts);
+    return status;
+}
+
 enum tsr_status tsr_jpeg_share_head(const uint8_t *stream, size_t size, struct tsr_bytes *packed,
                                     struct tsr_error *error)
 {
     struct tsr_jpeg *jpeg = calloc(1, sizeof *jpeg);
-    struct parts parts = {.head = NULL};
     bool found = false;
     if (!jpeg) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a JPEG stream");
     *jpeg = (struct tsr_jpeg){.bytes = stream, .size = size, .stream_size = size};
     enum tsr_status status = tsr_jpeg_next_scan(jpeg, &found, error);
     const size_t shared = jpeg->at < TSR_JPEG_SHARED ? jpeg->at : TSR_JPEG_SHARED;
     if (status == TSR_OK && !found) status = tsr_fail(error, TSR_ERROR_CORRUPT, no_scan);
-    if (status == TSR_OK) status = make_head(&(struct tsr_node_work){0}, &parts, shared, error);
-    if (status == TSR_OK) memcpy(parts.head + parts.known, stream, shared);
-    if (status == TSR_OK) status = tsr_bytes_put_varint(packed, shared, error);
-    if (status == TSR_OK) status = tsr_jpeg_put_head(parts.head + parts.known, parts.known, shared, packed, error);
-    free_parts(&parts);
+    if (status == TSR_OK) status = tsr_jpeg_share_bytes(stream, shared, packed, error);
     free(jpeg);
     return status;
 }

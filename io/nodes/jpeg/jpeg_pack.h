@@ -9,7 +9,6 @@
 enum {
     TSR_JPEG_KNOWN_HEAD = 491,
     TSR_JPEG_KNOWN = 100 * 2 * 64 + TSR_JPEG_KNOWN_HEAD, /* bytes before a head, which it can copy from */
-    TSR_JPEG_SHARED = 1024,                              /* most bytes of a head that several streams share */
     TSR_JPEG_LEAST_COPY = 4
 };
 

@@ -175,6 +175,18 @@ static enum tsr_status read_all(struct reader *r, struct tsr_error *error)
     return tsr_bytes_put_list(r->residue, tail, size, USUAL_TAILS, error);
 }
 
+/* r: its image, stream, raster and residue. */
+static enum tsr_status read_stream(struct reader *r, struct tsr_error *error)
+{
+    TSR_TRY(tsr_jpeg_ls_create(r->image, &r->coder, error));
+    r->bits = malloc(r->size + SLACK);
+    const enum tsr_status status =
+        r->bits ? read_all(r, error) : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", r->size);
+    free(r->bits);
+    tsr_jpeg_ls_free(r->coder);
+    return status;
+}
+
 static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *stream, size_t size, size_t *used,
                              struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
@@ -182,12 +194,21 @@ static enum tsr_status split(const struct tsr_node_work *node, const uint8_t *st
         .image = node->image, .stream = stream, .size = size, .raster = plain->bytes, .residue = residue};
     *used = size;
     plain->size = plain->capacity;
-    TSR_TRY(tsr_jpeg_ls_create(node->image, &r.coder, error));
-    r.bits = malloc(size + SLACK);
-    const enum tsr_status status =
-        r.bits ? read_all(&r, error) : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", size);
-    free(r.bits);
-    tsr_jpeg_ls_free(r.coder);
+    return read_stream(&r, error);
+}
+
+enum tsr_status tsr_jpeg_ls_read(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
+                                 struct tsr_error *error)
+{
+    struct tsr_bytes residue = {.limit = SIZE_MAX / 4};
+    struct reader r = {.image = image,
+                       .stream = stream,
+                       .size = size,
+                       .raster = raster,
+                       .headers = {.takes_near = true},
+                       .residue = &residue};
+    const enum tsr_status status = read_stream(&r, error);
+    tsr_bytes_free(&residue);
     return status;
 }
 

@@ -23,10 +23,12 @@ struct tsr_jpeg_ls_headers {
     uint32_t restart_lines;           /* 0: no restart markers */
     int transform;                    /* HP's colour transform, 0 to 3 */
     unsigned coded;                   /* a bit for each component whose scan has begun */
+    bool takes_near;                  /* scans may be near-lossless: their streams are not made again */
     /* of the scan */
     int scan_components;
     uint8_t scan[TSR_JPEG_LS_COMPONENTS]; /* numbers of its components */
     enum tsr_jpeg_ls_interleave interleave;
+    uint32_t near;                    /* T.87's NEAR; 0: without loss */
     struct tsr_jpeg_ls_preset coding; /* preset with its defaults */
 };
 
@@ -34,6 +36,10 @@ struct tsr_jpeg_ls_headers {
  * TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_jpeg_ls_read_headers(struct tsr_jpeg_ls_headers *headers, const struct tsr_image *image,
                                          const uint8_t *bytes, size_t size, size_t *at, struct tsr_error *error);
+
+/* The raster of a stream, also of a near-lossless one, which the node refuses. Errors: as its split. */
+enum tsr_status tsr_jpeg_ls_read(const struct tsr_image *image, const uint8_t *stream, size_t size, uint8_t *raster,
+                                 struct tsr_error *error);
 
 /* Whether all components have had their scan. */
 static inline bool tsr_jpeg_ls_is_complete(const struct tsr_jpeg_ls_headers *headers)

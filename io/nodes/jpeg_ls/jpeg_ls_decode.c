@@ -53,27 +53,35 @@ JPEG_LS_INLINE uint32_t read_code(struct bits *bits, uint32_t k, int32_t brief, 
     return (uint32_t)zeros << k | extract(window << zeros, 1, k);
 }
 
-/* predicted + error, modulo the range. */
-JPEG_LS_INLINE int32_t add_error(int32_t predicted, int32_t error, int32_t range)
+/* predicted + error, modulo the range: T.87 A.4.5. */
+JPEG_LS_INLINE int32_t add_error(const struct tsr_jpeg_ls_coder *coder, int32_t predicted, int32_t error,
+                                 const bool is_near)
 {
+    const int32_t range = coder->range, near = coder->near, whole = range * coder->step;
     int32_t value = predicted + error;
-    value += value < 0 ? range : 0;
-    return value - (value >= range ? range : 0);
+    if (!is_near) {
+        value += value < 0 ? range : 0;
+        return value - (value >= range ? range : 0);
+    }
+    value = predicted + error * coder->step;
+    value += value < -near ? whole : 0;
+    value -= value > coder->maximum + near ? whole : 0;
+    return jpeg_ls_clamp(value, 0, coder->maximum);
 }
 
 /* A sample in the regular mode. -1: the code is not valid. */
 JPEG_LS_INLINE int32_t read_regular(struct tsr_jpeg_ls_coder *coder, struct bits *bits, int32_t number, int32_t left,
-                                    int32_t above, int32_t corner)
+                                    int32_t above, int32_t corner, const bool is_near)
 {
     const int32_t sign = jpeg_ls_sign(number);
     struct jpeg_ls_context *const context = &coder->contexts[(number ^ sign) - sign];
     const uint32_t coded = read_code(bits, context->k, coder->brief, coder->longest, coder->bits);
     if (JPEG_LS_RARE(coded > (uint32_t)coder->range)) return -1;
-    const int32_t error = (int32_t)(coded >> 1) ^ -(int32_t)((coded & 1) ^ context->flip);
+    const int32_t error = (int32_t)(coded >> 1) ^ -(int32_t)((coded & 1) ^ (is_near ? 0 : context->flip));
     const int32_t predicted =
         jpeg_ls_clamp(jpeg_ls_predict(left, above, corner) + ((context->c ^ sign) - sign), 0, coder->maximum);
-    jpeg_ls_adapt(context, error, coder->reset);
-    return add_error(predicted, (error ^ sign) - sign, coder->range);
+    jpeg_ls_adapt(context, error, is_near ? coder->step : 1, coder->reset);
+    return add_error(coder, predicted, (error ^ sign) - sign, is_near);
 }
 
 /* The length of a run that has at most most samples: T.87 A.7.1. most + 1: the code is not valid. */
@@ -112,7 +120,7 @@ static int32_t read_interruption(struct tsr_jpeg_ls_coder *coder, struct bits *b
     const int32_t error = map == usually_negative ? -size : size;
     jpeg_ls_run_adapt(context, error, coded, type, coder->reset);
     const int32_t predicted = type ? left : above;
-    return add_error(predicted, !type && left > above ? -error : error, coder->range);
+    return add_error(coder, predicted, !type && left > above ? -error : error, coder->near > 0);
 }
 
 /* A run and what ends it, for count components: T.87 A.7. Returns the column after it; 0: the code is not valid. */
@@ -131,7 +139,8 @@ static uint32_t decode_run(struct tsr_jpeg_ls_coder *coder, struct bits *bits, i
     if (x == columns) return x;
     for (int c = first; c < first + count; c++) {
         const int32_t left = coder->row[c][(ptrdiff_t)x - 1], above = coder->above[c][x];
-        const int32_t value = read_interruption(coder, bits, count == 1 && left == above, *index, left, above);
+        const bool type = count == 1 && left - above <= coder->near && above - left <= coder->near;
+        const int32_t value = read_interruption(coder, bits, type, *index, left, above);
         if (value < 0) return 0;
         coder->row[c][x] = (uint16_t)value;
     }
@@ -139,7 +148,8 @@ static uint32_t decode_run(struct tsr_jpeg_ls_coder *coder, struct bits *bits, i
     return x + 1;
 }
 
-static bool decode_row(struct tsr_jpeg_ls_coder *coder, struct bits *all_bits, int component)
+JPEG_LS_INLINE bool decode_row(struct tsr_jpeg_ls_coder *coder, struct bits *all_bits, int component,
+                               const bool is_near)
 {
     struct bits bits = *all_bits;
     const uint32_t columns = coder->image.columns;
@@ -151,7 +161,7 @@ static bool decode_row(struct tsr_jpeg_ls_coder *coder, struct bits *all_bits, i
         const int32_t right = above[x + 1], of_right = regions[right - over];
         const int32_t number = jpeg_ls_number(regions, left, corner, jpeg_ls_upper(of_right, of_corner));
         if (number != 0) {
-            left = read_regular(coder, &bits, number, left, over, corner);
+            left = read_regular(coder, &bits, number, left, over, corner, is_near);
             if (JPEG_LS_RARE(left < 0)) return false;
             row[x++] = (uint16_t)left;
             corner = over;
@@ -173,7 +183,8 @@ static bool decode_row(struct tsr_jpeg_ls_coder *coder, struct bits *all_bits, i
 }
 
 /* A row of interleaved samples. */
-JPEG_LS_INLINE bool decode_samples(struct tsr_jpeg_ls_coder *coder, struct bits *all_bits, const int components)
+JPEG_LS_INLINE bool decode_samples(struct tsr_jpeg_ls_coder *coder, struct bits *all_bits, const int components,
+                                   const bool is_near)
 {
     struct bits bits = *all_bits;
     const uint32_t columns = coder->image.columns;
@@ -189,7 +200,7 @@ JPEG_LS_INLINE bool decode_samples(struct tsr_jpeg_ls_coder *coder, struct bits 
         for (int c = 0; c < components; c++) {
             const uint16_t *const above = coder->above[c] + x;
             uint16_t *const row = coder->row[c] + x;
-            const int32_t value = read_regular(coder, &bits, numbers[c], row[-1], above[0], above[-1]);
+            const int32_t value = read_regular(coder, &bits, numbers[c], row[-1], above[0], above[-1], is_near);
             if (JPEG_LS_RARE(value < 0)) return false;
             *row = (uint16_t)value;
         }
@@ -203,9 +214,19 @@ static bool decode_rows(struct tsr_jpeg_ls_coder *coder, struct bits *bits)
 {
     const int components = coder->headers->scan_components;
     if (coder->headers->interleave == TSR_JPEG_LS_SAMPLES)
-        return components == 3 ? decode_samples(coder, bits, 3) : decode_samples(coder, bits, components);
+        return components == 3 ? decode_samples(coder, bits, 3, false) : decode_samples(coder, bits, components, false);
     for (int c = 0; c < components; c++)
-        if (!decode_row(coder, bits, c)) return false;
+        if (!decode_row(coder, bits, c, false)) return false;
+    return true;
+}
+
+/* The same of near-lossless scans, apart: lossless ones are read faster alone. */
+static bool decode_near_rows(struct tsr_jpeg_ls_coder *coder, struct bits *bits)
+{
+    const int components = coder->headers->scan_components;
+    if (coder->headers->interleave == TSR_JPEG_LS_SAMPLES) return decode_samples(coder, bits, components, true);
+    for (int c = 0; c < components; c++)
+        if (!decode_row(coder, bits, c, true)) return false;
     return true;
 }
 
@@ -216,7 +237,7 @@ size_t tsr_jpeg_ls_decode(struct tsr_jpeg_ls_coder *coder, const uint8_t *bytes,
     jpeg_ls_begin_interval(coder);
     for (uint32_t y = first; y < first + count; y++) {
         jpeg_ls_begin_row(coder);
-        if (!decode_rows(coder, &bits)) return SIZE_MAX;
+        if (coder->near > 0 ? !decode_near_rows(coder, &bits) : !decode_rows(coder, &bits)) return SIZE_MAX;
         for (int c = 0; c < coder->headers->scan_components; c++)
             tsr_jpeg_ls_store_row(&coder->image, raster, coder->headers->scan[c], y, coder->row[c]);
         jpeg_ls_end_row(coder);

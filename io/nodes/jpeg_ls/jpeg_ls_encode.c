@@ -74,7 +74,7 @@ JPEG_LS_INLINE void put_regular(struct tsr_jpeg_ls_coder *coder, struct bits *bi
     const int32_t swapped = error ^ -(int32_t)context->flip;
     const uint32_t coded = (uint32_t)swapped << 1 ^ (uint32_t)jpeg_ls_sign(swapped);
     put_code(bits, coded, context->k, coder->brief, coder->longest, coder->bits);
-    jpeg_ls_adapt(context, error, coder->reset);
+    jpeg_ls_adapt(context, error, 1, coder->reset);
 }
 
 /* The number of samples of value from row on. */

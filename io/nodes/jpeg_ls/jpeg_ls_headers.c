@@ -105,20 +105,23 @@ static bool set_coding(struct tsr_jpeg_ls_headers *h)
     *c = h->preset;
     if (c->maximum == 0) c->maximum = (1u << h->precision) - 1;
     if (c->maximum >> h->precision > 0) return false;
-    const uint32_t m = c->maximum;
+    const uint32_t m = c->maximum, near = h->near;
+    if (near > (m / 2 < 255 ? m / 2 : 255)) return false;
     if (m >= 128) {
         const uint32_t factor = ((m < 4095 ? m : 4095) + 128) / 256;
-        c->t1 = default_or(c->t1, factor + 2, 1, m);
-        c->t2 = default_or(c->t2, factor * 4 + 3, c->t1, m);
-        c->t3 = default_or(c->t3, factor * 17 + 4, c->t2, m);
+        c->t1 = default_or(c->t1, factor + 2 + 3 * near, near + 1, m);
+        c->t2 = default_or(c->t2, factor * 4 + 3 + 5 * near, c->t1, m);
+        c->t3 = default_or(c->t3, factor * 17 + 4 + 7 * near, c->t2, m);
     } else {
-        const uint32_t factor = 256 / (m + 1);
-        c->t1 = default_or(c->t1, 3 / factor < 2 ? 2 : 3 / factor, 1, m);
-        c->t2 = default_or(c->t2, 7 / factor < 3 ? 3 : 7 / factor, c->t1, m);
-        c->t3 = default_or(c->t3, 21 / factor < 4 ? 4 : 21 / factor, c->t2, m);
+        const uint32_t factor = 256 / (m + 1), t1 = 3 / factor + 3 * near, t2 = 7 / factor + 5 * near,
+                       t3 = 21 / factor + 7 * near;
+        c->t1 = default_or(c->t1, t1 < 2 ? 2 : t1, near + 1, m);
+        c->t2 = default_or(c->t2, t2 < 3 ? 3 : t2, c->t1, m);
+        c->t3 = default_or(c->t3, t3 < 4 ? 4 : t3, c->t2, m);
     }
     if (c->reset == 0) c->reset = 64;
-    return c->t1 <= c->t2 && c->t2 <= c->t3 && c->t3 <= m && c->reset >= 3 && c->reset <= (m < 255 ? 255 : m);
+    return c->t1 > near && c->t1 <= c->t2 && c->t2 <= c->t3 && c->t3 <= m && c->reset >= 3 &&
+           c->reset <= (m < 255 ? 255 : m);
 }
 
 /* The scan's components; each has one scan. */
@@ -145,9 +148,10 @@ static enum tsr_status read_scan(struct tsr_jpeg_ls_headers *h, struct tsr_curso
 {
     if (h->components == 0) return refuse(error, "it has a scan before its frame header");
     TSR_TRY(read_scan_components(h, c, error));
-    const uint8_t near = tsr_get_u8(c), interleave = tsr_get_u8(c), point = tsr_get_u8(c);
+    h->near = tsr_get_u8(c);
+    const uint8_t interleave = tsr_get_u8(c), point = tsr_get_u8(c);
     if (c->bad || c->at != c->size) return refuse(error, "it has a damaged scan header");
-    if (near > 0) return refuse(error, "it is near-lossless");
+    if (h->near > 0 && !h->takes_near) return refuse(error, "it is near-lossless");
     if (point != 0) return refuse(error, "it has a point transform");
     if (interleave > TSR_JPEG_LS_SAMPLES || (interleave == TSR_JPEG_LS_APART && h->scan_components > 1))
         return refuse(error, "it has an unknown interleave mode");

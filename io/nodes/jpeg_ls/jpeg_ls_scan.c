@@ -41,12 +41,13 @@ static int count_digits(uint32_t value)
     return digits;
 }
 
-/* T.87 A.3.3, for NEAR = 0. */
+/* T.87 A.3.3. */
 static void set_regions(struct tsr_jpeg_ls_coder *coder, const struct tsr_jpeg_ls_preset *preset)
 {
-    const int32_t ends[5] = {1, (int32_t)preset->t1, (int32_t)preset->t2, (int32_t)preset->t3, JPEG_LS_WIDEST + 1};
+    const int32_t near = coder->near, ends[5] = {near + 1, (int32_t)preset->t1, (int32_t)preset->t2,
+                                                 (int32_t)preset->t3, JPEG_LS_WIDEST + 1};
     int8_t *const middle = coder->regions + JPEG_LS_WIDEST;
-    middle[0] = 0;
+    memset(middle - near, 0, 2 * (size_t)near + 1);
     for (int region = 1; region <= 4; region++) {
         const int32_t first = ends[region - 1], count = ends[region] - first;
         memset(middle + first, region, (size_t)count);
@@ -59,10 +60,12 @@ void tsr_jpeg_ls_set_scan(struct tsr_jpeg_ls_coder *coder, const struct tsr_jpeg
     const struct tsr_jpeg_ls_preset *preset = &headers->coding;
     coder->headers = headers;
     coder->maximum = (int32_t)preset->maximum;
-    coder->range = coder->maximum + 1;
+    coder->near = (int32_t)headers->near;
+    coder->step = 2 * coder->near + 1;
+    coder->range = (coder->maximum + 2 * coder->near) / coder->step + 1;
     coder->reset = preset->reset;
-    coder->bits = count_digits(preset->maximum);
-    const int digits = coder->bits < 2 ? 2 : coder->bits;
+    coder->bits = count_digits((uint32_t)coder->range - 1);
+    const int whole = count_digits(preset->maximum), digits = whole < 2 ? 2 : whole;
     const int limit = 2 * (digits + (digits < 8 ? 8 : digits));
     coder->longest = limit - coder->bits - 1;
     coder->brief = coder->longest < JPEG_LS_SHORT ? coder->longest : JPEG_LS_SHORT;

@@ -40,9 +40,10 @@ struct tsr_jpeg_ls_coder {
     struct tsr_image image;
     const struct tsr_jpeg_ls_headers *headers;
     int32_t maximum, range;
-    int32_t longest; /* LIMIT - qbpp - 1: zeros of an escape */
-    int32_t brief;   /* codes with fewer zeros are brief: the least of longest and JPEG_LS_SHORT */
-    int bits;        /* qbpp */
+    int32_t near, step; /* T.87's NEAR, and 2 NEAR + 1: 0 and 1 without loss */
+    int32_t longest;    /* LIMIT - qbpp - 1: zeros of an escape */
+    int32_t brief;      /* codes with fewer zeros are brief: the least of longest and JPEG_LS_SHORT */
+    int bits;           /* qbpp */
     uint32_t reset;
     uint32_t run_index[TSR_JPEG_LS_COMPONENTS];
     struct jpeg_ls_context contexts[JPEG_LS_CONTEXTS];
@@ -142,10 +143,10 @@ JPEG_LS_INLINE bool jpeg_ls_numbers(const struct tsr_jpeg_ls_coder *coder, uint3
 }
 
 /* T.87 A.6. */
-JPEG_LS_INLINE void jpeg_ls_adapt(struct jpeg_ls_context *context, int32_t error, uint32_t reset)
+JPEG_LS_INLINE void jpeg_ls_adapt(struct jpeg_ls_context *context, int32_t error, int32_t step, uint32_t reset)
 {
     uint32_t a = context->a + (uint32_t)(error < 0 ? -error : error), n = context->n;
-    int32_t b = context->b + error;
+    int32_t b = context->b + error * step;
     if (JPEG_LS_RARE(n == reset)) {
         a >>= 1;
         b = b >= 0 ? b / 2 : -((1 - b) / 2);

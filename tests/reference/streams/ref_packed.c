@@ -59,10 +59,9 @@ static bool make_jpeg(struct ref_bytes b, struct ref_bytes shared, struct ref_st
 }
 
 /* ENCAPSULATED.md 2 */
-bool ref_unpack_unit(const struct ref_header *h, const struct ref_bytes *content, uint64_t most, struct ref_stream *out)
+bool ref_unpack_unit(const struct ref_header *h, struct ref_bytes packed, uint64_t most, struct ref_stream *out)
 {
-    struct ref_bytes packed = {.data = content->data + content->at, .size = ref_left(content)},
-                     shared = {.data = h->shared_head, .size = h->shared_head_size};
+    struct ref_bytes shared = {.data = h->shared_head, .size = h->shared_head_size};
     uint64_t takes = 0, across = (h->columns + 31) / 32, down = (h->rows + 31) / 32;
     if (!make_jpeg(packed, shared, out, &takes)) return false;
     if (takes - 2 * (uint64_t)packed.size > 132 * 16 * across * down * h->components)

@@ -1,6 +1,7 @@
 /* FORMAT.md 4.4, 4.5: records of fragments and residues, and what the kinds of streams share. */
 #include "ref_streams.h"
 
+#include "ref_dct.h"
 #include "ref_deflate.h"
 
 #include <string.h>
@@ -235,6 +236,34 @@ static bool decompress_unit(struct ref_bytes *b, uint64_t most, struct ref_strea
     return ref_unzstd(s->data, s->size, b->data + b->at, ref_left(b), NULL, 0);
 }
 
+/* The stream of the unit kinds 2 and 3. */
+static bool unpack_unit(const struct ref_header *h, struct ref_bytes *b, bool has_fault, uint64_t most,
+                        struct ref_stream *s)
+{
+    uint64_t size = has_fault ? ref_varint(b) : ref_left(b);
+    struct ref_bytes packed = {.data = ref_take(b, size), .size = (size_t)size};
+    if (b->bad) return ref_fail("a unit with a fault is corrupt");
+    if (!ref_are_units(h)) return ref_fail("there is packed JPEG in a file of other streams");
+    if (!ref_unpack_unit(h, packed, most, s)) return false;
+    ref_put(s, b->data + b->at, ref_left(b));
+    return true;
+}
+
+/* The stream of the unit kind 4. */
+static bool put_headed_unit(const struct ref_header *h, struct ref_bytes *b, struct ref_stream *s)
+{
+    struct ref_bytes tokens = {.data = h->shared_head, .size = h->shared_head_size};
+    const uint8_t *head = NULL;
+    uint64_t rest = ref_varint(b), size = tokens.size > 0 ? ref_varint(&tokens) : 0;
+    struct ref_bytes none = {.size = 0};
+    if (b->bad || tokens.bad || size > 1024 || rest > size) return ref_fail("a unit with the shared head is corrupt");
+    if (size > 0 && (!ref_dct_make_head(&tokens, none, (size_t)size, &head) || ref_left(&tokens) > 0))
+        return ref_fail("the shared head is corrupt");
+    ref_put(s, head, (size_t)(size - rest));
+    ref_put(s, b->data + b->at, ref_left(b));
+    return true;
+}
+
 bool ref_put_unit(const struct ref_header *h, const uint8_t *unit, size_t size, struct ref_bytes *records,
                   ref_sink *put, void *to)
 {
@@ -250,9 +279,10 @@ bool ref_put_unit(const struct ref_header *h, const uint8_t *unit, size_t size, 
         ref_put(&s, b.data + b.at, ref_left(&b));
     } else if (kind == 1) {
         if (!decompress_unit(&b, most, &s)) return false;
-    } else if (kind == 2) {
-        if (!ref_are_units(h)) return ref_fail("there is packed JPEG in a file of other streams");
-        if (!ref_unpack_unit(h, &b, most, &s)) return false;
+    } else if (kind == 2 || kind == 3) {
+        if (!unpack_unit(h, &b, kind == 3, most, &s)) return false;
+    } else if (kind == 4) {
+        if (!put_headed_unit(h, &b, &s)) return false;
     } else {
         return ref_fail("unit kind %u is unknown", kind);
     }

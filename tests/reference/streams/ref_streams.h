@@ -59,8 +59,7 @@ bool ref_read_scan(const struct ref_segment *segment, struct ref_coded_frame *fr
                    unsigned component[4], uint8_t second[4], const uint8_t **rest);
 bool ref_all_coded(const struct ref_coded_frame *frame);
 
-/* ENCAPSULATED.md 2: the stream of the unit kind 2. most: bytes that it may have. */
-bool ref_unpack_unit(const struct ref_header *h, const struct ref_bytes *content, uint64_t most,
-                     struct ref_stream *out);
+/* ENCAPSULATED.md 2: the stream of packed bytes of a unit. most: bytes that it may have. */
+bool ref_unpack_unit(const struct ref_header *h, struct ref_bytes packed, uint64_t most, struct ref_stream *out);
 
 #endif

@@ -15,13 +15,13 @@ namespace
 struct failure {
     jpeg_error_mgr manager;
     jmp_buf back;
-    bool has_no_memory;
+    int code; /* libjpeg's, of the error */
 };
 
 [[noreturn]] void give_up(j_common_ptr info)
 {
     failure &f = *reinterpret_cast<failure *>(info->err);
-    f.has_no_memory = f.manager.msg_code == JERR_OUT_OF_MEMORY;
+    f.code = f.manager.msg_code;
     longjmp(f.back, 1);
 }
 
@@ -73,19 +73,21 @@ tsr_status decode_jpeg(const tsr_image *image, const uint8_t *stream, size_t siz
     f.manager.error_exit = give_up;
     f.manager.output_message = say_nothing;
     f.manager.emit_message = say_less;
-    f.has_no_memory = false;
+    f.code = 0;
     progress.progress_monitor = check_scans;
     if (setjmp(f.back) != 0) {
         jpeg_destroy_decompress(&info);
-        return f.has_no_memory ? tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode JPEG")
-                               : tsr_fail(error, TSR_ERROR_CORRUPT, "libjpeg cannot decode the frame's stream");
+        if (f.code == JERR_OUT_OF_MEMORY) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode JPEG");
+        if (f.code == JERR_BAD_PRECISION)
+            return tsr_fail(error, TSR_ERROR_VERSION, "libjpeg decodes samples of 8 bits, and its samples have others");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "libjpeg cannot decode it");
     }
     jpeg_create_decompress(&info);
     info.progress = &progress;
     const int found = decode(info, *image, stream, size, raster);
     jpeg_destroy_decompress(&info);
     if (found == 0) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "the frame's stream is of another image than its header, or of 12 bits");
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "its stream is of another image than the header says");
 }
 
 #else

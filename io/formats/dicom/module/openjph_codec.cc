@@ -144,12 +144,16 @@ bool openjph_decode(jpeg_2000_job &job)
     if (!is_of(stream, job)) return false;
     stream.set_planar(false);
     stream.create();
+    const int64_t most = (INT64_C(1) << (job.bits - job.is_signed)) - 1, least = job.is_signed ? -most - 1 : 0;
     for (size_t y = 0; y < job.image->rows; y++)
         for (size_t c = 0; c < n; c++) {
             ojph::ui32 component;
             const ojph::line_buf *const line = stream.pull(component);
             int32_t *const row = job.samples.data() + y * columns * n + component;
-            for (size_t x = 0; x < columns; x++) row[x * n] = line->i32[x];
+            for (size_t x = 0; x < columns; x++) { /* an irreversible transform may exceed the range */
+                const int32_t sample = line->i32[x];
+                row[x * n] = static_cast<int32_t>(sample < least ? least : sample > most ? most : sample);
+            }
         }
     stream.close();
     return true;

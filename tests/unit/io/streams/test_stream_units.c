@@ -44,12 +44,20 @@ enum { UNIT = TSR_SECTION_UNIT, FRAME = TSR_SECTION_FRAME, TILE = TSR_SECTION_TI
 
 TEST(golden_files)
 {
-    static const char *const names[] = {"jpeg_frames", "stream_bad_frame"};
-    for (int i = 0; i < 2; i++) {
-        struct sections s = sections_of(names[i]);
-        assert_true(find_section(&s, UNIT, i == 0 ? 4 : 0) > 0);
-        assert_int_equal(find_section(&s, UNIT, i == 0 ? 5 : 1), -1);
-        expect_status(&s, TSR_OK, names[i]);
+    static const struct {
+        const char *name;
+        int units, kind; /* of the first unit, or of the one with a fault */
+    } files[] = {{"jpeg_frames", 5, TSR_UNIT_JPEG},
+                 {"stream_bad_frame", 1, TSR_UNIT_BYTES},
+                 {"fault_frames", 5, TSR_UNIT_FAULTY_JPEG},
+                 {"alike_frames", 4, TSR_UNIT_HEADED}};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        struct sections s = sections_of(files[i].name);
+        const int fault = find_section(&s, UNIT, files[i].kind == TSR_UNIT_FAULTY_JPEG ? 3 : 0);
+        assert_true(fault > 0 && find_section(&s, UNIT, files[i].units - 1) > 0);
+        assert_int_equal(s.section[fault].body.data[1], files[i].kind);
+        assert_int_equal(find_section(&s, UNIT, files[i].units), -1);
+        expect_status(&s, TSR_OK, files[i].name);
     }
 }
 
@@ -64,7 +72,7 @@ TEST(lies_in_bodies)
         enum tsr_status status;
     } cases[] = {
         {"no kind", 0, {0}, false, TSR_ERROR_CORRUPT},
-        {"kind 3", 1, {3}, true, TSR_ERROR_VERSION},
+        {"kind 5", 1, {5}, true, TSR_ERROR_VERSION},
         {"kind 255", 1, {255}, true, TSR_ERROR_VERSION},
         {"other bytes", 3, {0, 1, 2}, false, TSR_ERROR_CORRUPT},
         {"zstd without bytes", 2, {1, 0}, false, TSR_ERROR_CORRUPT},
@@ -74,6 +82,18 @@ TEST(lies_in_bodies)
         {"no packed JPEG", 1, {2}, false, TSR_ERROR_CORRUPT},
         {"packed JPEG of 2^39 bytes", 8, {2, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0}, true, TSR_ERROR_CORRUPT},
         {"packed JPEG that is none", 6, {2, 40, 0, 30, 2, 7}, true, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault, without a size", 1, {3}, false, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault, of no bytes", 2, {3, 0}, true, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault, longer than the unit", 5, {3, 0xff, 0xff, 0xff, 0x7f}, true, TSR_ERROR_CORRUPT},
+        {"packed JPEG with a fault that is none", 9, {3, 5, 40, 0, 30, 2, 7, 1, 2}, true, TSR_ERROR_CORRUPT},
+        {"a shared head of unknown size", 1, {4}, false, TSR_ERROR_CORRUPT},
+        {"most of the shared head", 2, {4, 1}, true, TSR_ERROR_CORRUPT},
+        {"more than the shared head", 3, {4, 0xff, 0x7f}, true, TSR_ERROR_CORRUPT},
+        {"2^60 less than the shared head",
+         10,
+         {4, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10},
+         true,
+         TSR_ERROR_CORRUPT},
     };
     for (int i = 0; i < 2; i++)
         for (size_t c = 0; c < COUNT_OF(cases); c++) {
@@ -148,13 +168,36 @@ TEST(lies_in_headers)
     free(tsr.data);
 }
 
+/* A proof says what looked damaged, in at most 159 bytes, where each frame is a unit. */
+TEST(lies_in_proofs)
+{
+    static const struct {
+        const char *name;
+        size_t more;
+        enum tsr_status status;
+    } cases[] = {{"jpeg_frames", 1, TSR_OK},
+                 {"jpeg_frames", 159, TSR_OK},
+                 {"jpeg_frames", 160, TSR_ERROR_CORRUPT},
+                 {"stream_bad_frame", 1, TSR_ERROR_CORRUPT}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct sections s = sections_of(cases[i].name);
+        const int at = find_section(&s, TSR_SECTION_PROOF, 0);
+        struct bytes body = copy_bytes(s.section[at].body.data, s.section[at].body.size);
+        for (size_t k = 0; k < cases[i].more; k++) append(&body, "x", 1);
+        replace_body(&s, at, body.data, body.size);
+        free(body.data);
+        expect_status(&s, cases[i].status, cases[i].name);
+    }
+}
+
 /* Any other bytes: they are refused, and nothing breaks. */
 TEST(noise)
 {
     struct rng r = {77};
-    for (int i = 0; i < 600; i++) {
-        struct sections s = sections_of(i % 2 ? "jpeg_frames" : "stream_bad_frame");
-        struct bytes *const body = &s.section[find_section(&s, UNIT, 0)].body;
+    static const char *const names[] = {"jpeg_frames", "stream_bad_frame", "fault_frames", "alike_frames"};
+    for (int i = 0; i < 1200; i++) {
+        struct sections s = sections_of(names[i % 4]);
+        struct bytes *const body = &s.section[find_section(&s, UNIT, i % 4 == 2 ? 3 : 0)].body;
         for (uint32_t n = 1 + rng_below(&r, 4); n > 0; n--)
             body->data[1 + rng_below(&r, (uint32_t)body->size - 1)] = (uint8_t)rng_next(&r);
         const enum tsr_status status = restored(join(&s));
@@ -188,11 +231,45 @@ TEST(kinds)
     }
 }
 
+/* Streams that begin alike, but for the last. */
+TEST(shared_heads)
+{
+    struct tsr_header header = {.recipe = TSR_RECIPE_ENCAPSULATED,
+                                .image = {.columns = 64, .rows = 64, .frames = 2, .components = 1, .bits_allocated = 8},
+                                .parameters = {TSR_STREAMS_OF_UNITS},
+                                .parameter_count = 1};
+    struct rng r = {4};
+    uint8_t streams[4][900];
+    for (int i = 0; i < 4; i++)
+        for (size_t k = 0; k < sizeof streams[0]; k++)
+            streams[i][k] = i > 0 && k < 200 ? streams[0][k] : (uint8_t)rng_next(&r);
+    for (size_t k = 150; k < 200; k++) streams[2][k] ^= 1;
+    streams[3][3] ^= 1;
+    const struct tsr_bytes two[2] = {{.bytes = streams[0], .size = 900}, {.bytes = streams[1], .size = 900}};
+    tsr_unit_share_head(&two[0], &two[1], true, &header);
+    assert_true(header.shared_head_size >= 200 && header.shared_head_size < 220);
+    for (int i = 0; i < 4; i++) {
+        const size_t left_out[4] = {200, 200, 150, 0};
+        struct tsr_bytes unit = {.limit = SIZE_MAX / 4}, back = {.limit = SIZE_MAX / 4};
+        enum tsr_unit_kind kind;
+        assert_int_equal(tsr_unit_make(&header, streams[i], 900, &unit, &kind, NULL), TSR_OK);
+        assert_int_equal(kind, left_out[i] > 0 ? TSR_UNIT_HEADED : TSR_UNIT_BYTES);
+        assert_int_equal(unit.size, 900 + 1 - left_out[i] + (left_out[i] > 0));
+        assert_int_equal(tsr_unit_open(&header, unit.bytes, unit.size, &back, NULL), TSR_OK);
+        assert_true(back.size == 900 && memcmp(back.bytes, streams[i], 900) == 0);
+        tsr_bytes_free(&unit);
+        tsr_bytes_free(&back);
+    }
+    tsr_unit_share_head(&two[0], &(struct tsr_bytes){.bytes = streams[3], .size = 900}, true, &header);
+    assert_int_equal(header.shared_head_size, 0); /* three bytes are too few */
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_files),    cmocka_unit_test(lies_in_bodies), cmocka_unit_test(lies_of_places),
         cmocka_unit_test(lies_in_headers), cmocka_unit_test(noise),          cmocka_unit_test(kinds),
+        cmocka_unit_test(shared_heads),    cmocka_unit_test(lies_in_proofs),
     };
     if (argc != 2) return 2;
     golden = argv[1];
