@@ -127,6 +127,7 @@ endless() # STATUS WHAT VERB...: what is written to the pipe feed has no end
     [ "$peak" -le 200000000 ] || bad "$peak bytes were taken of an endless list by: $*"
     [ ! -e out ] || bad "an endless list leaves an output: $*"
     [ ! -s "$out" ] || bad "an endless list leaves lines on stdout: $*"
+    wait # else what writes here may still write to the next reader of the pipe
 }
 one_line() # TEXT: again and again, without a newline
 {
