@@ -527,7 +527,7 @@ enum { TSR_REPORTED_WINDOWS = 4 };
 /* How a .tsr holds a file. */
 enum tsr_way {
     TSR_WAY_NONE = 0,  /* the file is in no .tsr */
-    TSR_WAY_CODED = 1, /* its samples are modelled, or its streams (JPEG, deflate), or its elements */
+    TSR_WAY_CODED = 1, /* its samples, streams (JPEG, deflate), elements or the files in it are modelled */
     TSR_WAY_STORED = 2 /* general compression alone */
 };
 
@@ -590,6 +590,7 @@ struct tsr_report {
     uint32_t kept_count; /* of lossy files: ranges of values that did not change, those that the file or the caller
                             names and its background */
     struct tsr_stored_values kept[TSR_KEPT_VALUES_LIMIT];
+    uint32_t files; /* of an archive: the files in it that are coded as files of their own; else 0 */
 };
 #define TSR_REPORT TSR_SIZED(struct tsr_report)
 

@@ -44,6 +44,7 @@ struct tsr_input {
     char damage[TSR_DAMAGE_LIMIT + 1];
     struct tsr_input *outer;      /* of an inner file: the input that it stands in */
     _Atomic uint64_t inner_bytes; /* of the files in it, as they were counted */
+    uint64_t inner_most;          /* that they may become */
     uint64_t inner_limit;         /* of an inner file: most bytes of the files in it */
 };
 
@@ -113,15 +114,15 @@ enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes,
     inner->outer = outer;
     inner->crew = outer->crew;
     inner->account = outer->account;
+    inner->inner_most = outer->inner_most;
     *input = inner;
     return TSR_OK;
 }
 
 uint64_t tsr_input_inner_limit(const struct tsr_input *input)
 {
-    enum { FREE = 8 << 20, RATIO = 64 };
-    if (input->outer) return input->inner_limit;
-    return input->size < (TSR_INNER_BYTES - FREE) / RATIO ? FREE + RATIO * input->size : TSR_INNER_BYTES;
+    static const uint64_t free_bytes = 8 << 20, most = UINT64_MAX / 2 / TSR_INNER_RATIO;
+    return input->outer ? input->inner_limit : free_bytes + TSR_INNER_RATIO * (input->size < most ? input->size : most);
 }
 
 void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes)
@@ -129,11 +130,24 @@ void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes)
     input->inner_limit = bytes;
 }
 
+uint64_t tsr_inner_most(uint64_t original, uint64_t tsr)
+{
+    enum { TSR_RATIO = 1024 };
+    const uint64_t most = UINT64_MAX / 2 / TSR_INNER_RATIO, all = tsr < most / TSR_RATIO ? TSR_RATIO * tsr : most;
+    return TSR_INNER_BYTES + TSR_INNER_RATIO * (original < all ? original : all);
+}
+
+void tsr_input_begin_inner(struct tsr_input *input, uint64_t original, uint64_t tsr)
+{
+    atomic_store(&input->inner_bytes, 0);
+    if (!input->outer) input->inner_most = tsr_inner_most(original, tsr);
+}
+
 bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes)
 {
     uint64_t counted = atomic_load(&input->inner_bytes);
     do {
-        if (bytes > TSR_INNER_BYTES - counted) return false;
+        if (bytes > input->inner_most || counted > input->inner_most - bytes) return false;
     } while (!atomic_compare_exchange_weak(&input->inner_bytes, &counted, counted + bytes));
     return true;
 }
@@ -141,11 +155,6 @@ bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes)
 uint64_t tsr_input_inner_bytes(const struct tsr_input *input)
 {
     return atomic_load(&input->inner_bytes);
-}
-
-void tsr_input_forget_inner(struct tsr_input *input)
-{
-    atomic_store(&input->inner_bytes, 0);
 }
 
 struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name)
@@ -430,6 +439,14 @@ enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *b
     return TSR_OK;
 }
 
+enum tsr_status tsr_input_peek(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
+                               struct tsr_error *error)
+{
+    if (offset > input->size || size > input->size - offset) return fail_end(input, offset, size, error);
+    TSR_TRY(tsr_input_ask(input, error));
+    return read_here(input, offset, buffer, size, error);
+}
+
 enum tsr_status tsr_input_read_lasting(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
                                        struct tsr_error *error)
 {
@@ -532,22 +549,39 @@ static enum tsr_status check_name(const struct tsr_input *input, struct tsr_erro
                : tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
 }
 
+/* Reads what is not hashed before this byte: usually all is. */
+static enum tsr_status hash_until(struct tsr_input *input, uint64_t end, struct tsr_error *error)
+{
+    uint8_t chunk[1 << 14];
+    while (input->hashed < end) {
+        const uint64_t left = end - input->hashed;
+        TSR_TRY(tsr_input_read(input, input->hashed, chunk, left < sizeof chunk ? (size_t)left : sizeof chunk, error));
+    }
+    return TSR_OK;
+}
+
+enum tsr_status tsr_input_view(struct tsr_input *input, uint64_t offset, size_t size, uint8_t **room,
+                               const uint8_t **bytes, struct tsr_error *error)
+{
+    *room = NULL;
+    if (offset > input->size || size > input->size - offset) return fail_end(input, offset, size, error);
+    if (input->is_memory || offset + size <= input->held_size) {
+        *bytes = (input->is_memory ? input->bytes : input->held) + offset;
+        return tsr_input_ask(input, error);
+    }
+    TSR_TRY(hash_until(input, offset, error));
+    *bytes = *room = malloc(size + 1);
+    if (!*room) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of %s", size, input->name);
+    return tsr_input_read(input, offset, *room, size, error);
+}
+
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
 {
-    enum { CHUNK = 1 << 16 };
     input->hashes_late = false;
-    uint8_t *chunk = input->hashed < input->size ? malloc(CHUNK) : NULL; /* usually all bytes are hashed already */
-    if (!chunk && input->hashed < input->size)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to hash %s", input->name);
-    enum tsr_status status = TSR_OK;
-    while (status == TSR_OK && input->hashed < input->size) {
-        const uint64_t left = input->size - input->hashed;
-        status = tsr_input_read(input, input->hashed, chunk, left < CHUNK ? (size_t)left : CHUNK, error);
-    }
+    enum tsr_status status = hash_until(input, input->size, error);
     if (status == TSR_OK && input->file >= 0) status = check_end(input, error);
     if (status == TSR_OK) status = tsr_input_check(input, error);
     if (status == TSR_OK) status = check_name(input, error);
-    free(chunk);
     *hash = tsr_hasher_result128(&input->hasher);
     return status;
 }

@@ -46,12 +46,17 @@ enum tsr_status tsr_input_open_inner(struct tsr_input *outer, const void *bytes,
 uint64_t tsr_input_inner_limit(const struct tsr_input *input);
 void tsr_input_limit_inner(struct tsr_input *input, uint64_t bytes);
 
-/* Bytes of the files in an input, those in them included, as far as they were counted since it was opened or they were
- * forgotten. Counting fails where they are more than TSR_INNER_BYTES. */
+/* The most bytes that files in files have together, by the bytes of the outermost original and of its .tsr:
+ * PACKED.md 2. */
 #define TSR_INNER_BYTES ((uint64_t)1 << 32)
+enum { TSR_INNER_RATIO = 64 };
+uint64_t tsr_inner_most(uint64_t original, uint64_t tsr);
+
+/* Bytes of the files in an input, those in them included, as far as they were counted since they were begun. Counting
+ * fails where they are more than tsr_inner_most of these, which an input that stands in another one has of that. */
+void tsr_input_begin_inner(struct tsr_input *input, uint64_t original, uint64_t tsr);
 bool tsr_input_count_inner(struct tsr_input *input, uint64_t bytes);
 uint64_t tsr_input_inner_bytes(const struct tsr_input *input);
-void tsr_input_forget_inner(struct tsr_input *input);
 
 /* Bytes that a function reads; context stays the caller's. NULL if there is no memory. */
 struct tsr_input_calls {
@@ -162,6 +167,15 @@ enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *b
 enum tsr_status tsr_input_read_lasting(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
                                        struct tsr_error *error);
 void tsr_input_hash_read(struct tsr_input *input);
+
+/* As tsr_input_read, but ahead of what is coded: the bytes are not hashed, and are no progress. */
+enum tsr_status tsr_input_peek(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
+                               struct tsr_error *error);
+
+/* As tsr_input_read, of many bytes. Those in memory, or held, are not copied; others are in *room, which the caller
+ * frees, also after an error. All bytes before these are hashed first. */
+enum tsr_status tsr_input_view(struct tsr_input *input, uint64_t offset, size_t size, uint8_t **room,
+                               const uint8_t **bytes, struct tsr_error *error);
 
 /* Reads the first size bytes of the input and holds them. Later reads of these bytes return the held copy, even if the
  * file has changed. *bytes belongs to the input; the address may change when more bytes are held. Errors:

@@ -279,8 +279,8 @@ bool is_poor(const struct tsr_report *report);       /* a window, told or not, h
 bool has_ssim(double ssim);                          /* it was measured */
 bool is_over_ratio(const struct tsr_report *report); /* of its pixels, that is published for its modality */
 
-/* The two words that users read: a file is coded (its samples or its streams are modelled) or stored (general
- * compression alone). */
+/* The two words that users read: a file is coded (its samples, its streams or the files in it are modelled) or stored
+ * (general compression alone). */
 static inline bool is_stored(const struct tsr_report *report)
 {
     return report->way == TSR_WAY_STORED;

@@ -128,7 +128,8 @@ static enum tsr_status claim_inner(struct tsr_account *a, uint64_t bytes, bool h
                    all = has_inner && left > bytes ? left : bytes;
     if (!take_of_outer(a->outer, all)) {
         while (outermost->outer) outermost = outermost->outer;
-        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, outermost->files + (bytes - left), error);
+        return tsr_fail_memory(a->engine, outermost->has_all ? TSR_MEMORY_OF_ALL : TSR_MEMORY_OF_FILES, a->name,
+                               outermost->files + (bytes - left), error);
     }
     a->files = (size_t)all;
     atomic_store(&a->used, bytes);

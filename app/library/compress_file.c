@@ -235,7 +235,7 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
     encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
     encoded->estimates = source->header.coding.lossy && !wanted->settled && wanted->target != TSR_TARGET_BYTES &&
                          wanted->target != TSR_TARGET_RATIO;
-    encoded->gives_up = !wanted->raster; /* stored as it is it would have no image */
+    encoded->stops_if_longer = !wanted->raster; /* stored as it is it would have no image */
     encoded->coder = wanted->coding.coder;
     if (is_member) {
         const struct tsr_image *const image = &source->header.image;

@@ -326,10 +326,11 @@ static enum tsr_status make(struct decoding *d, struct tsr_bytes *residues, stru
                             struct tsr_error *error)
 {
     const struct tsr_blob_sizes blobs = tsr_container_blobs(d->reader);
-    tsr_input_forget_inner(tsr_container_input(d->reader));
+    struct tsr_input *const input = tsr_container_input(d->reader);
+    tsr_input_begin_inner(input, tsr_output_limit_of(output), tsr_input_size(input));
     const struct tsr_making making = {.leaves = {read_blob, decode_frames, restore_file, d},
                                       .crew = tsr_crew_of(d->engine),
-                                      .input = tsr_container_input(d->reader),
+                                      .input = input,
                                       .blobs = blobs.bytes[TSR_BLOB_PREFIX] + blobs.bytes[TSR_BLOB_SUFFIX],
                                       .residues = residues};
     return tsr_make(d->header, &making, output, error);

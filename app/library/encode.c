@@ -1,5 +1,4 @@
 /* Encoding: source, frames, engine, container. decode.c mirrors it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,21 +87,49 @@ static enum tsr_status put_long_blob(struct encoding *e, enum tsr_blob blob, uin
 struct read_blob {
     struct encoding *encoding;
     enum tsr_blob blob;
+    uint64_t start; /* where it begins */
 };
 
 static enum tsr_status read_blob(void *context, uint64_t offset, void *buffer, size_t size, struct tsr_error *error)
 {
     const struct read_blob *const r = context;
     struct tsr_source *const source = r->encoding->source;
-    TSR_TRY(tsr_source_read_blob(source, r->blob, offset, buffer, size, error));
+    TSR_TRY(tsr_source_read_blob(source, r->blob, r->start + offset, buffer, size, error));
     if (!source->header.exact) tsr_parts_add_blob(&r->encoding->parts, r->blob, buffer, size);
     return TSR_OK;
+}
+
+/* The prefix of a source that is made while it is written: whole chunks of what is there, and in the end the rest. */
+static enum tsr_status copy_growing(struct encoding *e, struct tsr_error *error)
+{
+    struct tsr_source *const source = e->source;
+    struct read_blob r = {e, TSR_BLOB_PREFIX, 0};
+    for (bool is_last = false; !is_last;) {
+        TSR_TRY(source->ops->extend(source, &is_last, error));
+        const uint64_t there = source->blob_size[TSR_BLOB_PREFIX] - r.start,
+                       size = is_last ? there : there - there % TSR_BLOB_CHUNK;
+        if (size > 0) TSR_TRY(put_long_blob(e, TSR_BLOB_PREFIX, size, (struct tsr_blob_source){read_blob, &r}, error));
+        r.start += size;
+        tsr_source_forget(source, TSR_BLOB_PREFIX, r.start);
+    }
+    tsr_container_know_pieces(e->writer, &source->header);
+    if (tsr_container_written(e->writer) < tsr_input_size(source->input)) return TSR_OK;
+    return tsr_fail(error, TSR_DECLINED, "coded, it would be larger");
+}
+
+/* Whether the files in the file have no more bytes together than readers take. */
+static enum tsr_status check_inner(const struct encoding *e, struct tsr_error *error)
+{
+    const uint64_t most = tsr_inner_most(tsr_input_size(e->source->input), tsr_container_written(e->writer));
+    if (!tsr_has_inner(&e->source->header) || tsr_input_inner_bytes(e->source->input) <= most) return TSR_OK;
+    return tsr_fail(error, TSR_DECLINED, "the files in it have too many bytes");
 }
 
 static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)
 {
     const uint64_t size = e->source->blob_size[blob];
-    struct read_blob r = {e, blob};
+    struct read_blob r = {e, blob, 0};
+    if (blob == TSR_BLOB_PREFIX && e->source->ops && e->source->ops->extend) return copy_growing(e, error);
     if (size == 0) return TSR_OK;
     if (size > TSR_BLOB_CHUNK) return put_long_blob(e, blob, size, (struct tsr_blob_source){read_blob, &r}, error);
     uint8_t *const bytes = malloc((size_t)size);
@@ -206,7 +233,7 @@ static enum tsr_status check_excess(const struct encoding *e, struct tsr_error *
     const uint64_t pixels = tsr_frame_bits(&e->source->header.image) / 8 * e->frames_done,
                    all = tsr_input_size(e->source->input), blobs = blob[TSR_BLOB_PREFIX] + blob[TSR_BLOB_RESIDUES],
                    most = pixels < all ? pixels + blobs : all + blobs;
-    if (!e->encoded.gives_up || tsr_container_written(e->writer) <= most + TSR_EXCESS_BYTES) return TSR_OK;
+    if (!e->encoded.stops_if_longer || tsr_container_written(e->writer) <= most + TSR_EXCESS_BYTES) return TSR_OK;
     return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
 }
 
@@ -527,7 +554,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.writer = writer;
     e.encoded.profile = encoded->profile;
     e.encoded.decoder = encoded->decoder;
-    e.encoded.gives_up = encoded->gives_up;
+    e.encoded.stops_if_longer = encoded->stops_if_longer;
     e.encoded.estimates = encoded->estimates;
     e.encoded.keeps_raster = encoded->keeps_raster;
     e.encoded.coder = encoded->coder;
@@ -541,6 +568,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     tsr_input_restart_hash(source->input); /* what is coded now is what counts */
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK) status = check_inner(&e, error);
     if (status == TSR_OK && source->header.exact) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK && e.encoded.estimates)
         status = tsr_estimate_around(source, writer, &e.encoded.estimate.around, error);
@@ -557,8 +585,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     if (status == TSR_OK) {
         proof->original_size = tsr_input_size(source->input);
         proof->has_samples = e.jobs != NULL;
-        if (!source->header.damage[0])
-            snprintf(proof->damage, sizeof proof->damage, "%s", tsr_input_damage(source->input));
+        if (!source->header.damage[0]) memcpy(proof->damage, tsr_input_damage(source->input), sizeof proof->damage);
         if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
         if (source->header.coding.lossy) tsr_note_difference(&source->header.image, &e.difference, proof);
         if (!source->header.exact)

@@ -33,6 +33,7 @@ static void report_header(const struct tsr_header *header, struct tsr_report *re
     report->way = tsr_way_of(header);
     report->promise = tsr_promise_of(header);
     report->has_image = tsr_has_samples(header);
+    report->files = header->inner;
     memcpy(report->damage, header->damage, sizeof report->damage);
     if (!report->has_image) {
         snprintf(report->reason, sizeof report->reason, "%s",
@@ -75,6 +76,14 @@ static void report_limits(const struct tsr_written *written, struct tsr_report *
     const struct tsr_own_window *const own = &written->own_window;
     if (own->values > 0) report->left_out_psnr_db = tsr_psnr_db(own->values, own->samples, own->squared_error);
     if (written->windows_note) snprintf(report->windows_note, sizeof report->windows_note, "%s", written->windows_note);
+}
+
+/* Loss that was asked for, and that the files in an archive do not get. */
+static void report_archive(const struct tsr_wanted *wanted, struct tsr_report *report)
+{
+    if (report->files > 0 && wanted->coding.lossy)
+        snprintf(report->reason, sizeof report->reason, "%s without loss: an archive comes back byte for byte",
+                 tsr_inner_coded);
 }
 
 /* A PSNR that is more than a little over its target is said: where samples use little of their range, the coarsest step
@@ -123,6 +132,7 @@ void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_writte
     report_loss(&written->header, &written->proof, report);
     report_limits(written, report);
     report_overshoot(wanted, report);
+    report_archive(wanted, report);
     report->bytes_in = written->proof.original_size;
     memcpy(report->original_hash, written->proof.original.bytes, sizeof report->original_hash);
 }

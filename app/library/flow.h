@@ -27,8 +27,8 @@ struct tsr_encoded {
     enum tsr_coder coder;       /* in: as it was asked for, which lower efforts of a sparse image have, too */
     uint64_t longer;            /* out: bytes that the worst of the efforts that were tried would take more */
     struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
-    bool gives_up;  /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_DECLINED */
-    bool estimates; /* in: how many bytes frames with loss would take without; */
+    bool stops_if_longer; /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_DECLINED */
+    bool estimates;       /* in: how many bytes frames with loss would take without; */
     struct tsr_estimate estimate;     /* out: then that, else 0 */
     bool gives_way;                   /* out: it has ended early, TSR_DECLINED: loss saves too little */
     struct tsr_difference difference; /* out: of lossy frames to their originals */

@@ -46,8 +46,7 @@ enum tsr_status tsr_restore_inner(struct tsr_engine *engine, struct tsr_input *o
         status = tsr_restore_and_check(engine, reader, above ? &account : NULL, &proof, restored, &decoded, &identical,
                                        error);
     if (status == TSR_OK && !tsr_input_count_inner(outer, plain->limit + tsr_input_inner_bytes(input)))
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "the files in it have more than %llu MiB together",
-                          (unsigned long long)(TSR_INNER_BYTES >> 20));
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "the files in it have more bytes than a file of its size may have");
     if (status == TSR_OK) status = put_output(plain, restored, error);
     tsr_container_close(reader);
     tsr_output_close(restored);

@@ -188,7 +188,7 @@ static void put_counts(FILE *f, const struct report_evidence *e)
     put_count(f, "Not taken", n->not_taken,
               "names that are no files, as links and devices, and .tsr files that are in no output; the list has the "
               "reasons");
-    put_way(f, n, 0, "Coded", "their samples or streams are modelled");
+    put_way(f, n, 0, "Coded", "their samples, streams or the files inside are modelled");
     put_way(f, n, 1, "Stored", "general compression alone");
     if (n->damaged)
         put_count(f, "Look damaged", n->damaged,

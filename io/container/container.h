@@ -28,7 +28,8 @@ struct tsr_proof {
     /* If the restored file is not the original: bytes of its parts, and the hash of their hashes. */
     uint64_t restored_size;
     struct tsr_hash128 restored;
-    /* If each frame is a unit: what looked damaged when units were made, after the header was written; else empty. */
+    /* If each frame is a unit, or there are files in it: what looked damaged after the header was written; else empty.
+     */
     char damage[TSR_DAMAGE_LIMIT + 1];
 };
 
@@ -64,6 +65,9 @@ void tsr_container_writer_free(struct tsr_container_writer *writer);
 
 /* The file becomes one of many sections even if it is small. Call this before anything is put. */
 void tsr_container_stay_large(struct tsr_container_writer *writer);
+
+/* The header's room, files and reason, which are known late: of a header that grows. Call this before the end. */
+void tsr_container_know_pieces(struct tsr_container_writer *writer, const struct tsr_header *header);
 
 /* Appends bytes to a blob, compressed if that is smaller. Large pieces, up to TSR_BLOB_CHUNK bytes, compress best. */
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,

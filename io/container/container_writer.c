@@ -63,6 +63,13 @@ void tsr_container_stay_large(struct tsr_container_writer *w)
     w->small = NULL;
 }
 
+void tsr_container_know_pieces(struct tsr_container_writer *w, const struct tsr_header *header)
+{
+    w->header.room = header->room;
+    w->header.inner = header->inner;
+    memcpy(w->header.reason, header->reason, sizeof header->reason);
+}
+
 enum tsr_status tsr_keep_part(struct tsr_container_writer *w, uint8_t type, const struct tsr_piece *pieces, int count,
                               struct tsr_error *error)
 {
@@ -274,6 +281,7 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
     const uint64_t first = w->start + tsr_header_end(header_size);
     uint64_t own = 0;
     if (w->small) {
+        w->header.grows = false; /* all is written again */
         TSR_TRY(tsr_output_return(w->output, &w->begin, error));
         return tsr_small_write(w->small, &w->header, proof, w->output, error);
     }

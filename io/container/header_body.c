@@ -5,7 +5,8 @@
 #include "section.h"
 #include "transform/coder.h"
 
-enum { EXACT = 1, LOSSY = 2, ITEMS = 4 };                                      /* flags of the header */
+enum { ROOM_BYTES = 9, FILES_BYTES = 5 }; /* the most that a writer needs which does not know the numbers yet */
+enum { EXACT = 1, LOSSY = 2, ITEMS = 4 }; /* flags of the header */
 enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /* flags of the image's layout */
 
 /* Reasons that are written as a number, which a text may follow. FORMAT.md 3.1. */
@@ -20,7 +21,7 @@ static const char *const phrases[] = {"",
                                       "its JPEG stream cannot be coded",
                                       "its gzip stream cannot be coded",
                                       "coded it would not be smaller by 64 bytes",
-                                      "the files in it are coded, each as one of its own"};
+                                      "the files inside are coded"};
 enum { PHRASES = sizeof phrases / sizeof phrases[0], FIRST_OF_TEXT = 32 };
 enum { SENTENCES = 7 }; /* from here on each says enough alone */
 
@@ -95,6 +96,14 @@ static size_t put_image(uint8_t *out, const struct tsr_header *header)
     return used + header->parameter_count;
 }
 
+/* Writes a varint of at least so many bytes. */
+static size_t put_number(uint8_t *out, uint64_t number, size_t least)
+{
+    size_t used = tsr_put_varint(out, number);
+    for (; used < least; out[used++] = 0) out[used - 1] |= 0x80;
+    return used;
+}
+
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 {
     const bool lossy = tsr_has_frames(header) && header->coding.lossy;
@@ -111,8 +120,8 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
         used += tsr_put_varint(out + used, header->members);
     } else if (!tsr_has_frames(header)) {
         used += put_reason(out + used, header->reason);
-        if (tsr_has_pieces(header)) used += tsr_put_varint(out + used, header->room);
-        if (tsr_has_inner(header)) used += tsr_put_varint(out + used, header->inner);
+        if (tsr_has_pieces(header)) used += put_number(out + used, header->room, header->grows ? ROOM_BYTES : 1);
+        if (tsr_has_inner(header)) used += put_number(out + used, header->inner, header->grows ? FILES_BYTES : 1);
     } else {
         used += put_image(out + used, header);
     }
@@ -224,6 +233,5 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     if (tsr_has_pieces(header)) header->room = tsr_get_varint(&c);
     const uint64_t inner = tsr_has_inner(header) ? tsr_get_varint(&c) : 0;
     header->inner = inner > UINT32_MAX ? UINT32_MAX : (uint32_t)inner;
-    if (tsr_has_inner(header) && inner == 0) c.bad = true;
     return end_header(&c, flags & ITEMS, header, error);
 }

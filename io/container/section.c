@@ -21,12 +21,18 @@ uint64_t tsr_header_end(size_t body_size)
     return TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(length, body_size) + body_size + TSR_CHECK_BYTES;
 }
 
+/* Whether a proof may say what looked damaged: of a file that is read while it is written. */
+static bool may_tell_damage(const struct tsr_header *header)
+{
+    return tsr_are_units(header) || tsr_has_inner(header);
+}
+
 size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct tsr_header *header)
 {
     size_t used = tsr_put_varint(out, proof->original_size);
     memcpy(out + used, proof->original.bytes, sizeof proof->original.bytes);
     used += sizeof proof->original.bytes;
-    const size_t damage = tsr_are_units(header) ? strlen(proof->damage) : 0;
+    const size_t damage = may_tell_damage(header) ? strlen(proof->damage) : 0;
     memcpy(out + used, proof->damage, damage);
     if (!tsr_has_frames(header) || (header->exact && !proof->has_samples)) return used + damage;
     memcpy(out + used, proof->samples.bytes, sizeof proof->samples.bytes);
@@ -105,7 +111,7 @@ bool tsr_take_proof(struct tsr_cursor *c, const struct tsr_header *header, bool 
     return !c->bad;
 }
 
-/* The rest of the proof of a file of units. */
+/* The rest of a proof. */
 static void take_damage(struct tsr_cursor *c, struct tsr_proof *proof)
 {
     const size_t size = c->size - c->at;
@@ -117,9 +123,9 @@ bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *he
 {
     struct tsr_cursor c = {body, size, 0, false};
     const bool is_short = header->exact && tsr_take_proof(&c, header, false, proof);
-    if (is_short && tsr_are_units(header)) take_damage(&c, proof);
+    if (is_short && may_tell_damage(header)) take_damage(&c, proof);
     if (is_short && c.at == size) return true;
-    if (tsr_are_units(header)) return false;
+    if (may_tell_damage(header)) return false;
     c.at = 0;
     return tsr_take_proof(&c, header, true, proof) && c.at == size;
 }

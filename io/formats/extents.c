@@ -18,13 +18,21 @@ void *tsr_source_create(size_t bytes, struct tsr_input *input, const struct tsr_
     return source;
 }
 
-void tsr_source_clear(struct tsr_source *source, enum tsr_blob blob)
+void tsr_source_forget(struct tsr_source *source, enum tsr_blob blob, uint64_t offset)
 {
     struct tsr_extents *const extents = &source->blob[blob];
-    for (size_t i = 0; i < extents->count; i++)
-        if (extents->extent[i].is_owned) free((uint8_t *)(uintptr_t)extents->extent[i].bytes);
-    free(extents->extent);
-    *extents = (struct tsr_extents){NULL, 0, 0};
+    size_t first = 0;
+    for (; first < extents->count && extents->extent[first].at + extents->extent[first].size <= offset; first++)
+        if (extents->extent[first].is_owned) free((uint8_t *)(uintptr_t)extents->extent[first].bytes);
+    extents->count -= first;
+    if (first > 0) memmove(extents->extent, extents->extent + first, extents->count * sizeof *extents->extent);
+}
+
+void tsr_source_clear(struct tsr_source *source, enum tsr_blob blob)
+{
+    tsr_source_forget(source, blob, UINT64_MAX);
+    free(source->blob[blob].extent);
+    source->blob[blob] = (struct tsr_extents){NULL, 0, 0};
     source->blob_size[blob] = 0;
 }
 

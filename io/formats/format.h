@@ -12,10 +12,11 @@ struct tsr_format {
     const char *name; /* as tsr_kind_name gives it */
     /* Whether a file that begins with these bytes is opened as this format. size: at most TSR_HEAD_BYTES. */
     bool (*is)(const uint8_t *head, size_t size);
-    /* Opens a source. TSR_ERROR_CORRUPT: the file must be stored another way, and the error's text is the reason, in
-     * which "it" is the file. The reason is stored in the .tsr file: a new wording changes bytes. With an offset, the
-     * reason is that the file looks damaged there; without one, it has a form that is not taken. What looks damaged in
-     * a file that is taken all the same is noted at the input. All other errors end the work on this file. */
+    /* Opens a source. TSR_ERROR_CORRUPT or TSR_DECLINED: the finder refuses the file, which is packed or stored then.
+     * The error's text is the reason, in which "it" is the file. The reason is stored in the .tsr file: a new wording
+     * changes bytes. With an offset, the reason is that the file looks damaged there; without one, it has a form that
+     * is not taken. What looks damaged in a file that is taken all the same is noted at the input. All other errors
+     * end the work on this file. */
     enum tsr_status (*open)(struct tsr_input *input, const struct tsr_source_options *options,
                             struct tsr_source **source, struct tsr_error *error);
     /* The header, and the end of the samples, as the first bytes of a file tell them. NULL: they do not. Errors:

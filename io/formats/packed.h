@@ -11,7 +11,7 @@ struct tsr_packing {
     enum tsr_kind kind;
     const char *reason;              /* why it is not coded as samples */
     const struct tsr_source *opened; /* its source as a PNG, or NULL */
-    uint64_t most; /* bytes that it takes otherwise, of a PNG: a quick look may tell that packing is no use */
+    uint64_t coded; /* of a PNG: bytes that it takes coded as samples; a quick look may tell that packing is no use */
     struct tsr_inner_way inner;
 };
 

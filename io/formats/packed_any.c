@@ -1,14 +1,11 @@
 /* Packs what is inside files that are no images here: JPEG streams one after the other (MPO) or anywhere (AVI, PDF,
- * TIFF), deflate streams of PDF (FlateDecode), and members of archives (ZIP, TAR). PACKED.md. Whatever
- * looks like a stream is tried, and proven. */
+ * TIFF), and deflate streams of PDF (FlateDecode). PACKED.md. Whatever looks like a stream is tried, and proven. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "packed_archive.h"
-#include "packed_file.h"
-#include "io/nodes/deflate/deflate.h"
+#include "packed_lanes.h"
 #include "io/nodes/jpeg/jpeg.h"
-#include "io/recipe/prove.h"
 
 enum {
     MOST_FAILURES = 64, /* streams of a kind that cannot be packed: then no more are tried */
@@ -19,13 +16,12 @@ enum {
     ENDLESS_COST = 1 << 27 /* and the most that it may take (struct tsr_jpeg_work) */
 };
 
-enum container { OTHER, JPEGS, PDF, ARCHIVE };
+enum container { OTHER, JPEGS, PDF };
 
 static enum container container_of(const uint8_t *file, size_t size)
 {
     static const char pdf[] = "%PDF-", avi[] = "RIFF", little[] = "II*", big[] = "MM\0*";
     if (size < 12) return OTHER;
-    if (tsr_begins_zip(file, size) || tsr_begins_tar(file, size)) return ARCHIVE;
     if (memcmp(file, pdf, 5) == 0) return PDF;
     const bool has_jpegs =
         memcmp(file, avi, 4) == 0 || memcmp(file, little, 4) == 0 || memcmp(file, big, 4) == 0 || tsr_begins_jpeg(file);
@@ -34,39 +30,13 @@ static enum container container_of(const uint8_t *file, size_t size)
 
 bool tsr_may_have_streams(const uint8_t *file, size_t size)
 {
-    return container_of(file, size) != OTHER;
+    return container_of(file, size) != OTHER || tsr_begins_zip(file, size) || tsr_begins_tar(file, size);
 }
 
-enum kind { JPEG, DEFLATE, FILES, KINDS };
-
-/* A stream that was found, or a file that may be coded. */
-struct found {
-    size_t start, end; /* bytes of the file; at most, if the end is not known */
-    uint64_t plain;    /* of deflate, its plain bytes, as it is told; 0: it is not */
-    enum kind kind;
-    bool is_endless; /* of JPEG: no end is known, as of a damaged stream */
-};
-
-static bool has_end(const struct found *found)
-{
-    return found->kind == JPEG ? !found->is_endless : found->kind != DEFLATE || found->plain > 0;
-}
-
-/* Where the search goes on after a stream that stays bytes. */
-static size_t after(const struct found *found)
-{
-    return found->kind == JPEG && found->is_endless ? found->start + 1
-           : found->kind == DEFLATE                 ? found->start
-                                                    : found->end;
-}
-
+/* A search. */
 struct search {
-    struct tsr_packed_file *p;
-    enum container container;
-    struct tsr_archive archive;
-    size_t member;      /* the next one */
-    uint64_t in_vain;   /* bytes that were read up to ends of JPEG streams, and are none of theirs */
-    size_t jpegs_until; /* from this byte on no JPEG is looked for: too much was read in vain */
+    struct tsr_lanes lanes;
+    struct tsr_jpeg_work jpeg; /* what a stream may take */
 };
 
 /* The next byte from one on where a JPEG stream may begin, or the end. */
@@ -80,21 +50,21 @@ static size_t next_jpeg(const uint8_t *file, size_t at, size_t end)
 }
 
 /* Whether a JPEG stream stands at a byte: with an end; or without, as a damaged one may. */
-static bool jpeg_at(struct search *s, size_t at, struct found *found)
+static bool jpeg_at(const struct tsr_packed_file *p, size_t at, struct tsr_position *position, struct tsr_found *found)
 {
-    const size_t left = s->p->size - at;
-    size_t stop;
-    if (at >= s->jpegs_until || left < TSR_PACKED_STREAM || !tsr_begins_jpeg(s->p->file + at)) return false;
-    const size_t bytes = tsr_jpeg_end(s->p->file + at, left, false, &stop), most = left < ENDLESS ? left : ENDLESS;
-    *found = (struct found){.start = at, .end = at + bytes, .kind = JPEG, .is_endless = bytes == 0};
-    if (bytes == 0) found->end = stop < most ? next_jpeg(s->p->file, at + stop, at + most) : at + most;
-    if (bytes == 0) s->in_vain += tsr_more_of(stop, found->end - at);
-    if (s->in_vain / IN_VAIN > s->p->size) s->jpegs_until = at;
-    return found->end - at >= TSR_PACKED_STREAM;
+    const size_t left = p->size - at;
+    size_t stop, end;
+    if (at >= position->jpegs_until || left < TSR_PACKED_STREAM || !tsr_begins_jpeg(p->file + at)) return false;
+    const size_t bytes = end = tsr_jpeg_end(p->file + at, left, false, &stop), most = left < ENDLESS ? left : ENDLESS;
+    if (bytes == 0) end = (stop < most ? next_jpeg(p->file, at + stop, at + most) : at + most) - at;
+    if (bytes == 0) position->in_vain += tsr_more_of(stop, end);
+    if (position->in_vain / IN_VAIN > p->size) position->jpegs_until = at;
+    *found = (struct tsr_found){.start = at, .size = end, .kind = TSR_FOUND_JPEG, .has_end = bytes > 0};
+    return end >= TSR_PACKED_STREAM;
 }
 
 /* A stream of PDF: the word, the end of its line, and a head of zlib (RFC 1950). */
-static bool pdf_stream_at(const struct tsr_packed_file *p, size_t at, struct found *found)
+static bool pdf_stream_at(const struct tsr_packed_file *p, size_t at, struct tsr_found *found)
 {
     static const char word[] = "stream";
     const size_t head = at + sizeof word - 1;
@@ -102,367 +72,99 @@ static bool pdf_stream_at(const struct tsr_packed_file *p, size_t at, struct fou
     const uint8_t *z = p->file + head;
     if (*z == '\r') z++;
     if (*z++ != '\n' || (z[0] & 15) != 8 || (z[0] << 8 | z[1]) % 31 != 0 || z[1] & 32) return false;
-    *found = (struct found){.start = (size_t)(z - p->file) + 2, .end = p->size, .kind = DEFLATE};
+    const size_t start = (size_t)(z - p->file) + 2;
+    *found = (struct tsr_found){.start = start, .size = p->size - start, .kind = TSR_FOUND_DEFLATE};
     return true;
 }
 
-/* Whether the member begins like a file that is coded. */
-static bool may_be_coded(const struct search *s, const struct tsr_archive_member *m)
+/* The next stream, and goes on to its end. */
+static bool next_stream(const struct tsr_packed_file *p, struct tsr_position *position, struct tsr_found *found)
 {
-    enum { HEAD = 512 };
-    const uint8_t *const bytes = s->p->file + m->start;
-    struct tsr_bytes plain = {.limit = SIZE_MAX / 2};
-    if (!m->is_deflated) return tsr_may_be_inner(s->p, bytes, m->size);
-    tsr_deflate_first(bytes, m->size, HEAD, &plain); /* after an error, what was made before it counts */
-    const bool may_be = tsr_may_be_inner(s->p, plain.bytes, plain.size);
-    tsr_bytes_free(&plain);
-    return may_be;
+    const bool is_pdf = container_of(p->file, p->size) == PDF;
+    bool is_found = false;
+    for (size_t at = (size_t)position->at; !is_found && at < p->size; at++)
+        is_found = (p->file[at] == 0xff && jpeg_at(p, at, position, found)) ||
+                   (p->file[at] == 's' && is_pdf && pdf_stream_at(p, at, found));
+    if (is_found) position->at = found->start + found->size;
+    return is_found;
 }
 
-/* The next member of an archive, from a byte on, that is deflated, begins with JPEG, or may be coded as a file. */
-static bool next_member(struct search *s, size_t at, struct found *found)
+/* The byte where the search goes on after a stream that stays bytes. */
+static uint64_t after(const struct tsr_found *found)
 {
-    while (s->member < s->archive.count) {
-        const struct tsr_archive_member *const m = &s->archive.member[s->member++];
-        if (m->start < at || m->size < TSR_PACKED_STREAM) continue;
-        const size_t end = m->start + m->size;
-        const bool is_jpeg = !m->is_deflated && jpeg_at(s, m->start, found);
-        if (is_jpeg && (found->is_endless || found->end > end))
-            *found = (struct found){.start = m->start, .end = end, .kind = JPEG};
-        if (is_jpeg) return true;
-        *found = (struct found){m->start, end, m->plain, m->is_deflated ? DEFLATE : FILES, false};
-        if (m->is_deflated || may_be_coded(s, m)) return true;
-    }
-    return false;
-}
-
-/* The next stream from a byte on. */
-static bool next_stream(struct search *s, size_t at, struct found *found)
-{
-    if (s->container == ARCHIVE) return next_member(s, at, found);
-    for (; at < s->p->size; at++) {
-        const uint8_t byte = s->p->file[at];
-        if (byte == 0xff && jpeg_at(s, at, found)) return true;
-        if (byte == 's' && s->container == PDF && pdf_stream_at(s->p, at, found)) return true;
-    }
-    return false;
+    return found->start + (found->has_end ? found->size : found->kind == TSR_FOUND_JPEG);
 }
 
 bool tsr_has_more_jpegs(struct tsr_packed_file *p)
 {
-    struct search s = {.p = p, .container = JPEGS, .jpegs_until = p->size};
-    struct found first, next;
-    return jpeg_at(&s, 0, &first) && !first.is_endless && next_stream(&s, first.end, &next);
-}
-
-/* What the streams of a file take. */
-struct work {
-    struct tsr_jpeg_work jpeg;
-    uint64_t plain, largest; /* plain bytes of all deflate streams, and of one, at most */
-    uint64_t files;          /* bytes that may be files: plain ones, and those of members that are not deflated */
-    uint64_t bytes_left;     /* that deflate streams may still hold, as plain bytes or as the .tsr of a file */
-    unsigned kinds;          /* a bit for each kind that became pieces */
-    int failures[KINDS];
-};
-
-/* Adds what a stream takes. */
-static enum tsr_status add_stream(struct search *s, const struct found *found, struct work *work,
-                                  struct tsr_error *error)
-{
-    const uint64_t unknown = PLAIN_FREE + PLAIN_RATIO * (uint64_t)s->p->size;
-    if (found->kind == JPEG) {
-        struct tsr_jpeg_work one = {0};
-        TSR_TRY(tsr_add_jpeg(s->p->file + found->start, found->end - found->start, &one, error));
-        if (found->is_endless && one.cost > ENDLESS_COST) return TSR_OK;
-        work->jpeg.memory = tsr_more_of(work->jpeg.memory, one.memory);
-        work->jpeg.cost = tsr_more_of(work->jpeg.cost, one.cost);
-        return TSR_OK;
-    }
-    work->files += found->kind == FILES ? found->end - found->start : found->plain > 0 ? found->plain : unknown;
-    if (found->kind == FILES) return TSR_OK;
-    const uint64_t plain = found->plain > 0 ? found->plain : unknown;
-    work->largest = tsr_more_of(work->largest, plain);
-    work->plain = found->plain > 0 ? work->plain + plain : tsr_more_of(work->plain, unknown);
-    return TSR_OK;
+    struct tsr_position position = {.jpegs_until = p->size};
+    struct tsr_found first, next;
+    return next_stream(p, &position, &first) && first.start == 0 && first.has_end && next_stream(p, &position, &next);
 }
 
 /* What all streams take, at most. TSR_DECLINED: there is none. */
-static enum tsr_status add_streams(struct search *s, struct work *work, struct tsr_error *error)
+static enum tsr_status add_streams(struct search *s, struct tsr_error *error)
 {
+    struct tsr_position *const position = &s->lanes.position;
+    const struct tsr_packed_file *const p = s->lanes.p;
+    const uint64_t most = tsr_input_inner_limit(p->source->input), plain = PLAIN_FREE + PLAIN_RATIO * (uint64_t)p->size;
     enum tsr_status status = tsr_fail(error, TSR_DECLINED, "%s", "");
-    struct found found;
-    bool has_files = false;
-    for (size_t at = 0; status != TSR_ERROR_LIMIT && next_stream(s, at, &found); at = after(&found)) {
-        status = add_stream(s, &found, work, error);
-        has_files |= found.kind == FILES;
+    struct tsr_found found;
+    for (; status != TSR_ERROR_LIMIT && next_stream(p, position, &found); position->at = after(&found)) {
+        struct tsr_jpeg_work one = {0};
+        if (found.kind == TSR_FOUND_DEFLATE) position->left = plain < most ? plain : most;
+        status = found.kind == TSR_FOUND_DEFLATE ? TSR_OK
+                                                 : tsr_add_jpeg(p->file + found.start, (size_t)found.size, &one, error);
+        if (!found.has_end && one.cost > ENDLESS_COST) continue;
+        s->jpeg.memory = tsr_more_of(s->jpeg.memory, one.memory);
+        s->jpeg.cost = tsr_more_of(s->jpeg.cost, one.cost);
     }
-    s->member = 0;
-    s->in_vain = 0;
+    position->at = position->in_vain = 0;
     if (status == TSR_ERROR_LIMIT) return status;
-    return work->jpeg.memory > 0 || work->plain > 0 || has_files ? TSR_OK : TSR_DECLINED;
+    return s->jpeg.memory > 0 || position->left > 0 ? TSR_OK : TSR_DECLINED;
 }
 
-/* ---- Streams become pieces, several at once ----------------------------------------------------------------- */
-
-enum { LANES = 16 };
-
-struct lane {
-    const struct tsr_packed_file *p;
-    struct found found;
-    size_t found_end; /* the stream may end before, with a fault */
-    uint64_t in_vain; /* of the search, once the stream was found, */
-    size_t jpegs_until;
-    uint64_t most;        /* plain bytes of deflate */
-    uint64_t files, left; /* bytes that may be files; bytes of files in these that may be looked at */
-    struct tsr_bytes plain, residue;
-    struct tsr_inner inner;
-    struct deflate_coder *coder; /* which a lane's next stream takes over */
-    enum tsr_status status;
-    struct tsr_error error;
-};
-
-static uint64_t inner_limit(const struct tsr_packed_file *p)
+/* The next stream that takes no more than was claimed: after one that ends with a fault, others are found. */
+static enum tsr_status next_claimed(struct tsr_lanes *lanes, struct tsr_found *found, bool *is_found,
+                                    struct tsr_error *error)
 {
-    return tsr_input_inner_limit(p->source->input);
-}
-
-/* What a file may have in it: its share. */
-static uint64_t share_of(const struct lane *lane, size_t size)
-{
-    return size > 0 ? lane->left / (lane->files / size + 1) : 0;
-}
-
-/* Proves a deflate stream, of which the end is found; of a short one nothing is gained. */
-static enum tsr_status prove_deflate(struct lane *lane)
-{
-    const struct tsr_packed_file *const p = lane->p;
-    const struct tsr_node_work node = {.crew = p->crew, .kept = &lane->coder};
-    const size_t most = lane->found_end - lane->found.start;
-    size_t used = 0;
-    lane->plain.limit = (size_t)lane->most;
-    lane->residue.limit = most;
-    TSR_TRY(tsr_prove(&tsr_node_deflate, &node, p->file + lane->found.start, most, &used, &lane->plain, &lane->residue,
-                      &lane->error));
-    const bool is_too_long = lane->error.text[0] && lane->error.offset == TSR_NO_OFFSET;
-    if (used < TSR_PACKED_STREAM || is_too_long) return tsr_fail(&lane->error, TSR_DECLINED, "%s", tsr_no_gain);
-    lane->found.end = lane->found.start + used;
-    if (!tsr_may_be_inner(p, lane->plain.bytes, lane->plain.size)) return TSR_OK;
-    const enum tsr_status status = tsr_code_inner(p, lane->plain.bytes, lane->plain.size,
-                                                  share_of(lane, lane->plain.size), &lane->inner, &lane->error);
-    return status == TSR_DECLINED ? TSR_OK : status;
-}
-
-static void prove_lane(void *context, unsigned i)
-{
-    struct lane *const lane = (struct lane *)context + i;
-    const struct found *const found = &lane->found;
-    const size_t size = lane->found_end - found->start;
-    size_t used = size;
-    lane->plain = lane->residue = (struct tsr_bytes){0};
-    lane->inner = (struct tsr_inner){.bytes = 0};
-    lane->status = found->kind == JPEG ? tsr_prove_jpeg(lane->p, found->start, size, &used, &lane->plain, &lane->error)
-                   : found->kind == FILES ? tsr_code_inner(lane->p, lane->p->file + found->start, size,
-                                                           share_of(lane, size), &lane->inner, &lane->error)
-                                          : prove_deflate(lane);
-    if (found->kind == JPEG) lane->found.end = found->start + (lane->status == TSR_OK ? used : size);
-}
-
-static void free_lane(struct lane *lane)
-{
-    tsr_bytes_free(&lane->plain);
-    tsr_bytes_free(&lane->residue);
-    tsr_bytes_free(&lane->inner.tsr);
-}
-
-static enum tsr_status decline_lane(struct lane *lane)
-{
-    free_lane(lane);
-    return TSR_DECLINED;
-}
-
-/* Puts what a lane has made, which is not the lane's afterwards. TSR_DECLINED: it stays bytes. */
-static enum tsr_status put_lane(struct tsr_packed_file *p, struct lane *lane, struct work *work,
-                                struct tsr_error *error)
-{
-    const struct found *const found = &lane->found;
-    const uint64_t plain = lane->plain.size;
-    if (found->kind == JPEG)
-        return tsr_pack_stream(p, found->start, found->end, TSR_PIECE_JPEG, &lane->plain, &lane->residue, error);
-    if (found->kind == DEFLATE && plain > work->bytes_left) return decline_lane(lane);
-    const bool is_file = tsr_take_inner(p, &lane->inner);
-    if (found->kind == FILES && !is_file) return decline_lane(lane);
-    if (found->kind == FILES)
-        return tsr_pack_inner(p, found->start, found->end, TSR_PIECE_BYTES, found->end - found->start, &lane->inner,
-                              &lane->residue, error);
-    work->bytes_left -= is_file && lane->inner.tsr.size < plain ? lane->inner.tsr.size : plain;
-    tsr_bytes_free(is_file ? &lane->plain : &lane->inner.tsr);
-    return is_file
-               ? tsr_pack_inner(p, found->start, found->end, TSR_PIECE_DEFLATE, plain, &lane->inner, &lane->residue,
-                                error)
-               : tsr_pack_stream(p, found->start, found->end, TSR_PIECE_DEFLATE, &lane->plain, &lane->residue, error);
-}
-
-/* Whether too many streams of a kind have failed for more to be tried. Those of an archive never overlap. */
-static bool has_failed(const struct search *s, const struct work *work, enum kind kind)
-{
-    return s->container != ARCHIVE && work->failures[kind] >= MOST_FAILURES;
-}
-
-/* What a lane more takes of memory, but for coding a file, which claims its own. */
-static uint64_t lane_memory(const struct work *work)
-{
-    const uint64_t deflate = work->plain > 0 ? 3 * work->largest + tsr_deflate_memory(work->largest) : 0;
-    return tsr_more_of(work->jpeg.memory, deflate);
-}
-
-/* Whether a JPEG stream takes no more than was claimed: after one that ends with a fault, others are found. */
-static bool is_claimed(const struct search *s, const struct found *found, const struct work *work)
-{
-    struct tsr_jpeg_work one = {0};
-    return tsr_add_jpeg(s->p->file + found->start, found->end - found->start, &one, NULL) == TSR_OK &&
-           one.memory <= work->jpeg.memory && one.cost <= work->jpeg.cost;
-}
-
-/* The next streams from byte *at on, of which the ends are known; or one. */
-static unsigned gather(struct search *s, size_t *at, const struct work *work, struct lane *lane, unsigned lanes)
-{
-    unsigned count = 0;
-    while (count < lanes) {
-        const struct search before = *s;
-        struct found found;
-        if (!next_stream(s, *at, &found)) break;
-        const bool is_known = has_end(&found);
-        if (found.kind == JPEG && !is_claimed(s, &found, work)) {
-            *at = after(&found);
-            continue;
-        }
-        if (count > 0 && !is_known) {
-            *s = before;
-            break;
-        }
-        lane[count].p = s->p;
-        lane[count].found = found;
-        lane[count].found_end = found.end;
-        lane[count].in_vain = s->in_vain;
-        lane[count].jpegs_until = s->jpegs_until;
-        lane[count].most = found.plain > 0 && found.plain < work->largest ? found.plain : work->largest;
-        lane[count].files = work->files;
-        lane[count].left = inner_limit(s->p) > work->files ? inner_limit(s->p) - work->files : 0;
-        count++;
-        *at = found.end;
-        if (!is_known) break;
+    struct search *const s = (struct search *)lanes;
+    (void)error;
+    while (next_stream(lanes->p, &lanes->position, found)) {
+        struct tsr_jpeg_work one = {0};
+        found->plain = lanes->position.left;
+        *is_found = found->kind == TSR_FOUND_DEFLATE ||
+                    (tsr_add_jpeg(lanes->p->file + found->start, (size_t)found->size, &one, NULL) == TSR_OK &&
+                     one.memory <= s->jpeg.memory && one.cost <= s->jpeg.cost);
+        found->memory = one.memory;
+        if (*is_found) return TSR_OK;
+        lanes->position.at = after(found);
     }
-    return count;
+    return TSR_OK;
 }
 
-/* Takes what a lane has made, in the order of the streams. One of several that had too little memory is done again,
- * alone. */
-static enum tsr_status settle_lane(struct search *s, struct lane *lanes, unsigned i, bool is_alone, struct work *work,
-                                   struct tsr_error *error)
+/* Claims what the streams take. */
+static enum tsr_status claim_streams(struct search *s, struct tsr_error *error)
 {
-    struct lane *const lane = &lanes[i];
-    const enum kind kind = lane->found.kind;
-    if (lane->status == TSR_ERROR_LIMIT && !is_alone) {
-        free_lane(lane);
-        prove_lane(lanes, i);
+    struct tsr_packed_file *const p = s->lanes.p;
+    const uint64_t size = p->size, plain = s->lanes.position.left;
+    uint64_t cost = tsr_jpeg_cost(size, s->jpeg.cost), bytes = tsr_jpeg_memory_of(p, s->jpeg.memory);
+    if (plain > 0) {
+        cost = tsr_more_of(cost, tsr_deflate_cost(size, plain, plain));
+        bytes = tsr_more_of(bytes, tsr_deflate_memory_of(p, plain, plain));
     }
-    if (lane->status != TSR_OK) {
-        free_lane(lane);
-        *error = lane->error;
-    }
-    enum tsr_status status = lane->status;
-    if (status == TSR_OK) status = has_failed(s, work, kind) ? decline_lane(lane) : put_lane(s->p, lane, work, error);
-    if (status == TSR_OK) work->kinds |= 1u << kind;
-    work->failures[kind] += status == TSR_DECLINED;
-    return status;
-}
-
-/* Whether a stream ended with a fault, so that those after it are looked for from there on. */
-static bool go_back(struct search *s, const struct lane *lane, size_t *at)
-{
-    const struct found *const found = &lane->found;
-    if (found->kind != JPEG || found->end == lane->found_end || s->container == ARCHIVE) return false;
-    s->in_vain = lane->in_vain + (found->is_endless ? 0 : lane->found_end - found->end);
-    s->jpegs_until = lane->jpegs_until;
-    *at = found->end;
-    return true;
-}
-
-/* Proves and puts streams one after the other or, where there are threads and memory, several at once. What is made
- * does not depend on that. */
-static enum tsr_status put_lanes(struct search *s, struct work *work, struct lane *lanes, unsigned most,
-                                 struct tsr_error *error)
-{
-    enum tsr_status status = TSR_OK;
-    unsigned count;
-    for (size_t at = 0; status == TSR_OK && (count = gather(s, &at, work, lanes, most)) > 0;) {
-        if (count > 1)
-            s->p->crew.run(s->p->crew.pool, prove_lane, lanes, count);
-        else if (!has_failed(s, work, lanes->found.kind))
-            prove_lane(lanes, 0);
-        else
-            lanes->status = tsr_fail(&lanes->error, TSR_DECLINED, "%s", "");
-        for (unsigned i = 0, last = count; i < count; i++) {
-            const enum tsr_status now =
-                status == TSR_OK && i < last ? settle_lane(s, lanes, i, count == 1, work, error) : TSR_DECLINED;
-            const struct found *const found = &lanes[i].found;
-            if (status != TSR_OK || i >= last) {
-                free_lane(&lanes[i]);
-                continue;
-            }
-            if (now == TSR_DECLINED && !has_end(found)) at = after(found);
-            if (now == TSR_OK && count == 1) at = found->end;
-            if (now == TSR_OK && go_back(s, &lanes[i], &at)) last = i + 1;
-            if (now != TSR_DECLINED) status = now;
-        }
-    }
-    return status;
-}
-
-static enum tsr_status put_streams(struct search *s, struct work *work, struct tsr_error *error)
-{
-    struct tsr_packed_file *const p = s->p;
-    struct lane *const lanes = calloc(LANES, sizeof *lanes);
-    const uint64_t each = lane_memory(work);
-    unsigned count = 1;
-    if (!lanes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to pack streams");
-    while (p->crew.run && count < LANES && tsr_input_take_spare(p->source->input, each)) count++;
-    const enum tsr_status status = put_lanes(s, work, lanes, count, error);
-    if (count > 1) tsr_input_return_spare(p->source->input, (count - 1) * each);
-    for (unsigned i = 0; i < LANES; i++) tsr_deflate_forget(lanes[i].coder);
-    free(lanes);
-    return status;
-}
-
-/* Claims what the streams take. Of deflate streams with too many plain bytes some stay bytes. */
-static enum tsr_status claim_streams(struct tsr_packed_file *p, struct work *work, struct tsr_error *error)
-{
-    const uint64_t size = p->size, ratio = PLAIN_FREE + PLAIN_RATIO * size,
-                   most = inner_limit(p) < ratio ? inner_limit(p) : ratio;
-    uint64_t cost = tsr_jpeg_cost(size, work->jpeg.cost), bytes = tsr_jpeg_memory_of(p, work->jpeg.memory),
-             held = 2 * size;
-    if (work->plain > most) work->plain = most;
-    if (work->largest > work->plain) work->largest = work->plain;
-    if (work->plain > 0) {
-        uint64_t deflate = tsr_deflate_cost(size, work->plain, work->largest);
-        for (; deflate > TSR_PACKED_MEMORY && work->plain / 2 >= work->largest; work->plain /= 2)
-            deflate = tsr_deflate_cost(size, work->plain / 2, work->largest);
-        cost = tsr_more_of(cost, deflate);
-        bytes = tsr_more_of(bytes, tsr_deflate_memory_of(p, work->plain, work->largest));
-        held += work->plain;
-    }
-    work->bytes_left = work->plain;
-    return tsr_pack_claim(p, cost, bytes, held, error);
+    return tsr_pack_claim(p, cost, bytes, 2 * size + plain, error);
 }
 
 static enum tsr_status pack_streams(struct search *s, struct tsr_error *error)
 {
-    struct tsr_packed_file *const p = s->p;
-    struct work work = {.plain = 0};
-    TSR_TRY(add_streams(s, &work, error));
-    TSR_TRY(claim_streams(p, &work, error));
-    TSR_TRY(put_streams(s, &work, error));
-    if ((work.kinds & (1u << JPEG)) && work.kinds != 1u << JPEG) {
+    static const unsigned jpeg = 1u << TSR_FOUND_JPEG;
+    struct tsr_packed_file *const p = s->lanes.p;
+    bool is_last = false;
+    TSR_TRY(add_streams(s, error));
+    TSR_TRY(claim_streams(s, error));
+    while (!is_last) TSR_TRY(tsr_pack_some(&s->lanes, &is_last, error));
+    if ((s->lanes.kinds & jpeg) && s->lanes.kinds != jpeg) {
         /* readers claim memory by the kind of the first stream: the room is enough for either */
         const struct tsr_node_work room = {.room = p->source->header.room};
         p->source->header.room = 2 * tsr_node_jpeg.memory(&room, p->size, true);
@@ -472,10 +174,14 @@ static enum tsr_status pack_streams(struct search *s, struct tsr_error *error)
 
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error)
 {
-    struct search s = {.p = p, .container = container_of(p->file, p->size), .jpegs_until = p->size};
-    p->has_inner = s.container == ARCHIVE && p->packing->inner.compress;
-    TSR_TRY(tsr_list_archive(p->file, p->size, &s.archive, error));
-    const enum tsr_status status = pack_streams(&s, error);
-    tsr_forget_archive(&s.archive);
+    struct search *const s = calloc(1, sizeof *s);
+    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to pack streams");
+    s->lanes.p = p;
+    s->lanes.next = next_claimed;
+    s->lanes.most_failures = MOST_FAILURES;
+    s->lanes.position.jpegs_until = p->size;
+    const enum tsr_status status = pack_streams(s, error);
+    tsr_forget_lanes(&s->lanes);
+    free(s);
     return status;
 }

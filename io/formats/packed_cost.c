@@ -24,7 +24,7 @@ static enum tsr_status check_quickly(struct tsr_packed_file *p, struct tsr_error
 {
     const struct tsr_priced blob = packed(p);
     if (p->is_one_code) return TSR_OK;
-    const uint64_t tenths = blob.size <= TSR_SMALL_BLOB ? 5 : 8, most = p->packing->most;
+    const uint64_t tenths = blob.size <= TSR_SMALL_BLOB ? 5 : 8, most = p->packing->coded;
     const uint64_t quick = tsr_price_quickly(&blob, (most / tenths + 1) * 10, p->source->input);
     if (quick == 0) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress");
     return quick / 10 * tenths <= most ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", tsr_no_gain);
@@ -36,7 +36,7 @@ enum tsr_status tsr_pack_check_gain(struct tsr_packed_file *p, struct tsr_error 
     const struct tsr_priced blob = packed(p), file = tsr_priced_bytes(p->file, p->size);
     /* Stored, a PNG stays as long as it is, but a damaged one may have zeros. */
     const bool is_png = p->kind == TSR_KIND_PNG && !tsr_input_damage(p->source->input)[0];
-    if (p->packing->most > 0 && is_png) return check_quickly(p, error);
+    if (p->packing->coded > 0 && is_png) return check_quickly(p, error);
     const uint64_t clear = p->size - p->size / CLEARLY,
                    quick = is_png ? tsr_price_quickly(&blob, clear, p->source->input) : 0;
     if (quick > 0 && quick < clear) return TSR_OK; /* the best compressor, which takes long, makes no more of it */

@@ -16,8 +16,9 @@ struct tsr_packed_file {
     const struct tsr_packing *packing;
     struct tsr_crew crew;
     enum tsr_kind kind;
-    const uint8_t *file; /* the whole file, held by the input */
-    size_t size, done;   /* bytes of the file, and those that pieces have */
+    const uint8_t *file; /* the whole file, held by the input; NULL: of an archive that is too large */
+    size_t size;         /* its bytes */
+    uint64_t done;       /* bytes of the input that pieces have */
     uint64_t verbatim;   /* what the file takes stored; 0: not known */
     bool is_one_code;    /* all of it is a code that no compressor shortens */
     bool has_inner;      /* it may have files in it, which are coded */
@@ -47,8 +48,8 @@ static inline uint64_t tsr_more_of(uint64_t a, uint64_t b)
 /* A JPEG file, or the items of a DICOM file. */
 enum tsr_status tsr_pack_jpegs(struct tsr_packed_file *p, struct tsr_error *error);
 /* What is found in other files: JPEG streams one after the other (MPO) or anywhere (AVI, PDF, TIFF), deflate streams of
- * PDF and of ZIP. */
-bool tsr_may_have_streams(const uint8_t *file, size_t size); /* from the first bytes */
+ * PDF. */
+bool tsr_may_have_streams(const uint8_t *file, size_t size); /* from the first bytes; so have archives */
 bool tsr_has_more_jpegs(struct tsr_packed_file *p);          /* a JPEG file */
 enum tsr_status tsr_pack_any(struct tsr_packed_file *p, struct tsr_error *error);
 /* The members of a gzip file. */
@@ -56,6 +57,9 @@ enum tsr_status tsr_pack_gzip(struct tsr_packed_file *p, struct tsr_error *error
 /* The elements of a DICOM file. */
 enum tsr_status tsr_pack_elements(struct tsr_packed_file *p, struct tsr_error *error);
 enum tsr_status tsr_pack_png(struct tsr_packed_file *p, struct tsr_error *error);
+/* A ZIP or TAR: opens its source. header: what tsr_packed_open has begun. */
+enum tsr_status tsr_archive_open(struct tsr_input *input, const struct tsr_packing *packing,
+                                 const struct tsr_header *header, struct tsr_source **source, struct tsr_error *error);
 
 /* Whether a file in a file, which begins with these bytes, may become smaller as a file of its own. */
 bool tsr_may_be_inner(const struct tsr_packed_file *p, const uint8_t *bytes, size_t size);
@@ -89,16 +93,16 @@ enum tsr_status tsr_add_jpeg(const uint8_t *stream, size_t size, struct tsr_jpeg
 /* ---- Pieces ------------------------------------------------------------------------------------------------- */
 
 /* A piece of a kind whose content is size bytes of the file from a byte on, and that ends before byte end. */
-enum tsr_status tsr_pack_known(struct tsr_packed_file *p, enum tsr_piece_kind kind, size_t content, size_t size,
-                               size_t end, struct tsr_error *error);
+enum tsr_status tsr_pack_known(struct tsr_packed_file *p, enum tsr_piece_kind kind, uint64_t content, uint64_t size,
+                               uint64_t end, struct tsr_error *error);
 /* The bytes of the file up to this one, which no piece has yet, become a piece. */
-enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr_error *error);
+enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, uint64_t end, struct tsr_error *error);
 /* The stream from one byte of the file to another becomes a piece, which takes over plain bytes and residue, also after
  * an error. */
-enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, uint64_t start, uint64_t end, enum tsr_piece_kind kind,
                                 struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error);
 /* The same of a deflate stream, or (TSR_PIECE_BYTES) of bytes, that are a file in the file: size is the file's. */
-enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, uint64_t start, uint64_t end, enum tsr_piece_kind kind,
                                uint64_t size, struct tsr_inner *inner, struct tsr_bytes *residue,
                                struct tsr_error *error);
 

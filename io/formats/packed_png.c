@@ -116,7 +116,7 @@ static bool has_large_frames(const struct tsr_packed_file *p, size_t at, size_t 
 static enum tsr_status put_frames(struct tsr_packed_file *p, uint64_t limit, uint64_t plain_left,
                                   struct tsr_error *error)
 {
-    size_t at = p->done, start, end, used;
+    size_t at = (size_t)p->done, start, end, used;
     const struct tsr_node_work work = {.crew = p->crew};
     while (plain_left > 0 && tsr_png_find_frame(p->file, p->size, &at, &start, &end)) {
         struct tsr_bytes plain = {.limit = (size_t)(plain_left < limit ? plain_left : limit)},

@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "packed_archive.h"
 #include "packed_file.h"
 #include "io/nodes/gzip/gzip.h"
 #include "io/nodes/jpeg/jpeg.h"
 
 enum { LEAST_PNG = 57 }; /* bytes of a PNG */
 
-/* Larger files are not packed on any machine: else bytes would depend on memory. */
+/* Larger files are not packed on any machine, but for archives: else bytes would depend on memory. */
 #define FILE_LIMIT ((uint64_t)1 << 28)
 
 const char tsr_cannot_gzip[] = "its gzip stream cannot be coded: ",
@@ -24,26 +25,28 @@ static enum tsr_status put_head(struct tsr_packed_file *p, const struct tsr_piec
     return tsr_source_put_small(p->source, TSR_BLOB_PREFIX, bytes, tsr_put_piece_head(bytes, head), error);
 }
 
-enum tsr_status tsr_pack_known(struct tsr_packed_file *p, enum tsr_piece_kind kind, size_t content, size_t size,
-                               size_t end, struct tsr_error *error)
+enum tsr_status tsr_pack_known(struct tsr_packed_file *p, enum tsr_piece_kind kind, uint64_t content, uint64_t size,
+                               uint64_t end, struct tsr_error *error)
 {
     p->done = end;
     TSR_TRY(put_head(p, &(struct tsr_piece_head){.kind = kind, .size = size}, error));
-    return tsr_source_put(p->source, TSR_BLOB_PREFIX, p->file + content, size, false, error);
+    return p->file ? tsr_source_put(p->source, TSR_BLOB_PREFIX, p->file + content, size, false, error)
+                   : tsr_source_put_range(p->source, TSR_BLOB_PREFIX, content, size, error);
 }
 
-enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, size_t end, struct tsr_error *error)
+enum tsr_status tsr_pack_bytes(struct tsr_packed_file *p, uint64_t end, struct tsr_error *error)
 {
     return end == p->done ? TSR_OK : tsr_pack_known(p, TSR_PIECE_BYTES, p->done, end - p->done, end, error);
 }
 
-static enum tsr_status put_parts(struct tsr_packed_file *p, size_t start, size_t end, const struct tsr_piece_head *head,
-                                 uint64_t room, struct tsr_bytes *plain, struct tsr_bytes *residue,
-                                 struct tsr_error *error)
+static enum tsr_status put_parts(struct tsr_packed_file *p, uint64_t start, uint64_t end,
+                                 const struct tsr_piece_head *head, uint64_t room, struct tsr_bytes *plain,
+                                 struct tsr_bytes *residue, struct tsr_error *error)
 {
+    uint64_t *const most = &p->source->header.room;
     tsr_bytes_fit(plain);
     tsr_bytes_fit(residue);
-    if (room > p->source->header.room) p->source->header.room = room;
+    *most = tsr_more_of(*most, tsr_more_of(room, end - start));
     enum tsr_status status = tsr_pack_bytes(p, start, error);
     if (status == TSR_OK) status = put_head(p, head, error);
     p->done = end;
@@ -52,7 +55,7 @@ static enum tsr_status put_parts(struct tsr_packed_file *p, size_t start, size_t
     return status != TSR_OK ? status : first != TSR_OK ? first : last;
 }
 
-enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, uint64_t start, uint64_t end, enum tsr_piece_kind kind,
                                 struct tsr_bytes *plain, struct tsr_bytes *residue, struct tsr_error *error)
 {
     const struct tsr_node_parts parts = {plain->bytes, residue->bytes, plain->size, residue->size};
@@ -61,7 +64,7 @@ enum tsr_status tsr_pack_stream(struct tsr_packed_file *p, size_t start, size_t 
     return put_parts(p, start, end, &head, tsr_piece_node(kind)->room(&parts, end - start), plain, residue, error);
 }
 
-enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, size_t start, size_t end, enum tsr_piece_kind kind,
+enum tsr_status tsr_pack_inner(struct tsr_packed_file *p, uint64_t start, uint64_t end, enum tsr_piece_kind kind,
                                uint64_t size, struct tsr_inner *inner, struct tsr_bytes *residue,
                                struct tsr_error *error)
 {
@@ -131,7 +134,8 @@ static enum tsr_status pack(struct tsr_packed_file *p, bool is_small, struct tsr
 }
 
 /* TSR_DECLINED: a look at the first bytes and the size says that the file is not packed. */
-static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_packing *packing, struct tsr_error *error)
+static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_packing *packing, bool *is_archive,
+                                   struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     const bool is_png = packing->kind == TSR_KIND_PNG;
@@ -141,7 +145,9 @@ static enum tsr_status check_begin(struct tsr_input *input, const struct tsr_pac
     if (packing->kind != TSR_KIND_DICOM && !is_png && !tsr_begins_jpeg(head) && !tsr_begins_gzip(head) &&
         !tsr_may_have_streams(head, first))
         return tsr_fail(error, TSR_DECLINED, "%s", "");
-    if (size > FILE_LIMIT)
+    *is_archive = packing->kind == TSR_KIND_OTHER && size >= TSR_PACKED_STREAM &&
+                  (tsr_begins_zip(head, first) || tsr_begins_tar(head, first));
+    if (size > FILE_LIMIT && !*is_archive)
         return tsr_fail(error, TSR_DECLINED, "it is not coded: it has more than %llu MiB",
                         (unsigned long long)(FILE_LIMIT >> 20));
     return TSR_OK;
@@ -154,11 +160,13 @@ static enum tsr_status open_packed(struct tsr_input *input, const struct tsr_pac
     const enum tsr_kind kind = packing->kind;
     struct tsr_header header = {.kind = kind, .recipe = TSR_RECIPE_PACKED, .exact = true};
     struct tsr_packed_file p = {.packing = packing, .crew = tsr_input_crew(input), .kind = kind, .size = (size_t)size};
+    bool is_archive;
     *source = NULL;
-    tsr_input_forget_inner(input);
-    TSR_TRY(check_begin(input, packing, error));
-    TSR_TRY(tsr_input_claim_header(input, size, error));
+    tsr_input_begin_inner(input, size, UINT64_MAX);
+    TSR_TRY(check_begin(input, packing, &is_archive, error));
     snprintf(header.reason, sizeof header.reason, "%.*s", TSR_REASON_LIMIT, packing->reason);
+    if (is_archive) return tsr_archive_open(input, packing, &header, source, error);
+    TSR_TRY(tsr_input_claim_header(input, size, error));
     p.source = tsr_source_create(sizeof *p.source, input, &header, NULL, error);
     if (!p.source) return TSR_ERROR_LIMIT;
     enum tsr_status status = tsr_input_hold(input, p.size, &p.file, error);

@@ -23,6 +23,9 @@ struct tsr_source_ops {
     /* Reads the stream of a frame that is a unit: appends it. NULL: there are none. */
     enum tsr_status (*read_stream)(struct tsr_source *source, uint32_t frame, struct tsr_bytes *stream,
                                    struct tsr_error *error);
+    /* Makes the prefix longer, of a source that is made while it is written; *is_last: nothing follows. Then header
+     * tells what is known at the end alone. NULL: all is there. */
+    enum tsr_status (*extend)(struct tsr_source *source, bool *is_last, struct tsr_error *error);
     void (*close)(struct tsr_source *source); /* frees what the format has besides */
 };
 
@@ -143,6 +146,8 @@ enum tsr_status tsr_source_put_small(struct tsr_source *source, enum tsr_blob bl
 enum tsr_status tsr_source_put_range(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, uint64_t size,
                                      struct tsr_error *error);
 void tsr_source_clear(struct tsr_source *source, enum tsr_blob blob);
+/* The bytes of a blob before an offset are not read any more. */
+void tsr_source_forget(struct tsr_source *source, enum tsr_blob blob, uint64_t offset);
 
 /* Notes what looks damaged in an input, if that is why it was declined. */
 void tsr_source_note_damage(struct tsr_input *input, enum tsr_status status, const struct tsr_error *why);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const char tsr_smaller_stored[] = "coded as samples it would be larger", tsr_no_pixels[] = "it has no pixel data",
-           tsr_inner_coded[] = "the files in it are coded, each as one of its own";
+           tsr_inner_coded[] = "the files inside are coded";
 
 bool tsr_has_frames(const struct tsr_header *header)
 {

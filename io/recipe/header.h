@@ -53,6 +53,7 @@ struct tsr_header {
     char reason[TSR_REASON_LIMIT + 1]; /* verbatim and packed only: why */
     uint64_t room;                     /* packed only: what unpacking a piece takes */
     uint32_t inner;                    /* pieces that are files; else 0 */
+    bool grows;                        /* room and inner, when they are known, take the bytes that they take now */
     struct tsr_image image;            /* image, coding and parameters: not if verbatim or packed */
     struct tsr_coding coding;
     struct tsr_kept_ranges

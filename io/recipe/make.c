@@ -146,11 +146,13 @@ static enum tsr_status fail_room(struct tsr_error *error)
     return tsr_fail(error, TSR_ERROR_CORRUPT, "a piece of the file takes more memory than its header says");
 }
 
-static size_t bytes_left(const struct tsr_maker *m)
+/* Most bytes that a node may make: what the file has left after so many more, and of a piece no more than the room. */
+static size_t bytes_left(const struct tsr_maker *m, uint64_t before)
 {
-    const uint64_t limit = tsr_output_limit_of(m->output), done = tsr_output_size(m->output),
-                   left = limit > done ? limit - done : 0;
-    return left < SIZE_MAX / 4 ? (size_t)left : SIZE_MAX / 4;
+    const uint64_t limit = tsr_output_limit_of(m->output), done = tsr_output_size(m->output) + before,
+                   left = limit > done ? limit - done : 0,
+                   most = m->recipe.count == 0 && m->header->room < left ? m->header->room : left;
+    return most < SIZE_MAX / 4 ? (size_t)most : SIZE_MAX / 4;
 }
 
 /* Makes bytes of what the node has, and puts them. */
@@ -160,7 +162,7 @@ static enum tsr_status close_node(struct tsr_maker *m, const uint8_t *residue, s
     const struct tsr_node_parts parts = {m->plain.bytes ? m->plain.bytes : (const uint8_t *)"",
                                          residue ? residue : (const uint8_t *)"", m->plain.size, size};
     m->made.size = 0;
-    m->made.limit = bytes_left(m);
+    m->made.limit = bytes_left(m, 0);
     if (m->open.before > 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the %s stream begins after the end of the file", node->name);
     TSR_TRY(node->join(&m->work, &parts, &m->made, error));
@@ -242,6 +244,7 @@ static enum tsr_status make_lane(struct lane *lane)
         plain = &lane->plain;
     }
     if (lane->head.kind == TSR_PIECE_BYTES) return TSR_OK;
+    if (!node) lane->made.limit = TSR_PNG_START_BYTES; /* the room is that of nodes */
     if (lane->head.kind == TSR_PIECE_PNG_END)
         return tsr_bytes_put(&lane->made, tsr_png_end, TSR_PNG_END_BYTES, &lane->error);
     if (lane->head.kind == TSR_PIECE_PNG_START) {
@@ -266,28 +269,29 @@ static const struct tsr_bytes *made_of(const struct lane *lane)
     return lane->head.kind != TSR_PIECE_BYTES ? &lane->made : lane->head.inner > 0 ? &lane->plain : &lane->code;
 }
 
+static void give_lanes_back(const struct tsr_maker *m, struct joining *j)
+{
+    if (m->making.input && j->lanes > 1) tsr_input_return_spare(m->making.input, (j->lanes - 1) * j->lane_bytes);
+    j->lanes = 1;
+}
+
 /* Joins all, and puts them in their order. One of several that had too little memory is done again, alone. */
 static enum tsr_status put_lanes(struct tsr_maker *m, struct joining *j, struct tsr_error *error)
 {
     const unsigned count = j->count;
     uint64_t sum = 0;
     j->count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const uint64_t left = bytes_left(m);
-        j->lane[i].made.limit = (size_t)(left > sum ? left - sum : 0);
-        sum += j->lane[i].head.whole;
-    }
+    for (unsigned i = 0; i < count; sum += j->lane[i++].head.whole) j->lane[i].made.limit = bytes_left(m, sum);
     if (count > 1)
         m->work.crew.run(m->work.crew.pool, join_lane, j->lane, count);
     else if (count == 1)
         join_lane(j->lane, 0);
-    for (unsigned i = 0; i < count; i++) {
-        struct lane *const lane = &j->lane[i];
-        if (lane->status == TSR_ERROR_LIMIT && count > 1) join_lane(j->lane, i);
-        if (lane->status != TSR_OK) {
-            if (error) *error = lane->error;
-            return lane->status;
-        }
+    for (struct lane *lane = j->lane; lane < j->lane + count; lane++) {
+        const bool again = lane->status == TSR_ERROR_LIMIT && (count > 1 || j->lanes > 1);
+        if (again) give_lanes_back(m, j);
+        if (again) join_lane(lane, 0);
+        if (lane->status != TSR_OK && error) *error = lane->error;
+        TSR_TRY(lane->status);
         TSR_TRY(put(m, made_of(lane)->bytes, made_of(lane)->size, error));
         if (count == 1) tsr_bytes_free(&lane->code); /* it may be large, and the next piece small */
     }
@@ -307,8 +311,6 @@ static enum tsr_status check_room(struct tsr_maker *m, const struct tsr_piece_he
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has more files in it than its header says");
     m->files++;
     if (!m->making.leaves.file) return tsr_fail(error, TSR_ERROR_VERSION, "files in it are not restored here");
-    if (head->kind == TSR_PIECE_BYTES && head->size > bytes_left(m))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a file in it is longer than it");
     return TSR_OK;
 }
 
@@ -352,13 +354,12 @@ static enum tsr_status put_pieces(struct tsr_maker *m, struct tsr_error *error)
 {
     struct joining *const j = calloc(1, sizeof *j);
     if (!j) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to make pieces");
+    const uint64_t room = m->header->room;
     j->lanes = 1;
-    j->lane_bytes =
-        tsr_has_inner(m->header) ? tsr_unpacking_memory(m->header->room, m->header->room, NULL) : (uint64_t)LANE_BYTES;
+    j->lane_bytes = tsr_has_inner(m->header) ? tsr_unpacking_memory(room, room, NULL) : (uint64_t)LANE_BYTES;
     const enum tsr_status status = put_all(m, j, error);
-    if (m->making.input && j->lanes > 1) tsr_input_return_spare(m->making.input, (j->lanes - 1) * j->lane_bytes);
-    for (unsigned i = 0; i < LANES; i++) {
-        struct lane *const lane = &j->lane[i];
+    give_lanes_back(m, j);
+    for (struct lane *lane = j->lane; lane < j->lane + LANES; lane++) {
         tsr_bytes_free(&lane->code);
         tsr_bytes_free(&lane->residue);
         tsr_bytes_free(&lane->plain);

@@ -179,7 +179,7 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
     switch (header->recipe) {
     case TSR_RECIPE_PACKED:
     case TSR_RECIPE_INNER:
-        r.held = tsr_unpacking_memory(header->room, f->size,
+        r.held = tsr_unpacking_memory(header->room, f->size < header->room ? f->size : header->room,
                                       f->begin ? tsr_first_node(f->begin->bytes, f->begin->size) : NULL);
         break;
     case TSR_RECIPE_ENCAPSULATED:

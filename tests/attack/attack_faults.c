@@ -32,7 +32,7 @@ enum {
     PATH_LIMIT = 1024,
     FILES_LIMIT = 64,
     WORDS_LIMIT = 24,
-    SECONDS_LIMIT = 60,
+    SECONDS_LIMIT = 100,
     JOBS_LIMIT = 64,
     FINDINGS_LIMIT = 20
 };

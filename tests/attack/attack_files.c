@@ -26,7 +26,7 @@
 #include "mutants.h"
 #include "seeds.h"
 
-enum { COMBINATIONS_LIMIT = 256, JOBS_LIMIT = 64, SECONDS_LIMIT = 20, FINDINGS_LIMIT = 20 };
+enum { COMBINATIONS_LIMIT = 256, JOBS_LIMIT = 64, SECONDS_LIMIT = 100, FINDINGS_LIMIT = 20 };
 
 /* The results of mutants: refused with a documented status; restored like a file from which they were made; restored
  * like another valid file, if the proof was made again; wrong. */

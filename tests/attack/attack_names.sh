@@ -123,10 +123,8 @@ mount_fold()
   # shellcheck disable=SC2086
   "$fold" backing m $words >fs.log 2>&1 &
   server=$!
-  tries=0
   until grep -q " $work/m fuse" /proc/self/mounts; do
-    tries=$((tries + 1))
-    kill -0 $server 2>/dev/null && [ $tries -lt 200 ] || return 1
+    kill -0 $server 2>/dev/null || return 1
     sleep 0.05
   done
 }

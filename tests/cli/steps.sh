@@ -46,6 +46,15 @@ can()
     return 1
 }
 
+# A run of more than 30 s tells of its progress on stderr: that is no answer, and slow machines alone have it.
+forget_progress()
+{
+    progress='^tessera: [0-9][0-9]*/[0-9][0-9]* [a-z ]*\(,.*\)\{0,1\}$'
+    grep -q "$progress" "$err" || return 0
+    sed "\|$progress|d" "$err" >"$err.rest" && cat "$err.rest" >"$err"
+    rm "$err.rest"
+}
+
 # run STATUS COMMAND...: the exit status must be STATUS. The output goes to the files $out and $err.
 run()
 {
@@ -53,6 +62,7 @@ run()
     shift
     "$@" >"$out" 2>"$err" </dev/null
     got=$?
+    forget_progress
     [ "$got" -eq "$wanted" ] && return 0
     bad "exit status $got, not $wanted: $*"
     awk 'NR <= 5 || /Sanitizer|Tracer|runtime error/ { print "    stderr: " $0 }' "$err"
@@ -72,6 +82,7 @@ expect()
 # says PATTERN: stderr must be one sentence of the program that matches PATTERN (a basic regular expression).
 says()
 {
+    forget_progress
     [ "$(wc -l <"$err")" -eq 1 ] || bad "not one line on stderr, but: $(cat "$err")"
     grep -q "^${PROGRAM:-tessera}: [^ ].*[^ .]$" "$err" || bad "no clean sentence: $(cat "$err")"
     grep -q '(null)\|%[a-z]' "$err" && bad "an unfilled sentence: $(cat "$err")"
@@ -110,12 +121,26 @@ changes_byte()
     printf "\\$(printf %o $((255 - byte)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 
-# open_pipe: opens the FIFO pipe as 3, to be read, with room for 64 KiB. A command that writes to it, `>pipe 3<&-`, waits
-# when its lines fill it.
+# open_pipe [BYTES]: opens the FIFO pipe as 3, to be read, with room for 64 KiB, of which so many bytes are filled. A
+# command that writes to it, `>pipe 3<&-`, waits when its lines fill it: it is at work for as long as the script wants.
 open_pipe()
 {
-    exec 4<>pipe 3<pipe 4<&-
+    exec 4<>pipe 3<pipe
     "$BIN/tsr_small_pipe" <&3 || bad "a pipe has more than 64 KiB"
+    head -c "${1:-0}" /dev/zero >&4
+    exec 4<&-
+}
+FEW_LINES=64512 # so many bytes are filled: 1 KiB is left, for two lines of JSON or so
+
+# awaits PROCESS COMMAND...: waits until the command succeeds, however long that takes. 1: the process ends before.
+awaits()
+{
+    awaited=$1
+    shift
+    until "$@"; do
+        kill -0 "$awaited" 2>/dev/null || { "$@" && return 0 || return 1; }
+        sleep 0.02
+    done
 }
 
 bytes_of()

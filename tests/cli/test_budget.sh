@@ -127,6 +127,7 @@ endless() # STATUS WHAT VERB...: what is written to the pipe feed has no end
     [ "$peak" -le 200000000 ] || bad "$peak bytes were taken of an endless list by: $*"
     [ ! -e out ] || bad "an endless list leaves an output: $*"
     [ ! -s "$out" ] || bad "an endless list leaves lines on stdout: $*"
+    wait # else what writes here may still write to the next reader of the pipe
 }
 one_line() # TEXT: again and again, without a newline
 {
@@ -222,7 +223,7 @@ cp "$DATA/dicom/sizes/5x7_frames.dcm" fails/b.dcm
 for k in 1 2 3 4; do head -c 3000000 /dev/zero >fails/c$k; done
 for _ in 1 2; do
     refuses 62 'fails/b.dcm takes .* --memory [0-9]*M would do' \
-        timeout 60 "$TESSERA" compress --engine cpu -T 4 --memory "${least_4}M" -r fails --series out.tsr
+        "$TESSERA" compress --engine cpu -T 4 --memory "${least_4}M" -r fails --series out.tsr
 done
 no_parts .
 finish

@@ -129,7 +129,7 @@ refuses 2 "wants a number, as 60, or a percentage, as 5%, not 'x'" "$tsr" compar
 rm -rf many
 
 # --- Rivals that crash, hang, lie or eat memory cost their cell, nothing else.
-if TESSERA_RIVALS_FAKE=1 TESSERA_RIVALS_SECONDS=4 run 0 "$tsr" compare --json --memory 1G "$DATA/pnm/ramp_16bit.pgm"; then
+if TESSERA_RIVALS_FAKE=1 TESSERA_RIVALS_SECONDS=20 run 0 "$tsr" compare --json --memory 1G "$DATA/pnm/ramp_16bit.pgm"; then
     cp "$out" fakes.json
     for fake in crash hang memory wrong garbage; do
         grep -o "\"codec\":\"fake-$fake\"[^}]*" fakes.json | grep -q '"outcome":"failed"' || bad "fake-$fake: $(grep -o "\"codec\":\"fake-$fake\"[^}]*" fakes.json)"

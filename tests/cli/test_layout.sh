@@ -195,19 +195,19 @@ run 0 "$TESSERA" test -q -r made --include '*/' --include '*.tsr' --exclude '*'
 rm -rf ./*
 
 # --- A report that is not complete is no file after a signal.
-mkdir set && { echo 'P5 4096 2048 255' && head -c 8388608 /dev/urandom; } >set/1
-for i in 2 3 4 5 6 7 8 9; do ln set/1 set/$i; done
-"$TESSERA" compress -9 -T 1 -r set -o made --report page.html >"$out" 2>"$err" &
+mkdir set && mkfifo pipe && for i in $(seq 20); do echo $i >set/$i; done
+open_pipe $FEW_LINES
+"$TESSERA" compress -T 1 --json -r set -o made --report page.html >pipe 2>"$err" 3<&- &
 process=$!
-for _ in $(seq 600); do [ -e made/1.tsr ] && break || sleep 0.05; done
-[ -e page.html.part ] || bad "the report's part is not there while the run is at work"
+awaits $process [ -e page.html.part ] || bad "the report's part is not there while the run is at work: $(cat "$err")"
 kill -INT $process && wait $process
 [ $? -eq 130 ] || bad "not ended by the signal: $(cat "$err")"
 [ -e page.html.part ] && bad "a report of $(bytes_of page.html.part) bytes is left by a signal"
+exec 3<&-
 if [ -x "$BIN/tessera-rivals" ]; then
-    "$TESSERA" compare set/* "$DATA"/dicom/ct/* --html c.html --csv c.csv >"$out" 2>"$err" &
+    "$TESSERA" compare "$DATA"/dicom/ct/* "$DATA"/dicom/*/*.dcm --html c.html --csv c.csv >"$out" 2>"$err" &
     process=$!
-    for _ in $(seq 600); do [ -e c.csv.part ] && break || sleep 0.05; done
+    awaits $process [ -e c.csv.part ] # it may have ended when the signal comes: then no part is there, either
     kill -TERM $process && wait $process
     for part in c.html.part c.csv.part; do [ -e $part ] && bad "$part is left by a signal"; done
 fi

@@ -84,15 +84,17 @@ wait
 grep -vq "$stamp" shared.log && bad "a torn line in a log of several processes"
 [ "$(grep -c 'ends with status 0' shared.log)" -eq 4 ] || bad "not four ends in a log of four processes"
 # A signal: the log has the end.
-mkdir many
-for i in $(seq 400); do cp in/screen.png "many/$i.png"; done
-"$TESSERA" compress -9 -T 1 -r -v many -o never --log killed.log >/dev/null 2>&1 &
+mkdir many && mkfifo pipe
+for i in $(seq 20); do cp in/screen.png "many/$i.png"; done
+open_pipe $FEW_LINES
+"$TESSERA" compress -T 1 -r --json many -o never --log killed.log >pipe 2>/dev/null 3<&- &
 victim=$!
-for i in $(seq 100); do grep -q '1.png' killed.log 2>/dev/null && break || sleep 0.1; done
+awaits $victim grep -q '1.png' killed.log 2>/dev/null || bad "no file in the log"
 kill -TERM $victim
 wait $victim
 [ $? -eq 143 ] || bad "the status after SIGTERM"
 grep -q 'tessera: interrupted: ' killed.log || bad "the log does not tell of the signal: $(tail -2 killed.log)"
+exec 3<&-
 tail -1 killed.log | grep -q 'ends with status 143' || bad "the log does not end with the signal: $(tail -2 killed.log)"
 
 # The progress of a terminal is not in it.

@@ -15,13 +15,7 @@ mounts()
     mkdir -p "$folder"
     env --default-signal=INT "$TESSERA" mount -f "$@" "$folder" >"$out" 2>"$WORK/log" &
     server=$!
-    tries=0
-    while kill -0 "$server" 2>/dev/null && ! grep -q " $WORK/box/$folder fuse.tessera " /proc/self/mounts; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || break
-        sleep 0.05
-    done
-    grep -q " $WORK/box/$folder fuse.tessera " /proc/self/mounts
+    awaits "$server" grep -q " $WORK/box/$folder fuse.tessera " /proc/self/mounts
 }
 
 # ends FOLDER: unmounts; the server must end well.

@@ -13,12 +13,7 @@ folds()
     rm -rf backing/* backing/.[!.]*
     "$BIN/tsr_fold_fs" backing m "$@" >"$WORK/fs.log" 2>&1 &
     server=$!
-    tries=0
-    until grep -q " $WORK/box/m fuse" /proc/self/mounts; do
-        tries=$((tries + 1))
-        kill -0 "$server" 2>/dev/null && [ "$tries" -lt 200 ] || return 1
-        sleep 0.05
-    done
+    awaits "$server" grep -q " $WORK/box/m fuse" /proc/self/mounts
 }
 unfold()
 {
@@ -254,8 +249,11 @@ echo another >another && run 0 "$tsr" compress -q another -o another.tsr
 open_pipe
 "$tsr" compress --json -r --rm a -o out >pipe 2>"$err" 3<&- &
 process=$!
-tries=0
-until [ "$(find out -name '*.tsr' 2>/dev/null | wc -l)" -eq 123 ] || [ $tries -ge 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
+all_made()
+{
+    [ "$(find out -name '*.tsr' 2>/dev/null | wc -l)" -eq 123 ]
+}
+awaits $process all_made || bad "not all files are made: $(cat "$err")"
 touch -r a/221 time && echo 'FILE 220' >a/221 && touch -r time a/221 && rm a/220
 [ -e a/219 ] && [ -e a/218 ] && [ -e a/217 ] || bad "the pipe of this test is too long"
 cp another.tsr other && mv other out/219.tsr
@@ -283,9 +281,7 @@ for options in -f --update; do
     # shellcheck disable=SC2086
     "$tsr" compress --json -r -9 -T 1 $options a -o out >pipe 2>"$err" 3<&- &
     process=$!
-    tries=0
-    until [ -e out/110.tsr ] || [ $tries -ge 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
-    sleep 0.2
+    awaits $process [ -e out/110.tsr ] || bad "it ended before: $(cat "$err")"
     [ ! -e out/494.tsr ] || bad "the pipe of this test is too long"
     cp another.tsr out/499.tsr && for i in 494 495 496 498; do echo 'no .tsr' >out/$i.tsr; done
     cp a/497 497 && run 0 "$tsr" compress -q 497 -o out/497.tsr
@@ -293,6 +289,7 @@ for options in -f --update; do
     exec 3<&-
     wait $process
     [ $? -eq 75 ] || bad "$options replaces what has appeared"
+    forget_progress
     cmp another.tsr out/499.tsr && [ "$(cat out/498.tsr)" = 'no .tsr' ] || bad "$options has replaced what has appeared"
     failed=$(fields exit error | grep -c '^41.*has appeared since this run began, and is left as it is$')
     case $options in -f) wanted=6 ;; *) wanted=5 ;; esac

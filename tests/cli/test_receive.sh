@@ -5,6 +5,7 @@ RECIPE=$4
 for program in storescp storescu dcmodify flock; do
     command -v $program >/dev/null || { echo "skipped: no $program (Debian: dcmtk, util-linux)" && exit 77; }
 done
+can proc || exit 77
 export TESSERA
 PATH=$BIN:$PATH
 server=
@@ -24,7 +25,15 @@ while [ $i -lt 300 ]; do
 done
 dcmodify -nb -gin send/*.dcm >/dev/null 2>&1 || bad "dcmodify fails"
 
-# starts COMMAND: a storescp that runs it for each file, on the first port that is free.
+# Whether the server itself, and no other program, listens on the port.
+listens()
+{
+    for inode in $(awk -v port="$(printf ':%04X$' "$port")" '$2 ~ port && $4 == "0A" { print $10 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null); do
+        find "/proc/$server/fd" -lname "socket:\[$inode\]" 2>/dev/null | grep -q . && return 0
+    done
+    return 1
+}
+# starts COMMAND: a storescp that runs it for each file, on the first port that is free. One that finds the port in use ends.
 starts()
 {
     port=$((20000 + $$ % 20000))
@@ -32,9 +41,7 @@ starts()
     while [ $tries -lt 20 ]; do
         storescp -B -od incoming -xs -xcr "$1" $port >"$WORK/storescp" 2>&1 &
         server=$!
-        until echoscu localhost $port >/dev/null 2>&1; do kill -0 $server 2>/dev/null && sleep 0.05 || break; done
-        sleep 0.1 # one that finds the port in use ends, and another program has answered
-        kill -0 $server 2>/dev/null && return 0
+        awaits $server listens && return 0
         port=$((port + 7)) tries=$((tries + 1))
     done
     bad "no storescp: $(tail -1 "$WORK/storescp")"
@@ -44,14 +51,10 @@ sends()
 {
     storescu localhost $port "$@" >"$err" 2>&1 || bad "storescu fails: $(tail -1 "$err")"
 }
-# waits COUNT: until so many files are left in incoming, at most 80 seconds.
+# waits COUNT: until the server answers again, which has run its command for all files then. So many are left in incoming.
 waits()
 {
-    tries=0
-    while [ "$(find incoming -type f | wc -l)" -gt "$1" ] && [ $tries -lt 800 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    awaits $server echoscu localhost $port >/dev/null 2>&1 || bad "storescp has ended: $(tail -1 "$WORK/storescp")"
     [ "$(find incoming -type f | wc -l)" -eq "$1" ] || bad "$(find incoming -type f | wc -l) files are left, not $1"
 }
 archived()

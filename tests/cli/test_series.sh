@@ -206,10 +206,10 @@ cp "$DATA/other/text.txt" many/other.tsr
 mkfifo many/pipe.tsr
 ln -s ../s.tsr many/link.tsr
 for threads in 1 4; do
-    "$TESSERA" test -r -T $threads many >"$WORK/told" 2>&1
+    "$TESSERA" test --progress none -r -T $threads many >"$WORK/told" 2>&1
     echo "status $?" >>"$WORK/told"
     sed -e 's/, [0-9.]* s$//' "$WORK/told" | LC_ALL=C sort >"$WORK/test$threads"
-    "$TESSERA" decompress -r -T $threads -o "many$threads" many >"$WORK/told" 2>&1
+    "$TESSERA" decompress --progress none -r -T $threads -o "many$threads" many >"$WORK/told" 2>&1
     echo "status $?" >>"$WORK/told"
     sed -e 's/many[14]/OUT/g; s/, [0-9.]* s$//' "$WORK/told" | LC_ALL=C sort >"$WORK/told$threads"
 done

@@ -202,7 +202,7 @@ rm -r names names_made
 # --- A full disk: one sentence, what is done stays.
 mkdir large && for i in 1 2 3 4 5 6 7 8; do head -c 40000 "$DATA/other/random.bin" >large/$i; cat "$dicom" >>large/$i; done
 if [ "$(id -u)" -eq 0 ] && can proc && mkdir small && mount -t tmpfs -o size=200k none small 2>/dev/null; then
-    run 40 "$tsr" compress -q -r large -o small
+    run 40 "$tsr" compress -q -T 2 -r large -o small # more threads would have begun all files
     grep -q '^tessera: the disk is full: [1-9][0-9]* of 8 files are done, [1-9][0-9]* were not begun; free some space' "$err" || bad "a full disk: $(cat "$err")"
     [ "$(wc -l <"$err")" -le 2 ] || bad "an error for each file: $(cat "$err")"
     run 0 "$tsr" test -q -r small
@@ -408,18 +408,19 @@ run 0 "$tsr" compress -r -f tree -o tree_made
 rm -rf tree tree_made tree.log rm.log listed
 
 # --- Ctrl-C says what is done, and how to go on.
-mkdir long && for i in 1 2 3 4 5 6 7 8 9; do head -c 3000000 /dev/urandom >long/$i; done
-"$tsr" compress -T 1 -r long -o long_made >"$out" 2>"$err" &
+mkdir long && mkfifo pipe && for i in 1 2 3 4 5 6 7 8 9; do head -c 3000000 /dev/urandom >long/$i; done
+for i in $(seq 10 20); do echo $i >long/$i; done
+open_pipe $FEW_LINES
+"$tsr" compress --json -T 1 -r long -o long_made >pipe 2>"$err" 3<&- &
 process=$!
-for _ in $(seq 200); do [ -e long_made/1.tsr ] && break || sleep 0.05; done
+awaits $process [ -e long_made/1.tsr ] || bad "Ctrl-C: $(cat "$err")"
 kill -INT $process && wait $process
-if [ $? -eq 130 ]; then
-    grep -q '^tessera: interrupted: [0-9]* of 9 files are done; the same command with --update goes on$' "$err" || bad "Ctrl-C: $(cat "$err")"
-fi
+[ $? -eq 130 ] && grep -q '^tessera: interrupted: [0-9]* of 20 files are done; the same command with --update goes on$' "$err" || bad "Ctrl-C: $(cat "$err")"
+exec 3<&-
 run 0 "$tsr" compress -q -r --update long -o long_made
 run 0 "$tsr" verify -q long long_made
 no_parts .
-rm -rf long long_made
+rm -rf long long_made pipe
 
 # --- The folder of the outputs goes away while a run is at work (a share that is unmounted): what would be written to
 # another folder of that name does not count, no original goes, and the run ends. The pipe of its lines makes it wait: they
@@ -436,8 +437,7 @@ for options in --rm '--update --rm'; do
     # shellcheck disable=SC2086
     "$TESSERA" compress --json -r -9 -T 1 $options in -o out --report page.html >pipe 2>"$err" 3<&- &
     process=$!
-    tries=0
-    until [ -e out/1010.tsr ] || [ $tries -ge 600 ]; do sleep 0.05 && tries=$((tries + 1)); done
+    awaits $process [ -e out/1010.tsr ] || bad "it ended before: $(cat "$err")"
     mv out moved
     cat <&3 >"$out"
     exec 3<&-

@@ -82,7 +82,7 @@ for file in damaged.avi damaged.tar; do
     grep -q '"restore":"\(streams\|files\)"' "$out" || bad "$file is not coded by its streams: $(cat "$out")"
 done
 [ "$(bytes damaged.avi.tsr)" -le 11450 ] || bad "an AVI whose first JPEG is cut takes $(bytes damaged.avi.tsr) bytes"
-[ "$(bytes damaged.tar.tsr)" -le 4880 ] || bad "a TAR with a JPEG that is cut takes $(bytes damaged.tar.tsr) bytes"
+[ "$(bytes damaged.tar.tsr)" -le 5000 ] || bad "a TAR with a JPEG that is cut takes $(bytes damaged.tar.tsr) bytes"
 rm ./*.tsr ./*.again
 
 # Heads of JPEG streams that have no end: the search for ends is bounded, else this file would take hours.

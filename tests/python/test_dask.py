@@ -47,6 +47,34 @@ def make_set(folder: Path, count: int) -> list[Path]:
     return paths
 
 
+def hold_work(client: "distributed.Client", sign: Path) -> None:
+    """The workers that there are compress the first ten files of make_set, and wait with others for a file, the sign."""
+
+    def hold() -> None:
+        import tessera.dask
+
+        run_set = tessera.dask.run_set
+
+        def run_or_wait(work: object, engine: object) -> object:
+            while not Path(work.names[0]).stem.startswith("00") and not sign.exists():
+                time.sleep(0.01)
+            return run_set(work, engine)
+
+        tessera.dask.run_set = run_or_wait
+
+    client.run(hold)
+
+
+def free_work(client: "distributed.Client") -> None:
+    def free() -> None:
+        import tessera._sets
+        import tessera.dask
+
+        tessera.dask.run_set = tessera._sets.run_set
+
+    client.run(free)
+
+
 def kill_a_worker_at_work(client: "distributed.Client") -> int:
     """SIGKILL for a worker that has tasks; its number of tasks."""
     pids = {address: one["pid"] for address, one in client.run(lambda dask_worker: {"pid": os.getpid()}).items()}
@@ -72,11 +100,14 @@ class DaskTest(Case):
 
     def compress_amid_a_kill(self, paths: list[Path], **options) -> tuple[list[tessera.Result], int]:
         """Results of a set, and how many came after a worker was killed."""
-        seen, tasks = [], []
+        seen, tasks, sign = [], [], self.folder / "sign"
+        hold_work(self.client, sign)
+        self.addCleanup(free_work, self.client)
 
         def kill(result: tessera.Result) -> None:
             if len(seen) == 2:
                 tasks.append(kill_a_worker_at_work(self.client))
+                sign.touch()
             seen.append(result)
 
         results = tessera.dask.compress_set(self.client, paths, self.folder / "out", kill, root=self.folder / "in", **options)
@@ -166,13 +197,16 @@ class DaskTest(Case):
                 tessera.dask.compress_set(self.client, paths, self.folder / "wrong", **wrong)
 
     def test_callback_that_raises(self) -> None:
-        paths = make_set(self.folder / "in", 600)  # more than workers end before the first result is told
+        paths = make_set(self.folder / "in", 600)
+        hold_work(self.client, self.folder / "sign")
+        self.addCleanup(free_work, self.client)
 
         def stop(_result: tessera.Result) -> None:
             raise LookupError("enough")
 
         with self.assertRaisesRegex(LookupError, "enough"):
             tessera.dask.compress_set(self.client, paths, self.folder / "out", stop, 9, root=self.folder / "in")
+        (self.folder / "sign").touch()
         while any(self.client.run(lambda dask_worker: len(dask_worker.state.executing)).values()):
             time.sleep(0.05)
         self.assertLess(len(tree(self.folder / "out")), 590)

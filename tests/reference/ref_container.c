@@ -282,8 +282,7 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
             return ref_fail("the reason's number is unknown");
         if (h->restore != REF_VERBATIM) h->room = ref_varint(&b);
         if (h->restore == REF_FILES) h->files = ref_varint(&b);
-        if (h->restore == REF_FILES && (h->files < 1 || h->files > UINT32_MAX))
-            return ref_fail("the number of files is out of range");
+        if (h->restore == REF_FILES && h->files > UINT32_MAX) return ref_fail("the number of files is out of range");
         if (b.bad) return ref_fail("the header is too short");
     } else if (!read_image(h, &b)) {
         return false;

@@ -223,14 +223,6 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     return true;
 }
 
-bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_only, struct ref_proof *made)
-{
-    struct ref_output *out = ref_output_open(to, &part->header, rasters_only);
-    if (!out) return false;
-    const bool good = decode_sections(part, out, made);
-    return ref_output_close(out, good ? &made->original : NULL) && good;
-}
-
 bool ref_check_proof(const struct ref_part *part, const struct ref_proof *made, bool rasters_only)
 {
     const struct ref_header *h = &part->header;
@@ -247,9 +239,29 @@ bool ref_check_proof(const struct ref_part *part, const struct ref_proof *made, 
 /* ---- PACKED.md 2 ---- */
 
 enum { INNER_DEPTH = 8 };
-static const uint64_t inner_limit = (uint64_t)1 << 32;
-static uint64_t inner_bytes; /* of all inner files of the outermost one */
+static uint64_t inner_bytes, inner_limit; /* of all inner files of the outermost one */
 static int inner_depth;
+
+/* Begins to decode an outermost file. */
+static bool begin_inner(const struct ref_part *part)
+{
+    struct ref_proof proof = {.original = {.size = 0}};
+    if (part->header.restore != REF_FILES) return true;
+    if (!ref_read_proof(&proof, part)) return false;
+    const uint64_t all = (uint64_t)1024 * part->file->size;
+    inner_bytes = 0;
+    inner_limit = ((uint64_t)1 << 32) + 64 * (proof.original.size < all ? proof.original.size : all);
+    return true;
+}
+
+bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_only, struct ref_proof *made)
+{
+    if (!begin_inner(part)) return false;
+    struct ref_output *out = ref_output_open(to, &part->header, rasters_only);
+    if (!out) return false;
+    const bool good = decode_sections(part, out, made);
+    return ref_output_close(out, good ? &made->original : NULL) && good;
+}
 
 static bool decode_inner(struct ref_file *file, FILE *to, uint64_t plain)
 {
@@ -270,7 +282,6 @@ uint8_t *ref_restore_inner(const uint8_t *tsr, size_t size, uint64_t plain)
     struct ref_file file;
     char *bytes = NULL;
     size_t made = 0;
-    if (inner_depth == 0) inner_bytes = 0;
     if (inner_depth == INNER_DEPTH || plain > inner_limit - inner_bytes) {
         ref_fail("files stand in each other too deep, or have too many bytes");
         return NULL;

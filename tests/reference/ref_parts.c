@@ -361,7 +361,8 @@ bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
     if (!b.data) return ref_fail("the proof is missing");
     proof->original.size = ref_varint(&b);
     read_hash(&b, proof->original.hash);
-    if (ref_are_units(header)) return (!b.bad && ref_left(&b) <= 159) || ref_fail("the proof is corrupt");
+    if (ref_are_units(header) || header->restore == REF_FILES)
+        return (!b.bad && ref_left(&b) <= 159) || ref_fail("the proof is corrupt");
     if (!ref_has_frames(header) || (header->exact && ref_left(&b) == 0))
         return (!b.bad && ref_left(&b) == 0) || ref_fail("the proof is corrupt");
     proof->has_samples = true;

@@ -44,7 +44,7 @@ class Visit:
         self.address = path.as_uri()
         self.page.goto(self.address, wait_until="load")
         if self.page.locator("#viewer").count():
-            self.page.wait_for_selector("#viewer[data-view]", timeout=20000)
+            self.page.wait_for_selector("#viewer[data-view]", timeout=120000)
 
     def wrote(self, message):
         if "Multiple readback operations" not in message.text:  # of this test's own pixels()
@@ -181,7 +181,7 @@ def check_views(page):
     page.keyboard.press("ArrowRight")
     want(viewer.get_attribute("data-centre") != centre, "an arrow key moves")
     page.mouse.wheel(0, -100)
-    page.wait_for_selector("#viewer[data-zoom='8']", timeout=3000)
+    page.wait_for_selector("#viewer[data-zoom='8']", timeout=60000)
     box, centre = canvas.bounding_box(), viewer.get_attribute("data-centre")
     page.mouse.move(box["x"] + 50, box["y"] + 50)
     page.mouse.down()
@@ -218,7 +218,7 @@ def check_samples(page):
 def check_copy(page):
     button = page.locator("#lists .copy").first
     button.click()
-    page.wait_for_function("() => /Copied/.test(document.querySelector('#lists .copy').textContent)", timeout=3000)
+    page.wait_for_function("() => /Copied/.test(document.querySelector('#lists .copy').textContent)", timeout=60000)
     copied = page.evaluate("navigator.clipboard.readText()")
     want("the <header> was cut off" in copied and "&" not in copied, f"what was copied: {copied!r}")
 

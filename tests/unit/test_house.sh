@@ -1,6 +1,6 @@
 #!/bin/sh
-# The rules of CONTRIBUTING.md that can be counted: files per folder, lines per function, file and page, and the layout
-# of pages.
+# The rules of CONTRIBUTING.md that can be counted: files per folder, lines per function, file and page, the layout of
+# pages, and that scripts of tests can fail.
 # usage: test_house.sh ROOT
 set -u
 cd "$1" || exit 2
@@ -48,6 +48,11 @@ sed -n 's/^| `\([a-z_0-9]*\)` | \([a-z_0-9/.]*\) |.*/\1 \2/p' CONTRIBUTING.md | 
     grep -q "^$name $file " "$problems.long" || echo "CONTRIBUTING.md: $name in $file is not long, and is listed" >>"$problems"
 done
 [ "$(wc -l <"$problems.long")" -le 12 ] || echo "more than 12 functions have over 60 lines" >>"$problems"
+
+# A script of the command line ends by `finish`: else its checks do not count.
+for script in tests/cli/test_*.sh; do
+    [ "$(tail -n 1 "$script")" = finish ] || echo "$script does not end by finish: it cannot fail" >>"$problems"
+done
 
 # At most 600 lines a file and a page, 1200 a file of tests, except those that CONTRIBUTING.md lists, with a reason, under
 # "Long files" as "| `file` | ...": a file, or a pattern of files of one folder.

@@ -16,6 +16,7 @@ static const struct list {
     [NOTE_EXCEPTION] = {"coded otherwise", "coded otherwise"},
     [NOTE_LEFT_OUT] = {"exported with less", "exported with less"},
     [NOTE_CODED] = {"coded, but not as samples", "coded, but not as samples"},
+    [NOTE_ARCHIVE] = {"archive", "archives"},
     [NOTE_STORED] = {"stored", "stored"},
     [NOTE_FALLBACK] = {"file by the CPU engine", "files by the CPU engine"},
     [NOTE_DAMAGED] = {"original looks damaged", "originals look damaged"},
@@ -186,5 +187,5 @@ void print_notes(const struct options *options)
     if (gathered.is_short)
         talk(options->talk.log ? "  all names are in the log\n"
                                : "  -v names all, and --log FILE writes all names to a log\n");
-    if (gathered.lost > 0) talk("  there was no memory for what is to be said of %zu files\n", gathered.lost);
+    if (gathered.lost > 0) talk("  memory ended: these lists lack %zu names\n", gathered.lost);
 }

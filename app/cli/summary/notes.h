@@ -8,7 +8,8 @@
 enum note_kind {
     NOTE_EXCEPTION, /* coded otherwise than was asked for */
     NOTE_LEFT_OUT,  /* exported without a part of the header */
-    NOTE_CODED,     /* coded, but not as samples */
+    NOTE_CODED,     /* coded, but not as samples: by streams or elements */
+    NOTE_ARCHIVE,   /* the files in it are coded */
     NOTE_STORED,
     NOTE_FALLBACK,
     NOTE_DAMAGED,   /* originals that look damaged */

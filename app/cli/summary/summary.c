@@ -179,6 +179,7 @@ void add_to_summary(const struct options *options, const struct task *task, cons
         add_note(options->verb == VERB_EXPORT ? NOTE_LEFT_OUT
                  : r->has_image               ? NOTE_EXCEPTION
                  : is_stored(r)               ? NOTE_STORED
+                 : r->files > 0               ? NOTE_ARCHIVE
                                               : NOTE_CODED,
                  task->input, r->reason);
     if (r->fallback[0]) add_note(NOTE_FALLBACK, task->input, r->fallback);

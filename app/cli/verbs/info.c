@@ -131,7 +131,7 @@ static void print_text(const char *name, const char *coded, const struct tsr_inf
     printf("  restores   %s (%s)\n", promise(info), tsr_returns_name(info->returns));
     if (coded) printf("  streams    %s: %s\n", coded, encapsulated_text(coded, info));
     if (info->files > 0) {
-        printf("  files      %u in it, each coded as one of its own\n", info->files);
+        printf("  files      %u in it %s coded\n", info->files, info->files == 1 ? "is" : "are");
     } else if (!info->has_image) {
         printf("  %-9s  %s%s%s\n", tsr_way_name(info->way),
                is_packed(info) ? "not as samples" : "general compression alone", info->reason[0] ? ": " : "",

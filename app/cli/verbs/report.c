@@ -158,6 +158,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_referrers(o, task, outcome);
     add_number(o, "tries", ok && r->tries > 0, r->tries);
+    add_number(o, "files", ok && r->files > 0, r->files);
     add_text(o, "reason", ok ? r->reason : NULL);
     add_text(o, "damage", ok ? r->damage : NULL);
     if (options->archive.removes) add_truth(o, "removed", true, outcome->removed);
@@ -255,7 +256,7 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (options->verb == VERB_EXPORT) talk("  %s", export_word(options->to.syntax));
     if (options->verb == VERB_DECOMPRESS && r->promise != TSR_PROMISE_FILE)
         talk("  %s", r->promise == TSR_PROMISE_LOSSY ? "lossy" : "same samples, new file");
-    if (!r->has_image)
+    if (!r->has_image && r->files == 0)
         talk("  %s: %s", is_stored(r) ? tsr_way_name(r->way) : "coded, but not as samples", shown(r->reason));
     else if (r->reason[0])
         talk("  %s", shown(r->reason));

@@ -172,12 +172,12 @@ static void report_done(struct running *r)
 
 /* ---- Progress --------------------------------------------------------------------------------------------- */
 
-/* A thread that draws while files are at work. */
+/* A thread that draws while files are at work, and once where it begins when they are done. */
 static void *draw_progress(void *context)
 {
     struct running *const r = context;
     pthread_mutex_lock(&r->lock);
-    while (!r->is_over) {
+    do {
         const struct progress now = r->progress;
         pthread_mutex_unlock(&r->lock);
         pthread_mutex_lock(&r->screen);
@@ -190,7 +190,7 @@ static void *draw_progress(void *context)
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (!r->is_over) pthread_cond_timedwait(&r->ended, &r->lock, &until);
-    }
+    } while (!r->is_over);
     pthread_mutex_unlock(&r->lock);
     return NULL;
 }

@@ -79,8 +79,8 @@ class Header(Sequence[Element]):
 class Info:
     """What a member is (struct tsr_info), from headers alone. None: the number does not apply.
 
-    `way` is "coded" (its samples or its streams are modelled), "stored" (general compression alone), or "" for an
-    original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
+    `way` is "coded" (its samples, its streams or the files in it are modelled), "stored" (general compression alone), or
+    "" for an original that was opened. `verbatim`: it has no image that can be read; `reason` says why.
     `damage` is that of the .tsr. `original_damage` says what looked damaged in the original when it was compressed; it
     is empty where nothing was noticed. `kept`: of a lossy file, ranges of stored values that did not change.
     `files`: those in an archive or a gzip file that are coded as files of their own; `Member.images` has their images.

@@ -238,6 +238,7 @@ class tsr_report(Structure):
         ("windows_note", c_char * 160),
         ("kept_count", c_uint32),
         ("kept", tsr_stored_values * 4),
+        ("files", c_uint32),
     ]
 
 

@@ -36,8 +36,8 @@ class WindowLoss:
 class Report:
     """What became of a file (struct tsr_report). None: the number does not apply.
 
-    `way` is "coded" (its samples or its streams are modelled) or "stored" (general compression alone). `verbatim`: it
-    has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
+    `way` is "coded" (its samples, its streams or the files in it are modelled) or "stored" (general compression alone).
+    `verbatim`: it has no image that can be read, coded or not; `reason` says why. `damage` says what looks damaged in the original; it is
     empty where nothing was noticed. `psnr_db` and `ssim` are those of the values' `range`, `psnr_stored_db` that of all
     that the stored bits could hold. `ratio_limit` is the published limit of pixel_bytes / payload_bytes for a loss in this
     `modality`.
@@ -48,6 +48,8 @@ class Report:
 
     `kept`: of a lossy file, ranges of stored values that did not change: those that it names, those of `Options`, and its
     background.
+
+    `files`: of an archive, the files in it that are coded as files of their own.
     """
 
     kind: str
@@ -81,6 +83,7 @@ class Report:
     left_out_psnr_db: float | None
     windows_note: str
     kept: tuple[tuple[int, int], ...]
+    files: int
 
 
 def _window_from_native(window: _native.tsr_window_loss) -> WindowLoss:
@@ -137,4 +140,5 @@ def report_from_native(report: _native.tsr_report) -> Report:
         left_out_psnr_db=None if math.isnan(report.left_out_psnr_db) else report.left_out_psnr_db,
         windows_note=report.windows_note.decode("utf-8", "replace"),
         kept=kept_from_native(report.kept, report.kept_count),
+        files=report.files,
     )

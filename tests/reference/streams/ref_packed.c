@@ -73,6 +73,21 @@ bool ref_unpack_unit(const struct ref_header *h, struct ref_bytes packed, uint64
 
 enum { BYTES, JPEG, DEFLATE, PNG_START, PNG_CHUNKS, PNG_END, SMALL_PNG, ELEMENTS };
 
+/* What a node makes of a piece: no more bytes than the room. */
+struct at_most {
+    ref_sink *put;
+    void *to;
+    uint64_t left;
+};
+
+static bool put_at_most(void *to, const void *bytes, size_t size)
+{
+    struct at_most *most = to;
+    if (size > most->left) return ref_fail("a piece becomes more bytes than the header's room");
+    most->left -= size;
+    return most->put(most->to, bytes, size);
+}
+
 /* A piece that has a residue. */
 static bool make_plain_piece(uint64_t kind, struct ref_bytes content, struct ref_bytes residue, ref_sink *put, void *to)
 {
@@ -105,10 +120,11 @@ static bool make_file(struct ref_bytes *b, uint64_t kind, uint64_t room, ref_sin
     uint8_t *bytes = ref_restore_inner(tsr, (size_t)tsr_size, size);
     if (!bytes) return false;
     struct ref_bytes content = {.data = bytes, .size = (size_t)size};
+    struct at_most most = {put, to, room};
     bool good = kind == BYTES
                     ? put(to, bytes, (size_t)size)
                     : make_plain_piece(kind, content, (struct ref_bytes){.data = residue, .size = (size_t)residue_size},
-                                       put, to);
+                                       put_at_most, &most);
     free(bytes);
     return good;
 }
@@ -129,6 +145,9 @@ static bool make_piece(struct ref_bytes *b, uint64_t room, uint64_t *files, ref_
     struct ref_bytes content = {.data = data, .size = (size_t)size};
     if (kind == BYTES) return put(to, data, (size_t)size);
     if (kind == PNG_START || kind == PNG_END) return put_png_piece(kind, data, size, put, to);
+    struct at_most most = {put, to, room};
+    put = put_at_most;
+    to = &most;
     if (kind == SMALL_PNG)
         return size > 1 << 17 || room < 1 << 18 ? ref_fail("a small PNG is too large")
                                                 : ref_small_png(data, (size_t)size, put, to);

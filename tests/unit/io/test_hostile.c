@@ -162,7 +162,7 @@ TEST(searches_leave_out_candidates)
 static enum tsr_status open_packed(const struct bytes *file, enum tsr_kind kind, uint64_t most, struct tsr_error *error)
 {
     struct tsr_input *const input = tsr_input_from_memory(file->data, file->size, "input");
-    const struct tsr_packing packing = {.kind = kind, .reason = "it is a test", .most = most};
+    const struct tsr_packing packing = {.kind = kind, .reason = "it is a test", .coded = most};
     struct tsr_source *source = NULL;
     const enum tsr_status status = tsr_packed_open(input, &packing, &source, error);
     tsr_source_close(source);

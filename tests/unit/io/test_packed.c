@@ -401,6 +401,25 @@ TEST(gzip)
     check(&file, TSR_KIND_OTHER, 0, 1, 2);
 }
 
+/* A stream with empty blocks, which is longer than what its piece takes: the room is as long as it. */
+TEST(longer_than_its_piece)
+{
+    enum { BLOCKS = 4000, HEAD = 10 };
+    struct rng r = {3};
+    struct tsr_bytes digits = {.limit = LIMIT}, file = {.limit = LIMIT};
+    struct tsr_header header;
+    int counts[TSR_PIECE_KINDS];
+    put_gzip(&digits, 6, 0, 4000, &r);
+    put(&file, digits.bytes, HEAD);
+    for (int i = 0; i < BLOCKS; i++) put(&file, "\0\0\0\xff\xff", 5);
+    put(&file, digits.bytes + HEAD, digits.size - HEAD);
+    struct tsr_bytes blob = pack(file, TSR_KIND_OTHER, &header, counts);
+    assert_true(header.room == file.size - HEAD - 8);
+    tsr_bytes_free(&blob);
+    tsr_bytes_free(&digits);
+    check(&file, TSR_KIND_OTHER, 0, 1, 2);
+}
+
 TEST(dicom)
 {
     struct rng r = {3};
@@ -646,10 +665,19 @@ TEST(other_blobs)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jpeg),         cmocka_unit_test(jpeg_up_to_a_fault), cmocka_unit_test(gzip),
-        cmocka_unit_test(dicom),        cmocka_unit_test(not_packed),         cmocka_unit_test(dicom_not_packed),
-        cmocka_unit_test(sources),      cmocka_unit_test(damaged_pieces),     cmocka_unit_test(hostile_sizes),
-        cmocka_unit_test(a_head_alone), cmocka_unit_test(other_blobs),        cmocka_unit_test(png),
+        cmocka_unit_test(jpeg),
+        cmocka_unit_test(jpeg_up_to_a_fault),
+        cmocka_unit_test(gzip),
+        cmocka_unit_test(longer_than_its_piece),
+        cmocka_unit_test(dicom),
+        cmocka_unit_test(not_packed),
+        cmocka_unit_test(dicom_not_packed),
+        cmocka_unit_test(sources),
+        cmocka_unit_test(damaged_pieces),
+        cmocka_unit_test(hostile_sizes),
+        cmocka_unit_test(a_head_alone),
+        cmocka_unit_test(other_blobs),
+        cmocka_unit_test(png),
         cmocka_unit_test(animated_png),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

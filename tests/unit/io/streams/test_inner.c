@@ -102,13 +102,23 @@ TEST(inputs)
     assert_int_equal(tsr_input_read(input[TSR_INNER_DEPTH], 0, bytes, 2, NULL), TSR_OK);
     assert_memory_equal(bytes, "in", 2);
     assert_string_equal(tsr_input_name(input[2]), "name");
-    assert_true(tsr_input_count_inner(input[0], TSR_INNER_BYTES - 1));
+    tsr_input_begin_inner(input[0], 5, 1);
+    const uint64_t most = TSR_INNER_BYTES + 5 * TSR_INNER_RATIO;
+    assert_true(tsr_input_count_inner(input[0], most - 1));
     assert_false(tsr_input_count_inner(input[0], 2));
     assert_false(tsr_input_count_inner(input[0], UINT64_MAX));
     assert_true(tsr_input_count_inner(input[0], 1));
-    assert_true(tsr_input_inner_bytes(input[0]) == TSR_INNER_BYTES);
-    tsr_input_forget_inner(input[0]);
+    assert_true(tsr_input_inner_bytes(input[0]) == most);
+    tsr_input_begin_inner(input[0], 5, 1);
     assert_true(tsr_input_inner_bytes(input[0]) == 0);
+    assert_true(tsr_inner_most(5000, 4) == TSR_INNER_BYTES + 4096 * TSR_INNER_RATIO); /* a .tsr that promises much */
+    assert_true(tsr_inner_most(UINT64_MAX, UINT64_MAX) > UINT64_MAX / 4);
+    struct tsr_input *inner;
+    assert_int_equal(tsr_input_open_inner(input[0], "in", 2, &inner, NULL), TSR_OK);
+    tsr_input_begin_inner(inner, UINT64_MAX, UINT64_MAX); /* it has what the outermost one has */
+    assert_false(tsr_input_count_inner(inner, most + 1));
+    assert_true(tsr_input_count_inner(inner, most));
+    tsr_input_close(inner);
     for (int depth = TSR_INNER_DEPTH; depth >= 0; depth--) tsr_input_close(input[depth]);
 }
 
@@ -145,10 +155,19 @@ static void make_zip(uint8_t zip[ZIP_BYTES], unsigned method)
     put32(zip + END + 16, CENTRAL);
 }
 
-static void expect_members(const uint8_t *zip, size_t size, size_t count, const char *what)
+/* The list of an archive in memory. */
+static struct tsr_archive list_of(const uint8_t *bytes, size_t size)
 {
     struct tsr_archive archive;
-    assert_int_equal(tsr_list_archive(zip, size, &archive, NULL), TSR_OK);
+    struct tsr_input *const input = must(tsr_input_from_memory(bytes, size, "archive"));
+    assert_int_equal(tsr_list_archive(input, &archive, NULL), TSR_OK);
+    tsr_input_close(input);
+    return archive;
+}
+
+static void expect_members(const uint8_t *zip, size_t size, size_t count, const char *what)
+{
+    struct tsr_archive archive = list_of(zip, size);
     expect(archive.count == count, "%s: %zu members", what, archive.count);
     for (size_t i = 0; i < archive.count; i++) {
         const struct tsr_archive_member *const m = &archive.member[i];
@@ -161,13 +180,12 @@ static void expect_members(const uint8_t *zip, size_t size, size_t count, const 
 TEST(zip)
 {
     uint8_t zip[ZIP_BYTES];
-    struct tsr_archive archive;
     for (unsigned method = 0; method <= 9; method++) {
         make_zip(zip, method);
         expect_members(zip, END + 22, method == 0 || method == 8, "a method");
     }
     make_zip(zip, 8);
-    assert_int_equal(tsr_list_archive(zip, END + 22, &archive, NULL), TSR_OK);
+    struct tsr_archive archive = list_of(zip, END + 22);
     assert_true(archive.member[0].start == DATA && archive.member[0].size == 60 && archive.member[0].plain == 100 &&
                 archive.member[0].is_deflated);
     tsr_forget_archive(&archive);
@@ -193,12 +211,162 @@ TEST(zip)
     for (int i = 0; i < 20000; i++) {
         make_zip(zip, 8);
         for (int k = 0; k < 4; k++) zip[rng_below(&r, END + 22)] = (uint8_t)rng_next(&r);
-        assert_int_equal(tsr_list_archive(zip, END + 22, &archive, NULL), TSR_OK);
+        archive = list_of(zip, END + 22);
         for (size_t m = 0; m < archive.count; m++)
             assert_true(archive.member[m].start < END + 22 &&
                         archive.member[m].size <= END + 22 - archive.member[m].start);
         tsr_forget_archive(&archive);
     }
+}
+
+/* An archive of which a function gives the bytes: of any size, all zeros but for some. */
+struct sparse {
+    uint64_t at[6];
+    const uint8_t *part[6];
+    size_t size[6];
+    uint64_t reads; /* bytes */
+};
+
+static int64_t read_sparse(void *context, uint64_t offset, void *bytes, size_t count)
+{
+    struct sparse *const s = context;
+    memset(bytes, 0, count);
+    s->reads += count;
+    for (size_t i = 0; i < COUNT_OF(s->at); i++)
+        for (size_t k = 0; k < s->size[i]; k++)
+            if (s->at[i] + k >= offset && s->at[i] + k - offset < count)
+                ((uint8_t *)bytes)[s->at[i] + k - offset] = s->part[i][k];
+    return (int64_t)count;
+}
+
+static struct tsr_archive list_sparse(struct sparse *s, uint64_t size)
+{
+    struct tsr_archive archive;
+    const struct tsr_input_calls calls = {read_sparse, s, size};
+    struct tsr_input *const input = must(tsr_input_from_calls(&calls, "archive"));
+    assert_int_equal(tsr_list_archive(input, &archive, NULL), TSR_OK);
+    tsr_input_close(input);
+    return archive;
+}
+
+static void put64(uint8_t *at, uint64_t v)
+{
+    put32(at, (uint32_t)v);
+    put32(at + 4, (uint32_t)(v >> 32));
+}
+
+/* ZIP64: a directory and a member behind 4 GiB, whose sizes and place stand in the extra field. Of the archive little
+ * is read. */
+TEST(zip64)
+{
+    static const uint64_t far = (uint64_t)5 << 30, size = far + 2000;
+    uint8_t first[30] = "PK\3\4", local[30] = "PK\3\4", entry[46 + 8 + 28] = "PK\1\2", end64[56] = "PK\6\6",
+            end[20 + 22] = "PK\6\7";
+    put16(local + 8, 8);
+    put32(entry + 20, UINT32_MAX);
+    put32(entry + 24, UINT32_MAX);
+    put16(entry + 30, 8 + 28);
+    put32(entry + 42, UINT32_MAX);
+    put16(entry + 46, 7); /* another field, of four bytes */
+    put16(entry + 48, 4);
+    put16(entry + 54, 1);
+    put16(entry + 56, 24);
+    put64(entry + 58, 1500); /* plain, stored, place */
+    put64(entry + 66, 1000);
+    put64(entry + 74, far);
+    put64(end64 + 48, far + 1100);
+    put64(end + 8, far + 1300);
+    memcpy(end + 20, "PK\5\6", 4);
+    put32(end + 20 + 16, UINT32_MAX);
+    struct sparse s = {.at = {0, far, far + 1100, far + 1300, size - sizeof end},
+                       .part = {first, local, entry, end64, end},
+                       .size = {sizeof first, sizeof local, sizeof entry, sizeof end64, sizeof end}};
+    struct tsr_archive archive = list_sparse(&s, size);
+    assert_int_equal(archive.count, 1);
+    assert_true(archive.member[0].start == far + 30 && archive.member[0].size == 1000 &&
+                archive.member[0].plain == 1500 && archive.member[0].is_deflated);
+    assert_true(s.reads < 1 << 20);
+    tsr_forget_archive(&archive);
+    /* Where the place is not told, or the end of ZIP64 is nowhere, local headers are looked for. */
+    const uint64_t near = 1 << 20;
+    s.at[1] = near;
+    s.at[2] = near + 1100;
+    s.at[3] = near + 1300;
+    s.at[4] = near + 2000 - sizeof end;
+    put64(entry + 74, near);
+    put64(end64 + 48, near + 1100);
+    put64(end + 8, near + 1300);
+    for (int way = 0; way < 3; way++) {
+        if (way == 1) put16(entry + 56, 16);
+        if (way == 1) put16(entry + 30, 8 + 20);
+        if (way == 2) put64(end + 8, UINT64_MAX);
+        archive = list_sparse(&s, near + 2000);
+        assert_int_equal(archive.count, 1);
+        assert_true(archive.member[0].start == near + 30 && archive.member[0].plain == (way == 0 ? 1500 : 0));
+        tsr_forget_archive(&archive);
+    }
+}
+
+/* ZIP64 without a directory, by what the local header tells. */
+TEST(zip64_alone)
+{
+    uint8_t first[30] = "PK\3\4";
+    uint8_t alone[30 + 20] = "PK\3\4";
+    put32(alone + 18, UINT32_MAX);
+    put32(alone + 22, UINT32_MAX);
+    put16(alone + 28, 20);
+    put16(alone + 30, 1);
+    put16(alone + 32, 16);
+    put64(alone + 34, 700);
+    put64(alone + 42, 600);
+    struct sparse s = {.at = {0, 3 << 20}, .part = {first, alone}, .size = {sizeof first, sizeof alone}};
+    put16(first + 6, 1); /* encrypted */
+    struct tsr_archive archive = list_sparse(&s, 4 << 20);
+    assert_int_equal(archive.count, 1);
+    assert_true(archive.member[0].start == (3 << 20) + 50 && archive.member[0].size == 600 &&
+                archive.member[0].plain == 700 && !archive.member[0].is_deflated);
+    tsr_forget_archive(&archive);
+}
+
+/* A directory of more members than the old form counts, all of which lead to the same one. */
+TEST(many)
+{
+    enum { MEMBERS = 100000, HEAD = 30 + 400 };
+    const size_t size = HEAD + (size_t)MEMBERS * 46 + 22;
+    uint8_t *const zip = calloc(1, size);
+    assert_non_null(zip);
+    memcpy(zip, "PK\3\4", 4);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        uint8_t *const entry = zip + HEAD + 46 * i;
+        memcpy(entry, "PK\1\2", 4);
+        put32(entry + 20, 400);
+        put32(entry + 24, 400);
+    }
+    memcpy(zip + size - 22, "PK\5\6", 4);
+    put16(zip + size - 14, 0xffff);
+    put32(zip + size - 6, HEAD);
+    expect_members(zip, size, MEMBERS, "many");
+    free(zip);
+}
+
+/* A TAR whose first member is longer than octal digits tell. */
+TEST(long_tar)
+{
+    static const uint64_t far = (uint64_t)9 << 30;
+    uint8_t first[512] = "a", second[512] = "b";
+    memcpy(first + 257, "ustar", 5);
+    first[124] = 0x80;
+    first[131] = (uint8_t)(far >> 32);
+    first[132] = (uint8_t)(far >> 24);
+    memcpy(second + 257, "ustar", 5);
+    memcpy(second + 124, "00000001000", 11);
+    struct sparse s = {.at = {0, far + 512}, .part = {first, second}, .size = {sizeof first, sizeof second}};
+    struct tsr_archive archive = list_sparse(&s, far + 512 * 4);
+    assert_int_equal(archive.count, 2);
+    assert_true(archive.member[0].size == far && archive.member[1].start == far + 1024 &&
+                archive.member[1].size == 512);
+    assert_true(s.reads < 1 << 12);
+    tsr_forget_archive(&archive);
 }
 
 TEST(tar)
@@ -224,10 +392,8 @@ TEST(tar)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces),
-        cmocka_unit_test(inputs),
-        cmocka_unit_test(zip),
-        cmocka_unit_test(tar),
+        cmocka_unit_test(pieces),      cmocka_unit_test(inputs), cmocka_unit_test(zip),      cmocka_unit_test(zip64),
+        cmocka_unit_test(zip64_alone), cmocka_unit_test(many),   cmocka_unit_test(long_tar), cmocka_unit_test(tar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
