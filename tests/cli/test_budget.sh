@@ -148,7 +148,6 @@ for zeros in "--files-from /dev/zero" "-0 --files-from /dev/zero"; do
     : >feed & endless 62 'of /dev/zero has more than\|/dev/zero take more than' decompress -T 2 --memory 200M $zeros -o out
 done
 : >feed & endless 20 'line 1 is not a JSON object' summary /dev/zero
-wait
 # Manifests are read twice, so they are files.
 { printf '# tessera manifest 1\n' && yes "# bytes=1 xxh3-128=0 restores=same
 $(printf '%064d' 0)  a" | head -n 100000; } >many

@@ -21,7 +21,8 @@ inner()
     run 0 "$TESSERA" compress -q -f "$1"
     [ "$(bytes "$1.tsr")" -le "$3" ] || bad "$1: $(bytes "$1.tsr") bytes, over $3"
     run 0 "$TESSERA" info --json "$1.tsr"
-    grep -q "\"restore\":\"files\".*\"files\":$2,"  "$out" || bad "$1 has not $2 files in it: $(cat "$out")"
+    files=$(sed -n 's/.*"restore":"files".*"files":\([0-9]*\),.*/\1/p' "$out")
+    [ "${files:-0}" -eq "$2" ] && grep -q '"restore":"files"' "$out" || bad "$1 has not $2 files in it: $(cat "$out")"
     same "$1"
 }
 
@@ -93,7 +94,7 @@ with zipfile.ZipFile("kinds.zip", "w") as z:
 P
 run 0 "$TESSERA" compress -q -f -T 1 kinds.zip && same kinds.zip && mv kinds.zip.tsr one.tsr
 run 0 "$TESSERA" compress -q -f -T 4 --memory 800M kinds.zip && cmp one.tsr kinds.zip.tsr || bad "threads change bytes"
-run 0 "$TESSERA" test -q -T 3 --memory 1600M kinds.zip.tsr
+run 0 "$TESSERA" test -q -T 3 --memory 800M kinds.zip.tsr
 run 62 "$TESSERA" compress -q -f -T 1 --memory 110M kinds.zip
 says 'kinds.zip takes [0-9]* MB of memory, .*: --memory [0-9]*M would do$'
 for effort in 1 9; do
@@ -176,7 +177,7 @@ P
 inner large.tar 3 $((most + 20000))
 inner large.zip 9 $((4 * most))
 run 0 "$TESSERA" info --json large.zip.tsr
-grep -q '"damage":"a file in it looks damaged' "$out" || bad "a damaged file in a large archive: $(cat "$out")"
+grep -q '"original_damage":"a file in it looks damaged' "$out" || bad "a damaged file in a large archive: $(cat "$out")"
 inner large_text.zip 0 200000
 for file in large_cut large_lying large_none; do
     run 0 "$TESSERA" compress -q -f $file.zip
@@ -189,7 +190,9 @@ for file in large.tar large.zip large_lying.zip; do
     run 0 "$TESSERA" compress -q -f -T 1 --memory 120M -o one.tsr $file && cmp one.tsr $file.tsr || bad "$file: memory changes bytes"
     run 0 "$TESSERA" test -q -T 1 --memory 120M $file.tsr
 done
-run 62 "$TESSERA" compress -q -f -T 1 --memory 60M -o none.tsr large.zip
+run 2 "$TESSERA" compress -q -T 1 --memory 1M -o none.tsr large.zip
+least=$(sed -n 's/.* they take \([0-9]*\)M.*/\1/p' "$err")
+run 62 "$TESSERA" compress -q -f -T 1 --memory "${least}M" -o none.tsr large.zip
 grep -q 'memory' "$err" || bad "too little memory: $(cat "$err")"
 [ ! -e none.tsr ] || bad "too little memory leaves an output"
 run 0 "$TESSERA" compress -q -T 2 --series large_series.tsr large.tar slice_01.dcm large.zip
