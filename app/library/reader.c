@@ -278,7 +278,7 @@ const struct tsr_header *tsr_reader_header(const struct tsr_reader *r)
 static enum tsr_status open_stored(struct tsr_reader *r, struct tsr_error *error)
 {
     TSR_TRY(tsr_reader_restore(r, error));
-    r->stored = tsr_input_from_memory(tsr_output_bytes(r->restored), tsr_output_size(r->restored), r->name);
+    r->stored = tsr_input_from_memory(tsr_output_bytes(r->restored), (size_t)tsr_output_size(r->restored), r->name);
     if (!r->stored) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     open_account(r, r->stored);
     return tsr_source_open(r->stored, &reading, &r->original, error);
