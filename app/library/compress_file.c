@@ -173,6 +173,12 @@ static enum tsr_status measure_form(struct tsr_engine *engine, struct tsr_input 
                                                          : TSR_OK;
 }
 
+/* Why a source that could be coded is stored. */
+static const char *why_stored(const struct tsr_source *source)
+{
+    return source->no_samples[0] != '\0' ? source->no_samples : tsr_smaller_stored;
+}
+
 /* Measures what the file takes stored as it is or, a PNG, packed: what takes less. The other source of it is known, and
  * what it took. */
 static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct tsr_source *coded, uint64_t size,
@@ -180,7 +186,7 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, const struct 
 {
     const bool is_png = tsr_makes_png(&coded->header) && coded->header.exact;
     struct tsr_source_options options = {
-        .verbatim = true, .reason = tsr_smaller_stored, .packs = true, .opened = is_png ? coded : NULL, .coded = size};
+        .verbatim = true, .reason = why_stored(coded), .packs = true, .opened = is_png ? coded : NULL, .coded = size};
     enum tsr_status status = measure_form(engine, coded->input, &options, form, error);
     if (status == TSR_DECLINED && is_kept(form)) {
         free_form(form);
@@ -211,7 +217,7 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const uint64_t other = status == TSR_OK ? tsr_output_size(instead->output) : 0,
                    more = tsr_are_units(header) ? other / 32 + 16 : 0;
     if (status == TSR_OK && (is_refused || other + more < size))
-        return tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
+        return tsr_fail(error, TSR_DECLINED, "%s", why_stored(source));
     free_form(instead);
     return status;
 }
@@ -223,7 +229,7 @@ static enum tsr_status check_frames(const struct tsr_source *source, uint64_t si
     if (!tsr_has_frames(&source->header)) return TSR_OK;
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
         rest -= source->blob_size[blob] < rest ? source->blob_size[blob] : rest;
-    return size <= rest ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", tsr_smaller_stored);
+    return size <= rest ? TSR_OK : tsr_fail(error, TSR_DECLINED, "%s", why_stored(source));
 }
 
 /* One try; TSR_DECLINED: it must be verbatim, as *instead if that has a source. */

@@ -89,7 +89,8 @@ struct tsr_source {
     void *held[2];         /* memory that is freed when the source is closed */
     const uint8_t *units;  /* by frame, in memory of the source: 1: it is a unit (io/recipe/unit.h); NULL: none is */
     uint64_t longest_unit; /* bytes of a stream, at most */
-    uint32_t left_out;     /* of DICOM: tag of a sequence that does not come back with the samples; 0: none */
+    char no_samples[TSR_REASON_LIMIT + 1]; /* all frames are units: why; else empty */
+    uint32_t left_out;           /* of DICOM: tag of a sequence that does not come back with the samples; 0: none */
     const char *only_lossless;   /* samples that are never coded with loss, in words; NULL: loss is possible */
     bool never_lossy;            /* coded with loss only if the caller insists: mammography and the like */
     const char *lossy_objection; /* why never_lossy is set, as half a sentence */

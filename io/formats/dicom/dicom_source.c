@@ -533,7 +533,10 @@ static enum tsr_status open_exactly_or_samples(struct tsr_input *input, const st
     }
     if (status == TSR_ERROR_CORRUPT && again && samples)
         status = open_with_units(input, options, found, kind, source, error);
-    if (status == TSR_ERROR_CORRUPT) status = open_with_units(input, options, found, NULL, source, error);
+    if (status != TSR_ERROR_CORRUPT) return status;
+    status = open_with_units(input, options, found, NULL, source, error);
+    if (status == TSR_OK)
+        snprintf((*source)->no_samples, sizeof(*source)->no_samples, "%.*s", TSR_REASON_LIMIT, error->text);
     return status;
 }
 
