@@ -89,12 +89,6 @@ static bool next_stream(const struct tsr_packed_file *p, struct tsr_position *po
     return is_found;
 }
 
-/* The byte where the search goes on after a stream that stays bytes. */
-static uint64_t after(const struct tsr_found *found)
-{
-    return found->start + (found->has_end ? found->size : found->kind == TSR_FOUND_JPEG);
-}
-
 bool tsr_has_more_jpegs(struct tsr_packed_file *p)
 {
     struct tsr_position position = {.jpegs_until = p->size};
@@ -110,7 +104,7 @@ static enum tsr_status add_streams(struct search *s, struct tsr_error *error)
     const uint64_t most = tsr_input_inner_limit(p->source->input), plain = PLAIN_FREE + PLAIN_RATIO * (uint64_t)p->size;
     enum tsr_status status = tsr_fail(error, TSR_DECLINED, "%s", "");
     struct tsr_found found;
-    for (; status != TSR_ERROR_LIMIT && next_stream(p, position, &found); position->at = after(&found)) {
+    for (; status != TSR_ERROR_LIMIT && next_stream(p, position, &found); position->at = tsr_search_after(&found)) {
         struct tsr_jpeg_work one = {0};
         if (found.kind == TSR_FOUND_DEFLATE) position->left = plain < most ? plain : most;
         status = found.kind == TSR_FOUND_DEFLATE ? TSR_OK
@@ -138,7 +132,7 @@ static enum tsr_status next_claimed(struct tsr_lanes *lanes, struct tsr_found *f
                      one.memory <= s->jpeg.memory && one.cost <= s->jpeg.cost);
         found->memory = one.memory;
         if (*is_found) return TSR_OK;
-        lanes->position.at = after(found);
+        lanes->position.at = tsr_search_after(found);
     }
     return TSR_OK;
 }

@@ -123,7 +123,7 @@ static enum tsr_status settle_lane(struct tsr_lanes *l, struct tsr_lane *lane, b
     if (*goes_back) l->position = lane->after;
     if (*goes_back) l->position.at = found->start + found->size;
     if (*goes_back && found->has_end) l->position.in_vain += size - found->size;
-    if (!is_put && !found->has_end) l->position.at = found->start + (found->kind == TSR_FOUND_JPEG);
+    if (!is_put && !found->has_end) l->position.at = tsr_search_after(found);
     if (!found->has_end) {
         const uint64_t most = is_put ? plain : found->plain < l->vain_plain ? found->plain : l->vain_plain;
         l->position.left -= most;

@@ -19,6 +19,12 @@ struct tsr_found {
     uint64_t memory; /* that a lane takes for it, but for coding a file, which claims its own */
 };
 
+/* The byte where the search goes on after what stays bytes. */
+static inline uint64_t tsr_search_after(const struct tsr_found *found)
+{
+    return found->start + (found->has_end ? found->size : found->kind == TSR_FOUND_JPEG);
+}
+
 /* Where a search is. */
 struct tsr_position {
     uint64_t at;      /* byte of the input */
