@@ -125,10 +125,11 @@ enum tsr_kind {
     TSR_KIND_PNM = 2,
     TSR_KIND_DICOM = 3,
     TSR_KIND_NIFTI = 4,
+    TSR_KIND_Y4M = 5,
     TSR_KIND_COUNT
 };
 
-/* The kind as a word: "png", "pnm", "dicom", "nifti"; "other" where it is not one of them. */
+/* The kind as a word: "png", "pnm", "dicom", "nifti", "y4m"; "other" where it is not one of them. */
 TSR_API const char *tsr_kind_name(enum tsr_kind kind);
 
 /* How the samples of a raster lie in memory. A raster is the frames one after the other without gaps, each
@@ -736,11 +737,12 @@ enum tsr_returns {
     TSR_RETURNS_SERIES = 6,       /* several files, each in its own way */
     TSR_RETURNS_STREAMS = 7,      /* its JPEG or deflate streams, or its elements, are made again */
     TSR_RETURNS_GZIPPED = 8,      /* as TSR_RETURNS_SPLICED; the whole is then put in gzip */
-    TSR_RETURNS_FILES = 9         /* as TSR_RETURNS_STREAMS; files in it come back each in its own way */
+    TSR_RETURNS_FILES = 9,        /* as TSR_RETURNS_STREAMS; files in it come back each in its own way */
+    TSR_RETURNS_PLANES = 10       /* the planes of its frames are put after the bytes that begin a frame */
 };
 
 /* The name of a tsr_returns: "stored", "splice", "png", "deflated", "encapsulated", "series", "streams", "gzipped",
- * "files"; "" of TSR_RETURNS_NONE. */
+ * "files", "planes"; "" of TSR_RETURNS_NONE. */
 TSR_API const char *tsr_returns_name(enum tsr_returns returns);
 
 /* What a member is, from headers and index: no payload is read. */

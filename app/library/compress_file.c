@@ -209,8 +209,9 @@ static enum tsr_status check_gain(struct tsr_engine *engine, const struct tsr_so
     const bool was_native = tsr_is_spliced(header) && header->image.bits_allocated > 1;
     const uint64_t little = tsr_makes_png(header) ? whole / 8 * 5 : whole / 16 * (was_native ? 12 : 15);
     const bool is_refused = source->blob_size[TSR_BLOB_RESIDUES] > whole;
-    /* streams that are units may repeat each other, which general compression sees */
-    const bool is_surely_less = most <= little && !is_refused && !tsr_are_units(header);
+    /* streams that are units, and frames of a video, may repeat each other, which general compression sees */
+    const bool may_repeat = tsr_are_units(header) || (tsr_has_planes(header) && header->image.frames > 1),
+               is_surely_less = most <= little && !is_refused && !may_repeat;
     if (!tsr_has_frames(header) || is_surely_less) return TSR_OK;
     const enum tsr_status status = measure_verbatim(engine, source, most, instead, error);
     /* units may take 1/32 more than what is stored: each can be read alone */

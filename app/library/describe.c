@@ -12,8 +12,8 @@ const char *tsr_way_name(enum tsr_way way)
 
 const char *tsr_returns_name(enum tsr_returns returns)
 {
-    static const char *const names[] = {"",       "stored",  "splice",  "png",  "deflated", "encapsulated",
-                                        "series", "streams", "gzipped", "files"};
+    static const char *const names[] = {"",       "stored",  "splice",  "png",   "deflated", "encapsulated",
+                                        "series", "streams", "gzipped", "files", "planes"};
     return (unsigned)returns < sizeof names / sizeof names[0] ? names[returns] : "";
 }
 
@@ -26,7 +26,8 @@ static enum tsr_returns returns_of(const struct tsr_header *header)
                                                [TSR_RECIPE_ENCAPSULATED] = TSR_RETURNS_ENCAPSULATED,
                                                [TSR_RECIPE_SERIES] = TSR_RETURNS_SERIES,
                                                [TSR_RECIPE_PACKED] = TSR_RETURNS_STREAMS,
-                                               [TSR_RECIPE_INNER] = TSR_RETURNS_FILES};
+                                               [TSR_RECIPE_INNER] = TSR_RETURNS_FILES,
+                                               [TSR_RECIPE_PLANES] = TSR_RETURNS_PLANES};
     return tsr_is_in_gzip(header) ? TSR_RETURNS_GZIPPED : returns[header->recipe];
 }
 

@@ -1,9 +1,10 @@
 /* The table of formats. */
 #include "format.h"
 
-extern const struct tsr_format tsr_png_format, tsr_pnm_format, tsr_dicom_format, tsr_nifti_format;
+extern const struct tsr_format tsr_png_format, tsr_pnm_format, tsr_dicom_format, tsr_nifti_format, tsr_y4m_format;
 
-const struct tsr_format *const tsr_formats[] = {&tsr_png_format, &tsr_pnm_format, &tsr_dicom_format, &tsr_nifti_format};
+const struct tsr_format *const tsr_formats[] = {&tsr_png_format, &tsr_pnm_format, &tsr_dicom_format, &tsr_nifti_format,
+                                                &tsr_y4m_format};
 const int tsr_format_count = sizeof tsr_formats / sizeof *tsr_formats;
 
 const struct tsr_format *tsr_format_of(const uint8_t *head, size_t size)

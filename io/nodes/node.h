@@ -13,6 +13,7 @@ struct deflate_coder;
 struct tsr_node_work {
     const struct tsr_image *image; /* of a node over a raster: FORMAT.md 3.2; its samples are little endian */
     bool interlaced;               /* of the rows of a PNG */
+    unsigned form;                 /* of planes in a raster: PLANES.md */
     struct tsr_crew crew;          /* threads that help */
     struct deflate_coder **kept;   /* of deflate streams one after the other: see struct tsr_deflate_way; or NULL */
     size_t whole;                  /* bytes that joining makes, where the node is told; else 0 */
@@ -55,7 +56,7 @@ struct tsr_node {
 
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
-/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; that of PNG has none. The kind 6 is that
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG and of planes have none. The kind 6 is that
  * of units (io/recipe/header.h): one node more has the number 7. */
 enum {
     TSR_NODE_RLE,
@@ -73,6 +74,7 @@ extern const struct tsr_node tsr_node_deflate_frame; /* RFC 1951: DEFLATE.md 6 *
 extern const struct tsr_node tsr_node_j2k;           /* T.800, lossless: J2K.md */
 extern const struct tsr_node tsr_node_uncompressed;  /* the samples themselves: UNCOMPRESSED.md */
 extern const struct tsr_node tsr_node_png;           /* IDAT chunks: PNG.md */
+extern const struct tsr_node tsr_node_planes;        /* planes of subsampled chroma: PLANES.md */
 
 /* The node with a number, NULL: there is none. */
 static inline const struct tsr_node *tsr_raster_node(int number)

@@ -39,6 +39,7 @@ bool tsr_recipe_may_be(enum tsr_recipe_number recipe, bool exact, bool lossy)
         return !exact && !lossy;
     case TSR_RECIPE_PNG:
     case TSR_RECIPE_SPLICE:
+    case TSR_RECIPE_PLANES:
         return !exact || !lossy;
     }
     return false;
@@ -98,6 +99,11 @@ bool tsr_makes_png(const struct tsr_header *header)
 bool tsr_has_own_writer(const struct tsr_header *header)
 {
     return tsr_makes_png(header) && !header->exact;
+}
+
+bool tsr_has_planes(const struct tsr_header *header)
+{
+    return header->recipe == TSR_RECIPE_PLANES;
 }
 
 void tsr_take_loss(struct tsr_header *header)

@@ -20,7 +20,8 @@ enum tsr_recipe_number {
     TSR_RECIPE_ENCAPSULATED = 4, /* prefix, each frame's stream made again in its items, suffix */
     TSR_RECIPE_SERIES = 5,       /* several files, each restored in its own way: FORMAT.md 3.7 */
     TSR_RECIPE_PACKED = 6,       /* the blob has pieces of the file, streams of which are unpacked */
-    TSR_RECIPE_INNER = 7         /* as packed, and some pieces are files, each restored in its own way */
+    TSR_RECIPE_INNER = 7,        /* as packed, and some pieces are files, each restored in its own way */
+    TSR_RECIPE_PLANES = 8        /* prefix, the planes of each frame after the same bytes, suffix */
 };
 
 /* Residues: what samples do not say of the streams of encapsulated frames, of the IDAT chunks of a PNG, or of a
@@ -113,6 +114,9 @@ bool tsr_is_in_gzip(const struct tsr_header *header);
  * not the original then. */
 bool tsr_makes_png(const struct tsr_header *header);
 bool tsr_has_own_writer(const struct tsr_header *header);
+
+/* Whether the planes of each frame stand after the same bytes: PLANES.md. */
+bool tsr_has_planes(const struct tsr_header *header);
 
 /* Makes it the header of a copy with loss: what the samples do not say of the original's streams is not kept. */
 void tsr_take_loss(struct tsr_header *header);

@@ -491,10 +491,22 @@ static enum tsr_status put_bits(struct tsr_maker *m, const uint8_t *raster, stru
     return put(m, chunk, used, error);
 }
 
+/* The planes of a frame, from its raster. */
+static enum tsr_status put_planes(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_node_parts parts = {raster, NULL, tsr_raster_bytes(&m->header->image), 0};
+    m->made.size = 0;
+    m->made.limit = parts.plain_size;
+    TSR_TRY(tsr_node_planes.join(&m->work, &parts, &m->made, error));
+    return put(m, m->made.bytes, m->made.size, error);
+}
+
 enum tsr_status tsr_put_frame(struct tsr_maker *m, const uint8_t *raster, struct tsr_error *error)
 {
     const struct tsr_image *image = &m->header->image;
     if (m->frames->node == &tsr_node_png) return put_idat(m, raster, error);
+    if (m->frames->size > 0) TSR_TRY(put(m, m->frames->bytes, (size_t)m->frames->size, error));
+    if (m->frames->node == &tsr_node_planes) return put_planes(m, raster, error);
     if (m->frames->node) return put_encapsulated(m, raster, error);
     if (image->bits_allocated == 1) return put_bits(m, raster, error);
     return put(m, raster, (size_t)(tsr_frame_bits(image) / 8), error);
@@ -502,7 +514,7 @@ enum tsr_status tsr_put_frame(struct tsr_maker *m, const uint8_t *raster, struct
 
 bool tsr_puts_parts(const struct tsr_maker *m)
 {
-    return !m->frames->node && m->header->image.bits_allocated > 1;
+    return !m->frames->node && m->frames->size == 0 && m->header->image.bits_allocated > 1;
 }
 
 enum tsr_status tsr_put_part(struct tsr_maker *m, const uint8_t *bytes, size_t size, struct tsr_error *error)
@@ -569,6 +581,7 @@ enum tsr_status tsr_make(const struct tsr_header *header, const struct tsr_makin
     m->making = *making;
     m->work = (struct tsr_node_work){.image = &header->image, .crew = making->crew, .kept = &m->coder};
     m->work.interlaced = tsr_makes_png(header) && tsr_png_rows_of(header).interlaced;
+    if (tsr_has_planes(header)) m->work.form = header->parameters[0];
     const enum tsr_status status = run(m, error);
     if (m->spare_bytes > 0 && making->input) tsr_input_return_spare(making->input, m->spare_bytes);
     tsr_bytes_free(&m->residues);

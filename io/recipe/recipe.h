@@ -18,8 +18,10 @@ struct tsr_step {
     /* Of bytes: they themselves, or the blob that has them. The residue of a node that ends is all residues. */
     const uint8_t *bytes;
     enum tsr_blob from;
-    uint64_t size;   /* of bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes */
-    uint64_t before; /* at a node's begin: it begins after so many bytes more, which it does not take */
+    /* Of bytes, or TSR_ALL_BYTES: all that are left. At a node's begin: most bytes that it takes. Of frames: of the
+     * bytes that stand before each. */
+    uint64_t size;
+    uint64_t before;             /* at a node's begin: it begins after so many bytes more, which it does not take */
     const struct tsr_node *node; /* that begins, or that each frame goes through; or NULL */
     uint64_t foreseen;           /* bytes that a node will get, for which room is made; 0: they are not known */
 };

@@ -1,9 +1,10 @@
-/* The steps of a header, and what they take: FORMAT.md 4.1 to 4.4, 4.6. */
+/* The steps of a header, and what they take: FORMAT.md 4.1 to 4.4, 4.6, 4.7. */
 #include "recipe.h"
 
 #include <string.h>
 
 #include "io/nodes/gzip/gzip.h"
+#include "io/nodes/planes/planes.h"
 #include "io/nodes/png/png_idat.h"
 #include "pieces.h"
 #include "png_parameters.h"
@@ -122,6 +123,19 @@ static enum tsr_status deflated(const struct tsr_header *header, uint64_t blobs,
     return TSR_OK;
 }
 
+/* Before each frame stands the mark. PLANES.md. */
+static enum tsr_status planes(const struct tsr_header *header, struct tsr_recipe *recipe, struct tsr_error *error)
+{
+    const unsigned form = header->parameters[0];
+    if (header->parameter_count == 0 || !tsr_planes_fit(&header->image, form))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe planes");
+    add_parts(recipe, form == TSR_PLANES_PLAIN ? NULL : &tsr_node_planes);
+    struct tsr_step *const frames = &recipe->step[recipe->count - 2];
+    frames->bytes = header->parameters + 1;
+    frames->size = header->parameter_count - 1;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, struct tsr_recipe *recipe,
                               struct tsr_error *error)
 {
@@ -135,6 +149,8 @@ enum tsr_status tsr_recipe_of(const struct tsr_header *header, uint64_t blobs, s
         return deflated(header, blobs, recipe, error);
     case TSR_RECIPE_ENCAPSULATED:
         return encapsulated(header, recipe, error);
+    case TSR_RECIPE_PLANES:
+        return planes(header, recipe, error);
     case TSR_RECIPE_VERBATIM:
         add_bytes(recipe, TSR_BLOB_PREFIX, TSR_ALL_BYTES);
         return TSR_OK;
@@ -193,6 +209,9 @@ struct tsr_restoring tsr_restoring_memory(const struct tsr_header *header, const
         r.held += tsr_all_rasters(&header->image) + f->blobs;
         r.work = tsr_deflated_memory(tsr_all_rasters(&header->image) + f->blobs, f->size, f->residues, f->threads);
         r.is_at_end = true;
+        break;
+    case TSR_RECIPE_PLANES:
+        r.work = tsr_raster_bytes(&header->image);
         break;
     default:
         break;

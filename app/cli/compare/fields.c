@@ -96,7 +96,8 @@ void read_fields(struct tsr_reader *reader, enum tsr_kind kind, struct fields *f
                                                         [TSR_KIND_PNG] = "PNG",
                                                         [TSR_KIND_PNM] = "PNM",
                                                         [TSR_KIND_DICOM] = "OT",
-                                                        [TSR_KIND_NIFTI] = "NIfTI"};
+                                                        [TSR_KIND_NIFTI] = "NIfTI",
+                                                        [TSR_KIND_Y4M] = "Y4M"};
     struct tsr_metadata *metadata = NULL;
     struct tsr_error ignored;
     memset(fields, 0, sizeof *fields);
