@@ -5,6 +5,7 @@
 #include "budget.h"
 #include "flow.h"
 #include "io/recipe/recipe.h"
+#include "io/nodes/planes/planes.h"
 #include "kernels/kept/kept_frames.h"
 #include "io/formats/dicom/dicom_export.h"
 
@@ -30,7 +31,7 @@ struct decoding {
     size_t workspace_bytes, most_space; /* most_space: that may be had for several frames */
     struct tsr_hasher frames;
     struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
-    struct tsr_hasher spliced;   /* what such a file must be, hashed beside the evaluator: FORMAT.md 4.1 */
+    struct tsr_hasher spliced;   /* what such a file must be, hashed beside the evaluator: FORMAT.md 4.1, 4.7 */
     struct tsr_hasher frame;     /* of the frame that is taken */
     size_t taken;                /* its bytes so far */
     enum tsr_status take_status; /* of restoring them */
@@ -42,7 +43,22 @@ struct decoding {
  * parts shows in putting them together twice. */
 static bool puts_together_twice(const struct decoding *d)
 {
-    return tsr_is_spliced(d->header) && !d->header->exact && !d->exporter;
+    return (tsr_is_spliced(d->header) || tsr_has_planes(d->header)) && !d->header->exact && !d->exporter;
+}
+
+static void add_bytes(void *hasher, const uint8_t *bytes, size_t size)
+{
+    tsr_hasher_add(hasher, bytes, size);
+}
+
+/* A frame as the file has it. */
+static void add_spliced(struct decoding *d, const uint8_t *raster)
+{
+    const struct tsr_header *const header = d->header;
+    const bool has_planes = tsr_has_planes(header) && header->parameter_count > 0;
+    if (has_planes) tsr_hasher_add(&d->spliced, header->parameters + 1, header->parameter_count - 1);
+    tsr_planes_each(&header->image, has_planes ? header->parameters[0] : TSR_PLANES_PLAIN, raster, add_bytes,
+                    &d->spliced);
 }
 
 /* The next bytes of a blob. */
@@ -245,7 +261,7 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
         if (job->fallback) d->fallback = job->fallback;
         if (by_pieces) return take_rest(d);
         tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
-        if (puts_together_twice(d)) tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
+        if (puts_together_twice(d)) add_spliced(d, d->jobs[i].raster);
         const double restoring = tsr_seconds();
         TSR_TRY(put_frame(d, d->jobs[i].raster, error));
         d->write_s += tsr_seconds() - restoring;

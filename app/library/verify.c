@@ -71,7 +71,7 @@ static enum tsr_status check_png(struct tsr_output *restored, const struct tsr_h
  * than what it compresses. */
 static uint64_t restored_limit(const struct tsr_header *header, const struct tsr_proof *proof)
 {
-    if (header->exact) return proof->original_size;
+    if (header->exact || tsr_has_planes(header)) return proof->original_size;
     if (!tsr_has_own_writer(header)) return proof->restored_size;
     return proof->restored_size + proof->restored_size / 64 + 4 * (uint64_t)header->image.rows + (1 << 16);
 }

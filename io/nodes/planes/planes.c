@@ -57,17 +57,33 @@ void tsr_planes_gather(const struct tsr_image *image, unsigned form, const uint8
     }
 }
 
+void tsr_planes_each(const struct tsr_image *image, unsigned form, const uint8_t *raster,
+                     void (*take)(void *context, const uint8_t *bytes, size_t size), void *context)
+{
+    if (form == TSR_PLANES_PLAIN) {
+        take(context, raster, tsr_raster_bytes(image));
+        return;
+    }
+    const struct layout l = layout_of(image, form);
+    const uint8_t *const chroma = raster + l.row * l.luma_rows;
+    const size_t half = l.row / 2;
+    for (uint32_t y = 0; y < l.luma_rows; y++) take(context, raster + y * l.row, l.luma);
+    for (uint32_t y = 0; y < l.chroma_rows; y++) take(context, chroma + y * l.row, half);
+    for (uint32_t y = 0; y < l.chroma_rows; y++) take(context, chroma + y * l.row + half, half);
+}
+
+static void put_row(void *context, const uint8_t *bytes, size_t size)
+{
+    struct tsr_bytes *const to = context;
+    memcpy(to->bytes + to->size, bytes, size);
+    to->size += size;
+}
+
 static enum tsr_status join(const struct tsr_node_work *work, const struct tsr_node_parts *parts,
                             struct tsr_bytes *bytes, struct tsr_error *error)
 {
-    const struct layout l = layout_of(work->image, work->form);
-    const uint8_t *const chroma = parts->plain + l.row * l.luma_rows;
-    const size_t half = l.row / 2;
     TSR_TRY(tsr_bytes_reserve(bytes, tsr_planes_bytes(work->image, work->form), error));
-    for (uint32_t y = 0; y < l.luma_rows; y++) TSR_TRY(tsr_bytes_put(bytes, parts->plain + y * l.row, l.luma, error));
-    for (size_t at = 0; at <= half; at += half)
-        for (uint32_t y = 0; y < l.chroma_rows; y++)
-            TSR_TRY(tsr_bytes_put(bytes, chroma + y * l.row + at, half, error));
+    tsr_planes_each(work->image, work->form, parts->plain, put_row, bytes);
     return TSR_OK;
 }
 

@@ -19,4 +19,8 @@ size_t tsr_planes_bytes(const struct tsr_image *image, unsigned form);
 /* Makes a raster of planes, with room for it. */
 void tsr_planes_gather(const struct tsr_image *image, unsigned form, const uint8_t *planes, uint8_t *raster);
 
+/* Shows the bytes of the planes of a raster, in their order. */
+void tsr_planes_each(const struct tsr_image *image, unsigned form, const uint8_t *raster,
+                     void (*take)(void *context, const uint8_t *bytes, size_t size), void *context);
+
 #endif
