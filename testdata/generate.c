@@ -27,6 +27,7 @@ int main(int count, char **arguments)
         make_png();
         make_pnm();
         make_nifti();
+        make_y4m();
         make_other();
     }
     save_manifest("MANIFEST");

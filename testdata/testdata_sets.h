@@ -6,6 +6,7 @@ void make_dicom(void);  /* dicom/ */
 void make_png(void);    /* png/ */
 void make_pnm(void);    /* pnm/ and odd/ */
 void make_nifti(void);  /* nifti/ */
+void make_y4m(void);    /* y4m/ */
 void make_sparse(void); /* sparse/, which is a set of its own */
 void make_other(void);  /* other/ */
 

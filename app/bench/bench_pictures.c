@@ -5,6 +5,7 @@
 
 #include "entropy/token.h"
 #include "io/formats/source.h"
+#include "io/nodes/planes/planes.h"
 #include "transform/predict/median_edge.h"
 #include "transform/predict/residual.h"
 #include "app/library/flow.h"
@@ -126,37 +127,6 @@ struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t
     return pictures;
 }
 
-/* ---- Y4M --------------------------------------------------------------------------------------------------------- */
-
-/* Reads the luma of a Y4M file: a line of parameters, then FRAME lines, each with planes of samples after it. */
-static struct bench_pictures read_y4m(FILE *f, const char *path)
-{
-    struct bench_pictures p = {.moves = true};
-    char line[512], chroma[32] = "420";
-    if (!fgets(line, sizeof line, f)) bench_stop(TSR_ERROR_READ, "%s has no Y4M header", path);
-    for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
-        if (word[0] == 'W') p.columns = (uint32_t)strtoul(word + 1, NULL, 10);
-        if (word[0] == 'H') p.rows = (uint32_t)strtoul(word + 1, NULL, 10);
-        if (word[0] == 'C') snprintf(chroma, sizeof chroma, "%s", word + 1);
-    }
-    if (p.columns == 0 || p.rows == 0 || p.columns > 16384 || p.rows > 16384 || strstr(chroma, "p1"))
-        bench_stop(TSR_ERROR_READ, "%s is not 8-bit Y4M: %u x %u, %s", path, p.columns, p.rows, chroma);
-    const size_t luma = (size_t)p.columns * p.rows;
-    const size_t half = (size_t)((p.columns + 1) / 2), both = half * ((p.rows + 1) / 2);
-    const size_t rest = !strncmp(chroma, "mono", 4)  ? 0
-                        : !strncmp(chroma, "444", 3) ? 2 * luma
-                        : !strncmp(chroma, "422", 3) ? 2 * half * p.rows
-                                                     : 2 * both;
-    p.luma = allocate(luma * BENCH_FRAMES_LIMIT);
-    while (p.frames < BENCH_FRAMES_LIMIT && fgets(line, sizeof line, f)) {
-        if (strncmp(line, "FRAME", 5) != 0 || fread(p.luma + p.frames * luma, 1, luma, f) != luma) break;
-        p.frames++;
-        if (fseek(f, (long)rest, SEEK_CUR) != 0) break;
-    }
-    if (p.frames == 0) bench_stop(TSR_ERROR_READ, "%s has no frame", path);
-    return p;
-}
-
 /* ---- Images ------------------------------------------------------------------------------------------------------ */
 
 /* An image file, and one of its frames in memory. */
@@ -223,6 +193,30 @@ static struct bench_pictures read_image(const char *path)
     return p;
 }
 
+/* The luma of the frames of a video, which stands above the chroma: PLANES.md. */
+static struct bench_pictures read_video(const char *path)
+{
+    struct image_file file = open_image(path);
+    const struct tsr_image *const image = file.image;
+    const unsigned form = file.source->header.parameters[0];
+    if (!tsr_has_planes(&file.source->header) || image->bits_allocated != 8)
+        bench_stop(TSR_ERROR_READ, "%s is not 8-bit Y4M", path);
+    struct bench_pictures p = {.moves = true};
+    tsr_planes_luma(image, form, &p.columns, &p.rows);
+    p.frames = image->frames < BENCH_FRAMES_LIMIT ? image->frames : BENCH_FRAMES_LIMIT;
+    p.luma = allocate((size_t)p.columns * p.rows * p.frames);
+    uint8_t *luma = p.luma;
+    for (uint32_t f = 0; f < p.frames; f++) {
+        struct tsr_error error;
+        const enum tsr_status status = tsr_source_read_frame(file.source, f, file.raster, &error);
+        if (status != TSR_OK) bench_stop(status, "%s", error.text);
+        for (uint32_t y = 0; y < p.rows; y++, luma += p.columns)
+            memcpy(luma, file.raster + (size_t)y * image->columns, p.columns);
+    }
+    close_image(&file);
+    return p;
+}
+
 static struct bench_pictures read_pictures(const char *path)
 {
     char head[10] = {0};
@@ -230,7 +224,7 @@ static struct bench_pictures read_pictures(const char *path)
     struct bench_pictures p;
     if (!f) bench_stop(TSR_ERROR_READ, "cannot open %s", path);
     const bool is_y4m = fread(head, 1, 9, f) == 9 && !memcmp(head, "YUV4MPEG2", 9);
-    p = is_y4m ? read_y4m(f, path) : read_image(path);
+    p = is_y4m ? read_video(path) : read_image(path);
     fclose(f);
     const char *slash = strrchr(path, '/');
     snprintf(p.name, sizeof p.name, "%s", slash ? slash + 1 : path);

@@ -13,7 +13,7 @@ enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /
 static const char *const phrases[] = {"",
                                       "coded as samples it would be larger",
                                       "it has no pixel data",
-                                      "it is no PNG, PNM, DICOM or NIfTI file",
+                                      "it is no PNG, PNM, DICOM, NIfTI or Y4M file",
                                       "its transfer syntax is 1.2.840.10008.1.2.",
                                       "the stream of frame 1 cannot be made again: it is ",
                                       "DCMTK: ",

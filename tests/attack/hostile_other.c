@@ -1,4 +1,4 @@
-/* Hostile DICOM, NIfTI and PNM files, and files of no format. See the header. */
+/* Hostile DICOM, NIfTI, PNM and Y4M files, and files of no format. See the header. */
 #include "hostile.h"
 
 #include <stdio.h>
@@ -174,6 +174,24 @@ static void make_pnm(struct bytes *file, size_t size, int variant)
     for (unsigned i = 0; i < (variant == ONE_COLUMN ? rows : 256); i++) put_byte(file, i * 37 & 255);
 }
 
+/* ---- Y4M -------------------------------------------------------------------------------------------------- */
+
+enum { SMALL_FRAMES, LONG_LINE, MANY_WORDS };
+
+static void make_y4m(struct bytes *file, size_t size, int variant)
+{
+    static const char head[] = "YUV4MPEG2 W1 H1";
+    put(file, head, strlen(head));
+    for (size_t i = 0; variant == MANY_WORDS && i < 2000; i++) put(file, " C", 2);
+    if (variant == LONG_LINE) put_bytes(file, ' ', size);
+    put_byte(file, '\n');
+    for (size_t i = 0; variant != LONG_LINE && i < size / 9; i++) {
+        put(file, "FRAME\n", 6);
+        put_byte(file, (unsigned)(i * 37 & 255));
+        put(file, "uv", 2);
+    }
+}
+
 /* ---- Other files ------------------------------------------------------------------------------------------ */
 
 enum { TEXT, ZEROS, NOISE, LETTERS_2, PERIODS };
@@ -208,6 +226,9 @@ const struct hostile hostile_other[] = {{"dicom-frames-of-2-bytes", "dcm", make_
                                         {"pnm-comments", "pgm", make_pnm, COMMENTS},
                                         {"pnm-blanks", "pgm", make_pnm, BLANKS},
                                         {"pnm-column", "pgm", make_pnm, ONE_COLUMN},
+                                        {"y4m-frames-of-3-bytes", "y4m", make_y4m, SMALL_FRAMES},
+                                        {"y4m-long-line", "y4m", make_y4m, LONG_LINE},
+                                        {"y4m-many-words", "y4m", make_y4m, MANY_WORDS},
                                         {"text", "txt", make_other, TEXT},
                                         {"zeros", "bin", make_other, ZEROS},
                                         {"noise", "bin", make_other, NOISE},

@@ -133,6 +133,7 @@ static const struct kind kinds[] = {
     {"png", {"png/formats/rgb8.png", "png/interlaced/rgb8.png"}, AS_IT_IS, true},
     {"palette", {"png/formats/palette8.png", "png/interlaced/palette8.png"}, AS_IT_IS, false},
     {"pnm", {"pnm/texture_200.pgm", NULL}, AS_IT_IS, true},
+    {"y4m", {"y4m/420_odd.y4m", "y4m/422_odd_12bit.y4m"}, AS_IT_IS, true},
     {"nifti", {"nifti/small.nii.gz", "nifti/few_stored.nii.gz"}, AS_IT_IS, false},
     {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
     {"verbatim_cut", {"packed/cut.jpg", "png/damaged/truncated.png"}, AS_IT_IS, false}, /* packed */

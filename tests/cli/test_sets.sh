@@ -343,8 +343,8 @@ run 0 "$tsr" compress -r -v ways -o ways_made --report ways.html
 cp "$out" said && sizes=$(bytes_of ways_made/text.tsr)
 [ "$sizes" -lt 200 ] || bad "a text of one line takes $sizes bytes"
 grep -q "^  3 coded ([0-9]* -> [0-9]* bytes), 1 stored (100000 -> $sizes bytes)$" said || bad "the summary: $(cat said)"
-grep -q '^  2 coded, but not as samples: it is no PNG, PNM, DICOM or NIfTI file (ways/digits.gz, ways/photo.jpg)$' said || bad "the lists: $(cat said)"
-grep -q '^  1 stored: it is no PNG, PNM, DICOM or NIfTI file (ways/text)$' said || bad "the lists: $(cat said)"
+grep -q '^  2 coded, but not as samples: it is no PNG, PNM, DICOM, NIfTI or Y4M file (ways/digits.gz, ways/photo.jpg)$' said || bad "the lists: $(cat said)"
+grep -q '^  1 stored: it is no PNG, PNM, DICOM, NIfTI or Y4M file (ways/text)$' said || bad "the lists: $(cat said)"
 [ "$(grep -c '>Coded</th><td class="n">3</td>\|>Stored</th><td class="n">1</td>' ways.html)" -eq 2 ] || bad "the page: $(grep -o '>Coded</th>.*' ways.html)"
 [ "$(grep -o 'same file, coded\|same file, stored' ways.html | sort | uniq -c | tr -s ' \n' ' ')" = ' 3 same file, coded 1 same file, stored ' ] || bad "the page's table"
 words="digits.gz${tab}coded/landscape_grey_8bit.pgm${tab}coded/photo.jpg${tab}coded/text${tab}stored/"
@@ -381,7 +381,7 @@ run 0 "$tsr" compress -r tree -o tree_made --log tree.log
 [ "$(wc -l <"$out")" -le 18 ] || bad "the summary of a tree has $(wc -l <"$out") lines: $(cat "$out")"
 tail -n 4 "$out" | tr '\n' '/' | grep -q '^51 files, .*/  1 coded (76863 -> [0-9]* bytes), 50 stored ([0-9]* -> [0-9]* bytes)/  proven, .*/PASS, 7 names were not taken/$' ||
     bad "the totals are not last: $(cat "$out")"
-grep -q '^  30 stored: it is no PNG, PNM, DICOM or NIfTI file (tree/text1, tree/text10, tree/text11 and 27 more)$' "$out" || bad "a reason: $(cat "$out")"
+grep -q '^  30 stored: it is no PNG, PNM, DICOM, NIfTI or Y4M file (tree/text1, tree/text10, tree/text11 and 27 more)$' "$out" || bad "a reason: $(cat "$out")"
 grep -q '^  7 names not taken: symbolic link (tree/link1, tree/link2, tree/link3 and 4 more)$' "$out" || bad "links: $(cat "$out")"
 grep -q '^  1[0-9] stored for 1[0-9] other reasons$' "$out" || bad "many reasons: $(cat "$out")"
 grep -q '^  all names are in the log$' "$out" || bad "nothing leads to all names: $(cat "$out")"

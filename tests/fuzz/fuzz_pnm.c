@@ -1,4 +1,4 @@
-/* Any bytes as a PGM or PPM file are compressed and come back byte for byte. */
+/* Any bytes as a PGM, PPM or Y4M file are compressed and come back byte for byte. */
 #include "fuzz_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -186,7 +186,7 @@ make_seeds() {
         name=$(printf '%s' "${file#"$TSR_FUZZ_TMP/set/"}" | tr -c 'A-Za-z0-9.\n' _)
         case $name in # small ones: large images are slow and show nothing more
         *.png) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/png/$name" ;;
-        *.pgm | *.ppm) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/pnm/$name" ;;
+        *.pgm | *.ppm | *.y4m) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/pnm/$name" ;;
         *.nii | *.nii.gz) cp "$file" "$work/seeds/nifti/$name" ;;
         *.dcm) cp "$file" "$work/seeds/dicom/$name" ;;
         esac

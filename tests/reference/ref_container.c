@@ -238,6 +238,7 @@ static bool check_flags(const struct ref_header *h, unsigned flags)
         good = !h->exact || !h->lossy;
         break;
     case REF_PNG:
+    case REF_PLANES:
         good = !h->exact || !h->lossy;
         break;
     case REF_SERIES:
@@ -261,8 +262,8 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
     h->id = ref_number(&b, 8);
     if (b.bad) return ref_fail("the header is too short");
     if (version != 4) return ref_fail("version %u is unknown", version);
-    if (h->kind > 4) return ref_fail("kind %u is unknown", h->kind);
-    if (h->restore > REF_FILES) return ref_fail("restore %u is unknown", h->restore);
+    if (h->kind > 5) return ref_fail("kind %u is unknown", h->kind);
+    if (h->restore > REF_PLANES) return ref_fail("restore %u is unknown", h->restore);
     h->exact = flags & 1;
     h->lossy = flags & 2;
     if (!check_flags(h, flags)) return false;

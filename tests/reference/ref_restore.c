@@ -61,6 +61,45 @@ static bool put_deflated(struct ref_output *out)
     return ref_gzip(out->plain, out->plain_size, out->records, &bytes, &size) && put(out, bytes, size);
 }
 
+/* ---- 4.7, PLANES.md ---- */
+
+static bool check_planes(const struct ref_header *h)
+{
+    if (h->parameter_count < 1 || (h->allocated != 8 && h->allocated != 16)) return ref_fail("planes have no form");
+    const unsigned form = h->parameters[0], sampling = form & 3;
+    if (form == 0) return true;
+    bool good = form <= 6 && h->components == 1 && h->columns % 2 == 0;
+    if (sampling == 1) {
+        const uint32_t luma = 2 * h->rows / 3;
+        good = good && luma > 0 && luma + (luma + 1) / 2 == h->rows;
+    } else {
+        good = good && sampling == 2 && h->rows % 2 == 0;
+    }
+    return good || ref_fail("the form of planes is corrupt");
+}
+
+/* Writes a part of some rows of a raster. */
+static bool put_plane(struct ref_output *out, const uint8_t *raster, uint32_t first, uint32_t end, size_t left,
+                      size_t width)
+{
+    const struct ref_header *h = out->header;
+    const size_t sample = h->allocated / 8;
+    for (uint32_t y = first; y < end; y++)
+        if (!put(out, raster + ((size_t)y * h->columns + left) * sample, width * sample)) return false;
+    return true;
+}
+
+static bool put_planes(struct ref_output *out, const uint8_t *raster)
+{
+    const struct ref_header *h = out->header;
+    const unsigned form = h->parameters[0];
+    if (!put(out, h->parameters + 1, h->parameter_count - 1)) return false;
+    if (form == 0) return put(out, raster, ref_raster_size(h));
+    const uint32_t luma = (form & 3) == 1 ? 2 * h->rows / 3 : h->rows / 2, half = h->columns / 2;
+    return put_plane(out, raster, 0, luma, 0, form & 4 ? h->columns - 1 : h->columns) &&
+           put_plane(out, raster, luma, h->rows, 0, half) && put_plane(out, raster, luma, h->rows, half, half);
+}
+
 /* ---- The parts of a file, in order ---- */
 
 static bool begin(struct ref_output *out)
@@ -70,6 +109,7 @@ static bool begin(struct ref_output *out)
     if (out->rasters_only) return (ref_has_frames(h) && !ref_are_units(h)) || ref_fail("the file has no samples");
     if (!ref_has_frames(h) || h->restore == REF_ENCAPSULATED) return true;
     if (h->restore == REF_PNG) return ref_check_png(h);
+    if (h->restore == REF_PLANES) return check_planes(h);
     struct ref_bytes b = {.data = h->parameters, .size = h->parameter_count};
     if (h->restore == REF_DEFLATED) out->plain_left = ref_varint(&b);
     unsigned used = (unsigned)(ref_frame_bits(h) * h->frames % 8); /* bits that are used of the last byte */
@@ -162,6 +202,7 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster)
         return put(out, chunks, chunks_size);
     }
     if (h->restore == REF_ENCAPSULATED) return ref_encapsulate(h, raster, &out->records, put_item, out);
+    if (h->restore == REF_PLANES) return put_planes(out, raster);
     if (h->allocated > 1) return put_inner(out, raster, size);
     /* 3.2: frames of one bit follow each other without padding. */
     uint64_t bits = ref_frame_bits(h);

@@ -29,7 +29,7 @@ class Header(Sequence[Element]):
     Attributes
     ----------
     kind : str
-        "dicom", "png", "pnm", "nifti" or "other".
+        "dicom", "png", "pnm", "nifti", "y4m" or "other".
     big_endian : bool
         Of DICOM: the order of numbers in values.
     bytes : bytes

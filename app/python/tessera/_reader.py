@@ -570,7 +570,7 @@ class Reader(Member):
 
 
 def open(data: Data, *, engine: Engine | str | None = None) -> Reader:
-    """Opens a .tsr, a series or an original (PNG, PNM, DICOM, NIfTI) for reading.
+    """Opens a .tsr, a series or an original (PNG, PNM, DICOM, NIfTI, Y4M) for reading.
 
     Parameters
     ----------

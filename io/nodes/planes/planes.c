@@ -36,6 +36,12 @@ void tsr_planes_size(unsigned form, uint32_t luma_columns, uint32_t luma_rows, s
                                                         : 2 * luma_rows;
 }
 
+void tsr_planes_luma(const struct tsr_image *image, unsigned form, uint32_t *columns, uint32_t *rows)
+{
+    *columns = form & TSR_PLANES_ODD ? image->columns - 1 : image->columns;
+    *rows = form == TSR_PLANES_PLAIN ? image->rows : layout_of(image, form).luma_rows;
+}
+
 size_t tsr_planes_bytes(const struct tsr_image *image, unsigned form)
 {
     if (form == TSR_PLANES_PLAIN) return tsr_raster_bytes(image);

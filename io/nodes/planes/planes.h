@@ -13,6 +13,9 @@ bool tsr_planes_fit(const struct tsr_image *image, unsigned form);
 /* The raster's columns and rows for luma of this size. */
 void tsr_planes_size(unsigned form, uint32_t luma_columns, uint32_t luma_rows, struct tsr_image *image);
 
+/* Columns and rows of luma, which stands at the top left of the raster. */
+void tsr_planes_luma(const struct tsr_image *image, unsigned form, uint32_t *columns, uint32_t *rows);
+
 /* Bytes of the planes of a frame. */
 size_t tsr_planes_bytes(const struct tsr_image *image, unsigned form);
 

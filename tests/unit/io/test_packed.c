@@ -433,7 +433,7 @@ TEST(dicom)
 /* Files that are stored as they are, and why. */
 enum { ANY, BAD_JPEG, BAD_GZIP, SHORT_GZIP, CUT_GZIP, CUT_JPEG, STORED, ARITHMETIC, BAD_CODE, NO_CODE, BAD_CASES };
 static const char *const reasons[BAD_CASES] = {
-    [ANY] = "it is no PNG, PNM, DICOM or NIfTI file",
+    [ANY] = "it is no PNG, PNM, DICOM, NIfTI or Y4M file",
     [BAD_JPEG] = "its JPEG stream cannot be coded: it has no scan",
     [BAD_GZIP] = "its gzip stream cannot be coded: its header is not valid",
     [SHORT_GZIP] = "it is not coded: it has only 117 bytes",
@@ -548,7 +548,7 @@ TEST(sources)
         const struct tsr_header *const h = &source->header;
         expect(h->recipe == (i == 0 ? TSR_RECIPE_PACKED : TSR_RECIPE_VERBATIM), "case %d", i);
         assert_true(!tsr_has_frames(h) && h->exact && h->image.frames == 0);
-        assert_string_equal(h->reason, i == 2 ? "I say so" : "it is no PNG, PNM, DICOM or NIfTI file");
+        assert_string_equal(h->reason, i == 2 ? "I say so" : "it is no PNG, PNM, DICOM, NIfTI or Y4M file");
         tsr_source_close(source);
         tsr_input_close(input);
     }
