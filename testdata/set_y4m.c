@@ -36,19 +36,19 @@ static void put_y4m(struct bytes *b, const struct y4m *y)
 {
     char head[100];
     const int components = 1 + y->planes;
-    struct canvas *planes = planes_paint(paint_landscape, y->columns, y->rows, components, y->frames,
-                                         (int32_t)(1u << y->bits) - 1, (uint64_t)y->columns);
     snprintf(head, sizeof head, "YUV4MPEG2 W%d H%d F25:1 Ip A1:1 C%s\n", y->columns, y->rows, y->chroma);
     bytes_put_text(b, head);
     for (int f = 0; f < y->frames; f++) {
         bytes_put_text(b, y->mark);
         bytes_put_u8(b, '\n');
+        struct canvas *planes = planes_paint(paint_landscape, y->columns, y->rows, components, 1,
+                                             (int32_t)(1u << y->bits) - 1, (uint64_t)(100 * y->columns + f));
         for (int p = 0; p < components; p++) {
             const bool is_chroma = p == 1 || p == 2;
-            put_plane(b, y, &planes[f * components + p], is_chroma ? y->across : 1, is_chroma ? y->down : 1);
+            put_plane(b, y, &planes[p], is_chroma ? y->across : 1, is_chroma ? y->down : 1);
         }
+        planes_free(planes, components);
     }
-    planes_free(planes, components * y->frames);
 }
 
 void make_y4m(void)

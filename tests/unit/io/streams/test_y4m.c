@@ -1,6 +1,6 @@
 /* Y4M: samplings, depths, odd sides, lines of frames, ends; and planes in a raster, by a second reading of PLANES.md.
  */
-#include "one_engine.h"
+#include "../one_engine.h"
 
 #include "io/nodes/planes/planes.h"
 #include "io/recipe/recipe.h"
