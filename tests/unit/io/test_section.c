@@ -67,10 +67,10 @@ static struct tsr_header any_header(struct rng *r)
     memset(&h, 0, sizeof h);
     h.kind = (enum tsr_kind)rng_below(r, TSR_KIND_COUNT);
     h.recipe = rng_below(r, 6) ? (enum tsr_recipe_number)rng_below(r, 5)
-                               : (enum tsr_recipe_number)rng_between(r, TSR_RECIPE_PACKED, TSR_RECIPE_INNER);
+                               : (enum tsr_recipe_number)rng_between(r, TSR_RECIPE_PACKED, TSR_RECIPE_PLANES);
     h.id = rng_next(r);
-    /* Only a spliced file and a PNG may be either. */
-    h.exact = (h.recipe != TSR_RECIPE_SPLICE && h.recipe != TSR_RECIPE_PNG) || rng_below(r, 2);
+    /* Only a spliced file, a PNG and planes may be either. */
+    h.exact = !tsr_recipe_may_be(h.recipe, false, true) || rng_below(r, 2);
     if (!tsr_has_frames(&h)) {
         const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
         memset(h.reason, 'a' + (int)rng_below(r, 26), length);
@@ -187,7 +187,7 @@ TEST(headers_out_of_range)
         enum tsr_status status;
     } cases[] = {
         {0, 0, TSR_ERROR_VERSION},     {0, 3, TSR_ERROR_VERSION},  {0, 5, TSR_ERROR_VERSION},
-        {1, 5, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 9, TSR_ERROR_VERSION},
+        {1, 6, TSR_ERROR_VERSION},     {2, 5, TSR_ERROR_VERSION},  {2, 9, TSR_ERROR_VERSION},
         {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},  {3, 5, TSR_ERROR_CORRUPT},
         {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},   {14, 0, TSR_ERROR_USAGE},
         {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},   {16, 12, TSR_ERROR_USAGE},
