@@ -3,6 +3,7 @@
 
 #include "container_reader.h"
 #include "io/bytes/zstd_contexts.h"
+#include "io/recipe/standard.h"
 
 /* Reads what a section says of a blob. */
 static void get_head(struct tsr_cursor *c, struct tsr_stored_blob *b)
@@ -74,7 +75,7 @@ enum tsr_status tsr_read_blob(struct tsr_container_reader *r, size_t number, str
     get_head(&c, b);
     b->bytes = body + c.at;
     b->stored = body_size - c.at;
-    if (!c.bad && (b->blob >= TSR_BLOB_COUNT || b->method > TSR_BLOB_ZSTD_AFTER))
+    if (!c.bad && (b->blob >= TSR_BLOB_COUNT || b->method > TSR_BLOB_ZSTD_KNOWN))
         return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
                            "blob %u or its method %u is unknown to this program", b->blob, b->method);
     if (c.bad || b->size > TSR_BLOB_CHUNK || b->size == 0)
@@ -82,6 +83,7 @@ enum tsr_status tsr_read_blob(struct tsr_container_reader *r, size_t number, str
                            TSR_BLOB_CHUNK);
     const bool good = b->method == TSR_BLOB_RAW          ? b->stored == b->size
                       : b->method == TSR_BLOB_ZSTD_AFTER ? b->distance > 0
+                      : b->method == TSR_BLOB_ZSTD_KNOWN ? b->blob == TSR_BLOB_PREFIX
                                                          : b->method == TSR_BLOB_ZSTD;
     if (!good)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob of method %u and %zu bytes is not valid",
@@ -93,8 +95,10 @@ enum tsr_status tsr_read_blob(struct tsr_container_reader *r, size_t number, str
 static enum tsr_status unpack_blob(const struct tsr_place *place, const struct tsr_stored_blob *b,
                                    const struct base *base, uint8_t *out, struct tsr_error *error)
 {
-    const enum tsr_status status =
-        tsr_zstd_decompress(base ? base->bytes : NULL, base ? base->size : 0, b->bytes, b->stored, out, b->size);
+    size_t known_size = 0;
+    const uint8_t *const known = b->method == TSR_BLOB_ZSTD_KNOWN ? tsr_standard_base(&known_size) : NULL;
+    const enum tsr_status status = tsr_zstd_decompress(base ? base->bytes : known, base ? base->size : known_size,
+                                                       b->bytes, b->stored, out, b->size);
     if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "no memory to decompress %zu bytes", b->size);
     if (status == TSR_ERROR_VERSION)
         return tsr_fail_at(error, status, place->offset,
@@ -118,7 +122,7 @@ enum tsr_status tsr_find_base(struct tsr_container_reader *r, const struct tsr_p
         if (status == TSR_ERROR_CORRUPT || (status == TSR_OK && b->blob != blob)) continue;
         if (status != TSR_OK && error) *error = why;
         TSR_TRY(status);
-        if (b->method == TSR_BLOB_ZSTD_AFTER) break; /* that blob must be compressed alone */
+        if (b->method > TSR_BLOB_ZSTD) break; /* that blob must be compressed alone */
         *number = i;
         return TSR_OK;
     }

@@ -33,7 +33,7 @@ uint64_t tsr_small_payload(const struct tsr_small *small)
 {
     uint64_t bytes = 0;
     for (int i = 0; i < small->count; i++)
-        if (small->type[i] >= 2 * TSR_BLOB_COUNT) bytes += small->part_size[i];
+        if (small->type[i] > TSR_SMALL_KNOWN) bytes += small->part_size[i];
     return bytes;
 }
 
@@ -174,12 +174,13 @@ static bool get_parts(struct tsr_cursor *c, struct tsr_small *small)
 static enum tsr_status put_blob_part(struct tsr_container_writer *w, uint8_t type, struct tsr_cursor part,
                                      struct tsr_error *error)
 {
-    const bool is_raw = type % 2 == 0;
+    const bool is_known = type == TSR_SMALL_KNOWN, is_raw = type % 2 == 0 && !is_known;
+    const enum tsr_blob blob = is_known ? TSR_BLOB_PREFIX : (enum tsr_blob)(type / 2);
+    const enum tsr_blob_method method = is_known ? TSR_BLOB_ZSTD_KNOWN : is_raw ? TSR_BLOB_RAW : TSR_BLOB_ZSTD;
     const uint64_t size = is_raw ? part.size : tsr_get_varint(&part);
     const struct tsr_piece stored = {part.bytes + part.at, part.size - part.at};
     if (part.bad) return fail(error);
-    return tsr_container_put_stored(w, (enum tsr_blob)(type / 2), is_raw ? TSR_BLOB_RAW : TSR_BLOB_ZSTD, size, stored,
-                                    error);
+    return tsr_container_put_stored(w, blob, method, size, stored, error);
 }
 
 static enum tsr_status put_part(struct tsr_container_writer *w, uint8_t type, struct tsr_cursor part, bool *in_frame,
@@ -187,7 +188,7 @@ static enum tsr_status put_part(struct tsr_container_writer *w, uint8_t type, st
 {
     const struct tsr_piece piece = {part.bytes, part.size};
     uint64_t distance;
-    if (type < 2 * TSR_BLOB_COUNT) {
+    if (type <= TSR_SMALL_KNOWN) {
         *in_frame = false;
         return put_blob_part(w, type, part, error);
     }

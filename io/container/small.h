@@ -28,10 +28,12 @@ void tsr_small_free(struct tsr_small *small);
 enum tsr_status tsr_small_add(struct tsr_small *small, uint8_t type, const struct tsr_piece *pieces, int count,
                               size_t limit, bool *fits, struct tsr_error *error);
 
+enum { TSR_SMALL_KNOWN = 6 }; /* the type of a prefix that is compressed after known bytes: the last one of a blob */
+
 /* The part's type of a blob that is stored by one of the methods without a distance. */
 static inline uint8_t tsr_small_blob(enum tsr_blob blob, enum tsr_blob_method method)
 {
-    return (uint8_t)(2 * blob + (method == TSR_BLOB_ZSTD));
+    return method == TSR_BLOB_ZSTD_KNOWN ? TSR_SMALL_KNOWN : (uint8_t)(2 * blob + (method == TSR_BLOB_ZSTD));
 }
 
 /* Bytes of the parts that are no blobs. */

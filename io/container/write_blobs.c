@@ -5,6 +5,7 @@
 #include "container_writer.h"
 #include "long_blob.h"
 #include "io/bytes/zstd_contexts.h"
+#include "io/recipe/standard.h"
 
 /* Metadata of a few kilobytes is worth zstd's best level; large verbatim files are not worth its time. Neither is the
  * header of a large image below effort 7: 555 real DICOM headers, 6.9 KB on average, take 1.32 ms each at zstd level
@@ -23,19 +24,19 @@ int tsr_container_level(const struct tsr_container_writer *w, size_t size)
     return is_quick ? TSR_LOW_LEVEL : tsr_zstd_level(tsr_has_rows(header), size);
 }
 
-/* Compresses a chunk alone. Of 100 headers of large images one to six are longer at the best level, by up to eight
- * bytes: both levels are tried, so that no file is longer because of a higher effort. */
-static enum tsr_status compress_chunk(struct tsr_container_writer *w, const uint8_t *bytes, size_t size, size_t *made,
-                                      struct tsr_error *error)
+/* Compresses a chunk after a base, or alone. Of 100 headers of large images one to six are longer at the best level,
+ * by up to eight bytes: both levels are tried, so that no file is longer because of a higher effort. */
+static enum tsr_status compress_chunk(struct tsr_container_writer *w, const struct tsr_piece *base,
+                                      const uint8_t *bytes, size_t size, size_t *made, struct tsr_error *error)
 {
     const int level = tsr_container_level(w, size);
     const bool tries_both = level == TSR_HIGH_LEVEL && is_large_image(&w->header);
     const size_t bound = tsr_zstd_bound(size);
     TSR_TRY(tsr_grow_buffer(&w->compressed, &w->compressed_capacity, tries_both ? 2 * bound : bound, error));
-    *made = tsr_zstd_compress(NULL, 0, bytes, size, level, w->compressed, bound);
+    *made = tsr_zstd_compress(base->bytes, base->size, bytes, size, level, w->compressed, bound);
     if (tries_both && *made > 0) {
         uint8_t *const other = w->compressed + bound;
-        const size_t made_other = tsr_zstd_compress(NULL, 0, bytes, size, TSR_LOW_LEVEL, other, bound);
+        const size_t made_other = tsr_zstd_compress(base->bytes, base->size, bytes, size, TSR_LOW_LEVEL, other, bound);
         if (made_other < *made) memcpy(w->compressed, other, made_other);
         if (made_other < *made) *made = made_other;
     }
@@ -61,16 +62,32 @@ enum tsr_status tsr_container_put_chunk(struct tsr_container_writer *w, enum tsr
                                     is_smaller ? compressed : plain, error);
 }
 
+/* What the beginning of a blob is compressed after: nothing, but of a DICOM header bytes that most headers have. Those
+ * of 575 headers of 16 KB on average take 11 % less at level 6. */
+static struct tsr_piece known_of(const struct tsr_container_writer *w, enum tsr_blob blob)
+{
+    struct tsr_piece known = {NULL, 0};
+    const struct tsr_header *const header = &w->header;
+    if (blob == TSR_BLOB_PREFIX && header->kind == TSR_KIND_DICOM && !w->is_member && !tsr_has_pieces(header))
+        known.bytes = tsr_standard_base(&known.size);
+    return known;
+}
+
 enum tsr_status tsr_put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                               struct tsr_error *error)
 {
     const uint8_t *at = bytes;
+    struct tsr_piece base = known_of(w, blob);
     for (size_t now; size > 0; at += now, size -= now) {
         now = size < TSR_BLOB_CHUNK ? size : TSR_BLOB_CHUNK;
         size_t made;
-        TSR_TRY(compress_chunk(w, at, now, &made, error));
-        TSR_TRY(tsr_container_put_chunk(w, blob, (struct tsr_piece){at, now}, (struct tsr_piece){w->compressed, made},
-                                        error));
+        TSR_TRY(compress_chunk(w, &base, at, now, &made, error));
+        const struct tsr_piece compressed = {w->compressed, made};
+        if (base.size > 0 && made < now)
+            TSR_TRY(tsr_container_put_stored(w, blob, TSR_BLOB_ZSTD_KNOWN, now, compressed, error));
+        else
+            TSR_TRY(tsr_container_put_chunk(w, blob, (struct tsr_piece){at, now}, compressed, error));
+        base = (struct tsr_piece){NULL, 0};
     }
     return TSR_OK;
 }

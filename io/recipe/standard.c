@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "io/nodes/elements/elements_mix.h"
+#include "io/nodes/elements/elements_spell.h"
 #include "io/nodes/small_png/png_mix.h"
 
 /* By number. */
@@ -43,4 +44,9 @@ int tsr_standard_recipe(const uint8_t *blob, size_t size, uint64_t original, siz
             return i;
     }
     return -1;
+}
+
+const uint8_t *tsr_standard_base(size_t *size)
+{
+    return tsr_known_headers(size);
 }

@@ -17,4 +17,7 @@ size_t tsr_put_standard_head(int number, uint64_t content, uint64_t original, ui
  * piece's head. */
 int tsr_standard_recipe(const uint8_t *blob, size_t size, uint64_t original, size_t *head);
 
+/* Bytes that headers of images often have, which a blob may be compressed after: FORMAT.md 3.3, method 3. */
+const uint8_t *tsr_standard_base(size_t *size);
+
 #endif

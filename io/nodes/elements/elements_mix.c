@@ -5,6 +5,7 @@
 
 #include "elements_digits.h"
 #include "elements_place.h"
+#include "elements_spell.h"
 #include "io/bytes/mix_coders.h"
 
 #define WAVES 0x54001010u
@@ -242,49 +243,6 @@ static uint32_t code_byte(struct coder *c, uint32_t value)
 
 /* ---- What the model has seen -------------------------------------------------------------------------------- */
 
-static uint8_t digit(char c)
-{
-    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-static uint8_t byte_of_digits(const char *digits)
-{
-    return (uint8_t)(digit(digits[0]) << 4 | digit(digits[1]));
-}
-
-/* The bytes of a value: ~ and two digits are a byte, and so is any other character. Their number becomes even. */
-static uint32_t put_value(const char *text, const char *end, uint8_t padding, uint8_t *out)
-{
-    uint32_t size = 0;
-    for (; text < end; text++) {
-        const bool is_code = *text == '~';
-        out[size++] = is_code ? byte_of_digits(text + 1) : (uint8_t)*text;
-        if (is_code) text += 2;
-    }
-    if (size % 2 > 0) out[size++] = padding;
-    return size;
-}
-
-/* Makes an element: eight digits of the tag, the VR, and the value or * for a length that is not known. */
-static uint32_t put_element(const char *text, const char *end, uint8_t *out)
-{
-    enum { VR_AT = 9, VALUE_AT = 12 };
-    static const uint8_t from[4] = {2, 0, 6, 4};
-    const uint32_t vr = (uint32_t)text[VR_AT] << 8 | (uint32_t)text[VR_AT + 1];
-    const bool is_long = tsr_place_is_vr(vr, "OBOWSQUT");
-    const uint32_t size = is_long ? 12 : 8;
-    memset(out, 0, size);
-    for (int i = 0; i < 4; i++) out[i] = byte_of_digits(text + from[i]);
-    memcpy(out + 4, text + VR_AT, 2);
-    if (text[VALUE_AT] == '*') {
-        memset(out + size - 4, 255, 4);
-        return size;
-    }
-    const uint32_t length = put_value(text + VALUE_AT, end, tsr_place_is_vr(vr, "UIOBOW") ? 0 : ' ', out + size);
-    out[is_long ? 8 : 6] = (uint8_t)length; /* which is below 256 */
-    return size + length;
-}
-
 static void learn_bytes(struct coder *c, const uint8_t *bytes, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++) (void)code_byte(c, bytes[i]);
@@ -297,28 +255,13 @@ static void begin(struct coder *c, uint32_t size, unsigned form)
     c->base.mix->match[1] = (struct tsr_mix_match){-1, 0};
 }
 
-/* Codes what a word of one character stands for: the begin of a string, by its form; an item or an end. */
-static void learn_mark(struct coder *c, char mark)
-{
-    static const uint8_t start[TSR_PLACE_PREAMBLE] = {[128] = 'D', 'I', 'C', 'M'},
-                         item[8] = {0xfe, 0xff, 0x00, 0xe0, 255, 255, 255, 255}, item_end[8] = {0xfe, 0xff, 0x0d, 0xe0},
-                         sequence_end[8] = {0xfe, 0xff, 0xdd, 0xe0};
-    if (mark == '0' || mark == '1') begin(c, SEEN, (unsigned)(mark - '0'));
-    if (mark == '0') learn_bytes(c, start, sizeof start);
-    if (mark == '(') learn_bytes(c, item, sizeof item);
-    if (mark == ')') learn_bytes(c, item_end, sizeof item_end);
-    if (mark == ']') learn_bytes(c, sequence_end, sizeof sequence_end);
-}
-
 static void learn_line(struct coder *c, const char *text)
 {
-    uint8_t element[ELEMENT];
+    uint8_t bytes[TSR_SPELLED_LIMIT];
     while (*text) {
         const char *const end = strchr(text, '|');
-        if (end == text + 1)
-            learn_mark(c, *text);
-        else
-            learn_bytes(c, element, put_element(text, end, element));
+        if (end == text + 1 && (*text == '0' || *text == '1')) begin(c, SEEN, (unsigned)(*text - '0'));
+        learn_bytes(c, bytes, tsr_elements_spell(text, end, bytes));
         text = end + 1;
     }
 }
