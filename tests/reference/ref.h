@@ -217,6 +217,9 @@ void ref_png_start(const uint8_t *ihdr, uint8_t start[33]);
 void ref_filter_row(unsigned type, const uint8_t *row, const uint8_t *above, size_t size, size_t step, uint8_t *to);
 /* SMALL_PNG.md (ref_small_png.c) */
 bool ref_small_png(const uint8_t *code, size_t size, ref_sink *put, void *to);
+/* ELEMENTS.md 7 (ref_known.c). */
+const uint8_t *ref_known_bytes(size_t *size);
+
 /* ELEMENTS.md (ref_elements.c). room: of the header. */
 bool ref_elements(const uint8_t *code, uint64_t size, uint64_t plain_size, uint64_t room, ref_sink *put, void *to);
 bool ref_png_chunks(const struct ref_header *header, const uint8_t *raster, const uint8_t *residue, size_t residue_size,

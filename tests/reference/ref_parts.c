@@ -213,10 +213,11 @@ static bool read_blob_head(struct ref_bytes b, struct blob_head *head)
     head->blob = (unsigned)ref_number(&b, 1);
     head->method = (unsigned)ref_number(&b, 1);
     if (!b.bad && head->blob > 2) return ref_fail("blob %u is unknown", head->blob);
-    if (!b.bad && head->method > 2) return ref_fail("method %u of a blob is unknown", head->method);
+    if (!b.bad && head->method > 3) return ref_fail("method %u of a blob is unknown", head->method);
     uint64_t size = ref_varint(&b);
     head->distance = head->method == 2 ? (unsigned)ref_number(&b, 1) : 0;
     if (b.bad) return ref_fail("a blob is too short");
+    if (head->method == 3 && head->blob != 0) return ref_fail("a blob that is no prefix has method 3");
     if (size < 1 || size > (uint64_t)1 << 22) return ref_fail("a blob's size is out of range");
     head->size = (size_t)size;
     head->stored = b.data + b.at;
@@ -248,6 +249,7 @@ static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size
         *content = head->stored;
         return head->size == head->stored_size || ref_fail("a blob's size is wrong");
     }
+    if (head->method == 3) dictionary = ref_known_bytes(&dictionary_size);
     uint8_t *memory = ref_alloc(head->size, 1);
     *content = memory;
     return ref_unzstd(memory, head->size, head->stored, head->stored_size, dictionary, dictionary_size);
@@ -272,7 +274,7 @@ static bool find_dictionary(const struct ref_part *part, const struct blob_head 
         if (sections[i].type != 'B' || !find_body(part->file, i, &body)) continue;
         if (!read_blob_head(body, &base)) return false;
         if (base.blob != head->blob) continue;
-        if (base.method == 2) return ref_fail("a blob stands behind one that does so, too");
+        if (base.method > 1) return ref_fail("a blob stands behind one that does so, too");
         *section = i;
         return true;
     }

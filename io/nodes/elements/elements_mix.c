@@ -261,7 +261,7 @@ static void learn_line(struct coder *c, const char *text)
     while (*text) {
         const char *const end = strchr(text, '|');
         if (end == text + 1 && (*text == '0' || *text == '1')) begin(c, SEEN, (unsigned)(*text - '0'));
-        learn_bytes(c, bytes, tsr_elements_spell(text, end, bytes));
+        learn_bytes(c, bytes, tsr_elements_spell(text, end, false, bytes));
         text = end + 1;
     }
 }
