@@ -17,7 +17,6 @@ enum {
     SEEN = 1 << 14, /* bytes that are learned first, at most */
     FEW = 255,
     NO_BYTE = 256,
-    ELEMENT = 256, /* bytes of an element that is learned, at most */
     LIST = 64      /* bytes of a list of numbers, at least */
 };
 

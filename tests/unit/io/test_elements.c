@@ -7,6 +7,7 @@
 #include "one_engine.h"
 #include "tests/large_files.h"
 #include "io/nodes/elements/elements_blocks.h"
+#include "io/nodes/elements/elements_spell.h"
 #include "io/formats/packed.h"
 #include "streams/by_node.h"
 #include "streams/by_reference.h"
@@ -570,9 +571,19 @@ TEST(whole_files)
     free_dicom(&d);
 }
 
+/* What headers are compressed after is what the page says, as the reference decoder reads it. */
+TEST(known_bytes)
+{
+    size_t size, other_size;
+    const uint8_t *const known = tsr_known_headers(&size), *const other = ref_known_bytes(&other_size);
+    expect(size == other_size && memcmp(known, other, size) == 0, "%zu known bytes, %zu by the page", size, other_size);
+    expect(size > 10000 && size < 16384, "%zu known bytes", size);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(at_once),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_bytes),
+                                       cmocka_unit_test(at_once),
                                        cmocka_unit_test(come_back),
                                        cmocka_unit_test(any_bytes),
                                        cmocka_unit_test(waves),
