@@ -241,7 +241,7 @@ for verb in decompress test info; do refuses 62 'frame of 268402689 samples is o
 for verb in decompress test info; do refuses 63 'format version 5 ' "$TESSERA" $verb version.tsr; done
 "$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 ff
 refuses 63 'format version 255 ' "$TESSERA" test version.tsr
-for patch in 1:05 2:05 2:09 3:08; do
+for patch in 1:06 2:05 2:09 3:08; do
     "$BIN/tsr_sign_again" a.tsr version.tsr H 0 "${patch%:*}" "${patch#*:}"
     refuses 63 'known to this program' "$TESSERA" test version.tsr
 done
