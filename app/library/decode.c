@@ -390,8 +390,7 @@ static enum tsr_status decode(struct tsr_engine *engine, struct tsr_container_re
         (struct tsr_decoded){.engine = d.engine_name, .fallback = d.fallback, .read_s = d.read_s, .write_s = d.write_s};
     decoded->found.samples = tsr_hasher_result128(&d.frames);
     if (!d.header->exact)
-        tsr_parts_end(&d.parts, d.header->recipe, &decoded->found.samples, tsr_all_rasters(&d.header->image),
-                      &decoded->found);
+        tsr_parts_end(&d.parts, d.header, &decoded->found.samples, tsr_all_rasters(&d.header->image), &decoded->found);
     free_frames(&d);
     return status;
 }

@@ -589,8 +589,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
         if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
         if (source->header.coding.lossy) tsr_note_difference(&source->header.image, &e.difference, proof);
         if (!source->header.exact)
-            tsr_parts_end(&e.parts, source->header.recipe, &proof->samples, tsr_all_rasters(&source->header.image),
-                          proof);
+            tsr_parts_end(&e.parts, &source->header, &proof->samples, tsr_all_rasters(&source->header.image), proof);
     }
     e.encoded.difference = e.difference;
     *encoded = e.encoded;

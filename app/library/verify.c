@@ -46,7 +46,7 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     TSR_TRY(hash_blobs(source, &parts, error));
     tsr_add_frame_hash(&frames, image, source->rasters);
     found.samples = tsr_hasher_result128(&frames);
-    tsr_parts_end(&parts, header->recipe, &found.samples, tsr_raster_bytes(image), &found);
+    tsr_parts_end(&parts, header, &found.samples, tsr_raster_bytes(image), &found);
     if (found.restored_size == proof->restored_size && tsr_hash128_equal(&found.restored, &proof->restored))
         return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");

@@ -44,7 +44,7 @@ struct tsr_parts_hash {
 void tsr_parts_begin(struct tsr_parts_hash *parts);
 void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const void *bytes, size_t size);
 /* samples: the hash as in a proof. sample_bytes: bytes of all rasters. Sets restored_size and restored of the proof. */
-void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_recipe_number restore, const struct tsr_hash128 *samples,
+void tsr_parts_end(struct tsr_parts_hash *parts, const struct tsr_header *header, const struct tsr_hash128 *samples,
                    uint64_t sample_bytes, struct tsr_proof *proof);
 
 /* ---- Writer ---------------------------------------------------------------------------------------------- */

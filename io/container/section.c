@@ -152,15 +152,24 @@ void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const 
     parts->size += size;
 }
 
-void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_recipe_number restore, const struct tsr_hash128 *samples,
+void tsr_parts_end(struct tsr_parts_hash *parts, const struct tsr_header *header, const struct tsr_hash128 *samples,
                    uint64_t sample_bytes, struct tsr_proof *proof)
 {
     const struct tsr_hash128 hashes[3] = {tsr_hasher_result128(&parts->prefix), *samples,
                                           tsr_hasher_result128(&parts->suffix)};
-    uint8_t all[1 + sizeof hashes] = {(uint8_t)restore};
+    enum { PLACES = 4 + 4 + 1 }; /* of columns, rows and bits allocated */
+    uint8_t all[1 + sizeof hashes + PLACES + TSR_PARAMETERS_LIMIT] = {(uint8_t)header->recipe};
+    size_t used = 1 + sizeof hashes;
     memcpy(all + 1, hashes, sizeof hashes);
+    if (tsr_has_planes(header)) { /* they tell where samples stand in the file */
+        tsr_put_u32(all + used, header->image.columns);
+        tsr_put_u32(all + used + 4, header->image.rows);
+        all[used + 8] = header->image.bits_allocated;
+        memcpy(all + used + PLACES, header->parameters, header->parameter_count);
+        used += PLACES + header->parameter_count;
+    }
     proof->restored_size = parts->size + sample_bytes;
-    proof->restored = tsr_hash128_of(all, sizeof all);
+    proof->restored = tsr_hash128_of(all, used);
 }
 
 /* ---- Ids (FORMAT.md 3.1) --------------------------------------------------------------------------------- */

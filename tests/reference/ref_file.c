@@ -188,12 +188,20 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
 static void hash_parts(const struct ref_header *h, const struct ref_piece *prefix, const struct ref_piece *suffix,
                        struct ref_proof *made)
 {
-    uint8_t hashed[1 + 3 * 16];
+    uint8_t hashed[1 + 3 * 16 + 9 + 64];
+    size_t size = 1 + 3 * 16;
     hashed[0] = (uint8_t)h->restore;
     memcpy(hashed + 1, prefix->hash, 16);
     memcpy(hashed + 17, made->samples, 16);
     memcpy(hashed + 33, suffix->hash, 16);
-    ref_hash128(hashed, sizeof hashed, made->restored.hash);
+    if (h->restore == REF_PLANES) {
+        for (unsigned i = 0; i < 4; i++) hashed[size + i] = (uint8_t)(h->columns >> 8 * i);
+        for (unsigned i = 0; i < 4; i++) hashed[size + 4 + i] = (uint8_t)(h->rows >> 8 * i);
+        hashed[size + 8] = (uint8_t)h->allocated;
+        memcpy(hashed + size + 9, h->parameters, h->parameter_count);
+        size += 9 + h->parameter_count;
+    }
+    ref_hash128(hashed, size, made->restored.hash);
     made->restored.size = prefix->size + (ref_frame_bits(h) * h->frames + 7) / 8 + suffix->size;
 }
 
