@@ -180,12 +180,17 @@ TSR_API const char *tsr_coder_name(enum tsr_coder coder);
 /* QP counts in eighths: the quantiser's step doubles every 48 of them. */
 #define TSR_QP_UNIT 8
 
+/* What the transform path spends its bytes on: little error, or what is seen, as SSIM measures it. The latter gives
+ * each square of 16 x 16 samples a step by its texture, from effort 3 on, with other coders than CAVLC. */
+enum tsr_tune { TSR_TUNE_PSNR = 0, TSR_TUNE_SSIM = 1 };
+
 /* How a file or a payload was coded. */
 struct tsr_coding {
     enum tsr_path path;
     enum tsr_coder coder;
     bool lossy;
-    uint8_t reserved[15]; /* 0: what is not is TSR_ERROR_USAGE */
+    uint8_t tune;         /* enum tsr_tune; if lossy, transform path. A decoder needs none */
+    uint8_t reserved[14]; /* 0: what is not is TSR_ERROR_USAGE */
     int32_t qp_eighths;   /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
     int effort;           /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
     uint32_t max_error;   /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */

@@ -75,7 +75,8 @@ double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t 
     coding.coder = (enum tsr_coder)coder;
     coding.lossy = true;
     coding.qp_eighths = qp_eighths;
-    coding.effort = (int)effort;
+    coding.effort = (int)(effort & 255);
+    coding.tune = (uint8_t)(effort >> 8);
     const double start = cpu_seconds();
     const enum tsr_status status = tsr_encode_frame(engine, &image, &coding, raster, payload, size, &error);
     return status == TSR_OK ? cpu_seconds() - start : -1;
