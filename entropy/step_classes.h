@@ -9,6 +9,9 @@
 /* A class is coded by what it differs from a prediction by, in the context of how much its neighbours differ. */
 enum { TSR_CLASS_CONTEXTS = 3, TSR_CLASS_CHANCES = 2 * TSR_STEP_CLASSES, TSR_CLASS_SIZE_BYTES = 3 };
 
+/* Most bytes of a class: a bit costs at most 11 bits, a class 7 of them; and of a string, its end. */
+enum { TSR_CLASS_BYTES_LIMIT = 10 };
+
 struct tsr_class_chances {
     struct tsr_chance of[TSR_CLASS_CONTEXTS][TSR_CLASS_CHANCES];
 };
@@ -85,18 +88,24 @@ TSR_HD bool tsr_get_classes(struct tsr_range_reader *r, uint8_t *classes, int32_
     return !r->overrun;
 }
 
-/* The classes with their size in front, from payload[at] on. Returns where they end, 0 if that would exceed capacity.
- */
+/* Whether a string of so many bytes fits a payload of this capacity, from payload[at] on. Its writer puts up to four
+ * zeros at its end that it takes back, and leaves two bytes for the size in front. */
+TSR_HD bool tsr_classes_fit(size_t at, size_t bytes, size_t capacity)
+{
+    return at + 2 + bytes + 4 <= capacity;
+}
+
+/* The classes with their size in front, from payload[at] on. Returns where they end, 0 if they do not fit. */
 TSR_HD size_t tsr_put_class_string(const uint8_t *classes, int32_t columns, int32_t rows, uint8_t *payload, size_t at,
                                    size_t capacity)
 {
-    enum { SIZE_BYTES = 2 }; /* room for the size while it is not known */
+    enum { SIZE_BYTES = 2 };
     uint8_t varint[10];
     if (capacity < at + SIZE_BYTES) return 0;
     struct tsr_range_writer w = tsr_range_writer(payload + at + SIZE_BYTES, capacity - at - SIZE_BYTES);
     tsr_put_classes(&w, classes, columns, rows);
     const size_t size = tsr_range_end(&w), head = tsr_put_varint(varint, size);
-    if (w.overflow || capacity < at + head + size) return 0;
+    if (w.overflow || !tsr_classes_fit(at, size, capacity)) return 0;
     if (head < SIZE_BYTES)
         for (size_t i = 0; i < size; i++) payload[at + head + i] = payload[at + SIZE_BYTES + i];
     if (head > SIZE_BYTES)

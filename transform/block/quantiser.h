@@ -112,7 +112,7 @@ TSR_HD int tsr_quantiser_units_shift(int32_t q)
 }
 
 /* Value of samples with their fraction to units: below 2^27 * 2^19 = 2^46 on the way, 2^21 * 2^8 = 2^29 in the end,
- * with the factors of classes (step_classes.h) 2^48 and 2^31. */
+ * with the factors of classes (step_classes.h) 2^47 and 2^30. */
 TSR_HD int32_t tsr_units_by_factor(int32_t value, int32_t q, int32_t factor)
 {
     const int shift = tsr_quantiser_units_shift(q);
