@@ -336,7 +336,6 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.shape.tiles);
     const tile_view tile = view_of(b, number, state, place);
     const bool lapped = b.transform.lapped[blockIdx.x] != 0;
-    const uint8_t *classes = classes_here(b, plan);
     const int32_t lap_qp = lapped ? TSR_LAP_QP : 0, slices = (int32_t)(place.slice_columns * place.slice_rows);
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     size_t slice = (size_t)number * b.shape.slices + place.first_slice;
@@ -359,7 +358,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             const int32_t q = plan.coarser_by == 0
                                   ? plan.qp_index
                                   : tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r));
-            forward_units(q + lap_qp, class_at(classes, tile, column + c, row + r), block);
+            forward_units(q + lap_qp, class_at(classes_here(b, plan), tile, column + c, row + r), block);
             round_places<UNITS ? 1 : 16>(block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }

@@ -5,6 +5,7 @@
 #include "kernels/slices/coefficients.cuh"
 
 #include "entropy/step_classes.h"
+#include "entropy/textures.h"
 
 namespace
 {

@@ -6,6 +6,7 @@
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/transform_plan.h"
 #include "entropy/step_classes.h"
+#include "entropy/textures.h"
 
 /* ---- Coefficients ---------------------------------------------------------------------------------------------- */
 

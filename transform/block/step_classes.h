@@ -1,11 +1,8 @@
 /* Classes of the quantiser's steps, one for each square of 16 x 16 samples of a tile: the AC coefficients of its blocks
- * have the plane's step times a fixed ratio. FORMAT.md section 8.8.
- *
- * A square's class follows from its texture, relative to the plane's mean: what is rough hides errors. */
+ * have the plane's step times a fixed ratio. FORMAT.md section 8.8. */
 #ifndef TSR_TRANSFORM_BLOCK_STEP_CLASSES_H
 #define TSR_TRANSFORM_BLOCK_STEP_CLASSES_H
 
-#include "entropy/code_cost.h"
 #include "quantiser.h"
 
 enum {
@@ -39,41 +36,6 @@ TSR_HD_INLINE int32_t tsr_class_factor(int32_t q, int norm_class, int step_class
 TSR_HD int32_t tsr_class_units(int32_t value, int32_t q, int norm_class, int step_class)
 {
     return tsr_units_by_factor(value, q, tsr_class_factor(q, norm_class, step_class));
-}
-
-/* ---- Encoder ------------------------------------------------------------------------------------------------ */
-
-enum {
-    TSR_TEXTURE_SIDE = 8,    /* of a square's parts, in samples */
-    TSR_TEXTURE_BITS = 10,   /* of samples as textures take them */
-    TSR_TEXTURE_GROUND = 464 /* 29 squared steps of 8 bits, in 1/16: half of what SSIM adds to variances */
-};
-
-/* How much samples 0 .. range-1 are raised (lowered, if below 0) for textures: planes of less than 8 bits as those
- * of 8.
- */
-TSR_HD int tsr_texture_shift(uint32_t range)
-{
-    return TSR_TEXTURE_BITS - tsr_max(8, tsr_bit_width(range - 1));
-}
-
-TSR_HD_INLINE uint32_t tsr_texture_sample(uint32_t sample, int shift)
-{
-    return shift < 0 ? sample >> -shift : sample << shift;
-}
-
-/* Of the 64 samples of a part, by their sum and that of their squares: log2 of their variance and the ground, in
- * 1/4096. Squares stay below 2^26, 64 times them and the sum's square below 2^32. */
-TSR_HD uint32_t tsr_texture(uint32_t sum, uint32_t squares)
-{
-    return tsr_log2_cost(((64 * squares - sum * sum) >> 12) + TSR_TEXTURE_GROUND);
-}
-
-/* Of a square, by the plane's mean texture: a class more for each doubling of the variance. */
-TSR_HD int tsr_class_of_texture(uint32_t texture, uint32_t mean)
-{
-    const int32_t above = (int32_t)texture - (int32_t)mean + TSR_PLAIN_CLASS * TSR_COST_BIT + TSR_COST_BIT / 2;
-    return tsr_max(0, tsr_min(TSR_STEP_CLASSES - 1, tsr_asr(above, TSR_COST_SHIFT)));
 }
 
 /* Squares across or down a side of a tile. */

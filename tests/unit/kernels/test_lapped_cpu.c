@@ -5,6 +5,7 @@
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
 #include "entropy/rate_distortion.h"
+#include "entropy/textures.h"
 #include "transform/block/core4x4.h"
 
 enum {
