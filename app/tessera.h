@@ -181,12 +181,18 @@ TSR_API const char *tsr_coder_name(enum tsr_coder coder);
 /* QP counts in eighths: the quantiser's step doubles every 48 of them. */
 #define TSR_QP_UNIT 8
 
+/* What the transform path spends its bytes on: a small squared error, or what is seen, as SSIM measures it. For the
+ * latter each square of 16 x 16 samples has a step by its texture; from effort 3 on, with coders other than CAVLC.
+ * TSR_TUNE_BY_LOSS is TSR_TUNE_SSIM with TSR_QUALITY_WEB, and TSR_TUNE_PSNR with all else. */
+enum tsr_tune { TSR_TUNE_BY_LOSS = 0, TSR_TUNE_PSNR = 1, TSR_TUNE_SSIM = 2 };
+
 /* How a file or a payload was coded. */
 struct tsr_coding {
     enum tsr_path path;
     enum tsr_coder coder;
     bool lossy;
-    uint8_t reserved[15]; /* 0: what is not is TSR_ERROR_USAGE */
+    uint8_t tune;         /* enum tsr_tune: if lossy, transform path. A decoder needs none */
+    uint8_t reserved[14]; /* 0: what is not is TSR_ERROR_USAGE */
     int32_t qp_eighths;   /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
     int effort;           /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
     uint32_t max_error;   /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
@@ -259,6 +265,8 @@ struct tsr_compress_options {
     uint32_t least_db; /* hundredths of a dB, or 0: TSR_ERROR_LOSS, and nothing is kept, where a judged window or the
                           PSNR of a lossy file is below */
     bool within_ratio; /* TSR_ERROR_LOSS, and nothing is kept, where a lossy file is above its report's ratio_limit */
+    uint8_t reserved[7];
+    enum tsr_tune tune; /* of the losses that take the transform path */
 };
 #define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
 

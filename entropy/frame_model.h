@@ -45,6 +45,7 @@ struct tsr_plane_model {
     int32_t qp_index;                     /* if lossy: q of transform/block/quantiser.h */
     uint32_t coarser_by, coarser_from;    /* if lossy: blocks that begin at this sample or later have a q higher by */
     bool lapping;                         /* if lossy: arithmetic with fractions, and a flag for each tile */
+    bool classes;                         /* with lapping: steps by square, and each tile's classes of them */
     bool pairs;                           /* path T, Huffman: pairs by energy contexts, else run-level symbols */
     int32_t slice_side;                   /* of all but path P with Huffman and rANS, in blocks */
     struct tsr_predictor_model predictor; /* path P; with CAVLC the median edge predictor alone */
@@ -259,6 +260,7 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     tsr_put_bits(w, plane->packed, 1);
     if (plane->packed) tsr_put_stretches(w, plane->offset, plane->range);
     tsr_put_bits(w, plane->path, 1);
+    if (plane->classes) tsr_put_bits(w, TSR_CODER_NUMBERS, 2);
     tsr_put_bits(w, tsr_coder_number(plane->coder), 2);
     if (plane->path == TSR_PATH_PREDICT) {
         tsr_put_predictor_model(w, &plane->predictor);
@@ -298,7 +300,7 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
     plane->lossy = false;
     plane->qp_index = 0;
     plane->coarser_by = plane->coarser_from = 0;
-    plane->lapping = false;
+    plane->lapping = plane->classes = false;
     plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
@@ -311,7 +313,9 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
         if (plane->range < 2) return false; /* both ends of the span are in use */
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
-    const uint32_t coder = tsr_get_bits(r, 2);
+    uint32_t coder = tsr_get_bits(r, 2);
+    plane->classes = plane->path == TSR_PATH_TRANSFORM && coder == TSR_CODER_NUMBERS; /* its coder follows */
+    if (plane->classes) coder = tsr_get_bits(r, 2);
     if (coder >= TSR_CODER_NUMBERS) return false;
     plane->coder = tsr_coder_of_number(coder);
     if (plane->path == TSR_PATH_PREDICT) {
@@ -327,6 +331,7 @@ TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_
         if (plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
         if (plane->qp_index + (int32_t)plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
         plane->lapping = plane->lossy && tsr_get_bits(r, 1);
+        if (plane->classes && !plane->lapping) return false;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
     }
     if (tsr_is_of_lanes(plane)) return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);

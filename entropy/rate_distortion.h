@@ -18,7 +18,9 @@ enum {
     TSR_UNIT = 1 << TSR_UNIT_BITS,
     /* A bit is worth 0.11 squared steps: 0.08 and 0.16 lose 0.2 to 0.3 %, 0.22 1 %. Errors are in squared units, their
      * weights in 1/64. */
-    TSR_RATE_LAMBDA = 11 * TSR_UNIT * TSR_UNIT / 100 * 64 / TSR_RATE_BIT
+    TSR_RATE_LAMBDA = 11 * TSR_UNIT * TSR_UNIT / 100 * 64 / TSR_RATE_BIT,
+    /* With classes of steps for SSIM; see tests/bench/decisions/035. */
+    TSR_RATE_LAMBDA_SSIM = TSR_RATE_LAMBDA / 4 * 3
 };
 
 /* clang-format off */

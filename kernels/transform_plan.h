@@ -4,6 +4,7 @@
 #define TSR_KERNELS_TRANSFORM_PLAN_H
 
 #include "entropy/frame_model.h"
+#include "entropy/rate_distortion.h"
 
 /* Below this q tiles are not lapped and coefficients are rounded: the finest steps are for those who want hardly any
  * error.
@@ -23,6 +24,7 @@ struct tsr_transform_plan {
     int32_t qp_index; /* these three as the plane's model has them */
     uint32_t coarser_by, coarser_from;
     bool lapping;    /* arithmetic with fractions, and tiles may be lapped */
+    bool classes;    /* of steps, by square */
     bool fine;       /* with loss: see TSR_FINE_QP */
     bool chooses;    /* coefficients by rate and distortion, else they are rounded */
     bool cavlc_bits; /* by the bits of CAVLC */
@@ -48,12 +50,19 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     plan.fine = plan.qp_index < TSR_FINE_QP;
     plan.lapping = plan.lossy && effort >= TSR_EFFORT_TOOLS;
     plan.chooses = plan.lossy && effort >= TSR_EFFORT_CHOICE && !plan.fine;
+    plan.classes = plan.chooses && coding->tune == TSR_TUNE_SSIM && coding->coder != TSR_CODER_CAVLC;
     plan.cavlc_bits = coding->coder == TSR_CODER_CAVLC && effort >= TSR_EFFORT_CAVLC_BITS;
     plan.pairs = transforms && coding->coder == TSR_CODER_HUFFMAN && effort >= TSR_EFFORT_TOOLS;
     plan.slice_side = transforms && coding->coder == TSR_CODER_RANS && effort >= TSR_EFFORT_LARGE_SLICES
                           ? TSR_LARGE_SLICE_BLOCKS
                           : TSR_SLICE_BLOCKS;
     return plan;
+}
+
+/* What a bit is worth in the choice of coefficients; 0: they are rounded. */
+TSR_HD int32_t tsr_plan_lambda(const struct tsr_transform_plan *plan)
+{
+    return !plan->chooses ? 0 : plan->classes ? TSR_RATE_LAMBDA_SSIM : TSR_RATE_LAMBDA;
 }
 
 /* What a decoder needs of the plan: to the plane's model. */
@@ -64,6 +73,7 @@ TSR_HD void tsr_take_plan(struct tsr_plane_model *plane, const struct tsr_transf
     plane->coarser_by = plan->coarser_by;
     plane->coarser_from = plan->coarser_from;
     plane->lapping = plan->lapping;
+    plane->classes = plan->classes;
     plane->pairs = plan->pairs;
     plane->slice_side = plan->slice_side;
 }

@@ -75,6 +75,7 @@ enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *
         return tsr_fail(error, TSR_ERROR_USAGE, "path %d is not known", (int)coding->path);
     if ((int)coding->coder < TSR_CODER_BY_EFFORT || coding->coder > TSR_CODER_RANS)
         return tsr_fail(error, TSR_ERROR_USAGE, "coder %d is not known", (int)coding->coder);
+    if (coding->tune > TSR_TUNE_SSIM) return tsr_fail(error, TSR_ERROR_USAGE, "tune %u is not known", coding->tune);
     if (!is_zero(coding->reserved, sizeof coding->reserved))
         return tsr_fail(error, TSR_ERROR_USAGE,
                         "reserved bytes of a coding are not 0: begin with a structure of zeros");

@@ -89,6 +89,13 @@ static enum tsr_status want_loss(const struct tsr_compress_options *options, str
         return tsr_fail(error, TSR_ERROR_USAGE, "a largest error needs TSR_PATH_PREDICT");
     wanted->coding.lossy = options->loss != TSR_LOSSLESS;
     if (wanted->coding.lossy && options->loss != TSR_LOSS_MAX_ERROR) wanted->coding.path = TSR_PATH_TRANSFORM;
+    if ((int)options->tune < TSR_TUNE_BY_LOSS || options->tune > TSR_TUNE_SSIM)
+        return tsr_fail(error, TSR_ERROR_USAGE, "tune %d is not known", (int)options->tune);
+    if (options->tune != TSR_TUNE_BY_LOSS && (!wanted->coding.lossy || options->loss == TSR_LOSS_MAX_ERROR))
+        return tsr_fail(error, TSR_ERROR_USAGE, "tune is set: it needs a loss by QP, PSNR, quality or size");
+    wanted->coding.tune = (uint8_t)(options->tune != TSR_TUNE_BY_LOSS     ? options->tune
+                                    : options->quality == TSR_QUALITY_WEB ? TSR_TUNE_SSIM
+                                                                          : TSR_TUNE_PSNR);
     wanted->coding.qp_eighths = options->qp_eighths;
     wanted->coding.max_error = options->max_error;
     wanted->target = options->loss == TSR_LOSS_PSNR      ? TSR_TARGET_PSNR

@@ -22,7 +22,7 @@ enum {
 /* Planes of at most TSR_NARROW_BITS bits have coefficients below 2^15: with loss, a value of the transform is below 16,
  * 24 or 36 times 2^bits by its norm class and a coefficient that by the finest step's factor, 0.397, 0.251 or 0.159, so
  * below 6.4 * 2^12; without, a value is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its
- * prediction. */
+ * prediction. Classes of steps halve the steps at most: with them planes have a bit less. */
 enum { TSR_NARROW_BITS = 12 };
 
 /* Counts of a plane's symbols, as training takes them: in the order of struct tsr_block_counts, each cell's aligned to
@@ -139,6 +139,7 @@ struct tsr_transform_state {
     bool narrow;                    /* coefficients are int16_t, else int32_t */
     struct tsr_transform_plan plan; /* of first planes; its steps are those of a frame without a colour transform */
     bool chooses;                   /* coefficients of some plane are chosen by rate and distortion */
+    bool has_classes;               /* some plane has classes of steps */
     enum tsr_cuda_coder by;
     uint32_t plane_counts;    /* of symbols, of a plane */
     uint64_t magnitude_count; /* magnitudes of a plane that its shift goes by */
@@ -150,9 +151,17 @@ struct tsr_transform_state {
     uint8_t *coder;          /* work space of the block coder */
     int32_t *units;          /* as coefficients lie, DCs are coefficients already; where coefficients are chosen */
     uint8_t *lapped;         /* by plane and tile; with lapping */
-    uint64_t *pair_blocks;   /* by slice of the batch and place: see coefficient_pairs_cuda.cu; pairs */
-    uint32_t *entries;       /* by room (see tsr_slice_room), in the decoder's order; rANS */
-    uint32_t *entry_count;   /* by room; rANS */
+    uint32_t tile_squares;   /* classes of steps (FORMAT.md 8.8): of a full tile; of all tiles of a plane; */
+    uint32_t plane_squares;
+    uint32_t class_room;    /* and the most bytes of a tile's string. With classes alone, the next five: */
+    uint32_t *textures;     /* by plane and tile, tile_squares */
+    uint8_t *classes;       /* the same */
+    uint64_t *texture_sum;  /* by plane */
+    uint8_t *class_strings; /* by plane and tile, class_room */
+    uint32_t *class_bytes;  /* by plane and tile: of the string; 0: the plane has none */
+    uint64_t *pair_blocks;  /* by slice of the batch and place: see coefficient_pairs_cuda.cu; pairs */
+    uint32_t *entries;      /* by room (see tsr_slice_room), in the decoder's order; rANS */
+    uint32_t *entry_count;  /* by room; rANS */
     struct tsr_slice_string *slice_string;           /* by room; rANS */
     uint32_t *counts;                                /* by plane, plane_counts each; Huffman, rANS */
     uint32_t *cells_in_use;                          /* by plane and group: bits of cells with counts; pairs, rANS */
@@ -313,6 +322,9 @@ int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Values to coefficients, without lapping; Huffman of run-level symbols: counts them. */
 int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* If has_classes: classes of the planes' squares; and, from the coefficients, their strings. */
+int tsr_cuda_classes(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+int tsr_cuda_class_strings(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Values to coefficients, with lapping in tiles that seem to cost less with it; to units if coefficients are chosen. */
 int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Units to coefficients, where coefficients of some plane are chosen by rate and distortion; sums up their magnitudes.

@@ -11,6 +11,7 @@
 #include "transform/block/core4x4.h"
 #include "transform/predict/residual.h"
 #include "transform/block/reversible4x4.h"
+#include "transform/block/step_classes.h"
 
 namespace
 {
@@ -314,22 +315,26 @@ __global__ void __launch_bounds__(BLOCK_THREADS)
 /* ---- Lapping ---------------------------------------------------------------------------------------------- */
 
 /* Coefficients to samples with their fraction, as the filter takes them. */
-__device__ __forceinline__ void inverse_fine(int32_t x[16], int32_t q)
+__device__ __forceinline__ void inverse_fine(int32_t x[16], int32_t q, int step_class)
 {
     const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
     uint32_t most = 0;
 #pragma unroll
     for (int i = 0; i < UNROLLED; i++) most |= (uint32_t)tsr_abs(x[i]);
-    if (shift >= 0 && most < 1u << 15 && most << 15 >> shift < TSR_FINE_LIMIT) { /* factors are below 2^15 */
+    int32_t step[3];
+#pragma unroll
+    for (int k = 0; k < 3; k++) step[k] = tsr_class_step(q, k, step_class);
+    const int32_t dc_step = tsr_quantiser_step(q, 0);
+    const int step_bits = step_class == TSR_PLAIN_CLASS ? TSR_STEP_BITS : TSR_CLASS_STEP_BITS;
+    if (shift >= 0 && most >> (30 - step_bits) == 0 && most << step_bits >> shift < TSR_FINE_LIMIT) {
         const int32_t half = shift > 0 ? 1 << (shift - 1) : 0;
-        int32_t step[3];
 #pragma unroll
-        for (int k = 0; k < 3; k++) step[k] = tsr_quantiser_step(q, k);
-#pragma unroll
-        for (int i = 0; i < UNROLLED; i++) x[i] = tsr_asr(x[i] * step[tsr_norm_class(i / 4, i % 4)] + half, shift);
+        for (int i = 0; i < UNROLLED; i++)
+            x[i] = tsr_asr(x[i] * (i == 0 ? dc_step : step[tsr_norm_class(i / 4, i % 4)]) + half, shift);
     } else {
 #pragma unroll
-        for (int i = 0; i < UNROLLED; i++) x[i] = tsr_dequantise_fine(x[i], q, i);
+        for (int i = 0; i < UNROLLED; i++)
+            x[i] = tsr_scale_fine(x[i], i == 0 ? dc_step : step[tsr_norm_class(i / 4, i % 4)], q, i);
     }
     inverse_32(x);
 #pragma unroll
@@ -372,7 +377,8 @@ __global__ void __launch_bounds__(STRIP_THREADS)
     const bool is_lapped = w.piece[number].lapped != 0, is_block = column >= 0 && column < work.columns;
     const bool is_border = is_lapped && column >= 0 && column + 1 < work.columns;
     const bool aligned = work.tile.first % 2 == 0;
-    const int32_t top = (int32_t)plane.range - 1;
+    const int32_t top = (int32_t)plane.range - 1, across = tsr_squares_along(work.tile.width);
+    const uint8_t *classes = plane.classes ? w.classes + (size_t)number * w.tile_squares : NULL;
     /* Samples around the border, from the block's third column on, that are in the tile. */
     const int32_t from = lane == STRIP_BORDERS ? 4 : column < 0 ? 2 : 0;
     const int32_t end = tsr_max(from, tsr_min(4, work.tile.width - (4 * column + 2)));
@@ -384,7 +390,9 @@ __global__ void __launch_bounds__(STRIP_THREADS)
         for (int i = 0; i < UNROLLED; i++) x[i] = 0;
         if (is_block && row < work.rows) {
             load_block<Coefficient>(w, work.first_block + (size_t)row * (size_t)work.columns + (size_t)column, x);
-            inverse_fine(x, block_q(plane, b.image, work, column, row) + (is_lapped ? TSR_LAP_QP : 0));
+            const int step_class =
+                classes ? classes[row / TSR_CLASS_BLOCKS * across + column / TSR_CLASS_BLOCKS] : TSR_PLAIN_CLASS;
+            inverse_fine(x, block_q(plane, b.image, work, column, row) + (is_lapped ? TSR_LAP_QP : 0), step_class);
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {

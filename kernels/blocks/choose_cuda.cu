@@ -32,14 +32,14 @@ struct rate_tables {
 };
 
 /* By all threads. */
-__device__ void fill_rates(rate_tables &rates, unsigned thread)
+__device__ void fill_rates(rate_tables &rates, int32_t lambda, unsigned thread)
 {
     for (unsigned i = thread; i < ROWS * TSR_RATE_MAGNITUDES; i += THREADS) {
         const int row = (int)(i / TSR_RATE_MAGNITUDES), rate = (int)(i % TSR_RATE_MAGNITUDES);
-        rates.of[row * ROW_PITCH + rate] = tsr_rates_of_magnitude(tsr_max(0, row - 2), rate, TSR_RATE_LAMBDA);
+        rates.of[row * ROW_PITCH + rate] = tsr_rates_of_magnitude(tsr_max(0, row - 2), rate, lambda);
     }
     for (unsigned i = thread; i < TSR_ENERGY_CLASSES * PLACES_PITCH; i += THREADS)
-        rates.places[i] = tsr_places_rate(0, (int)i, TSR_RATE_LAMBDA); /* rows follow each other there, too */
+        rates.places[i] = tsr_places_rate(0, (int)i, lambda); /* rows follow each other there, too */
 }
 
 /* ---- A block -------------------------------------------------------------------------------------------- */
@@ -179,13 +179,13 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
     if (tsr_state_span(b.shared.plane[number]) == 1) return;
     const struct tsr_tile_place place = tsr_tile_place(&b, tile);
     if (slice_row >= place.slice_rows) return;
-    const bool chooses = tsr_plane_plan(&b, number).chooses,
-               lapped = b.transform.lapped[number * b.shape.tiles + tile] != 0;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
+    const bool chooses = plan.chooses, lapped = b.transform.lapped[number * b.shape.tiles + tile] != 0;
     const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
     const int32_t c = (int32_t)(thread % SIDE), r = (int32_t)(thread / SIDE), row = (int32_t)slice_row * SIDE;
     const uint32_t at = slice_seen::at(thread);
     size_t slice = (size_t)number * b.shape.slices + place.first_slice + slice_row * place.slice_columns;
-    if (!CAVLC && chooses) fill_rates(rates, thread);
+    if (!CAVLC && chooses) fill_rates(rates, tsr_plan_lambda(&plan), thread);
     uint32_t seen[TSR_PLACE_WORDS] = {0};
     side_block side((int32_t)thread % TSR_WARP);
     uint32_t magnitudes = 0; /* of one block in TSR_MAGNITUDE_STEP along the tile's rows */

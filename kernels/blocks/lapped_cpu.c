@@ -53,3 +53,8 @@ bool tsr_lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_
 {
     return tsr_lapped_form(tsr_isa())->inverse(coefficients, tile, steps, lapped, range, samples, scratch);
 }
+
+void tsr_tile_textures(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint32_t *textures)
+{
+    tsr_lapped_form(tsr_isa())->textures(samples, tile, range, textures);
+}

@@ -4,15 +4,23 @@
 
 #include "entropy/frame_model.h"
 #include "kernels/machine/isa_cpu.h"
+#include "transform/block/step_classes.h"
 
-/* q of a plane's blocks; those that begin at this sample of the plane or later have one higher by coarser_by. */
+enum { TSR_CLASSES_MORE = 8 /* bytes after a tile's classes that may be read */ };
+
+/* q of a plane's blocks; those that begin at this sample of the plane or later have one higher by coarser_by. classes:
+ * of the tile's squares, row by row, with room for TSR_CLASSES_MORE; NULL: all have the plane's step. */
 struct tsr_block_steps {
     int32_t q, coarser_by;
     size_t coarser_from;
+    const uint8_t *classes;
 };
 
 /* Work space of both directions for tiles of this width. */
 size_t tsr_lapped_scratch_bytes(int32_t tile_width);
+
+/* The texture of each of a tile's squares, row by row: the mean of tsr_texture of its parts that begin in the tile. */
+void tsr_tile_textures(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint32_t *textures);
 
 /* Samples to values in 1/256 of the quantiser's step, in zigzag order, block after block. */
 void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
@@ -35,7 +43,7 @@ uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, str
 bool tsr_lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         uint32_t range, uint16_t *samples, void *scratch);
 
-/* The five that have a form for each instruction set; the functions above take that of tsr_isa(). */
+/* The six that have a form for each instruction set; the functions above take that of tsr_isa(). */
 struct tsr_lapped_form {
     void (*forward)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                     int32_t *units, void *scratch);
@@ -44,6 +52,7 @@ struct tsr_lapped_form {
     uint64_t (*rough_plain_cost)(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
     bool (*inverse)(int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                     uint32_t range, uint16_t *samples, void *scratch);
+    void (*textures)(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint32_t *textures);
 };
 const struct tsr_lapped_form *tsr_lapped_form(enum tsr_isa isa);
 extern const struct tsr_lapped_form tsr_lapped_form_plain,

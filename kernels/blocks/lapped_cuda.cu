@@ -10,6 +10,7 @@
 #include "kernels/slices/coefficients.cuh"
 
 #include "entropy/rate_distortion.h"
+#include "transform/block/step_classes.h"
 #include "transform/block/core4x4.h"
 
 namespace
@@ -88,12 +89,30 @@ __device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column
     lap_samples(tile, column, row, v);
 }
 
-/* Values to units of the step q, raster order. */
-__device__ __forceinline__ void forward_units(int32_t q, int32_t block[16])
+/* Values to units of the step q and the class, raster order. */
+__device__ __forceinline__ void forward_units(int32_t q, int step_class, int32_t block[16])
 {
+    int32_t factor[3];
+#pragma unroll
+    for (int k = 0; k < 3; k++) factor[k] = tsr_class_factor(q, k, step_class);
     tsr_core_forward(block);
 #pragma unroll
-    for (int i = 0; i < 16; i++) block[i] = tsr_quantiser_units(block[i], q, tsr_norm_class(i / 4, i % 4));
+    for (int i = 0; i < 16; i++)
+        block[i] = tsr_units_by_factor(block[i], q,
+                                       i == 0 ? tsr_quantiser_factor(q, 0) : factor[tsr_norm_class(i / 4, i % 4)]);
+}
+
+/* The class of a block's square; classes: of its tile, or null. */
+__device__ __forceinline__ int class_at(const uint8_t *classes, const tile_view &tile, int32_t column, int32_t row)
+{
+    const int32_t across = tsr_squares_along(tile.width);
+    return classes ? classes[row / TSR_CLASS_BLOCKS * across + column / TSR_CLASS_BLOCKS] : TSR_PLAIN_CLASS;
+}
+
+/* Of tile blockIdx.x of the batch. */
+__device__ __forceinline__ const uint8_t *classes_here(const tsr_cuda_batch &b, const struct tsr_transform_plan &plan)
+{
+    return plan.classes ? b.transform.classes + (size_t)blockIdx.x * b.transform.tile_squares : NULL;
 }
 
 /* ---- Lapped or not -------------------------------------------------------------------------------------- */
@@ -159,13 +178,15 @@ __global__ void __launch_bounds__(CHOICE_THREADS, 6) k_choose_lapping(const tsr_
     const tile_view tile = view_of(b, number, state, place);
     uint64_t cost[2] = {0, 0};
     const int32_t blocks = tile.columns * tile.rows;
+    const uint8_t *classes = classes_here(b, plan);
     for (int32_t at = (int32_t)threadIdx.x * TSR_ROUGH_STEP; at < blocks; at += CHOICE_THREADS * TSR_ROUGH_STEP) {
         const int32_t row = at / tile.columns, column = at - row * tile.columns;
         const int32_t q = tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column, row));
+        const int step_class = class_at(classes, tile, column, row);
         int32_t block[16], window[16];
         const wide_block wide(tile, column, row);
         wide.take(tile, 2, 1, block);
-        forward_units(q, block);
+        forward_units(q, step_class, block);
         cost[0] += rough_cost(block);
 #pragma unroll
         for (int corner = 0; corner < 4; corner++) { /* its quarter nearest to the block's middle is another block's */
@@ -178,7 +199,7 @@ __global__ void __launch_bounds__(CHOICE_THREADS, 6) k_choose_lapping(const tsr_
                 for (int j = 0; j < 2; j++)
                     block[4 * (2 * y + i) + 2 * x + j] = window[4 * (2 - 2 * y + i) + 2 - 2 * x + j];
         }
-        forward_units(q + TSR_LAP_QP, block);
+        forward_units(q + TSR_LAP_QP, step_class, block);
         cost[1] += rough_cost(block);
     }
     for (int way = 0; way < 2; way++) {
@@ -337,7 +358,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             const int32_t q = plan.coarser_by == 0
                                   ? plan.qp_index
                                   : tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r));
-            forward_units(q + lap_qp, block);
+            forward_units(q + lap_qp, class_at(classes_here(b, plan), tile, column + c, row + r), block);
             round_places<UNITS ? 1 : 16>(block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }

@@ -14,6 +14,7 @@
 #include "transform/block/core4x4.h"
 #include "entropy/rate_distortion.h"
 #include "transform/block/lapping.h"
+#include "textures_form.h"
 
 enum { ROWS_HELD = 2, DC_ROW_MORE = 9 /* places of a row of DCs that are no columns */ };
 
@@ -68,14 +69,32 @@ static void core_lines_inverse(int32_t *restrict v0, int32_t *restrict v1, int32
 
 /* Values in 1/256 of the step: tsr_quantiser_units with a sum above 0 (below 2^46 in magnitude before), since
  * AVX2 has no arithmetic shift of 64 bits. */
-static void units_of_line(const int32_t *restrict in, size_t count, int32_t q, int norm_class, int32_t *restrict out)
+static void units_of_line(const int32_t *restrict in, size_t count, int32_t q, int32_t factor, int32_t *restrict out)
 {
     const int shift = tsr_quantiser_units_shift(q);
-    const int32_t factor = tsr_quantiser_factor(q, norm_class);
     const int64_t above = (int64_t)1 << 50, half = (int64_t)1 << (shift - 1);
     const uint32_t less = (uint32_t)(above >> shift);
     for (size_t k = 0; k < count; k++)
         out[k] = (int32_t)((uint32_t)((uint64_t)((int64_t)in[k] * factor + (above + half)) >> shift) - less);
+}
+
+/* The same in places but the first, for blocks of different classes, the first block number from of its row. */
+static void units_of_classes(const int32_t *restrict in, size_t from, size_t count, int32_t q, int norm_class,
+                             const uint8_t *classes, int32_t *restrict out)
+{
+    for (size_t k = 0; k < count;) { /* by squares */
+        const size_t square = (from + k) / TSR_CLASS_BLOCKS, end = (square + 1) * TSR_CLASS_BLOCKS - from;
+        const size_t blocks = (end < count ? end : count) - k;
+        units_of_line(in + k, blocks, q, tsr_class_factor(q, norm_class, classes[square]), out + k);
+        k += blocks;
+    }
+}
+
+/* Classes of a row of blocks: of its squares. */
+static const uint8_t *classes_of_blocks(const uint8_t *classes, struct tsr_block_grid grid, int32_t row)
+{
+    const int32_t across = (grid.columns + TSR_CLASS_BLOCKS - 1) / TSR_CLASS_BLOCKS;
+    return classes ? classes + (size_t)(row / TSR_CLASS_BLOCKS) * (size_t)across : NULL;
 }
 
 /* How many of a row's blocks come before those with coarser steps. */
@@ -119,14 +138,14 @@ static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row,
 #endif
 
 /* Blocks from .. end - 1 of a row, all of one q: lines, used up, to units. done: lines to work with. */
-static void units_of_blocks(struct block_row row, size_t from, size_t end, int32_t q, struct block_row done,
-                            int32_t *units)
+static void units_of_blocks(struct block_row row, size_t from, size_t end, int32_t q, const uint8_t *classes,
+                            struct block_row done, int32_t *units)
 {
     const size_t count = end - from;
     int32_t *line[16], *to[16];
 #if defined(TSR_EIGHT_BLOCKS)
     if (count >= EIGHT_BLOCKS && has_eight_units(q)) {
-        units_of_eights(row, from, end, q, units);
+        units_of_eights(row, from, end, q, classes, units);
         return;
     }
 #endif
@@ -137,7 +156,13 @@ static void units_of_blocks(struct block_row row, size_t from, size_t end, int32
     for (int i = 0; i < 4; i++)
         core_lines_forward(line[4 * i], line[4 * i + 1], line[4 * i + 2], line[4 * i + 3], count);
     for (int j = 0; j < 4; j++) core_lines_forward(line[j], line[4 + j], line[8 + j], line[12 + j], count);
-    for (int i = 0; i < 16; i++) units_of_line(line[i], count, q, tsr_norm_class(i / 4, i % 4), to[i]);
+    for (int i = 0; i < 16; i++) {
+        const int norm_class = tsr_norm_class(i / 4, i % 4);
+        if (classes && i > 0)
+            units_of_classes(line[i], from, count, q, norm_class, classes, to[i]);
+        else
+            units_of_line(line[i], count, q, tsr_quantiser_factor(q, norm_class), to[i]);
+    }
     tsr_lines_to_blocks(to, count, units + from * TSR_BLOCK_SAMPLES);
 }
 
@@ -149,6 +174,7 @@ static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct
     struct block_row now = row_at(scratch, pitch, 0), next = row_at(scratch, pitch, 1);
     const struct block_row done = row_at(scratch, pitch, 2);
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     load_row(samples, tile, 0, blocks, now);
     for (int32_t row = 0; row < rows; row++) {
         if (row + 1 < rows) {
@@ -163,8 +189,9 @@ static void lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct
         }
         const size_t finer = finer_blocks(steps, tile, row, count);
         int32_t *of_row = units + (size_t)row * count * TSR_BLOCK_SAMPLES;
-        units_of_blocks(now, 0, finer, q, done, of_row);
-        units_of_blocks(now, finer, count, q + steps.coarser_by, done, of_row);
+        const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
+        units_of_blocks(now, 0, finer, q, classes, done, of_row);
+        units_of_blocks(now, finer, count, q + steps.coarser_by, classes, done, of_row);
         const struct block_row swap = now;
         now = next;
         next = swap;
@@ -195,6 +222,14 @@ TSR_HD_INLINE uint32_t rough_cost(const struct rough_costs *costs, int32_t units
     return magnitude >> 4 < ROUGH_COSTS ? costs->of[magnitude >> 4] : tsr_rough_cost(magnitude);
 }
 
+/* Some blocks, at most ROUGH_BLOCKS: four lines of their samples, and each one's q and class. */
+struct rough_blocks {
+    uint16_t at[4][ROUGH_BLOCKS][4];
+    int32_t q[ROUGH_BLOCKS];
+    uint8_t of_class[ROUGH_BLOCKS];
+    int count;
+};
+
 #if defined(TSR_EIGHT_BLOCKS)
 #include "rough_avx2.h"
 #else
@@ -210,30 +245,23 @@ static uint64_t rough_tile_cost(const int32_t *units, struct tsr_tile tile)
 }
 #endif
 
-/* Of count blocks: four lines of their samples, and each one's q. */
-static uint64_t rough_blocks_cost(const uint16_t samples[4][ROUGH_BLOCKS][4], const int32_t q[ROUGH_BLOCKS], int count,
-                                  const struct rough_costs *costs)
+static uint64_t rough_blocks_cost(const struct rough_blocks *blocks, const struct rough_costs *costs)
 {
     int32_t at[16][ROUGH_BLOCKS];
     uint64_t cost = 0;
-    const bool equal = q[0] == q[count - 1];
 #if defined(TSR_EIGHT_BLOCKS)
-    if (equal && count == ROUGH_BLOCKS && has_eight_units(q[0])) return rough_eight_cost(samples, q[0], costs);
+    if (blocks->count == ROUGH_BLOCKS && blocks->q[0] == blocks->q[ROUGH_BLOCKS - 1] && has_eight_units(blocks->q[0]))
+        return rough_eight_cost(blocks, costs);
 #endif
     for (int i = 0; i < 16; i++)
-        for (int k = 0; k < ROUGH_BLOCKS; k++) at[i][k] = samples[i / 4][k][i % 4] << TSR_LAP_BITS;
+        for (int k = 0; k < ROUGH_BLOCKS; k++) at[i][k] = blocks->at[i / 4][k][i % 4] << TSR_LAP_BITS;
     for (int i = 0; i < 4; i++)
         core_lines_forward(at[4 * i], at[4 * i + 1], at[4 * i + 2], at[4 * i + 3], ROUGH_BLOCKS);
     for (int j = 0; j < 4; j++) core_lines_forward(at[j], at[4 + j], at[8 + j], at[12 + j], ROUGH_BLOCKS);
-    for (int i = 1; i < 16; i++) {
-        int32_t units[ROUGH_BLOCKS];
-        const int norm_class = tsr_norm_class(i / 4, i % 4);
-        if (equal)
-            units_of_line(at[i], ROUGH_BLOCKS, q[0], norm_class, units);
-        else
-            for (int k = 0; k < count; k++) units[k] = tsr_quantiser_units(at[i][k], q[k], norm_class);
-        for (int k = 0; k < count; k++) cost += rough_cost(costs, units[k]);
-    }
+    for (int i = 1; i < 16; i++)
+        for (int k = 0; k < blocks->count; k++)
+            cost += rough_cost(
+                costs, tsr_class_units(at[i][k], blocks->q[k], tsr_norm_class(i / 4, i % 4), blocks->of_class[k]));
     return cost;
 }
 
@@ -241,26 +269,28 @@ static uint64_t rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, 
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     const struct rough_costs costs = rough_costs();
-    uint16_t at[4][ROUGH_BLOCKS][4] = {{{0}}};
-    int32_t q[ROUGH_BLOCKS], row = 0, column = 0;
+    struct rough_blocks blocks = {.count = 0};
+    int32_t row = 0, column = 0;
     uint64_t cost = 0;
-    int held = 0;
     while (row < grid.rows) {
         const size_t first = tile.first + 4 * (size_t)row * tile.stride + 4 * (size_t)column;
-        q[held] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
+        const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
+        blocks.q[blocks.count] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
+        blocks.of_class[blocks.count] = classes ? classes[column / TSR_CLASS_BLOCKS] : TSR_PLAIN_CLASS;
         for (int i = 0; i < 4; i++) {
             const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+            uint16_t *to = blocks.at[i][blocks.count];
             if (4 * column + 4 <= tile.width)
-                memcpy(at[i][held], line + 4 * column, sizeof at[i][held]);
+                memcpy(to, line + 4 * column, 4 * sizeof *to);
             else
-                for (int j = 0; j < 4; j++) at[i][held][j] = line[tsr_min(4 * column + j, tile.width - 1)];
+                for (int j = 0; j < 4; j++) to[j] = line[tsr_min(4 * column + j, tile.width - 1)];
         }
         for (column += TSR_ROUGH_STEP; column >= grid.columns && row < grid.rows; row++) column -= grid.columns;
-        if (++held < ROUGH_BLOCKS) continue;
-        cost += rough_blocks_cost((const uint16_t(*)[ROUGH_BLOCKS][4])at, q, held, &costs);
-        held = 0;
+        if (++blocks.count < ROUGH_BLOCKS) continue;
+        cost += rough_blocks_cost(&blocks, &costs);
+        blocks.count = 0;
     }
-    return held > 0 ? cost + rough_blocks_cost((const uint16_t(*)[ROUGH_BLOCKS][4])at, q, held, &costs) : cost;
+    return blocks.count > 0 ? cost + rough_blocks_cost(&blocks, &costs) : cost;
 }
 
 /* Magnitudes with a dead zone; those of the DCs are mended by the caller. */
@@ -406,14 +436,16 @@ static void choose_coefficients(int32_t *units, struct tsr_tile tile, bool lappe
 
 /* ---- Inverse ---------------------------------------------------------------------------------------------- */
 
-static void scale_line(int32_t *line, size_t count, int32_t q, int raster)
+/* factor: the step of the values, tsr_quantiser_step or tsr_class_step. */
+static void scale_line(int32_t *line, size_t count, int32_t factor, int32_t q, int raster)
 {
-    for (size_t k = 0; k < count; k++) line[k] = tsr_dequantise_fine(line[k], q, raster);
+    for (size_t k = 0; k < count; k++) line[k] = tsr_scale_fine(line[k], factor, q, raster);
 }
 
 /* Likewise where no product leaves 32 bits and none is clamped. */
-static void scale_small_line(int32_t *line, size_t count, int32_t factor, int shift)
+static void scale_small_line(int32_t *line, size_t count, int32_t factor, int32_t q)
 {
+    const int shift = TSR_FINE_DROP - q / TSR_QP_OCTAVE;
     const int32_t half = shift > 0 ? 1 << (shift - 1) : 0;
     for (size_t k = 0; k < count; k++) line[k] = (line[k] * factor + half) >> shift;
 }
@@ -453,24 +485,41 @@ static void store_row(struct block_row row, size_t first, int from, int to, uint
     }
 }
 
+static void scale_blocks(int32_t *line, size_t count, int32_t factor, int32_t q, int raster, bool small)
+{
+    if (small)
+        scale_small_line(line, count, factor, q);
+    else
+        scale_line(line, count, factor, q, raster);
+}
+
 /* Coefficients of blocks from .. end - 1 of a row, all of one q, to settled lines. */
-static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, int32_t q, struct block_row row)
+static void invert_blocks(const int32_t *coefficients, size_t from, size_t end, int32_t q, const uint8_t *classes,
+                          struct block_row row)
 {
     const size_t count = end - from;
-    const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
+    const int shift = TSR_FINE_DROP - q / TSR_QP_OCTAVE, step_bits = classes ? TSR_CLASS_STEP_BITS : TSR_STEP_BITS;
 #if defined(TSR_EIGHT_BLOCKS)
-    if (settle_eights(coefficients, from, end, q, row)) return;
+    if (settle_eights(coefficients, from, end, q, classes, row)) return;
 #endif
     const int32_t most = largest_magnitude(coefficients + from * TSR_BLOCK_SAMPLES, count * TSR_BLOCK_SAMPLES);
-    const bool small = shift >= 0 && most < 1 << 15 && ((int64_t)most << 15 >> shift) < TSR_FINE_LIMIT;
+    const bool small =
+        shift >= 0 && most < 1 << (30 - step_bits) && ((int64_t)most << step_bits >> shift) < TSR_FINE_LIMIT;
     int32_t *line[16];
     for (int i = 0; i < 16; i++) line[i] = row.line[i] + from;
     tsr_blocks_to_lines(coefficients + from * TSR_BLOCK_SAMPLES, count, line);
     for (int i = 0; i < 16; i++) {
-        if (small)
-            scale_small_line(line[i], count, tsr_quantiser_step(q, tsr_norm_class(i / 4, i % 4)), shift);
-        else
-            scale_line(line[i], count, q, i);
+        const int norm_class = tsr_norm_class(i / 4, i % 4);
+        if (!classes || i == 0) {
+            scale_blocks(line[i], count, tsr_quantiser_step(q, norm_class), q, i, small);
+            continue;
+        }
+        for (size_t k = 0; k < count;) { /* by squares */
+            const size_t square = (from + k) / TSR_CLASS_BLOCKS, stop = (square + 1) * TSR_CLASS_BLOCKS - from;
+            const size_t blocks = (stop < count ? stop : count) - k;
+            scale_blocks(line[i] + k, blocks, tsr_class_step(q, norm_class, classes[square]), q, i, small);
+            k += blocks;
+        }
     }
     for (int j = 0; j < 4; j++) core_lines_inverse(line[j], line[4 + j], line[8 + j], line[12 + j], count);
     for (int i = 0; i < 4; i++)
@@ -506,8 +555,9 @@ static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct t
         if (!tsr_restore_dc_row(coefficients, grid, row)) return false;
         const int32_t *of_row = coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES;
         const size_t finer = finer_blocks(steps, tile, row, count);
-        invert_blocks(of_row, 0, finer, q, now);
-        invert_blocks(of_row, finer, count, q + steps.coarser_by, now);
+        const uint8_t *classes = classes_of_blocks(steps.classes, grid, row);
+        invert_blocks(of_row, 0, finer, q, classes, now);
+        invert_blocks(of_row, finer, count, q + steps.coarser_by, classes, now);
         if (lapped)
             for (int i = 0; i < 4; i++) {
                 int32_t **v = now.line + 4 * i;
@@ -525,5 +575,5 @@ static bool lapped_inverse(int32_t *coefficients, struct tsr_tile tile, struct t
     return true;
 }
 
-const struct tsr_lapped_form TSR_FORM = {lapped_forward, choose_coefficients, rough_tile_cost, rough_plain_cost,
-                                         lapped_inverse};
+const struct tsr_lapped_form TSR_FORM = {lapped_forward,   choose_coefficients, rough_tile_cost,
+                                         rough_plain_cost, lapped_inverse,      tile_textures};

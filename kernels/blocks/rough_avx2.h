@@ -75,11 +75,16 @@ static inline void load_rough_line(const uint16_t four[ROUGH_BLOCKS][4], __m256i
 }
 
 /* rough_blocks_cost of ROUGH_BLOCKS blocks, all of one q. */
-static uint64_t rough_eight_cost(const uint16_t samples[4][ROUGH_BLOCKS][4], int32_t q, const struct rough_costs *costs)
+static uint64_t rough_eight_cost(const struct rough_blocks *blocks, const struct rough_costs *costs)
 {
-    const struct eight_units to = eight_units(q);
+    struct eight_units to = eight_units(blocks->q[0]);
+    const __m256i classes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)blocks->of_class));
     __m256i line[TSR_BLOCK_SAMPLES], sum = _mm256_setzero_si256();
-    for (int i = 0; i < 4; i++) load_rough_line(samples[i], line + 4 * i);
+    if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(classes, _mm256_set1_epi32(TSR_PLAIN_CLASS))) != -1) {
+        begin_classes(&to, blocks->q[0]);
+        take_classes(&to, classes);
+    }
+    for (int i = 0; i < 4; i++) load_rough_line(blocks->at[i], line + 4 * i);
     for (int i = 0; i < 4; i++) forward_eight(line + 4 * i, 1);
     for (int j = 0; j < 4; j++) forward_eight(line + j, 4);
     if (are_dcs_alone(line)) return 0;

@@ -9,6 +9,7 @@
 #include "in_order_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/slices/coefficients_cpu.h"
+#include "entropy/step_classes.h"
 #include "kernels/planes/planes_cpu.h"
 #include "kernels/residuals/residuals_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
@@ -57,7 +58,8 @@ static size_t scratch_of(int32_t width, int32_t height)
     const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
     const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
     const size_t coefficients_bytes =
-        tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
+        tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width) +
+        (size_t)tsr_squares_along(width) * (size_t)tsr_squares_along(height) + TSR_CLASSES_MORE;
     return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + CACHE_LINE - 1) / CACHE_LINE *
            CACHE_LINE;
 }
@@ -243,14 +245,20 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
         return get_raw_tile(payload, size, plane->range, samples, tile);
     if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
+    int32_t *coefficients = scratch;
+    void *const lapped_scratch = coefficients + tsr_tile_coefficients(tile.width, tile.height);
+    uint8_t *const classes = (uint8_t *)lapped_scratch + tsr_lapped_scratch_bytes(tile.width);
     bool lapped = false;
     if (plane->lapping) {
+        size_t at = 1;
         if (size == 0 || payload[0] > 1) return false;
         lapped = payload[0] != 0;
-        payload++;
-        size--;
+        if (plane->classes && !tsr_get_class_string(payload, size, &at, classes, tsr_squares_along(tile.width),
+                                                    tsr_squares_along(tile.height)))
+            return false;
+        payload += at;
+        size -= at;
     }
-    int32_t *coefficients = scratch;
     if (plane->coder == TSR_CODER_RANS || plane->pairs) {
         const struct tsr_coefficient_coding coding = {
             plane->slice_side, plane->pairs ? plane->pair.magnitude_shift : plane->coefficient.magnitude_shift,
@@ -268,9 +276,9 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
             return false;
     }
     if (plane->lapping) {
-        const struct tsr_block_steps steps = {plane->qp_index, (int32_t)plane->coarser_by, plane->coarser_from};
-        return tsr_lapped_inverse(coefficients, tile, steps, lapped, plane->range, samples,
-                                  coefficients + tsr_tile_coefficients(tile.width, tile.height));
+        const struct tsr_block_steps steps = {plane->qp_index, (int32_t)plane->coarser_by, plane->coarser_from,
+                                              plane->classes ? classes : NULL};
+        return tsr_lapped_inverse(coefficients, tile, steps, lapped, plane->range, samples, lapped_scratch);
     }
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
                                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED

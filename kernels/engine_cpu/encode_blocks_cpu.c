@@ -5,6 +5,8 @@
 
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/transform_plan.h"
+#include "entropy/step_classes.h"
+#include "entropy/textures.h"
 
 /* ---- Coefficients ---------------------------------------------------------------------------------------------- */
 
@@ -16,6 +18,44 @@ static void blocks_pass(struct tsr_plane_work *work, uint32_t part, uint32_t til
                        s->coefficients + tile * s->tile_coefficients);
 }
 
+/* Where the classes of a tile's squares stand. */
+static uint8_t *classes_of_tile(const struct tsr_encode_space *s, uint32_t tile)
+{
+    return s->classes + tile * (s->tile_squares + TSR_CLASSES_MORE);
+}
+
+static size_t squares_of(struct tsr_tile tile)
+{
+    return (size_t)tsr_squares_along(tile.width) * (size_t)tsr_squares_along(tile.height);
+}
+
+static void textures_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
+{
+    struct tsr_encode_space *s = work->space;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    uint32_t *textures = s->textures + number * s->tile_squares;
+    tsr_tile_textures(s->planes[work->number], tile, work->plane->range, textures);
+    for (size_t i = 0; i < squares_of(tile); i++) s->counts[part].texture += textures[i];
+}
+
+/* The classes of all squares, by the mean texture. */
+static void choose_classes(struct tsr_plane_work *work)
+{
+    struct tsr_encode_space *s = work->space;
+    uint64_t sum = 0, count = 0;
+    for (uint32_t part = 0; part < work->parts; part++) s->counts[part].texture = 0;
+    tsr_run_pass(work, textures_pass);
+    for (uint32_t part = 0; part < work->parts; part++) sum += s->counts[part].texture;
+    for (uint32_t t = 0; t < work->tiles; t++) count += squares_of(tsr_tile_at(work->image, work->frame, t));
+    for (uint32_t t = 0; t < work->tiles; t++) {
+        const size_t squares = squares_of(tsr_tile_at(work->image, work->frame, t));
+        uint8_t *classes = classes_of_tile(s, t);
+        for (size_t i = 0; i < squares; i++)
+            classes[i] = (uint8_t)tsr_class_of_texture(s->textures[t * s->tile_squares + i], (uint32_t)(sum / count));
+        memset(classes + squares, 0, TSR_CLASSES_MORE);
+    }
+}
+
 /* With loss and lapping: lapped or not, what seems to cost less. */
 static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile_number)
 {
@@ -25,7 +65,8 @@ static void lapped_pass(struct tsr_plane_work *work, uint32_t part, uint32_t til
     int32_t *coefficients = s->coefficients + tile_number * s->tile_coefficients;
     void *scratch = s->scratch + part * s->scratch_bytes;
     const struct tsr_block_steps steps = {work->plane->qp_index, (int32_t)work->plane->coarser_by,
-                                          work->plane->coarser_from};
+                                          work->plane->coarser_from,
+                                          work->plane->classes ? classes_of_tile(s, tile_number) : NULL};
     bool lapped = !work->fine;
     if (lapped) {
         tsr_lapped_forward(samples, tile, steps, true, coefficients, scratch);
@@ -142,6 +183,7 @@ void tsr_make_coefficients(struct tsr_plane_work *work)
     work->blocks.slice_side = plane->slice_side;
     work->coefficients.slice_side = plane->slice_side;
     work->coefficients.pairs = plane->pairs;
+    if (plane->classes) choose_classes(work);
     tsr_run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
     if (plane->coder == TSR_CODER_RANS || plane->pairs)
         train_entries(work);
@@ -174,13 +216,54 @@ static size_t code_slices(const struct tsr_plane_work *work, uint32_t part, uint
                            huffman ? &plane->run_level : NULL, payload, capacity);
 }
 
+/* Whether a block of the square at x, y has an AC coefficient that is not 0. */
+static bool is_square_in_use(const int32_t *coefficients, struct tsr_block_grid grid, int32_t x, int32_t y)
+{
+    const int32_t row_end = tsr_min(grid.rows, TSR_CLASS_BLOCKS * (y + 1)),
+                  column_end = tsr_min(grid.columns, TSR_CLASS_BLOCKS * (x + 1));
+    uint32_t any = 0;
+    for (int32_t row = TSR_CLASS_BLOCKS * y; row < row_end; row++)
+        for (int32_t column = TSR_CLASS_BLOCKS * x; column < column_end; column++) {
+            const int32_t *block =
+                coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
+            for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) any |= (uint32_t)block[p];
+        }
+    return any != 0;
+}
+
+/* A square without AC coefficients gets the class that costs least. */
+static void settle_classes(const int32_t *coefficients, struct tsr_tile tile, uint8_t *classes)
+{
+    const int32_t columns = tsr_squares_along(tile.width), rows = tsr_squares_along(tile.height);
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+    for (int32_t y = 0; y < rows; y++) {
+        uint8_t *row = classes + (size_t)y * (size_t)columns;
+        for (int32_t x = 0; x < columns; x++)
+            if (!is_square_in_use(coefficients, grid, x, y))
+                row[x] = (uint8_t)tsr_class_context(row, y > 0 ? row - columns : NULL, x).predicted;
+    }
+}
+
+/* What stands before the lengths of slices: whether the tile is lapped (FORMAT.md 8.7), and its classes (8.8). Returns
+ * its bytes, 0 if they would exceed capacity. */
+static size_t put_head(const struct tsr_plane_work *work, uint32_t number, uint8_t *payload, size_t capacity)
+{
+    const struct tsr_encode_space *s = work->space;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    if (capacity == 0) return 0;
+    payload[0] = s->lapped[number];
+    if (!work->plane->classes) return 1;
+    settle_classes(s->coefficients + number * s->tile_coefficients, tile, classes_of_tile(s, number));
+    return tsr_put_class_string(classes_of_tile(s, number), tsr_squares_along(tile.width),
+                                tsr_squares_along(tile.height), payload, 1, capacity);
+}
+
 size_t tsr_code_tile_coefficients(struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
                                   size_t capacity)
 {
-    const size_t flag = work->plane->lapping; /* FORMAT.md 8.7: a byte in front says whether the tile is lapped */
-    if (capacity <= flag) return 0;
-    const size_t size = code_slices(work, part, number, payload + flag, capacity - flag);
-    if (size == 0) return 0;
-    if (flag) payload[0] = work->space->lapped[number];
-    return flag + size;
+    size_t head = 0;
+    if (work->plane->lapping && (head = put_head(work, number, payload, capacity)) == 0) return 0;
+    if (capacity <= head) return 0;
+    const size_t size = code_slices(work, part, number, payload + head, capacity - head);
+    return size == 0 ? 0 : head + size;
 }

@@ -36,7 +36,7 @@ static bool is_referred_to(const struct tsr_image *image, int p)
 
 /* Which parts of the space a coding uses. */
 struct parts_in_use {
-    bool symbols, coefficients, entries;
+    bool symbols, coefficients, entries, classes;
     bool training; /* predictors: samples of padded tiles, which those of later planes may refer to */
 };
 
@@ -49,6 +49,7 @@ static struct parts_in_use parts_in_use(const struct tsr_image *image, const str
         .symbols = by_lanes && tsr_context_plan(effort, coding->coder, samples).period == 0,
         .coefficients = !by_lanes,
         .entries = !by_lanes && coding->coder != TSR_CODER_CAVLC,
+        .classes = coding->path == TSR_PATH_TRANSFORM && coding->lossy && coding->tune == TSR_TUNE_SSIM,
         .training = by_lanes && effort.neighbours_set > 0,
     };
 }
@@ -128,6 +129,9 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
     s->value_codes = tsr_take(base, &used, sizeof *s->value_codes);
     s->lapped = tsr_take(base, &used, tiles);
+    s->tile_squares = (size_t)tsr_squares_along(cut->tile_width) * (size_t)tsr_squares_along(cut->tile_height);
+    s->textures = use.classes ? tsr_take(base, &used, tiles * s->tile_squares * sizeof *s->textures) : NULL;
+    s->classes = use.classes ? tsr_take(base, &used, tiles * (s->tile_squares + TSR_CLASSES_MORE)) : NULL;
     const size_t codes_bytes =
         larger(TSR_PAIR_TABLES * sizeof *s->pair_codes, TSR_COEFFICIENT_TABLES * sizeof *s->coefficient_codes);
     s->run_level_codes = tsr_take(base, &used, larger(codes_bytes, sizeof *s->run_level_codes));
@@ -308,7 +312,7 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
     work.tiles = tsr_tile_count(image, model);
     work.parts = tsr_parts_of(pool, work.tiles);
     work.fine = plan.fine;
-    work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
+    work.lambda = tsr_plan_lambda(&plan);
     work.cavlc_bits = plan.cavlc_bits;
     work.taken_job = taken_job;
     if (taken_job) tsr_in_order_init(&work.in_order, space->left, work.tiles, 1);

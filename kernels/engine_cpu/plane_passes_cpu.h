@@ -21,6 +21,7 @@ union tsr_part_counts {
     struct tsr_block_counts blocks;
     uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
     struct tsr_training_sums sums;
+    uint64_t texture; /* sum of textures */
     union tsr_entry_counts entries;
 };
 
@@ -49,7 +50,10 @@ struct tsr_encode_space {
     uint16_t *lists[3];
     struct tsr_merge_work *merge;
     struct tsr_huffman_work *huffman;
-    uint8_t *lapped; /* by tile, of the plane at work */
+    uint8_t *lapped;    /* by tile, of the plane at work */
+    uint32_t *textures; /* of squares, tile_squares a tile, of the plane at work; */
+    uint8_t *classes;   /* their classes, tile_squares and TSR_CLASSES_MORE a tile. NULL without */
+    size_t tile_squares;
     tsr_code_table *codes;
     tsr_rans_table *rans_codes;
     struct tsr_value_codes *value_codes;

@@ -7,6 +7,7 @@
 #include "kernels/machine/arena.cuh"
 #include "kernels/slices/block_coder.cuh"
 #include "kernels/batch/batch_transform_cuda.h"
+#include "entropy/step_classes.h"
 
 namespace
 {
@@ -64,8 +65,11 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->shape.planes = frames * image->components;
     b->transform.plan = tsr_transform_plan(image, coding, TSR_COLOUR_NONE, 0);
     for (int colour = 0; colour < (image->components >= 3 ? TSR_COLOUR_COUNT : 1); colour++)
-        for (int p = 0; p < image->components; p++)
-            b->transform.chooses |= tsr_transform_plan(image, coding, (tsr_colour)colour, p).chooses;
+        for (int p = 0; p < image->components; p++) {
+            const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, (tsr_colour)colour, p);
+            b->transform.chooses |= plan.chooses;
+            b->transform.has_classes |= plan.classes;
+        }
     b->transform.by = coder_of(*coding, b->transform.plan);
     b->transform.plane_counts = b->transform.by == TSR_BY_PAIRS ? (uint32_t)TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS
                                 : b->transform.by == TSR_BY_RANS
@@ -81,7 +85,7 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->shape.packs_colours = image->components >= 3 && coding->path == TSR_PATH_PREDICT;
     const int index_bits = b->shape.packs_colours ? tsr_bit_width(TSR_PALETTE_LIMIT - 1) : 5;
     b->shape.values = 1u << tsr_max(index_bits, b->shape.plane_bits);
-    b->transform.narrow = b->shape.plane_bits <= TSR_NARROW_BITS;
+    b->transform.narrow = b->shape.plane_bits + b->transform.has_classes <= TSR_NARROW_BITS;
     b->transform.block_entries =
         1 + 16 * (b->transform.narrow ? 2 : 3) + 1; /* places, magnitudes with raw bits in 1 or 2 parts, signs */
 
@@ -97,9 +101,14 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->shape.tile_slice_columns = ((uint32_t)cut.tile_width + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
     b->shape.tile_slice_rows = ((uint32_t)cut.tile_height + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
     assert(b->shape.tile_slice_columns * b->shape.tile_slice_rows <= TSR_TILE_SLICES);
+    b->transform.tile_squares =
+        (uint32_t)tsr_squares_along(cut.tile_width) * (uint32_t)tsr_squares_along(cut.tile_height);
+    b->transform.class_room = (b->transform.tile_squares * TSR_CLASS_BYTES_LIMIT + 8 + 15) / 16 * 16;
     for (uint32_t t = 0; t < b->shape.tiles; t++) {
         const tsr_tile tile = tsr_tile_place(b, t).tile;
         const uint32_t blocks = (uint32_t)((tile.width + 3) / 4) * (uint32_t)((tile.height + 3) / 4);
+        b->transform.plane_squares +=
+            (uint32_t)tsr_squares_along(tile.width) * (uint32_t)tsr_squares_along(tile.height);
         b->transform.magnitude_count +=
             (blocks + TSR_MAGNITUDE_STEP - 1) / TSR_MAGNITUDE_STEP * (uint64_t)(TSR_BLOCK_SAMPLES - 1);
     }
@@ -138,6 +147,12 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     if (b.transform.chooses)
         tsr_take_array(b.transform.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
     if (b.transform.plan.lapping) tsr_take_array(b.transform.lapped, base, used, tiles);
+    if (b.transform.has_classes) {
+        tsr_take_array(b.transform.textures, base, used, tiles * b.transform.tile_squares);
+        tsr_take_array(b.transform.classes, base, used, tiles * b.transform.tile_squares);
+        tsr_take_array(b.transform.class_strings, base, used, tiles * b.transform.class_room);
+        tsr_take_array(b.transform.class_bytes, base, used, tiles);
+    }
     if (pairs) tsr_take_array(b.transform.pair_blocks, base, used, slices * TSR_SLICE_PLACE_COUNT);
     if (rans)
         tsr_take_array(b.transform.entries, base, used, slices * TSR_SLICE_PLACE_COUNT * b.transform.block_entries);
@@ -159,6 +174,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     if (pairs || rans)
         tsr_take_array(b.transform.cells_in_use, base, used, planes * tsr_max(TSR_PAIR_GROUPS, TSR_COEFFICIENT_GROUPS));
     if (pairs || rans) tsr_take_array(b.transform.magnitudes, base, used, planes);
+    if (b.transform.has_classes) tsr_take_array(b.transform.texture_sum, base, used, planes);
     lay_results(b, base, used);
     b.shared.cleared_bytes = used - cleared;
     if (run_level) tsr_take_array(b.transform.codes, base, used, planes);
@@ -174,8 +190,10 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_find_packings(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
+    if (b->transform.has_classes) TSR_CUDA_TRY((cudaError_t)tsr_cuda_classes(b, stream));
     TSR_CUDA_TRY((cudaError_t)(b->transform.plan.lapping ? tsr_cuda_lapped(b, stream) : tsr_cuda_blocks(b, stream)));
     if (b->transform.chooses) TSR_CUDA_TRY((cudaError_t)tsr_cuda_choose(b, stream));
+    if (b->transform.has_classes) TSR_CUDA_TRY((cudaError_t)tsr_cuda_class_strings(b, stream));
     if (b->transform.magnitudes && !b->transform.chooses) TSR_CUDA_TRY((cudaError_t)tsr_cuda_magnitudes(b, stream));
     switch (b->transform.by) {
     case TSR_BY_RUN_LEVEL:

@@ -21,7 +21,7 @@ uint64_t now_ns()
 bool same_coding(const tsr_coding &a, const tsr_coding &b)
 {
     return a.path == b.path && a.coder == b.coder && a.lossy == b.lossy && a.qp_eighths == b.qp_eighths &&
-           a.effort == b.effort && a.max_error == b.max_error && a.coarser_by == b.coarser_by &&
+           a.effort == b.effort && a.tune == b.tune && a.max_error == b.max_error && a.coarser_by == b.coarser_by &&
            a.coarser_frame == b.coarser_frame && a.coarser_from == b.coarser_from;
 }
 

@@ -60,6 +60,8 @@ size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_coefficients &w
     take(coefficients, base, used, blocks * TSR_BLOCK_SAMPLES * (w.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     w.coefficients = coefficients;
     take(w.dcs, base, used, blocks);
+    w.tile_squares = (uint32_t)tsr_squares_along(b.tile_width) * (uint32_t)tsr_squares_along(b.tile_height);
+    take(w.classes, base, used, (size_t)w.pieces * w.tile_squares);
     return used;
 }
 

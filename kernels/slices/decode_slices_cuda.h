@@ -4,6 +4,7 @@
 #define TSR_KERNELS_SLICES_DECODE_SLICES_CUDA_H
 
 #include "kernels/batch/batch_decode_cuda.h"
+#include "transform/block/step_classes.h"
 
 /* How the slices of a piece are coded. */
 enum tsr_slice_kind { TSR_SLICES_CAVLC, TSR_SLICES_RUN_LEVEL, TSR_SLICES_PAIRS, TSR_SLICES_RANS, TSR_SLICE_KINDS };
@@ -38,8 +39,10 @@ struct tsr_decode_coefficients {
     uint32_t *first_slice;          /* by kind, pieces + 1 each: how many slices of this kind come before */
     struct tsr_slice_tables *plane; /* by plane */
     uint8_t *tables;
-    void *coefficients; /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
-    int32_t *dcs;       /* the same one each: first the DC's difference, then the DC */
+    void *coefficients;    /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
+    uint32_t tile_squares; /* of a full tile */
+    uint8_t *classes;      /* of steps, by piece, tile_squares each; of planes that have them */
+    int32_t *dcs;          /* the same one each: first the DC's difference, then the DC */
 };
 
 /* Columns and rows of a full tile's blocks. */

@@ -1,6 +1,8 @@
 /* Pieces of blocks to slices, and models to decoding tables. FORMAT.md 8.5, 8.6 and 10, CAVLC.md. */
 #include "slice_tables.cuh"
 
+#include "entropy/step_classes.h"
+
 namespace
 {
 
@@ -39,9 +41,15 @@ __global__ void __launch_bounds__(CUT_THREADS)
             own.kind = (uint8_t)tsr_slice_kind_of(model);
             own.lapped = flag ? bytes[0] : 0;
             own.is_bad = own.lapped > 1 || piece.size == 0;
-            uint64_t at = tsr_get_lengths_in_front(bytes + flag, piece.size - flag, start, (int32_t)count);
+            size_t head = flag;
+            if (model.classes && !own.is_bad)
+                own.is_bad =
+                    !tsr_get_class_string(bytes, piece.size, &head, w.classes + (size_t)number * w.tile_squares,
+                                          tsr_squares_along(tile.width), tsr_squares_along(tile.height));
+            uint64_t at =
+                own.is_bad ? 0 : tsr_get_lengths_in_front(bytes + head, piece.size - head, start, (int32_t)count);
             own.is_bad |= at == 0;
-            at += flag;
+            at += head;
             for (uint32_t s = 0; s < count && !own.is_bad; s++) {
                 const uint32_t length = start[s];
                 start[s] = (uint32_t)at;

@@ -13,6 +13,8 @@
 #include "kernels/batch/batch_transform_cuda.h"
 #include "raw_tiles.cuh"
 
+#include "entropy/step_classes.h"
+
 namespace
 {
 
@@ -224,6 +226,32 @@ __device__ __forceinline__ string_place string_of(const tsr_cuda_batch &b, const
     return string;
 }
 
+/* The string of a tile's classes of steps, with its size in front. Nothing in planes without classes. */
+struct class_string {
+    const uint8_t *string;
+    uint32_t bytes, head;
+    bool is_there;
+
+    __device__ __forceinline__ class_string(const tsr_cuda_batch &b, uint32_t number) : string(NULL), bytes(0), head(0)
+    {
+        is_there = b.transform.has_classes && tsr_plane_plan(&b, number / b.shape.tiles).classes;
+        if (!is_there) return;
+        string = b.transform.class_strings + (size_t)number * b.transform.class_room;
+        bytes = b.transform.class_bytes[number];
+        head = bytes < 1u << 7 ? 1 : bytes < 1u << 14 ? 2 : 3;
+    }
+    __device__ __forceinline__ bool fits(size_t capacity) const
+    {
+        return !is_there || tsr_classes_fit(1, bytes, capacity);
+    }
+    /* A byte of it all. */
+    __device__ __forceinline__ uint32_t at(uint32_t place) const
+    {
+        if (place >= head) return string[place - head];
+        return (bytes >> 7 * place & 127u) | (place + 1 < head ? 128u : 0u);
+    }
+};
+
 /* A warp a tile of a plane: its payload's size. Lane k tries Rice parameter k. */
 __global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_batch b)
 {
@@ -243,12 +271,13 @@ __global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_b
     for (int i = 0; i < count; i++) bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
     if (lane >= TSR_RICE_LIMIT) bits = UINT32_MAX;
     for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) bits = min(bits, __shfl_xor_sync(TSR_FULL_WARP, bits, lanes));
-    const uint32_t flag = b.transform.lapped ? 1u : 0u; /* FORMAT.md 8.7 */
+    const class_string classes(b, number);
+    const uint32_t flag = (b.transform.lapped ? 1u : 0u) + classes.head + classes.bytes; /* FORMAT.md 8.7, 8.8 */
     const size_t coded = flag + (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);
     const size_t raw = tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height);
     /* The definition's writer of rANS wants room for a whole state. */
     const uint32_t behind = tsr_warp_scan(length, lane) - string.state_bytes + (uint32_t)STATE_BYTES;
-    const bool has_room = b.transform.by != TSR_BY_RANS || !is_slice || behind + flag < raw;
+    const bool has_room = (b.transform.by != TSR_BY_RANS || !is_slice || behind + flag < raw) && classes.fits(raw - 1);
     const bool all_have = __all_sync(TSR_FULL_WARP, has_room);
     if (lane == 0) b.shared.payload_size[number] = is_constant ? 0u : (uint32_t)(all_have && coded < raw ? coded : raw);
 }
@@ -334,13 +363,13 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        struct tsr_bit_writer writer = tsr_bit_writer(front + flag, LENGTHS_BYTES - flag);
-        if (flag) front[0] = b.transform.lapped[number];
+        struct tsr_bit_writer writer = tsr_bit_writer(front, LENGTHS_BYTES);
         tsr_put_slice_lengths(&writer, lengths, (int32_t)count);
-        front_bytes = flag + (uint32_t)tsr_flush_bits(&writer);
+        front_bytes = (uint32_t)tsr_flush_bits(&writer);
     }
     __syncthreads();
-    const uint32_t behind = front_bytes;
+    const class_string classes(b, number);
+    const uint32_t class_end = flag + classes.head + classes.bytes, behind = class_end + front_bytes;
     /* The strings lie one after the other but for those of rANS. */
     const bool is_one = b.transform.by != TSR_BY_RANS;
     const uint8_t *strings = b.transform.strings + starts[0];
@@ -358,8 +387,11 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
         uint32_t four = 0;
         for (uint32_t i = 0; i < 4 && 4 * w + i < size; i++) {
             const uint32_t at = 4 * w + i;
-            const uint32_t byte =
-                at < behind ? front[at] : byte_of_strings(b.transform.strings, lengths, starts, at, slice, begin, end);
+            const uint32_t byte = at < flag        ? b.transform.lapped[number]
+                                  : at < class_end ? classes.at(at - flag)
+                                  : at < behind
+                                      ? front[at - class_end]
+                                      : byte_of_strings(b.transform.strings, lengths, starts, at, slice, begin, end);
             four |= byte << (8 * i);
         }
         out[w] = four;

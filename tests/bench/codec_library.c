@@ -62,7 +62,7 @@ double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
     return status == TSR_OK ? cpu_seconds() - start : -1;
 }
 
-/* The same for path T with loss. */
+/* The same for path T with loss. effort: 256 more for TSR_TUNE_SSIM. */
 double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components,
                           uint32_t bits, uint32_t coder, uint32_t effort, int32_t qp_eighths, const uint8_t *raster,
                           uint8_t *payload, size_t *size)
@@ -75,7 +75,8 @@ double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t 
     coding.coder = (enum tsr_coder)coder;
     coding.lossy = true;
     coding.qp_eighths = qp_eighths;
-    coding.effort = (int)effort;
+    coding.effort = (int)(effort & 255);
+    coding.tune = (uint8_t)(effort >> 8 ? TSR_TUNE_SSIM : TSR_TUNE_PSNR);
     const double start = cpu_seconds();
     const enum tsr_status status = tsr_encode_frame(engine, &image, &coding, raster, payload, size, &error);
     return status == TSR_OK ? cpu_seconds() - start : -1;

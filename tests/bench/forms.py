@@ -110,7 +110,7 @@ FORMS = (
      "encode Huffman -5,decode Huffman -5"),
     ("lapped_eight_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)",
      plain_if(LAPPED, EIGHT, "    if (count >=", "    if (settle_eights", "    done ="), "encode Huffman -5,decode Huffman -5"),
-    ("rough_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)", plain_if(LAPPED, EIGHT, '#include "rough_avx2.h"', "    if (equal"),
+    ("rough_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)", plain_if(LAPPED, EIGHT, '#include "rough_avx2.h"', "    if (blocks->count"),
      "encode Huffman -5"),
     ("choose_avx2.h", "avx2", "the text for AVX2", "lapped_(cpu|avx2)",
      without("kernels/blocks/lapped_avx2.c", '#define TSR_CHOOSE_TILE "choose_avx2.h"'), "encode Huffman -5"),

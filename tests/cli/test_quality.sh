@@ -118,6 +118,20 @@ done
 refuses 2 "wants diagnostic, visually-lossless or web, not 'high'" "$TESSERA" compress --quality high ct.dcm -o no.tsr
 refuses 2 'exclude each other' "$TESSERA" compress --quality web --qp 20 ct.dcm -o no.tsr
 
+# --tune: ssim with web alone, unless asked; psnr writes other bytes, that of the other levels and losses.
+for asked in "--qp 24:psnr" "--psnr 40:psnr" "--quality diagnostic:psnr" "--quality web:ssim" "--quality web -1:psnr"; do
+    for tune in "" "--tune psnr" "--tune ssim"; do
+        # shellcheck disable=SC2086 # options are words
+        run 0 "$TESSERA" compress -f -q ${asked%:*} $tune "$DATA/pnm/chest_10bit.pgm" -o "tuned${tune#--tune }.tsr"
+    done
+    cmp -s tuned.tsr "tuned${asked#*:}.tsr" || bad "$asked: not what is usual"
+    case $asked in *-1:*) continue ;; esac # without classes of steps
+    cmp -s tunedpsnr.tsr tunedssim.tsr && bad "$asked: --tune changes nothing"
+done
+refuses 2 "--tune wants psnr or ssim, not 'both'" "$TESSERA" compress --qp 20 --tune both ct.dcm -o no.tsr
+refuses 2 '--tune is for loss' "$TESSERA" compress --tune ssim ct.dcm -o no.tsr
+refuses 2 '--tune is for loss' "$TESSERA" compress --tune ssim --max-error 3 ct.dcm -o no.tsr
+
 # A loss that is seen is said, in words and in numbers; one that is bounded is not.
 run 0 "$TESSERA" compress -v --psnr 45 ct.dcm -o said.tsr
 grep -q ' dB in window 40/400, SSIM 0.[0-9]*, above the 15 to 1 published for CT, found in' "$out" || bad "the line does not name the window: $(head -1 "$out")"

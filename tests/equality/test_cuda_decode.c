@@ -214,6 +214,7 @@ TEST(transform)
         if (coding.coder == TSR_CODER_RANS && coding.effort < 2) coding.effort = 2;
         coding.lossy = n % 2;
         if (coding.lossy) coding.qp_eighths = rng_between(&r, tsr_lowest_qp(image.bits_stored), TSR_HIGHEST_QP);
+        if (coding.lossy && n / 2 % 2) coding.tune = TSR_TUNE_SSIM;
         check_coding(&r, &image, &coding, n % CONTENTS, 1 + (uint32_t)n % 2);
     }
 }

@@ -207,6 +207,7 @@ static void lose(struct rng *r, const struct tsr_image *image, struct tsr_coding
 {
     coding->lossy = true;
     coding->qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
+    if (rng_below(r, 2)) coding->tune = TSR_TUNE_SSIM;
     if (rng_below(r, 3)) return;
     coding->coarser_by = 1 + rng_below(r, 90);
     coding->coarser_from = rng_below(r, image->columns * image->rows);
@@ -668,6 +669,7 @@ TEST(efforts)
                     if (coding.lossy) coding.qp_eighths = tsr_lowest_qp(image.bits_stored) + steps[q] + (int)(l + c);
                     if (coding.lossy && (l + c + q) % 3 == 0) coding.coarser_by = 10;
                     coding.coarser_from = image.columns * image.rows / 3;
+                    if (coding.lossy && (k + l + q) % 2) coding.tune = TSR_TUNE_SSIM;
                     const uint32_t done = check_frames(&image, &coding, raster, 1);
                     expect(done == 1, "effort %d, coder %d: not on the GPU", coding.effort, (int)coding.coder);
                 }

@@ -16,7 +16,7 @@ enum {
     DEPTH = 5, /* components - 1: bits 0, 1; bits allocated: bits 2, 3 */
     STORED,
     HIGH,
-    LAYOUT,
+    LAYOUT, /* ... steps for SSIM: bit 5 */
     CODING, /* path: bit 0; CAVLC: bit 1, rANS: bit 3; loss: bit 2; effort: bits 4..7 */
     QP,
     REPEAT, /* if there are too few samples, they are repeated from here on */
@@ -62,6 +62,7 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     coding.max_error = 1u + head[QP];
     coding.qp_eighths = lowest + head[QP] * 4 % (TSR_HIGHEST_QP - lowest + 1);
     if (head[CODING] & 8) coding.coarser_by = (uint32_t)(TSR_HIGHEST_QP - coding.qp_eighths) / 2;
+    if (head[LAYOUT] & 32) coding.tune = TSR_TUNE_SSIM;
     coding.coarser_from = image->columns * image->rows / 2;
     return coding;
 }

@@ -121,6 +121,23 @@ class FileTest(Case):
                 self.assertEqual(reader.info.coder, "rans" if effort >= 7 else "huffman")
 
 
+    def test_tune(self) -> None:
+        """What bytes are spent on: as the command line has it, and by the loss."""
+        path = DATA / "pnm" / "landscape_coarse.ppm"
+        plain, tuned = tessera.compress(path, qp=22), tessera.compress(path, qp=22, tune="ssim")
+        self.assertNotEqual(plain, tuned)
+        self.assertEqual(plain, tessera.compress(path, qp=22, tune="psnr"))
+        self.assertEqual(tessera.compress(path, quality="web"), tessera.compress(path, quality="web", tune="ssim"))
+        self.assertEqual(tessera.compress(path, quality="diagnostic"),
+                         tessera.compress(path, quality="diagnostic", tune="psnr"))
+        out = self.folder / "tuned.tsr"
+        subprocess.run([PROGRAM, "compress", "-q", "--qp", "22", "--tune", "ssim", path, "-o", out], check=True)
+        self.assertEqual(tuned, out.read_bytes())
+        for options in ({"tune": "ssim"}, {"tune": "ssim", "max_error": 3}, {"tune": "sharp", "qp": 22}):
+            with self.assertRaises(ValueError):
+                tessera.compress(path, **options)
+
+
 class ErrorTest(Case):
     def test_missing_file(self) -> None:
         path = str(self.folder / "missing")

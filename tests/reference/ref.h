@@ -342,7 +342,7 @@ struct ref_plane_model { /* 6.4 */
     uint32_t minimum, range;
     uint16_t *offset; /* null if not packed */
     unsigned path, coder;
-    bool lossy, lapping;
+    bool lossy, lapping, classes;
     unsigned q, coarser_by, slice_side;
     uint32_t coarser_from;
     struct ref_predictor_model *predictor;

@@ -70,8 +70,11 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     if (ref_u(b, 1) && !read_stretches(b, 0, (uint32_t)span, &plane->offset, &plane->range)) return false;
     plane->path = ref_u(b, 1);
     plane->coder = ref_u(b, 2);
+    plane->classes = plane->coder == 3;
+    if (plane->classes) plane->coder = ref_u(b, 2);
     if (plane->coder > 2) return ref_fail("a coder is unknown");
     bool pairs = false;
+    if (plane->path == 0 && plane->classes) return ref_fail("path P has classes of steps");
     if (plane->path == 0) {
         plane->predictor = ref_alloc(1, sizeof *plane->predictor);
         if (!ref_read_predictor_model(b, plane->predictor, plane->earlier_count)) return false;
@@ -83,6 +86,7 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
         if (plane->coarser_by > 0) plane->coarser_from = ref_ue(b);
         if (plane->q > 792 || plane->coarser_by > 792 - plane->q) return ref_fail("a step is out of range");
         if (plane->lossy) plane->lapping = ref_u(b, 1);
+        if (plane->classes && !plane->lapping) return ref_fail("a plane without lapping has classes of steps");
         if (plane->coder == 0) pairs = ref_u(b, 1);
     }
     if (plane->path == 0 && plane->coder != 1) {

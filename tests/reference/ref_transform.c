@@ -1,5 +1,6 @@
 /* FORMAT.md 8: transform, quantiser, slices. */
 #include "ref.h"
+#include "ref_range.h"
 
 const uint8_t ref_zigzag[16] = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15}; /* 8.4 */
 
@@ -131,15 +132,18 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Steps 1 and 2: a block's samples with 4 bits of fraction, into x. Its rows are pitch apart. */
-static void restore_fine(unsigned q, const int32_t *block, int64_t *x, size_t pitch)
+/* Steps 1 and 2: a block's samples with 4 bits of fraction, into x. Its rows are pitch apart. class: that of its square
+ * (8.8), 3 if there are none. */
+static void restore_fine(unsigned q, unsigned class, const int32_t *block, int64_t *x, size_t pitch)
 {
+    static const int64_t ratio[7] = {128, 161, 203, 256, 323, 406, 512};
     static const int core[4][4] = {{1, 1, 1, 1}, {2, 1, -1, -2}, {1, -1, -1, 1}, {1, -2, 2, -1}};
     int64_t z[4][4];
     for (unsigned p = 0; p < 16; p++) {
         unsigned i = ref_zigzag[p] / 4, j = ref_zigzag[p] % 4;
-        int64_t v = block[p] * ((int64_t)scale[q % 48][i % 2 + j % 2] << q / 48),
-                limit = (int64_t)1 << (p == 0 ? 26 : 24);
+        int64_t step = scale[q % 48][i % 2 + j % 2], limit = (int64_t)1 << (p == 0 ? 26 : 24);
+        if (p > 0) step = (step * ratio[class] + 128) >> 8;
+        int64_t v = block[p] * (step << q / 48);
         z[i][j] = clamp((v + (1 << 8)) >> 9, -limit, limit);
     }
     for (unsigned i = 0; i < 4; i++)
@@ -170,13 +174,16 @@ static unsigned block_q(const struct ref_plane_model *plane, uint32_t plane_colu
     return place >= plane->coarser_from ? plane->q + plane->coarser_by : plane->q;
 }
 
-static void restore_lapped(const struct ref_plane_model *plane, bool lapped, int32_t (*levels)[16], uint32_t width,
-                           uint32_t height, uint32_t plane_columns, uint32_t first, uint16_t *x)
+static void restore_lapped(const struct ref_plane_model *plane, bool lapped, const uint8_t *classes,
+                           int32_t (*levels)[16], uint32_t width, uint32_t height, uint32_t plane_columns,
+                           uint32_t first, uint16_t *x)
 {
+    size_t squares = ((size_t)width + 15) / 16;
     size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4, pitch = 4 * columns;
     int64_t *fine = ref_alloc(16 * columns * rows, sizeof *fine);
     for (size_t n = 0; n < columns * rows; n++)
-        restore_fine(block_q(plane, plane_columns, first, columns, n) + (lapped ? 32 : 0), levels[n],
+        restore_fine(block_q(plane, plane_columns, first, columns, n) + (lapped ? 32 : 0),
+                     classes ? classes[n / columns / 4 * squares + n % columns / 4] : 3, levels[n],
                      fine + n / columns * 4 * pitch + n % columns * 4, pitch);
     if (lapped) {
         for (size_t r = 0; r < 4 * rows; r++)
@@ -187,6 +194,39 @@ static void restore_lapped(const struct ref_plane_model *plane, bool lapped, int
     for (size_t r = 0; r < height; r++)
         for (size_t c = 0; c < width; c++)
             x[r * width + c] = (uint16_t)clamp((fine[r * pitch + c] + 8) >> 4, 0, (int64_t)plane->range - 1);
+}
+
+/* ---- 8.8 Classes of steps ---- */
+
+static unsigned read_class(struct ref_coder *coder, struct ref_chance contexts[3][14], unsigned w, unsigned n)
+{
+    unsigned p = (w + n) >> 1, apart = w < n ? n - w : w - n, far = 1;
+    struct ref_chance *c = contexts[apart < 2 ? apart : 2];
+    if (!ref_bit(coder, &c[0])) return p;
+    bool above = p == 0 || (p < 6 && ref_bit(coder, &c[1]));
+    while (far < (above ? 6 - p : p) && ref_bit(coder, &c[2 * far + above])) far++;
+    return above ? p + far : p - far;
+}
+
+static bool read_classes(struct ref_bytes *b, uint32_t width, uint32_t height, uint8_t **classes)
+{
+    size_t across = ((size_t)width + 15) / 16, down = ((size_t)height + 15) / 16;
+    struct ref_chance contexts[3][14];
+    for (unsigned k = 0; k < 3; k++)
+        for (unsigned i = 0; i < 14; i++) contexts[k][i] = (struct ref_chance){32768, 0};
+    uint64_t size = ref_varint(b);
+    if (b->bad || size >= 1 << 21 || size > ref_left(b)) return ref_fail("classes are longer than their piece");
+    struct ref_coder coder = {.range = UINT32_MAX};
+    coder.b = (struct ref_bytes){.data = ref_take(b, size), .size = (size_t)size};
+    for (unsigned i = 0; i < 4; i++) ref_next_byte(&coder);
+    uint8_t *class = *classes = ref_alloc(across * down, sizeof *class);
+    for (size_t r = 0; r < down; r++)
+        for (size_t c = 0; c < across; c++, class ++) {
+            unsigned w = c > 0 ? class[-1] : r > 0 ? *(class - across) : 3, n = r > 0 ? *(class - across) : w;
+            *class = (uint8_t)read_class(&coder, contexts, w, n);
+        }
+    if (coder.bad || ref_left(&coder.b) > 0) return ref_fail("classes do not end where they should");
+    return true;
 }
 
 /* ---- 8.3 Reversible transform, without loss ---- */
@@ -223,16 +263,23 @@ bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uin
 {
     int32_t(*levels)[16];
     bool lapped = plane->lapping && piece[0] == 1;
+    uint8_t *classes = NULL;
     if (plane->lapping) {
         if (piece[0] > 1) return ref_fail("a piece does not say whether it is lapped");
         piece++;
         size--;
     }
+    if (plane->classes) {
+        struct ref_bytes b = {.data = piece, .size = size};
+        if (!read_classes(&b, width, height, &classes)) return false;
+        piece += b.at;
+        size -= b.at;
+    }
     if (!ref_read_slices(plane, width, height, piece, size, &levels)) return false;
     size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4;
     if (!add_predictions(levels, columns, rows)) return false;
     if (plane->lapping) {
-        restore_lapped(plane, lapped, levels, width, height, plane_columns, first, x);
+        restore_lapped(plane, lapped, classes, levels, width, height, plane_columns, first, x);
         return true;
     }
     for (size_t n = 0; n < columns * rows; n++) {

@@ -92,6 +92,7 @@ enum {
     TSR_FINE_DROP = TSR_INVERSE_SHIFT - TSR_FINE_BITS,
     TSR_FINE_LIMIT = 1 << 24,    /* magnitudes of scaled coefficients are clamped to this, */
     TSR_FINE_DC_LIMIT = 1 << 26, /* of the DC to this: sums of the inverse stay below 60 * 2^24 + 2^26 < 2^31 */
+    TSR_STEP_BITS = 15,          /* tsr_quantiser_step is below 2^this */
     TSR_UNIT_BITS = 8            /* encoder: values in 1/256 of a step */
 };
 
@@ -110,13 +111,17 @@ TSR_HD int tsr_quantiser_units_shift(int32_t q)
     return TSR_FORWARD_SHIFT + TSR_LAP_BITS - TSR_UNIT_BITS + q / TSR_QP_OCTAVE;
 }
 
-/* Value of samples with their fraction to units: below 2^27 * 2^19 = 2^46 on the way, 2^21 * 2^8 = 2^29 in the
- * end. */
-TSR_HD int32_t tsr_quantiser_units(int32_t value, int32_t q, int norm_class)
+/* Value of samples with their fraction to units: below 2^27 * 2^19 = 2^46 on the way, 2^21 * 2^8 = 2^29 in the end,
+ * with the factors of classes (step_classes.h) 2^47 and 2^30. */
+TSR_HD int32_t tsr_units_by_factor(int32_t value, int32_t q, int32_t factor)
 {
     const int shift = tsr_quantiser_units_shift(q);
-    const int64_t factor = tsr_quantiser_factor(q, norm_class);
-    return (int32_t)tsr_asr64(value * factor + ((int64_t)1 << (shift - 1)), shift);
+    return (int32_t)tsr_asr64((int64_t)value * factor + ((int64_t)1 << (shift - 1)), shift);
+}
+
+TSR_HD int32_t tsr_quantiser_units(int32_t value, int32_t q, int norm_class)
+{
+    return tsr_units_by_factor(value, q, tsr_quantiser_factor(q, norm_class));
 }
 
 /* Magnitude of units as a coefficient, with a dead zone: a share of the step as tsr_quantise takes it. */
@@ -125,14 +130,19 @@ TSR_HD int32_t tsr_round_units(int32_t units, int32_t rounding)
     return (tsr_abs(units) + rounding / (65536 >> TSR_UNIT_BITS)) >> TSR_UNIT_BITS;
 }
 
-/* Coefficient (within TSR_COEFFICIENT_LIMIT) at a raster place to what the inverse takes. */
-TSR_HD int32_t tsr_dequantise_fine(int32_t coefficient, int32_t q, int raster)
+/* Coefficient (within TSR_COEFFICIENT_LIMIT) at a raster place to what the inverse takes. step: that of
+ * tsr_quantiser_step, or of a class. */
+TSR_HD int32_t tsr_scale_fine(int32_t coefficient, int32_t step, int32_t q, int raster)
 {
-    const int64_t scaled = tsr_asr64(tsr_dequantise(coefficient, q, tsr_norm_class(raster / 4, raster % 4)) +
-                                         ((int64_t)1 << (TSR_FINE_DROP - 1)),
-                                     TSR_FINE_DROP);
+    const int64_t product = (int64_t)coefficient * step * ((int64_t)1 << (q / TSR_QP_OCTAVE));
+    const int64_t scaled = tsr_asr64(product + ((int64_t)1 << (TSR_FINE_DROP - 1)), TSR_FINE_DROP);
     const int32_t limit = raster == 0 ? TSR_FINE_DC_LIMIT : TSR_FINE_LIMIT;
     return (int32_t)(scaled < -limit ? -limit : scaled > limit ? limit : scaled);
+}
+
+TSR_HD int32_t tsr_dequantise_fine(int32_t coefficient, int32_t q, int raster)
+{
+    return tsr_scale_fine(coefficient, tsr_quantiser_step(q, tsr_norm_class(raster / 4, raster % 4)), q, raster);
 }
 
 #endif

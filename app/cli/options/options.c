@@ -132,6 +132,8 @@ static enum tsr_status take_coding(int code, struct coding_options *o, struct gi
         return parse_max_error(optarg, o, given);
     case LONG_KEEP:
         return parse_keep(optarg, o);
+    case LONG_TUNE:
+        return parse_tune(optarg, o);
     case LONG_VERIFY:
         return parse_verify(optarg, o);
     case LONG_STRICT:

@@ -16,6 +16,7 @@ enum {
     LONG_QP,
     LONG_PSNR,
     LONG_QUALITY,
+    LONG_TUNE,
     LONG_KEEP,
     LONG_STRICT,
     LONG_SIZE,
@@ -71,6 +72,7 @@ enum tsr_status parse_max_error(const char *text, struct coding_options *o, stru
 enum tsr_status parse_keep(const char *text, struct coding_options *o);
 enum tsr_status parse_path(const char *text, struct coding_options *o, struct given *given);
 enum tsr_status parse_coder(const char *text, struct coding_options *o);
+enum tsr_status parse_tune(const char *text, struct coding_options *o);
 enum tsr_status parse_verify(const char *text, struct coding_options *o);
 
 /* parse_files.c: which files are taken, and what becomes of them. */

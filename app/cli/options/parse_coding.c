@@ -115,6 +115,17 @@ enum tsr_status parse_coder(const char *text, struct coding_options *o)
     return TSR_OK;
 }
 
+enum tsr_status parse_tune(const char *text, struct coding_options *o)
+{
+    if (!strcmp(text, "psnr"))
+        o->compress.tune = TSR_TUNE_PSNR;
+    else if (!strcmp(text, "ssim"))
+        o->compress.tune = TSR_TUNE_SSIM;
+    else
+        return usage("--tune wants psnr or ssim, not '%s'", text);
+    return TSR_OK;
+}
+
 enum tsr_status parse_verify(const char *text, struct coding_options *o)
 {
     if (!strcmp(text, "cpu"))

@@ -71,6 +71,8 @@ static const struct option_row table[] = {
     {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS | OFTEN,
      "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
     {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS | OFTEN, "lossy; no sample differs by more than N"},
+    {LONG_TUNE, "tune", "psnr|ssim", ON_COMPRESS,
+     "lossy; what bytes are spent on: little error, or what is seen; default: ssim with --quality web, else psnr"},
     {LONG_KEEP, "keep", "LOW..HIGH", ON_COMPRESS,
      "with loss, stored values that do not change, as of padding, and that no other sample gets; up to four times"},
     {LONG_STRICT, "strict", NULL, ON_COMPRESS,

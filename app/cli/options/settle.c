@@ -87,6 +87,8 @@ enum tsr_status settle_options(struct options *o, const struct given *given)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
     if (o->coding.kept_count > 0 && given->targets == 0 && !given->max_error)
         return usage("%s", "--keep is for loss, which --quality, --qp, --psnr, --size or --max-error asks for");
+    if (compress->tune != TSR_TUNE_BY_LOSS && given->targets == 0)
+        return usage("%s", "--tune is for loss that --quality, --qp, --psnr or --size asks for");
     if (given->targets > 0) compress->path = TSR_PATH_TRANSFORM;
     if (compress->least_db > 0 && compress->loss == TSR_LOSS_QUALITY)
         compress->least_db = tsr_quality_floor(compress->quality);

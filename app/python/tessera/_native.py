@@ -34,6 +34,7 @@ CODERS = ("by-effort", "huffman", "cavlc", "rans")
 ENGINES = ("auto", "cpu", "cuda")
 VERIFY = ("cpu", "none", "engine")
 QUALITIES = ("diagnostic", "visually-lossless", "web")
+TUNES = ("by-loss", "psnr", "ssim")
 PROMISE_NONE, PROMISE_FILE, PROMISE_SAMPLES, PROMISE_LOSSY = range(4)
 LOSSLESS, LOSS_QP, LOSS_MAX_ERROR, LOSS_PSNR, LOSS_BYTES, LOSS_RATIO, LOSS_QUALITY = range(7)
 
@@ -72,7 +73,8 @@ class tsr_coding(Structure):
         ("path", c_int),
         ("coder", c_int),
         ("lossy", c_bool),
-        ("reserved", c_uint8 * 15),
+        ("tune", c_uint8),
+        ("reserved", c_uint8 * 14),
         ("qp_eighths", c_int32),
         ("effort", c_int),
         ("max_error", c_uint32),
@@ -101,6 +103,8 @@ class tsr_compress_options(Structure):
         ("range", c_uint32),
         ("least_db", c_uint32),
         ("within_ratio", c_bool),
+        ("reserved", c_uint8 * 7),
+        ("tune", c_int),
     ]
 
 

@@ -17,6 +17,7 @@ _library = _native.library
 
 PathWord = Literal["predict", "transform"]
 QualityWord = Literal["diagnostic", "visually-lossless", "web"]
+TuneWord = Literal["by-loss", "psnr", "ssim"]
 CoderWord = Literal["by-effort", "huffman", "cavlc", "rans"]
 VerifyWord = Literal["cpu", "none", "engine"]
 
@@ -30,6 +31,7 @@ class OptionFields(TypedDict, total=False):
     size: int | None
     qp: float | None
     quality: QualityWord | None
+    tune: TuneWord
     path: PathWord
     coder: CoderWord
     verify: VerifyWord
@@ -62,6 +64,9 @@ class Options:
     quality : {"diagnostic", "visually-lossless", "web"}, optional
         Lossy: a PSNR of at least 45, 40 or 35 dB, and an SSIM of at least 0.995, 0.99 or 0.97, in each judged window
         (`WindowLoss`) and over all. The first two also bound the largest error.
+    tune : {"by-loss", "psnr", "ssim"}
+        With qp, psnr, ratio, size or quality: what bytes are spent on, a small squared error or what is seen. By loss:
+        ssim with the quality web, psnr with all else.
     path : {"predict", "transform"}
         Of a lossless coding.
     coder : {"by-effort", "huffman", "cavlc", "rans"}
@@ -94,6 +99,7 @@ class Options:
     size: int | None = None
     qp: float | None = None
     quality: QualityWord | None = None
+    tune: TuneWord = "by-loss"
     path: PathWord = "predict"
     coder: CoderWord = "by-effort"
     verify: VerifyWord = "cpu"
@@ -123,6 +129,7 @@ class Options:
         if self.qp is not None:
             options.loss = _native.LOSS_QP
             options.qp_eighths = parts("qp", self.qp, 8, -48, 51)
+        options.tune = _number(_native.TUNES, self.tune)
         if self.quality is not None:
             options.loss = _native.LOSS_QUALITY
             options.quality = _number(_native.QUALITIES, self.quality) + 1

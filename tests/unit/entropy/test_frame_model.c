@@ -153,6 +153,7 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
             plane->coarser_by = (uint32_t)rng_between(r, 0, TSR_QP_INDEX_LIMIT - plane->qp_index);
         if (plane->coarser_by > 0) plane->coarser_from = rng_below(r, 1 << 27);
         plane->lapping = plane->lossy && rng_below(r, 2);
+        plane->classes = plane->lapping && rng_below(r, 2);
         if (rng_below(r, 3) == 0) plane->coder = TSR_CODER_RANS;
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && rng_below(r, 2);
     }
@@ -293,6 +294,7 @@ TEST(models_round_trip)
             assert_int_equal(a->coarser_from, b->coarser_from);
             assert_int_equal(a->slice_side, b->slice_side);
             assert_int_equal(a->lapping, b->lapping);
+            assert_int_equal(a->classes, b->classes);
             assert_int_equal(a->pairs, b->pairs);
             if (a->coder == TSR_CODER_CAVLC) continue;
             if (a->coder == TSR_CODER_RANS || a->pairs) {
@@ -340,6 +342,7 @@ TEST(damaged_models)
             for (uint32_t i = 0; plane->packed && i < plane->range; i++)
                 assert_true(plane->offset[i] < plane->span && (i == 0 || plane->offset[i] > plane->offset[i - 1]));
             assert_in_range(plane->qp_index, 0, TSR_QP_INDEX_LIMIT - plane->coarser_by);
+            assert_true(!plane->classes || plane->range == 1 || plane->lapping);
             if (plane->range > 1 && plane->path == TSR_PATH_PREDICT && plane->predictor.set != 0) {
                 assert_int_not_equal(plane->coder, TSR_CODER_CAVLC);
                 assert_true(plane->predictor.shape.references <= tsr_reference_planes(&image, &back, p, NULL));

@@ -170,6 +170,7 @@ TEST(threads_change_nothing)
         image.high_bit = (uint8_t)(image.bits_stored - 1);
         coding.lossy = number >= 4;
         coding.qp_eighths = number >= 4 ? 20 * TSR_QP_UNIT : 0;
+        coding.tune = number == 5 ? TSR_TUNE_SSIM : TSR_TUNE_BY_LOSS;
         const size_t bytes = raster_bytes(&image);
         uint8_t *raster = must(malloc(bytes)), *first = NULL, *first_back = NULL;
         size_t first_size = 0;
@@ -367,6 +368,7 @@ TEST(contents_of_work_space_do_not_matter)
             coding.max_error = 1 + rng_below(&r, 9);
             coding.qp_eighths = rng_between(&r, tsr_lowest_qp(image.bits_stored), TSR_HIGHEST_QP);
             coding.coarser_by = (uint32_t)rng_between(&r, 0, TSR_HIGHEST_QP - coding.qp_eighths);
+            coding.tune = (uint8_t)(rng_below(&r, 2) ? TSR_TUNE_SSIM : TSR_TUNE_PSNR);
             coding.coarser_from = rng_below(&r, image.columns * image.rows);
         }
         uint8_t *raster = must(malloc(raster_bytes(&image)));
@@ -748,6 +750,9 @@ TEST(usage)
     coding.coarser_from = 4;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, NULL), TSR_ERROR_USAGE);
     coding.coarser_by = coding.coarser_from = 0;
+    coding.tune = TSR_TUNE_SSIM + 1;
+    assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, NULL), TSR_ERROR_USAGE);
+    coding.tune = TSR_TUNE_BY_LOSS;
     image.exact_only = true;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
     image.exact_only = false;
@@ -894,6 +899,7 @@ TEST(corrupt_payloads)
             coding.max_error = 1 + rng_below(&r, 9);
             coding.qp_eighths = rng_between(&r, tsr_lowest_qp(image.bits_stored), TSR_HIGHEST_QP);
             coding.coarser_by = (uint32_t)rng_between(&r, 0, TSR_HIGHEST_QP - coding.qp_eighths);
+            coding.tune = (uint8_t)(rng_below(&r, 2) ? TSR_TUNE_SSIM : TSR_TUNE_PSNR);
             coding.coarser_from = rng_below(&r, image.columns * image.rows);
         }
         uint8_t *raster = must(malloc(raster_bytes(&image)));

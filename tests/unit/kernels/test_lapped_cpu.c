@@ -5,6 +5,7 @@
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
 #include "entropy/rate_distortion.h"
+#include "entropy/textures.h"
 #include "transform/block/core4x4.h"
 
 enum {
@@ -16,6 +17,7 @@ enum {
 };
 
 static uint16_t samples[SAMPLES], back[SAMPLES];
+static uint8_t classes[(MOST + 15) / 16 * ((MOST + 15) / 16) + TSR_CLASSES_MORE];
 static int32_t units[COEFFICIENTS], plain[COEFFICIENTS], fine[SIDE][SIDE];
 
 static struct tsr_tile random_tile(struct rng *r)
@@ -59,6 +61,21 @@ static void lap_all(int32_t width, int32_t height, bool forward)
     }
 }
 
+/* Classes of a tile's squares, or none; in some tries all alike. */
+static const uint8_t *random_classes(struct rng *r, int n)
+{
+    for (size_t i = 0; i < sizeof classes; i++)
+        classes[i] = (uint8_t)(i > 0 && n % 3 == 0 ? classes[0] : rng_below(r, TSR_STEP_CLASSES));
+    return n % 4 < 2 ? classes : NULL;
+}
+
+/* The class of block b in place i of the zigzag. */
+static int class_of(const uint8_t *of_tile, int32_t b, int32_t columns, int i)
+{
+    const int32_t square = b / columns / 4 * ((columns + 3) / 4) + b % columns / 4;
+    return of_tile && i > 0 ? of_tile[square] : TSR_PLAIN_CLASS;
+}
+
 /* The first sample of block b. */
 static size_t begin_of(struct tsr_tile tile, int32_t b, int32_t columns)
 {
@@ -73,7 +90,11 @@ static void restore_plainly(struct tsr_tile tile, struct tsr_block_steps steps, 
     for (int32_t b = 0; b < columns * height / 4; b++) {
         int32_t block[16];
         const int32_t step = low + (begin_of(tile, b, columns) >= steps.coarser_from ? steps.coarser_by : 0);
-        for (int i = 0; i < 16; i++) block[tsr_zigzag(i)] = tsr_dequantise_fine(plain[16 * b + i], step, tsr_zigzag(i));
+        for (int i = 0; i < 16; i++) {
+            const int at = tsr_zigzag(i), norm_class = tsr_norm_class(at / 4, at % 4);
+            const int32_t by = tsr_class_step(step, norm_class, class_of(steps.classes, b, columns, i));
+            block[at] = tsr_scale_fine(plain[16 * b + i], by, step, at);
+        }
         for (int j = 0; j < 4; j++) {
             int32_t v[4] = {block[j], block[4 + j], block[8 + j], block[12 + j]};
             tsr_core_inverse_32_1d(v);
@@ -94,7 +115,7 @@ TEST(against_plain_blocks)
         const int32_t q = rng_between(&r, 0, TSR_QP_INDEX_LIMIT);
         const bool lapped = n & 1;
         const int32_t low = q + (lapped ? TSR_LAP_QP : 0);
-        struct tsr_block_steps steps = {q, 0, 0};
+        struct tsr_block_steps steps = {q, 0, 0, random_classes(&r, n)};
         if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - q);
         steps.coarser_from = rng_below(&r, SAMPLES);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
@@ -112,8 +133,9 @@ TEST(against_plain_blocks)
             for (int i = 0; i < 16; i++) block[i] = fine[b / columns * 4 + i / 4][b % columns * 4 + i % 4];
             tsr_core_forward(block);
             for (int i = 0; i < 16; i++)
-                expect(units[16 * b + i] == tsr_quantiser_units(block[tsr_zigzag(i)], step,
-                                                                tsr_norm_class(tsr_zigzag(i) / 4, tsr_zigzag(i) % 4)),
+                expect(units[16 * b + i] == tsr_class_units(block[tsr_zigzag(i)], step,
+                                                            tsr_norm_class(tsr_zigzag(i) / 4, tsr_zigzag(i) % 4),
+                                                            class_of(steps.classes, b, columns, i)),
                        "try %d block %d place %d", n, b, i);
         }
         /* The inverse, from these coefficients or from random ones. */
@@ -146,7 +168,7 @@ TEST(small_errors)
         const struct tsr_tile tile = random_tile(&r);
         const bool lapped = n & 1;
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
-        const struct tsr_block_steps steps = {0, 0, 0};
+        const struct tsr_block_steps steps = {0, 0, 0, NULL};
         void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
         for (size_t i = 0; i < SAMPLES; i++) samples[i] = (uint16_t)(i * 3 % 200 + rng_below(&r, 30));
         tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
@@ -261,7 +283,7 @@ TEST(rough_costs)
         const struct tsr_tile tile = random_tile(&r);
         const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
         const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
-        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, 0};
+        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, 0, random_classes(&r, n)};
         if (n % 2) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
         steps.coarser_from = rng_below(&r, SAMPLES);
         fill_samples(&r, range, n);
@@ -289,7 +311,8 @@ TEST(forms)
         const size_t count = tsr_tile_coefficients(tile.width, tile.height);
         const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
         const bool lapped = n & 1;
-        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, rng_below(&r, SAMPLES)};
+        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, rng_below(&r, SAMPLES),
+                                        random_classes(&r, n / 2)};
         if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
         fill_samples(&r, range, n);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
@@ -299,6 +322,11 @@ TEST(forms)
         a->forward(samples, tile, steps, lapped, units, scratch);
         b->forward(samples, tile, steps, lapped, others, scratch);
         assert_memory_equal(units, others, sizeof units);
+        uint32_t texture[2][(MOST + 15) / 16 * ((MOST + 15) / 16)];
+        memset(texture, 0x5a, sizeof texture);
+        a->textures(samples, tile, range, texture[0]);
+        b->textures(samples, tile, range, texture[1]);
+        assert_memory_equal(texture[0], texture[1], sizeof texture[0]);
         assert_true(a->rough_tile_cost(units, tile) == b->rough_tile_cost(units, tile));
         assert_true(a->rough_plain_cost(samples, tile, steps) == b->rough_plain_cost(samples, tile, steps));
         if (n % 2) random_units(&r, grid.columns * grid.rows);
@@ -321,11 +349,50 @@ TEST(forms)
     }
 }
 
+/* Textures by the mean and the variance of each part, with samples beyond the tile as its last ones. */
+TEST(textures)
+{
+    struct rng r = {102};
+    for (int n = 0; n < 200; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = n % 4 == 0 ? 256 : n % 4 == 1 ? 4096 : n % 4 == 2 ? 65536 : 5;
+        const int bits = tsr_max(8, tsr_bit_width(range - 1));
+        uint32_t texture[(MOST + 15) / 16 * ((MOST + 15) / 16)], *at = texture;
+        fill_samples(&r, range, n);
+        tsr_tile_textures(samples, tile, range, texture);
+        for (int32_t y = 0; y < tile.height; y += 16)
+            for (int32_t x = 0; x < tile.width; x += 16) {
+                uint64_t sum = 0, parts = 0;
+                for (int k = 0; k < 4; k++) {
+                    const int32_t row = y + k / 2 * 8, column = x + k % 2 * 8;
+                    uint64_t all = 0, squares = 0;
+                    if (row >= tile.height || column >= tile.width) continue;
+                    for (int i = 0; i < 64; i++) {
+                        const int32_t v = tsr_min(row + i / 8, tile.height - 1),
+                                      u = tsr_min(column + i % 8, tile.width - 1);
+                        const uint64_t sample = samples[tile.first + (size_t)v * tile.stride + (size_t)u],
+                                       scaled = sample * 1024 >> bits;
+                        all += scaled;
+                        squares += scaled * scaled;
+                    }
+                    sum += tsr_log2_cost((uint32_t)((64 * squares - all * all) / 4096) + 464);
+                    parts++;
+                }
+                expect(*at++ == sum / parts, "try %d, row %d, column %d", n, y, x);
+            }
+    }
+    assert_int_equal(tsr_class_of_texture(20 * 4096 + 2047, 20 * 4096), TSR_PLAIN_CLASS);
+    assert_int_equal(tsr_class_of_texture(20 * 4096 + 2048, 20 * 4096), TSR_PLAIN_CLASS + 1);
+    assert_int_equal(tsr_class_of_texture(20 * 4096 - 2049, 20 * 4096), TSR_PLAIN_CLASS - 1);
+    assert_int_equal(tsr_class_of_texture(0, 30 * 4096), 0);
+    assert_int_equal(tsr_class_of_texture(30 * 4096, 0), TSR_STEP_CLASSES - 1);
+}
+
 /* FORMAT.md 8.4: a DC stays below the limit, in every row. */
 TEST(dc_beyond_the_limit)
 {
     const struct tsr_tile tile = {0, 40, 24, STRIDE};
-    const struct tsr_block_steps steps = {0, 0, 0};
+    const struct tsr_block_steps steps = {0, 0, 0, NULL};
     void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
     for (int n = 0; n < 2; n++) {
         const struct tsr_lapped_form *form = tsr_lapped_form(n ? tsr_best_isa() : TSR_ISA_PLAIN);
@@ -363,12 +430,9 @@ TEST(a_wide_row)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_plain_blocks),
-                                       cmocka_unit_test(small_errors),
-                                       cmocka_unit_test(choices),
-                                       cmocka_unit_test(rough_costs),
-                                       cmocka_unit_test(forms),
-                                       cmocka_unit_test(dc_beyond_the_limit),
-                                       cmocka_unit_test(a_wide_row)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors), cmocka_unit_test(choices),
+        cmocka_unit_test(rough_costs),          cmocka_unit_test(forms),        cmocka_unit_test(textures),
+        cmocka_unit_test(dc_beyond_the_limit),  cmocka_unit_test(a_wide_row)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
