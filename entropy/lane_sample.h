@@ -1,11 +1,12 @@
 /* A sample of path P as a decoder's lane works it out: prediction and activity, which say the table; then, with what
- * the symbol gave, the sample itself. FORMAT.md sections 7.1 to 7.5.
+ * the symbol gave, the sample itself. FORMAT.md sections 7.1 to 7.5 and 7.10.
  *
  * The plain CPU form and the GPU call these functions; how they find what lies above and how they take a symbol
  * differs. Samples are less 2^15, predictions are not. */
 #ifndef TSR_ENTROPY_LANE_SAMPLE_H
 #define TSR_ENTROPY_LANE_SAMPLE_H
 
+#include "transform/predict/anchor.h"
 #include "transform/predict/median_edge.h"
 #include "transform/predict/predictor.h"
 #include "transform/predict/residual.h"
@@ -35,6 +36,15 @@ TSR_HD_INLINE int32_t tsr_lane_prediction(const struct tsr_lane_left *left, cons
     if (!above->linear)
         return (above->first_row ? left->w : tsr_median_edge(left->w, above->n, above->nw)) + TSR_SAMPLE_BIAS;
     return tsr_weighted_prediction(
+        above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www, range);
+}
+
+/* By how much the prediction is more than that integer, for tsr_choose_anchor. */
+TSR_HD_INLINE int32_t tsr_lane_fraction(const struct tsr_lane_left *left, const struct tsr_lane_above *above,
+                                        int32_t range)
+{
+    if (!above->linear) return 0;
+    return tsr_prediction_fraction(
         above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www, range);
 }
 
