@@ -21,11 +21,12 @@ struct tsr_lane_left {
 
 /* What the rows above and the block's predictor give to a sample. */
 struct tsr_lane_above {
-    bool first_row;                  /* of the tile: W predicts, unless linear */
-    bool linear;                     /* else the median edge predictor */
-    int32_t sum;                     /* linear: of all taps but W, WW, WWW, from TSR_WEIGHT_HALF on */
-    int32_t of_w, of_ww, of_www;     /* linear: their weights */
-    int32_t n, nw;                   /* for the median edge predictor */
+    bool first_row;              /* of the tile: W predicts, unless linear */
+    bool linear;                 /* else the median edge predictor */
+    int32_t sum;                 /* linear: of all taps but W, WW, WWW, from TSR_WEIGHT_HALF on */
+    int32_t of_w, of_ww, of_www; /* linear: their weights */
+    int32_t n, nw;               /* for the median edge predictor, and for anchors, as is NE; in the first row 0 */
+    int32_t ne;
     int32_t activity;                /* tsr_activity_above */
     struct tsr_left_activity weight; /* of the magnitudes on the left */
 };
@@ -39,13 +40,22 @@ TSR_HD_INLINE int32_t tsr_lane_prediction(const struct tsr_lane_left *left, cons
         above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www, range);
 }
 
-/* By how much the prediction is more than that integer, for tsr_choose_anchor. */
-TSR_HD_INLINE int32_t tsr_lane_fraction(const struct tsr_lane_left *left, const struct tsr_lane_above *above,
-                                        int32_t range)
+/* Of anchored planes: the anchor of the sample with this prediction, and the bin of the anchor. */
+TSR_HD_INLINE struct tsr_anchor tsr_lane_anchor(const struct tsr_lane_left *left, const struct tsr_lane_above *above,
+                                                int32_t prediction, int32_t range)
 {
-    if (!above->linear) return 0;
-    return tsr_prediction_fraction(
-        above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www, range);
+    int32_t fraction = 0;
+    if (above->linear)
+        fraction = tsr_prediction_fraction(
+            above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www, range);
+    return tsr_choose_anchor(prediction, fraction, left->w + TSR_SAMPLE_BIAS, above->n + TSR_SAMPLE_BIAS,
+                             above->nw + TSR_SAMPLE_BIAS, above->ne + TSR_SAMPLE_BIAS);
+}
+
+TSR_HD_INLINE int tsr_lane_anchor_bin(const struct tsr_lane_left *left, const struct tsr_lane_above *above,
+                                      struct tsr_anchor anchor)
+{
+    return tsr_anchor_bin(anchor.step, left->w, above->n, above->ne);
 }
 
 TSR_HD_INLINE int32_t tsr_lane_activity(const struct tsr_lane_left *left, const struct tsr_lane_above *above)

@@ -65,16 +65,35 @@ static void train_codes(struct tsr_plane_work *work, const struct tsr_symbol_cou
     tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
 }
 
-void tsr_train_residuals(struct tsr_plane_work *work)
+/* What the symbols of all tables cost, with the tables' descriptions. */
+static uint64_t cost_of(const struct tsr_symbol_counts *symbols, int tables)
+{
+    uint64_t cost = 0;
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++) {
+        const bool special = t < TSR_FIRST_RESIDUAL_TABLE;
+        const uint32_t *const count = special ? symbols->special[t] : symbols->cell[t - TSR_FIRST_RESIDUAL_TABLE];
+        uint64_t inside = 0;
+        uint32_t total = 0, used = 0, gaps = 0;
+        for (int s = 0; s < (special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS); s++) {
+            if (count[s] == 0) continue;
+            inside += tsr_count_cost(count[s]);
+            total += count[s];
+            used++;
+            gaps += s > 0 && count[s - 1] == 0;
+            cost += (uint64_t)count[s] * (uint32_t)tsr_symbol_raw_bits(s) * TSR_COST_BIT;
+        }
+        if (total > 0) cost += tsr_symbols_cost(tsr_count_cost(total), inside) + tsr_description_cost(used, gaps);
+    }
+    return cost;
+}
+
+/* Symbols, contexts and their tables. Returns what they cost. */
+static uint64_t train_contexts(struct tsr_plane_work *work, bool anchored)
 {
     struct tsr_encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
-    const struct tsr_context_plan plan = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
-                                                          (uint64_t)work->image->columns * work->image->rows);
-    work->contexts = plan;
-    memset(model, 0, sizeof *model);
-    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-
+    const struct tsr_context_plan plan = work->contexts;
+    work->plane->predictor.anchored = anchored;
     tsr_run_counts(work, predict_pass, sizeof(struct tsr_bin_counts));
     struct tsr_bin_counts *bins = &s->counts[0].bins;
     bins->activity[1]++, bins->intensity[0]++; /* the sampled rows may have no activity */
@@ -88,9 +107,36 @@ void tsr_train_residuals(struct tsr_plane_work *work)
                    offsetof(struct tsr_symbol_counts, cell) +
                        (size_t)tsr_model_cells(model) * sizeof s->counts[0].symbols.cell[0]);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
-    if (work->contexts.period > 0) symbols->cell[0][0]++; /* one table at least */
+    if (plan.period > 0) symbols->cell[0][0]++; /* one table at least */
     model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, s->merge);
+    return cost_of(symbols, model->tables);
+}
+
+#include <stdio.h>
+#include <stdlib.h>
+void tsr_train_residuals(struct tsr_plane_work *work)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_residual_model *model = &work->plane->residual;
+    const struct tsr_context_plan plan = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
+                                                          (uint64_t)work->image->columns * work->image->rows);
+    work->contexts = plan;
+    memset(model, 0, sizeof *model);
+    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
+    bool anchored = false;
+    if (work->plane->predictor.set && getenv("ANC")) {
+        anchored = atoi(getenv("ANC")) == 1;
+        if (atoi(getenv("ANC")) == 2) {
+            uint64_t c1 = train_contexts(work, true), c0 = train_contexts(work, false);
+            anchored = c1 < c0;
+            printf("PL %d range %u c0 %.0f c1 %.0f\n", work->number, work->plane->range, (double)c0 / 4096,
+                   (double)c1 / 4096);
+            fflush(stdout);
+        }
+    }
+    train_contexts(work, anchored);
+    struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
     if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
     train_codes(work, symbols);
 }

@@ -167,6 +167,7 @@ void tsr_next_row(struct tsr_residual_rows *r)
     if (r->predictors && y > 0) predict_blocks(r->predictors, y, w, r->range, r->prediction, fraction);
     if (anchored) {
         up[w] = up[w - 1];
+        if (y == 1) up[-1] = up[0];
         forms->anchor(row, up, r->prediction, fraction, w, range, mag, r->folded, r->intensity);
     } else {
         forms->describe(row, r->prediction, w, range, mag, r->folded, r->intensity);
