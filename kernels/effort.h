@@ -41,6 +41,13 @@ static inline int32_t tsr_sampled_period(uint64_t samples)
     return samples < 1 << 16 ? 0 : samples < 1 << 17 ? 8 : samples <= 1 << 20 ? 16 : 32;
 }
 
+/* Does the encoder try anchored residuals (FORMAT.md 7.10) on plane p with this set of neighbours? Those of grey frames
+ * gain in few images; the trial costs a tenth of the time (tests/bench/decisions/036). */
+static inline bool tsr_tries_anchors(const struct tsr_image *image, int p, int set)
+{
+    return image->components >= 3 && p < image->components && set > 0;
+}
+
 /* What the contexts of a plane are made from. */
 struct tsr_context_plan {
     int32_t period;                            /* effort 1: rows of which it looks at some; 0: at all */

@@ -88,12 +88,11 @@ static uint64_t cost_of(const struct tsr_symbol_counts *symbols, int tables)
 }
 
 /* Symbols, contexts and their tables. Returns what they cost. */
-static uint64_t train_contexts(struct tsr_plane_work *work, bool anchored)
+static uint64_t train_contexts(struct tsr_plane_work *work)
 {
     struct tsr_encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
     const struct tsr_context_plan plan = work->contexts;
-    work->plane->predictor.anchored = anchored;
     tsr_run_counts(work, predict_pass, sizeof(struct tsr_bin_counts));
     struct tsr_bin_counts *bins = &s->counts[0].bins;
     bins->activity[1]++, bins->intensity[0]++; /* the sampled rows may have no activity */
@@ -113,29 +112,33 @@ static uint64_t train_contexts(struct tsr_plane_work *work, bool anchored)
     return cost_of(symbols, model->tables);
 }
 
-#include <stdio.h>
+/* Are the plane's residuals smaller if they are anchored? Large planes are asked some of their rows. */
+static bool wants_anchors(struct tsr_plane_work *work)
+{
+    uint64_t cost[2];
+    const struct tsr_context_plan plan = work->contexts;
+    work->contexts.period = tsr_sampled_period((uint64_t)work->image->columns * work->image->rows);
+    for (int anchored = 0; anchored < 2; anchored++) {
+        work->plane->predictor.anchored = anchored != 0;
+        cost[anchored] = train_contexts(work);
+    }
+    work->contexts = plan;
+    return cost[1] < cost[0];
+}
+
 #include <stdlib.h>
 void tsr_train_residuals(struct tsr_plane_work *work)
 {
     struct tsr_encode_space *s = work->space;
+    struct tsr_predictor_model *predictor = &work->plane->predictor;
     struct tsr_residual_model *model = &work->plane->residual;
-    const struct tsr_context_plan plan = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
-                                                          (uint64_t)work->image->columns * work->image->rows);
-    work->contexts = plan;
+    work->contexts = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
+                                      (uint64_t)work->image->columns * work->image->rows);
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-    bool anchored = false;
-    if (work->plane->predictor.set && getenv("ANC")) {
-        anchored = atoi(getenv("ANC")) == 1;
-        if (atoi(getenv("ANC")) == 2) {
-            uint64_t c1 = train_contexts(work, true), c0 = train_contexts(work, false);
-            anchored = c1 < c0;
-            printf("PL %d range %u c0 %.0f c1 %.0f\n", work->number, work->plane->range, (double)c0 / 4096,
-                   (double)c1 / 4096);
-            fflush(stdout);
-        }
-    }
-    train_contexts(work, anchored);
+    predictor->anchored = tsr_tries_anchors(work->image, work->number, predictor->set) && wants_anchors(work);
+    if (getenv("ANC")) predictor->anchored = predictor->set && atoi(getenv("ANC"));
+    (void)train_contexts(work);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
     if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
     train_codes(work, symbols);
