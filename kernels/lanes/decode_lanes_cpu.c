@@ -565,10 +565,8 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
-    if (!(lanes < decoder->vector_lanes || (decoder->predictor->anchored && decoder->isa < TSR_ISA_AVX2)
-              ? decode_rows
-              : rows_decoder(decoder->isa, lanes >= 16 && !decoder->rans && !decoder->predictor->anchored))(t, lane,
-                                                                                                            lanes))
+    if (!(lanes < decoder->vector_lanes ? decode_rows
+                                        : rows_decoder(decoder->isa, lanes >= 16 && !decoder->rans))(t, lane, lanes))
         return false;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)
