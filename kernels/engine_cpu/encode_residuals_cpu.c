@@ -126,7 +126,6 @@ static bool wants_anchors(struct tsr_plane_work *work)
     return cost[1] < cost[0];
 }
 
-#include <stdlib.h>
 void tsr_train_residuals(struct tsr_plane_work *work)
 {
     struct tsr_encode_space *s = work->space;
@@ -137,7 +136,7 @@ void tsr_train_residuals(struct tsr_plane_work *work)
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
     predictor->anchored = tsr_tries_anchors(work->image, work->number, predictor->set) && wants_anchors(work);
-    if (getenv("ANC")) predictor->anchored = predictor->set && atoi(getenv("ANC"));
+
     (void)train_contexts(work);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
     if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
