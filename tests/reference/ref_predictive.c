@@ -86,8 +86,9 @@ bool ref_read_predictor_model(struct ref_bits *b, struct ref_predictor_model *mo
     model->neighbours = neighbours[ref_u(b, 2)];
     if (model->neighbours == 0) return !b->bad || ref_fail("a frame model is too short");
     model->references = ref_u(b, 2);
+    model->anchored = model->references == 3;
+    if (model->anchored) model->references = ref_u(b, 2);
     if (model->references > 2 || model->references > earlier) return ref_fail("a predictor refers to no plane");
-    model->anchored = ref_u(b, 1);
     uint64_t classes = (uint64_t)ref_ue(b) + 1;
     if (b->bad || classes > 24) return ref_fail("there are too many predictors");
     model->classes = (unsigned)classes;
