@@ -131,12 +131,12 @@ void tsr_train_residuals(struct tsr_plane_work *work)
     struct tsr_encode_space *s = work->space;
     struct tsr_predictor_model *predictor = &work->plane->predictor;
     struct tsr_residual_model *model = &work->plane->residual;
-    work->contexts = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
-                                      (uint64_t)work->image->columns * work->image->rows);
+    const struct tsr_effort_plan effort = tsr_effort_plan(work->effort);
+    work->contexts = tsr_context_plan(effort, work->plane->coder, (uint64_t)work->image->columns * work->image->rows);
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-    predictor->anchored = tsr_tries_anchors(work->image, work->number, predictor->set) && wants_anchors(work);
-
+    if (predictor->set && work->number < work->image->components && tsr_tries_anchors(effort, work->image))
+        predictor->anchored = wants_anchors(work);
     (void)train_contexts(work);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
     if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
