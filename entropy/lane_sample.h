@@ -31,23 +31,25 @@ struct tsr_lane_above {
     struct tsr_left_activity weight; /* of the magnitudes on the left */
 };
 
+/* The sum of a linear prediction, from TSR_WEIGHT_HALF on. */
+TSR_HD_INLINE int32_t tsr_lane_sum(const struct tsr_lane_left *left, const struct tsr_lane_above *above)
+{
+    return above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www;
+}
+
 TSR_HD_INLINE int32_t tsr_lane_prediction(const struct tsr_lane_left *left, const struct tsr_lane_above *above,
                                           int32_t range)
 {
     if (!above->linear)
         return (above->first_row ? left->w : tsr_median_edge(left->w, above->n, above->nw)) + TSR_SAMPLE_BIAS;
-    return tsr_weighted_prediction(
-        above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www, range);
+    return tsr_weighted_prediction(tsr_lane_sum(left, above), range);
 }
 
 /* Of anchored planes: the anchor of the sample with this prediction, and the bin of the anchor. */
 TSR_HD_INLINE struct tsr_anchor tsr_lane_anchor(const struct tsr_lane_left *left, const struct tsr_lane_above *above,
                                                 int32_t prediction, int32_t range)
 {
-    int32_t fraction = 0;
-    if (above->linear)
-        fraction = tsr_prediction_fraction(
-            above->sum + above->of_w * left->w + above->of_ww * left->ww + above->of_www * left->www, range);
+    const int32_t fraction = above->linear ? tsr_prediction_fraction(tsr_lane_sum(left, above), range) : 0;
     return tsr_choose_anchor(prediction, fraction, left->w + TSR_SAMPLE_BIAS, above->n + TSR_SAMPLE_BIAS,
                              above->nw + TSR_SAMPLE_BIAS, above->ne + TSR_SAMPLE_BIAS);
 }
