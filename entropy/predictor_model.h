@@ -12,12 +12,14 @@
 enum {
     TSR_LABELS_LIMIT = TSR_CLASS_LIMIT + 1,
     TSR_LABEL_CELLS = TSR_LABELS_LIMIT + 1, /* by the label to the left, or none */
-    TSR_LABEL_TABLES_LIMIT = TSR_TABLE_LIMIT
+    TSR_LABEL_TABLES_LIMIT = TSR_TABLE_LIMIT,
+    TSR_ANCHORED = TSR_REFERENCES_LIMIT + 1 /* in place of the references, which then follow */
 };
 
 struct tsr_predictor_model {
     uint8_t set; /* of neighbours, 0..3; 0: the median edge predictor everywhere, and no labels */
     struct tsr_predictor_shape shape;
+    bool anchored;        /* residuals are: FORMAT.md 7.10 */
     uint8_t classes;      /* of linear predictors, 1..TSR_CLASS_LIMIT */
     uint8_t label_tables; /* 1..TSR_LABEL_TABLES_LIMIT */
     uint8_t label_table_of[TSR_LABEL_CELLS];
@@ -103,6 +105,7 @@ TSR_HD void tsr_put_predictor_model(struct tsr_bit_writer *w, const struct tsr_p
 {
     tsr_put_bits(w, model->set, 2);
     if (model->set == 0) return;
+    if (model->anchored) tsr_put_bits(w, TSR_ANCHORED, 2);
     tsr_put_bits(w, model->shape.references, 2);
     tsr_put_ue(w, model->classes - 1u);
     for (int c = 0; c < model->classes; c++) tsr_put_predictor_weights(w, model->shape, model->weight[c]);
@@ -116,9 +119,13 @@ TSR_HD_CALL bool tsr_get_predictor_model(struct tsr_bit_reader *r, struct tsr_pr
     model->set = (uint8_t)tsr_get_bits(r, 2);
     model->shape.neighbours = TSR_AT(tsr_neighbours)[model->set];
     model->shape.references = 0;
+    model->anchored = false;
     model->classes = 0;
     if (model->set == 0) return !r->overrun;
-    model->shape.references = (uint8_t)tsr_get_bits(r, 2);
+    uint32_t references = tsr_get_bits(r, 2);
+    model->anchored = references == TSR_ANCHORED;
+    if (model->anchored) references = tsr_get_bits(r, 2);
+    model->shape.references = (uint8_t)references;
     const uint32_t classes = tsr_get_ue(r);
     if (r->overrun || model->shape.references > tsr_min(earlier, TSR_REFERENCES_LIMIT) || classes >= TSR_CLASS_LIMIT)
         return false;

@@ -14,6 +14,7 @@ struct tsr_effort_plan {
     uint8_t rounds;            /* of training */
     uint8_t training_stride;   /* of planes of 2^16 samples and more at most one block in n of these */
     uint32_t training_samples; /* of a plane, about */
+    bool anchors;              /* path P: colour frames try anchored residuals (FORMAT.md 7.10) */
 };
 
 /* By effort; 0 is the default. */
@@ -21,15 +22,15 @@ static inline struct tsr_effort_plan tsr_effort_plan(int effort)
 {
     static const struct tsr_effort_plan plans[10] = {
         {0},
-        {true, 0, 0, 0, 0, 0},
-        {false, 0, 0, 0, 0, 0},
-        {false, 1, 4, 2, 8, 1 << 14},
-        {false, 1, 8, 2, 8, 1 << 14},
-        {false, 2, 12, 3, 8, 1 << 14},
-        {false, 2, 16, 4, 4, 1 << 15},
-        {false, 2, 20, 5, 1, 1 << 16},
-        {false, 3, 24, 4, 1, 1 << 16},
-        {false, 3, 24, 5, 1, 1 << 18},
+        {true, 0, 0, 0, 0, 0, false},
+        {false, 0, 0, 0, 0, 0, false},
+        {false, 1, 4, 2, 8, 1 << 14, false},
+        {false, 1, 8, 2, 8, 1 << 14, false},
+        {false, 2, 12, 3, 8, 1 << 14, true},
+        {false, 2, 16, 4, 4, 1 << 15, true},
+        {false, 2, 20, 5, 1, 1 << 16, true},
+        {false, 3, 24, 4, 1, 1 << 16, true},
+        {false, 3, 24, 5, 1, 1 << 18, true},
     };
     return plans[effort == 0 ? TSR_EFFORT_DEFAULT : effort];
 }
@@ -39,6 +40,13 @@ static inline struct tsr_effort_plan tsr_effort_plan(int effort)
 static inline int32_t tsr_sampled_period(uint64_t samples)
 {
     return samples < 1 << 16 ? 0 : samples < 1 << 17 ? 8 : samples <= 1 << 20 ? 16 : 32;
+}
+
+/* Does the encoder try anchored residuals in first planes of such frames? In grey ones they seldom gain, and the trial
+ * takes a tenth of the time (tests/bench/decisions/036). */
+static inline bool tsr_tries_anchors(struct tsr_effort_plan effort, const struct tsr_image *image)
+{
+    return effort.anchors && image->components >= 3;
 }
 
 /* What the contexts of a plane are made from. */

@@ -111,12 +111,14 @@ struct tsr_predict_batch {
     struct tsr_residual_model *residual;                 /* by plane; a result */
 };
 
-/* True for what these stages can do. */
-TSR_HD bool tsr_cuda_can_predict(const struct tsr_image *image, const struct tsr_coding *coding)
+/* True for what these stages can do. They know no anchored residuals (FORMAT.md 7.10), so what may have them is not
+ * theirs. */
+static inline bool tsr_cuda_can_predict(const struct tsr_image *image, const struct tsr_coding *coding)
 {
     return coding->path == TSR_PATH_PREDICT &&
            (coding->coder == TSR_CODER_HUFFMAN || coding->coder == TSR_CODER_RANS) &&
-           (image->bits_allocated == 8 || image->bits_allocated == 16);
+           (image->bits_allocated == 8 || image->bits_allocated == 16) &&
+           !tsr_tries_anchors(tsr_effort_plan(coding->effort), image);
 }
 
 #ifdef __cplusplus

@@ -65,16 +65,34 @@ static void train_codes(struct tsr_plane_work *work, const struct tsr_symbol_cou
     tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
 }
 
-void tsr_train_residuals(struct tsr_plane_work *work)
+/* What the symbols of all tables cost, with the tables' descriptions. */
+static uint64_t cost_of(const struct tsr_symbol_counts *symbols, int tables)
+{
+    uint64_t cost = 0;
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++) {
+        const bool special = t < TSR_FIRST_RESIDUAL_TABLE;
+        const uint32_t *const count = special ? symbols->special[t] : symbols->cell[t - TSR_FIRST_RESIDUAL_TABLE];
+        uint64_t inside = 0;
+        uint32_t total = 0, used = 0, gaps = 0;
+        for (int s = 0; s < (special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS); s++) {
+            if (count[s] == 0) continue;
+            inside += tsr_count_cost(count[s]);
+            total += count[s];
+            used++;
+            gaps += s > 0 && count[s - 1] == 0;
+            cost += (uint64_t)count[s] * (uint32_t)tsr_symbol_raw_bits(s) * TSR_COST_BIT;
+        }
+        if (total > 0) cost += tsr_symbols_cost(tsr_count_cost(total), inside) + tsr_description_cost(used, gaps);
+    }
+    return cost;
+}
+
+/* Symbols, contexts and their tables. Returns what they cost. */
+static uint64_t train_contexts(struct tsr_plane_work *work)
 {
     struct tsr_encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
-    const struct tsr_context_plan plan = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
-                                                          (uint64_t)work->image->columns * work->image->rows);
-    work->contexts = plan;
-    memset(model, 0, sizeof *model);
-    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-
+    const struct tsr_context_plan plan = work->contexts;
     tsr_run_counts(work, predict_pass, sizeof(struct tsr_bin_counts));
     struct tsr_bin_counts *bins = &s->counts[0].bins;
     bins->activity[1]++, bins->intensity[0]++; /* the sampled rows may have no activity */
@@ -88,9 +106,39 @@ void tsr_train_residuals(struct tsr_plane_work *work)
                    offsetof(struct tsr_symbol_counts, cell) +
                        (size_t)tsr_model_cells(model) * sizeof s->counts[0].symbols.cell[0]);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
-    if (work->contexts.period > 0) symbols->cell[0][0]++; /* one table at least */
+    if (plan.period > 0) symbols->cell[0][0]++; /* one table at least */
     model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, s->merge);
+    return cost_of(symbols, model->tables);
+}
+
+/* Are the plane's residuals smaller if they are anchored? Large planes are asked some of their rows. */
+static bool wants_anchors(struct tsr_plane_work *work)
+{
+    uint64_t cost[2];
+    const struct tsr_context_plan plan = work->contexts;
+    work->contexts.period = tsr_sampled_period((uint64_t)work->image->columns * work->image->rows);
+    for (int anchored = 0; anchored < 2; anchored++) {
+        work->plane->predictor.anchored = anchored != 0;
+        cost[anchored] = train_contexts(work);
+    }
+    work->contexts = plan;
+    return cost[1] < cost[0];
+}
+
+void tsr_train_residuals(struct tsr_plane_work *work)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_predictor_model *predictor = &work->plane->predictor;
+    struct tsr_residual_model *model = &work->plane->residual;
+    const struct tsr_effort_plan effort = tsr_effort_plan(work->effort);
+    work->contexts = tsr_context_plan(effort, work->plane->coder, (uint64_t)work->image->columns * work->image->rows);
+    memset(model, 0, sizeof *model);
+    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
+    if (predictor->set && work->number < work->image->components && tsr_tries_anchors(effort, work->image))
+        predictor->anchored = wants_anchors(work);
+    (void)train_contexts(work);
+    struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
     if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
     train_codes(work, symbols);
 }

@@ -318,7 +318,10 @@ void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding 
 const char *objection(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
 {
     tsr_predict_batch one;
-    if (!tsr_can_encode(image, coding)) return "the GPU does not code samples of 1 or 32 bits";
+    const bool has_samples = image->bits_allocated == 8 || image->bits_allocated == 16;
+    if (!tsr_can_encode(image, coding))
+        return has_samples ? "the GPU does not try anchored residuals of colours, as path P does from -5 on"
+                           : "the GPU does not code samples of 1 or 32 bits";
     call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
     call->frame_bytes = one.b.shape.frame_bytes;
     const size_t back = one.b.shared.result_bytes + one.b.shared.payload_bytes;

@@ -230,6 +230,7 @@ TSR_AVX2_INLINE __m256i look_up_longer(const struct tsr_plane_decoder *d, __m256
 struct part_way {
     struct look_ups at;
     __m256i prediction, active, in_run, coding;
+    __m256i anchor, turned, bin;   /* of anchored planes: the anchor; all ones: the residual's sign is turned */
     __m256i even, odd, count, top; /* Huffman */
     __m256i entry, place;
 };
@@ -305,13 +306,24 @@ TSR_AVX2_INLINE __m256i take_rans(const struct numbers *n, struct word_stream *s
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
 
-/* tsr_lane_prediction of the eight lanes from first on. */
+/* tsr_prediction_fraction of a sum whose whole prediction is known, before it is clamped and after that. */
+TSR_AVX2_INLINE __m256i fraction_of(__m256i sum, __m256i whole, __m256i clamped)
+{
+    const __m256i part =
+        _mm256_and_si256(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT - TSR_ANCHOR_SHIFT), all((1 << TSR_ANCHOR_SHIFT) - 1));
+    return _mm256_and_si256(_mm256_sub_epi32(part, all(1 << (TSR_ANCHOR_SHIFT - 1))),
+                            _mm256_cmpeq_epi32(whole, clamped));
+}
+
+/* tsr_lane_prediction of the eight lanes from first on. *fraction: of anchored planes, tsr_prediction_fraction. */
 TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, const struct numbers *n, const struct eight *s,
-                                      const struct step_inputs *in, int j, int first)
+                                      const struct step_inputs *in, int j, int first, const bool anchored,
+                                      __m256i *fraction)
 {
     const struct lane_history *h = &t->h;
     const uint32_t linear = h->linear >> first & 255u;
     __m256i prediction = _mm256_setzero_si256();
+    *fraction = prediction;
     if (linear != 255u) {
         const __m256i above = load(in->pair[j] + first), west = _mm256_srai_epi32(s->pair[0], 16);
         const __m256i north = _mm256_srai_epi32(above, 16),
@@ -324,11 +336,62 @@ TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, const struct num
         const __m256i far = _mm256_madd_epi16(s->pair[2], load(h->near[1] + first));
         __m256i sum = _mm256_madd_epi16(s->pair[0], load(h->near[0] + first));
         sum = _mm256_add_epi32(_mm256_add_epi32(load(in->sum[j] + first), far), sum);
-        __m256i clamped = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), n->bias);
-        clamped = _mm256_max_epi32(_mm256_setzero_si256(), _mm256_min_epi32(n->highest, clamped));
+        const __m256i whole = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), n->bias);
+        const __m256i clamped = _mm256_max_epi32(_mm256_setzero_si256(), _mm256_min_epi32(n->highest, whole));
         prediction = linear == 255u ? clamped : _mm256_blendv_epi8(prediction, clamped, lanes_of(linear));
+        if (anchored) *fraction = _mm256_and_si256(fraction_of(sum, whole, clamped), lanes_of(linear));
     }
     return prediction;
+}
+
+/* tsr_anchor_distance, of neighbours and predictions less 2^15. */
+TSR_AVX2_INLINE __m256i distance_to(__m256i prediction, __m256i fraction, __m256i neighbour)
+{
+    const __m256i whole = _mm256_min_epi32(all(TSR_ANCHOR_WHOLE), _mm256_sub_epi32(prediction, neighbour));
+    return _mm256_add_epi32(_mm256_slli_epi32(_mm256_max_epi32(all(-TSR_ANCHOR_WHOLE), whole), TSR_ANCHOR_SHIFT),
+                            fraction);
+}
+
+struct anchors {
+    __m256i value, distance, magnitude;
+};
+
+/* tsr_try_anchor. */
+TSR_AVX2_INLINE void try_anchor(struct anchors *a, __m256i prediction, __m256i fraction, __m256i neighbour)
+{
+    const __m256i distance = distance_to(prediction, fraction, neighbour), magnitude = _mm256_abs_epi32(distance);
+    const __m256i is_nearer = _mm256_cmpgt_epi32(a->magnitude, magnitude);
+    a->value = _mm256_blendv_epi8(a->value, neighbour, is_nearer);
+    a->distance = _mm256_blendv_epi8(a->distance, distance, is_nearer);
+    a->magnitude = _mm256_min_epi32(a->magnitude, magnitude);
+}
+
+/* tsr_lane_anchor and tsr_lane_anchor_bin of the eight lanes from first on. */
+TSR_AVX2_INLINE void anchor_eight(const struct numbers *n, const struct eight *s, const struct step_inputs *in, int j,
+                                  int first, __m256i fraction, struct part_way *k)
+{
+    const __m256i above = load(in->pair[j] + first), p = _mm256_sub_epi32(k->prediction, n->bias);
+    const __m256i w = _mm256_srai_epi32(s->pair[0], 16), nn = _mm256_srai_epi32(above, 16);
+    const __m256i nw = _mm256_srai_epi32(_mm256_slli_epi32(above, 16), 16),
+                  ne = _mm256_srai_epi32(load(in->pair[j + 1] + first), 16);
+    const __m256i low = _mm256_min_epi32(w, nn), high = _mm256_max_epi32(w, nn);
+    const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(w, nn), nw);
+    struct anchors a = {w, distance_to(p, fraction, w), _mm256_setzero_si256()};
+    a.magnitude = _mm256_abs_epi32(a.distance);
+    try_anchor(&a, p, fraction, nn);
+    try_anchor(&a, p, fraction, nw);
+    try_anchor(&a, p, fraction, ne);
+    try_anchor(&a, p, fraction, _mm256_max_epi32(low, _mm256_min_epi32(high, gradient)));
+    __m256i step = _mm256_setzero_si256();
+    for (int i = 0; i < TSR_ANCHOR_STEPS; i++)
+        step = _mm256_sub_epi32(step, _mm256_cmpgt_epi32(a.magnitude, all(TSR_AT(tsr_anchor_step)[i] - 1)));
+    const __m256i is_far = _mm256_cmpgt_epi32(a.magnitude, all(TSR_ANCHOR_FAR - 1));
+    const __m256i equal_w = _mm256_cmpeq_epi32(w, nn), equal_e = _mm256_cmpeq_epi32(nn, ne);
+    static_assert(TSR_ANCHOR_EQUALITIES == 4, "the step's shift");
+    k->anchor = _mm256_add_epi32(_mm256_blendv_epi8(a.value, p, is_far), n->bias);
+    k->turned = _mm256_srai_epi32(_mm256_blendv_epi8(a.distance, fraction, is_far), 31);
+    k->bin =
+        _mm256_sub_epi32(_mm256_slli_epi32(step, 2), _mm256_add_epi32(equal_w, _mm256_add_epi32(equal_e, equal_e)));
 }
 
 /* tsr_lane_activity. */
@@ -347,25 +410,26 @@ TSR_AVX2_INLINE __m256i activities_of(const struct decoding *t, const struct eig
 }
 
 /* The places by which the lanes look up their tables. Idle lanes have those of quiet ones. */
-TSR_AVX2_INLINE void place_look_ups(const struct decoding *t, const struct numbers *n, struct look_ups *at,
-                                    __m256i activity, __m256i prediction, __m256i coding, __m256i after_run)
+TSR_AVX2_INLINE void place_look_ups(const struct numbers *n, struct look_ups *at, __m256i activity, __m256i bin,
+                                    __m256i coding, __m256i after_run)
 {
     const __m256i in_cell = _mm256_andnot_si256(_mm256_cmpeq_epi32(activity, _mm256_setzero_si256()), coding);
     const __m256i place = _mm256_min_epi32(activity, _mm256_add_epi32(_mm256_srli_epi32(activity, 6), n->places_from));
     const __m256i quiet = _mm256_sub_epi32(n->quiet, after_run);
-    const __m256i bin = _mm256_and_si256(_mm256_min_epu32(_mm256_srl_epi32(prediction, _mm_cvtsi32_si128(t->shift)),
-                                                          n->bins), /* where samples are invalid */
-                                         in_cell);
-    store(at->activity, _mm256_or_si256(_mm256_blendv_epi8(quiet, place, in_cell), _mm256_slli_epi32(bin, 16)));
+    store(at->activity, _mm256_or_si256(_mm256_blendv_epi8(quiet, place, in_cell),
+                                        _mm256_slli_epi32(_mm256_and_si256(bin, in_cell), 16)));
 }
 
 /* The first part of sample number j of the step, of the eight lanes from first on: what is predicted, and which lanes
  * have symbols. */
 TSR_AVX2_INLINE void begin_eight(const struct decoding *t, const struct numbers *n, const struct eight *s,
-                                 const struct step_inputs *in, int j, int first, __m256i active, struct part_way *k)
+                                 const struct step_inputs *in, int j, int first, __m256i active, const bool anchored,
+                                 struct part_way *k)
 {
+    __m256i fraction;
     k->active = active;
-    k->prediction = predict_eight(t, n, s, in, j, first);
+    k->prediction = predict_eight(t, n, s, in, j, first, anchored, &fraction);
+    if (anchored) anchor_eight(n, s, in, j, first, fraction, k);
     k->in_run = _mm256_cmpgt_epi32(s->run, _mm256_setzero_si256());
     k->coding = _mm256_andnot_si256(k->in_run, active);
 }
@@ -373,9 +437,12 @@ TSR_AVX2_INLINE void begin_eight(const struct decoding *t, const struct numbers 
 /* The second part: by what the symbols are looked up. */
 TSR_AVX2_INLINE void ask_eight(const struct decoding *t, const struct numbers *n, struct word_stream *stream,
                                struct eight *s, const struct step_inputs *in, int j, int first, bool rans,
-                               struct part_way *k)
+                               const bool anchored, struct part_way *k)
 {
-    place_look_ups(t, n, &k->at, activities_of(t, s, in, j, first), k->prediction, k->coding, s->after_run);
+    if (!anchored)
+        k->bin = _mm256_min_epu32(_mm256_srl_epi32(k->prediction, _mm_cvtsi32_si128(t->shift)),
+                                  n->bins); /* where samples are invalid */
+    place_look_ups(n, &k->at, activities_of(t, s, in, j, first), k->bin, k->coding, s->after_run);
     if (rans)
         begin_rans(s, k);
     else
@@ -400,17 +467,27 @@ TSR_AVX2_INLINE void go_on(const struct numbers *n, struct eight *s, __m256i sam
     s->magnitude[0] = magnitude;
 }
 
-/* The last part where no lane has a symbol: samples are their predictions. */
-TSR_AVX2_INLINE void finish_quiet(const struct numbers *n, struct eight *s, const struct part_way *k)
+/* tsr_context_magnitude of what a sample of an anchored plane differs from its prediction. */
+TSR_AVX2_INLINE __m256i magnitude_of(const struct numbers *n, __m256i sample, __m256i prediction)
+{
+    return _mm256_min_epi32(_mm256_abs_epi32(_mm256_sub_epi32(sample, prediction)), n->magnitudes);
+}
+
+/* The last part where no lane has a symbol: samples are their predictions, or anchors. */
+TSR_AVX2_INLINE void finish_quiet(const struct numbers *n, struct eight *s, const bool anchored,
+                                  const struct part_way *k)
 {
     s->run = _mm256_add_epi32(s->run, k->active);
     s->after_run = _mm256_and_si256(k->active, _mm256_cmpeq_epi32(s->run, _mm256_setzero_si256()));
-    go_on(n, s, k->prediction, _mm256_setzero_si256());
+    if (anchored)
+        go_on(n, s, k->anchor, magnitude_of(n, k->anchor, k->prediction));
+    else
+        go_on(n, s, k->prediction, _mm256_setzero_si256());
 }
 
 /* The last part. Symbols and samples that are invalid show in s->entries and s->highest. */
 TSR_AVX2_INLINE void finish_eight(const struct decoding *t, const struct numbers *n, struct word_stream *stream,
-                                  struct eight *s, bool rans, struct part_way *k)
+                                  struct eight *s, bool rans, const bool anchored, struct part_way *k)
 {
     const __m256i zero = _mm256_setzero_si256(), coding = k->coding;
     __m256i raw;
@@ -425,16 +502,19 @@ TSR_AVX2_INLINE void finish_eight(const struct decoding *t, const struct numbers
     s->after_run = _mm256_and_si256(of_run, _mm256_cmpeq_epi32(s->run, zero));
 
     const __m256i negative = _mm256_sub_epi32(zero, _mm256_and_si256(value, n->one));
-    const __m256i residual =
+    __m256i residual =
         _mm256_and_si256(_mm256_andnot_si256(begins, coding), _mm256_xor_si256(_mm256_srli_epi32(value, 1), negative));
+    if (anchored) residual = _mm256_sub_epi32(_mm256_xor_si256(residual, k->turned), k->turned);
     /* Modulo the range: as an unsigned number, a sample within it is less than one that is negative or past it. */
-    __m256i sample = _mm256_add_epi32(k->prediction, residual);
+    __m256i sample = _mm256_add_epi32(anchored ? k->anchor : k->prediction, residual);
     sample = _mm256_min_epu32(sample, _mm256_add_epi32(sample, n->range));
     sample = _mm256_min_epu32(sample, _mm256_sub_epi32(sample, n->range));
 
     s->entries = _mm256_or_si256(s->entries, _mm256_and_si256(entry, coding));
     s->highest = _mm256_max_epu32(s->highest, _mm256_and_si256(sample, k->active));
-    go_on(n, s, sample, _mm256_min_epi32(_mm256_abs_epi32(residual), n->magnitudes));
+    go_on(n, s, sample,
+          anchored ? magnitude_of(n, sample, k->prediction)
+                   : _mm256_min_epi32(_mm256_abs_epi32(residual), n->magnitudes));
 }
 
 /* True if all symbols are valid in their tables, and all samples are within the range. */
@@ -518,7 +598,7 @@ TSR_AVX2_INLINE void correct_ends(const int32_t *up, const int32_t *up2, int pit
 /* Fills in the inputs of the eight lanes from first on from the history. set: 0 without linear predictors. width: of
  * the tile. */
 TSR_AVX2_INLINE void prepare_eight(const struct lane_history *h, uint32_t tick, int pitch, int first,
-                                   struct step_inputs *in, int set, __m256i column, int32_t width)
+                                   struct step_inputs *in, int set, const bool anchored, __m256i column, int32_t width)
 {
     const int32_t *above = pairs_at(h, tick - TSR_LANE_DELAY, pitch) + ABOVE - 1 + first;
     const int32_t *up = magnitudes_at(h, tick - TSR_LANE_DELAY - 1, pitch) + ABOVE - 1 + first;
@@ -530,6 +610,7 @@ TSR_AVX2_INLINE void prepare_eight(const struct lane_history *h, uint32_t tick, 
               _mm256_add_epi32(_mm256_add_epi32(beside, load(up2 + j * pitch)), _mm256_add_epi32(north, north)));
         store(in->pair[j] + first, load(above + j * pitch));
     }
+    if (anchored) store(in->pair[TSR_LANE_STEP] + first, load(above + TSR_LANE_STEP * pitch));
     if (set == 0) {
         const int32_t last = (width - 1) % TSR_LANE_STEP;
         correct_ends(up, up2, pitch, first, in, _mm256_cmpeq_epi32(column, _mm256_setzero_si256()),
@@ -579,12 +660,14 @@ TSR_AVX2_INLINE void carry_guards(struct eight *s, const struct decoding_lane *l
 }
 
 /* Puts the inputs of lane l, as memory has them, into those of the step. */
-TSR_AVX2_INLINE void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+TSR_AVX2_INLINE void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, const bool anchored,
+                                  struct step_inputs *in)
 {
     const int first = l / VECTOR * VECTOR;
     const __m256i me = lanes_of(1u << l % VECTOR);
     struct lane_inputs found;
     find_inputs(t, lane, &found);
+    if (anchored) put_in_lane(in->pair[TSR_LANE_STEP] + first, me, found.pair[TSR_LANE_STEP]);
     for (int j = 0; j < TSR_LANE_STEP; j++) {
         put_in_lane(in->pair[j] + first, me, found.pair[j]);
         put_in_lane(in->activity[j] + first, me, found.activity[j]);
@@ -651,7 +734,7 @@ TSR_AVX2_INLINE void place_eight(struct lane_places *p, __m256i column, int firs
 
 /* Decodes all rows of a tile. It is longer than 60 lines, as that of AVX-512 is (CONTRIBUTING.md). */
 TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups,
-                                 const bool rans)
+                                 const bool rans, const bool anchored)
 {
     const struct tsr_predictor_model *model = t->d->predictor;
     const int pitch = ABOVE + VECTOR * groups, set = t->label ? model->set : 0;
@@ -702,13 +785,14 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
         /* Last the eight below what put_above has just stored. Of planes that refer to others, memory has all inputs.
          */
         for (int g = groups - 1; g >= 0 && !referring; g--)
-            if (inside >> VECTOR * g & 255u) prepare_eight(h, tick, pitch, VECTOR * g, &in, set, column[g], width);
+            if (inside >> VECTOR * g & 255u)
+                prepare_eight(h, tick, pitch, VECTOR * g, &in, set, anchored, column[g], width);
         for (uint32_t m = (referring ? UINT32_MAX : p.edges | upper) & inside; m; m &= m - 1) {
             const int l = __builtin_ctz(m);
             lane[l].column = columns[l];
             lane[l].row = t->samples + at[l] + tick;
             lane[l].mag = t->magnitudes + at[l] + tick;
-            prepare_lane(t, &lane[l], l, &in);
+            prepare_lane(t, &lane[l], l, anchored, &in);
         }
 
         bool good = true;
@@ -722,15 +806,16 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
             for (int g = 0; g < groups; g++) {
                 const __m256i active =
                     partial ? _mm256_and_si256(within[g], _mm256_cmpgt_epi32(all(width - j), column[g])) : within[g];
-                begin_eight(t, &n, &s[g], &in, j, VECTOR * g, active, &k[g]);
+                begin_eight(t, &n, &s[g], &in, j, VECTOR * g, active, anchored, &k[g]);
                 coding = _mm256_or_si256(coding, k[g].coding);
             }
             if (_mm256_testz_si256(coding, coding)) {
-                for (int g = 0; g < groups; g++) finish_quiet(&n, &s[g], &k[g]);
+                for (int g = 0; g < groups; g++) finish_quiet(&n, &s[g], anchored, &k[g]);
             } else {
-                for (int g = 0; g < groups; g++) ask_eight(t, &n, &stream, &s[g], &in, j, VECTOR * g, rans, &k[g]);
+                for (int g = 0; g < groups; g++)
+                    ask_eight(t, &n, &stream, &s[g], &in, j, VECTOR * g, rans, anchored, &k[g]);
                 for (int g = 0; g < groups; g++) look_up_eight(t->d, rans, &k[g]);
-                for (int g = 0; g < groups; g++) finish_eight(t, &n, &stream, &s[g], rans, &k[g]);
+                for (int g = 0; g < groups; g++) finish_eight(t, &n, &stream, &s[g], rans, anchored, &k[g]);
             }
             for (int g = 0; g < groups; g++) {
                 store(pairs + j * pitch + VECTOR * g, s[g].pair[0]);
@@ -777,14 +862,24 @@ TSR_AVX2_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane,
 
 TSR_AVX2 static bool decode_huffman(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
-    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, false)
-                           : decode_rows(t, lane, lanes, (lanes + VECTOR - 1) / VECTOR, false);
+    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, false, false)
+                           : decode_rows(t, lane, lanes, (lanes + VECTOR - 1) / VECTOR, false, false);
 }
 
 TSR_AVX2 static bool decode_rans(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
-    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, true)
-                           : decode_rows(t, lane, lanes, (lanes + VECTOR - 1) / VECTOR, true);
+    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, true, false)
+                           : decode_rows(t, lane, lanes, (lanes + VECTOR - 1) / VECTOR, true, false);
+}
+
+TSR_AVX2 static bool decode_anchored_huffman(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return decode_rows(t, lane, lanes, (lanes + VECTOR - 1) / VECTOR, false, true);
+}
+
+TSR_AVX2 static bool decode_anchored_rans(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return decode_rows(t, lane, lanes, (lanes + VECTOR - 1) / VECTOR, true, true);
 }
 
 bool tsr_decode_rows_avx2(struct decoding *t, struct decoding_lane *lane, int lanes)
@@ -794,7 +889,10 @@ bool tsr_decode_rows_avx2(struct decoding *t, struct decoding_lane *lane, int la
     memset(h->count, 0, sizeof h->count);
     memset(h->state, 0, sizeof h->state);
     for (int l = 0; l < lanes; l++) h->state[l] = lane[l].state;
-    if (!(t->d->rans ? decode_rans(t, lane, lanes) : decode_huffman(t, lane, lanes))) return false;
+    const bool anchored = t->d->predictor->anchored;
+    if (!(t->d->rans ? (anchored ? decode_anchored_rans : decode_rans)(t, lane, lanes)
+                     : (anchored ? decode_anchored_huffman : decode_huffman)(t, lane, lanes)))
+        return false;
     for (int l = 0; l < lanes; l++) {
         lane[l].reader.bits = h->bits[l % 2][l / 2];
         lane[l].reader.count = h->count[l];

@@ -146,11 +146,11 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
 
-/* The intensity groups: the number of intensity cuts that are not above the bin of the prediction. The bin is compared
- * first with three cuts, six apart, then with the six cuts of the part found; see struct tsr_intensity_steps. */
-TSR_AVX512_INLINE __m512i intensity_groups(const struct tsr_intensity_steps *steps, __m512i prediction, int shift)
+/* The intensity groups: the number of intensity cuts that are not above the bin. The bin is compared first with three
+ * cuts, six apart, then with the six cuts of the part found; see struct tsr_intensity_steps. */
+TSR_AVX512_INLINE __m512i intensity_groups(const struct tsr_intensity_steps *steps, __m512i bins)
 {
-    const __m256i bin = _mm512_cvtepi32_epi16(_mm512_srl_epi32(prediction, _mm_cvtsi32_si128(shift)));
+    const __m256i bin = _mm512_cvtepi32_epi16(bins);
     const __m256i step = _mm256_set1_epi16(0x0202); /* two bytes further in a table of words */
     __m256i place = _mm256_set1_epi16(0x0100);
     for (int i = 0; i < 3; i++) {
@@ -173,26 +173,28 @@ TSR_AVX512_INLINE __m512i activity_place(__m512i activity)
     return _mm512_shrdi_epi32(_mm512_sllv_epi32(_mm512_add_epi32(activity, activity), zeros), zeros, 29);
 }
 
-/* Tables by activity and prediction. The caller replaces those of activity 0. */
-TSR_AVX512_INLINE __m512i tables_of(const struct decoding *t, __m512i activity, __m512i prediction)
+/* Tables by activity and intensity bin. The caller replaces those of activity 0. */
+TSR_AVX512_INLINE __m512i tables_of(const struct decoding *t, __m512i activity, __m512i bin)
 {
     const struct tsr_plane_decoder *d = t->d;
     const __m512i found = look_up_128(load(d->of_activity), activity_place(activity), load(d->of_activity + 64));
     if (d->model->intensity_cuts == 0) return found;
-    const __m512i cell = _mm512_add_epi32(found, intensity_groups(&d->intensity_steps, prediction, t->shift));
+    const __m512i cell = _mm512_add_epi32(found, intensity_groups(&d->intensity_steps, bin));
     const __m512i low = look_up_128(load(d->of_cell), cell, load(d->of_cell + 64));
     const __m512i high = look_up_128(load(d->of_cell + 128), cell, load(d->of_cell + 192));
     return _mm512_mask_mov_epi32(low, _mm512_cmpgt_epi32_mask(cell, all(127)), high);
 }
 
-/* tsr_lane_prediction of the sixteen lanes from first on. */
+/* tsr_lane_prediction of the sixteen lanes from first on. *fraction: of anchored planes, tsr_prediction_fraction. */
 TSR_AVX512_INLINE __m512i predict_sixteen(const struct decoding *t, const struct sixteen *s,
-                                          const struct step_inputs *in, int j, int first)
+                                          const struct step_inputs *in, int j, int first, const bool anchored,
+                                          __m512i *fraction)
 {
     const struct lane_history *h = &t->h;
     const __m512i zero = _mm512_setzero_si512();
     const __mmask16 linear = (__mmask16)(h->linear >> first);
     __m512i prediction = zero;
+    *fraction = zero;
     if (linear != UINT16_MAX) {
         const __m512i above = load(in->pair[j] + first), west = _mm512_srai_epi32(s->pair[0], 16);
         const __m512i north = _mm512_srai_epi32(above, 16),
@@ -204,9 +206,15 @@ TSR_AVX512_INLINE __m512i predict_sixteen(const struct decoding *t, const struct
     if (linear) {
         __m512i sum = _mm512_dpwssd_epi32(load(in->sum[j] + first), s->pair[2], load(h->near[1] + first));
         sum = _mm512_dpwssd_epi32(sum, s->pair[0], load(h->near[0] + first));
-        __m512i clamped = _mm512_add_epi32(_mm512_srai_epi32(sum, TSR_WEIGHT_SHIFT), all(BIAS));
-        clamped = _mm512_max_epi32(zero, _mm512_min_epi32(all(t->range - 1), clamped));
+        const __m512i whole = _mm512_add_epi32(_mm512_srai_epi32(sum, TSR_WEIGHT_SHIFT), all(BIAS));
+        const __m512i clamped = _mm512_max_epi32(zero, _mm512_min_epi32(all(t->range - 1), whole));
         prediction = _mm512_mask_mov_epi32(prediction, linear, clamped);
+        if (anchored) {
+            const __m512i part = _mm512_and_si512(_mm512_srai_epi32(sum, TSR_WEIGHT_SHIFT - TSR_ANCHOR_SHIFT),
+                                                  all((1 << TSR_ANCHOR_SHIFT) - 1));
+            *fraction = _mm512_maskz_sub_epi32(_mm512_mask_cmpeq_epi32_mask(linear, whole, clamped), part,
+                                               all(1 << (TSR_ANCHOR_SHIFT - 1)));
+        }
     }
     return prediction;
 }
@@ -229,26 +237,82 @@ TSR_AVX512_INLINE __m512i activities_of(const struct decoding *t, const struct s
  * looks a few hundred instructions ahead, and so finds work that does not wait. */
 struct part_way {
     __m512i prediction, table;
+    __m512i anchor, bin; /* of anchored planes */
     __mmask16 active, in_run, coding;
+    __mmask16 turned; /* of anchored planes: the sign of the residual */
 };
+
+/* tsr_anchor_distance, of neighbours and predictions less 2^15. */
+TSR_AVX512_INLINE __m512i distance_to(__m512i prediction, __m512i fraction, __m512i neighbour)
+{
+    const __m512i whole = _mm512_min_epi32(all(TSR_ANCHOR_WHOLE), _mm512_sub_epi32(prediction, neighbour));
+    return _mm512_add_epi32(_mm512_slli_epi32(_mm512_max_epi32(all(-TSR_ANCHOR_WHOLE), whole), TSR_ANCHOR_SHIFT),
+                            fraction);
+}
+
+struct anchors {
+    __m512i value, distance, magnitude;
+};
+
+/* tsr_try_anchor. */
+TSR_AVX512_INLINE void try_anchor(struct anchors *a, __m512i prediction, __m512i fraction, __m512i neighbour)
+{
+    const __m512i distance = distance_to(prediction, fraction, neighbour), magnitude = _mm512_abs_epi32(distance);
+    const __mmask16 is_nearer = _mm512_cmplt_epi32_mask(magnitude, a->magnitude);
+    a->value = _mm512_mask_mov_epi32(a->value, is_nearer, neighbour);
+    a->distance = _mm512_mask_mov_epi32(a->distance, is_nearer, distance);
+    a->magnitude = _mm512_min_epi32(a->magnitude, magnitude);
+}
+
+/* tsr_lane_anchor and tsr_lane_anchor_bin of the sixteen lanes from first on. */
+TSR_AVX512_INLINE void anchor_sixteen(const struct sixteen *s, const struct step_inputs *in, int j, int first,
+                                      __m512i fraction, struct part_way *k)
+{
+    const __m512i above = load(in->pair[j] + first), p = _mm512_sub_epi32(k->prediction, all(BIAS));
+    const __m512i w = _mm512_srai_epi32(s->pair[0], 16), n = _mm512_srai_epi32(above, 16);
+    const __m512i nw = _mm512_srai_epi32(_mm512_slli_epi32(above, 16), 16),
+                  ne = _mm512_srai_epi32(load(in->pair[j + 1] + first), 16);
+    const __m512i low = _mm512_min_epi32(w, n), high = _mm512_max_epi32(w, n);
+    const __m512i gradient = _mm512_sub_epi32(_mm512_add_epi32(w, n), nw);
+    struct anchors a = {w, distance_to(p, fraction, w), _mm512_setzero_si512()};
+    a.magnitude = _mm512_abs_epi32(a.distance);
+    try_anchor(&a, p, fraction, n);
+    try_anchor(&a, p, fraction, nw);
+    try_anchor(&a, p, fraction, ne);
+    try_anchor(&a, p, fraction, _mm512_max_epi32(low, _mm512_min_epi32(high, gradient)));
+    static_assert(TSR_ANCHOR_EQUALITIES == 4, "a step is four bins");
+    __m512i bin = _mm512_maskz_mov_epi32(_mm512_cmpeq_epi32_mask(w, n), all(1));
+    bin = _mm512_mask_add_epi32(bin, _mm512_cmpeq_epi32_mask(n, ne), bin, all(2));
+    for (int i = 0; i < TSR_ANCHOR_STEPS; i++)
+        bin = _mm512_mask_add_epi32(bin, _mm512_cmpge_epi32_mask(a.magnitude, all(TSR_AT(tsr_anchor_step)[i])), bin,
+                                    all(TSR_ANCHOR_EQUALITIES));
+    const __mmask16 is_far = _mm512_cmpge_epi32_mask(a.magnitude, all(TSR_ANCHOR_FAR));
+    const __m512i distance = _mm512_mask_mov_epi32(a.distance, is_far, fraction);
+    k->anchor = _mm512_add_epi32(_mm512_mask_mov_epi32(a.value, is_far, p), all(BIAS));
+    k->turned = _mm512_cmplt_epi32_mask(distance, _mm512_setzero_si512());
+    k->bin = bin;
+}
 
 /* The first part of sample number j of the step, of the sixteen lanes from first on: what is predicted, and which lanes
  * have symbols. */
 TSR_AVX512_INLINE void begin_sixteen(const struct decoding *t, const struct sixteen *s, const struct step_inputs *in,
-                                     int j, int first, __mmask16 active, struct part_way *k)
+                                     int j, int first, __mmask16 active, const bool anchored, struct part_way *k)
 {
+    __m512i fraction;
     k->active = active;
-    k->prediction = predict_sixteen(t, s, in, j, first);
+    k->prediction = predict_sixteen(t, s, in, j, first, anchored, &fraction);
+    if (anchored) anchor_sixteen(s, in, j, first, fraction, k);
     k->in_run = _mm512_test_epi32_mask(s->run, s->run);
     k->coding = _kandn_mask16(k->in_run, active);
 }
 
 /* The second part: the tables of the symbols. */
 TSR_AVX512_INLINE void ask_sixteen(const struct decoding *t, const struct sixteen *s, const struct step_inputs *in,
-                                   int j, int first, struct part_way *k)
+                                   int j, int first, const bool anchored, struct part_way *k)
 {
     const __m512i activity = activities_of(t, s, in, j, first);
-    const __m512i table = tables_of(t, activity, k->prediction);
+    const __m512i table =
+        tables_of(t, activity, anchored ? k->bin : _mm512_srl_epi32(k->prediction, _mm_cvtsi32_si128(t->shift)));
     const __mmask16 silent = _mm512_testn_epi32_mask(activity, activity);
     /* Idle lanes look up table 0, which is there. */
     k->table = _mm512_maskz_mov_epi32(
@@ -265,17 +329,26 @@ TSR_AVX512_INLINE void go_on(struct sixteen *s, __m512i sample, __m512i magnitud
     s->magnitude[0] = magnitude;
 }
 
-/* The last part where no lane has a symbol: samples are their predictions. */
-TSR_AVX512_INLINE void finish_quiet(struct sixteen *s, const struct part_way *k)
+/* tsr_context_magnitude of what a sample of an anchored plane differs from its prediction. */
+TSR_AVX512_INLINE __m512i magnitude_of(__m512i sample, __m512i prediction)
+{
+    return _mm512_min_epi32(_mm512_abs_epi32(_mm512_sub_epi32(sample, prediction)), all(TSR_MAGNITUDE_LIMIT));
+}
+
+/* The last part where no lane has a symbol: samples are their predictions, or anchors. */
+TSR_AVX512_INLINE void finish_quiet(struct sixteen *s, const bool anchored, const struct part_way *k)
 {
     s->run = _mm512_mask_sub_epi32(s->run, k->active, s->run, all(1));
     s->after_run = _mm512_mask_testn_epi32_mask(k->active, s->run, s->run);
-    go_on(s, k->prediction, _mm512_setzero_si512());
+    if (anchored)
+        go_on(s, k->anchor, magnitude_of(k->anchor, k->prediction));
+    else
+        go_on(s, k->prediction, _mm512_setzero_si512());
 }
 
 /* The last part. Symbols and samples that are invalid show in s->tables, s->run_tables and s->highest. */
 TSR_AVX512_INLINE void finish_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
-                                      const struct part_way *k)
+                                      const bool anchored, const struct part_way *k)
 {
     const __m512i zero = _mm512_setzero_si512(), range = all(t->range);
     const __mmask16 coding = k->coding;
@@ -288,17 +361,19 @@ TSR_AVX512_INLINE void finish_sixteen(const struct decoding *t, struct word_stre
     s->after_run = _mm512_mask_testn_epi32_mask(of_run, s->run, s->run);
 
     const __m512i negative = _mm512_sub_epi32(zero, _mm512_and_si512(value, all(1)));
-    const __m512i residual =
-        _mm512_maskz_xor_epi32(_kandn_mask16(begins, coding), _mm512_srli_epi32(value, 1), negative);
+    __m512i residual = _mm512_maskz_xor_epi32(_kandn_mask16(begins, coding), _mm512_srli_epi32(value, 1), negative);
+    if (anchored) residual = _mm512_mask_sub_epi32(residual, k->turned, zero, residual);
     /* Modulo the range: as an unsigned number, a sample within it is less than one that is negative or past it. */
-    __m512i sample = _mm512_add_epi32(k->prediction, residual);
+    __m512i sample = _mm512_add_epi32(anchored ? k->anchor : k->prediction, residual);
     sample = _mm512_min_epu32(sample, _mm512_add_epi32(sample, range));
     sample = _mm512_min_epu32(sample, _mm512_sub_epi32(sample, range));
 
     s->tables = _mm512_or_si512(s->tables, _mm512_maskz_sllv_epi32(coding, all(1), k->table));
     s->run_tables = _mm512_mask_or_epi32(s->run_tables, begins, s->run_tables, k->table);
     s->highest = _mm512_mask_max_epu32(s->highest, k->active, s->highest, sample);
-    go_on(s, sample, _mm512_min_epi32(_mm512_abs_epi32(residual), all(TSR_MAGNITUDE_LIMIT)));
+    go_on(s, sample,
+          anchored ? magnitude_of(sample, k->prediction)
+                   : _mm512_min_epi32(_mm512_abs_epi32(residual), all(TSR_MAGNITUDE_LIMIT)));
 }
 
 /* True if all tables exist, only the run table has given runs, and all samples are within the range. */
@@ -399,12 +474,14 @@ TSR_AVX512_INLINE void carry_guards(struct sixteen *s, const struct decoding_lan
 }
 
 /* Puts the inputs of lane l, as memory has them, into those of the step. */
-TSR_AVX512_INLINE void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+TSR_AVX512_INLINE void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, const bool anchored,
+                                    struct step_inputs *in)
 {
     const int first = l / VECTOR * VECTOR;
     const __mmask16 me = (__mmask16)(1u << l % VECTOR);
     struct lane_inputs found;
     find_inputs(t, lane, &found);
+    if (anchored) put_in_lane(in->pair[TSR_LANE_STEP] + first, me, found.pair[TSR_LANE_STEP]);
     for (int j = 0; j < TSR_LANE_STEP; j++) {
         put_in_lane(in->pair[j] + first, me, found.pair[j]);
         put_in_lane(in->activity[j] + first, me, found.activity[j]);
@@ -451,7 +528,8 @@ TSR_AVX512_INLINE void write_sixteen(int16_t *rows, uint16_t *mags, const ptrdif
 
 /* Decodes all rows of a tile. It is longer than 60 lines: cut into functions that share its variables in a structure,
  * it was 1 to 2 % slower. */
-TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups)
+TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups,
+                                   const bool anchored)
 {
     static_assert(TSR_LANE_LIMIT == 2 * VECTOR, "two vectors hold all lanes");
     const struct tsr_predictor_model *model = t->d->predictor;
@@ -528,6 +606,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
                                                                _mm512_add_epi32(north, north)));
                 store(in.pair[j] + first, load(above + j * pitch));
             }
+            if (anchored) store(in.pair[TSR_LANE_STEP] + first, load(above + TSR_LANE_STEP * pitch));
             if (set == 0) {
                 const __mmask16 ends_now = _mm512_cmpeq_epi32_mask(column[g], _mm512_set1_epi32(width - 1 - last));
                 const __m512i at_left = load(in.activity[0] + first);
@@ -552,7 +631,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
             lane[l].column = columns[l];
             lane[l].row = t->samples + at[l] + tick;
             lane[l].mag = t->magnitudes + at[l] + tick;
-            prepare_lane(t, &lane[l], l, &in);
+            prepare_lane(t, &lane[l], l, anchored, &in);
         }
 
         bool good = true;
@@ -566,17 +645,17 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
             for (int g = 0; g < groups; g++) {
                 const __mmask16 active = _mm512_mask_cmplt_epi32_mask((__mmask16)(inside >> VECTOR * g), column[g],
                                                                       _mm512_set1_epi32(width - j));
-                begin_sixteen(t, &s[g], &in, j, VECTOR * g, active, &k[g]);
+                begin_sixteen(t, &s[g], &in, j, VECTOR * g, active, anchored, &k[g]);
                 coding |= k[g].coding;
             }
             if (coding == 0) {
 #pragma GCC unroll 2
-                for (int g = 0; g < groups; g++) finish_quiet(&s[g], &k[g]);
+                for (int g = 0; g < groups; g++) finish_quiet(&s[g], anchored, &k[g]);
             } else {
 #pragma GCC unroll 2
-                for (int g = 0; g < groups; g++) ask_sixteen(t, &s[g], &in, j, VECTOR * g, &k[g]);
+                for (int g = 0; g < groups; g++) ask_sixteen(t, &s[g], &in, j, VECTOR * g, anchored, &k[g]);
 #pragma GCC unroll 2
-                for (int g = 0; g < groups; g++) finish_sixteen(t, &stream, &s[g], &k[g]);
+                for (int g = 0; g < groups; g++) finish_sixteen(t, &stream, &s[g], anchored, &k[g]);
             }
 #pragma GCC unroll 2
             for (int g = 0; g < groups; g++) {
@@ -625,12 +704,17 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
 
 TSR_AVX512 static bool decode_sixteen(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
-    return decode_rows(t, lane, lanes, 1);
+    return decode_rows(t, lane, lanes, 1, false);
 }
 
 TSR_AVX512 static bool decode_more(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
-    return decode_rows(t, lane, lanes, 2);
+    return decode_rows(t, lane, lanes, 2, false);
+}
+
+TSR_AVX512 static bool decode_anchored(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return lanes == VECTOR ? decode_rows(t, lane, lanes, 1, true) : decode_rows(t, lane, lanes, 2, true);
 }
 
 bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes)
@@ -638,7 +722,8 @@ bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int 
     struct lane_history *h = &t->h;
     memset(h->bits, 0, sizeof h->bits);
     memset(h->count, 0, sizeof h->count);
-    if (!(lanes == VECTOR ? decode_sixteen(t, lane, lanes) : decode_more(t, lane, lanes))) return false;
+    if (!(t->d->predictor->anchored ? decode_anchored : lanes == VECTOR ? decode_sixteen : decode_more)(t, lane, lanes))
+        return false;
     for (int l = 0; l < lanes; l++) {
         lane[l].reader.bits = h->bits[l % 2][l / 2];
         lane[l].reader.count = h->count[l];

@@ -279,6 +279,7 @@ struct step_kind {
     bool first;     /* the lane is in the tile's first row */
     bool rans;      /* else Huffman */
     bool linear;    /* linear predictors may be used */
+    bool anchored;  /* residuals are */
     bool has_words; /* the stream has two words at least for each sample of the step */
 };
 
@@ -290,6 +291,7 @@ TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const s
     memset(&above, 0, sizeof above);
     above.first_row = kind.first;
     above.weight = tsr_left_activity(kind.first);
+    above.n = above.nw = above.ne = -BIAS;
     if (kind.first) return above;
     above.activity = lane->activity[j];
     above.linear = kind.linear && lane->weights != NULL;
@@ -298,21 +300,22 @@ TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const s
         above.of_w = lane->weights->near[0];
         above.of_ww = lane->weights->near[1];
         above.of_www = lane->weights->near[2];
-    } else {
+    }
+    if (!above.linear || kind.anchored) {
         const int16_t *up = lane->row + j - t->pitch;
         above.n = up[0];
         above.nw = up[-1];
+        above.ne = up[1];
     }
     return above;
 }
 
-/* The table of a sample. */
-TSR_HD_INLINE int table_of(const struct decoding *t, const struct tsr_plane_decoder *d, int32_t activity,
-                           int32_t prediction, uint32_t after_run)
+/* The table of a sample with an intensity bin. */
+TSR_HD_INLINE int table_of(const struct tsr_plane_decoder *d, int32_t activity, int32_t bin, uint32_t after_run)
 {
     if (activity == 0) return tsr_quiet_table(after_run);
     const int cell = d->cell_of_place[tsr_activity_place(activity)];
-    return d->of_cell[cell + d->intensity_group[prediction >> t->shift]];
+    return d->of_cell[cell + d->intensity_group[bin]];
 }
 
 /* Decodes sample number j of the step; see lane_sample.h. False if a symbol or the sample is invalid. */
@@ -325,9 +328,12 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
     struct tsr_lane_left left = {row[-1], row[-2], row[-3], mag[-1], mag[-2], lane->run};
     const struct tsr_lane_above above = look_above(t, lane, j, kind);
     const int32_t prediction = tsr_lane_prediction(&left, &above, t->range);
+    struct tsr_anchor anchor = {prediction, 0, 0};
     int32_t residual = 0;
+    if (kind.anchored) anchor = tsr_lane_anchor(&left, &above, prediction, t->range);
     if (left.run.left == 0) {
-        const int table = table_of(t, d, tsr_lane_activity(&left, &above), prediction, left.run.after);
+        const int32_t bin = kind.anchored ? tsr_lane_anchor_bin(&left, &above, anchor) : prediction >> t->shift;
+        const int table = table_of(d, tsr_lane_activity(&left, &above), bin, left.run.after);
         uint32_t value;
         bool run;
         if (!(kind.rans ? take_rans(d, lane, stream, table, &value, &run)
@@ -338,8 +344,8 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
         else
             residual = tsr_unfold(value);
     }
-    const int32_t sample = tsr_residual_inverse(residual, prediction, t->range);
-    tsr_lane_step(&left, sample, residual);
+    const int32_t sample = tsr_anchored_sample(anchor, residual, t->range);
+    tsr_lane_step(&left, sample, kind.anchored ? sample - prediction : residual);
     *row = (int16_t)left.w;
     *mag = (uint16_t)left.magnitude_w;
     lane->run = left.run;
@@ -351,17 +357,22 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
 static bool decode_first_sample(struct decoding *t, struct decoding_lane *lane, int j, uint32_t *next)
 {
     struct word_stream stream = {t->stream.words, t->stream.count, *next};
-    const bool good = t->d->rans
-                          ? decode_sample(t, t->d, lane, &stream, j, (struct step_kind){true, true, false, false})
-                          : decode_sample(t, t->d, lane, &stream, j, (struct step_kind){true, false, false, false});
+    const struct step_kind huffman = {.first = true}, rans = {.first = true, .rans = true};
+    const struct step_kind anchored = {.first = true, .anchored = true},
+                           anchored_rans = {.first = true, .rans = true, .anchored = true};
+    const bool good = t->d->predictor->anchored ? (t->d->rans ? decode_sample(t, t->d, lane, &stream, j, anchored_rans)
+                                                              : decode_sample(t, t->d, lane, &stream, j, anchored))
+                                                : (t->d->rans ? decode_sample(t, t->d, lane, &stream, j, rans)
+                                                              : decode_sample(t, t->d, lane, &stream, j, huffman));
     *next = stream.next;
     return good;
 }
 
 /* Four ticks of the active lanes, those within their rows. False if a symbol or a sample is invalid. */
-TSR_HD_INLINE bool decode_any_ticks(struct decoding *t, struct decoding_lane *const *active, int count, const bool rans)
+TSR_HD_INLINE bool decode_any_ticks(struct decoding *t, struct decoding_lane *const *active, int count, const bool rans,
+                                    const bool anchored)
 {
-    const struct step_kind kind = {false, rans, true, false};
+    const struct step_kind kind = {.rans = rans, .linear = true, .anchored = anchored};
     const int from = active[0]->y == 0; /* the first lane is active[0] where it is in the first row */
     for (int j = 0; j < TSR_LANE_STEP; j++) {
         if (from && active[0]->column + j < t->width && !decode_first_sample(t, active[0], j, &t->stream.next))
@@ -403,27 +414,33 @@ TSR_HD_INLINE bool decode_whole_ticks(struct decoding *t, struct decoding_lane *
 
 static bool decode_ticks_median(struct decoding *t, struct decoding_lane *const *active, int count)
 {
-    return decode_whole_ticks(t, active, count, (struct step_kind){false, false, false, true});
+    return decode_whole_ticks(t, active, count, (struct step_kind){.has_words = true});
 }
 
 static bool decode_ticks_linear(struct decoding *t, struct decoding_lane *const *active, int count)
 {
-    return decode_whole_ticks(t, active, count, (struct step_kind){false, false, true, true});
+    return decode_whole_ticks(t, active, count, (struct step_kind){.linear = true, .has_words = true});
 }
 
 static bool decode_ticks_rans(struct decoding *t, struct decoding_lane *const *active, int count)
 {
-    return decode_whole_ticks(t, active, count, (struct step_kind){false, true, true, true});
+    return decode_whole_ticks(t, active, count, (struct step_kind){.rans = true, .linear = true, .has_words = true});
 }
 
 static bool decode_any_ticks_huffman(struct decoding *t, struct decoding_lane *const *active, int count)
 {
-    return decode_any_ticks(t, active, count, false);
+    return decode_any_ticks(t, active, count, false, false);
 }
 
 static bool decode_any_ticks_rans(struct decoding *t, struct decoding_lane *const *active, int count)
 {
-    return decode_any_ticks(t, active, count, true);
+    return decode_any_ticks(t, active, count, true, false);
+}
+
+static bool decode_any_ticks_anchored(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return t->d->rans ? decode_any_ticks(t, active, count, true, true)
+                      : decode_any_ticks(t, active, count, false, true);
 }
 
 /* Decodes a step of four ticks of the active lanes. */
@@ -436,6 +453,7 @@ static bool decode_step(struct decoding *t, struct decoding_lane *const *active,
         if (active[i]->y > 0) prepare_step(t, active[i]);
         whole &= active[i]->column + TSR_LANE_STEP <= t->width;
     }
+    if (t->d->predictor->anchored) return decode_any_ticks_anchored(t, active, count);
     if (!whole) return (rans ? decode_any_ticks_rans : decode_any_ticks_huffman)(t, active, count);
     return (rans ? decode_ticks_rans : t->label ? decode_ticks_linear : decode_ticks_median)(t, active, count);
 }

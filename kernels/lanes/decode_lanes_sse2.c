@@ -148,9 +148,17 @@ TSR_HD_INLINE four weigh(four sum, four pairs, four weights)
 
 /* ---- Prediction ------------------------------------------------------------------------------------------- */
 
-/* The linear predictions of a group, less 2^15. */
+/* tsr_prediction_fraction of sums. */
+TSR_HD_INLINE four fractions_of(four sum, int32_t range)
+{
+    const four whole = (sum >> TSR_WEIGHT_SHIFT) + BIAS, inside = (whole >= 0) & (whole < range);
+    const four part = (sum >> (TSR_WEIGHT_SHIFT - TSR_ANCHOR_SHIFT)) & ((1 << TSR_ANCHOR_SHIFT) - 1);
+    return (part - (1 << (TSR_ANCHOR_SHIFT - 1))) & inside;
+}
+
+/* The linear predictions of a group, less 2^15. *fraction: of anchored planes, the fractions. */
 TSR_HD_INLINE eight weigh_group(const struct decoding *t, const struct lane_numbers *s, const struct step_inputs *in,
-                                int j, int first)
+                                int j, int first, const bool anchored, eight *fraction)
 {
     int32_t near[GROUP], far[GROUP];
     four sum[2];
@@ -159,27 +167,77 @@ TSR_HD_INLINE eight weigh_group(const struct decoding *t, const struct lane_numb
     for (int h = 0; h < 2; h++) {
         const int l = first + 4 * h;
         sum[h] = weigh(four_at(in->sum[j] + l), four_at(near + 4 * h), four_at(t->h.near[0] + l));
-        sum[h] = weigh(sum[h], four_at(far + 4 * h), four_at(t->h.near[1] + l)) >> TSR_WEIGHT_SHIFT;
+        sum[h] = weigh(sum[h], four_at(far + 4 * h), four_at(t->h.near[1] + l));
     }
-    return least(narrow(sum[0], sum[1]), s->last);
+    if (anchored) *fraction = narrow(fractions_of(sum[0], t->range), fractions_of(sum[1], t->range));
+    return least(narrow(sum[0] >> TSR_WEIGHT_SHIFT, sum[1] >> TSR_WEIGHT_SHIFT), s->last);
 }
 
 /* The predictions of a group, less 2^15. The median of W, N and W + N - NW is W + N less what is nearest to NW between
  * both. */
 TSR_HD_INLINE eight predict_group(const struct decoding *t, const struct lane_numbers *s, const struct step_inputs *in,
-                                  int j, int first)
+                                  int j, int first, const bool anchored, eight *fraction)
 {
     const four early = four_at(in->pair[j] + first), late = four_at(in->pair[j] + first + 4);
     const eight w = load(s->sample[j + 2] + first), n = narrow(early >> 16, late >> 16),
                 nw = narrow(low_halves(early), low_halves(late));
     const eight median = minus(plus(w, n), greatest(least(w, n), least(greatest(w, n), nw)));
+    *fraction = all(0);
     if (!(t->h.linear >> first & 255u)) return median;
-    return choose(load(s->linear + first), weigh_group(t, s, in, j, first), median);
+    const eight linear = load(s->linear + first), weighed = weigh_group(t, s, in, j, first, anchored, fraction);
+    if (anchored) *fraction &= linear;
+    return choose(linear, weighed, median);
 }
 
-/* Where the lanes of a group look, and which take a word. Returns whether one takes two. */
-TSR_HD_INLINE bool place_group(const struct decoding *t, struct lane_numbers *s, const struct step_inputs *in,
-                               eight prediction, int j, int first, struct look_ups *at)
+/* Of anchored planes: the anchors of a group, less 2^15, their bins, and the residuals whose sign is turned (-1). */
+struct anchors {
+    eight value, distance, magnitude; /* while they are looked for */
+    eight bin, turned;
+};
+
+TSR_HD_INLINE eight magnitude_of(eight v)
+{
+    return greatest(v, minus(all(0), v));
+}
+
+/* tsr_try_anchor; or, the first time, takes the neighbour. */
+TSR_HD_INLINE void try_anchor(struct anchors *a, eight prediction, eight fraction, eight neighbour, const bool first)
+{
+    const eight difference = (eight)_mm_subs_epi16((__m128i)prediction, (__m128i)neighbour);
+    const eight whole = greatest(all(-TSR_ANCHOR_WHOLE), least(all(TSR_ANCHOR_WHOLE), difference));
+    const eight distance = whole * (1 << TSR_ANCHOR_SHIFT) + fraction, magnitude = magnitude_of(distance);
+    const eight is_nearer = first ? all(-1) : magnitude < a->magnitude;
+    a->value = choose(is_nearer, neighbour, a->value);
+    a->distance = choose(is_nearer, distance, a->distance);
+    a->magnitude = choose(is_nearer, magnitude, a->magnitude);
+}
+
+/* tsr_lane_anchor and tsr_lane_anchor_bin of a group. */
+TSR_HD_INLINE struct anchors anchor_group(const struct lane_numbers *s, const struct step_inputs *in, int j, int first,
+                                          eight prediction, eight fraction)
+{
+    const four early = four_at(in->pair[j] + first), late = four_at(in->pair[j] + first + 4);
+    const eight w = load(s->sample[j + 2] + first), n = narrow(early >> 16, late >> 16),
+                nw = narrow(low_halves(early), low_halves(late)),
+                ne = narrow(four_at(in->pair[j + 1] + first) >> 16, four_at(in->pair[j + 1] + first + 4) >> 16);
+    struct anchors a = {.value = w};
+    try_anchor(&a, prediction, fraction, w, true);
+    try_anchor(&a, prediction, fraction, n, false);
+    try_anchor(&a, prediction, fraction, nw, false);
+    try_anchor(&a, prediction, fraction, ne, false);
+    try_anchor(&a, prediction, fraction, minus(plus(w, n), greatest(least(w, n), least(greatest(w, n), nw))), false);
+    a.bin = -(w == n) - 2 * (n == ne);
+    for (int i = 0; i < TSR_ANCHOR_STEPS; i++)
+        a.bin -= (a.magnitude >= (int16_t)TSR_AT(tsr_anchor_step)[i]) * TSR_ANCHOR_EQUALITIES;
+    const eight is_far = a.magnitude >= TSR_ANCHOR_FAR;
+    a.value = choose(is_far, prediction, a.value);
+    a.turned = choose(is_far, fraction, a.distance) < 0;
+    return a;
+}
+
+/* Where the lanes of a group look, and which take a word. Returns whether one takes two. bin: of intensity. */
+TSR_HD_INLINE bool place_group(struct lane_numbers *s, const struct step_inputs *in, eight bin, int j, int first,
+                               struct look_ups *at)
 {
     const eight coding = load(s->run + first) == 0, count = load(s->count + first);
     const eight above = narrow(four_at(in->activity[j] + first), four_at(in->activity[j] + first + 4));
@@ -188,7 +246,7 @@ TSR_HD_INLINE bool place_group(const struct decoding *t, struct lane_numbers *s,
     const eight activity = plus(above, beside);
     const eight needs = (count < s->refill) & coding;
     store(at->place, least(activity, (activity >> 6) + TSR_ACTIVITY_PLACES_FROM) & coding);
-    store(at->bin, (eight)((eight_unsigned)(prediction ^ all(-BIAS)) >> (uint16_t)t->shift));
+    store(at->bin, bin);
     store(at->needs, needs);
     store(at->shift, 48 - count);
     store(s->count + first, count + (needs & TSR_LANE_WORD_BITS));
@@ -319,19 +377,32 @@ static bool look_at_words(struct word_stream *stream, uint8_t spare[SPARE_BYTES]
 
 /* ---- Ticks ------------------------------------------------------------------------------------------------ */
 
-/* Samples and magnitudes of a group, from its values; then its runs. */
-TSR_HD_INLINE void end_group(struct lane_numbers *s, eight prediction, int j, int first, const struct found *found)
+/* tsr_context_magnitude of what the samples of an anchored plane differ from their predictions. */
+TSR_HD_INLINE eight context_magnitudes(eight sample, eight prediction)
+{
+    const __m128i difference = (__m128i)minus(greatest(sample, prediction), least(sample, prediction));
+    return minus((eight)difference, (eight)_mm_subs_epu16(difference, (__m128i)all(TSR_MAGNITUDE_LIMIT)));
+}
+
+/* Samples and magnitudes of a group, from its values; then its runs. a: of anchored planes; NULL: of others. */
+TSR_HD_INLINE void end_group(struct lane_numbers *s, eight prediction, const struct anchors *a, int j, int first,
+                             const struct found *found)
 {
     const eight value = found->value, half = (eight)((eight_unsigned)value >> 1), odd = -(value & 1);
-    const eight run = load(s->run + first);
+    const eight run = load(s->run + first), from = a ? a->value : prediction;
+    eight residual = half ^ odd;
+    if (a) residual = minus(residual ^ a->turned, a->turned);
     /* The sum modulo 2^16 is outside of the range if it is past the last sample, or on the wrong side. */
-    eight sample = plus(prediction, half ^ odd);
-    const eight below = odd & (sample > prediction), past = ~odd & ((sample < prediction) | (sample > s->last));
+    const eight falls = a ? (odd ^ a->turned) & (residual != 0) : odd;
+    eight sample = plus(from, residual);
+    const eight below = falls & (sample > from), past = ~falls & ((sample < from) | (sample > s->last));
     sample = minus(plus(sample, below & s->range), past & s->range);
     const eight wrong = sample > s->last;
     s->wrong |= wrong & (run == 0); /* lanes outside their rows have no valid predictions */
     store(s->sample[j + 3] + first, choose(wrong, all(-BIAS), sample));
-    store(s->magnitude[j + 2] + first, choose(half < TSR_MAGNITUDE_LIMIT, minus(half, odd), all(TSR_MAGNITUDE_LIMIT)));
+    store(s->magnitude[j + 2] + first,
+          a ? context_magnitudes(sample, prediction)
+            : choose(half < TSR_MAGNITUDE_LIMIT, minus(half, odd), all(TSR_MAGNITUDE_LIMIT)));
     store(s->after + first, run == 1);
     store(s->count + first, load(s->count + first) - found->used);
     store(s->run + first, plus(run, run != 0));
@@ -339,7 +410,7 @@ TSR_HD_INLINE void end_group(struct lane_numbers *s, eight prediction, int j, in
 
 /* Decodes the four ticks of a step. False if a symbol is invalid. */
 TSR_HD_INLINE bool decode_ticks(struct decoding *t, struct lane_numbers *s, const struct step_inputs *in,
-                                const int32_t *ends, uint32_t tick, int groups, const bool rans)
+                                const int32_t *ends, uint32_t tick, int groups, const bool rans, const bool anchored)
 {
     const int pitch = ABOVE + GROUP * groups;
     int32_t *pairs = t->h.pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch + ABOVE;
@@ -351,12 +422,17 @@ TSR_HD_INLINE bool decode_ticks(struct decoding *t, struct lane_numbers *s, cons
         for (int first = 0; first < GROUP * groups; first += GROUP) {
             struct look_ups at;
             struct found found;
-            const eight prediction = predict_group(t, s, in, j, first);
-            const bool twice = place_group(t, s, in, prediction, j, first, &at);
+            eight fraction;
+            const eight prediction = predict_group(t, s, in, j, first, anchored, &fraction);
+            struct anchors a;
+            if (anchored) a = anchor_group(s, in, j, first, prediction, fraction);
+            const eight bin =
+                anchored ? a.bin : (eight)((eight_unsigned)(prediction ^ all(-BIAS)) >> (uint16_t)t->shift);
+            const bool twice = place_group(s, in, bin, j, first, &at);
             if (!(__builtin_expect(twice, 0) ? take_group(t, s, &at, &found, first, &words, rans, true)
                                              : take_group(t, s, &at, &found, first, &words, rans, false)))
                 return false;
-            end_group(s, prediction, j, first, &found);
+            end_group(s, prediction, anchored ? &a : NULL, j, first, &found);
             store_pairs(pairs + j * pitch + first, load(s->sample[j + 2] + first), load(s->sample[j + 3] + first));
             store_pairs(magnitudes + j * pitch + first, load(s->magnitude[j + 2] + first), all(0));
         }
@@ -368,13 +444,20 @@ TSR_HD_INLINE bool decode_ticks(struct decoding *t, struct lane_numbers *s, cons
 static bool decode_ticks_huffman(struct decoding *t, struct lane_numbers *s, const struct step_inputs *in,
                                  const int32_t *ends, uint32_t tick, int groups)
 {
-    return decode_ticks(t, s, in, ends, tick, groups, false);
+    return decode_ticks(t, s, in, ends, tick, groups, false, false);
 }
 
 static bool decode_ticks_rans(struct decoding *t, struct lane_numbers *s, const struct step_inputs *in,
                               const int32_t *ends, uint32_t tick, int groups)
 {
-    return decode_ticks(t, s, in, ends, tick, groups, true);
+    return decode_ticks(t, s, in, ends, tick, groups, true, false);
+}
+
+static bool decode_ticks_anchored(struct decoding *t, struct lane_numbers *s, const struct step_inputs *in,
+                                  const int32_t *ends, uint32_t tick, int groups)
+{
+    return t->d->rans ? decode_ticks(t, s, in, ends, tick, groups, true, true)
+                      : decode_ticks(t, s, in, ends, tick, groups, false, true);
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------------ */
@@ -433,6 +516,7 @@ static void prepare_groups(const struct lane_history *h, uint32_t tick, int pitc
             in->activity[j][l] =
                 (int32_t)tsr_activity_above((uint32_t)n[l], (uint32_t)nw[l], (uint32_t)ne[l], (uint32_t)nn[l]);
     }
+    memcpy(in->pair[TSR_LANE_STEP], above + TSR_LANE_STEP * pitch, (size_t)lanes * sizeof in->pair[0][0]);
     for (int first = 0; first < lanes && set; first += 4) {
         if (!(h->linear >> first & 15u)) continue;
         (set == 1 ? sum_set_1 : set == 2 ? sum_set_2 : sum_set_3)(h, tick, pitch, first, in);
@@ -562,6 +646,7 @@ static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, i
         in->pair[j][l] = found.pair[j];
         in->sum[j][l] = found.sum[j];
     }
+    in->pair[TSR_LANE_STEP][l] = found.pair[TSR_LANE_STEP];
 }
 
 /* Begins a step of all lanes. */
@@ -612,8 +697,10 @@ bool tsr_decode_rows_sse2(struct decoding *t, struct decoding_lane *lane, int la
     for (uint32_t tick = 0;; tick += TSR_LANE_STEP) {
         begin_steps(t, &k, lane, tick);
         if (k.alive == 0) break;
-        if (!look_at_words(&t->stream, spare) || !(t->d->rans ? decode_ticks_rans : decode_ticks_huffman)(
-                                                     t, &k.s, &k.in, k.ending ? k.ends : NULL, tick, k.groups))
+        if (!look_at_words(&t->stream, spare) ||
+            !(t->d->predictor->anchored ? decode_ticks_anchored
+              : t->d->rans              ? decode_ticks_rans
+                           : decode_ticks_huffman)(t, &k.s, &k.in, k.ending ? k.ends : NULL, tick, k.groups))
             return false;
         end_steps(t, &k, lane, tick);
         if (any(k.s.wrong)) return false;

@@ -13,7 +13,7 @@
 
 /* The inputs of a step, of all lanes: by tick and lane. */
 struct step_inputs {
-    int32_t pair[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* NW (low half) and N (high half) */
+    int32_t pair[TSR_LANE_STEP + 1][TSR_LANE_LIMIT]; /* NW (low half) and N (high half); the last: anchored alone */
     int32_t activity[TSR_LANE_STEP][TSR_LANE_LIMIT];
     int32_t sum[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* of the weighted taps but W, WW, WWW, plus one half */
 };
@@ -88,23 +88,25 @@ static inline void begin_lane(struct decoding *t, struct decoding_lane *lane, in
 
 /* The inputs of one lane in a step. */
 struct lane_inputs {
-    int32_t pair[TSR_LANE_STEP], activity[TSR_LANE_STEP], sum[TSR_LANE_STEP];
+    int32_t pair[TSR_LANE_STEP + 1], activity[TSR_LANE_STEP], sum[TSR_LANE_STEP];
 };
 
 /* Finds them in memory: near the ends of the lane's row and in the first rows. In each form it has the form's own
  * instructions: a call of one without AVX costs the form for AVX2 a tenth of its speed, and colours half. */
 TSR_HD_INLINE void find_inputs(const struct decoding *t, struct decoding_lane *lane, struct lane_inputs *found)
 {
-    if (lane->y == 0) { /* W predicts, and no row above adds to the activity */
+    if (lane->y == 0) { /* W predicts, and no row above adds to the activity; samples above are 0 */
         memset(found, 0, sizeof *found);
+        for (int j = 0; j <= TSR_LANE_STEP; j++) found->pair[j] = pair_of(-BIAS, -BIAS);
         return;
     }
     prepare_step(t, lane);
     for (int j = 0; j < TSR_LANE_STEP; j++) {
         found->activity[j] = lane->activity[j];
-        found->pair[j] = pair_of(lane->row[j - 1 - t->pitch], lane->row[j - t->pitch]);
         found->sum[j] = lane->sum[j];
     }
+    for (int j = 0; j <= TSR_LANE_STEP; j++)
+        found->pair[j] = pair_of(lane->row[j - 1 - t->pitch], lane->row[j - t->pitch]);
 }
 
 #if defined(__SSE2__)

@@ -11,6 +11,9 @@ struct tsr_residual_forms {
     /* Residuals, as contexts and codes see them, and intensities. */
     void (*describe)(const int16_t *row, const int16_t *prediction, int32_t width, int32_t range, int16_t *magnitude,
                      uint16_t *folded, uint16_t *intensity);
+    /* The same of anchored residuals: bins of the anchors in place of intensities. up[width] is known. */
+    void (*anchor)(const int16_t *row, const int16_t *up, const int16_t *prediction, const int16_t *fraction,
+                   int32_t width, int32_t range, int16_t *magnitude, uint16_t *folded, uint16_t *bin);
     /* Activities from magnitudes, of which two on the left and one on the right are known. first: of a tile's rows. */
     void (*activity)(const int16_t *row, const int16_t *up, const int16_t *up2, int32_t width, bool first,
                      int16_t *activity);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "entropy/contexts.h"
+#include "transform/predict/anchor.h"
 
 enum { STEP = 16 };
 
@@ -88,6 +89,72 @@ TSR_AVX2 static void describe(const int16_t *row, const int16_t *prediction, int
         describe_row(row, prediction, width, range, false, magnitude, folded, intensity);
 }
 
+/* Distances from neighbours to the prediction, in 64ths. */
+TSR_AVX2_INLINE __m256i distances(__m256i prediction, __m256i fraction, __m256i neighbour)
+{
+    const __m256i most = _mm256_set1_epi16(TSR_ANCHOR_WHOLE), least = _mm256_set1_epi16(-TSR_ANCHOR_WHOLE);
+    const __m256i whole =
+        _mm256_max_epi16(least, _mm256_min_epi16(most, _mm256_subs_epi16(prediction, neighbour)));
+    return _mm256_add_epi16(_mm256_slli_epi16(whole, TSR_ANCHOR_SHIFT), fraction);
+}
+
+struct anchors {
+    __m256i value, distance, magnitude;
+};
+
+TSR_AVX2_INLINE void try_anchor(struct anchors *a, __m256i prediction, __m256i fraction, __m256i neighbour)
+{
+    const __m256i distance = distances(prediction, fraction, neighbour), magnitude = _mm256_abs_epi16(distance);
+    const __m256i is_nearer = _mm256_cmpgt_epi16(a->magnitude, magnitude);
+    a->value = _mm256_blendv_epi8(a->value, neighbour, is_nearer);
+    a->distance = _mm256_blendv_epi8(a->distance, distance, is_nearer);
+    a->magnitude = _mm256_min_epi16(a->magnitude, magnitude);
+}
+
+TSR_AVX2_INLINE void anchor_row(const int16_t *row, const int16_t *up, const int16_t *prediction,
+                                const int16_t *fraction, int32_t width, int32_t range, bool large, int16_t *magnitude,
+                                uint16_t *folded, uint16_t *bin)
+{
+    const __m256i most = _mm256_set1_epi16(TSR_MAGNITUDE_LIMIT);
+    for (int32_t c = 0; c < width; c += STEP) {
+        const __m256i x = load(row + c), p = load(prediction + c), f = load(fraction + c);
+        const __m256i w = load(row + c - 1), n = load(up + c), nw = load(up + c - 1), ne = load(up + c + 1);
+        const __m256i between = _mm256_min_epi16(_mm256_max_epi16(nw, _mm256_min_epi16(w, n)), _mm256_max_epi16(w, n));
+        struct anchors a = {w, distances(p, f, w), _mm256_setzero_si256()};
+        a.magnitude = _mm256_abs_epi16(a.distance);
+        try_anchor(&a, p, f, n);
+        try_anchor(&a, p, f, nw);
+        try_anchor(&a, p, f, ne);
+        try_anchor(&a, p, f, _mm256_sub_epi16(_mm256_add_epi16(w, n), between));
+        __m256i step = _mm256_setzero_si256();
+        for (int i = 0; i < TSR_ANCHOR_STEPS; i++)
+            step = _mm256_sub_epi16(
+                step, _mm256_cmpgt_epi16(a.magnitude, _mm256_set1_epi16((int16_t)(TSR_AT(tsr_anchor_step)[i] - 1))));
+        const __m256i is_far = _mm256_cmpgt_epi16(a.magnitude, _mm256_set1_epi16(TSR_ANCHOR_FAR - 1));
+        const __m256i value = _mm256_blendv_epi8(a.value, p, is_far);
+        const __m256i turned = _mm256_srai_epi16(_mm256_blendv_epi8(a.distance, f, is_far), 15);
+        const __m256i minuend = _mm256_blendv_epi8(x, value, turned), subtrahend = _mm256_blendv_epi8(value, x, turned);
+        const __m256i r = large ? large_residuals(minuend, subtrahend, range) : residuals(minuend, subtrahend, range);
+        const __m256i equal_w = _mm256_cmpeq_epi16(w, n), equal_e = _mm256_cmpeq_epi16(n, ne);
+        const __m256i equality = _mm256_sub_epi16(_mm256_setzero_si256(),
+                                                  _mm256_add_epi16(equal_w, _mm256_add_epi16(equal_e, equal_e)));
+        store(magnitude + c,
+              _mm256_min_epu16(_mm256_sub_epi16(_mm256_max_epi16(x, p), _mm256_min_epi16(x, p)), most));
+        store(folded + c, _mm256_xor_si256(_mm256_add_epi16(r, r), _mm256_srai_epi16(r, 15)));
+        store(bin + c, _mm256_add_epi16(_mm256_slli_epi16(step, 2), equality));
+    }
+}
+
+TSR_AVX2 static void anchor(const int16_t *row, const int16_t *up, const int16_t *prediction, const int16_t *fraction,
+                            int32_t width, int32_t range, int16_t *magnitude, uint16_t *folded, uint16_t *bin)
+{
+    static_assert(TSR_ANCHOR_EQUALITIES == 4, "the step's shift");
+    if (range > TSR_SAMPLE_BIAS && range < 2 * TSR_SAMPLE_BIAS)
+        anchor_row(row, up, prediction, fraction, width, range, true, magnitude, folded, bin);
+    else
+        anchor_row(row, up, prediction, fraction, width, range, false, magnitude, folded, bin);
+}
+
 TSR_AVX2 static void activity(const int16_t *row, const int16_t *up, const int16_t *up2, int32_t width, bool first,
                               int16_t *out)
 {
@@ -104,6 +171,6 @@ TSR_AVX2 static void activity(const int16_t *row, const int16_t *up, const int16
     }
 }
 
-const struct tsr_residual_forms tsr_residual_forms_avx2 = {predict, describe, activity};
+const struct tsr_residual_forms tsr_residual_forms_avx2 = {predict, describe, anchor, activity};
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "transform/predict/anchor.h"
 #include "transform/predict/median_edge.h"
 #include "transform/predict/residual.h"
 
@@ -95,6 +96,20 @@ static void describe(const int16_t *restrict row, const int16_t *restrict predic
     }
 }
 
+/* FORMAT.md 7.10. All steps are those of samples as of samples less 2^15. */
+static void anchor(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict prediction,
+                   const int16_t *restrict fraction, int32_t width, int32_t range, int16_t *restrict magnitude,
+                   uint16_t *restrict folded, uint16_t *restrict bin)
+{
+    for (int32_t c = 0; c < width; c++) {
+        const int32_t w = row[c - 1], n = up[c], ne = up[c + 1];
+        const struct tsr_anchor a = tsr_choose_anchor(prediction[c], fraction[c], w, n, up[c - 1], ne);
+        magnitude[c] = (int16_t)tsr_context_magnitude(row[c] - prediction[c]);
+        folded[c] = (uint16_t)tsr_fold(tsr_anchored_residual(a, row[c], range));
+        bin[c] = (uint16_t)tsr_anchor_bin(a.step, w, n, ne);
+    }
+}
+
 static void activity(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
                      int32_t width, bool first, int16_t *restrict out)
 {
@@ -108,7 +123,7 @@ static void activity(const int16_t *restrict row, const int16_t *restrict up, co
 
 const struct tsr_residual_forms *tsr_residual_forms(enum tsr_isa isa)
 {
-    static const struct tsr_residual_forms plain = {predict, describe, activity};
+    static const struct tsr_residual_forms plain = {predict, describe, anchor, activity};
 #if TSR_HAS_VECTOR_FORMS
     if (isa >= TSR_ISA_AVX2) return &tsr_residual_forms_avx2;
 #endif
@@ -116,18 +131,23 @@ const struct tsr_residual_forms *tsr_residual_forms(enum tsr_isa isa)
     return &plain;
 }
 
-/* Predictions of the row's blocks that name a linear predictor. */
+/* Predictions of the row's blocks that name a linear predictor. fraction: NULL, or room for theirs. */
 static void predict_blocks(const struct tsr_tile_predictors *p, int32_t y, int32_t width, uint32_t range,
-                           int16_t *prediction)
+                           int16_t *prediction, int16_t *fraction)
 {
     const int16_t *tap[TSR_TAPS_LIMIT];
     const struct tsr_predictor_shape shape = p->model->shape;
     const uint8_t *label = p->label + (ptrdiff_t)(y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(width);
+    const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
     tsr_tap_row(shape, &p->tile.own, p->tile.earlier, y, tap);
-    for (int32_t c = 0; c < width; c += TSR_PREDICTOR_BLOCK, label++)
-        if (*label < p->model->classes)
-            p->ops->predict(tap, tsr_taps(shape), p->model->weight[*label], c, (int16_t)((int32_t)range - 1 - BIAS),
-                            prediction + c);
+    for (int32_t c = 0; c < width; c += TSR_PREDICTOR_BLOCK, label++) {
+        if (*label >= p->model->classes) continue;
+        const int16_t *const weight = p->model->weight[*label];
+        if (fraction)
+            p->ops->predict_finely(tap, tsr_taps(shape), weight, c, highest, prediction + c, fraction + c);
+        else
+            p->ops->predict(tap, tsr_taps(shape), weight, c, highest, prediction + c);
+    }
 }
 
 /* ---- A row ------------------------------------------------------------------------------------------------- */
@@ -141,8 +161,17 @@ void tsr_next_row(struct tsr_residual_rows *r)
     const int16_t *mag_up2 = y > 1 ? r->magnitude[(y + 1) % 3] : mag_up; /* in row 1, N stands for NN */
     row[-1] = up[0];
     forms->predict(r->samples + r->tile.first + (size_t)y * r->tile.stride, up, w, row, r->prediction);
-    if (r->predictors && y > 0) predict_blocks(r->predictors, y, w, r->range, r->prediction);
-    forms->describe(row, r->prediction, w, range, mag, r->folded, r->intensity);
+    const bool anchored = r->predictors && r->predictors->model->anchored;
+    int16_t *const fraction = anchored ? r->activity : NULL; /* until the activities are known */
+    if (anchored) memset(fraction, 0, (size_t)w * sizeof *fraction);
+    if (r->predictors && y > 0) predict_blocks(r->predictors, y, w, r->range, r->prediction, fraction);
+    if (anchored) {
+        up[w] = up[w - 1];
+        if (y == 1) up[-1] = up[0];
+        forms->anchor(row, up, r->prediction, fraction, w, range, mag, r->folded, r->intensity);
+    } else {
+        forms->describe(row, r->prediction, w, range, mag, r->folded, r->intensity);
+    }
     mag[-1] = mag[-2] = mag_up[0];
     mag[w] = mag[w - 1];
     forms->activity(mag, mag_up, mag_up2, w, y == 0, r->activity);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "entropy/predictor_training.h"
+#include "transform/predict/anchor.h"
 #include "transform/predict/median_edge.h"
 
 enum { BIAS = TSR_SAMPLE_BIAS, COLUMNS = 16, FIT_WEIGHTS = 64, TAP_ROWS = 4 /* the most that a tap lies above */ };
@@ -50,14 +51,32 @@ void tsr_tap_rows(struct tsr_predictor_shape shape, const struct tsr_padded_tile
     rows->rows = y < TAP_ROWS ? 1 : end - y - ends_tile;
 }
 
+static void sum_taps(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int32_t sum[COLUMNS])
+{
+    memset(sum, 0, COLUMNS * sizeof *sum);
+    for (int k = 0; k < taps; k++)
+        for (int c = 0; c < COLUMNS; c++) sum[c] += (int32_t)weight[k] * tap[k][column + c];
+}
+
 static void predict(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
                     int16_t prediction[COLUMNS])
 {
-    int32_t sum[COLUMNS] = {0};
-    for (int k = 0; k < taps; k++)
-        for (int c = 0; c < COLUMNS; c++) sum[c] += (int32_t)weight[k] * tap[k][column + c];
+    int32_t sum[COLUMNS];
+    sum_taps(tap, taps, weight, column, sum);
     for (int c = 0; c < COLUMNS; c++)
         prediction[c] = (int16_t)(tsr_linear_prediction(sum[c], highest + BIAS + 1) - BIAS);
+}
+
+static void predict_finely(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
+                           int16_t prediction[COLUMNS], int16_t fraction[COLUMNS])
+{
+    const int32_t range = highest + BIAS + 1;
+    int32_t sum[COLUMNS];
+    sum_taps(tap, taps, weight, column, sum);
+    for (int c = 0; c < COLUMNS; c++) {
+        prediction[c] = (int16_t)(tsr_linear_prediction(sum[c], range) - BIAS);
+        fraction[c] = (int16_t)tsr_prediction_fraction(sum[c] + TSR_WEIGHT_HALF, range);
+    }
 }
 
 static void costs(const struct tsr_tap_rows *rows, uint32_t which, const int16_t *const *weight, int count,
@@ -152,8 +171,8 @@ static void products(const int16_t (*weighted)[256], const int16_t (*difference)
         }
 }
 
-const struct tsr_linear_ops tsr_linear_plain = {predict,     costs,       median_costs, magnitudes,
-                                                fit_weights, differences, products};
+const struct tsr_linear_ops tsr_linear_plain = {
+    predict, predict_finely, costs, median_costs, magnitudes, fit_weights, differences, products};
 
 const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa)
 {

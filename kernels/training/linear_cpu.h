@@ -65,6 +65,9 @@ struct tsr_linear_ops {
     /* Predictions of 16 samples from column on, less 2^15, at most highest. */
     void (*predict)(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
                     int16_t prediction[16]);
+    /* The same, with their fractions (tsr_prediction_fraction). */
+    void (*predict_finely)(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
+                           int16_t prediction[16], int16_t fraction[16]);
     /* For each of count classes, adds min(|sample - prediction|, 2^15 - 1) of all samples of some rows to its cost: bit
      * r of which says whether row r counts. */
     void (*costs)(const struct tsr_tap_rows *rows, uint32_t which, const int16_t *const *weight, int count,

@@ -11,6 +11,7 @@
 
 #include "entropy/predictor_training.h"
 #include "linear_cpu.h"
+#include "transform/predict/anchor.h"
 
 #if LANES == 16
 typedef __m256i vector;
@@ -68,8 +69,8 @@ LINEAR_INLINE vector finish_prediction(vector low, vector high, vector highest)
     return OP(min_epi16)(packed, highest);
 }
 
-LINEAR_INLINE vector predict_taps(const int16_t *const *tap, int taps, const int16_t *weight, ptrdiff_t at,
-                                  vector highest)
+/* The sums of the weighted taps, from one half on. */
+LINEAR_INLINE struct tap_pair sum_taps(const int16_t *const *tap, int taps, const int16_t *weight, ptrdiff_t at)
 {
     vector low = OP(set1_epi32)(TSR_WEIGHT_HALF), high = low;
     for (int p = 0; p < (taps + 1) / 2; p++) {
@@ -78,7 +79,26 @@ LINEAR_INLINE vector predict_taps(const int16_t *const *tap, int taps, const int
         low = ADD_PRODUCTS(low, pair.low, w);
         high = ADD_PRODUCTS(high, pair.high, w);
     }
-    return finish_prediction(low, high, highest);
+    return (struct tap_pair){low, high};
+}
+
+LINEAR_INLINE vector predict_taps(const int16_t *const *tap, int taps, const int16_t *weight, ptrdiff_t at,
+                                  vector highest)
+{
+    const struct tap_pair sum = sum_taps(tap, taps, weight, at);
+    return finish_prediction(sum.low, sum.high, highest);
+}
+
+/* tsr_prediction_fraction of sums of 32 bits. */
+LINEAR_INLINE vector fractions_of(vector sum, vector highest)
+{
+    const vector whole = OP(srai_epi32)(sum, TSR_WEIGHT_SHIFT);
+    const vector outside =
+        BITS(or)(OP(srai_epi32)(OP(add_epi32)(whole, OP(set1_epi32)(TSR_SAMPLE_BIAS)), 31),
+                 OP(srai_epi32)(OP(sub_epi32)(highest, whole), 31));
+    const vector part = BITS(and)(OP(srai_epi32)(sum, TSR_WEIGHT_SHIFT - TSR_ANCHOR_SHIFT),
+                                  OP(set1_epi32)((1 << TSR_ANCHOR_SHIFT) - 1));
+    return BITS(andnot)(outside, OP(sub_epi32)(part, OP(set1_epi32)(1 << (TSR_ANCHOR_SHIFT - 1))));
 }
 
 /* The sets of neighbours without earlier planes have loops of known length. */
@@ -102,6 +122,19 @@ LINEAR_FORM static void predict(const int16_t *const *tap, int taps, const int16
 {
     for (int c = 0; c < COLUMNS; c += LANES)
         store(prediction + c, predict_samples(tap, taps, weight, column + c, OP(set1_epi16)(highest)));
+}
+
+LINEAR_FORM static void predict_finely(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column,
+                                       int16_t highest, int16_t prediction[COLUMNS], int16_t fraction[COLUMNS])
+{
+    const vector most = OP(set1_epi32)(highest);
+    for (int c = 0; c < COLUMNS; c += LANES) {
+        const struct tap_pair sum = taps == 18   ? sum_taps(tap, 18, weight, column + c)
+                                    : taps == 28 ? sum_taps(tap, 28, weight, column + c)
+                                                 : sum_taps(tap, taps, weight, column + c);
+        store(prediction + c, finish_prediction(sum.low, sum.high, OP(set1_epi16)(highest)));
+        store(fraction + c, OP(packs_epi32)(fractions_of(sum.low, most), fractions_of(sum.high, most)));
+    }
 }
 
 /* tsr_median_edge: W + N less NW, which is first brought between them. Sums may wrap on their way. */
@@ -339,5 +372,5 @@ LINEAR_FORM static void products(const int16_t (*weighted)[256], const int16_t (
 
 #define LINEAR_OPS                                                                   \
     {                                                                                \
-        predict, costs, median_costs, magnitudes, fit_weights, differences, products \
+        predict, predict_finely, costs, median_costs, magnitudes, fit_weights, differences, products \
     }

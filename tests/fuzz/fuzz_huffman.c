@@ -272,6 +272,7 @@ static void put_random_predictor_model(struct fuzz_random *random, struct tsr_bi
     model.set = (uint8_t)(1 + fuzz_below(random, 3));
     model.shape.neighbours = tsr_neighbours_host[model.set];
     model.shape.references = (uint8_t)fuzz_below(random, (uint32_t)tsr_min(earlier, TSR_REFERENCES_LIMIT) + 1);
+    model.anchored = fuzz_below(random, 2) != 0;
     model.classes = (uint8_t)(1 + fuzz_below(random, fuzz_below(random, 2) ? 3 : TSR_CLASS_LIMIT));
     for (int c = 0; c < model.classes; c++) {
         int16_t of_feature[TSR_FEATURES_LIMIT];

@@ -316,6 +316,7 @@ bool ref_cavlc_slice(struct ref_bits *b, int32_t (*blocks)[16], size_t columns, 
 struct ref_predictor_model { /* 7.9 */
     unsigned neighbours;     /* 0: no labels, no classes */
     unsigned references, classes;
+    bool anchored; /* 7.10 */
     int32_t weight[24][40];
     uint8_t cell_table[26];
     struct ref_code label[REF_MAX_TABLES];

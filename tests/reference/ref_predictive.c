@@ -1,6 +1,7 @@
 /* FORMAT.md 7: predictors, contexts, lanes. */
 #include "ref.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- 7.5 Residual model ---- */
@@ -85,6 +86,8 @@ bool ref_read_predictor_model(struct ref_bits *b, struct ref_predictor_model *mo
     model->neighbours = neighbours[ref_u(b, 2)];
     if (model->neighbours == 0) return !b->bad || ref_fail("a frame model is too short");
     model->references = ref_u(b, 2);
+    model->anchored = model->references == 3;
+    if (model->anchored) model->references = ref_u(b, 2);
     if (model->references > 2 || model->references > earlier) return ref_fail("a predictor refers to no plane");
     uint64_t classes = (uint64_t)ref_ue(b) + 1;
     if (b->bad || classes > 24) return ref_fail("there are too many predictors");
@@ -164,31 +167,78 @@ static int64_t linear_sum(const struct tile *t, const int32_t *weight, int32_t r
     return sum;
 }
 
-static int32_t predict(const struct tile *t, int32_t r, int32_t c)
+/* fraction: 7.10 */
+static int32_t predict(const struct tile *t, int32_t r, int32_t c, int32_t *fraction)
 {
     const struct ref_predictor_model *model = t->plane->predictor;
+    *fraction = 0;
     if (r == 0) return c == 0 ? 0 : index_at(t, t->x, 0, c - 1);
     unsigned label = model->classes; /* without classes, too, this is the median edge predictor */
     if (model->neighbours > 0) label = t->label[(size_t)(r / 16) * (((size_t)t->width + 15) / 16) + (size_t)(c / 16)];
     if (label < model->classes) {
-        int64_t p = (linear_sum(t, model->weight[label], r, c) + 512) >> 10, top = (int64_t)t->plane->range - 1;
-        return (int32_t)(p < 0 ? 0 : p > top ? top : p);
+        int64_t sum = linear_sum(t, model->weight[label], r, c) + 512, top = (int64_t)t->plane->range - 1;
+        int64_t p = sum >> 10;
+        if (p < 0) return 0;
+        if (p > top) return (int32_t)top;
+        *fraction = (int32_t)((sum >> 4) & 63) - 32;
+        return (int32_t)p;
     }
     int32_t w = index_at(t, t->x, r, c - 1), n = index_at(t, t->x, r - 1, c), nw = index_at(t, t->x, r - 1, c - 1);
     return median(w, n, w + n - nw);
 }
 
-/* 7.2: sets the sample from its prediction and residual. */
-static bool set_sample(struct tile *t, int32_t r, int32_t c, int32_t prediction, int32_t e)
+/* What a sample's residual is the difference to: its prediction, or its anchor (7.10). */
+struct base {
+    int32_t value, intensity;
+    bool turned; /* x = value - e */
+};
+
+static struct base find_anchor(const struct tile *t, int32_t r, int32_t c, int32_t p, int32_t f)
+{
+    int32_t w = r > 0 || c > 0 ? index_at(t, t->x, r, c - 1) : 0, n = 0, nw = 0, ne = 0, best = 0, d = 0;
+    if (r > 0) {
+        n = index_at(t, t->x, r - 1, c);
+        nw = index_at(t, t->x, r - 1, c - 1);
+        ne = index_at(t, t->x, r - 1, c + 1);
+    }
+    const int32_t near[] = {w, n, nw, ne, median(w, n, w + n - nw)};
+    struct base base;
+    for (int i = 0; i < 5; i++) {
+        int32_t apart = p - near[i];
+        int32_t distance = 64 * (apart < -2 ? -2 : apart > 2 ? 2 : apart) + f, magnitude = abs(distance);
+        if (i > 0 && magnitude >= best) continue;
+        best = magnitude;
+        d = distance;
+        base.value = near[i];
+    }
+    if (best >= 96) {
+        base.value = p;
+        d = f;
+    }
+    base.turned = d < 0;
+    base.intensity = 4 * ((best >= 5) + (best >= 16) + (best >= 32) + (best >= 64) + (best >= 96));
+    base.intensity += (w == n) + 2 * (n == ne);
+    return base;
+}
+
+static struct base find_base(const struct tile *t, int32_t r, int32_t c, int32_t p, int32_t fraction)
+{
+    if (t->plane->predictor->anchored) return find_anchor(t, r, c, p, fraction);
+    unsigned bits = ref_bit_count(t->plane->range - 1);
+    return (struct base){.value = p, .intensity = p >> (bits > 12 ? bits - 12 : 0)};
+}
+
+/* 7.2 and 7.10: sets the sample from its base and residual. */
+static bool set_sample(struct tile *t, int32_t r, int32_t c, int32_t prediction, struct base base, int32_t e)
 {
     int32_t range = (int32_t)t->plane->range;
     if (e < -(range >> 1) || e > (range - 1) >> 1) return ref_fail("a residual is out of range");
-    int32_t x = prediction + e;
+    int32_t x = base.turned ? base.value - e : base.value + e;
     if (x < 0)
         x += range;
     else if (x >= range)
         x -= range;
-    int32_t m = e < 0 ? -e : e;
+    int32_t m = abs(t->plane->predictor->anchored ? x - prediction : e);
     size_t place = (size_t)r * (size_t)t->width + (size_t)c;
     t->x[place] = (uint16_t)x;
     t->m[place] = (uint16_t)(m < 4095 ? m : 4095);
@@ -219,14 +269,12 @@ static unsigned group(uint32_t level, const uint32_t *cut, unsigned cuts)
     return n;
 }
 
-static const struct ref_table *cell_table(const struct tile *t, uint32_t a, int32_t prediction)
+static const struct ref_table *cell_table(const struct tile *t, uint32_t a, int32_t intensity)
 {
     const struct ref_residual_model *model = t->plane->residual;
     if (model->tables == 0) return NULL;
-    unsigned bits = ref_bit_count(t->plane->range - 1);
-    uint32_t intensity = (uint32_t)prediction >> (bits > 12 ? bits - 12 : 0);
     unsigned cell = group(ref_token(a), model->activity_cut, model->activity_cuts) * (model->intensity_cuts + 1) +
-                    group(intensity, model->intensity_cut, model->intensity_cuts);
+                    group((uint32_t)intensity, model->intensity_cut, model->intensity_cuts);
     return &model->residual[model->cell_table[cell]];
 }
 
@@ -269,7 +317,7 @@ static bool read_symbol(const struct ref_residual_model *model, const struct ref
 
 /* 7.4: reads the residual of a sample that is not within a run. */
 static bool read_residual(struct tile *t, struct lane *lane, struct ref_bytes *piece, int32_t c, uint32_t a,
-                          int32_t prediction, int32_t *e)
+                          int32_t intensity, int32_t *e)
 {
     const struct ref_residual_model *model = t->plane->residual;
     const struct ref_table *table;
@@ -278,7 +326,7 @@ static bool read_residual(struct tile *t, struct lane *lane, struct ref_bytes *p
     else if (a == 0)
         table = model->has_interruption ? &model->interruption : NULL;
     else
-        table = cell_table(t, a, prediction);
+        table = cell_table(t, a, intensity);
     if (!table) return ref_fail("a table is missing");
     lane->interrupts = false;
 
@@ -354,12 +402,13 @@ static bool read_lanes(struct tile *t, const uint8_t *data, size_t size)
                 lane->run = 0;
                 lane->interrupts = false;
             }
-            int32_t prediction = predict(t, r, c), e = 0;
+            int32_t fraction, prediction = predict(t, r, c, &fraction), e = 0;
+            struct base base = find_base(t, r, c, prediction, fraction);
             if (lane->run > 0)
                 lane->run--;
-            else if (!read_residual(t, lane, &piece, c, activity(t, r, c), prediction, &e))
+            else if (!read_residual(t, lane, &piece, c, activity(t, r, c), base.intensity, &e))
                 return false;
-            if (!set_sample(t, r, c, prediction, e)) return false;
+            if (!set_sample(t, r, c, prediction, base, e)) return false;
         }
     return end_lanes(t, lanes, &piece);
 }
@@ -376,8 +425,9 @@ static bool read_blocks(struct tile *t, const uint8_t *piece, size_t size)
     for (int32_t r = 0; r < t->height; r++)
         for (int32_t c = 0; c < t->width; c++) {
             size_t block = (size_t)(r / 4) * across + (size_t)(c / 4);
-            int32_t e = levels[block][coded_at[r % 4 * 4 + c % 4]];
-            if (!set_sample(t, r, c, predict(t, r, c), e)) return false;
+            int32_t e = levels[block][coded_at[r % 4 * 4 + c % 4]], fraction;
+            int32_t prediction = predict(t, r, c, &fraction);
+            if (!set_sample(t, r, c, prediction, (struct base){.value = prediction}, e)) return false;
         }
     return true;
 }

@@ -88,6 +88,7 @@ static void random_predictors(struct rng *r, struct tsr_predictor_model *model, 
     model->shape.neighbours = tsr_neighbours_host[model->set];
     if (model->set == 0) return;
     model->shape.references = (uint8_t)rng_between(r, 0, tsr_min(earlier, TSR_REFERENCES_LIMIT));
+    model->anchored = rng_below(r, 2) != 0;
     model->classes = (uint8_t)rng_between(r, 1, TSR_CLASS_LIMIT);
     for (int c = 0; c < model->classes; c++) {
         int16_t of_feature[TSR_FEATURES_LIMIT];

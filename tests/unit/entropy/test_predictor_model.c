@@ -23,6 +23,7 @@ static void random_model(struct rng *r, struct tsr_predictor_model *model)
     model->shape.neighbours = tsr_neighbours_host[model->set];
     if (model->set == 0) return;
     model->shape.references = (uint8_t)rng_below(r, 3);
+    model->anchored = rng_below(r, 2) != 0;
     model->classes = (uint8_t)rng_between(r, 1, TSR_CLASS_LIMIT);
     for (int c = 0; c < model->classes; c++) random_weights(r, model->shape, model->weight[c]);
     int known = 1;

@@ -57,17 +57,27 @@ static void check_predictions(const struct tsr_linear_ops *ops, struct rng *r)
         const uint32_t range = ranges[rng_below(r, COUNT_OF(ranges))];
         const int count = n % 4 ? rng_between(r, 1, TSR_TAPS_LIMIT) : tsr_neighbours_host[1 + n / 4 % 3];
         const int column = rng_between(r, 0, 100);
-        int16_t weight[TSR_TAPS_LIMIT], prediction[18];
+        int16_t weight[TSR_TAPS_LIMIT], prediction[18], finely[18], fraction[18];
         random_taps(r, count, range);
         random_weights(r, count, weight);
         for (int k = count; k < TSR_TAPS_LIMIT; k++) weight[k] = (int16_t)rng_next(r); /* these do not count */
         memset(prediction, 0x5a, sizeof prediction);
+        memset(finely, 0x5a, sizeof finely);
+        memset(fraction, 0x5a, sizeof fraction);
         ops->predict(taps, count, weight, column, (int16_t)((int32_t)range - 1 - BIAS), prediction + 1);
+        ops->predict_finely(taps, count, weight, column, (int16_t)((int32_t)range - 1 - BIAS), finely + 1,
+                            fraction + 1);
+        assert_memory_equal(finely, prediction, sizeof prediction);
         for (int c = 0; c < 16; c++) {
             int64_t sum = 512;
             for (int k = 0; k < count; k++) sum += (int64_t)weight[k] * taps[k][column + c];
-            assert_int_equal(prediction[1 + c] + BIAS, clamp_to(floor_shift(sum, 10) + BIAS, 0, range - 1));
+            const int64_t whole = floor_shift(sum, 10) + BIAS;
+            assert_int_equal(prediction[1 + c] + BIAS, clamp_to(whole, 0, range - 1));
+            assert_int_equal(fraction[1 + c],
+                             whole < 0 || whole >= (int64_t)range ? 0 : (floor_shift(sum, 4) & 63) - 32); /* 7.10 */
         }
+        assert_int_equal(fraction[0], 0x5a5a);
+        assert_int_equal(fraction[17], 0x5a5a);
         assert_int_equal(prediction[0], 0x5a5a);
         assert_int_equal(prediction[17], 0x5a5a);
     }

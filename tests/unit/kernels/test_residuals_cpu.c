@@ -71,6 +71,7 @@ static void random_classes(struct rng *r, struct chosen *c, struct tsr_tile tile
     model->shape.neighbours = tsr_neighbours_host[model->set];
     model->shape.references = (uint8_t)rng_below(r, 3);
     model->classes = (uint8_t)rng_between(r, 1, rng_below(r, 3) ? 3 : TSR_CLASS_LIMIT);
+    model->anchored = rng_below(r, 2) != 0;
     for (int k = 0; k < model->classes; k++) {
         int16_t of_feature[TSR_FEATURES_LIMIT];
         const int most = rng_below(r, 4) ? 150 : 1500;
@@ -156,6 +157,7 @@ static void find_runs(struct tsr_tile tile, uint8_t *inside)
 struct definition {
     struct tsr_tile tile;
     int32_t x[MOST][MOST], e[MOST][MOST], m[MOST][MOST], prediction[MOST][MOST], activity[MOST][MOST];
+    int32_t bin[MOST][MOST]; /* of intensity, or of the anchor (7.10) */
 };
 
 /* samples: the tile's plane or an earlier one. */
@@ -171,8 +173,8 @@ static const int places[30][2] = {{0, -1}, {1, 0},  {1, -1}, {1, 1}, {0, -2}, {2
                                   {3, 1},  {3, -1}, {0, -4}, {4, 0}, {0, -5}, {2, 3},  {2, -3}, {3, 2},
                                   {3, -2}, {1, 4},  {1, -4}, {4, 1}, {4, -1}, {0, -6}};
 
-static int32_t linear_prediction(const struct chosen *c, const uint16_t *samples, struct tsr_tile tile, int32_t range,
-                                 const int16_t *weight, int32_t y, int32_t x)
+static int64_t linear_sum(const struct chosen *c, const uint16_t *samples, struct tsr_tile tile, const int16_t *weight,
+                          int32_t y, int32_t x)
 {
     int64_t sum = 0;
     for (int k = 0; k < c->model.shape.neighbours; k++)
@@ -184,7 +186,12 @@ static int32_t linear_prediction(const struct chosen *c, const uint16_t *samples
         sum += (int64_t)*weight++ * index_at(c->earlier[i], tile, y, x + 1);
         sum += (int64_t)*weight++ * index_at(c->earlier[i], tile, y + 1 < tile.height ? y + 1 : y, x);
     }
-    return (int32_t)clamp_to(floor_shift(sum + 512, 10), 0, range - 1);
+    return sum + 512;
+}
+
+static bool is_linear(const struct chosen *c, struct tsr_tile tile, int32_t y, int32_t x)
+{
+    return c && y > 0 && c->label[y / 16 * ((tile.width + 15) / 16) + x / 16] < c->model.classes;
 }
 
 static int32_t define_prediction(const struct chosen *c, const uint16_t *samples, struct tsr_tile tile, int32_t range,
@@ -192,11 +199,48 @@ static int32_t define_prediction(const struct chosen *c, const uint16_t *samples
 {
     if (y == 0) return x == 0 ? 0 : index_at(samples, tile, 0, x - 1);
     const int label = c ? c->label[y / 16 * ((tile.width + 15) / 16) + x / 16] : 0;
-    if (c && label < c->model.classes) return linear_prediction(c, samples, tile, range, c->model.weight[label], y, x);
+    if (is_linear(c, tile, y, x))
+        return (int32_t)clamp_to(floor_shift(linear_sum(c, samples, tile, c->model.weight[label], y, x), 10), 0,
+                                 range - 1);
     const int32_t w = index_at(samples, tile, y, x - 1), n = index_at(samples, tile, y - 1, x),
                   nw = index_at(samples, tile, y - 1, x - 1);
     const int32_t low = w < n ? w : n, high = w < n ? n : w;
     return (int32_t)clamp_to(w + n - nw, low, high);
+}
+
+/* FORMAT.md 7.10: the residual and the bin of a sample whose prediction is known. */
+static void define_anchored(struct definition *d, const struct chosen *c, const uint16_t *samples, struct tsr_tile tile,
+                            int32_t range, int32_t y, int32_t x)
+{
+    const int32_t p = d->prediction[y][x];
+    int32_t near[5] = {y == 0 && x == 0 ? 0 : index_at(samples, tile, y, x - 1), 0, 0, 0, 0}, f = 0, d_v = 0, a = 0;
+    if (y > 0)
+        for (int k = 1; k < 4; k++) near[k] = index_at(samples, tile, y - 1, x + (k == 1 ? 0 : k == 2 ? -1 : 1));
+    const int32_t w = near[0], n = near[1], low = w < n ? w : n, high = w < n ? n : w;
+    near[4] = (int32_t)clamp_to(w + n - near[2], low, high);
+    if (is_linear(c, tile, y, x)) {
+        const int label = c->label[y / 16 * ((tile.width + 15) / 16) + x / 16];
+        const int64_t sum = linear_sum(c, samples, tile, c->model.weight[label], y, x);
+        if (floor_shift(sum, 10) == p) f = (int32_t)(floor_shift(sum, 4) & 63) - 32;
+    }
+    for (int k = 0; k < 5; k++) {
+        const int32_t distance = 64 * (int32_t)clamp_to(p - near[k], -2, 2) + f;
+        if (k > 0 && abs(distance) >= abs(d_v)) continue;
+        d_v = distance;
+        a = near[k];
+    }
+    const int32_t least = abs(d_v);
+    if (least >= 96) {
+        a = p;
+        d_v = f;
+    }
+    int32_t e = d_v >= 0 ? d->x[y][x] - a : a - d->x[y][x];
+    while (e < -(range / 2)) e += range;
+    while (e > (range - 1) / 2) e -= range;
+    d->e[y][x] = e;
+    d->m[y][x] = abs(d->x[y][x] - p) < 4095 ? abs(d->x[y][x] - p) : 4095;
+    d->bin[y][x] = 4 * ((least >= 5) + (least >= 16) + (least >= 32) + (least >= 64) + (least >= 96)) + (w == n) +
+                   2 * (n == near[3]);
 }
 
 static int32_t magnitude_at(const struct definition *d, int32_t row, int32_t column)
@@ -220,6 +264,9 @@ static void define(struct definition *d, const uint16_t *samples, struct tsr_til
             while (e > (range - 1) / 2) e -= range;
             d->e[y][x] = e;
             d->m[y][x] = abs(e) < 4095 ? abs(e) : 4095;
+            d->bin[y][x] = d->prediction[y][x] >>
+                           (plain_width((uint32_t)range - 1) > 12 ? plain_width((uint32_t)range - 1) - 12 : 0);
+            if (chosen && chosen->model.anchored) define_anchored(d, chosen, samples, tile, range, y, x);
         }
     for (int32_t y = 0; y < tile.height; y++)
         for (int32_t x = 0; x < tile.width; x++) {
@@ -245,7 +292,6 @@ TEST(predicting)
     for (int n = 0; n < 600; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
-        const int shift = plain_width(range - 1) > 12 ? plain_width(range - 1) - 12 : 0;
         fill(&r, samples, tile, range, n % CONTENTS);
         const bool linear = rng_below(&r, 2);
         if (linear) choose(&r, &chosen, samples, tile);
@@ -257,7 +303,7 @@ TEST(predicting)
             for (int32_t x = 0; x < tile.width; x++) {
                 const size_t at = place(tile, y, x);
                 const int32_t e = d.e[y][x], activity = d.activity[y][x];
-                assert_int_equal(intensities[at], d.prediction[y][x] >> shift);
+                assert_int_equal(intensities[at], d.bin[y][x]);
                 if (activity == 0 && !after_run && e == 0) { /* FORMAT.md 7.4: a run */
                     int32_t length = 0;
                     while (x + length < tile.width && d.e[y][x + length] == 0) length++;
@@ -265,8 +311,7 @@ TEST(predicting)
                     assert_int_equal(symbols[at],
                                      x + length == tile.width ? 95 : tsr_run_token((uint32_t)length).symbol);
                     assert_int_equal(contexts[at], 0);
-                    for (int32_t k = 1; k < length; k++)
-                        assert_int_equal(intensities[at + (size_t)k], d.prediction[y][x + k] >> shift);
+                    for (int32_t k = 1; k < length; k++) assert_int_equal(intensities[at + (size_t)k], d.bin[y][x + k]);
                     x += length - 1;
                     after_run = true;
                     continue;
@@ -280,7 +325,7 @@ TEST(predicting)
                 assert_int_equal(contexts[at], bin);
                 if (activity > 0) {
                     plain.activity[bin]++;
-                    plain.intensity[d.prediction[y][x] >> shift]++;
+                    plain.intensity[d.bin[y][x]]++;
                 }
                 after_run = false;
             }
