@@ -95,7 +95,7 @@ void comparison_write_images(FILE *f, const struct sums *sums)
     const size_t rows = c->image_count < ROWS_LIMIT ? c->image_count : ROWS_LIMIT;
     page_section(f, "images", "Images");
     if (order && kinds && rows > 0) {
-        const size_t count = sums_order(sums, order);
+        const size_t count = sums_choose(sums, order);
         for (size_t g = 0; g < groups; g++) kinds[g] = group[g].name;
         if (rows < c->image_count)
             fprintf(f, "<p class=\"warning\">The table has the first %zu of %zu images. The CSV file has all.</p>\n",

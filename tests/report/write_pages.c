@@ -33,7 +33,7 @@ static const struct report_origin origin = {
 
 static const struct report_codec codecs[CODECS] = {
     {"Tessera", "tessera", "libtessera 0.9.0", "effort -5", "the default", true, false, false},
-    {"JPEG XL", "jxl", "libjxl 0.7.0", "distance 0, effort 7, modular", "libjxl's own default effort", false, false,
+    {"JPEG XL", "jxl-7", "libjxl 0.7.0", "distance 0, effort 7, modular", "libjxl's own default effort", false, false,
      false},
     {"JPEG 2000", "jpeg-2000", "OpenJPEG 2.5.0", "reversible 5/3, 5 levels, one tile", "as DICOM archives use it",
      false, false, false},
@@ -44,7 +44,7 @@ static const struct report_codec codecs[CODECS] = {
     {"Zstandard", "zstd", "libzstd 1.5.4", "level 19", "a general coder as a bound", false, false, false},
     {"WebP", "webp", "libwebp 1.2.4", "lossless, level 9", "8 bits only", false, false, false},
     {"Tessera lossy", "tessera-lossy", "libtessera 0.9.0", "--qp 10 to 38", "path T", true, true, false},
-    {"JPEG", "jpeg", "libjpeg-turbo 2.1.5", "quality 40 to 98, 4:4:4", "no chroma is thrown away", false, true, false},
+    {"JPEG", "jpeg-optimised", "libjpeg-turbo 2.1.5", "quality 40 to 98, 4:4:4", "no chroma is thrown away", false, true, false},
     {"JPEG 2000 lossy", "jpeg-2000-lossy", "OpenJPEG 2.5.0", "irreversible 9/7", "rates as JPEG's", false, true, false},
     {"JPEG XL lossy", "jxl-lossy", "libjxl-dev", "", "", false, true, true},
 };
