@@ -55,7 +55,7 @@ TAPS = numpy.exp(-0.5 * (numpy.arange(-5, 6) / 1.5) ** 2)
 TAPS /= TAPS.sum()
 REFERENCE = "JPEG"
 LOSSLESS = 99.0
-QUALITIES = (10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 95, 98)
+QUALITIES = (15, 30, 45, 60, 75, 85, 90, 95, 98)
 
 
 def smooth(plane):
@@ -238,21 +238,21 @@ def coders(build):
     table = {REFERENCE: (pillow(jpeg), pillow_decode, QUALITIES)}
     for name, options in ours.items():
         coder = Tessera(build, **options)
-        table[name] = (coder.encode, coder.decode, range(42, 5, -3))
+        table[name] = (coder.encode, coder.decode, range(42, 5, -4))
     table["JPEG XL e7"] = (
         lambda samples, setting: imagecodecs.jpegxl_encode(samples, effort=7, distance=setting, numthreads=1),
         lambda stream, _: imagecodecs.jpegxl_decode(stream, numthreads=1),
-        (12, 8, 6, 4.5, 3.5, 2.6, 2.0, 1.5, 1.1, 0.8, 0.55, 0.35, 0.2))
-    table["WebP m4"] = (webp_encode, webp_decode, (10, 25, 40, 55, 65, 75, 82, 88, 92, 95, 98, 100))
+        (10, 6, 4, 2.8, 1.9, 1.3, 0.8, 0.45, 0.2))
+    table["WebP m4"] = (webp_encode, webp_decode, (10, 30, 50, 68, 80, 88, 94, 98, 100))
     for speed in (9, 6):
         table["AVIF s%d" % speed] = (
-            pillow({**avif, "speed": speed}), pillow_decode, (30, 40, 48, 55, 62, 68, 74, 80, 85, 90, 94, 97))
+            pillow({**avif, "speed": speed}), pillow_decode, (28, 40, 50, 60, 70, 78, 86, 92, 97))
     table["JPEG 2000"] = (
         lambda samples, setting: imagecodecs.jpeg2k_encode(
             samples, setting, codecformat="j2k", reversible=False, numthreads=1),
-        lambda stream, _: imagecodecs.jpeg2k_decode(stream, numthreads=1), range(25, 53, 2))
+        lambda stream, _: imagecodecs.jpeg2k_decode(stream, numthreads=1), range(24, 55, 3))
     x264 = X264()
-    table["x264 intra"] = (x264.encode, x264.decode, range(40, 0, -3))
+    table["x264 intra"] = (x264.encode, x264.decode, range(40, 0, -4))
     return table
 
 
