@@ -5,7 +5,7 @@ usage: pictures.py BUILD FRAMES [--few | --all] [--groups luma,window,rgb] [--co
                    [--points FILE] [--plot SVG] [--jobs N]
        pictures.py --from FILE [--plot SVG] [--groups ...] [--coders WORD,...] [--files]
 
-BUILD   a build folder with lib/libtessera.so, which the Python package of this tree loads (targets tessera_shared)
+BUILD   a build folder with lib/libtessera.so, which the Python package of this tree loads (target libtessera.so)
 FRAMES  a folder of PGM and PPM files, as for lossless.py
 
 Groups: luma (Kodak's luma), window (medical frames in a window of 8 bits, the list of pictures_windows.txt), rgb (Kodak).
