@@ -174,11 +174,11 @@ static void put_answer(FILE *f, const struct sums *sums)
     if (!headline_make(&h, sums) || (h.lossy_count == 0 && h.lossless_count == 0)) return;
     fputs("<dl class=\"answer\">\n", f);
     if (h.lossy_count > 0) {
-        fputs("<dt>At equal quality others need</dt>", f);
+        fputs("<dt>At equal quality</dt>", f);
         put_others(f, h.lossy, h.lossy_count, h.judged);
     }
     if (h.lossless_count > 0) {
-        fputs("<dt>Without loss others need</dt>", f);
+        fputs("<dt>Without loss</dt>", f);
         put_others(f, h.lossless, h.lossless_count, h.held);
     }
     fputs("</dl>\n<p class=\"small\">Bytes of the others beside Tessera's: with + they need more, with \u2212 fewer. ",
@@ -186,8 +186,8 @@ static void put_answer(FILE *f, const struct sums *sums)
     if (h.lossy_count > 0)
         fprintf(
             f,
-            "Equal quality is that of <code>--quality %s</code>: a PSNR of %g\u00a0dB and an SSIM of %g, of which the "
-            "later one counts; the mean of %zu image%s. In brackets: on how many of them the codec reaches it.",
+            "Equal quality is that of <code>--quality %s</code>: a PSNR of %g\u00a0dB and an SSIM of %g, "
+            "which a picture must have both; the mean of %zu image%s. In brackets: on how many of them the codec reaches it.",
             level->name, level->psnr_db, level->ssim, h.judged, h.judged == 1 ? "" : "s");
     fputs("</p>\n", f);
 }

@@ -191,7 +191,7 @@ static void put_curves(FILE *f, const struct lossy *l, struct rate_point *points
     fputs(
         "<p class=\"small\">Above 0 the codec needs more bytes than Tessera at the same quality, below 0 fewer. Each "
         "point is the geometric mean over the images of the modality on which both reach the quality: at least half of "
-        "those that Tessera reaches it on. The tables below have all codecs and coders.</p>\n",
+        "those that Tessera reaches it on. The tables have all codecs and coders.</p>\n",
         f);
     put_measure(f, l->sums->c);
     put_parts(f, l->sums->c);

@@ -45,7 +45,7 @@ static void say_size(const struct options *options, struct tsr_engine *engine, c
     fprintf(stderr, "tessera: compare: %zu", list->count);
     if (list->count < run.files_in_set) fprintf(stderr, " of %zu", run.files_in_set);
     fprintf(stderr, " file%s, by all codecs and settings: about ", run.files_in_set == 1 ? "" : "s");
-    if (seconds < 100)
+    if (seconds < 200)
         fprintf(stderr, "%.0f s", fmax(1, seconds));
     else if (seconds < 6000)
         fprintf(stderr, "%.0f minutes", seconds / 60);

@@ -21,7 +21,7 @@ double image_seconds(struct tsr_engine *engine, const struct task *task)
     if (!is_image) return 0.001 + file;
     const double pixels = (double)info.image.columns * info.image.rows;
     const double counted = fmin(pixels, CROP) + 0.35 * fmax(pixels - CROP, 0);
-    return info.image.components > 1 ? 1.7 + 55e-6 * counted + file : 0.85 + 33e-6 * counted + file;
+    return info.image.components > 1 ? 1.6 + 51e-6 * counted + file : 0.8 + 30e-6 * counted + file;
 }
 
 /* The probe's codecs, and the seconds of encoding and decoding that each took where images were measured. */
