@@ -1,8 +1,9 @@
-/* The comparison's first screen: what came out, in three sentences and one bar a codec. */
+/* The comparison's first screen: the answer, three sentences, and a bar a codec. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "comparison_parts.h"
+#include "headline.h"
 #include "page.h"
 #include "plot/plot.h"
 #include "text/text.h"
@@ -152,6 +153,45 @@ static void put_streams(FILE *f, const struct sums *sums)
     fputs(".</p>\n", f);
 }
 
+static void put_others(FILE *f, const struct headline_codec *codec, size_t count, size_t images)
+{
+    char change[TEXT_NUMBER];
+    fputs("<dd>", f);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(f, "%s<span>%s ", i > 0 ? " " : "", codec[i].name);
+        put_strong(f, text_change(change, codec[i].ratio));
+        if (codec[i].images < images) fprintf(f, " <small>(%zu of %zu)</small>", codec[i].images, images);
+        fputs("</span>", f);
+    }
+    fputs(count > 0 ? "</dd>\n" : "<dd>no other codec was compared</dd>\n", f);
+}
+
+/* What the reader came to know. */
+static void put_answer(FILE *f, const struct sums *sums)
+{
+    const struct headline_level *const level = &headline_levels[HEADLINE_LEVEL];
+    struct headline h;
+    if (!headline_make(&h, sums) || (h.lossy_count == 0 && h.lossless_count == 0)) return;
+    fputs("<dl class=\"answer\">\n", f);
+    if (h.lossy_count > 0) {
+        fputs("<dt>At equal quality</dt>", f);
+        put_others(f, h.lossy, h.lossy_count, h.judged);
+    }
+    if (h.lossless_count > 0) {
+        fputs("<dt>Without loss</dt>", f);
+        put_others(f, h.lossless, h.lossless_count, h.held);
+    }
+    fputs("</dl>\n<p class=\"small\">Bytes of the others beside Tessera's: with + they need more, with \u2212 fewer. ",
+          f);
+    if (h.lossy_count > 0)
+        fprintf(
+            f,
+            "Equal quality is that of <code>--quality %s</code>: a PSNR of %g\u00a0dB and an SSIM of %g, "
+            "which a picture must have both; the mean of %zu image%s. In brackets: on how many of them the codec reaches it.",
+            level->name, level->psnr_db, level->ssim, h.judged, h.judged == 1 ? "" : "s");
+    fputs("</p>\n", f);
+}
+
 static void put_title(FILE *f, const struct report_comparison *c)
 {
     char number[TEXT_NUMBER], set[TEXT_NUMBER];
@@ -168,11 +208,13 @@ static void put_title(FILE *f, const struct report_comparison *c)
     fputs(c->origin.started[0] || c->origin.machine ? ".</p>\n" : "</p>\n", f);
 }
 
-/* Codecs that count for the common images, by bytes. Returns their number. */
+/* Chosen codecs that count for the common images, by bytes. Returns their number. */
 static size_t order_by_bytes(const struct sums *sums, size_t *order)
 {
+    const size_t chosen = sums_choose(sums, order);
     size_t count = 0;
-    for (size_t k = 0; k < sums->c->codec_count; k++) {
+    for (size_t i = 0; i < chosen; i++) {
+        const size_t k = order[i];
         if (!sums->codec[k].is_in_common) continue;
         size_t at = count++;
         for (; at > 0 && sums->codec[order[at - 1]].common_bytes > sums->codec[k].common_bytes; at--)
@@ -180,6 +222,17 @@ static size_t order_by_bytes(const struct sums *sums, size_t *order)
         order[at] = k;
     }
     return count;
+}
+
+static void put_uncompressed(struct plot_panel *panel, const struct sums *sums)
+{
+    static const char name[] = "Uncompressed";
+    char bytes[TEXT_NUMBER];
+    plot_mark(panel, name, (double)sums->common_raw, 0, text_bytes(bytes, sums->common_raw));
+    struct plot_series *series = plot_series(panel, name);
+    if (!series) return;
+    free(series->note);
+    series->note = strdup(bytes);
 }
 
 static void put_bar(struct plot_panel *panel, const struct sums *sums, size_t k)
@@ -212,12 +265,15 @@ static void put_bars(FILE *f, const struct sums *sums)
     struct plot_panel *panel = plot_panel(&plot, title, "", "", PLOT_ROWS);
     const size_t count = order_by_bytes(sums, order);
     for (size_t i = 0; i < count && panel; i++) put_bar(panel, sums, order[i]);
+    if (panel) put_uncompressed(panel, sums);
     plot_write_figures(f, &plot);
     fputs("<p class=\"small\">Percentages are against Tessera: with + the codec needs more bytes, with \u2212 fewer.",
           f);
-    for (size_t k = 0; k < sums->c->codec_count; k++) {
+    const size_t chosen = sums_choose(sums, order);
+    for (size_t i = 0; i < chosen; i++) {
+        const size_t k = order[i];
         const struct report_codec *codec = &sums->c->codecs[k];
-        if (codec->is_lossy || codec->is_missing || sums->codec[k].is_in_common) continue;
+        if (sums->codec[k].is_in_common) continue;
         fputs(said++ ? ", " : " Left out here, since they hold fewer than half of the images: ", f);
         text_escape(f, codec->name);
         fprintf(f, " (%zu)", sums->codec[k].held);
@@ -240,6 +296,7 @@ void comparison_write_first(FILE *f, const struct sums *sums)
         fputs("<p class=\"warning\">Text may be burned into the pixels of some views (ultrasound, captured screens, "
               "scanned film). Look at each view before you pass this page on.</p>\n",
               f);
+    put_answer(f, sums);
     fputs("<div class=\"first\">\n<div class=\"said\">\n", f);
     put_size(f, sums);
     put_speed(f, sums);

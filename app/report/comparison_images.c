@@ -53,10 +53,11 @@ static void put_image(FILE *f, const struct sums *sums, size_t i, const size_t *
         fprintf(f, "%u", image->number);
     fputs("</th>", f);
     page_cell(f, image->modality);
-    snprintf(text, sizeof text, "%u \u00d7 %u%s", image->columns, image->rows, image->components > 1 ? " colour" : "");
+    const int length = snprintf(text, sizeof text, "%u \u00d7 %u%s", image->columns, image->rows,
+                                image->components > 1 ? " colour" : "");
+    if (image->frames > 1) snprintf(text + length, sizeof text - (size_t)length, ", %u frames", image->frames);
     page_cell_number(f, (double)image->columns * image->rows, text, false);
     page_cell_count(f, (uint64_t)(image->bits > 0 ? image->bits : 0));
-    page_cell_count(f, image->frames);
     page_cell_count(f, image->raw_bytes);
     for (size_t k = 0; k < count; k++) put_codec_cell(f, sums, i, order[k], least);
     if (ours && ours->bytes > 0) {
@@ -77,7 +78,6 @@ static void put_heads(FILE *f, const struct sums *sums, const size_t *order, siz
     page_head(f, "Modality", false, true);
     page_head(f, "Size", true, true);
     page_head(f, "Bits", true, true);
-    page_head(f, "Frames", true, true);
     page_head(f, "Raw bytes", true, true);
     for (size_t k = 0; k < count; k++) page_head(f, sums->c->codecs[order[k]].name, true, true);
     page_head(f, "Ratio", true, true);
@@ -95,7 +95,7 @@ void comparison_write_images(FILE *f, const struct sums *sums)
     const size_t rows = c->image_count < ROWS_LIMIT ? c->image_count : ROWS_LIMIT;
     page_section(f, "images", "Images");
     if (order && kinds && rows > 0) {
-        const size_t count = sums_order(sums, order);
+        const size_t count = sums_choose(sums, order);
         for (size_t g = 0; g < groups; g++) kinds[g] = group[g].name;
         if (rows < c->image_count)
             fprintf(f, "<p class=\"warning\">The table has the first %zu of %zu images. The CSV file has all.</p>\n",

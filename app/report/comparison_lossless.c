@@ -234,7 +234,7 @@ static void put_groups(FILE *f, const struct sums *sums, enum sums_key key, cons
     size_t groups = 0, *number = calloc(sums->c->image_count + 1, sizeof *number);
     struct sums_group *group = number ? sums_groups(sums->c, key, number, &groups) : NULL;
     fprintf(f, "<h3>%s</h3>\n", titles[key]);
-    page_table(f, titles[key], "", NULL);
+    page_table(f, titles[key], "wide", NULL);
     fputs("<thead><tr>", f);
     page_head(f, heads[key], false, true);
     page_head(f, "Files", true, true);
@@ -267,7 +267,7 @@ void comparison_write_lossless(FILE *f, const struct sums *sums)
 {
     size_t *const order = calloc(sums->c->codec_count + 1, sizeof *order);
     if (!order) return;
-    const size_t count = sums_order(sums, order);
+    size_t count = sums_order(sums, order);
     page_section(f, "lossless", "Lossless codecs");
     if (count == 0 || sums->c->image_count == 0) {
         fputs("<p>No lossless codec was compared.</p>\n", f);
@@ -275,9 +275,10 @@ void comparison_write_lossless(FILE *f, const struct sums *sums)
         free(order);
         return;
     }
+    put_codecs(f, sums, order, count);
+    count = sums_choose(sums, order);
     if (sums->common > 0) put_speeds(f, sums, order, count);
     put_distributions(f, sums);
-    put_codecs(f, sums, order, count);
     for (int key = 0; key < SUMS_KEYS; key++) put_groups(f, sums, (enum sums_key)key, order, count);
     fputs(
         "<p class=\"small\">A codec's column is its ratio (raw bytes / coded bytes) over the common images of the row: "

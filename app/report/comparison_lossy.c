@@ -1,10 +1,11 @@
-/* The comparison's lossy part: rate curves, sizes at equal quality, and BD-rates. */
+/* The comparison's lossy part: sizes at equal quality as a table and as curves, and BD-rates. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comparison_parts.h"
 #include "curves.h"
+#include "headline.h"
 #include "page.h"
 #include "plot/plot.h"
 #include "text/text.h"
@@ -27,44 +28,23 @@ struct lossy {
     const struct sums *sums;
     struct curves curves;
     size_t codecs, *codec;
-    bool *is_common; /* images that all codecs hold which hold at least half of the images with lossy cells */
-    size_t common;
     struct sums_group *group;
     size_t groups, *number;
 };
-
-static void find_common(struct lossy *l)
-{
-    const size_t images = l->sums->c->image_count;
-    size_t with_cells = 0, *held = calloc(l->codecs + 1, sizeof *held);
-    for (size_t i = 0; i < images; i++) with_cells += curves_cells(&l->curves, i) > 0;
-    for (size_t k = 0; k < l->codecs && held; k++)
-        for (size_t i = 0; i < images; i++) held[k] += curves_hold(&l->curves, i, l->codec[k]);
-    for (size_t i = 0; i < images && held; i++) {
-        bool all = curves_cells(&l->curves, i) > 0;
-        for (size_t k = 0; k < l->codecs; k++)
-            all &= 2 * held[k] < with_cells || curves_hold(&l->curves, i, l->codec[k]);
-        l->is_common[i] = all;
-        l->common += all;
-    }
-    free(held);
-}
 
 static bool make_lossy(struct lossy *l, const struct sums *sums)
 {
     const struct report_comparison *c = sums->c;
     *l = (struct lossy){.sums = sums};
     l->codec = calloc(c->codec_count + 1, sizeof *l->codec);
-    l->is_common = calloc(c->image_count + 1, sizeof *l->is_common);
     l->number = calloc(c->image_count + 1, sizeof *l->number);
-    if (!curves_make(&l->curves, c) || !l->codec || !l->is_common || !l->number) return false;
+    if (!curves_make(&l->curves, c) || !l->codec || !l->number) return false;
     for (int others = 0; others < 2; others++) /* ours first */
         for (size_t k = 0; k < c->codec_count; k++) {
             if (!c->codecs[k].is_lossy || c->codecs[k].is_missing || (k == sums->ours_lossy) == others) continue;
             l->codec[l->codecs++] = k;
         }
     l->group = sums_groups(c, KEY_MODALITY, l->number, &l->groups);
-    find_common(l);
     return true;
 }
 
@@ -72,86 +52,84 @@ static void free_lossy(struct lossy *l)
 {
     curves_free(&l->curves);
     free(l->codec);
-    free(l->is_common);
     free(l->number);
     free(l->group);
 }
 
-/* The samples that lossy codecs got. */
-static double samples_of(const struct report_image *image)
-{
-    const double columns = image->lossy_columns ? image->lossy_columns : image->columns;
-    const double rows = image->lossy_rows ? image->lossy_rows : image->rows;
-    return columns * rows * (image->components > 0 ? image->components : 1);
-}
+/* ---- Bytes against Tessera's, over the quality ---------------------------------------------------------------- */
 
-/* ---- Curves -------------------------------------------------------------------------------------------------- */
-
-/* The mean over images of one modality, codec and setting. */
-struct mean {
-    char setting[16];
-    size_t group, codec, count;
-    double rate, quality;
+/* A codec's bytes at one quality beside ours, over the images on which both reach it. */
+struct beside {
+    size_t count;
+    double logs;
 };
 
-/* The mean for a cell, which is made if there is none yet; NULL: no memory. */
-static struct mean *mean_for(struct mean **means, size_t *count, size_t group, const struct report_cell *cell)
+/* Adds an image at a quality on the scale of curves to the sums of all codecs. */
+static void add_sizes(const struct lossy *l, size_t image, enum curve_metric metric, double scaled,
+                      struct rate_point *points, struct beside *sums)
 {
-    for (size_t i = 0; i < *count; i++) {
-        struct mean *mean = &(*means)[i];
-        if (mean->group == group && mean->codec == cell->codec && !strcmp(mean->setting, cell->setting)) return mean;
+    const size_t anchor = curves_of(&l->curves, image, l->codec[0], metric, points);
+    const double ours = rate_bytes_at(points, anchor, scaled);
+    for (size_t k = 0; k < l->codecs; k++) {
+        const size_t count = curves_of(&l->curves, image, l->codec[k], metric, points);
+        const double ratio = rate_bytes_at(points, count, scaled) / ours;
+        if (!(ratio > 0) || !isfinite(ratio)) continue;
+        sums[k].count++;
+        sums[k].logs += log(ratio);
     }
-    struct mean *grown = realloc(*means, (*count + 1) * sizeof **means);
-    if (!grown) return NULL;
-    *means = grown;
-    struct mean *mean = &grown[(*count)++];
-    *mean = (struct mean){.group = group, .codec = cell->codec};
-    memcpy(mean->setting, cell->setting, sizeof mean->setting);
-    return mean;
 }
 
-static struct mean *find_means(const struct lossy *l, enum curve_metric metric, size_t *count)
+/* Whether the curves have a codec: of ours the default coder and rANS, of JPEG the best, so that curves can be told
+ * apart. The tables have all. */
+static bool is_drawn(const struct report_codec *codec, bool is_default)
 {
-    struct mean *means = NULL;
-    *count = 0;
-    for (size_t image = 0; image < l->sums->c->image_count; image++)
-        for (size_t i = l->curves.first[image]; i < l->curves.first[image + 1] && l->is_common[image]; i++) {
-            const struct report_cell *cell = l->curves.cell[i];
-            const double quality = curves_quality(metric, cell), samples = samples_of(&l->sums->c->images[image]);
-            if (cell->is_check || !isfinite(quality) || samples <= 0) continue;
-            struct mean *mean = mean_for(&means, count, l->number[image], cell);
-            if (!mean) continue;
-            mean->count++;
-            mean->rate += 8 * (double)cell->bytes / samples;
-            mean->quality += quality;
-        }
-    return means;
+    static const char *const left_out[] = {"tessera-lossy-cavlc", "jpeg", "jpeg-420-optimised"};
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (strcmp(codec->key, left_out[i]) == 0) return is_default;
+    return true;
 }
 
-static void add_curves(struct plot *plot, const struct lossy *l, int metric, size_t group, const struct mean *means,
-                       size_t count)
+/* A mark for each codec which half of our images of a modality reach at a quality. */
+static void add_marks(struct plot_panel *panel, const struct lossy *l, int metric, double scaled,
+                      const struct beside *sums)
 {
-    char title[120], label[64];
-    snprintf(title, sizeof title, "%s: %s", l->group[group].name, metrics[metric].name);
-    snprintf(label, sizeof label, "mean %s%s", metrics[metric].name, metric == METRIC_PSNR ? " (dB)" : "");
+    char tip[160], change[TEXT_NUMBER];
+    for (size_t k = 0; k < l->codecs; k++) {
+        const struct report_codec *const codec = &l->sums->c->codecs[l->codec[k]];
+        if (sums[k].count == 0 || 2 * sums[k].count < sums[0].count || !is_drawn(codec, k == 0)) continue;
+        const double ratio = exp(sums[k].logs / (double)sums[k].count);
+        snprintf(tip, sizeof tip, "%s: %s at %s %.*f%s; %zu image%s", codec->name, text_change(change, ratio),
+                 metrics[metric].name, metric == METRIC_PSNR ? 0 : 4,
+                 metric == METRIC_PSNR ? scaled : 1 - pow(10, -scaled / 10), metrics[metric].unit, sums[k].count,
+                 sums[k].count == 1 ? "" : "s");
+        plot_mark(panel, codec->name, scaled, 100 * (ratio - 1), tip);
+        struct plot_series *series = plot_series(panel, codec->name);
+        if (series) series->is_strong = k == 0;
+    }
+}
+
+static void add_curves(struct plot *plot, const struct lossy *l, int metric, size_t group, struct rate_point *points,
+                       struct beside *sums)
+{
+    static const struct {
+        const char *label;
+        double low, high, step;
+    } axes[METRICS] = {{"PSNR (dB)", 30, 52, 2},
+                       {"SSIM as \u221210 log10(1 \u2212 SSIM): 10 is 0.9, 20 is 0.99", 10, 25, 1}};
+    char title[120];
     struct plot_panel *panel = NULL;
-    for (size_t k = 0; k < l->codecs; k++)
-        for (size_t i = 0; i < count; i++) {
-            const struct mean *mean = &means[i];
-            const double n = (double)mean->count;
-            if (mean->group != group || mean->codec != l->codec[k]) continue;
-            const char *name = l->sums->c->codecs[mean->codec].name;
-            char tip[160];
-            if (!panel) panel = plot_panel(plot, title, "mean bits per sample", label, PLOT_LINES);
-            if (!panel) return;
-            panel->fits_y = true;
-            snprintf(tip, sizeof tip, "%s, %s: %.3f bits per sample, %s %.*f%s; %zu image%s", name, mean->setting,
-                     mean->rate / n, metrics[metric].name, metric == METRIC_PSNR ? 2 : 4, mean->quality / n,
-                     metric == METRIC_PSNR ? " dB" : "", mean->count, mean->count == 1 ? "" : "s");
-            plot_mark(panel, name, mean->rate / n, mean->quality / n, tip);
-            struct plot_series *series = plot_series(panel, name);
-            if (series) series->is_strong = mean->codec == l->sums->ours_lossy;
-        }
+    snprintf(title, sizeof title, "%s: at equal %s", l->group[group].name, metrics[metric].name);
+    for (double q = axes[metric].low; q <= axes[metric].high; q += axes[metric].step) {
+        for (size_t k = 0; k < l->codecs; k++) sums[k] = (struct beside){0, 0};
+        for (size_t i = 0; i < l->sums->c->image_count; i++)
+            if (curves_cells(&l->curves, i) > 0 && l->number[i] == group)
+                add_sizes(l, i, (enum curve_metric)metric, q, points, sums);
+        if (sums[0].count == 0) continue;
+        if (!panel) panel = plot_panel(plot, title, axes[metric].label, "bytes beside Tessera's (%)", PLOT_LINES);
+        if (!panel) return;
+        panel->fits_y = true;
+        add_marks(panel, l, metric, q, sums);
+    }
 }
 
 /* Says of how many images lossy codecs got the middle part alone. */
@@ -203,59 +181,30 @@ static void put_measure(FILE *f, const struct report_comparison *c)
     fputs(count > NAMES ? ", \u2026).</p>\n" : ").</p>\n", f);
 }
 
-static void put_curves(FILE *f, const struct lossy *l)
+static void put_curves(FILE *f, const struct lossy *l, struct rate_point *points)
 {
     struct plot plot = {.shares_legend = true};
-    struct mean *means[METRICS];
-    size_t counts[METRICS];
-    for (int m = 0; m < METRICS; m++) means[m] = find_means(l, (enum curve_metric)m, &counts[m]);
-    for (size_t g = 0; g < l->groups; g++)
-        for (int m = 0; m < METRICS; m++) add_curves(&plot, l, m, g, means[m], counts[m]);
-    fputs("<h3>Quality against rate, by modality</h3>\n", f);
-    fprintf(f,
-            "<p class=\"small\">Each point is one setting: the means over the images of the modality. All curves are "
-            "over the same %zu image%s: what every codec holds that holds at least half of them. An image that a "
-            "setting codes without a difference has no finite PSNR, and is not in that point.</p>\n",
-            l->common, l->common == 1 ? "" : "s");
+    struct beside *const sums = calloc(l->codecs + 1, sizeof *sums);
+    for (size_t g = 0; g < l->groups && sums && l->sums->ours_lossy != SUMS_NONE; g++)
+        for (int m = 0; m < METRICS; m++) add_curves(&plot, l, m, g, points, sums);
+    fputs("<h3>Bytes against Tessera's over the quality, by modality</h3>\n", f);
+    fputs(
+        "<p class=\"small\">Above 0 the codec needs more bytes than Tessera at the same quality, below 0 fewer. Each "
+        "point is the geometric mean over the images of the modality on which both reach the quality: at least half of "
+        "those that Tessera reaches it on. The tables have all codecs and coders.</p>\n",
+        f);
     put_measure(f, l->sums->c);
     put_parts(f, l->sums->c);
     plot_write_figures(f, &plot);
     plot_free(&plot);
-    for (int m = 0; m < METRICS; m++) free(means[m]);
+    free(sums);
 }
 
 /* ---- Sizes at equal quality ---------------------------------------------------------------------------------- */
 
-/* A codec's bytes at one quality beside ours, over the images on which both reach it. */
-struct beside {
-    size_t count;
-    double logs;
-};
-
-static void add_sizes(const struct lossy *l, size_t image, enum curve_metric metric, double target,
-                      struct rate_point *points, struct beside *sums)
-{
-    const double scaled = curves_scale(metric, target);
-    const size_t anchor = curves_of(&l->curves, image, l->codec[0], metric, points);
-    const double ours = rate_bytes_at(points, anchor, scaled);
-    for (size_t k = 0; k < l->codecs; k++) {
-        const size_t count = curves_of(&l->curves, image, l->codec[k], metric, points);
-        const double ratio = rate_bytes_at(points, count, scaled) / ours;
-        if (!(ratio > 0) || !isfinite(ratio)) continue;
-        sums[k].count++;
-        sums[k].logs += log(ratio);
-    }
-}
-
-static void put_size_row(FILE *f, const struct lossy *l, enum curve_metric metric, double target,
-                         struct rate_point *points, struct beside *sums)
+static void put_size_cells(FILE *f, const struct lossy *l, const struct beside *sums)
 {
     char text[2 * TEXT_NUMBER], change[TEXT_NUMBER];
-    for (size_t k = 0; k < l->codecs; k++) sums[k] = (struct beside){0, 0};
-    for (size_t i = 0; i < l->sums->c->image_count; i++)
-        if (curves_cells(&l->curves, i) > 0) add_sizes(l, i, metric, target, points, sums);
-    fprintf(f, "<tr><th scope=\"row\">%s %.*f%s</th>", metrics[metric].name, metric == METRIC_PSNR ? 0 : 2, target,
-            metrics[metric].unit);
     page_cell_count(f, sums[0].count);
     for (size_t k = 1; k < l->codecs; k++) {
         const double ratio = exp(sums[k].logs / (double)sums[k].count);
@@ -267,6 +216,35 @@ static void put_size_row(FILE *f, const struct lossy *l, enum curve_metric metri
         page_cell_number(f, ratio, text, false);
     }
     fputs("</tr>\n", f);
+}
+
+static void put_size_row(FILE *f, const struct lossy *l, enum curve_metric metric, double target,
+                         struct rate_point *points, struct beside *sums)
+{
+    for (size_t k = 0; k < l->codecs; k++) sums[k] = (struct beside){0, 0};
+    for (size_t i = 0; i < l->sums->c->image_count; i++)
+        if (curves_cells(&l->curves, i) > 0) add_sizes(l, i, metric, curves_scale(metric, target), points, sums);
+    fprintf(f, "<tr><th scope=\"row\">%s %.*f%s</th>", metrics[metric].name, metric == METRIC_PSNR ? 0 : 2, target,
+            metrics[metric].unit);
+    put_size_cells(f, l, sums);
+}
+
+/* Both measures of a level of --quality. */
+static void put_level_row(FILE *f, const struct lossy *l, const struct headline_level *level, struct rate_point *points,
+                          struct beside *sums)
+{
+    for (size_t k = 0; k < l->codecs; k++) sums[k] = (struct beside){0, 0};
+    for (size_t i = 0; i < l->sums->c->image_count; i++) {
+        const double ours = headline_bytes(&l->curves, i, l->codec[0], level, points);
+        for (size_t k = 0; k < l->codecs; k++) {
+            const double ratio = headline_bytes(&l->curves, i, l->codec[k], level, points) / ours;
+            if (isnan(ratio)) continue;
+            sums[k].count++;
+            sums[k].logs += log(ratio);
+        }
+    }
+    fprintf(f, "<tr><th scope=\"row\">%s: %g\u00a0dB and %g</th>", level->name, level->psnr_db, level->ssim);
+    put_size_cells(f, l, sums);
 }
 
 static void put_sizes(FILE *f, const struct lossy *l, struct rate_point *points)
@@ -283,6 +261,7 @@ static void put_sizes(FILE *f, const struct lossy *l, struct rate_point *points)
     page_head(f, "Tessera's images", true, false);
     for (size_t k = 1; k < l->codecs; k++) page_head(f, l->sums->c->codecs[l->codec[k]].name, true, false);
     fputs("</tr></thead>\n<tbody>\n", f);
+    for (size_t i = 0; i < HEADLINE_LEVELS; i++) put_level_row(f, l, &headline_levels[i], points, sums);
     for (int m = 0; m < METRICS; m++)
         for (int t = 0; t < TARGETS; t++) put_size_row(f, l, (enum curve_metric)m, metrics[m].target[t], points, sums);
     fputs("</tbody>\n", f);
@@ -402,8 +381,8 @@ void comparison_write_lossy(FILE *f, const struct sums *sums)
         fputs("<p>No lossy codec was compared on an image that is judged.</p>\n", f);
         put_measure(f, sums->c);
     } else {
-        put_curves(f, &l);
         put_sizes(f, &l, points);
+        put_curves(f, &l, points);
         for (int m = 0; m < METRICS && sums->ours_lossy != SUMS_NONE && l.codecs > 1; m++)
             put_bd(f, &l, (enum curve_metric)m, points);
         put_check(f, &l, points);

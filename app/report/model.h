@@ -90,7 +90,7 @@ struct report_image {
     bool is_judged;                     /* enough of them for PSNR and SSIM, which are NaN else */
 };
 
-/* A view of one image in the page: a crop of at most 512 x 512 samples. */
+/* A view of one image in the page: a crop of at most 256 x 256 samples. */
 struct report_view {
     uint32_t image;               /* index */
     uint32_t x, y, columns, rows; /* of the crop */

@@ -1,4 +1,5 @@
 /* Pictures as PNG data URIs. Chunks: PNG specification, section 11. See png.h. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #if TSR_WITH_ZLIB
@@ -25,23 +26,61 @@ static unsigned char *put_chunk(unsigned char *out, const char *type, const void
     return put_number(out, (uint32_t)crc32(0, signs, (unsigned)(4 + count)));
 }
 
-/* Filters rows in place by "Sub" where it makes them smaller by the sum of absolute values, and writes the URI. rows:
- * each begins with a byte for its filter. */
+/* What a filter predicts (PNG specification, section 9.2). */
+static int predict(int filter, int left, int up, int corner)
+{
+    const int p = left + up - corner, a = abs(p - left), b = abs(p - up), c = abs(p - corner);
+    switch (filter) {
+    case 1:
+        return left;
+    case 2:
+        return up;
+    case 3:
+        return (left + up) / 2;
+    case 4:
+        return a <= b && a <= c ? left : b <= c ? up : corner;
+    default:
+        return 0;
+    }
+}
+
+/* A row's bytes after a filter, and the sum of their absolute values. */
+static long filter_row(unsigned char *out, const unsigned char *row, const unsigned char *above, size_t count,
+                       size_t pixel, int filter)
+{
+    long sum = 0;
+    out[0] = (unsigned char)filter;
+    for (size_t i = 1; i < count; i++) {
+        const bool has_left = i > pixel;
+        const int up = above ? above[i] : 0, left = has_left ? row[i - pixel] : 0,
+                  corner = above && has_left ? above[i - pixel] : 0;
+        out[i] = (unsigned char)(row[i] - predict(filter, left, up, corner));
+        sum += abs((signed char)out[i]);
+    }
+    return sum;
+}
+
+/* Writes the URI, each row by the filter that makes it smallest by the sum of absolute values. rows: each begins with
+ * a byte for its filter. */
 static bool write_uri(FILE *f, unsigned char *rows, uint32_t columns, uint32_t count, size_t bytes_a_pixel)
 {
+    enum { FILTERS = 5 };
     const size_t row_bytes = 1 + columns * bytes_a_pixel, all = row_bytes * count;
-    for (uint32_t y = 0; y < count; y++) {
-        unsigned char *row = rows + y * row_bytes;
-        long plain = 0, sub = 0;
-        for (size_t i = 1; i < row_bytes; i++) {
-            const unsigned char left = i > bytes_a_pixel ? row[i - bytes_a_pixel] : 0;
-            plain += labs((signed char)row[i]);
-            sub += labs((signed char)(unsigned char)(row[i] - left));
+    unsigned char *const tried = malloc(2 * row_bytes);
+    if (!tried) return false;
+    unsigned char *best = tried, *other = tried + row_bytes;
+    for (uint32_t y = count; y-- > 0;) { /* from the last on: filters look at rows that are not filtered */
+        unsigned char *const row = rows + y * row_bytes;
+        long least = LONG_MAX;
+        for (int filter = 0; filter < FILTERS; filter++) {
+            const long sum = filter_row(other, row, y > 0 ? row - row_bytes : NULL, row_bytes, bytes_a_pixel, filter);
+            if (sum >= least) continue;
+            unsigned char *const swapped = best;
+            best = other, other = swapped, least = sum;
         }
-        row[0] = sub < plain;
-        for (size_t i = row_bytes - 1; row[0] && i > bytes_a_pixel; i--)
-            row[i] = (unsigned char)(row[i] - row[i - bytes_a_pixel]);
+        memcpy(row, best, row_bytes);
     }
+    free(tried);
     uLongf packed = compressBound((uLong)all);
     unsigned char *const png = malloc(packed + 80);
     if (!png) return false;

@@ -147,6 +147,34 @@ size_t sums_order(const struct sums *sums, size_t *order)
     return count;
 }
 
+/* Whether two codecs are one at different efforts. */
+static bool are_kin(const struct report_codec *a, const struct report_codec *b)
+{
+    static const char effort[] = " effort ";
+    const char *const end = strstr(a->name, effort);
+    return end && strncmp(a->name, b->name, (size_t)(end - a->name) + sizeof effort - 1) == 0;
+}
+
+size_t sums_choose(const struct sums *sums, size_t *order)
+{
+    const struct report_codec *const codecs = sums->c->codecs;
+    const size_t all = sums_order(sums, order);
+    size_t smallest = SUMS_NONE, fastest = SUMS_NONE, count = 0;
+    for (size_t i = 0; i < all; i++) {
+        const struct codec_sums *const sum = &sums->codec[order[i]];
+        if (!codecs[order[i]].is_ours || !sum->is_in_common) continue;
+        if (smallest == SUMS_NONE || sum->common_bytes < sums->codec[smallest].common_bytes) smallest = order[i];
+        if (fastest == SUMS_NONE || sum->common_encode_s < sums->codec[fastest].common_encode_s) fastest = order[i];
+    }
+    for (size_t i = 0; i < all; i++) {
+        const size_t k = order[i];
+        bool shows = !codecs[k].is_ours || k == sums->ours || k == smallest || k == fastest;
+        for (size_t j = 0; j < count; j++) shows &= !are_kin(&codecs[order[j]], &codecs[k]);
+        if (shows) order[count++] = k;
+    }
+    return count;
+}
+
 static void key_of(const struct report_image *image, enum sums_key key, char name[72])
 {
     if (key == KEY_MODALITY)

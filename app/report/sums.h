@@ -49,6 +49,10 @@ const struct report_cell *sums_held(const struct sums *sums, size_t image, size_
  * all codecs. */
 size_t sums_order(const struct sums *sums, size_t *order);
 
+/* Of these the ones that plots and wide tables show, in the same order: of ours the default, the smallest and the
+ * fastest, and of each other codec the effort that is smallest. */
+size_t sums_choose(const struct sums *sums, size_t *order);
+
 /* Texts of images in the order of their first use, without repeats: modality, transfer syntax, depth, or series. */
 enum sums_key { KEY_MODALITY, KEY_TRANSFER_SYNTAX, KEY_DEPTH, KEY_SERIES, SUMS_KEYS };
 struct sums_group {

@@ -48,8 +48,8 @@ def middle(samples, most=1000000):
     return numpy.ascontiguousarray(samples[top : top + height, left : left + width])
 
 
-def frames_of(folder, group, every):
-    """Name, samples and bits of the group's frames."""
+def frames_of(folder, group, wanted=None):
+    """Name, samples and bits of the group's frames, or of those whose names have one of the wanted parts."""
     for name in sorted(os.listdir(folder)):
         kodak, colour = "kodak" in name, name.endswith(".ppm")
         if not name.endswith((".pgm", ".ppm")):
@@ -58,8 +58,7 @@ def frames_of(folder, group, every):
             continue
         if group == "rgb" and not colour:
             continue
-        few = {"luma": FEW_KODAK, "rgb": FEW_RGB}.get(group, FEW_MEDICAL)
-        if not every and not any(part in name for part in few):
+        if wanted and not any(part in name for part in wanted):
             continue
         samples, bits = read_frame(os.path.join(folder, name))
         samples = middle(samples)
@@ -266,7 +265,8 @@ def main():
     print("%-8s %6s" % ("group", "frames") + "".join("%15s" % ("%s -%d" % kind) for kind in kinds) + "   BD-rate, %")
     for group in options.groups.split(","):
         rates, frames = {kind: [] for kind in kinds}, []
-        for name, samples, bits in frames_of(options.frames, group, options.all):
+        few = {"luma": FEW_KODAK, "rgb": FEW_RGB}.get(group, FEW_MEDICAL)
+        for name, samples, bits in frames_of(options.frames, group, None if options.all else few):
             frames.append((samples, bits))
             if options.no_rates:
                 continue

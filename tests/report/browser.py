@@ -119,6 +119,9 @@ def check_legend(page):
          "a legend's button hides its series in all plots")
     button.press("Enter")
     want(groups.first.is_visible(), "it shows the series again")
+    looks = page.eval_on_selector_all("#lossless .plots.shared .legend button[data-series]:not([data-series='Pareto front'])",
+                                      "(all) => all.map((b) => b.querySelector('[class*=mark]').getAttribute('fill'))")
+    want(len(looks) >= 10 and len(set(looks)) == len(looks), f"a colour stands for two codecs: {looks}")
     tessera = page.locator("#lossless g[data-series=Tessera]")  # two speeds, two distributions
     for legends, hidden in ((".plots.shared .legend", [0, 1]), ("figure .legend", [2])):
         button = page.locator(f"#lossless {legends} button[data-series=Tessera]").first
@@ -233,6 +236,10 @@ def check_layout(browser, folder, shots):
                            color_scheme=theme) as page:
                     over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
                     want(over <= 0, f"{name} at {width}: {over} pixels too wide")
+                    if width == 1440 and name in ("comparison", "one_image", "one_codec"):
+                        cut = page.eval_on_selector_all(".box", "(boxes) => boxes.filter((b) => b.scrollWidth > "
+                                                        "b.clientWidth).map((b) => b.getAttribute('aria-label'))")
+                        want(not cut, f"{name} at {width}: tables are cut: {cut}")
                     if width == 1440 or (width == 390 and theme == "light"):
                         check_axe(page, f"{name}, {theme}, {width}")
                     if name in ("comparison", "evidence_fail", "empty") or (width == 1440 and theme == "light"):
@@ -245,7 +252,7 @@ def check_without_script(browser, folder):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((folder / "comparison.html").as_uri())
-    want(page.locator("#lossy svg polyline").first.is_visible(), "plots are there without script")
+    want(page.locator("#lossy svg path.mark").first.is_visible(), "plots are there without script")
     want(page.locator("#image-table tbody tr").count() == 40, "the table is there without script")
     want(not page.locator("#theme").is_visible(), "no dead button without script")
     want("The views need script" in page.locator("#viewer").text_content(), "views say that they need script")

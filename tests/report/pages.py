@@ -95,7 +95,13 @@ def main(program, folder):
             want(text in pages[name][1], f"{name}: {text} is not in it")
     want("alert(1)" not in pages["comparison"][1], "comparison: a name in a page without names")
     want(re.search(r"\d+ of 27 views are left out", pages["many_views"][1]), "many_views: none is left out")
-    want("40 images, 11 codecs and settings" in pages["comparison"][1], "comparison: its title")
+    want("40 images, 16 codecs and settings" in pages["comparison"][1], "comparison: its title")
+    source = (folder / "comparison.html").read_text()
+    answer = re.search(r'<dl class="answer">(.*?)</dl>', source, re.S)
+    want(answer and answer[1].count("<strong>") >= 5 and source.index(answer[0]) < source.index('class="first"'),
+         "comparison: the answer does not come first")
+    want("Uncompressed" in pages["comparison"][1], "comparison: no bar of the uncompressed size")
+    want('<dl class="answer">' not in (folder / "empty.html").read_text(), "empty: an answer about nothing")
     want(pages["comparison"][0].tags["tr"] > 80, "comparison: its tables")
     for name in ("large", "all_failed"):
         table = re.search(r"The table has ([\d,]+) of 1,000,000 names", pages[f"evidence_{name}"][1])

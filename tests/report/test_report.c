@@ -1,5 +1,5 @@
-/* Rate curves against SciPy's numbers (rates_expected.py), texts that escape, the Pareto front, and plots that keep
- * all. */
+/* Rate curves against SciPy's numbers (rates_expected.py), the answer of a comparison and the codecs that it shows,
+ * texts that escape, the Pareto front, and plots that keep all. */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -12,8 +12,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "app/report/headline.h"
 #include "app/report/page.h"
 #include "app/report/plot/plot.h"
+#include "app/report/plot/svg.h"
 #include "app/report/rates.h"
 #include "app/report/text/text.h"
 
@@ -203,12 +205,115 @@ static void test_embedded(void **state)
     assert_memory_equal(page_js, "(function", 9);
 }
 
+/* Ours takes 1000 bytes at 40 dB and 2000 at 44; the other 1500 and 3000, whose SSIM asks for more at times. */
+static void test_headline(void **state)
+{
+    static const struct report_codec codecs[] = {
+        {.name = "Tessera -5", .key = "tessera-5", .is_ours = true},
+        {.name = "JPEG-LS", .key = "jpeg-ls"},
+        {.name = "Tessera lossy", .key = "tessera-lossy", .is_ours = true, .is_lossy = true},
+        {.name = "JPEG optimised", .key = "jpeg-optimised", .is_lossy = true},
+    };
+    static const struct report_image images[] = {
+        {.number = 1, .is_judged = true, .is_compared = true, .raw_bytes = 9000},
+        {.number = 2, .is_judged = true, .is_compared = true, .raw_bytes = 9000}};
+    static const struct report_cell cells[] = {
+        {.image = 0, .codec = 0, .bytes = 4000, .is_same = true},
+        {.image = 0, .codec = 1, .bytes = 4400, .is_same = true},
+        {.image = 0, .codec = 2, .bytes = 500, .psnr_db = 36, .ssim = 0.9},
+        {.image = 0, .codec = 2, .bytes = 1000, .psnr_db = 40, .ssim = 0.992},
+        {.image = 0, .codec = 2, .bytes = 2000, .psnr_db = 44, .ssim = 0.999},
+        {.image = 0, .codec = 3, .bytes = 800, .psnr_db = 36, .ssim = 0.9},
+        {.image = 0, .codec = 3, .bytes = 1500, .psnr_db = 40, .ssim = 0.97},
+        {.image = 0, .codec = 3, .bytes = 3000, .psnr_db = 44, .ssim = 0.99},
+        {.image = 1, .codec = 0, .bytes = 1000, .is_same = true},
+        {.image = 1, .codec = 2, .bytes = 500, .psnr_db = 41, .ssim = 0.98},
+        {.image = 1, .codec = 2, .bytes = 700, .psnr_db = 44, .ssim = 0.99},
+        {.image = 1, .codec = 3, .bytes = 500, .psnr_db = 41, .ssim = 0.98},
+        {.image = 1, .codec = 3, .bytes = 600, .psnr_db = 44, .ssim = 0.985},
+    };
+    const struct report_comparison c = {.codecs = codecs,
+                                        .codec_count = 4,
+                                        .images = images,
+                                        .image_count = 2,
+                                        .cells = cells,
+                                        .cell_count = sizeof cells / sizeof *cells};
+    struct rate_point points[16];
+    struct curves of_images;
+    struct headline h;
+    struct sums sums;
+    (void)state;
+    assert_true(curves_make(&of_images, &c));
+    assert_near(headline_bytes(&of_images, 0, 2, &headline_levels[1], points), 1000);  /* the PSNR comes last */
+    assert_near(headline_bytes(&of_images, 0, 3, &headline_levels[1], points), 3000);  /* the SSIM does */
+    assert_near(headline_bytes(&of_images, 1, 2, &headline_levels[1], points), 700);   /* all are better than 40 dB */
+    assert_true(isnan(headline_bytes(&of_images, 1, 3, &headline_levels[1], points))); /* none has the SSIM */
+    assert_true(isnan(headline_bytes(&of_images, 1, 2, &headline_levels[2], points))); /* all are better than both */
+    curves_free(&of_images);
+    assert_true(sums_make(&sums, &c) && headline_make(&h, &sums));
+    assert_int_equal(h.judged, 2);
+    assert_int_equal(h.held, 2);
+    assert_int_equal(h.lossy_count, 1);
+    assert_int_equal(h.lossless_count, 1);
+    assert_string_equal(h.lossy[0].name, "JPEG");
+    assert_int_equal(h.lossy[0].images, 1);
+    assert_near(h.lossy[0].ratio, 3);
+    assert_int_equal(h.lossless[0].images, 1);
+    assert_near(h.lossless[0].ratio, 1.1);
+    sums_free(&sums);
+}
+
+/* Of ours the default, the smallest and the fastest; of another codec its smallest effort. */
+static void test_choice(void **state)
+{
+    static const char *const names[] = {"Tessera -5", "Tessera -1",       "Tessera -2",       "Tessera -7",
+                                        "Tessera -9", "JPEG XL effort 1", "JPEG XL effort 7", "JPEG-LS"};
+    static const uint64_t bytes[] = {100, 130, 120, 95, 90, 140, 97, 110};
+    enum { COUNT = sizeof bytes / sizeof *bytes };
+    struct report_codec codecs[COUNT] = {0};
+    struct report_cell cells[COUNT] = {0};
+    const struct report_image image = {.number = 1, .is_compared = true, .raw_bytes = 300};
+    const struct report_comparison c = {.codecs = codecs,
+                                        .codec_count = COUNT,
+                                        .images = &image,
+                                        .image_count = 1,
+                                        .cells = cells,
+                                        .cell_count = COUNT};
+    static const size_t expected[] = {0, 4, 6, 7, 1};
+    size_t order[COUNT];
+    struct sums sums;
+    (void)state;
+    for (uint32_t k = 0; k < COUNT; k++) {
+        snprintf(codecs[k].name, sizeof codecs[k].name, "%s", names[k]);
+        codecs[k].is_ours = k < 5;
+        cells[k] = (struct report_cell){.codec = k,
+                                        .bytes = bytes[k],
+                                        .is_same = true,
+                                        .encode_s = 1 + (double)((k + COUNT - 1) % COUNT),
+                                        .decode_s = 1};
+    }
+    assert_true(sums_make(&sums, &c));
+    assert_int_equal(sums_choose(&sums, order), sizeof expected / sizeof *expected);
+    assert_memory_equal(order, expected, sizeof expected);
+    sums_free(&sums);
+}
+
+/* Colours of 12 codecs differ. */
+static void test_colours(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COLOURS; i++)
+        for (int j = 0; j < i; j++) assert_string_not_equal(colours[i], colours[j]);
+    assert_true(COLOURS >= 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_at), cmocka_unit_test(test_bd),       cmocka_unit_test(test_clean),
         cmocka_unit_test(test_escape),   cmocka_unit_test(test_numbers),  cmocka_unit_test(test_plots_keep_all),
-        cmocka_unit_test(test_front),    cmocka_unit_test(test_embedded),
+        cmocka_unit_test(test_front),    cmocka_unit_test(test_embedded), cmocka_unit_test(test_headline),
+        cmocka_unit_test(test_choice),   cmocka_unit_test(test_colours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  *
  * Each file is compressed as compress would do it, in memory, with its proof. Of each image the middle frame's samples
  * then go to all codecs, Tessera among them, which run in the helper program and are measured there in one way. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,34 +35,23 @@ static struct {
 
 /* ---- The list --------------------------------------------------------------------------------------------- */
 
-/* What a file takes, beside others: its frame by all codecs, whose lossless ones run less often if it is large, and
- * whose lossy ones get at most a part of it; and the file by compress. In pixels; measured on frames of 256 x 256 to
- * 2048 x 2048. */
-static double work_of(struct tsr_engine *engine, const struct task *task)
+/* Before it starts: how long it takes. */
+static void say_size(const struct options *options, struct tsr_engine *engine, const struct task_list *list)
 {
-    enum { FIXED = 20000, MANY_RUNS = 1 << 18, CROP = 1 << 20 };
-    const double file = 0.005 * (double)task->bytes;
-    const struct tsr_data_source source = tsr_from_path(task->input);
-    struct tsr_reader *reader = NULL;
-    struct tsr_info info = TSR_INFO;
-    struct tsr_error ignored;
-    const bool is_image = task->status == TSR_OK && tsr_open(engine, &source, &reader, &ignored) == TSR_OK &&
-                          tsr_read_info(reader, 0, &info, &ignored) == TSR_OK && info.has_image && info.units == 0;
-    tsr_close(reader);
-    if (!is_image) return 1 + file;
-    const double pixels = (double)info.image.columns * info.image.rows;
-    const double lossless = pixels <= MANY_RUNS ? pixels : MANY_RUNS + (pixels - MANY_RUNS) / 3;
-    return FIXED + lossless + (pixels < CROP ? pixels : CROP) + file;
-}
-
-/* How long it takes is not known before some images are done; then the progress tells of it. */
-static void say_size(const struct options *options, const struct task_list *list)
-{
-    enum { MANY = 100 };
-    if (options->talk.verbosity < 0 || list->count <= MANY) return;
-    fprintf(stderr,
-            "tessera: compare: %zu of %zu files, each by all codecs and settings; --sample 60 takes less time\n",
-            list->count, run.files_in_set);
+    enum { MANY = 300 /* seconds */ };
+    if (options->talk.verbosity < 0 || list->count == 0) return;
+    const double seconds = estimate_seconds(engine, options, &run.columns, list);
+    if (isnan(seconds)) return;
+    fprintf(stderr, "tessera: compare: %zu", list->count);
+    if (list->count < run.files_in_set) fprintf(stderr, " of %zu", run.files_in_set);
+    fprintf(stderr, " file%s, by all codecs and settings: about ", run.files_in_set == 1 ? "" : "s");
+    if (seconds < 200)
+        fprintf(stderr, "%.0f s", fmax(1, seconds));
+    else if (seconds < 6000)
+        fprintf(stderr, "%.0f minutes", seconds / 60);
+    else
+        fprintf(stderr, "%.1f hours", seconds / 3600);
+    fprintf(stderr, " on an idle machine%s\n", seconds > MANY && list->count > 60 ? "; --sample 60 takes less" : "");
 }
 
 static enum tsr_status list_images(const struct options *options, struct tsr_engine *engine, struct task_list *list,
@@ -80,8 +70,8 @@ static enum tsr_status list_images(const struct options *options, struct tsr_eng
     if (status != TSR_OK) return status;
     run.list = list;
     run.engine = engine;
-    for (size_t i = 0; i < list->count; i++) list->tasks[i].work = work_of(engine, &list->tasks[i]);
-    say_size(options, list);
+    for (size_t i = 0; i < list->count; i++) list->tasks[i].work = image_seconds(engine, &list->tasks[i]);
+    say_size(options, engine, list);
     return TSR_OK;
 }
 

@@ -103,7 +103,17 @@ enum tsr_status measure_lossy(const struct options *options, const struct column
                               struct tsr_reader *reader, const struct frame *frame, struct measured *measured,
                               struct tsr_error *error);
 
-/* views.c: pictures for up to 24 images of the set. *views is to be freed with free_views. Errors: TSR_ERROR_LIMIT. */
+/* estimate.c */
+
+/* The seconds that a file takes by all codecs on the machine that they were measured on, one thread. */
+double image_seconds(struct tsr_engine *engine, const struct task *task);
+
+/* The seconds that the run takes here if no other program is at work, of tasks whose work is image_seconds(); NaN: not
+ * known. It codes a picture to know this machine, which takes about half a second. */
+double estimate_seconds(struct tsr_engine *engine, const struct options *options, const struct columns *columns,
+                        const struct task_list *list);
+
+/* views.c: pictures for up to 8 images of the set. *views is to be freed with free_views. Errors: TSR_ERROR_LIMIT. */
 enum tsr_status make_views(struct tsr_engine *engine, const struct options *options, const struct columns *columns,
                            const struct task_list *list, const struct report_comparison *comparison,
                            const size_t *task_of_image, struct report_view **views, size_t *count,

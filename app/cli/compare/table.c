@@ -5,8 +5,37 @@
 #include <string.h>
 
 #include "app/report/curves.h"
+#include "app/report/headline.h"
 #include "app/report/sums.h"
 #include "compare.h"
+
+/* ---- The answer ------------------------------------------------------------------------------------------- */
+
+static void print_others(const struct headline_codec *codec, size_t count, size_t images)
+{
+    for (size_t i = 0; i < count; i++) {
+        printf("%s%s %+.1f %%", i > 0 ? ", " : "  ", codec[i].name, 100 * (codec[i].ratio - 1));
+        if (codec[i].images < images) printf(" (%zu of %zu images)", codec[i].images, images);
+    }
+    printf("\n");
+}
+
+static void print_answer(const struct sums *sums)
+{
+    const struct headline_level *const level = &headline_levels[HEADLINE_LEVEL];
+    struct headline h;
+    if (!headline_make(&h, sums) || (h.lossy_count == 0 && h.lossless_count == 0)) return;
+    printf("Bytes of others beside Tessera's: with + it needs more\n");
+    if (h.lossy_count > 0) {
+        printf(" at equal quality, %g dB and an SSIM of %g as --quality %s:\n", level->psnr_db, level->ssim,
+               level->name);
+        print_others(h.lossy, h.lossy_count, h.judged);
+    }
+    if (h.lossless_count > 0) {
+        printf(" without loss:\n");
+        print_others(h.lossless, h.lossless_count, h.held);
+    }
+}
 
 /* ---- Without loss ----------------------------------------------------------------------------------------- */
 
@@ -163,6 +192,7 @@ void print_comparison(const struct report_comparison *c, const struct options *o
         if (c->sampled < c->files_in_set)
             printf("a sample of %zu of %zu files by modality and size, seed %llu\n", c->sampled, c->files_in_set,
                    (unsigned long long)c->seed);
+        print_answer(&sums);
         print_files(&sums);
         print_streams(&sums);
         print_lossless(&sums);

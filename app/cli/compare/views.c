@@ -11,7 +11,8 @@
 #include "compare.h"
 #include "likeness.h"
 
-enum { VIEWS = 24, WORST = 10, SIDE = 512 };
+/* A page of colour pictures has about 0.5 MB a view. */
+enum { VIEWS = 8, WORST = 4, SIDE = 256 };
 
 /* ---- Which images ----------------------------------------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ static bool is_chosen(const size_t *chosen, size_t count, size_t image)
     return false;
 }
 
-/* The worst ten; then the first image of each modality that is not there; then every so many-th. */
+/* The worst four; then the first image of each modality that is not there; then every so many-th. */
 static size_t choose(const struct report_comparison *c, size_t chosen[VIEWS])
 {
     struct rank *const ranks = calloc(c->image_count + 1, sizeof *ranks);

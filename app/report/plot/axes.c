@@ -4,8 +4,9 @@
 #include "svg.h"
 #include "app/report/text/text.h"
 
-/* Colours that colour-blind readers can tell apart (Okabe and Ito 2008). */
-const char *const colours[COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "currentColor"};
+/* Colours that colour-blind readers can tell apart (Okabe and Ito 2008), then others: pages show at most 12 codecs. */
+const char *const colours[COLOURS] = {"#0072b2",      "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
+                                      "currentColor", "#8a4fc7", "#96602a", "#7f8c1f", "#d1264a", "#1fa8a8"};
 const char *const dashes[DASHES] = {"none", "7 3", "2 2.5", "9 3 2 3", "4 2.5"};
 static const char grid[] = "stroke=\"currentColor\" stroke-opacity=\"0.14\"";
 static const char ink[] = "stroke=\"currentColor\" stroke-opacity=\"0.7\"";

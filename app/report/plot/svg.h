@@ -7,7 +7,7 @@
 
 #include "plot.h"
 
-enum { COLOURS = 7, DASHES = 5, MARKERS = 8, ROW = 34 /* pixels of a row of PLOT_ROWS */ };
+enum { COLOURS = 12, DASHES = 5, MARKERS = 8, ROW = 34 /* pixels of a row of PLOT_ROWS */ };
 extern const char *const colours[COLOURS];
 extern const char *const dashes[DASHES];
 
