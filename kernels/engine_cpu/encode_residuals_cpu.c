@@ -87,58 +87,89 @@ static uint64_t cost_of(const struct tsr_symbol_counts *symbols, int tables)
     return cost;
 }
 
-/* Symbols, contexts and their tables. Returns what they cost. */
-static uint64_t train_contexts(struct tsr_plane_work *work)
+/* The cuts of the groups, from some of the rows. */
+static void find_cuts(struct tsr_plane_work *work)
 {
-    struct tsr_encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
     const struct tsr_context_plan plan = work->contexts;
     tsr_run_counts(work, predict_pass, sizeof(struct tsr_bin_counts));
-    struct tsr_bin_counts *bins = &s->counts[0].bins;
+    struct tsr_bin_counts *bins = &work->space->counts[0].bins;
     bins->activity[1]++, bins->intensity[0]++; /* the sampled rows may have no activity */
     model->activity_cuts =
         (uint8_t)tsr_cut_quantiles(bins->activity, TSR_ACTIVITY_BINS, plan.activity_groups, model->activity_cut);
     model->intensity_cuts =
         (uint8_t)tsr_cut_quantiles(bins->intensity, TSR_INTENSITY_BINS, plan.intensity_groups, model->intensity_cut);
-    tsr_map_contexts(&work->map, model);
+}
 
+/* Symbols and, with the cuts known, the tables of their contexts. */
+static void find_tables(struct tsr_plane_work *work)
+{
+    struct tsr_encode_space *s = work->space;
+    struct tsr_residual_model *model = &work->plane->residual;
+    tsr_map_contexts(&work->map, model);
     tsr_run_counts(work, count_pass,
                    offsetof(struct tsr_symbol_counts, cell) +
                        (size_t)tsr_model_cells(model) * sizeof s->counts[0].symbols.cell[0]);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
-    if (plan.period > 0) symbols->cell[0][0]++; /* one table at least */
+    if (work->contexts.period > 0) symbols->cell[0][0]++; /* one table at least */
     model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, s->merge);
-    return cost_of(symbols, model->tables);
 }
 
-/* Are the plane's residuals smaller if they are anchored? Large planes are asked some of their rows. */
-static bool wants_anchors(struct tsr_plane_work *work)
+/* The cuts of a model. */
+struct cuts {
+    uint8_t activity_cuts, intensity_cuts;
+    uint16_t activity_cut[TSR_ACTIVITY_GROUPS - 1], intensity_cut[TSR_INTENSITY_GROUPS - 1];
+};
+
+static struct cuts keep_cuts(const struct tsr_residual_model *model)
 {
+    struct cuts cuts = {.activity_cuts = model->activity_cuts, .intensity_cuts = model->intensity_cuts};
+    memcpy(cuts.activity_cut, model->activity_cut, sizeof cuts.activity_cut);
+    memcpy(cuts.intensity_cut, model->intensity_cut, sizeof cuts.intensity_cut);
+    return cuts;
+}
+
+static void take_cuts(struct tsr_residual_model *model, const struct cuts *cuts)
+{
+    model->activity_cuts = cuts->activity_cuts;
+    model->intensity_cuts = cuts->intensity_cuts;
+    memcpy(model->activity_cut, cuts->activity_cut, sizeof model->activity_cut);
+    memcpy(model->intensity_cut, cuts->intensity_cut, sizeof model->intensity_cut);
+}
+
+/* Finds the cuts, of anchored residuals if those take fewer bits in some of the rows. */
+static void choose_anchors(struct tsr_plane_work *work)
+{
+    struct cuts cuts[2];
     uint64_t cost[2];
     const struct tsr_context_plan plan = work->contexts;
-    work->contexts.period = tsr_sampled_period((uint64_t)work->image->columns * work->image->rows);
+    work->contexts.period = tsr_trial_period((uint64_t)work->image->columns * work->image->rows);
     for (int anchored = 0; anchored < 2; anchored++) {
         work->plane->predictor.anchored = anchored != 0;
-        cost[anchored] = train_contexts(work);
+        find_cuts(work);
+        cuts[anchored] = keep_cuts(&work->plane->residual);
+        find_tables(work);
+        cost[anchored] = cost_of(&work->space->counts[0].symbols, work->plane->residual.tables);
     }
     work->contexts = plan;
-    return cost[1] < cost[0];
+    work->plane->predictor.anchored = cost[1] < cost[0];
+    take_cuts(&work->plane->residual, &cuts[work->plane->predictor.anchored]);
 }
 
 void tsr_train_residuals(struct tsr_plane_work *work)
 {
-    struct tsr_encode_space *s = work->space;
-    struct tsr_predictor_model *predictor = &work->plane->predictor;
     struct tsr_residual_model *model = &work->plane->residual;
     const struct tsr_effort_plan effort = tsr_effort_plan(work->effort);
     work->contexts = tsr_context_plan(effort, work->plane->coder, (uint64_t)work->image->columns * work->image->rows);
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-    if (predictor->set && work->number < work->image->components && tsr_tries_anchors(effort, work->image))
-        predictor->anchored = wants_anchors(work);
-    (void)train_contexts(work);
-    struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
+    if (work->plane->predictor.set && work->number < work->image->components && tsr_tries_anchors(effort, work->image))
+        choose_anchors(work);
+    else
+        find_cuts(work);
+    find_tables(work);
+    struct tsr_symbol_counts *symbols = &work->space->counts[0].symbols;
     if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
     train_codes(work, symbols);
 }

@@ -5,7 +5,7 @@
 # usage: same_files.sh TESSERA FOLDER [QP...]    exit 77: no CUDA device
 #
 # Environment:
-#   TSR_SAME      some: all coders at a few efforts; all: at every effort, also targets and bounded errors   some
+#   TSR_SAME      some: all coders at a few efforts, and --tune ssim; all: at every effort, also targets and bounded errors   some
 #   TSR_SAME_JOBS codings at the same time                                                                 2
 #   TSR_SAME_WORDS more words for the CUDA engine, such as --gpu 0,1                                       none
 set -eu
@@ -103,6 +103,9 @@ list_codings()
         for effort in 2 7; do echo "QP $1, $coder, effort $effort; -$effort --qp $1 --coder $coder"; done
     done
     echo "path P, cavlc; --path predict --coder cavlc"
+    for effort in 2 5 9; do
+        for coder in huffman rans; do echo "QP $1 for SSIM, $coder, effort $effort; -$effort --qp $1 --tune ssim --coder $coder"; done
+    done
     for effort in 1 2 3 5 7 9; do
         echo "path P, huffman, effort $effort; -$effort --path predict --coder huffman"
     done
