@@ -5,7 +5,8 @@
 # usage: same_files.sh TESSERA FOLDER [QP...]    exit 77: no CUDA device
 #
 # Environment:
-#   TSR_SAME      some: all coders at a few efforts, and --tune ssim; all: at every effort, also targets and bounded errors   some
+#   TSR_SAME      some: all coders at a few efforts, and --tune ssim                                        some
+#                 all: at every effort, also targets and bounded errors
 #   TSR_SAME_JOBS codings at the same time                                                                 2
 #   TSR_SAME_WORDS more words for the CUDA engine, such as --gpu 0,1                                       none
 set -eu
