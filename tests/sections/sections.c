@@ -194,10 +194,11 @@ static void add_part(struct sections *s, uint8_t type, const uint8_t *part, size
     struct bytes body = {NULL, 0};
     uint8_t numbers[22];
     size_t used = 0;
-    if (type < 6) {
-        numbers[used++] = type / 2;
-        numbers[used++] = type % 2;
-        if (type % 2 == 0) used += put_number(numbers + used, size);
+    const bool is_known = type == 6; /* a prefix after known bytes */
+    if (type <= 6) {
+        numbers[used++] = is_known ? 0 : type / 2;
+        numbers[used++] = is_known ? 3 : type % 2;
+        if (type % 2 == 0 && !is_known) used += put_number(numbers + used, size);
     } else {
         if (type != 'T') *tiles = 0;
         used += put_number(numbers, type == 'T' ? *frames - 1 : (*frames)++);
@@ -205,7 +206,7 @@ static void add_part(struct sections *s, uint8_t type, const uint8_t *part, size
     }
     append(&body, numbers, used);
     append(&body, part, size);
-    add_section(s, type < 6 ? 'B' : type, body.data, body.size);
+    add_section(s, type <= 6 ? 'B' : type, body.data, body.size);
     free(body.data);
 }
 
