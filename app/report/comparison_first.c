@@ -184,11 +184,11 @@ static void put_answer(FILE *f, const struct sums *sums)
     fputs("</dl>\n<p class=\"small\">Bytes of the others beside Tessera's: with + they need more, with \u2212 fewer. ",
           f);
     if (h.lossy_count > 0)
-        fprintf(
-            f,
-            "Equal quality is that of <code>--quality %s</code>: a PSNR of %g\u00a0dB and an SSIM of %g, "
-            "which a picture must have both; the mean of %zu image%s. In brackets: on how many of them the codec reaches it.",
-            level->name, level->psnr_db, level->ssim, h.judged, h.judged == 1 ? "" : "s");
+        fprintf(f,
+                "Equal quality is that of <code>--quality %s</code>: a PSNR of %g\u00a0dB and an SSIM of %g, "
+                "which a picture must have both; the mean of %zu image%s. In brackets: on how many of them the codec "
+                "reaches it.",
+                level->name, level->psnr_db, level->ssim, h.judged, h.judged == 1 ? "" : "s");
     fputs("</p>\n", f);
 }
 

@@ -293,7 +293,8 @@ def measure_frame(build, group, name, samples, wanted, tools):
     for coder, (encode, decode, settings) in coders(build).items():
         if coder in wanted:
             points = points_of(original, encode, decode, settings)
-            records.append({"group": group, "frame": name, "coder": coder, "raw": samples.nbytes, "points": points})
+            records.append({"group": group, "frame": name, "coder": coder, "raw": samples.nbytes,
+                            "settings": list(settings), "points": points})
     return records
 
 
@@ -325,12 +326,16 @@ def curve(points, quality):
     return [(p[0], p[3][quality]) for p in points if p[3].get(quality) is not None and p[3]["PSNR"] < LOSSLESS]
 
 
-def gain(ours, theirs, quality):
-    """BD-rate in percent, and whether ours has all qualities that it is taken over. None without enough of them."""
-    ours, theirs = curve(ours, quality), curve(theirs, quality)
+def at_setting(record, setting):
+    return record["points"][record["settings"].index(setting)]
+
+
+def gain(record, reference, quality):
+    """BD-rate in percent, and whether the record has all qualities that it is taken over. None without enough of them."""
+    ours, theirs = curve(record["points"], quality), curve(reference["points"], quality)
     if not ours or not theirs:
         return None
-    low, high = theirs[QUALITIES.index(30)][1], theirs[QUALITIES.index(95)][1]
+    low, high = (at_setting(reference, q)[3][quality] for q in (30, 95))
     rate = bd_rate(ours, theirs, low, high)
     whole = min(q for _, q in ours) <= low + 0.2 and max(q for _, q in ours) >= high - 0.2
     return None if rate is None else (rate, whole)
@@ -340,7 +345,7 @@ def rates(records, reference):
     """MB/s of encoding and decoding at the points that are as good as JPEG at 75 by SSIM."""
     raw, encoding, decoding = 0, 0.0, 0.0
     for frame, record in records.items():
-        aim = reference[frame]["points"][QUALITIES.index(75)][3]["SSIM"]
+        aim = at_setting(reference[frame], 75)[3]["SSIM"]
         near = min(record["points"], key=lambda point: abs(point[3]["SSIM"] - aim))
         raw, encoding, decoding = raw + record["raw"], encoding + near[1], decoding + near[2]
     return raw / 1e6 / max(encoding, 1e-9), raw / 1e6 / max(decoding, 1e-9)
@@ -356,7 +361,7 @@ def print_group(group, by_coder, files):
     for coder, records in by_coder.items():
         cells = []
         for quality in qualities:
-            gains = [gain(r["points"], reference[f]["points"], quality) for f, r in records.items() if f in reference]
+            gains = [gain(r, reference[f], quality) for f, r in records.items() if f in reference]
             gains = [g for g in gains if g is not None]
             mark = "*" if not all(whole for _, whole in gains) else ""
             cells.append("%+.1f%s" % (numpy.mean([rate for rate, _ in gains]), mark) if gains else "-")
@@ -365,7 +370,7 @@ def print_group(group, by_coder, files):
         print("| %s | %s |" % (coder, " | ".join(cells)))
         if files:
             for frame, record in records.items():
-                row = [gain(record["points"], reference[frame]["points"], quality) for quality in qualities]
+                row = [gain(record, reference[frame], quality) for quality in qualities]
                 print("  %-44s" % frame[:44] + "".join("%9s" % ("-" if g is None else "%.1f" % g[0]) for g in row))
     sys.stdout.flush()
 

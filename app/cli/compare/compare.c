@@ -39,7 +39,9 @@ static struct {
 static void say_size(const struct options *options, struct tsr_engine *engine, const struct task_list *list)
 {
     enum { MANY = 300 /* seconds */ };
-    if (options->talk.verbosity < 0 || list->count == 0) return;
+    size_t good = 0; /* files that may be images */
+    for (size_t i = 0; i < list->count; i++) good += list->tasks[i].work > 0.5;
+    if (options->talk.verbosity < 0 || good == 0) return;
     const double seconds = estimate_seconds(engine, options, &run.columns, list);
     if (isnan(seconds)) return;
     fprintf(stderr, "tessera: compare: %zu", list->count);
