@@ -315,6 +315,25 @@ TEST(models_round_trip)
     }
 }
 
+/* FORMAT.md 6.4: planes without lapping have no classes of steps. Path P has none, either. */
+TEST(classes_without_lapping)
+{
+    struct rng r = {76};
+    int tried = 0;
+    while (tried < 40) {
+        struct tsr_image image;
+        (void)put_random_model(&r, &image);
+        struct tsr_plane_model *plane = &model.plane[0];
+        if (plane->span == 1 || plane->lapping) continue;
+        plane->classes = true;
+        memset(bytes, 0, sizeof bytes);
+        struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
+        tsr_put_frame_model(&w, &image, &model);
+        assert_false(get_model(&image, bytes, tsr_flush_bits(&w)));
+        tried++;
+    }
+}
+
 /* A damaged model is refused, or lies within all limits. */
 TEST(damaged_models)
 {
@@ -437,9 +456,10 @@ TEST(planes_by_hand)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cutting_tiles),  cmocka_unit_test(tiles_cover_the_frame),
-                                       cmocka_unit_test(bits_of_planes), cmocka_unit_test(models_round_trip),
-                                       cmocka_unit_test(damaged_models), cmocka_unit_test(planes_to_refer_to),
-                                       cmocka_unit_test(planes_by_hand)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cutting_tiles),           cmocka_unit_test(tiles_cover_the_frame),
+        cmocka_unit_test(bits_of_planes),          cmocka_unit_test(models_round_trip),
+        cmocka_unit_test(classes_without_lapping), cmocka_unit_test(damaged_models),
+        cmocka_unit_test(planes_to_refer_to),      cmocka_unit_test(planes_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
