@@ -93,8 +93,7 @@ TSR_AVX2 static void describe(const int16_t *row, const int16_t *prediction, int
 TSR_AVX2_INLINE __m256i distances(__m256i prediction, __m256i fraction, __m256i neighbour)
 {
     const __m256i most = _mm256_set1_epi16(TSR_ANCHOR_WHOLE), least = _mm256_set1_epi16(-TSR_ANCHOR_WHOLE);
-    const __m256i whole =
-        _mm256_max_epi16(least, _mm256_min_epi16(most, _mm256_subs_epi16(prediction, neighbour)));
+    const __m256i whole = _mm256_max_epi16(least, _mm256_min_epi16(most, _mm256_subs_epi16(prediction, neighbour)));
     return _mm256_add_epi16(_mm256_slli_epi16(whole, TSR_ANCHOR_SHIFT), fraction);
 }
 
@@ -136,10 +135,9 @@ TSR_AVX2_INLINE void anchor_row(const int16_t *row, const int16_t *up, const int
         const __m256i minuend = _mm256_blendv_epi8(x, value, turned), subtrahend = _mm256_blendv_epi8(value, x, turned);
         const __m256i r = large ? large_residuals(minuend, subtrahend, range) : residuals(minuend, subtrahend, range);
         const __m256i equal_w = _mm256_cmpeq_epi16(w, n), equal_e = _mm256_cmpeq_epi16(n, ne);
-        const __m256i equality = _mm256_sub_epi16(_mm256_setzero_si256(),
-                                                  _mm256_add_epi16(equal_w, _mm256_add_epi16(equal_e, equal_e)));
-        store(magnitude + c,
-              _mm256_min_epu16(_mm256_sub_epi16(_mm256_max_epi16(x, p), _mm256_min_epi16(x, p)), most));
+        const __m256i equality =
+            _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_add_epi16(equal_w, _mm256_add_epi16(equal_e, equal_e)));
+        store(magnitude + c, _mm256_min_epu16(_mm256_sub_epi16(_mm256_max_epi16(x, p), _mm256_min_epi16(x, p)), most));
         store(folded + c, _mm256_xor_si256(_mm256_add_epi16(r, r), _mm256_srai_epi16(r, 15)));
         store(bin + c, _mm256_add_epi16(_mm256_slli_epi16(step, 2), equality));
     }

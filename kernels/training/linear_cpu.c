@@ -171,8 +171,8 @@ static void products(const int16_t (*weighted)[256], const int16_t (*difference)
         }
 }
 
-const struct tsr_linear_ops tsr_linear_plain = {
-    predict, predict_finely, costs, median_costs, magnitudes, fit_weights, differences, products};
+const struct tsr_linear_ops tsr_linear_plain = {predict,    predict_finely, costs,       median_costs,
+                                                magnitudes, fit_weights,    differences, products};
 
 const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa)
 {

@@ -93,9 +93,8 @@ LINEAR_INLINE vector predict_taps(const int16_t *const *tap, int taps, const int
 LINEAR_INLINE vector fractions_of(vector sum, vector highest)
 {
     const vector whole = OP(srai_epi32)(sum, TSR_WEIGHT_SHIFT);
-    const vector outside =
-        BITS(or)(OP(srai_epi32)(OP(add_epi32)(whole, OP(set1_epi32)(TSR_SAMPLE_BIAS)), 31),
-                 OP(srai_epi32)(OP(sub_epi32)(highest, whole), 31));
+    const vector outside = BITS(or)(OP(srai_epi32)(OP(add_epi32)(whole, OP(set1_epi32)(TSR_SAMPLE_BIAS)), 31),
+                                    OP(srai_epi32)(OP(sub_epi32)(highest, whole), 31));
     const vector part = BITS(and)(OP(srai_epi32)(sum, TSR_WEIGHT_SHIFT - TSR_ANCHOR_SHIFT),
                                   OP(set1_epi32)((1 << TSR_ANCHOR_SHIFT) - 1));
     return BITS(andnot)(outside, OP(sub_epi32)(part, OP(set1_epi32)(1 << (TSR_ANCHOR_SHIFT - 1))));
@@ -370,7 +369,7 @@ LINEAR_FORM static void products(const int16_t (*weighted)[256], const int16_t (
     }
 }
 
-#define LINEAR_OPS                                                                   \
-    {                                                                                \
+#define LINEAR_OPS                                                                                   \
+    {                                                                                                \
         predict, predict_finely, costs, median_costs, magnitudes, fit_weights, differences, products \
     }

@@ -1,9 +1,9 @@
 /* Anchored residuals: a sample less its anchor. FORMAT.md section 7.10.
  *
- * The anchor is the one of W, N, NW, NE and their median edge prediction that lies nearest to the linear prediction; the
- * prediction itself where none lies near. Colour differences repeat the values of their neighbours: a weighted mean of
- * these lies between them, and is hit by few samples. How far the anchor lies from the prediction says how likely the
- * anchor is, and the side on which it lies says the side of the sample, if it is another one. */
+ * The anchor is the one of W, N, NW, NE and their median edge prediction that lies nearest to the linear prediction,
+ * or the prediction itself where none lies near. Colour differences repeat the values of their neighbours. A weighted
+ * mean of these lies between them, and is hit by few samples. How far the anchor lies from the prediction says how
+ * likely the anchor is. The side on which the prediction lies is that of most samples that are not the anchor. */
 #ifndef TSR_TRANSFORM_PREDICT_ANCHOR_H
 #define TSR_TRANSFORM_PREDICT_ANCHOR_H
 
@@ -12,11 +12,11 @@
 #include "residual.h"
 
 enum {
-    TSR_ANCHOR_SHIFT = 6,           /* distances are in 64ths */
-    TSR_ANCHOR_WHOLE = 2,           /* whole distances saturate here */
-    TSR_ANCHOR_FAR = 96,            /* distances from here on: the anchor is the prediction */
-    TSR_ANCHOR_STEPS = 5,           /* of nearer ones */
-    TSR_ANCHOR_EQUALITIES = 4,      /* of neighbours */
+    TSR_ANCHOR_SHIFT = 6,      /* distances are in 64ths */
+    TSR_ANCHOR_WHOLE = 2,      /* whole distances saturate here */
+    TSR_ANCHOR_FAR = 96,       /* distances from here on: the anchor is the prediction */
+    TSR_ANCHOR_STEPS = 5,      /* of nearer ones */
+    TSR_ANCHOR_EQUALITIES = 4, /* of neighbours */
     TSR_ANCHOR_BINS = (TSR_ANCHOR_STEPS + 1) * TSR_ANCHOR_EQUALITIES
 };
 

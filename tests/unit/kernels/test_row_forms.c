@@ -17,7 +17,7 @@ static void compare_residuals(const struct tsr_residual_forms *fast)
 {
     static const int32_t ranges[] = {2, 3, 16, 255, 4096, 4097, 32767, 32768, 32769, 40000, 40001, 65535, 65536};
     static int16_t up[ROOM], row[2][ROOM], prediction[2][ROOM], magnitude[2][ROOM], rows[3][ROOM], activity[2][ROOM];
-    static int16_t fraction[ROOM], anchored_magnitude[2][ROOM];
+    static int16_t elsewhere[ROOM], fraction[ROOM], anchored_magnitude[2][ROOM];
     static uint16_t folded[2][ROOM], intensity[2][ROOM], anchored[2][ROOM], bin[2][ROOM];
     const struct tsr_residual_forms *forms[2] = {tsr_residual_forms(TSR_ISA_PLAIN), fast};
     struct rng r = {91};
@@ -28,6 +28,8 @@ static void compare_residuals(const struct tsr_residual_forms *fast)
         for (int i = 0; i < width; i++) samples[i] = (uint16_t)some_number(&r, n % 3, (uint32_t)range);
         for (int k = 0; k < 3; k++)
             for (int i = 0; i < ROOM; i++) rows[k][i] = (int16_t)some_number(&r, n % 3, TSR_MAGNITUDE_LIMIT + 1);
+        for (int i = 0; i < ROOM; i++) /* predictions that are no neighbour's value, near or far */
+            elsewhere[i] = (int16_t)((n % 2 ? samples[i % width] : some_number(&r, n % 3, (uint32_t)range)) ^ 0x8000u);
         for (int i = 0; i < ROOM; i++) fraction[i] = (int16_t)(rng_below(&r, 2) ? rng_between(&r, -32, 31) : 0);
         for (int f = 0; f < 2; f++) {
             row[f][MARGIN - 1] = up[MARGIN];
@@ -36,7 +38,7 @@ static void compare_residuals(const struct tsr_residual_forms *fast)
                 for (int i = 0; i < width; i++) prediction[f][MARGIN + i] = up[MARGIN + i];
             forms[f]->describe(row[f] + MARGIN, prediction[f] + MARGIN, width, range, magnitude[f] + MARGIN,
                                folded[f] + MARGIN, intensity[f] + MARGIN);
-            for (int i = 0; i < width && n % 7 == 0; i++) prediction[f][MARGIN + i] = up[MARGIN + i + i % 3 - 1];
+            for (int i = 0; i < width && n % 3 == 0; i++) prediction[f][MARGIN + i] = elsewhere[i];
             forms[f]->anchor(row[f] + MARGIN, up + MARGIN, prediction[f] + MARGIN, fraction + MARGIN, width, range,
                              anchored_magnitude[f] + MARGIN, anchored[f] + MARGIN, bin[f] + MARGIN);
             forms[f]->activity(rows[0] + MARGIN, rows[1] + MARGIN, rows[2] + MARGIN, width, n % 5 == 0,
