@@ -238,7 +238,7 @@ TEST(rows_that_choices_see)
         uint8_t *rasters = must(malloc(2 * raster_bytes(&image)));
         fill_screen(&r, &image, 40, 6, false, rasters);
         fill_screen(&r, &image, 400, 1, n % 4 == 3, rasters + raster_bytes(&image));
-        const struct tsr_coding coding = coding_of(n, 1 + n % 9);
+        const struct tsr_coding coding = coding_of(n, 1 + n % 4);
         assert_int_equal(check_frames(&image, &coding, rasters, 2), 2);
         free(rasters);
     }
