@@ -1,6 +1,7 @@
 /* Packed colours (FORMAT.md 6.6) with the CUDA engine: it chooses the CPU engine's packing and gives the same bytes. */
 #include "both_engines.h"
 
+#include "kernels/effort.h"
 #include "kernels/planes/colours_cpu.h"
 #include "kernels/planes/planes_cpu.h"
 #include "kernels/planes/ranges_cpu.h"
@@ -113,8 +114,10 @@ static void check_pictures(struct rng *r, const struct tsr_image *image, const s
         if (found) found[f] = packing_of(image, coding->lossy ? coding->max_error : 0, rasters + f * bytes);
     }
     const uint32_t done = check_frames(image, coding, rasters, frames);
-    expect(done == frames, "%u x %u, kind %d, effort %d: %u of %u frames on the GPU", image->columns, image->rows,
-           (int)pictures[0].kind, coding->effort, done, frames);
+    const bool anchors = coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC &&
+                         tsr_tries_anchors(tsr_effort_plan(coding->effort), image); /* the CPU's, FORMAT.md 7.10 */
+    expect(done == (anchors ? 0 : frames), "%u x %u, kind %d, effort %d: %u of %u frames on the GPU", image->columns,
+           image->rows, (int)pictures[0].kind, coding->effort, done, frames);
     free(rasters);
 }
 
@@ -174,7 +177,7 @@ TEST(words)
 TEST(mixed_batches)
 {
     enum { FRAMES = 2 * KINDS };
-    static const int efforts[] = {1, 5, 9};
+    static const int efforts[] = {1, 4, 9};
     for (int n = 0; n < (small_only() ? 3 : 9); n++) {
         struct rng r = {(uint64_t)(540 + n)};
         struct picture pictures[FRAMES];
@@ -235,7 +238,7 @@ TEST(rows_that_choices_see)
         uint8_t *rasters = must(malloc(2 * raster_bytes(&image)));
         fill_screen(&r, &image, 40, 6, false, rasters);
         fill_screen(&r, &image, 400, 1, n % 4 == 3, rasters + raster_bytes(&image));
-        const struct tsr_coding coding = coding_of(n, 1 + n % 9);
+        const struct tsr_coding coding = coding_of(n, 1 + n % 4);
         assert_int_equal(check_frames(&image, &coding, rasters, 2), 2);
         free(rasters);
     }

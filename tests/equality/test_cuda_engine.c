@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "kernels/effort.h"
 #include "kernels/batch/policies_cuda.h"
 #include "kernels/batch/batch_predict_cuda.h"
 #include "kernels/batch/batch_transform_cuda.h"
@@ -814,7 +815,8 @@ static void check_prediction(const struct tsr_image *image, int content, uint32_
     }
     const uint32_t done = check_frames(image, &coding, rasters, frames);
     if (is_plain(image, content) || (content == CONTENTS && image->bits_stored == image->bits_allocated))
-        expect(done == frames, "effort %d: %u of %u frames on the GPU", effort, done, frames);
+        expect(done == frames || tsr_tries_anchors(tsr_effort_plan(effort), image),
+               "effort %d: %u of %u frames on the GPU", effort, done, frames);
     free(rasters);
 }
 
