@@ -147,12 +147,12 @@ TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t sample
 }
 
 /* Tiles of an image as an encoder cuts them. */
-TSR_HD void tsr_cut_tiles(const struct tsr_image *image, int32_t align, int32_t *width, int32_t *height)
+TSR_HD struct tsr_tiling tsr_cut_tiles(const struct tsr_image *image, int32_t align)
 {
     const uint32_t rows = image->stacked_rows ? image->stacked_rows : image->rows;
-    const struct tsr_tiling tiling = tsr_cut((int32_t)image->columns, (int32_t)rows, align);
-    *width = tiling.tile_width;
-    *height = tiling.tile_height;
+    struct tsr_tiling tiling = tsr_cut((int32_t)image->columns, (int32_t)rows, align);
+    tiling.rows = (int32_t)image->rows;
+    return tiling;
 }
 
 /* What tiles are aligned to: those of path T and of CAVLC end at borders of slices. */
@@ -185,9 +185,7 @@ TSR_HD uint32_t tsr_tile_count(const struct tsr_image *image, const struct tsr_f
 /* The tile with this number; tiles count along rows. */
 TSR_HD struct tsr_tile tsr_tile_at(const struct tsr_image *image, const struct tsr_frame_model *model, uint32_t number)
 {
-    const struct tsr_tiling tiling = tsr_frame_tiling(image, model);
-    const uint32_t across = tsr_tiling_across(tiling);
-    return tsr_tile_in(tiling, number % across, number / across, image->columns);
+    return tsr_tile_numbered(tsr_frame_tiling(image, model), number);
 }
 
 /* Bytes of a plane's raw samples in a tile: the payload that stands where no coder gets below it. */
@@ -363,13 +361,15 @@ TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image
 }
 
 /* The first fields of a frame's model; false if they are not valid. */
-TSR_HD bool tsr_get_tile_sides(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
+TSR_HD bool tsr_get_tiling(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_tiling *tiling)
 {
     const uint32_t width = tsr_get_ue(r), height = tsr_get_ue(r);
     if (r->overrun || width >= image->columns || height >= image->rows) return false;
     if ((uint64_t)(width + 1) * (height + 1) > TSR_TILE_SAMPLES_LIMIT) return false;
-    model->tile_width = (int32_t)width + 1;
-    model->tile_height = (int32_t)height + 1;
+    tiling->columns = (int32_t)image->columns;
+    tiling->rows = (int32_t)image->rows;
+    tiling->tile_width = (int32_t)width + 1;
+    tiling->tile_height = (int32_t)height + 1;
     return true;
 }
 
@@ -377,7 +377,10 @@ TSR_HD bool tsr_get_tile_sides(struct tsr_bit_reader *r, const struct tsr_image 
 TSR_HD_CALL bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image,
                                      struct tsr_frame_model *model)
 {
-    if (!tsr_get_tile_sides(r, image, model)) return false;
+    struct tsr_tiling tiling;
+    if (!tsr_get_tiling(r, image, &tiling)) return false;
+    model->tile_width = tiling.tile_width;
+    model->tile_height = tiling.tile_height;
     model->colour = TSR_COLOUR_NONE;
     if (image->components >= 3) {
         const uint32_t colour = tsr_get_bits(r, 2);

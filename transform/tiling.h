@@ -72,4 +72,11 @@ TSR_HD struct tsr_tile tsr_tile_in(struct tsr_tiling tiling, uint32_t column, ui
     return tile;
 }
 
+/* The tile with this number, in planes without gaps between rows; tiles count along rows. */
+TSR_HD struct tsr_tile tsr_tile_numbered(struct tsr_tiling tiling, uint32_t number)
+{
+    const uint32_t across = tsr_tiling_across(tiling);
+    return tsr_tile_in(tiling, number % across, number / across, (size_t)tiling.columns);
+}
+
 #endif

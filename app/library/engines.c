@@ -188,9 +188,7 @@ int tsr_engine_threads(const struct tsr_engine *engine)
 
 uint32_t tsr_coded_tiles(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    struct tsr_frame_model cut;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
-    return tsr_tile_count(image, &cut);
+    return tsr_tiling_count(tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder)));
 }
 
 uint64_t tsr_most_tiles(const struct tsr_image *image)
@@ -323,7 +321,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
 static enum tsr_status find_tiles(const struct tsr_image *image, const uint8_t *payload, size_t size,
                                   struct tsr_decode_job *job, size_t *first_tile, struct tsr_error *error)
 {
-    struct tsr_frame_model cut;
+    struct tsr_tiling cut;
     size_t at = 0;
     if (!get_size(payload, size, &at, &job->model.size))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within its model");
@@ -331,9 +329,9 @@ static enum tsr_status find_tiles(const struct tsr_image *image, const uint8_t *
     at += job->model.size;
     *first_tile = at;
     struct tsr_bit_reader bits = tsr_bit_reader(job->model.bytes, job->model.size);
-    if (!tsr_get_tile_sides(&bits, image, &cut))
+    if (!tsr_get_tiling(&bits, image, &cut))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
-    const uint32_t tiles = tsr_tile_count(image, &cut);
+    const uint32_t tiles = tsr_tiling_count(cut);
     for (size_t tile; job->tiles < tiles && at < size; at += tile, job->tiles++)
         if (!get_size(payload, size, &at, &tile))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job->tiles);

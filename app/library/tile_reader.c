@@ -96,13 +96,13 @@ static enum tsr_status find_touched(struct tsr_container_reader *container, uint
                                     struct touched *touched, struct tsr_error *error)
 {
     const struct tsr_image *const image = &tsr_container_header(container)->image;
-    struct tsr_frame_model cut;
+    struct tsr_tiling cut;
     struct tsr_bit_reader bits = tsr_bit_reader(model->bytes, model->size);
-    if (!tsr_get_tile_sides(&bits, image, &cut))
+    if (!tsr_get_tiling(&bits, image, &cut))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has a model that describes no such frame", frame);
-    if (tsr_tile_count(image, &cut) != tsr_container_frame_tiles(container, frame))
+    if (tsr_tiling_count(cut) != tsr_container_frame_tiles(container, frame))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has %u tiles, and its model %u", frame,
-                        tsr_container_frame_tiles(container, frame), tsr_tile_count(image, &cut));
+                        tsr_container_frame_tiles(container, frame), tsr_tiling_count(cut));
     const uint32_t width = (uint32_t)cut.tile_width, height = (uint32_t)cut.tile_height;
     touched->width = width;
     touched->height = height;

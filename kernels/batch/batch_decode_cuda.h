@@ -97,7 +97,7 @@ extern "C" {
  * take. cut: the tiles' sides. payload_bytes: of models and tiles, as they follow each other. d_payloads,
  * d_rasters: where they are, or null: a place for them is among the arrays. */
 size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct tsr_image *image,
-                               const struct tsr_frame_model *cut, uint32_t frames, bool has_lanes, bool has_transform,
+                               const struct tsr_tiling *cut, uint32_t frames, bool has_lanes, bool has_transform,
                                size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters, void *d_base);
 /* All stages, in the order in which they follow here. */
 int tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);

@@ -93,10 +93,10 @@ static size_t lay_out(struct decode_space *s, const struct tsr_image *image, siz
 }
 
 static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
-                            const struct tsr_frame_model *cut, const uint8_t *raster, void *base)
+                            const struct tsr_tiling *cut, const uint8_t *raster, void *base)
 {
-    return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height),
-                   tile_threads(pool, tsr_tile_count(image, cut)), decodes_in_raster(image, raster), base);
+    return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height), tile_threads(pool, tsr_tiling_count(*cut)),
+                   decodes_in_raster(image, raster), base);
 }
 
 /* The longest side that a number of tiles can have which stand in a row; all but the last are as long. And the side
@@ -148,8 +148,10 @@ static struct tsr_image frame_image(const struct tsr_image *image, const struct 
 }
 
 /* Tiles are no larger than the image; all but the last ones of a frame are whole. */
-static void fit_tiles(const struct tsr_image *image, struct tsr_frame_model *cut)
+static void fit_tiles(const struct tsr_image *image, struct tsr_tiling *cut)
 {
+    cut->columns = (int32_t)image->columns;
+    cut->rows = (int32_t)image->rows;
     cut->tile_width = tsr_min(cut->tile_width, (int32_t)image->columns);
     cut->tile_height = tsr_min(cut->tile_height, (int32_t)image->rows);
 }
@@ -166,11 +168,11 @@ static uint32_t number_in_window(uint32_t from, const struct tsr_image *image, c
 }
 
 /* Reads the sides of tiles from the first bits of a frame's model. False if they are not valid. */
-static bool peek_tiles(const struct tsr_image *image, const struct tsr_decode_job *job, struct tsr_frame_model *cut)
+static bool peek_tiles(const struct tsr_image *image, const struct tsr_decode_job *job, struct tsr_tiling *cut)
 {
     const struct tsr_image frame = frame_image(image, job);
     struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);
-    if (!tsr_get_tile_sides(&reader, &frame, cut)) return false;
+    if (!tsr_get_tiling(&reader, &frame, cut)) return false;
     fit_tiles(image, cut);
     return true;
 }
@@ -179,7 +181,7 @@ size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image 
                             const struct tsr_decode_job *job)
 {
     struct decode_space space;
-    struct tsr_frame_model cut;
+    struct tsr_tiling cut;
     return peek_tiles(image, job, &cut) ? lay_out_tiles(&space, pool, image, &cut, job->raster, NULL) : 0;
 }
 
@@ -187,7 +189,7 @@ size_t tsr_cpu_decode_small(const struct tsr_pool *pool, const struct tsr_image 
                             const struct tsr_decode_job *job, void *workspace)
 {
     struct decode_space space;
-    struct tsr_frame_model cut;
+    struct tsr_tiling cut;
     if (scratch_alignment(image) < TSR_LARGE_PAGE || !peek_tiles(image, job, &cut)) return 0;
     lay_out_tiles(&space, pool, image, &cut, job->raster, workspace);
     return (size_t)(space.scratch - (uint8_t *)workspace);
@@ -386,7 +388,7 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
                           void *workspace)
 {
     struct decode_space space;
-    struct tsr_frame_model cut;
+    struct tsr_tiling cut;
     job->status = TSR_ERROR_CORRUPT;
     job->bad_tile = TSR_BAD_MODEL;
     if (!peek_tiles(image, job, &cut)) return;

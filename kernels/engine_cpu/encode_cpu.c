@@ -93,9 +93,9 @@ static void lay_out_symbols(struct tsr_encode_space *s, const struct tsr_image *
 /* Lays the space out for a coding, of which cut has the sides of tiles; returns its size. Sums stay far below 2^63 for
  * every checked image. */
 static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
-                      const struct tsr_coding *coding, const struct tsr_frame_model *cut, void *base)
+                      const struct tsr_coding *coding, const struct tsr_tiling *cut, void *base)
 {
-    const size_t tiles = tsr_tile_count(image, cut), parts = tsr_parts_of(pool, (uint32_t)tiles);
+    const size_t tiles = tsr_tiling_count(*cut), parts = tsr_parts_of(pool, (uint32_t)tiles);
     const struct parts_in_use use = parts_in_use(image, coding);
     size_t used = 0;
     s->tile_coefficients = tsr_tile_coefficients(cut->tile_width, cut->tile_height);
@@ -138,16 +138,15 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     return used;
 }
 
-static void cut_tiles(const struct tsr_image *image, const struct tsr_coding *coding, struct tsr_frame_model *cut)
+static struct tsr_tiling cut_tiles(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut->tile_width, &cut->tile_height);
+    return tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder));
 }
 
 size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding)
 {
     struct tsr_encode_space space;
-    struct tsr_frame_model cut;
-    cut_tiles(image, coding, &cut);
+    const struct tsr_tiling cut = cut_tiles(image, coding);
     return lay_out(&space, pool, image, coding, &cut, NULL);
 }
 
@@ -160,12 +159,11 @@ void tsr_cpu_encode_spans(const struct tsr_pool *pool, const struct tsr_image *i
                           void *workspace, struct tsr_spans *spans)
 {
     struct tsr_encode_space s;
-    struct tsr_frame_model cut;
+    const struct tsr_tiling cut = cut_tiles(image, coding);
     const size_t samples = (size_t)image->columns * image->rows;
     const struct parts_in_use use = parts_in_use(image, coding);
-    cut_tiles(image, coding, &cut);
     lay_out(&s, pool, image, coding, &cut, workspace);
-    const uint32_t tiles = tsr_tile_count(image, &cut);
+    const uint32_t tiles = tsr_tiling_count(cut);
     spans->count = 0;
     for (int p = 0; p < image->components; p++) {
         add_span(spans, s.padded[p], tiles * s.tile_payload);
@@ -323,8 +321,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
                           struct tsr_encode_job *job, void *workspace)
 {
     struct tsr_encode_space space;
-    struct tsr_frame_model cut;
-    cut_tiles(image, coding, &cut);
+    const struct tsr_tiling cut = cut_tiles(image, coding);
     lay_out(&space, pool, image, coding, &cut, workspace);
     struct tsr_frame_model *model = space.model;
     memset(model, 0, sizeof *model);

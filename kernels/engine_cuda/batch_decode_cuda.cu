@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
 /* ---- The batch ------------------------------------------------------------------------------------------ */
 
 size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct tsr_image *image,
-                               const struct tsr_frame_model *cut, uint32_t frames, bool has_lanes, bool has_transform,
+                               const struct tsr_tiling *cut, uint32_t frames, bool has_lanes, bool has_transform,
                                size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters, void *d_base)
 {
     tsr_cuda_decode_batch &b = *batch;
@@ -275,8 +275,8 @@ size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct
     b.planes = frames * b.frame_planes;
     b.tile_width = cut->tile_width;
     b.tile_height = cut->tile_height;
-    b.tiles_across = tsr_tiles_across(image, cut);
-    b.tiles = tsr_tile_count(image, cut);
+    b.tiles_across = tsr_tiling_across(*cut);
+    b.tiles = tsr_tiling_count(*cut);
     b.pitch = (image->columns + GROUP - 1u) / GROUP * GROUP;
     b.plane_samples = (size_t)b.pitch * image->rows;
     const int sample_bits = tsr_sample_bits(image);

@@ -19,12 +19,11 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     memset(&p, 0, sizeof p);
     tsr_cuda_batch &b = p.b;
     tsr_cuda_shape(&b, image, coding, frames);
-    tsr_frame_model cut;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
+    const tsr_tiling cut = tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder));
     b.shape.tile_width = cut.tile_width;
     b.shape.tile_height = cut.tile_height;
-    b.shape.tiles_across = tsr_tiles_across(image, &cut);
-    b.shape.tiles = tsr_tile_count(image, &cut);
+    b.shape.tiles_across = tsr_tiling_across(cut);
+    b.shape.tiles = tsr_tiling_count(cut);
 
     const uint64_t samples = (uint64_t)image->columns * image->rows;
     const struct tsr_effort_plan effort = tsr_effort_plan(coding->effort);

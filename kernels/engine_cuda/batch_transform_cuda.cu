@@ -89,12 +89,11 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->transform.block_entries =
         1 + 16 * (b->transform.narrow ? 2 : 3) + 1; /* places, magnitudes with raw bits in 1 or 2 parts, signs */
 
-    tsr_frame_model cut;
-    tsr_cut_tiles(image, TSR_SLICE_SAMPLES, &cut.tile_width, &cut.tile_height);
+    const tsr_tiling cut = tsr_cut_tiles(image, TSR_SLICE_SAMPLES);
     b->shape.tile_width = cut.tile_width;
     b->shape.tile_height = cut.tile_height;
-    b->shape.tiles_across = tsr_tiles_across(image, &cut);
-    b->shape.tiles = tsr_tile_count(image, &cut);
+    b->shape.tiles_across = tsr_tiling_across(cut);
+    b->shape.tiles = tsr_tiling_count(cut);
     b->shape.slice_columns = (image->columns + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
     b->shape.slice_rows = (image->rows + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
     b->shape.slices = b->shape.slice_columns * b->shape.slice_rows;

@@ -61,9 +61,8 @@ cudaError_t run(tsr_batch *batch)
     tsr_cuda_decode_batch &b = batch->decode;
     const tsr_image *image = &batch->kind.image;
     const uint32_t frames = batch->frames;
-    tsr_frame_model cut;
-    cut.tile_width = batch->kind.tile_width;
-    cut.tile_height = batch->kind.tile_height;
+    const tsr_tiling cut = {(int32_t)image->columns, (int32_t)image->rows, batch->kind.tile_width,
+                            batch->kind.tile_height};
     const size_t bytes = tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform,
                                                  batch->payload_bytes, NULL, NULL, NULL);
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
@@ -149,15 +148,15 @@ size_t job_bytes(const tsr_decode_job &job)
 }
 
 /* Reads the sides of a frame's tiles; false if its model is not valid, or if the job has another number of tiles. */
-bool peek_cut(const tsr_image *image, const tsr_decode_job &job, tsr_frame_model *cut)
+bool peek_cut(const tsr_image *image, const tsr_decode_job &job, tsr_tiling *cut)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(job.model.bytes, job.model.size);
-    return tsr_get_tile_sides(&reader, image, cut) && tsr_tile_count(image, cut) == job.tiles;
+    return tsr_get_tiling(&reader, image, cut) && tsr_tiling_count(*cut) == job.tiles;
 }
 
 /* Room for what the host reads of models. */
 struct peeked_models {
-    tsr_frame_model model, other;
+    tsr_frame_model model;
     uint16_t offsets[TSR_PLANES_LIMIT * 65536];
     uint16_t lists[3 * 65536];
 };
@@ -165,11 +164,11 @@ struct peeked_models {
 /* Returns how many frames, from the first of these on, have tiles of the same sides and fit a batch; 0 if the model of
  * the first is not valid. */
 uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames,
-                      peeked_models *peeked, tsr_batch_call *call)
+                      tsr_tiling *cut, tsr_batch_call *call)
 {
-    const tsr_frame_model *cut = &peeked->model, *other = &peeked->other;
+    tsr_tiling other;
     tsr_cuda_decode_batch b;
-    if (!peek_cut(image, jobs[0], &peeked->model)) return 0;
+    if (!peek_cut(image, jobs[0], cut)) return 0;
     call->each = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, NULL);
     call->frame_bytes = b.frame_bytes;
     call->host_each = (1 + b.tiles) * sizeof(tsr_cuda_piece) + sizeof *b.frame + b.frame_bytes; /* there, and back */
@@ -179,8 +178,8 @@ uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_
         more.frames++;
         more.payload_bytes += job_bytes(job);
         if (!tsr_gather_holds(g, &more)) break;
-        if (!peek_cut(image, job, &peeked->other) || other->tile_width != cut->tile_width ||
-            other->tile_height != cut->tile_height)
+        if (!peek_cut(image, job, &other) || other.tile_width != cut->tile_width ||
+            other.tile_height != cut->tile_height)
             break;
         call->payload_bytes = more.payload_bytes;
     }
@@ -201,7 +200,8 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     peeked_models *peeked = static_cast<peeked_models *>(workspace);
     decoding_call here = {engine, jobs};
     tsr_batch_call call = {};
-    const uint32_t count = frames_alike(g, image, jobs, frames, peeked, &call);
+    tsr_tiling cut;
+    const uint32_t count = frames_alike(g, image, jobs, frames, &cut, &call);
     if (count == 0) {
         jobs->status = TSR_ERROR_CORRUPT;
         jobs->bad_tile = TSR_BAD_MODEL;
@@ -212,10 +212,10 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     tsr_batch_kind kind = {};
     kind.decodes = true;
     kind.image = *image;
-    kind.tile_width = peeked->model.tile_width;
-    kind.tile_height = peeked->model.tile_height;
+    kind.tile_width = cut.tile_width;
+    kind.tile_height = cut.tile_height;
     call.context = &here;
-    look_ahead(image, jobs, count, &peeked->other, peeked->offsets, peeked->lists, &call.has_lanes,
+    look_ahead(image, jobs, count, &peeked->model, peeked->offsets, peeked->lists, &call.has_lanes,
                &call.has_transform);
     const char *reason = tsr_gather_objection(g, &call, call.payload_bytes, engine->memory_bytes);
     const bool failed = reason || tsr_gather(g, engine->pool, &kind, &decoding_steps, &call, &reason) != cudaSuccess;

@@ -91,7 +91,7 @@ struct encode_space {
     struct tsr_coded_tile *tiles;
     uint8_t *masks;
     size_t mask_bytes; /* most of a tile */
-    struct tsr_frame_model cut;
+    struct tsr_tiling cut;
     uint32_t frame_tiles;
     void *engine_space;
 };
@@ -102,8 +102,8 @@ static size_t lay_out_encoding(struct encode_space *s, const struct tsr_engine *
 {
     const size_t engine_space = engine->ops->encode_workspace(engine, image, coding, frames);
     size_t used = 0;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &s->cut.tile_width, &s->cut.tile_height);
-    s->frame_tiles = tsr_tile_count(image, &s->cut);
+    s->cut = tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder));
+    s->frame_tiles = tsr_tiling_count(s->cut);
     s->stride = (tsr_raster_bytes(image) + 63) / 64 * 64;
     const uint64_t tile = (uint64_t)s->cut.tile_width * (uint64_t)s->cut.tile_height * image->components;
     s->mask_bytes = SIZE_BYTES + tsr_raw_mask_bytes(tile, kept);
@@ -155,8 +155,7 @@ static void make_tile(void *context, unsigned piece)
     uint8_t *const mask = s->masks + (size_t)piece * s->mask_bytes + SIZE_BYTES, size_bytes[TSR_VARINT_LIMIT];
     struct tsr_masked m = e->masked;
     m.raster = e->jobs[frame].raster;
-    const size_t size = tsr_code_mask(&m, tsr_tile_at(m.image, &s->cut, t), mask),
-                 head = tsr_put_varint(size_bytes, size);
+    const size_t size = tsr_code_mask(&m, tsr_tile_numbered(s->cut, t), mask), head = tsr_put_varint(size_bytes, size);
     memcpy(mask - head, size_bytes, head);
     tile->segment[0] = (struct tsr_segment){mask - head, head + size};
     memcpy(tile->segment + 1, base->segment, (size_t)base->segments * sizeof *base->segment);
@@ -254,7 +253,7 @@ struct joining {
     struct tsr_mask_target target;
     const struct tsr_segment *masks;
     atomic_uint *bad_tile;
-    struct tsr_frame_model cut;
+    struct tsr_tiling cut;
 };
 
 /* The sides of tiles, and which words the base has. FORMAT.md section 6. */
@@ -266,9 +265,11 @@ static bool read_base_model(const struct tsr_decode_job *job, struct joining *j)
         frame.columns = job->window->columns;
         frame.rows = job->window->rows;
     }
-    if (!tsr_get_tile_sides(&bits, &frame, &j->cut)) return false;
+    if (!tsr_get_tiling(&bits, &frame, &j->cut)) return false;
     if (frame.components >= 3) tsr_get_bits(&bits, 2);
     const bool extends_sign = tsr_image_outside_bits(&frame) > 0 && tsr_get_bits(&bits, 1);
+    j->cut.columns = (int32_t)j->target.image->columns;
+    j->cut.rows = (int32_t)j->target.image->rows;
     j->cut.tile_width = tsr_min(j->cut.tile_width, (int32_t)j->target.image->columns);
     j->cut.tile_height = tsr_min(j->cut.tile_height, (int32_t)j->target.image->rows);
     j->target.layout =
@@ -285,7 +286,7 @@ static void note_bad(atomic_uint *bad_tile, uint32_t tile)
 static void join_one(void *context, unsigned t)
 {
     const struct joining *const j = context;
-    if (!tsr_join_mask(&j->target, tsr_tile_at(j->target.image, &j->cut, t), j->masks[t])) note_bad(j->bad_tile, t);
+    if (!tsr_join_mask(&j->target, tsr_tile_numbered(j->cut, t), j->masks[t])) note_bad(j->bad_tile, t);
 }
 
 /* Joins the tiles of a frame whose base is decoded. */

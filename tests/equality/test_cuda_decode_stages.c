@@ -100,7 +100,7 @@ static void decode_on_cpu(const struct tsr_image *image, struct coded *coded, ui
 }
 
 /* Decodes with both decoders and compares the results. cut: the tiles, from a sound model. */
-static void check_decoding(const struct tsr_image *image, const struct tsr_frame_model *cut, struct coded *coded)
+static void check_decoding(const struct tsr_image *image, const struct tsr_tiling *cut, struct coded *coded)
 {
     const size_t frame_bytes = raster_bytes(image);
     const uint32_t frames = coded->frames;
@@ -190,9 +190,9 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, content, rasters + f * bytes);
     for (int n = 0; n <= damages; n++) {
         struct coded coded = encode(image, coding, rasters, frames);
-        struct tsr_frame_model cut;
+        struct tsr_tiling cut;
         struct tsr_bit_reader reader = tsr_bit_reader(coded.segments[0].bytes, coded.segments[0].size);
-        assert_true(tsr_get_tile_sides(&reader, image, &cut));
+        assert_true(tsr_get_tiling(&reader, image, &cut));
         if (n > 0) damage(r, &coded);
         const uint32_t before = elsewhere;
         check_decoding(image, &cut, &coded);

@@ -8,12 +8,11 @@ enum { STACK_SAMPLES = 1 << 21, STACKED_SAMPLES = 1 << 17 };
 
 uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    int32_t width, height;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &width, &height);
+    const struct tsr_tiling cut = tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder));
     /* Rasters that are a raster of a higher image if they stand one after the other, and tiles that end where they do.
      */
     const bool stackable = tsr_frame_bits(image) % 16 == 0 && (!image->planar || image->components == 1) &&
-                           image->rows % (uint32_t)height == 0;
+                           image->rows % (uint32_t)cut.tile_height == 0;
     const bool by_path_p = coding->path == TSR_PATH_PREDICT && !coding->lossy && coding->coder != TSR_CODER_CAVLC;
     const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
     if (!stackable || !by_path_p || samples > STACKED_SAMPLES) return 0;

@@ -133,7 +133,7 @@ static void derive_uid(const struct tsr_hash128 *original, const struct tsr_codi
     memcpy(seed, original->bytes, 16);
     seed[16] = (uint8_t)coding->path;
     seed[17] = (uint8_t)tsr_coder_number(coding->coder);
-    seed[18] = (uint8_t)coding->effort;
+    seed[18] = (uint8_t)(coding->effort | (coding->tune == TSR_TUNE_SSIM) << 4);
     for (int i = 0; i < 20; i++) seed[19 + i] = (uint8_t)(numbers[i / 4] >> 8 * (i % 4));
     const struct tsr_hash128 hash = tsr_hash128_of(seed, sizeof seed);
     tsr_put_decimal(hash.bytes, digits);

@@ -18,8 +18,9 @@ TEST(cutting_tiles)
         image.columns = 1 + rng_width(&r, 15) + rng_width(&r, 15);
         image.rows = 1 + rng_width(&r, 15) + rng_width(&r, 15);
         const int32_t align = n % 2 ? 64 : 1, columns = (int32_t)image.columns, rows = (int32_t)image.rows;
-        int32_t width, height;
-        tsr_cut_tiles(&image, align, &width, &height);
+        const struct tsr_tiling cut = tsr_cut_tiles(&image, align);
+        const int32_t width = cut.tile_width, height = cut.tile_height;
+        assert_true(cut.columns == columns && cut.rows == rows);
         /* FORMAT.md 5.2: columns over the number of tiles across, rounded up to a multiple */
         int32_t wanted = divide_up(columns, divide_up(columns, 1024));
         wanted = divide_up(wanted, align) * align;

@@ -252,11 +252,9 @@ TEST(stacks)
         expect(limit == cases[i].limit, "case %zu: %u", i, limit);
         if (limit == 0) continue;
         const struct tsr_image stack = tsr_stack(&image, limit);
-        int32_t width, height, stack_width, stack_height;
         assert_int_equal(tsr_check_image(&stack, NULL), TSR_OK);
-        tsr_cut_tiles(&image, 1, &width, &height);
-        tsr_cut_tiles(&stack, 1, &stack_width, &stack_height);
-        expect(width == stack_width && height == stack_height, "case %zu: cut otherwise", i);
+        const struct tsr_tiling one = tsr_cut_tiles(&image, 1), all = tsr_cut_tiles(&stack, 1);
+        expect(one.tile_width == all.tile_width && one.tile_height == all.tile_height, "case %zu: cut otherwise", i);
     }
 }
 

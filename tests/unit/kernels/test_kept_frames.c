@@ -217,11 +217,11 @@ TEST(windows)
         for (size_t i = 0; i < FRAMES; i++) put_kept(&r, &image, &kept, rasters + i * bytes);
         encode(engines[0], &image, &kept, &coding, rasters, coded);
         assert_int_equal(decode(engines[0], &image, &kept, coded, back, jobs), TSR_OK);
-        struct tsr_frame_model cut = {0};
+        struct tsr_tiling cut;
         struct tsr_bit_reader bits = tsr_bit_reader(coded[1].model.bytes, coded[1].model.size);
-        assert_true(tsr_get_tile_sides(&bits, &image, &cut) && coded[1].count > 1);
+        assert_true(tsr_get_tiling(&bits, &image, &cut) && coded[1].count > 1);
         for (uint32_t t = 0; t < coded[1].count; t++) {
-            const struct tsr_tile tile = tsr_tile_at(&image, &cut, t);
+            const struct tsr_tile tile = tsr_tile_numbered(cut, t);
             struct tsr_image part = image;
             part.columns = (uint32_t)tile.width;
             part.rows = (uint32_t)tile.height;
