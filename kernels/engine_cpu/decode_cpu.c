@@ -148,12 +148,10 @@ static struct tsr_image frame_image(const struct tsr_image *image, const struct 
 }
 
 /* Tiles are no larger than the image; all but the last ones of a frame are whole. */
-static void fit_tiles(const struct tsr_image *image, struct tsr_tiling *cut)
+static void fit_tiles(const struct tsr_image *image, int32_t *width, int32_t *height)
 {
-    cut->columns = (int32_t)image->columns;
-    cut->rows = (int32_t)image->rows;
-    cut->tile_width = tsr_min(cut->tile_width, (int32_t)image->columns);
-    cut->tile_height = tsr_min(cut->tile_height, (int32_t)image->rows);
+    *width = tsr_min(*width, (int32_t)image->columns);
+    *height = tsr_min(*height, (int32_t)image->rows);
 }
 
 /* Finds the first sample of the window whose number in the frame is from or more. Returns its number in the window; the
@@ -173,7 +171,9 @@ static bool peek_tiles(const struct tsr_image *image, const struct tsr_decode_jo
     const struct tsr_image frame = frame_image(image, job);
     struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);
     if (!tsr_get_tiling(&reader, &frame, cut)) return false;
-    fit_tiles(image, cut);
+    cut->columns = (int32_t)image->columns;
+    cut->rows = (int32_t)image->rows;
+    fit_tiles(image, &cut->tile_width, &cut->tile_height);
     return true;
 }
 
@@ -363,7 +363,7 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
     for (int p = 0; p < tsr_image_planes(image); p++) s->model->plane[p].offset = s->offsets[p];
     for (int c = 0; c < 3; c++) s->model->colours.list[c] = s->lists[c];
     if (!tsr_get_frame_model(&reader, &frame, s->model)) return false;
-    fit_tiles(image, s->model);
+    fit_tiles(image, &s->model->tile_width, &s->model->tile_height);
     for (int p = 0; p < s->model->planes; p++) {
         struct tsr_plane_model *plane = &s->model->plane[p];
         if (!tsr_is_coded(plane)) continue;

@@ -159,7 +159,7 @@ rm -f fifo piped.tsr back cut
 "$tsr" compress -q --json -r set -o closed >closed.json && mkfifo fifo && exec 3<>fifo 4>fifo 3<&-
 for command in 'compress -v -r -f set -o closed' 'compress --json -r -f set -o closed' 'compress -r -f set --series closed.tsr' \
     'compress --json -r -n set -o other' 'decompress --json -r closed -o reopened' 'test closed.tsr' 'test --json -r closed' \
-    'verify -v set closed' 'info -r closed' 'info --json -r closed' 'summary closed.json' 'compare -r set' \
+    'verify -v set closed' 'info -r closed' 'info --json -r closed' 'summary closed.json' 'compare -q -r set' \
     'test --json -r closed --log closed.log'; do
     # shellcheck disable=SC2086
     "$tsr" $command >&4 2>"$err"
