@@ -159,11 +159,12 @@ rm -f fifo piped.tsr back cut
 "$tsr" compress -q --json -r set -o closed >closed.json && mkfifo fifo && exec 3<>fifo 4>fifo 3<&-
 for command in 'compress -v -r -f set -o closed' 'compress --json -r -f set -o closed' 'compress -r -f set --series closed.tsr' \
     'compress --json -r -n set -o other' 'decompress --json -r closed -o reopened' 'test closed.tsr' 'test --json -r closed' \
-    'verify -v set closed' 'info -r closed' 'info --json -r closed' 'summary closed.json' 'compare -q -r set' \
+    'verify -v set closed' 'info -r closed' 'info --json -r closed' 'summary closed.json' 'compare -r set' \
     'test --json -r closed --log closed.log'; do
     # shellcheck disable=SC2086
     "$tsr" $command >&4 2>"$err"
     [ $? -eq 40 ] || bad "$command to a pipe without a reader is no status 40: $(cat "$err")"
+    sed -i '/^tessera: compare: .* on an idle machine$/d' "$err" # it tells that before it starts
     says '^tessera: cannot write to standard output$'
 done
 "$tsr" test closed.tsr missing.tsr >&4 2>"$err"
