@@ -321,7 +321,8 @@ TEST(sides_of_slices)
         coded.segments[0] = (struct tsr_segment){bytes, tsr_flush_bits(&writer)};
         assert_false(writer.overflow);
         elsewhere = 0;
-        check_decoding(&image, model, &coded);
+        const struct tsr_tiling cut = tsr_frame_tiling(&image, model);
+        check_decoding(&image, &cut, &coded);
         assert_int_equal(coded.jobs[0].status, TSR_OK);
         assert_int_equal(elsewhere, sides[i] > TSR_LARGE_SLICE_BLOCKS);
         free_coded(&coded);
