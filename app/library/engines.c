@@ -351,7 +351,7 @@ static enum tsr_status decode_frame(const struct tsr_call *call)
     const size_t size = call->count;
     struct tsr_error *const error = call->error;
     struct tsr_decode_job job = {0};
-    size_t at;
+    size_t at = 0;
     TSR_TRY(find_tiles(image, payload, size, &job, &at, error));
     job.raster = call->out;
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);

@@ -56,8 +56,8 @@ struct tsr_node {
 
 /* ---- The nodes: here alone, a node is declared and gets its number ------------------------------------------ */
 
-/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG and of planes have none. The kind 6 is that
- * of units (io/recipe/header.h): one node more has the number 7. */
+/* Over rasters. Their numbers in files are the stream kinds of FORMAT.md 4.5; those of PNG and of planes have none. The
+ * kind 6 is that of units (io/recipe/header.h): one node more has the number 7. */
 enum {
     TSR_NODE_RLE,
     TSR_NODE_JPEG_LOSSLESS,

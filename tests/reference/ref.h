@@ -59,7 +59,17 @@ void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
 
 /* ---- 3. The file (ref_container.c) ---- */
 
-enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES, REF_PACKED, REF_FILES, REF_PLANES };
+enum {
+    REF_VERBATIM,
+    REF_SPLICE,
+    REF_PNG,
+    REF_DEFLATED,
+    REF_ENCAPSULATED,
+    REF_SERIES,
+    REF_PACKED,
+    REF_FILES,
+    REF_PLANES
+};
 
 struct ref_header { /* 3.1 */
     unsigned kind, restore;
