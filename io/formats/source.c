@@ -76,7 +76,8 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     const enum tsr_kind kind = format                    ? format->kind
                                : inner && inner->measure ? inner->kind
                                                          : TSR_KIND_OTHER; /* of what is packed or stored */
-    snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM, DICOM, NIfTI or Y4M file");
+    snprintf(why.text, sizeof why.text, "%s",
+             size == 0 ? "it is empty" : "it is no PNG, PNM, DICOM, NIfTI or Y4M file");
     if (options->verbatim)
         snprintf(why.text, sizeof why.text, "%s", options->reason);
     else if (format)

@@ -92,12 +92,9 @@ static void read_dicom(const struct tsr_metadata *metadata, struct fields *field
 
 void read_fields(struct tsr_reader *reader, enum tsr_kind kind, struct fields *fields)
 {
-    static const char *const formats[TSR_KIND_COUNT] = {[TSR_KIND_OTHER] = "other",
-                                                        [TSR_KIND_PNG] = "PNG",
-                                                        [TSR_KIND_PNM] = "PNM",
-                                                        [TSR_KIND_DICOM] = "OT",
-                                                        [TSR_KIND_NIFTI] = "NIfTI",
-                                                        [TSR_KIND_Y4M] = "Y4M"};
+    static const char *const formats[TSR_KIND_COUNT] = {
+        [TSR_KIND_OTHER] = "other", [TSR_KIND_PNG] = "PNG",     [TSR_KIND_PNM] = "PNM",
+        [TSR_KIND_DICOM] = "OT",    [TSR_KIND_NIFTI] = "NIfTI", [TSR_KIND_Y4M] = "Y4M"};
     struct tsr_metadata *metadata = NULL;
     struct tsr_error ignored;
     memset(fields, 0, sizeof *fields);

@@ -17,7 +17,7 @@ enum {
     SEEN = 1 << 14, /* bytes that are learned first, at most */
     FEW = 255,
     NO_BYTE = 256,
-    LIST = 64      /* bytes of a list of numbers, at least */
+    LIST = 64 /* bytes of a list of numbers, at least */
 };
 
 /* Sets of weights. */

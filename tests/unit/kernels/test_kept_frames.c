@@ -217,7 +217,7 @@ TEST(windows)
         for (size_t i = 0; i < FRAMES; i++) put_kept(&r, &image, &kept, rasters + i * bytes);
         encode(engines[0], &image, &kept, &coding, rasters, coded);
         assert_int_equal(decode(engines[0], &image, &kept, coded, back, jobs), TSR_OK);
-        struct tsr_tiling cut;
+        struct tsr_tiling cut = {0};
         struct tsr_bit_reader bits = tsr_bit_reader(coded[1].model.bytes, coded[1].model.size);
         assert_true(tsr_get_tiling(&bits, &image, &cut) && coded[1].count > 1);
         for (uint32_t t = 0; t < coded[1].count; t++) {
