@@ -184,9 +184,9 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, c
     const struct tsr_image *image = &pictures->image;
     const size_t frame_bytes = tsr_raster_bytes(image);
     struct cuda_job job = {.bytes = frames * frame_bytes, .stream = bench_stream()};
-    struct tsr_frame_model *cut = bench_take(ON_HOST, sizeof *cut);
+    struct tsr_tiling cut;
     struct tsr_bit_reader reader = tsr_bit_reader(input->jobs[0].model.bytes, input->jobs[0].model.size);
-    tsr_get_tile_sides(&reader, image, cut);
+    tsr_get_tiling(&reader, image, &cut);
     const bool lanes = coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC;
     struct tsr_cuda_piece *model = bench_take(ON_HOST, frames * sizeof *model);
     struct tsr_cuda_piece *tile = bench_take(ON_HOST, (size_t)frames * input->tiles * sizeof *tile);
@@ -197,10 +197,10 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, c
     for (uint32_t f = 0; f < frames; f++)
         bench_copy(ON_DEVICE, job.expected + f * frame_bytes, ON_HOST,
                    pictures->decoded + f % pictures->frames * frame_bytes, frame_bytes);
-    const size_t arena = tsr_cuda_decode_lay_out(&job.batch, image, cut, frames, lanes, !lanes, payload_bytes, payloads,
+    const size_t arena = tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, payload_bytes, payloads,
                                                  job.rasters, NULL);
     uint8_t *base = bench_take(ON_DEVICE, arena);
-    tsr_cuda_decode_lay_out(&job.batch, image, cut, frames, lanes, !lanes, payload_bytes, payloads, job.rasters, base);
+    tsr_cuda_decode_lay_out(&job.batch, image, &cut, frames, lanes, !lanes, payload_bytes, payloads, job.rasters, base);
     bench_copy(ON_DEVICE, (void *)(uintptr_t)job.batch.model, ON_HOST, model, frames * sizeof *model);
     bench_copy(ON_DEVICE, (void *)(uintptr_t)job.batch.tile, ON_HOST, tile,
                (size_t)frames * input->tiles * sizeof *tile);

@@ -150,7 +150,7 @@ TEST(hostile)
         CASE("a part that is too long", STORED "\2\0\0\x7fxx"),
         CASE("parts whose sizes overflow", STORED "\3\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\2x"),
         CASE("an unknown part", STORED "\1Qx"),
-        CASE("a blob of another kind", STORED "\1\6x"),
+        CASE("a blob of another kind", STORED "\1\7x"),
         CASE("a zstd part without a size", STORED "\1\1"),
         CASE("a tile without a frame", STORED "\1Tx"),
         CASE("a tile after a blob", STORED "\3F\0T\0\1xx"),
