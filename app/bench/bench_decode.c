@@ -220,7 +220,6 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, c
     bench_give(ON_DEVICE, payloads);
     bench_give(ON_HOST, tile);
     bench_give(ON_HOST, model);
-    bench_give(ON_HOST, cut);
 }
 #endif
 
