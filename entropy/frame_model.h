@@ -172,11 +172,6 @@ TSR_HD struct tsr_tiling tsr_frame_tiling(const struct tsr_image *image, const s
     return tiling;
 }
 
-TSR_HD uint32_t tsr_tiles_across(const struct tsr_image *image, const struct tsr_frame_model *model)
-{
-    return tsr_tiling_across(tsr_frame_tiling(image, model));
-}
-
 TSR_HD uint32_t tsr_tile_count(const struct tsr_image *image, const struct tsr_frame_model *model)
 {
     return tsr_tiling_count(tsr_frame_tiling(image, model));

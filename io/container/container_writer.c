@@ -340,7 +340,7 @@ static enum tsr_status copy_parts(const struct tsr_small *from, struct tsr_small
     for (int i = 0; i < from->count; i++, part.bytes = (const uint8_t *)part.bytes + part.size) {
         bool fits;
         part.size = from->part_size[i];
-        if (from->type[i] <= TSR_SMALL_KNOWN)
+        if (tsr_small_is_blob(from->type[i]))
             TSR_TRY(tsr_small_add(to, from->type[i], &part, 1, TSR_SMALL_CODED, &fits, error));
     }
     return TSR_OK;

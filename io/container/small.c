@@ -33,7 +33,7 @@ uint64_t tsr_small_payload(const struct tsr_small *small)
 {
     uint64_t bytes = 0;
     for (int i = 0; i < small->count; i++)
-        if (small->type[i] > TSR_SMALL_KNOWN) bytes += small->part_size[i];
+        if (!tsr_small_is_blob(small->type[i])) bytes += small->part_size[i];
     return bytes;
 }
 
@@ -188,7 +188,7 @@ static enum tsr_status put_part(struct tsr_container_writer *w, uint8_t type, st
 {
     const struct tsr_piece piece = {part.bytes, part.size};
     uint64_t distance;
-    if (type <= TSR_SMALL_KNOWN) {
+    if (tsr_small_is_blob(type)) {
         *in_frame = false;
         return put_blob_part(w, type, part, error);
     }

@@ -30,6 +30,11 @@ enum tsr_status tsr_small_add(struct tsr_small *small, uint8_t type, const struc
 
 enum { TSR_SMALL_KNOWN = 6 }; /* the type of a prefix that is compressed after known bytes: the last one of a blob */
 
+static inline bool tsr_small_is_blob(uint8_t type)
+{
+    return type <= TSR_SMALL_KNOWN;
+}
+
 /* The part's type of a blob that is stored by one of the methods without a distance. */
 static inline uint8_t tsr_small_blob(enum tsr_blob blob, enum tsr_blob_method method)
 {

@@ -153,10 +153,7 @@ static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uin
     struct y4m_source *const s = (struct y4m_source *)source;
     const size_t all = s->mark + s->planes;
     TSR_TRY(tsr_input_read(source->input, source->first + (uint64_t)frame * all, s->frame, all, error));
-    if (s->form == TSR_PLANES_PLAIN)
-        memcpy(raster, s->frame + s->mark, s->planes);
-    else
-        tsr_planes_gather(&source->header.image, s->form, s->frame + s->mark, raster);
+    tsr_planes_gather(&source->header.image, s->form, s->frame + s->mark, raster);
     return TSR_OK;
 }
 

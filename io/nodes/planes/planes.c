@@ -51,6 +51,10 @@ size_t tsr_planes_bytes(const struct tsr_image *image, unsigned form)
 
 void tsr_planes_gather(const struct tsr_image *image, unsigned form, const uint8_t *planes, uint8_t *raster)
 {
+    if (form == TSR_PLANES_PLAIN) {
+        memcpy(raster, planes, tsr_raster_bytes(image));
+        return;
+    }
     const struct layout l = layout_of(image, form);
     const size_t half = l.row / 2;
     for (uint32_t y = 0; y < l.luma_rows; y++, planes += l.luma, raster += l.row) {
