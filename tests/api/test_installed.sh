@@ -50,6 +50,8 @@ run() {
     needs=$(ldd "$1" | grep -c libtessera)
     [ "$2" = shared ] && [ "$needs" -eq 0 ] && fail "$1 is not linked with the shared library"
     [ "$2" = static ] && [ "$needs" -ne 0 ] && fail "$1 is linked with the shared library"
+    # Long ones run once. How a program was linked is seen by those that run in every form.
+    case $1 in by_shared/* | */example | */media | */sets | */usage) ;; *) return ;; esac
     # shellcheck disable=SC2086 # a word or none
     "$1" $argument >"$name.out" 2>&1 || fail "$1: $(cat "$name.out")"
 }
