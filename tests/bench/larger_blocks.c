@@ -13,7 +13,7 @@ enum { FOUR, FOUR_AC, EIGHT, EIGHT_AC, EIGHT_HIGH, FOUR_OF_DC };
 static const int places_of[KINDS] = {16, 15, 64, 63, 60, 16};
 
 struct params {
-    double qp, lambda, dc_step, smoothing;
+    double qp, lambda, lambda_lapped, dc_step; /* lambdas in squared steps a bit */
     int lap, dc_plane, size, predict, classes, train; /* size: 4; 8; 48 by squares of 8, 416 by squares of 16 */
     int lap_half;                                     /* samples on each side of a border of squares of 8 */
     double lap_forward[16], lap_inverse[16];          /* of differences, lap_half x lap_half */
@@ -39,7 +39,7 @@ static float weights[KINDS][MOST][FEATURES]; /* of E[p]: W, N, NW + NE, then the
 static double products[KINDS][MOST][FEATURES][FEATURES], targets[KINDS][MOST][FEATURES];
 static float cost_of[4097];
 static int scan4[16], scan8[64], scans[KINDS][64];
-static double core4[4][4], core8[8][8];
+static float cores[2][2][8][8]; /* of 4, of 8; forward, inverse */
 
 static void zigzag(int side, int *scan)
 {
@@ -63,12 +63,12 @@ static void prepare(void)
     for (int i = 0; i < 4; i++) {
         double norm = 0;
         for (int j = 0; j < 4; j++) norm += c4[i][j] * c4[i][j];
-        for (int j = 0; j < 4; j++) core4[i][j] = c4[i][j] / sqrt(norm);
+        for (int j = 0; j < 4; j++) cores[0][0][i][j] = cores[0][1][j][i] = (float)(c4[i][j] / sqrt(norm));
     }
     for (int i = 0; i < 8; i++) {
         double norm = 0;
         for (int j = 0; j < 8; j++) norm += c8[i][j] * c8[i][j];
-        for (int j = 0; j < 8; j++) core8[i][j] = c8[i][j] / sqrt(norm);
+        for (int j = 0; j < 8; j++) cores[1][0][i][j] = cores[1][1][j][i] = (float)(c8[i][j] / sqrt(norm));
     }
     zigzag(4, scan4);
     zigzag(8, scan8);
@@ -157,10 +157,10 @@ static float put_places(struct models *m, int eight, int block_class, int places
 }
 
 /* Of the magnitude at a place; dc: whether place 0 is a DC that is coded beside. */
-static float put_magnitude(struct models *m, int eight, int p, int last, int dc, float energy, int magnitude, int commit)
+static float put_magnitude(struct models *m, int eight, int p, int last, int dc, int energy_class, int magnitude, int commit)
 {
     const int group = p == last ? (dc && p == 0 ? 3 : 1) : dc && p == 0 ? 2 : 0;
-    return put_unary(m, m->magnitude[eight][group][class_of(energy)], magnitude - (p == last), commit)
+    return put_unary(m, m->magnitude[eight][group][energy_class], magnitude - (p == last), commit)
            + (magnitude > 0);
 }
 
@@ -203,7 +203,7 @@ static float code(const struct block *b, const int *level, int commit, int train
     sum = put_places(b->models, b->eight, b->block_class, last + 1, commit);
     energies(b, level, energy);
     for (int p = last; p >= 0; p--)
-        sum += put_magnitude(b->models, b->eight, p, last, b->dc, energy[p], abs(level[p]), commit);
+        sum += put_magnitude(b->models, b->eight, p, last, b->dc, class_of(energy[p]), abs(level[p]), commit);
     if (train && commit) learn(b, level, energy, last);
     return sum;
 }
@@ -213,23 +213,26 @@ static float code(const struct block *b, const int *level, int commit, int train
 static void choose(const struct block *b, const float *units, const double *weight, double lambda, int *level)
 {
     const int first = b->dc;
+    int end_of = b->n;
     for (int p = 0; p < b->n; p++) level[p] = (int)(fabsf(units[p]) + 0.5f);
+    while (end_of > first && !level[end_of - 1]) end_of--;
     for (int turn = 0; turn < 2; turn++) {
         float energy[MOST];
         int below_level[MOST], last_level[MOST], last = first - 1;
         energies(b, level, energy);
         const int none = first && level[0] ? 1 : 0;
         double below = 0, least = lambda * put_places(b->models, b->eight, b->block_class, none, 0);
-        for (int p = first; p < b->n; p++) {
+        for (int p = first; p < end_of; p++) {
             const double u = fabsf(units[p]), zero = u * u * weight[p];
             const int nearest = (int)(u + 0.5), down = nearest > 2 ? nearest - 1 : 0;
+            const int c_of = class_of(energy[p]);
             double here = 1e30, end = 1e30;
             for (int m = nearest; m >= down; m--) {
                 const double e = (u - m) * (u - m) * weight[p] - zero;
-                const double c = e + lambda * put_magnitude(b->models, b->eight, p, MOST, b->dc, energy[p], m, 0);
+                const double c = e + lambda * put_magnitude(b->models, b->eight, p, MOST, b->dc, c_of, m, 0);
                 if (c < here) here = c, below_level[p] = m;
                 if (m == 0) break;
-                const double d = e + lambda * put_magnitude(b->models, b->eight, p, p, b->dc, energy[p], m, 0);
+                const double d = e + lambda * put_magnitude(b->models, b->eight, p, p, b->dc, c_of, m, 0);
                 if (d < end) end = d, last_level[p] = m;
             }
             const double total =
@@ -237,7 +240,7 @@ static void choose(const struct block *b, const float *units, const double *weig
             if (total < least) least = total, last = p;
             below += here;
         }
-        for (int p = first; p < b->n; p++) level[p] = p < last ? below_level[p] : p == last ? last_level[p] : 0;
+        for (int p = first; p < end_of; p++) level[p] = p < last ? below_level[p] : p == last ? last_level[p] : 0;
     }
     for (int p = 0; p < b->n; p++)
         if (units[p] < 0) level[p] = -level[p];
@@ -311,21 +314,29 @@ static void remember(struct plane *t, const struct block *b, const int *level, i
         memcpy(t->cells + 16 * ((size_t)(y + i / 2) * columns + x + i % 2), seen_at, sizeof seen_at);
 }
 
-static void transform(const double *core, int side, const float *in, int pitch, float *out, int inverse)
+static inline void transform_by(float core[8][8], int side, const float *in, int pitch, float *out)
 {
-    double half[64];
+    float half[64];
     for (int i = 0; i < side; i++)
         for (int j = 0; j < side; j++) {
-            double s = 0;
-            for (int k = 0; k < side; k++) s += (inverse ? core[k * side + i] : core[i * side + k]) * in[k * pitch + j];
-            half[i * side + j] = s;
+            float sum = 0;
+            for (int k = 0; k < side; k++) sum += core[i][k] * in[k * pitch + j];
+            half[i * side + j] = sum;
         }
     for (int i = 0; i < side; i++)
         for (int j = 0; j < side; j++) {
-            double s = 0;
-            for (int k = 0; k < side; k++) s += (inverse ? core[k * side + j] : core[j * side + k]) * half[i * side + k];
-            out[i * side + j] = (float)s;
+            float sum = 0;
+            for (int k = 0; k < side; k++) sum += core[j][k] * half[i * side + k];
+            out[i * side + j] = sum;
         }
+}
+
+static void transform(int side, const float *in, int pitch, float *out, int inverse)
+{
+    if (side == 4)
+        transform_by(cores[0][inverse], 4, in, pitch, out);
+    else
+        transform_by(cores[1][inverse], 8, in, pitch, out);
 }
 
 /* Filters count borders, from the first one on, of lines of samples. */
@@ -422,7 +433,7 @@ static double code_square(struct plane *t, int y, int x, int eight, int commit)
     t->is_eight[y / 8 * (t->columns / 8) + x / 8] = (uint8_t)eight;
     if (eight) {
         struct block b;
-        transform(core8[0], 8, in, t->columns, values, 0);
+        transform(8, in, t->columns, values, 0);
         look(t, &b, t->params->dc_plane == 2 ? EIGHT_AC : t->params->dc_plane ? EIGHT_HIGH : EIGHT, y / 4, x / 4, 1);
         float *dc = t->dc + (size_t)(y / 4) * columns + x / 4;
         if (t->params->dc_plane == 1)
@@ -440,7 +451,7 @@ static double code_square(struct plane *t, int y, int x, int eight, int commit)
     for (int i = 0; i < 8; i++) memcpy(local + 8 * i, in + (size_t)i * t->columns, 8 * sizeof *local);
     if (t->params->lap) lap_both(local, 8, 8, 4, 2, four_forward);
     for (int i = 0; i < 4; i++) {
-        transform(core4[0], 4, local + i / 2 * 32 + i % 2 * 4, 8, values, 0);
+        transform(4, local + i / 2 * 32 + i % 2 * 4, 8, values, 0);
         sum += code_four(t, values, y / 4 + i / 2, x / 4 + i % 2, i < 3, commit, out);
         put_plain(t, y + i / 2 * 4, x + i % 2 * 4, 4, out);
     }
@@ -478,11 +489,11 @@ static void restore_square(struct plane *t, int y, int x, int eight)
     float local[64], block[64];
     for (int i = 0; i < 8; i++) memcpy(local + 8 * i, t->out + (size_t)(y + i) * t->columns + x, 8 * sizeof *local);
     if (eight) {
-        transform(core8[0], 8, local, 8, block, 1);
+        transform(8, local, 8, block, 1);
     } else {
         for (int i = 0; i < 4; i++) {
             float four[16];
-            transform(core4[0], 4, local + i / 2 * 32 + i % 2 * 4, 8, four, 1);
+            transform(4, local + i / 2 * 32 + i % 2 * 4, 8, four, 1);
             for (int j = 0; j < 4; j++) memcpy(block + (i / 2 * 4 + j) * 8 + i % 2 * 4, four + 4 * j, 4 * sizeof *four);
         }
         if (t->params->lap) lap_both(block, 8, 8, 4, 2, four_inverse);
@@ -517,7 +528,7 @@ static void fours(struct plane *t)
     for (int y = 0; y < t->rows; y += 4)
         for (int x = 0; x < t->columns; x += 4) {
             float values[16], out[16] = {0};
-            transform(core4[0], 4, t->value + (size_t)y * t->columns + x, t->columns, values, 0);
+            transform(4, t->value + (size_t)y * t->columns + x, t->columns, values, 0);
             code_four(t, values, y / 4, x / 4, 1, 1, out);
             put_plain(t, y, x, 4, out);
         }
@@ -528,7 +539,7 @@ static void restore_fours(struct plane *t)
     for (int y = 0; y < t->rows; y += 4)
         for (int x = 0; x < t->columns; x += 4) {
             float block[16];
-            transform(core4[0], 4, t->out + (size_t)y * t->columns + x, t->columns, block, 1);
+            transform(4, t->out + (size_t)y * t->columns + x, t->columns, block, 1);
             put_plain(t, y, x, 4, block);
         }
     if (t->params->lap) lap_both(t->out, t->columns, t->rows, 4, 2, four_inverse);
@@ -642,20 +653,20 @@ static double by_mode(struct plane *t, uint8_t *modes, int y, int x, int side, i
     find_edges(t, y, x, side, right, &e);
     predict(&e, side, mode, guess);
     for (int i = 0; i < side * side; i++) rest[i] = t->value[(size_t)(y + i / side) * t->columns + x + i % side] - guess[i];
-    transform(side == 8 ? core8[0] : core4[0], side, rest, side, values, 0);
+    transform(side, rest, side, values, 0);
     look(t, &b, side == 8 ? EIGHT : FOUR, y / 4, x / 4, right);
     double sum = quantise(t, &b, values, y / 4, x / 4, step_at(t, y, x), t->step, 0, commit, out);
     uint8_t *at = modes + y / 4 * columns + x / 4;
     const float bits = put_mode(t->coder, side == 8, x > 0 ? at[-1] : 0, y > 0 ? at[-columns] : 0, mode, commit);
     if (commit) t->coder->bits += bits;
     for (int i = 0; i < side / 4; i++) memset(at + i * columns, mode, (size_t)side / 4);
-    transform(side == 8 ? core8[0] : core4[0], side, out, side, rest, 1);
+    transform(side, out, side, rest, 1);
     for (int i = 0; i < side * side; i++) rest[i] = fminf(fmaxf(roundf(rest[i] + guess[i]), -128), 127);
     put_plain(t, y, x, side, rest);
     return sum + t->lambda * bits;
 }
 
-/* The three modes with the least sum of magnitudes are tried. */
+/* The four modes with the least sum of magnitudes are tried. */
 static int best_mode(struct plane *t, uint8_t *modes, int y, int x, int side, int right)
 {
     double rough[MODES], least = 1e30;
@@ -667,11 +678,11 @@ static int best_mode(struct plane *t, uint8_t *modes, int y, int x, int side, in
         float guess[64], values[64];
         predict(&e, side, mode, guess);
         for (int i = 0; i < side * side; i++) guess[i] = t->value[(size_t)(y + i / side) * t->columns + x + i % side] - guess[i];
-        transform(side == 8 ? core8[0] : core4[0], side, guess, side, values, 0);
+        transform(side, guess, side, values, 0);
         rough[mode] = 0;
         for (int i = 0; i < side * side; i++) rough[mode] += fabsf(values[i]);
     }
-    for (int turn = 0; turn < 3; turn++) {
+    for (int turn = 0; turn < 4; turn++) {
         int mode = 0;
         for (int i = 1; i < count; i++)
             if (rough[i] < rough[mode]) mode = i;
@@ -748,7 +759,7 @@ static void smooth_borders(struct plane *t)
         for (int y = 0; y < rows; y++)
             for (int x = 0; x < columns; x++) {
                 const int at = down ? y : x;
-                const double qp = t->params->qp + t->params->smoothing + 6 * log2(step_at(t, y, x) / t->step);
+                const double qp = t->params->qp + 6 * log2(step_at(t, y, x) / t->step);
                 if (at == 0 || at % 4 || (at % 8 == 4 && t->is_eight[y / 8 * (columns / 8) + x / 8])) continue;
                 smooth_line(t->out + (size_t)y * columns + x, down ? columns : 1, qp, at % 16 == 0);
             }
@@ -788,30 +799,77 @@ void get_products(int kind, double *p, double *q)
     memset(targets[kind], 0, sizeof targets[kind]);
 }
 
-/* samples: columns and rows are multiples of 32. classes: of squares, or null. Returns bits; restored: samples; eights: of squares. */
-double code_frame(const struct params *p, const uint8_t *samples, int columns, int rows, const uint8_t *classes, uint8_t *restored,
-                  uint8_t *eights)
+/* A band of a frame, whose tiles are lapped or not: its cost. */
+static double code_band(const struct params *p, struct coder *coder, const uint8_t *samples, int columns, int rows, const uint8_t *classes,
+                        uint8_t *restored, uint8_t *eights)
 {
-    static struct coder coder;
     const size_t n = (size_t)columns * rows;
-    prepare();
-    fresh(coder.models[0].places4[0], sizeof coder.models);
-    fresh(coder.choice, sizeof coder.choice + sizeof coder.mode + sizeof coder.classes);
-    coder.bits = 0;
     float *memory = calloc(4 * n, sizeof *memory);
+    const double before = coder->bits;
+    double distortion = 0;
     /* A lapped block's noise comes out smaller by so much: q + 32 of FORMAT.md 8.7. */
     const double step = exp2((p->qp - 4 + (p->lap && !p->predict ? 4 : 0)) / 6);
-    struct plane t = {p, &coder, columns, rows, 0, step, p->lambda * step * step, 1, memory, memory + n, memory + 2 * n,
-                      memory + 3 * n, memory + 3 * n + n / 16, classes, eights};
+    struct plane t = {p, coder, columns, rows, 0, step, (p->lap ? p->lambda_lapped : p->lambda) * step * step, 1, memory, memory + n,
+                      memory + 2 * n, memory + 3 * n, memory + 3 * n + n / 16, classes, eights};
     for (size_t i = 0; i < n; i++) t.value[i] = (float)samples[i] - 128;
     memset(eights, 0, n / 64);
-    if (classes) put_classes(&coder, classes, columns / 16, rows / 16);
+    if (classes) put_classes(coder, classes, columns / 16, rows / 16);
     if (p->predict)
         predict_plane(&t);
     else
         code_plane(&t);
-    if (p->smoothing > -50) smooth_borders(&t);
-    for (size_t i = 0; i < n; i++) restored[i] = (uint8_t)lround(fminf(fmaxf(t.out[i] + 128, 0), 255));
+    for (size_t i = 0; i < n; i++) {
+        restored[i] = (uint8_t)lround(fminf(fmaxf(t.out[i] + 128, 0), 255));
+        distortion += (restored[i] - samples[i]) * (restored[i] - samples[i]);
+    }
     free(memory);
+    const double plain = exp2((p->qp - 4) / 3);
+    return distortion + 1.4 * p->lambda * plain * (coder->bits - before);
+}
+
+/* samples: columns and rows are multiples of 32. classes: of squares, or null. Returns bits; restored: samples; eights: of squares. With
+ * lap 2 a band of about 65,536 samples, which is a tile, is lapped or not, whichever costs less. */
+double code_frame(const struct params *p, const uint8_t *samples, int columns, int rows, const uint8_t *classes, uint8_t *restored,
+                  uint8_t *eights)
+{
+    static struct coder coder, start;
+    prepare();
+    fresh(coder.models[0].places4[0], sizeof coder.models);
+    fresh(coder.choice, sizeof coder.choice + sizeof coder.mode + sizeof coder.classes);
+    coder.bits = 0;
+    struct params lapped = *p, plain = *p;
+    lapped.lap = 1;
+    plain.lap = 0;
+    const int width = columns > 1024 ? 1024 : columns, parts = (rows * width + 65535 - width * 16) / 65536;
+    const int height = parts > 1 ? (rows / parts + 31) / 32 * 32 : rows;
+    for (int y = 0; y < rows; y += height) {
+        const int here = height < rows - y ? height : rows - y;
+        const size_t at = (size_t)y * columns;
+        const uint8_t *own = classes ? classes + at / 256 : NULL;
+        if (p->lap < 2) {
+            code_band(p, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+            continue;
+        }
+        start = coder;
+        const double cost_plain = code_band(&plain, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+        coder = start;
+        const double cost_lapped = code_band(&lapped, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+        if (cost_lapped <= cost_plain) continue;
+        coder = start;
+        code_band(&plain, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+    }
     return coder.bits;
+}
+
+/* What smoothing makes of a frame that is not lapped; eights and classes as above. */
+void smooth_frame(double qp, uint8_t *samples, int columns, int rows, const uint8_t *classes, uint8_t *eights)
+{
+    const size_t n = (size_t)columns * rows;
+    const struct params p = {.qp = qp};
+    struct plane t = {.params = &p, .columns = columns, .rows = rows, .step = 1, .class_of_square = classes, .is_eight = eights};
+    t.out = calloc(n, sizeof *t.out);
+    for (size_t i = 0; i < n; i++) t.out[i] = (float)samples[i] - 128;
+    smooth_borders(&t);
+    for (size_t i = 0; i < n; i++) samples[i] = (uint8_t)lround(fminf(fmaxf(t.out[i] + 128, 0), 255));
+    free(t.out);
 }
