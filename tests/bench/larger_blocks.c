@@ -1,6 +1,7 @@
-/* A prototype of path T with larger blocks, prediction and smoothing, for larger_blocks.py and decision 041. It says what a variant
- * would take: transforms in floating point, ideal lengths of adaptive codes in contexts like those of FORMAT.md 8.6, no stream. Each
- * variant has the same coder, the same choice by rate and distortion, and weights of energies by least squares on other frames. */
+/* A prototype of path T with larger blocks, prediction and smoothing, for larger_blocks.py and decision 041. It says
+ * what a variant would take: transforms in floating point, ideal lengths of adaptive codes in contexts like those of
+ * FORMAT.md 8.6, no stream. Each variant has the same coder, the same choice by rate and distortion, and weights of
+ * energies by least squares on other frames. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,13 +9,14 @@
 #include <string.h>
 
 enum { CLASSES = 24, UNARY = 14, MOST = 64, FEATURES = MOST + 3, KINDS = 6, MODES = 15 };
-/* Kinds of blocks: 4x4 with and without its DC, 8x8 with all, without its DC, without its low 2x2; 4x4 of the DC plane. */
+/* Kinds of blocks: 4x4 with and without its DC, 8x8 with all, without its DC, without its low 2x2; 4x4 of the DC plane.
+ */
 enum { FOUR, FOUR_AC, EIGHT, EIGHT_AC, EIGHT_HIGH, FOUR_OF_DC };
 static const int places_of[KINDS] = {16, 15, 64, 63, 60, 16};
 
 struct params {
-    double qp, lambda, lambda_lapped, dc_step; /* lambdas in squared steps a bit */
-    int lap, dc_plane, size, predict, classes, train; /* size: 4; 8; 48 by squares of 8, 416 by squares of 16 */
+    double qp, lambda, lambda_lapped, dc_step;        /* lambdas in squared steps a bit */
+    int lap, dc_plane, size, predict, classes, train; /* size: 4; 8; 48 by squares of 8, 416 by squares of 16, 480 as 48, roughly */
     int lap_half;                                     /* samples on each side of a border of squares of 8 */
     double lap_forward[16], lap_inverse[16];          /* of differences, lap_half x lap_half */
     double weight4[16], weight8[64];                  /* of errors in the samples */
@@ -54,10 +56,10 @@ static void zigzag(int side, int *scan)
 static void prepare(void)
 {
     static const int c4[4][4] = {{1, 1, 1, 1}, {2, 1, -1, -2}, {1, -1, -1, 1}, {1, -2, 2, -1}};
-    static const int c8[8][8] = {{8, 8, 8, 8, 8, 8, 8, 8},       {12, 10, 6, 3, -3, -6, -10, -12},
-                                 {8, 4, -4, -8, -8, -4, 4, 8},   {10, -3, -12, -6, 6, 12, 3, -10},
-                                 {8, -8, -8, 8, 8, -8, -8, 8},   {6, -12, 3, 10, -10, -3, 12, -6},
-                                 {4, -8, 8, -4, -4, 8, -8, 4},   {3, -6, 10, -12, 12, -10, 6, -3}};
+    static const int c8[8][8] = {{8, 8, 8, 8, 8, 8, 8, 8},     {12, 10, 6, 3, -3, -6, -10, -12},
+                                 {8, 4, -4, -8, -8, -4, 4, 8}, {10, -3, -12, -6, 6, 12, 3, -10},
+                                 {8, -8, -8, 8, 8, -8, -8, 8}, {6, -12, 3, 10, -10, -3, 12, -6},
+                                 {4, -8, 8, -4, -4, 8, -8, 4}, {3, -6, 10, -12, 12, -10, 6, -3}};
     if (cost_of[1] > 0) return;
     for (int i = 0; i <= 4096; i++) cost_of[i] = (float)-log2(fmax(i, 0.5) / 4096);
     for (int i = 0; i < 4; i++) {
@@ -152,21 +154,21 @@ static float put_places(struct models *m, int eight, int block_class, int places
     int b = 0;
     while (bucket_from[b + 1] <= places) b++;
     const int room = bucket_from[b + 1] - bucket_from[b], bits = room > 8 ? 4 : room > 4 ? 3 : room > 2 ? 2 : room > 1;
-    return put_tree(m->places8[block_class], 4, b, commit)
-           + put_tree(m->within8[b], bits, places - bucket_from[b], commit);
+    return put_tree(m->places8[block_class], 4, b, commit) +
+           put_tree(m->within8[b], bits, places - bucket_from[b], commit);
 }
 
 /* Of the magnitude at a place; dc: whether place 0 is a DC that is coded beside. */
-static float put_magnitude(struct models *m, int eight, int p, int last, int dc, int energy_class, int magnitude, int commit)
+static float put_magnitude(struct models *m, int eight, int p, int last, int dc, int energy_class, int magnitude,
+                           int commit)
 {
     const int group = p == last ? (dc && p == 0 ? 3 : 1) : dc && p == 0 ? 2 : 0;
-    return put_unary(m, m->magnitude[eight][group][energy_class], magnitude - (p == last), commit)
-           + (magnitude > 0);
+    return put_unary(m, m->magnitude[eight][group][energy_class], magnitude - (p == last), commit) + (magnitude > 0);
 }
 
 struct block {
     struct models *models;
-    int kind, n, eight, dc, block_class;
+    int kind, n, eight, dc, block_class, lapped;
     float base[MOST], near[MOST][3]; /* energies by neighbours */
 };
 
@@ -208,8 +210,8 @@ static float code(const struct block *b, const int *level, int commit, int train
     return sum;
 }
 
-/* The choice of entropy/rate_distortion.h: the nearest, one less or 0 at each place, and the best last place, by what they cost in
- * contexts of plain rounding, then in those of the first choice. */
+/* The choice of entropy/rate_distortion.h: the nearest, one less or 0 at each place, and the best last place, by what
+ * they cost in contexts of plain rounding, then in those of the first choice. */
 static void choose(const struct block *b, const float *units, const double *weight, double lambda, int *level)
 {
     const int first = b->dc;
@@ -257,13 +259,22 @@ struct plane {
     float *value, *out, *cells, *dc, *dc_out;
     const uint8_t *class_of_square;
     uint8_t *is_eight;
+    const uint8_t *lapped;  /* of squares of 16, or null: as the parameters say */
+    double *cost_of_square; /* of squares of 16, or null */
 };
 
 static const double class_ratio[7] = {0.5, 0.62890625, 0.79296875, 1, 1.26171875, 1.5859375, 2};
 
 static double step_at(const struct plane *t, int y, int x)
 {
-    return t->class_of_square ? t->step * class_ratio[t->class_of_square[y / 16 * (t->columns / 16) + x / 16]] : t->step;
+    return t->class_of_square ? t->step * class_ratio[t->class_of_square[y / 16 * (t->columns / 16) + x / 16]]
+                              : t->step;
+}
+
+static int is_lapped(const struct plane *t, int square_y, int square_x)
+{
+    if (t->lapped) return t->lapped[square_y * (t->columns / 16) + square_x];
+    return t->params->lap && !t->params->predict;
 }
 
 static const float no_cell[16];
@@ -284,6 +295,7 @@ static void look(const struct plane *t, struct block *b, int kind, int y, int x,
     b->n = places_of[kind];
     b->eight = kind >= EIGHT && kind <= EIGHT_HIGH;
     b->dc = (kind == FOUR || kind == EIGHT || kind == FOUR_OF_DC) && !t->params->predict;
+    b->lapped = is_lapped(t, y / 4, x / 4);
     const int side = b->eight ? 2 : 1;
     const float *w = cell(t, y, x - 1, y, x), *w2 = b->eight ? cell(t, y + 1, x - 1, y + 1, x) : w;
     const float *n = cell(t, y - 1, x, y, x), *n2 = b->eight ? cell(t, y - 1, x + 1, y, x) : n;
@@ -356,6 +368,16 @@ static void lap(float *v, int first, int period, int length, int lines, int step
         }
 }
 
+/* The same across borders of 4 x 4 blocks, both sides of which are lapped. */
+static void lap_some(const struct plane *t, float *v, int down, const double *m)
+{
+    for (int y = down ? 4 : 0; y < t->rows; y++)
+        for (int x = down ? 0 : 4; x < t->columns; x++)
+            if ((down ? y : x) % 4 == 0 && is_lapped(t, y / 16, x / 16) &&
+                is_lapped(t, (y - down) / 16, (x - 1 + down) / 16))
+                lap(v + (size_t)y * t->columns + x, 0, 8, 2, 1, down ? t->columns : 1, 0, 2, m);
+}
+
 static void lap_both(float *v, int columns, int rows, int period, int half, const double *m)
 {
     lap(v, period, period, columns, rows, 1, columns, half, m);
@@ -382,10 +404,12 @@ static double quantise(struct plane *t, struct block *b, const float *values, in
     for (int p = 0; p < b->n; p++) {
         const int r = scans[b->kind][p];
         units[p] = (float)(values[r] / (b->dc && p == 0 ? dc_step : step));
-        weight[p] = (params->lap && !params->predict ? b->eight ? params->weight8[r] : params->weight4[r] : 1) * t->dc_weight;
+        weight[p] = (b->lapped ? b->eight ? params->weight8[r] : params->weight4[r] : 1) * t->dc_weight;
     }
     if (b->dc) units[0] -= (float)predicted;
-    choose(b, units, weight, t->lambda / (step * step), level);
+    /* What a bit is worth where squares are lapped or not. */
+    const double lambda = t->lapped && !b->lapped ? params->lambda * exp2((params->qp - 4) / 3) : t->lambda;
+    choose(b, units, weight, lambda / (step * step), level);
     const double bits = code(b, level, commit, params->train);
     remember(t, b, level, y, x);
     for (int p = 0; p < b->n; p++) {
@@ -412,15 +436,17 @@ static double code_four(struct plane *t, const float *values, int y, int x, int 
     const int columns = t->columns / 4;
     struct block b;
     look(t, &b, t->level ? FOUR_OF_DC : t->params->dc_plane ? FOUR_AC : FOUR, y, x, right);
-    const double step = step_at(t, 4 * y, 4 * x);
-    const double c = quantise(t, &b, values, y, x, step, t->step, b.dc ? predicted_dc(t->dc, y, x, columns, t->step) : 0, commit, out);
+    const double step = step_at(t, 4 * y, 4 * x) * (t->lapped && !b.lapped ? 0.62996 : 1);
+    const double c = quantise(t, &b, values, y, x, step, t->step,
+                              b.dc ? predicted_dc(t->dc, y, x, columns, t->step) : 0, commit, out);
     t->dc[y * columns + x] = b.dc ? out[0] : values[0];
     return c;
 }
 
 static void put_plain(struct plane *t, int y, int x, int side, const float *values)
 {
-    for (int i = 0; i < side; i++) memcpy(t->out + (size_t)(y + i) * t->columns + x, values + i * side, sizeof(float) * side);
+    for (int i = 0; i < side; i++)
+        memcpy(t->out + (size_t)(y + i) * t->columns + x, values + i * side, sizeof(float) * side);
 }
 
 /* Codes a square of 8 x 8 samples as one block or as four; t->out gets coefficients, in the blocks' places. */
@@ -439,7 +465,8 @@ static double code_square(struct plane *t, int y, int x, int eight, int commit)
         if (t->params->dc_plane == 1)
             for (int i = 0; i < 4; i++) {
                 const float down = i / 2 ? -1 : 1, across = i % 2 ? -1 : 1;
-                dc[i / 2 * columns + i % 2] = (values[0] + across * values[1] + down * values[8] + across * down * values[9]) / 2;
+                dc[i / 2 * columns + i % 2] =
+                    (values[0] + across * values[1] + down * values[8] + across * down * values[9]) / 2;
             }
         const int predicted = b.dc ? predicted_dc(t->dc_out, y / 8, x / 8, t->columns / 8, t->step) : 0;
         sum = quantise(t, &b, values, y / 4, x / 4, step_at(t, y, x), t->step, predicted, commit, out);
@@ -460,6 +487,21 @@ static double code_square(struct plane *t, int y, int x, int eight, int commit)
 
 /* ---- Lapped planes ----------------------------------------------------------------------------------------- */
 
+/* What a square of 8 x 8 seems to cost, as a choice without coding has it: sums of logarithms of AC coefficients. */
+static double rough_cost(const struct plane *t, int y, int x, int eight)
+{
+    float local[64], values[64];
+    double sum = 0;
+    for (int i = 0; i < 8; i++) memcpy(local + 8 * i, t->value + (size_t)(y + i) * t->columns + x, 8 * sizeof *local);
+    if (!eight && t->params->lap) lap_both(local, 8, 8, 4, 2, four_forward);
+    for (int i = 0; i < (eight ? 1 : 4); i++) {
+        transform(eight ? 8 : 4, local + i / 2 * 32 + i % 2 * 4, 8, values, 0);
+        for (int k = 0; k < (eight ? 64 : 16); k++)
+            if (eight ? k > 15 || k % 8 > 1 : k > 0) sum += log2(1 + pow(values[k] / step_at(t, y, x), 2));
+    }
+    return sum;
+}
+
 /* Both ways of a square of side samples, then the better one. */
 static void choose_squares(struct plane *t, int side)
 {
@@ -472,8 +514,8 @@ static void choose_squares(struct plane *t, int side)
             if (size > 8) {
                 double sum[2];
                 for (int way = 0; way < 2; way++) {
-                    sum[way] = t->lambda * cost(&t->coder->choice[context], way);
-                    for (int i = 0; i < side; i += 8)
+                    sum[way] = size == 480 ? rough_cost(t, y, x, way) : t->lambda * cost(&t->coder->choice[context], way);
+                    for (int i = 0; i < side && size != 480; i += 8)
                         for (int j = 0; j < side; j += 8) sum[way] += code_square(t, y + i, x + j, way, 0);
                 }
                 eight = sum[1] < sum[0];
@@ -524,12 +566,17 @@ static void put_dcs(struct plane *t, const float *dc, int columns)
 static void fours(struct plane *t)
 {
     const struct params *p = t->params;
-    if (p->lap) lap_both(t->value, t->columns, t->rows, 4, 2, four_forward);
+    if (t->lapped) {
+        lap_some(t, t->value, 0, four_forward);
+        lap_some(t, t->value, 1, four_forward);
+    } else if (p->lap)
+        lap_both(t->value, t->columns, t->rows, 4, 2, four_forward);
     for (int y = 0; y < t->rows; y += 4)
         for (int x = 0; x < t->columns; x += 4) {
             float values[16], out[16] = {0};
             transform(4, t->value + (size_t)y * t->columns + x, t->columns, values, 0);
-            code_four(t, values, y / 4, x / 4, 1, 1, out);
+            const double c = code_four(t, values, y / 4, x / 4, 1, 1, out);
+            if (t->cost_of_square) t->cost_of_square[y / 16 * (t->columns / 16) + x / 16] += c;
             put_plain(t, y, x, 4, out);
         }
 }
@@ -542,7 +589,11 @@ static void restore_fours(struct plane *t)
             transform(4, t->out + (size_t)y * t->columns + x, t->columns, block, 1);
             put_plain(t, y, x, 4, block);
         }
-    if (t->params->lap) lap_both(t->out, t->columns, t->rows, 4, 2, four_inverse);
+    if (t->lapped) {
+        lap_some(t, t->out, 1, four_inverse);
+        lap_some(t, t->out, 0, four_inverse);
+    } else if (t->params->lap)
+        lap_both(t->out, t->columns, t->rows, 4, 2, four_inverse);
 }
 
 static void code_plane(struct plane *t);
@@ -553,8 +604,23 @@ static void code_dcs(struct plane *t)
     const int by = p->dc_plane == 2 ? 8 : 4, columns = t->columns / by, rows = t->rows / by;
     const size_t n = (size_t)columns * rows;
     float *memory = calloc(n * 20, sizeof *memory);
-    struct plane dcs = {p, t->coder, columns, rows, 1, t->step * p->dc_step, t->lambda, p->lap ? by == 8 ? p->weight8[0] : p->weight4[0] : 1,
-                        memory, memory + n, memory + 2 * n, memory + 18 * n, memory + 19 * n, NULL, NULL};
+    struct plane dcs = {p,
+                        t->coder,
+                        columns,
+                        rows,
+                        1,
+                        t->step * p->dc_step,
+                        t->lambda,
+                        p->lap ? by == 8 ? p->weight8[0] : p->weight4[0] : 1,
+                        memory,
+                        memory + n,
+                        memory + 2 * n,
+                        memory + 18 * n,
+                        memory + 19 * n,
+                        NULL,
+                        NULL,
+                        NULL,
+                        NULL};
     memcpy(dcs.value, by == 8 ? t->dc_out : t->dc, n * sizeof *memory);
     fours(&dcs);
     restore_fours(&dcs);
@@ -615,7 +681,9 @@ static void predict(const struct edges *e, int side, int mode, float *out)
             if (mode == 2) v = l[i + 1];
             if (mode == 3) v = fminf(fmaxf(a[j + 1] + l[i + 1] - a[0], -128), 127);
             if (mode == 4)
-                v = ((side - 1 - j) * l[i + 1] + (j + 1) * a[side + 1] + (side - 1 - i) * a[j + 1] + (i + 1) * l[side + 1]) / (2 * side);
+                v = ((side - 1 - j) * l[i + 1] + (j + 1) * a[side + 1] + (side - 1 - i) * a[j + 1] +
+                     (i + 1) * l[side + 1]) /
+                    (2 * side);
             if (mode > 4) {
                 const int r = across ? j : i, c = across ? i : j, w = angle[mode];
                 float f[2];
@@ -623,7 +691,8 @@ static void predict(const struct edges *e, int side, int mode, float *out)
                 for (int k = 0; k < 2; k++) {
                     const int from = c + whole + 1 + k;
                     const int beside = from < 0 ? (-from * 32 + (-w) / 2) / (-w) : 0;
-                    f[k] = from >= 0 ? main[from < 2 * side ? from : 2 * side] : other[beside < 2 * side ? beside : 2 * side];
+                    f[k] = from >= 0 ? main[from < 2 * side ? from : 2 * side]
+                                     : other[beside < 2 * side ? beside : 2 * side];
                 }
                 v = (f[0] * (float)(32 - part) + f[1] * (float)part) / 32;
             }
@@ -652,7 +721,8 @@ static double by_mode(struct plane *t, uint8_t *modes, int y, int x, int side, i
     float guess[64], rest[64], values[64], out[64] = {0};
     find_edges(t, y, x, side, right, &e);
     predict(&e, side, mode, guess);
-    for (int i = 0; i < side * side; i++) rest[i] = t->value[(size_t)(y + i / side) * t->columns + x + i % side] - guess[i];
+    for (int i = 0; i < side * side; i++)
+        rest[i] = t->value[(size_t)(y + i / side) * t->columns + x + i % side] - guess[i];
     transform(side, rest, side, values, 0);
     look(t, &b, side == 8 ? EIGHT : FOUR, y / 4, x / 4, right);
     double sum = quantise(t, &b, values, y / 4, x / 4, step_at(t, y, x), t->step, 0, commit, out);
@@ -677,7 +747,8 @@ static int best_mode(struct plane *t, uint8_t *modes, int y, int x, int side, in
     for (int mode = 0; mode < count; mode++) {
         float guess[64], values[64];
         predict(&e, side, mode, guess);
-        for (int i = 0; i < side * side; i++) guess[i] = t->value[(size_t)(y + i / side) * t->columns + x + i % side] - guess[i];
+        for (int i = 0; i < side * side; i++)
+            guess[i] = t->value[(size_t)(y + i / side) * t->columns + x + i % side] - guess[i];
         transform(side, guess, side, values, 0);
         rough[mode] = 0;
         for (int i = 0; i < side * side; i++) rough[mode] += fabsf(values[i]);
@@ -800,8 +871,9 @@ void get_products(int kind, double *p, double *q)
 }
 
 /* A band of a frame, whose tiles are lapped or not: its cost. */
-static double code_band(const struct params *p, struct coder *coder, const uint8_t *samples, int columns, int rows, const uint8_t *classes,
-                        uint8_t *restored, uint8_t *eights)
+static double code_band(const struct params *p, struct coder *coder, const uint8_t *samples, int columns, int rows,
+                        const uint8_t *classes, uint8_t *restored, uint8_t *eights, const uint8_t *lapped,
+                        double *cost_of_square)
 {
     const size_t n = (size_t)columns * rows;
     float *memory = calloc(4 * n, sizeof *memory);
@@ -809,8 +881,29 @@ static double code_band(const struct params *p, struct coder *coder, const uint8
     double distortion = 0;
     /* A lapped block's noise comes out smaller by so much: q + 32 of FORMAT.md 8.7. */
     const double step = exp2((p->qp - 4 + (p->lap && !p->predict ? 4 : 0)) / 6);
-    struct plane t = {p, coder, columns, rows, 0, step, (p->lap ? p->lambda_lapped : p->lambda) * step * step, 1, memory, memory + n,
-                      memory + 2 * n, memory + 3 * n, memory + 3 * n + n / 16, classes, eights};
+    struct plane t = {p,
+                      coder,
+                      columns,
+                      rows,
+                      0,
+                      step,
+                      (p->lap ? p->lambda_lapped : p->lambda) * step * step,
+                      1,
+                      memory,
+                      memory + n,
+                      memory + 2 * n,
+                      memory + 3 * n,
+                      memory + 3 * n + n / 16,
+                      classes,
+                      eights,
+                      lapped,
+                      cost_of_square};
+    if (cost_of_square) t.lambda = 1.4 * p->lambda * exp2((p->qp - 4) / 3);
+    for (int i = 0; lapped && i < columns * rows / 256; i++) {
+        const int context =
+            (i % (columns / 16) ? lapped[i - 1] : 1) + (i >= columns / 16 ? lapped[i - columns / 16] : 1);
+        coder->bits += put(&coder->choice[context], lapped[i], 1);
+    }
     for (size_t i = 0; i < n; i++) t.value[i] = (float)samples[i] - 128;
     memset(eights, 0, n / 64);
     if (classes) put_classes(coder, classes, columns / 16, rows / 16);
@@ -827,10 +920,10 @@ static double code_band(const struct params *p, struct coder *coder, const uint8
     return distortion + 1.4 * p->lambda * plain * (coder->bits - before);
 }
 
-/* samples: columns and rows are multiples of 32. classes: of squares, or null. Returns bits; restored: samples; eights: of squares. With
- * lap 2 a band of about 65,536 samples, which is a tile, is lapped or not, whichever costs less. */
-double code_frame(const struct params *p, const uint8_t *samples, int columns, int rows, const uint8_t *classes, uint8_t *restored,
-                  uint8_t *eights)
+/* samples: columns and rows are multiples of 32. classes: of squares, or null. Returns bits; restored: samples; eights:
+ * of squares. With lap 2 a band of about 65,536 samples, which is a tile, is lapped or not, whichever costs less. */
+double code_frame(const struct params *p, const uint8_t *samples, int columns, int rows, const uint8_t *classes,
+                  uint8_t *restored, uint8_t *eights)
 {
     static struct coder coder, start;
     prepare();
@@ -847,16 +940,34 @@ double code_frame(const struct params *p, const uint8_t *samples, int columns, i
         const size_t at = (size_t)y * columns;
         const uint8_t *own = classes ? classes + at / 256 : NULL;
         if (p->lap < 2) {
-            code_band(p, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+            code_band(p, &coder, samples + at, columns, here, own, restored + at, eights + at / 64, NULL, NULL);
+            continue;
+        }
+        if (p->lap == 3) {
+            const int squares = columns / 16 * (here / 16);
+            double *costs = calloc(2 * (size_t)squares, sizeof *costs);
+            uint8_t *flags = malloc((size_t)squares);
+            start = coder;
+            for (int way = 0; way < 2; way++) {
+                code_band(way ? &lapped : &plain, &coder, samples + at, columns, here, own, restored + at,
+                          eights + at / 64, NULL, costs + way * squares);
+                coder = start;
+            }
+            for (int i = 0; i < squares; i++) flags[i] = costs[squares + i] <= costs[i];
+            code_band(&lapped, &coder, samples + at, columns, here, own, restored + at, eights + at / 64, flags, NULL);
+            free(costs);
+            free(flags);
             continue;
         }
         start = coder;
-        const double cost_plain = code_band(&plain, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+        const double cost_plain =
+            code_band(&plain, &coder, samples + at, columns, here, own, restored + at, eights + at / 64, NULL, NULL);
         coder = start;
-        const double cost_lapped = code_band(&lapped, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+        const double cost_lapped =
+            code_band(&lapped, &coder, samples + at, columns, here, own, restored + at, eights + at / 64, NULL, NULL);
         if (cost_lapped <= cost_plain) continue;
         coder = start;
-        code_band(&plain, &coder, samples + at, columns, here, own, restored + at, eights + at / 64);
+        code_band(&plain, &coder, samples + at, columns, here, own, restored + at, eights + at / 64, NULL, NULL);
     }
     return coder.bits;
 }
@@ -866,7 +977,8 @@ void smooth_frame(double qp, uint8_t *samples, int columns, int rows, const uint
 {
     const size_t n = (size_t)columns * rows;
     const struct params p = {.qp = qp};
-    struct plane t = {.params = &p, .columns = columns, .rows = rows, .step = 1, .class_of_square = classes, .is_eight = eights};
+    struct plane t = {
+        .params = &p, .columns = columns, .rows = rows, .step = 1, .class_of_square = classes, .is_eight = eights};
     t.out = calloc(n, sizeof *t.out);
     for (size_t i = 0; i < n; i++) t.out[i] = (float)samples[i] - 128;
     smooth_borders(&t);

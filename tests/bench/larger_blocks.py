@@ -2,7 +2,7 @@
 """What path T would take with larger blocks, a plane of DCs, prediction from blocks beside, or smoothed borders: decision 041.
 
 usage: larger_blocks.py BUILD FRAMES [--groups luma,window] [--variants WORD,...] [--tunes psnr,ssim] [--weights FILE] [--files]
-                        [--all]
+       larger_blocks.py BUILD FRAMES --smoothing [--groups luma,window]
 
 BUILD   a build folder with bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files, as for lossless.py
@@ -37,14 +37,17 @@ NARROW = numpy.array([[46, -26], [8, 44]]) / 64  # FORMAT.md 8.7
 # The most coding gain at a correlation of 0.95 with 8 x 8 and four samples on each side: 9.60 dB; NARROW has 9.30, none 8.78.
 WIDE = numpy.array([[0.7072, -0.5708, 0.102, -0.0773], [0.389, 0.5516, -0.5077, 0.0346], [0.0685, 0.312, 0.6826, -0.3375],
                     [-0.0056, -0.0316, 0.1526, 0.793]])
-LAMBDA, LAPPED = float(os.environ.get('LAM', 0.11)), float(os.environ.get('LAPPED', 0.076))
+LAMBDA, LAPPED = 0.11, 0.076  # what a bit is worth, in squared steps: blocks that are not lapped, those that are
 PLACES = (16, 15, 64, 63, 60, 16)  # of the kinds of blocks in larger_blocks.c
 FEATURES = 67
-# lap; DC plane (1: of 4 x 4, 2: of 8 x 8); size (48: 4 or 8 by squares of 8, 416: by squares of 16); prediction (1: five modes, 2: 15);
-# smoothing, as an offset of QP (-99: none); filter; step of the DC plane.
+# Lapping (0: none, 1: all, 2: by tile, 3: by squares of 16); plane of DCs (1: those of 4 x 4 blocks, 2: of 8 x 8); size (48: 4 or 8 by
+# squares of 8, 416: by squares of 16, 480: as 48, by a rough cost); prediction instead of lapping (1: five modes, 2: 15); smoothing, as an
+# offset of QP (-99: none); filter across borders of squares of 8; the step of DCs' DCs and ACs over that of ACs.
 VARIANTS = {
     "4": (2, 0, 4, 0, -99, NARROW, 1),
     "4-lapped": (1, 0, 4, 0, -99, NARROW, 1),
+    "4-squares": (3, 0, 4, 0, -99, NARROW, 1),
+    "4-squares-dc": (3, 1, 4, 0, -99, NARROW, 1.4),
     "4-dc": (2, 1, 4, 0, -99, NARROW, 1.4),
     "4-dc-equal": (2, 1, 4, 0, -99, NARROW, 1),
     "4-dc-2": (2, 1, 4, 0, -99, NARROW, 2),
@@ -54,6 +57,7 @@ VARIANTS = {
     "8-wide-dc": (2, 1, 8, 0, -99, WIDE, 1.4),
     "4/8-dc": (2, 1, 48, 0, -99, NARROW, 1.4),
     "4/8-16-dc": (2, 1, 416, 0, -99, NARROW, 1.4),
+    "4/8-rough-dc": (2, 1, 480, 0, -99, NARROW, 1.4),
     "4-plain": (0, 0, 4, 0, -99, NARROW, 1),
     "4-plain-smooth": (0, 0, 4, 0, -3, NARROW, 1),
     "4-plain-dc": (0, 1, 4, 0, -99, NARROW, 1),
@@ -134,7 +138,8 @@ class Prototype:
     def code(self, variant, samples, qp, classes=False, train=0):
         lap, dc_plane, size, predict, smoothing, matrix, dc_step = VARIANTS[variant]
         half = len(matrix)
-        p = Params(qp, (0.75 if classes else 1) * LAMBDA, (0.75 if classes else 1) * LAPPED, dc_step, min(lap, 1) if train else lap, dc_plane, size, predict, classes, train, half)
+        less, lap = 0.75 if classes else 1, min(lap, 1) if train else lap
+        p = Params(qp, less * LAMBDA, less * LAPPED, dc_step, lap, dc_plane, size, predict, classes, train, half)
         p.inverse[: half * half] = matrix.ravel()
         p.forward[: half * half] = numpy.linalg.inv(matrix).ravel()
         p.weight4[:] = error_weights(CORE4, NARROW)
@@ -164,7 +169,7 @@ class Prototype:
     def use(self, variant, frames):
         """The variant's weights: from a plain start, two rounds of coding and least squares without negative weights."""
         lap, dc_plane, size, predict, _, matrix, _ = VARIANTS[variant]
-        key = (min(lap, 1), dc_plane, size, predict, len(matrix))
+        key = (min(lap, 1), dc_plane, 48 if size == 480 else size, predict, len(matrix))
         if key not in self.weights:
             weights = [numpy.zeros((64, FEATURES)) for _ in PLACES]
             for w, n in zip(weights, PLACES):
@@ -210,6 +215,31 @@ def rates(points, base):
     return [bd_rate([(p[0], p[at]) for p in points], [(p[0], p[at]) for p in base], low, high) for at, low, high in ((1, 30, 55), (2, 8, 25))]
 
 
+def print_smoothing(tessera, library, group, few):
+    """What smoothing would give where path T is not lapped: the product's own frames of effort 1, and its bytes."""
+    for coder in ("cavlc", "huffman"):
+        every = {offset: [] for offset in (None, -6, -3, 0, 3)}
+        for _, samples, like in few:
+            room, restored = numpy.empty(tessera.bound(samples, 8), numpy.uint8), numpy.empty_like(samples)
+            points = {offset: [] for offset in every}
+            for qp in QPS:
+                payload, _ = tessera.encode_lossy(samples, 8, coder, 1, qp, room)
+                tessera.decode_lossy(payload, samples, 8, restored)
+                for offset in every:
+                    rows, columns = samples.shape
+                    shown = numpy.pad(restored, ((0, -rows % 16), (0, -columns % 16)), "edge")
+                    if offset is not None:
+                        library.smooth_frame(ctypes.c_double(qp + offset), shown.ctypes.data_as(ctypes.c_void_p), shown.shape[1],
+                                             shown.shape[0], None, bytes(shown.size // 64))
+                    shown = shown[:rows, :columns]
+                    points[offset].append((payload.size, psnr(samples, shown, 8), like.decibels(shown)))
+            for offset in every:
+                every[offset].append(rates(points[offset], points[None]))
+        for offset, row in every.items():
+            means = [numpy.mean([r[i] for r in row if r[i] is not None]) for i in (0, 1)]
+            print("%-7s %s-1, smoothed by QP %s: PSNR %+6.2f  SSIM %+6.2f" % (group, coder, offset, *means), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -219,12 +249,17 @@ def main():
     parser.add_argument("--tunes", default="psnr,ssim")
     parser.add_argument("--weights")
     parser.add_argument("--files", action="store_true")
+    parser.add_argument("--smoothing", action="store_true")
     options = parser.parse_args()
     tessera = Lossy(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")))
     prototype = Prototype(options.weights)
     for group in options.groups.split(","):
+        prototype.done.clear()
         learn = [s for _, s, _ in frames_of(options.frames, group, LEARN[group])]
         few = [(n, s, Likeness(s)) for n, s, _ in frames_of(options.frames, group, FEW_KODAK if group == "luma" else FEW_MEDICAL)]
+        if options.smoothing:
+            print_smoothing(tessera, prototype.library, group, few)
+            continue
         for tune in options.tunes.split(","):
             base = None
             for variant in options.variants.split(",") + ["product"]:
