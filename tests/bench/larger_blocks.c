@@ -15,11 +15,12 @@ enum { FOUR, FOUR_AC, EIGHT, EIGHT_AC, EIGHT_HIGH, FOUR_OF_DC };
 static const int places_of[KINDS] = {16, 15, 64, 63, 60, 16};
 
 struct params {
-    double qp, lambda, lambda_lapped, dc_step;        /* lambdas in squared steps a bit */
-    int lap, dc_plane, size, predict, classes, train; /* size: 4; 8; 48 by squares of 8, 416 by squares of 16, 480 as 48, roughly */
-    int lap_half;                                     /* samples on each side of a border of squares of 8 */
-    double lap_forward[16], lap_inverse[16];          /* of differences, lap_half x lap_half */
-    double weight4[16], weight8[64];                  /* of errors in the samples */
+    double qp, lambda, lambda_lapped, dc_step; /* lambdas in squared steps a bit */
+    int lap, dc_plane, size, predict, classes,
+        train;    /* size: 4; 8; 48 by squares of 8, 416 by squares of 16, 480 as 48, roughly */
+    int lap_half; /* samples on each side of a border of squares of 8 */
+    double lap_forward[16], lap_inverse[16]; /* of differences, lap_half x lap_half */
+    double weight4[16], weight8[64];         /* of errors in the samples */
 };
 
 struct bit {
@@ -514,7 +515,8 @@ static void choose_squares(struct plane *t, int side)
             if (size > 8) {
                 double sum[2];
                 for (int way = 0; way < 2; way++) {
-                    sum[way] = size == 480 ? rough_cost(t, y, x, way) : t->lambda * cost(&t->coder->choice[context], way);
+                    sum[way] =
+                        size == 480 ? rough_cost(t, y, x, way) : t->lambda * cost(&t->coder->choice[context], way);
                     for (int i = 0; i < side && size != 480; i += 8)
                         for (int j = 0; j < side; j += 8) sum[way] += code_square(t, y + i, x + j, way, 0);
                 }
