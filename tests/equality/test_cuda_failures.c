@@ -7,7 +7,6 @@
 #include "coded_frames.h"
 #include "failing_cuda.h"
 
-#include "kernels/effort.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/pool/thread_pool.h"
 
@@ -214,17 +213,13 @@ static void fail_all_calls(const struct scenario *scenario)
     printf("%s: %ld calls, %ld runs with one that fails\n", scenario->name, calls, runs);
 }
 
-/* First one grey frame, then several in colour, which need more memory; grey, too, where colours are the CPU's, which
- * may anchor residuals (FORMAT.md 7.10). One of them is damaged. */
+/* First one grey frame, then several in colour, which need more memory. One of them is damaged. */
 static void fail_coding(const char *name, struct tsr_coding coding)
 {
     struct scenario scenario = {.name = name};
     if (skip_case()) return;
     add_steps(&scenario, plain_image(24, 20, 1, 16), coding, 1, false);
-    struct tsr_image second = plain_image(36, 30, 3, 8);
-    if (coding.path == TSR_PATH_PREDICT && tsr_tries_anchors(tsr_effort_plan(coding.effort), &second))
-        second = plain_image(108, 30, 1, 8);
-    add_steps(&scenario, second, coding, 2, coding.path == TSR_PATH_PREDICT);
+    add_steps(&scenario, plain_image(36, 30, 3, 8), coding, 2, coding.path == TSR_PATH_PREDICT);
     fail_all_calls(&scenario);
     free_scenario(&scenario);
 }
