@@ -43,7 +43,7 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
     above.of_www = a.near.z;
     above.n = a.edge[j + 1];
     above.nw = a.edge[j];
-    above.ne = a.edge[j + 2];
+    above.ne = ANCHORED ? (j + 1 < CHUNK ? a.edge[tsr_min(j + 2, CHUNK)] : a.last_ne) : 0;
     above.activity = (int32_t)(j % 2 ? a.activity[j / 2] >> 16 : a.activity[j / 2] & 0xffffu);
     above.weight = a.weight;
     const int32_t prediction = tsr_lane_prediction(&left, &above, f.range);
@@ -80,7 +80,8 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
             residual = tsr_unfold(value);
         }
     }
-    int32_t sample = tsr_anchored_sample(anchor, residual, f.range);
+    int32_t sample =
+        ANCHORED ? tsr_anchored_sample(anchor, residual, f.range) : tsr_residual_inverse(residual, prediction, f.range);
     if ((uint32_t)sample >= (uint32_t)f.range) {
         if (live) bad = 1;
         sample = live ? prediction : 0;

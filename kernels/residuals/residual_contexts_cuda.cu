@@ -18,18 +18,13 @@ enum {
     BAND_ROWS = TSR_BAND_ROWS
 };
 
-/* Is a plane of the kernels of this kind of residuals? The trial counts both kinds of those that have both. */
+/* Is a plane one of the kernels of this kind of residuals? The trial counts both kinds of planes that have both. */
 template <bool ANCHORED> __device__ __forceinline__ bool is_ours(const tsr_predict_batch &p, uint32_t plane)
 {
-    if (p.in_trial) return tsr_set_is_there(&p, ANCHORED ? p.b.shape.planes + plane : plane);
     if (tsr_plane_is_constant(p, plane)) return false;
-    return !p.tries_anchors || p.predictor[plane].anchored == ANCHORED;
-}
-
-/* Where they count it. */
-template <bool ANCHORED> __device__ __forceinline__ uint32_t set_of(const tsr_predict_batch &p, uint32_t plane)
-{
-    return ANCHORED && p.in_trial ? p.b.shape.planes + plane : plane;
+    if (!p.tries_anchors) return true;
+    const tsr_predictor_model &model = p.predictor[plane];
+    return p.in_trial ? !ANCHORED || model.set != 0 : model.anchored == ANCHORED;
 }
 
 /* By how much what the walk gives in place of predictions is shifted to be a bin. */
@@ -133,7 +128,7 @@ __global__ void __launch_bounds__(THREADS) k_bins(const tsr_predict_batch p, con
             },
             [](int32_t, int32_t, int32_t) {}, [](int32_t) {});
     __syncthreads();
-    uint32_t *sums = reinterpret_cast<uint32_t *>(&p.bins[set_of<ANCHORED>(p, at.plane)]);
+    uint32_t *sums = reinterpret_cast<uint32_t *>(&p.bins[at.plane]);
     for (unsigned i = threadIdx.x; i < sizeof counts.bins / 4; i += THREADS)
         if (i > 0 && all[i] != 0) atomicAdd(&sums[i], all[i]);
 }
@@ -159,15 +154,15 @@ struct cell_lookup {
 };
 static_assert(sizeof(cell_lookup) % 16 == 0, "counts or entries lie after it");
 
-/* All threads; a barrier follows. set: whose groups they are; first_of(cell), quiet, interruption, uncoded: where the
- * symbols of cells lie that go by neighbours, and of others; in symbols, which are words. */
+/* All threads; a barrier follows. first_of(cell), quiet, interruption, uncoded: where the symbols of cells lie that go
+ * by neighbours, and of others; in symbols, which are words. */
 template <typename FirstOf>
-__device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t set, cell_lookup &lookup,
+__device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t plane, cell_lookup &lookup,
                                             FirstOf first_of, int quiet, int interruption, int uncoded)
 {
-    const tsr_device_groups &groups = p.groups[set];
-    const tsr_residual_model &model = *tsr_residual_of_set(&p, set);
-    const int rows = model.activity_cuts + 1, across = model.intensity_cuts + 1, cells = rows * across;
+    const tsr_device_groups &groups = p.groups[plane];
+    const int rows = p.residual[plane].activity_cuts + 1, across = p.residual[plane].intensity_cuts + 1,
+              cells = rows * across;
     for (int c = (int)threadIdx.x; c < cells + SPECIAL_ROWS * across; c += (int)blockDim.x)
         lookup.first[c] = (uint16_t)(c < cells                ? first_of(c)
                                      : c < cells + across     ? quiet
@@ -229,17 +224,15 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
     uint32_t *counts = reinterpret_cast<uint32_t *>(memory + sizeof lookup);
     const uint32_t plane = plane_of_block(plan);
     if (!is_ours<ANCHORED>(p, plane)) return;
-    const uint32_t set = set_of<ANCHORED>(p, plane);
-    const tsr_residual_model &model = *tsr_residual_of_set(&p, set);
     const int first_cell = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
-    const int used = first_cell + tsr_model_cells(&model) * TSR_RESIDUAL_SYMBOLS;
+    const int used = first_cell + tsr_model_cells(&p.residual[plane]) * TSR_RESIDUAL_SYMBOLS;
     load_lookup(
-        p, set, lookup, [&](int cell) { return first_cell + cell * TSR_RESIDUAL_SYMBOLS; },
+        p, plane, lookup, [&](int cell) { return first_cell + cell * TSR_RESIDUAL_SYMBOLS; },
         TSR_RUN_TABLE * TSR_RUN_ALPHABET, TSR_INTERRUPTION_TABLE * TSR_RUN_ALPHABET, used);
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS) counts[i] = 0;
     __syncthreads();
     const int shift = bin_shift<ANCHORED>(p, plane);
-    const uint32_t across = model.intensity_cuts + 1u;
+    const uint32_t across = p.residual[plane].intensity_cuts + 1u;
 #pragma unroll 1
     for (uint32_t turn = 0; turn < plan.each; turn++) {
         band_place at;
@@ -258,7 +251,7 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
             [](int32_t) {});
     }
     __syncthreads();
-    uint32_t *sums = p.counts + set * p.cell_counts;
+    uint32_t *sums = p.counts + plane * p.cell_counts;
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS)
         if (counts[i] != 0) atomicAdd(&sums[i], counts[i]);
 }
@@ -403,8 +396,15 @@ int launch_both(Kernel plain, Kernel anchored, const tsr_predict_batch &p, cudaS
     TSR_CUDA_TRY(tsr_allow_shared(plain, bytes));
     TSR_CUDA_TRY(tsr_launch(plain, grid, threads, bytes, stream, p, plan, more...));
     if (!p.tries_anchors) return cudaSuccess;
+    tsr_predict_batch others = p;
+    if (p.in_trial) { /* they count in sets of their own */
+        others.bins += p.b.shape.planes;
+        others.groups += p.b.shape.planes;
+        others.counts += p.b.shape.planes * p.cell_counts;
+        others.residual = p.anchored_residual;
+    }
     TSR_CUDA_TRY(tsr_allow_shared(anchored, bytes));
-    return tsr_launch(anchored, grid, threads, bytes, stream, p, plan, more...);
+    return tsr_launch(anchored, grid, threads, bytes, stream, others, plan, more...);
 }
 
 } // namespace

@@ -225,15 +225,15 @@ static __device__ __forceinline__ void subtract_predictions(const uint32_t x_pai
 static __device__ __forceinline__ void take_anchored(walked_columns &c, const uint32_t *entry,
                                                      uint32_t zero_pair[PAIRS])
 {
-    uint4 low = make_uint4(0, 0, 0, 0), high = low;
-    if (c.count > 0) {
-        low = *reinterpret_cast<const uint4 *>(entry);
-        high = *reinterpret_cast<const uint4 *>(entry + 4);
-    }
-    uint32_t of_column[COLUMNS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    if (c.count < COLUMNS) {
+    uint32_t of_column[COLUMNS];
+    if (c.count == COLUMNS) {
+        const uint4 low = *reinterpret_cast<const uint4 *>(entry), high = *reinterpret_cast<const uint4 *>(entry + 4);
+        const uint32_t all[COLUMNS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
-        for (int i = 0; i < COLUMNS; i++) of_column[i] = i < c.count ? of_column[i] : 0u;
+        for (int i = 0; i < COLUMNS; i++) of_column[i] = all[i];
+    } else { /* nothing is behind a row */
+#pragma unroll
+        for (int i = 0; i < COLUMNS; i++) of_column[i] = i < c.count ? entry[i] : 0u;
     }
 #pragma unroll
     for (int j = 0; j < PAIRS; j++) {

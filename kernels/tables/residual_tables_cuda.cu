@@ -144,9 +144,11 @@ __global__ void __launch_bounds__(CHOICE_THREADS) k_choice(const tsr_predict_bat
     if (!takes_anchors) return;
     const tsr_residual_model &from = *tsr_residual_of_set(&p, anchored);
     tsr_residual_model &to = p.residual[plane];
-    const uint32_t *const its_groups = reinterpret_cast<const uint32_t *>(&p.groups[anchored]);
-    uint32_t *const groups = reinterpret_cast<uint32_t *>(&p.groups[plane]);
-    for (unsigned i = threadIdx.x; i < sizeof(tsr_device_groups) / 4; i += CHOICE_THREADS) groups[i] = its_groups[i];
+    const tsr_device_groups &its_groups = p.groups[anchored];
+    tsr_device_groups &groups = p.groups[plane];
+    if (threadIdx.x < TSR_ACTIVITY_BINS) groups.activity[threadIdx.x] = its_groups.activity[threadIdx.x];
+    for (unsigned i = threadIdx.x; i < TSR_INTENSITY_BINS; i += CHOICE_THREADS)
+        groups.intensity[i] = its_groups.intensity[i];
     if (threadIdx.x < TSR_ACTIVITY_GROUPS - 1) to.activity_cut[threadIdx.x] = from.activity_cut[threadIdx.x];
     if (threadIdx.x < TSR_INTENSITY_GROUPS - 1) to.intensity_cut[threadIdx.x] = from.intensity_cut[threadIdx.x];
     if (threadIdx.x != 0) return;
@@ -154,8 +156,8 @@ __global__ void __launch_bounds__(CHOICE_THREADS) k_choice(const tsr_predict_bat
     to.intensity_cuts = from.intensity_cuts;
     p.predictor[plane].anchored = true;
 }
-static_assert(sizeof(tsr_device_groups) % 4 == 0, "copied by words");
-static_assert((int)TSR_INTENSITY_GROUPS <= (int)CHOICE_THREADS, "a thread a cut");
+static_assert((int)TSR_INTENSITY_GROUPS <= (int)CHOICE_THREADS && (int)TSR_ACTIVITY_BINS <= (int)CHOICE_THREADS,
+              "a thread a cut, and one a bin");
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
