@@ -58,6 +58,25 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     }
 }
 
+/* Takes room for the sets of counts, which are cleared. */
+void take_counts(tsr_predict_batch &p, uint8_t *base, size_t &used)
+{
+    const size_t sets = tsr_predict_sets(&p);
+    tsr_take_array(p.bins, base, used, sets);
+    tsr_take_array(p.counts, base, used, sets * p.cell_counts);
+    if (p.tries_anchors) tsr_take_array(p.anchored_residual, base, used, p.b.shape.planes);
+}
+
+/* Makes the choices that a batch's launches leave open. */
+cudaError_t choose_launches(tsr_predict_batch &p)
+{
+    const tsr_batch_shape &of = p.b.shape;
+    tsr_launch_size size = {0, of.planes, of.tiles, of.tile_height, p.lanes, p.period};
+    TSR_CUDA_TRY(tsr_device_processors(&size.processors));
+    p.launch = tsr_choose_launches(p.launch, size);
+    return cudaSuccess;
+}
+
 } // namespace
 
 size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_image *image,
@@ -106,9 +125,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
         tsr_take_array(p.products, base, used, planes * p.class_count * p.class_products);
         tsr_take_array(p.trial, base, used, p.plan_count * planes);
     }
-    tsr_take_array(p.bins, base, used, tsr_predict_sets(&p));
-    tsr_take_array(p.counts, base, used, tsr_predict_sets(&p) * p.cell_counts);
-    if (p.tries_anchors) tsr_take_array(p.anchored_residual, base, used, planes);
+    take_counts(p, base, used);
     const size_t results = used;
     tsr_take_array(b.shared.frame, base, used, frames);
     if (b.shape.packs_colours) tsr_take_array(b.shared.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
@@ -122,16 +139,6 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     b.shared.result_bytes = used - results;
     b.shared.cleared_bytes = used - cleared;
     return used;
-}
-
-/* Makes the choices that a batch's launches leave open. */
-static cudaError_t choose_launches(tsr_predict_batch &p)
-{
-    const tsr_batch_shape &of = p.b.shape;
-    tsr_launch_size size = {0, of.planes, of.tiles, of.tile_height, p.lanes, p.period};
-    TSR_CUDA_TRY(tsr_device_processors(&size.processors));
-    p.launch = tsr_choose_launches(p.launch, size);
-    return cudaSuccess;
 }
 
 int tsr_predict_anchors(const struct tsr_predict_batch *batch, cudaStream_t stream)

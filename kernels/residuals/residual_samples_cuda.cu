@@ -240,6 +240,7 @@ int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stre
     const uint32_t blocks = batch->b.shape.tiles * batch->tile_blocks, each = BLOCK_WARPS * BLOCK_GROUP;
     const unsigned groups = (blocks + each - 1) / each, grid = batch->b.shape.planes * groups;
     int classes = 0; /* of sets 1 and 2, where planes refer to no other */
+    assert(!batch->tries_anchors || batch->references > 0);
     for (int i = 0; i < batch->plan_count; i++) {
         const bool is_narrow = batch->plan[i].set < 3 && batch->references == 0;
         if (is_narrow) classes = tsr_max(classes, batch->plan[i].classes);

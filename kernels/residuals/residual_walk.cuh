@@ -298,6 +298,21 @@ static __device__ __forceinline__ void fold_columns(walked_columns &c, const uin
     for (int j = 0; j < PAIRS; j++) m_pair[j] = __vminu2(m_pair[j], TSR_MAGNITUDE_LIMIT * 0x10001u);
 }
 
+/* Predictions, folded residuals and their magnitudes. n_pair: the predictions, or the samples above. */
+static __device__ __forceinline__ void find_residuals(walked_columns &c, const uint32_t x_pair[PAIRS],
+                                                      const uint32_t n_pair[PAIRS], uint32_t m_pair[PAIRS],
+                                                      bool predicts, int32_t chunk, int32_t range, uint32_t &x_left,
+                                                      uint32_t &n_left, unsigned lane)
+{
+    if (predicts) {
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) c.prediction[j] = n_pair[j];
+    } else {
+        predict_edges(c, x_pair, n_pair, chunk, x_left, n_left, lane);
+    }
+    fold_columns(c, x_pair, m_pair, range);
+}
+
 /* Activities. m_pair: the columns' magnitudes; ww: the pair before them; nn: two rows above; above: the row above, w
  * columns wide. */
 static __device__ __forceinline__ void find_activities(walked_columns &c, const uint32_t m_pair[PAIRS], uint32_t ww,
@@ -393,17 +408,10 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
             }
             const uint32_t x_pair[PAIRS] = {xs.x, xs.y, xs.z, xs.w}, n_pair[PAIRS] = {ns.x, ns.y, ns.z, ns.w};
             uint32_t m_pair[PAIRS];
-            if constexpr (ANCHORED) {
+            if constexpr (ANCHORED)
                 subtract_predictions(x_pair, n_pair, m_pair);
-            } else {
-                if (predicts) {
-#pragma unroll
-                    for (int j = 0; j < PAIRS; j++) c.prediction[j] = n_pair[j];
-                } else {
-                    predict_edges(c, x_pair, n_pair, chunk, x_left, n_left, lane);
-                }
-                fold_columns(c, x_pair, m_pair, range);
-            }
+            else
+                find_residuals(c, x_pair, n_pair, m_pair, predicts, chunk, range, x_left, n_left, lane);
             const uint4 nn = *reinterpret_cast<const uint4 *>(two_up + c.column);
             if (c.count > 0) {
                 const uint4 m = make_uint4(m_pair[0], m_pair[1], m_pair[2], m_pair[3]);
